@@ -1,0 +1,189 @@
+"""The record of an audit: numbers and statuses only, no sentences, no rows of the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Self
+
+from calibrant.errors import BadInput
+from calibrant.results import Curve, Estimate, frozen, plain
+
+SCHEMA = "calibrant/1"
+Verdict = Literal["met", "undecided", "broken", "none"]
+Status = Literal["met", "undecided", "broken", "measured", "not-applicable", "not-run"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was certified about one population: everyone, or one group.
+
+    Parameters
+    ----------
+    id : str
+        ``"everyone"``, or a slug with a short hash, unique in the record.
+    variables : tuple of (str, str)
+        ``(variable, value)`` pairs that define the group; empty for everyone.
+    rows, cases : int
+        People, and people with the outcome.
+    expected : float
+        Sum of the predicted probabilities: the cases the model expects.
+    lower : Estimate
+        `certify.raw_lower`: the raw score is off by at least ``lower.interval.low``.
+    upper : Estimate
+        `certify.rounded`: the score shown in steps is off by at most ``upper.interval.high``.
+    error : float
+        Debiased estimate of the average error of the score shown, inside the two bounds where possible.
+    verdict : {"met", "undecided", "broken", "none"}
+        ``"none"`` when no limit was given.
+    rows_needed : int or None
+        Rows of this population that would decide, if the error is as estimated; None when decided,
+        without a limit, or when the estimate sits on the limit.
+    pooled : int
+        Number of small values pooled into this group; 0 for an ordinary group.
+    """
+
+    id: str
+    variables: tuple[tuple[str, str], ...]
+    rows: int
+    cases: int
+    expected: float
+    lower: Estimate
+    upper: Estimate
+    error: float
+    verdict: Verdict
+    rows_needed: int | None
+    pooled: int = 0
+
+    @property
+    def gap(self) -> float:
+        """Observed minus predicted rate; positive when the model says too little."""
+        return (self.cases - self.expected) / self.rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Self:
+        """Rebuild from plain data."""
+        kept = {f.name: frozen(d[f.name]) for f in fields(cls) if f.name in d}
+        kept["lower"], kept["upper"] = Estimate.from_dict(d["lower"]), Estimate.from_dict(d["upper"])
+        return cls(**kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One question an audit asks, and what it found.
+
+    Parameters
+    ----------
+    code : str
+        Stable name, such as ``"error-everyone"``.
+    status : {"met", "undecided", "broken", "measured", "not-applicable", "not-run"}
+        A check that could not run is never a pass.
+    reason : str
+        Why, for the last two; empty otherwise.
+    estimate : Estimate or None
+        The number behind the status, where there is one.
+    """
+
+    code: str
+    status: Status
+    reason: str = ""
+    estimate: Estimate | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Self:
+        """Rebuild from plain data."""
+        e = d.get("estimate")
+        return cls(code=d["code"], status=d["status"], reason=d["reason"],
+                   estimate=None if e is None else Estimate.from_dict(e))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRecord:
+    """Everything one audit found. `to_json` and `from_json` round-trip; the schema is `calibrant/1`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set, from the file or the caller.
+    verdict : {"met", "undecided", "broken", "none"}
+        The worst over everyone and all groups; "none" without a limit.
+    everyone : Finding
+    groups : tuple of Finding
+        In the order of the variables; all their bounds hold together with probability ``1 - alpha``.
+    checks : tuple of Check
+    estimates : Mapping of str to Estimate
+        ``"shift"``, ``"distance"``, ``"jittered"`` (certified); those that could not be computed are absent
+        and have a not-applicable check.
+    reference : Mapping of str to float
+        Uncertified: ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"observed_expected"`` (absent if undefined).
+    reliability : Curve
+        Columns low, high (score range), rows, predicted, observed, gap_low, gap_high (simultaneous).
+    data : Mapping
+        label, score, by, positive, rows, cases, dropped, fingerprint, sources, notes (about the columns).
+    settings : Mapping
+        alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown).
+    versions : Mapping of str to str
+    """
+
+    name: str
+    verdict: Verdict
+    everyone: Finding
+    groups: tuple[Finding, ...]
+    checks: tuple[Check, ...]
+    estimates: Mapping[str, Estimate]
+    reference: Mapping[str, float]
+    reliability: Curve
+    data: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    schema: str = field(default=SCHEMA)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+
+    def to_json(self) -> str:
+        """Return the record as JSON text: sorted keys, full precision, no NaN; the same bytes every time."""
+        return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, indent=1, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Self:
+        """Rebuild from plain data."""
+        if d.get("schema") != SCHEMA:
+            raise BadInput(f"schema is {d.get('schema')!r}: this version reads {SCHEMA!r}; write the record anew")
+        kept = {f.name: frozen(d[f.name]) for f in fields(cls)}
+        kept["everyone"] = Finding.from_dict(d["everyone"])
+        kept["groups"] = tuple(Finding.from_dict(g) for g in d["groups"])
+        kept["checks"] = tuple(Check.from_dict(c) for c in d["checks"])
+        kept["estimates"] = {k: Estimate.from_dict(v) for k, v in d["estimates"].items()}
+        kept["reliability"] = Curve.from_dict(d["reliability"])
+        return cls(**kept)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild the record that `to_json` wrote."""
+        try:
+            d = json.loads(text)
+        except json.JSONDecodeError as e:
+            raise BadInput(f"not JSON (line {e.lineno}): pass the text that to_json wrote") from None
+        if not isinstance(d, dict):
+            raise BadInput("not an audit record: pass the text that to_json wrote")
+        return cls.from_dict(d)
+
+    @property
+    def exit_status(self) -> int:
+        """0 met, or no limit; 1 broken; 3 undecided, or a limited check not applicable."""
+        if self.verdict == "broken":
+            return 1
+        limited = self.settings.get("limit") is not None
+        undone = any(c.status == "not-applicable" and c.code.startswith("error-") for c in self.checks)
+        return 3 if self.verdict == "undecided" or (limited and undone) else 0

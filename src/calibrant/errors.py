@@ -1,0 +1,30 @@
+"""The two ways calibrant says no, and the one way it warns."""
+
+from __future__ import annotations
+
+
+class BadInput(ValueError):
+    """The data or a setting cannot be used as given.
+
+    The message is one line: it names the column or setting, the offending value or count, and the fix.
+    """
+
+
+class NotComputable(RuntimeError):
+    """The quantity asked for does not exist for this data, or no proof covers it.
+
+    An audit reports it as "not applicable", which is not a pass.
+
+    Parameters
+    ----------
+    reason : str
+        One line for a reader: why not, and what would make it computable.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class CalibrantWarning(UserWarning):
+    """Something the reader of a result should know, though the result stands."""

@@ -1,0 +1,159 @@
+"""What every analysis returns: four frozen shapes that round-trip through plain dictionaries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Literal, Self
+
+Guarantee = Literal["finite-sample", "asymptotic", "as published"]
+Side = Literal["two-sided", "lower", "upper"]
+
+
+def plain(value: Any) -> Any:
+    """Turn a result, or anything inside one, into what JSON can hold; infinities become strings."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        return plain(value.item())
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return value
+
+
+def frozen(value: Any) -> Any:
+    """Make a parsed JSON value immutable: lists become tuples, objects read-only mappings."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({k: frozen(v) for k, v in value.items()})
+    if isinstance(value, (list, tuple)):
+        return tuple(frozen(v) for v in value)
+    return value
+
+
+class _Plain:
+    """Dictionary round-trip shared by the result shapes."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain lists, dictionaries, numbers and strings."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Self:
+        """Rebuild the result that `to_dict` described."""
+        return cls(**{f.name: frozen(d[f.name]) for f in fields(cls) if f.name in d})  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return type(self).from_dict, (self.to_dict(),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval(_Plain):
+    """A range that holds the target with probability at least `level`.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends, in the unit of the estimate. A one-sided certificate has the trivial other end.
+    level : float in (0, 1)
+        The probability, over repeated samples, that the range holds the target.
+    guarantee : {"finite-sample", "asymptotic", "as published"}
+        What that probability rests on.
+    """
+
+    low: float
+    high: float
+    level: float
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate(_Plain):
+    """A number with its interval and everything needed to judge it.
+
+    Parameters
+    ----------
+    method : str
+        The function that made it, such as ``"certify.rounded"``.
+    value : float
+        The point estimate.
+    unit : str
+        ``"probability"`` (0.01 is one point), ``"rows"``, ``"ratio"`` or ``""``.
+    n : int
+        Rows used.
+    interval : Interval
+    assumes : str
+        The assumption, in one line.
+    settings : Mapping
+        Every setting that changes the number, and facts about how it was found.
+    """
+
+    method: str
+    value: float
+    unit: str
+    n: int
+    interval: Interval
+    assumes: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Self:
+        """Rebuild the estimate that `to_dict` described."""
+        rest = {f.name: frozen(d[f.name]) for f in fields(cls) if f.name in d and f.name != "interval"}
+        return cls(interval=Interval.from_dict(d["interval"]), **rest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(_Plain):
+    """What a test found. A small p-value is a finding; a large one is not proof of none.
+
+    Parameters
+    ----------
+    method, alternative, null : str
+        The test, the alternative it has power for, and the null hypothesis it simulates or derives.
+    statistic, p_value : float
+    law : str
+        Where the p-value comes from: ``"exact simulation"``, ``"asymptotic"``, ...
+    settings, parts : Mapping
+        Settings; and the statistics and p-values the result is made of.
+    """
+
+    method: str
+    statistic: float
+    p_value: float
+    alternative: str
+    null: str
+    law: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve(_Plain):
+    """A small table to draw: named columns of equal length.
+
+    Parameters
+    ----------
+    method : str
+    columns : Mapping of str to sequence
+    settings : Mapping
+    """
+
+    method: str
+    columns: Mapping[str, Sequence[Any]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_frame(self) -> Any:
+        """Return the columns as a `pyarrow.Table` (``.to_pandas()``, ``polars.from_arrow``)."""
+        import pyarrow as pa
+
+        return pa.table({k: list(v) for k, v in self.columns.items()})

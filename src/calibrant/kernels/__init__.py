@@ -1,0 +1,1 @@
+"""Array kernels: `reference` is obviously right, `compiled` is fast, and a property test holds them equal."""

@@ -1,0 +1,260 @@
+"""Compiled twins of `reference`; each takes one argument signature, so each compiles once and is cached."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_M1 = np.uint64(0xBF58476D1CE4E5B9)
+_M2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _mix(x: Any) -> Any:
+    x = x + _GOLDEN
+    x = (x ^ (x >> _S30)) * _M1
+    x = (x ^ (x >> _S27)) * _M2
+    return x ^ (x >> _S31)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _note(faults: Any, slot: int, row: int) -> None:
+    if faults[2 * slot] == 0:
+        faults[2 * slot + 1] = row
+    faults[2 * slot] += 1
+
+
+@njit(cache=True, nogil=True)
+def _tally(
+    p: Any, y: Any, codes: Any, bases: Any, ids: Any, first_row: int, salt: Any,
+    cells: Any, levels: Any, group_cells: Any, group_levels: Any, faults: Any,
+) -> None:
+    blocks = np.uint64(cells.shape[0])
+    own_ids = ids.shape[0] > 0
+    for i in range(p.shape[0]):
+        s, t = p[i], y[i]
+        if not (s >= 0.0 and s <= 1.0 and (t == 0.0 or t == 1.0)):
+            if s != s:
+                _note(faults, 0, first_row + i)
+            elif not (s >= 0.0 and s <= 1.0):
+                _note(faults, 1, first_row + i)
+            if t != t:
+                _note(faults, 2, first_row + i)
+            elif not (t == 0.0 or t == 1.0):
+                _note(faults, 3, first_row + i)
+            continue
+        q = min(np.int64(s * 1073741824.0), np.int64(1073741823))
+        label = np.int64(t)
+        who = ids[i] if own_ids else np.uint64(first_row + i)
+        b = np.int64((_mix(_mix(who) ^ salt) >> _S32) % blocks)
+        c, rest = q >> 16, q & 0xFFFF
+        square = rest * rest
+        cells[b, c, label] += 1
+        cells[b, c, 2 + label] += rest
+        cells[b, c, 4] += square & 0xFFFF
+        cells[b, c, 5] += square >> 16
+        level = (q * 200) >> 30
+        levels[b, level, label] += 1
+        c, rest = q >> 20, q & 0xFFFFF
+        for v in range(codes.shape[0]):
+            g = bases[v] + codes[v, i]
+            group_cells[g, b, c, label] += 1
+            group_cells[g, b, c, 2 + label] += rest
+            group_levels[g, b, level, label] += 1
+
+
+@njit(cache=True, nogil=True)
+def _hash_bytes(offsets: Any, data: Any, seed: Any, out: Any) -> None:
+    prime = np.uint64(0x100000001B3)
+    start = np.uint64(0xCBF29CE484222325) ^ seed
+    for i in range(out.shape[0]):
+        h = start
+        for j in range(offsets[i], offsets[i + 1]):
+            h = (h ^ np.uint64(data[j])) * prime
+        out[i] = _mix(h)
+
+
+@njit(cache=True, nogil=True)
+def _log_value(weight: Any, first: int, n: int, e: float) -> float:
+    """Log of ``sum_k exp(weight_k) e^k (1 - e)^(n - k)`` over the window that starts at `first`."""
+    if e <= 0.0:
+        return weight[0] if first == 0 else -np.inf
+    if e >= 1.0:
+        return weight[-1] if first + weight.shape[0] - 1 == n else -np.inf
+    step = math.log(e) - math.log1p(-e)
+    base = first * step + n * math.log1p(-e)
+    top = -np.inf
+    for j in range(weight.shape[0]):
+        v = weight[j] + j * step
+        if v > top:
+            top = v
+    total = 0.0
+    for j in range(weight.shape[0]):
+        d = weight[j] + j * step - top
+        if d > -45.0:
+            total += math.exp(d)
+    return base + top + math.log(total)
+
+
+@njit(cache=True, nogil=True)
+def _window(n: int, centre: float, alpha: float) -> Any:
+    """First index and log weights ``ln C(n, k) - alpha (k - centre)^2 / 2`` where they can matter."""
+    e = min(max(centre / n, 0.0), 1.0)
+    spread = n * e * (1.0 - e) + 1.0
+    reach = np.int64(10.0 * math.sqrt(spread / (1.0 + alpha * spread)) + 0.02 * math.sqrt(spread)) + 12
+    middle = min(max(np.int64(centre + 0.5), 0), n)
+    first, last = max(middle - reach, 0), min(middle + reach, n)
+    weight = np.empty(last - first + 1)
+    choose = math.lgamma(n + 1.0) - math.lgamma(first + 1.0) - math.lgamma(n - first + 1.0)
+    for j in range(weight.shape[0]):
+        k = first + j
+        weight[j] = choose - 0.5 * alpha * (k - centre) ** 2
+        choose += math.log((n - k) / (k + 1.0)) if k < n else 0.0
+    return first, weight
+
+
+@njit(cache=True, nogil=True)
+def _golden_peak(n: int, centre: float, alpha: float) -> float:
+    """Golden-section search of the unimodal log mean; exact to rounding, used where counts are small."""
+    first, weight = _window(n, centre, alpha)
+    e0 = min(max(centre / n, 0.0), 1.0)
+    half = 2.0 * math.sqrt(e0 * (1.0 - e0) / n) + 2.0 / n
+    low, high = max(e0 - half, 0.0), min(e0 + half, 1.0)
+    ratio = 0.6180339887498949
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    fa, fb = _log_value(weight, first, n, a), _log_value(weight, first, n, b)
+    best = max(_log_value(weight, first, n, low), _log_value(weight, first, n, high), fa, fb)
+    while (high - low) * n > 1e-5 * (1.0 + math.sqrt(n * e0 * (1.0 - e0))):
+        if fa < fb:
+            low, a, fa = a, b, fb
+            b = low + ratio * (high - low)
+            fb = _log_value(weight, first, n, b)
+        else:
+            high, b, fb = b, a, fa
+            a = high - ratio * (high - low)
+            fa = _log_value(weight, first, n, a)
+        best = max(best, fa, fb)
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _stirling_error(x: float) -> float:
+    """``ln x! - ln(sqrt(2 pi x) (x / e)^x)`` (Loader 2000)."""
+    if x < 16.0:
+        return math.lgamma(x + 1.0) - (x + 0.5) * math.log(x) + x - 0.9189385332046727
+    y = 1.0 / (x * x)
+    return (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y / 1680.0))) / x
+
+
+@njit(cache=True, nogil=True)
+def _tilted(up: Any, down: Any, tilt: float) -> Any:
+    """Mass, mean and second moment about the middle of the outward weights times ``tilt^(k - middle)``."""
+    mass, one, two = 1.0, 0.0, 0.0
+    t = 1.0
+    for j in range(up.shape[0]):
+        t *= tilt
+        w = up[j] * t
+        mass += w
+        one += w * (j + 1)
+        two += w * (j + 1) * (j + 1)
+    t = 1.0
+    for j in range(down.shape[0]):
+        t /= tilt
+        w = down[j] * t
+        mass += w
+        one -= w * (j + 1)
+        two += w * (j + 1) * (j + 1)
+    return mass, one / mass, two / mass
+
+
+@njit(cache=True, nogil=True)
+def _outward(n: int, middle: int, centre: float, alpha: float, reach: int) -> Any:
+    """Weights right and left of `middle`, relative to it, of Binomial(n, middle / n) times the notch."""
+    odds = middle / (n - middle)
+    shrink = math.exp(-alpha)
+    up, down = np.empty(min(reach, n - middle)), np.empty(min(reach, middle))
+    w, g = 1.0, math.exp(-alpha * (middle - centre + 0.5))
+    for j in range(up.shape[0]):
+        k = middle + j
+        w *= (n - k) / (k + 1.0) * odds * g
+        g *= shrink
+        up[j] = w
+    w, g = 1.0, math.exp(alpha * (middle - centre - 0.5))
+    for j in range(down.shape[0]):
+        k = middle - j
+        w *= k / ((n - k + 1.0) * odds) * g
+        g *= shrink
+        down[j] = w
+    return up, down
+
+
+@njit(cache=True, nogil=True)
+def _notch_peak(n: int, centre: float, alpha: float) -> float:
+    """Newton's method on the log odds; falls back on golden section where counts are small."""
+    middle = np.int64(math.floor(centre + 0.5))
+    if middle < 4 or middle > n - 4:
+        return _golden_peak(n, centre, alpha)
+    e = middle / n
+    spread = n * e * (1.0 - e)
+    up, down = _outward(n, middle, centre, alpha, np.int64(9.5 * math.sqrt(spread / (1.0 + alpha * spread))) + 14)
+    logit0 = math.log(e) - math.log1p(-e)
+    logit, value, slope = logit0, -np.inf, 0.0
+    for _ in range(12):
+        q = 1.0 / (1.0 + math.exp(-logit))
+        mass, mean, square = _tilted(up, down, math.exp(logit - logit0))
+        value = math.log(mass) + middle * math.log(q / e) + (n - middle) * math.log((1.0 - q) / (1.0 - e))
+        slope = middle + mean - n * q
+        bend = square - mean * mean - n * q * (1.0 - q)
+        if not bend < 0.0:
+            return _golden_peak(n, centre, alpha)
+        if slope * slope < -1e-13 * bend:
+            break
+        logit -= slope / bend
+    else:
+        return _golden_peak(n, centre, alpha)
+    reference = _stirling_error(n * 1.0) - _stirling_error(middle * 1.0) - _stirling_error((n - middle) * 1.0)
+    reference -= 0.5 * math.log(2.0 * math.pi * spread)
+    return value + reference - 0.5 * alpha * (middle - centre) ** 2
+
+
+@njit(cache=True, nogil=True)
+def _notch_peaks(n: Any, centre: Any, alpha: Any, out: Any) -> None:
+    for i in range(out.shape[0]):
+        out[i] = _notch_peak(n[i], centre[i], alpha[i])
+
+
+def _sealed(a: Any, dtype: Any) -> Any:
+    """View of `a` as a read-only contiguous array, so that a kernel sees one type."""
+    view = np.ascontiguousarray(a, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+def tally(
+    p: Any, y: Any, codes: Any, bases: Any, ids: Any, first_row: int, salt: int,
+    cells: Any, levels: Any, group_cells: Any, group_levels: Any, faults: Any,
+) -> None:
+    """Add rows to a sketch's integer arrays, in place; see `reference.tally`."""
+    _tally(
+        _sealed(p, np.float64), _sealed(y, np.float64), _sealed(codes, np.int32), _sealed(bases, np.int64),
+        _sealed(ids, np.uint64), int(first_row), np.uint64(salt), cells, levels, group_cells, group_levels, faults,
+    )
+
+
+def hash_bytes(offsets: Any, data: Any, seed: int) -> Any:
+    """Hash variable-length byte strings to uint64; see `reference.hash_bytes`."""
+    out = np.empty(len(offsets) - 1, dtype=np.uint64)
+    _hash_bytes(_sealed(offsets, np.int64), _sealed(data, np.uint8), np.uint64(seed), out)
+    return out
+
+
+def notch_peaks(n: Any, centre: Any, alpha: Any) -> Any:
+    """Return the largest log mean of each binomial's Gaussian notch; see `reference.notch_peak`."""
+    out = np.empty(len(n), dtype=np.float64)
+    _notch_peaks(_sealed(n, np.int64), _sealed(centre, np.float64), _sealed(alpha, np.float64), out)
+    return out

@@ -1,0 +1,212 @@
+"""How a number is written: bounds rounded outward, signs, thousands, whole people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from typing import Any
+
+from calibrant.audit.record import Finding
+
+MINUS = "\u2212"
+THIN = "\u202f"
+DENOMINATORS = (100, 1_000, 10_000)
+MANY_ROWS = 2_000_000
+
+
+def exact(probability: float) -> Decimal:
+    """Return a probability in points, exactly as the JSON writes it."""
+    return Decimal(repr(float(probability))) * 100
+
+
+def cut(points: Decimal, digits: int, rounding: str) -> Decimal:
+    """Round to `digits` decimals in the direction given."""
+    return points.quantize(Decimal(1).scaleb(-digits), rounding=rounding)
+
+
+def written(points: Decimal, *, signed: bool = False) -> str:
+    """Write points with a true minus; `signed` puts a plus before what is positive."""
+    size = f"{abs(points):f}"
+    if not points:
+        return size
+    return (MINUS if points < 0 else "+" if signed else "") + size
+
+
+def lower_bound(probability: float, limit: float | None = None) -> str:
+    """Write a lower bound in points, rounded down.
+
+    Parameters
+    ----------
+    probability : float
+        The bound, as a fraction.
+    limit : float, optional
+        Where the bound is above it, digits are added until what is written is above it too.
+
+    Returns
+    -------
+    str
+        Points; never more than the bound.
+    """
+    points, digits = exact(probability), 1
+    shown = cut(points, digits, ROUND_FLOOR)
+    while limit is not None and probability > limit and shown <= exact(limit):
+        digits += 1
+        shown = cut(points, digits, ROUND_FLOOR)
+    return written(shown)
+
+
+def upper_bound(probability: float, limit: float | None = None) -> str:
+    """Write an upper bound in points, rounded up; digits are added where it would seem over a limit it meets.
+
+    Parameters
+    ----------
+    probability : float
+        The bound, as a fraction.
+    limit : float, optional
+        Where the bound is at most this, what is written is at most this too.
+
+    Returns
+    -------
+    str
+        Points; never less than the bound.
+    """
+    points, digits = exact(probability), 1
+    shown = cut(points, digits, ROUND_CEILING)
+    while limit is not None and probability <= limit and shown > exact(limit):
+        digits += 1
+        shown = cut(points, digits, ROUND_CEILING)
+    return written(shown)
+
+
+def bounds(finding: Finding, limit: float | None) -> tuple[str, str]:
+    """Return both certified bounds of a finding, in points: rounded outward, true to its verdict."""
+    return lower_bound(finding.lower.interval.low, limit), upper_bound(finding.upper.interval.high, limit)
+
+
+def signed_range(low: float, high: float) -> tuple[str, str]:
+    """Write a range of gaps, rounded outward; one that excludes zero is written so that it still does."""
+    digits = 1
+    while True:
+        a, b = cut(exact(low), digits, ROUND_FLOOR), cut(exact(high), digits, ROUND_CEILING)
+        if (low > 0 and a == 0) or (high < 0 and b == 0):
+            digits += 1
+            continue
+        return written(a, signed=True), written(b, signed=True)
+
+
+def nearest(probability: float, digits: int = 1) -> str:
+    """Write an estimate in points, or a rate in 100, rounded to the nearest."""
+    return written(cut(exact(probability), digits, ROUND_HALF_UP))
+
+
+def gap(probability: float) -> str:
+    """Write a gap in points with its sign."""
+    return written(cut(exact(probability), 1, ROUND_HALF_UP), signed=True)
+
+
+def rates(predicted: float, observed: float) -> tuple[str, str]:
+    """Write two rates in 100, with enough digits that rates which differ look different."""
+    for digits in range(1, 9):
+        a, b = nearest(predicted, digits), nearest(observed, digits)
+        if a != b or predicted == observed:
+            return a, b
+    return nearest(predicted), nearest(observed)
+
+
+def limit_points(limit: float) -> str:
+    """Write the limit in points: every digit it was given with, and at least one decimal."""
+    points = exact(limit).normalize()
+    exponent = points.as_tuple().exponent
+    digits = max(1, -exponent if isinstance(exponent, int) else 1)
+    return written(cut(points, digits, ROUND_HALF_UP))
+
+
+def count(n: float) -> str:
+    """Write a whole number with narrow spaces between thousands."""
+    return f"{round(n):,}".replace(",", THIN).replace("-", MINUS)
+
+
+def rows_needed(n: int) -> str:
+    """Write the rows that would decide: two digits, rounded up, then "over 2 million"."""
+    if n >= MANY_ROWS:
+        return f"over {MANY_ROWS // 10**6} million"
+    step = 10 ** max(0, len(str(n)) - 2)
+    up = -(-n // step) * step
+    return count(up) if up < MANY_ROWS else f"over {MANY_ROWS // 10**6} million"
+
+
+def denominator(findings: Iterable[Finding]) -> int:
+    """Return the one D of a page, "of every D people", for the findings it tells of.
+
+    The least of 100, 1 000 and 10 000 at which rounding to whole people changes no difference between
+    what happened and what was expected by over a tenth.
+    """
+    told = list(findings)
+    return next((d for d in DENOMINATORS if all(_fair(f, d) for f in told)), DENOMINATORS[-1])
+
+
+def _fair(finding: Finding, d: int) -> bool:
+    true = finding.gap * d
+    expected, happened = of_every(finding, d)
+    return abs(happened - expected - true) <= 0.1 * abs(true) + 1e-12
+
+
+def of_every(finding: Finding, d: int) -> tuple[int, int]:
+    """Return how many of every `d` people the model expects, and how many there were."""
+    return _whole(finding.expected * d / finding.rows), _whole(finding.cases * d / finding.rows)
+
+
+def _whole(x: float) -> int:
+    return math.floor(x + 0.5)
+
+
+def confidence(level: float) -> tuple[str, str]:
+    """Return a level as "95 of 100" people would say it: the number of audits, of how many."""
+    share = Decimal(repr(round(float(level), 6)))
+    for of in (*DENOMINATORS, 100_000):
+        if share * of == (share * of).to_integral_value():
+            return count(int(share * of)), count(of)
+    return f"{share * 100:f}", "100"
+
+
+def percent(share: float) -> str:
+    """Write a level as a percentage without needless digits, such as "95" or "99.9"."""
+    text = f"{Decimal(repr(round(float(share), 6))) * 100:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def step(levels: int) -> str:
+    """Write the step between the scores shown: "2%" for 50 levels, "1/64" where no short decimal does."""
+    points = Decimal(100) / Decimal(int(levels))
+    short = points.quantize(Decimal("0.01")).normalize()
+    return f"{short:f}%" if short == points else f"1/{int(levels)}"
+
+
+def p_value(p: float, *, draws: int | None = None) -> str:
+    """Write a p-value to two digits; at the floor of a simulation, say so.
+
+    Parameters
+    ----------
+    p : float
+    draws : int, optional
+        Number of simulations; None for a p-value from an asymptotic law.
+    """
+    if draws is None and p < 0.001:
+        return "p < 0.001"
+    two = Decimal(repr(float(p))).quantize(Decimal(1).scaleb(_magnitude(p) - 1), rounding=ROUND_HALF_UP)
+    if draws is not None and p <= 1 / (draws + 1):
+        return f"p = {two.normalize():f}, the smallest that {count(draws)} simulations can show"
+    return f"p = {two:f}"
+
+
+def _magnitude(p: float) -> int:
+    return math.floor(math.log10(p)) if p > 0 else -2
+
+
+def decimals(value: Any, digits: int) -> str:
+    """Write a reference number with fixed decimals; infinity by name."""
+    x = float(value)
+    if not math.isfinite(x):
+        return "not finite" if math.isnan(x) else "infinite" if x > 0 else f"{MINUS}infinite"
+    return f"{x:.{digits}f}".replace("-", MINUS)

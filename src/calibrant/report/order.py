@@ -1,0 +1,71 @@
+"""Which groups come first, and what the record says as a whole; no words here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from calibrant.audit.record import AuditRecord, Check, Finding
+from calibrant.results import Estimate
+
+RANK = {"broken": 0, "undecided": 1, "met": 2, "none": 3}
+FEW = 50  # expected cases, and expected non-cases, that a curve needs
+Side = Literal["low", "high", "unclear"]
+
+
+def ordered(groups: Sequence[Finding]) -> list[Finding]:
+    """Return groups worst first: broken, undecided, met; within each by lower, then by upper bound."""
+
+    def key(f: Finding) -> tuple[float, float, float, str]:
+        low, high = -f.lower.interval.low, -f.upper.interval.high
+        first, second = (high, low) if f.verdict == "met" else (low, high)
+        return RANK.get(f.verdict, 3), first, second, f.id
+
+    return sorted(groups, key=key)
+
+
+def with_verdict(record: AuditRecord, verdict: str) -> list[Finding]:
+    """Return the groups with this verdict, worst first."""
+    return [f for f in ordered(record.groups) if f.verdict == verdict]
+
+
+def told(record: AuditRecord) -> list[Finding]:
+    """Return the findings whose counts the page tells as people: the worst broken group, and everyone."""
+    broken = with_verdict(record, "broken")[:1]
+    return ([record.everyone] if record.everyone.verdict == "broken" else []) + broken
+
+
+def limit_of(record: AuditRecord) -> float | None:
+    """Return the limit as a fraction, or None."""
+    limit = record.settings.get("limit")
+    return None if limit is None else float(limit)
+
+
+def check_of(record: AuditRecord, code: str) -> Check | None:
+    """Return the check with this code, or None."""
+    return next((c for c in record.checks if c.code == code), None)
+
+
+def side(low: float, high: float) -> Side:
+    """Return what a range of observed minus predicted shows: probabilities too low, too high, or unclear."""
+    return "low" if low > 0 else "high" if high < 0 else "unclear"
+
+
+def shift_side(record: AuditRecord) -> Side | None:
+    """Return the direction of the overall shift, or None where it could not be computed."""
+    shift: Estimate | None = record.estimates.get("shift")
+    return None if shift is None else side(shift.interval.low, shift.interval.high)
+
+
+def carries_curve(record: AuditRecord) -> bool:
+    """Tell whether the data carry a reliability curve: 50 expected cases and 50 expected non-cases."""
+    one = record.everyone
+    enough = one.expected >= FEW and one.rows - one.expected >= FEW
+    return enough and len(record.reliability.columns.get("predicted", ())) > 0
+
+
+def median_need(groups: Sequence[Finding]) -> int | None:
+    """Return rows that would decide at least half of these groups; None where no such number is known."""
+    needs = sorted(f.rows_needed for f in groups if f.rows_needed is not None)
+    half = -(-len(groups) // 2)
+    return needs[half - 1] if 0 < half <= len(needs) else None

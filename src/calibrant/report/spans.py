@@ -1,0 +1,123 @@
+"""A sentence as plain pieces, so that one wording serves the page, the terminal and Markdown."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+from calibrant.audit.record import Finding
+
+Kind = Literal["text", "strong", "code", "name", "title"]
+JOINERS = "\u200c\u200d"
+HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One piece of a sentence.
+
+    Parameters
+    ----------
+    text : str
+        What is read; nothing in it is markup.
+    kind : {"text", "strong", "code", "name", "title"}
+        ``"name"`` came from the data; ``"title"`` opens a list item.
+    href : str
+        Where a link leads: ``"#"`` and the id of a part of the page; empty for no link.
+    """
+
+    text: str
+    kind: Kind = "text"
+    href: str = ""
+
+
+Text = tuple[Span, ...]
+
+
+def say(*parts: str | Span) -> Text:
+    """Return a sentence from words and pieces."""
+    return tuple(Span(p) if isinstance(p, str) else p for p in parts)
+
+
+def strong(text: str) -> Span:
+    """Return words that carry the message."""
+    return Span(text, "strong")
+
+
+def code(text: object) -> Span:
+    """Return what is typed or was given, such as a column or an option."""
+    return Span(visible(text), "code")
+
+
+def title(text: str) -> Span:
+    """Return the opening words of a list item."""
+    return Span(text, "title")
+
+
+def link(text: str, target: str) -> Span:
+    """Return words that lead to the part of the page with the id `target`."""
+    return Span(text, "text", f"#{target}")
+
+
+def name(finding: Finding, *, linked: bool = False) -> Span:
+    """Return the name of a group, such as "nativity: foreign born"."""
+    return Span(label(finding), "name", f"#{finding.id}" if linked else "")
+
+
+def visible(text: object) -> str:
+    """Return text with control, bidirectional and other unseen characters shown as codes."""
+    return "".join(_shown(c) for c in str(text))
+
+
+def _shown(c: str) -> str:
+    unseen = unicodedata.category(c) in HIDDEN and c not in JOINERS
+    return f"⟨U+{ord(c):04X}⟩" if unseen else c
+
+
+def value_label(finding: Finding) -> str:
+    """Return the values that define a group, without their variables."""
+    if finding.pooled:
+        return f"{finding.pooled} small values together"
+    return ", ".join(visible(v) if v.strip() else "(blank)" for _, v in finding.variables)
+
+
+def variable_label(finding: Finding) -> str:
+    """Return the variables that define a group, without their values."""
+    return ", ".join(visible(k) if k.strip() else "(blank)" for k, _ in finding.variables)
+
+
+def label(finding: Finding) -> str:
+    """Return the full name of a group: variable and value; "everyone" for all."""
+    if not finding.variables:
+        return "everyone"
+    return f"{variable_label(finding)}: {value_label(finding)}"
+
+
+def plain(text: Text) -> str:
+    """Return a sentence as plain text."""
+    return "".join(f"{s.text} " if s.kind == "title" else s.text for s in text)
+
+
+def markdown(text: Text) -> str:
+    """Return a sentence as Markdown in which no name can act as markup, a mention or a link."""
+    return "".join(_marked(s) for s in text)
+
+
+def _marked(span: Span) -> str:
+    if span.kind in ("code", "name"):
+        return fenced(span.text)
+    if span.kind in ("strong", "title"):
+        return f"**{span.text}**" + (" " if span.kind == "title" else "")
+    return span.text
+
+
+def fenced(text: str) -> str:
+    """Return text inside a Markdown code span that it cannot close, safe in a table cell."""
+    longest = run = 0
+    for c in text:
+        run = run + 1 if c == "`" else 0
+        longest = max(longest, run)
+    ticks = "`" * (longest + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}".replace("|", "\\|")

@@ -1,0 +1,137 @@
+"""Rows summed by score cell: what every certificate reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+SCALE = float(1 << 30)  # scores are integers out of 2**30
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Counts and exact score sums per random block and score cell.
+
+    Parameters
+    ----------
+    counts : int64 array of shape (blocks, cells, 2)
+        Rows with label 0 and with label 1.
+    sums : array of shape (blocks, cells, 2)
+        Sums of the scores of those rows, out of 2**30; exact integers for a grid.
+    low, high : arrays of shape (cells,)
+        Ends of each cell, increasing; equal where the score takes one value.
+    """
+
+    counts: Any
+    sums: Any
+    low: Any
+    high: Any
+
+    @classmethod
+    def grid(cls, counts: Any, sums: Any) -> Cells:
+        """Cells of equal width that cover [0, 1]."""
+        edges = np.arange(counts.shape[1] + 1) / counts.shape[1]
+        return cls(counts, sums, edges[:-1], edges[1:])
+
+    @classmethod
+    def levels(cls, counts: Any, values: Any) -> Cells:
+        """Cells of a score that takes only the given values."""
+        return cls(counts, counts * (values * SCALE)[None, :, None], values, values)
+
+    @property
+    def blocks(self) -> int:
+        """Random blocks."""
+        return int(self.counts.shape[0])
+
+    @property
+    def size(self) -> int:
+        """Cells."""
+        return int(self.counts.shape[1])
+
+    @property
+    def middle(self) -> Any:
+        """Middles of the cells, shape (cells,)."""
+        return 0.5 * (self.low + self.high)
+
+    @cached_property
+    def block_rows(self) -> Any:
+        """Rows per block, shape (blocks,)."""
+        return self.counts.sum(axis=(1, 2))
+
+    @cached_property
+    def totals(self) -> Any:
+        """Counts over all blocks, shape (cells, 2)."""
+        return self.counts.sum(axis=0)
+
+    @cached_property
+    def score_sums(self) -> Any:
+        """Sums of scores over all blocks, as floats, shape (cells, 2)."""
+        return self.sums.sum(axis=0) / SCALE
+
+    @cached_property
+    def n(self) -> int:
+        """Rows."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def cases(self) -> int:
+        """Rows with label 1."""
+        return int(self.counts[..., 1].sum())
+
+    @cached_property
+    def expected(self) -> float:
+        """Sum of the scores."""
+        return float(self.score_sums.sum())
+
+    def occupied(self) -> Any:
+        """Indices of the cells that hold rows."""
+        return np.flatnonzero(self.totals.sum(axis=1))
+
+    def equal_mass(self, bins: int, blocks: Any = None) -> Any:
+        """Assign each cell to one of at most `bins` runs of consecutive cells with about equally many rows.
+
+        Parameters
+        ----------
+        bins : int
+        blocks : sequence of int, optional
+            Blocks whose rows set the edges; all by default.
+
+        Returns
+        -------
+        int array of shape (cells,)
+            Non-decreasing bin numbers from 0.
+        """
+        rows = (self.counts if blocks is None else self.counts[blocks]).sum(axis=(0, 2))
+        before = np.cumsum(rows) - rows
+        middle = before + 0.5 * rows
+        raw = np.floor(bins * middle / max(rows.sum(), 1)).astype(np.int64)
+        return np.minimum(np.maximum.accumulate(raw), bins - 1)
+
+
+def log_growth(cells: Cells, block: int | None, tilt: Any, where: Any) -> Any:
+    r"""Lower bound of ``sum ln(1 + tilt(p) (y - p))`` over one block's rows, or all rows, per cell.
+
+    Within a cell the tilt is constant and ``ln(1 + t (y - p))`` is concave in ``p``; the chord through the ends
+    of the cell, at the exact mean score, is therefore a lower bound, and the sum of scores is all it needs.
+
+    Parameters
+    ----------
+    cells : Cells
+    block : int or None
+        None for the rows of all blocks.
+    tilt : float array of shape (len(where),), in (-1, 1)
+    where : int array
+        The cells to visit.
+    """
+    low, high = cells.low[where], cells.high[where]
+    width = np.where(high > low, high - low, 1.0)
+    counts, sums = (cells.totals, cells.score_sums) if block is None else (cells.counts[block], cells.sums[block] / SCALE)
+    out = np.zeros(len(where))
+    for label in (0, 1):
+        n = counts[where, label]
+        share = (sums[where, label] / np.maximum(n, 1) - low) / width
+        out += n * ((1.0 - share) * np.log1p(tilt * (label - low)) + share * np.log1p(tilt * (label - high)))
+    return out

@@ -1,0 +1,190 @@
+r"""The jittered classifier on a grid: its exact kernel, certificate and cost (theory, section 1).
+
+A score is rounded to the middle ``c`` of one of ``G`` cells; the classifier then shows a grid middle ``t`` with
+probability ``K(t|c) = sech((t - c) / h) / Z(c)``. All expectations over the jitter are finite sums, computed
+as convolutions; nothing is sampled and no integral is approximated.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from calibrant.stats.cells import SCALE, Cells
+from calibrant.stats.lower import DEALS, deals, solve, wager
+from calibrant.stats.product import JITTER_WEIGHTS, gammas, solve_upper
+
+
+class Jitter:
+    """The transition kernel K of one bandwidth on one grid.
+
+    Parameters
+    ----------
+    size : int
+        Grid points G.
+    bandwidth : float
+        h, in units of probability.
+    """
+
+    def __init__(self, size: int, bandwidth: float) -> None:
+        self.size, self.bandwidth = size, bandwidth
+        self.points = (np.arange(size) + 0.5) / size
+        self._distance = np.arange(-(size - 1), size) / size
+        x = np.abs(self._distance) / bandwidth
+        self._sech = 2.0 * np.exp(-x) / (1.0 + np.exp(-2.0 * x))
+        self._plain = self._transform(self._sech)
+        self.mass = np.maximum(self._convolve(self._plain, np.ones(size)), 1e-300)
+
+    def _transform(self, kernel: Any) -> Any:
+        from scipy.fft import next_fast_len, rfft
+
+        return rfft(kernel, next_fast_len(3 * self.size, real=True))
+
+    def _convolve(self, transformed: Any, x: Any) -> Any:
+        from scipy.fft import irfft, next_fast_len, rfft
+
+        length = next_fast_len(3 * self.size, real=True)
+        return irfft(transformed * rfft(x, length), length)[self.size - 1 : 2 * self.size - 1]
+
+    def spread(self, rows: Any) -> Any:
+        """Return ``sum_c rows_c K(t|c)`` for each grid point t."""
+        return np.maximum(self._convolve(self._plain, rows / self.mass), 0.0)
+
+    def gather(self, f: Any) -> Any:
+        """Return ``sum_t K(t|c) f(t)`` for each cell c."""
+        return self._convolve(self._plain, f) / self.mass
+
+    def spread_square(self, rows: Any) -> Any:
+        """Return ``sum_c rows_c K(t|c)^2``, the scale of sampling noise."""
+        return np.maximum(self._convolve(self._square, rows / self.mass**2), 0.0)
+
+    @cached_property
+    def _square(self) -> Any:
+        return self._transform(self._sech**2)
+
+    @cached_property
+    def displacement(self) -> Any:
+        """Return ``sum_t K(t|c) |t - c|`` for each cell c: how far the jitter moves a score on average."""
+        return self._convolve(self._transform(self._sech * np.abs(self._distance)), np.ones(self.size)) / self.mass
+
+
+@lru_cache(maxsize=32)
+def jitter(size: int, bandwidth: float) -> Jitter:
+    """Return the kernel, built once per grid and bandwidth."""
+    return Jitter(size, bandwidth)
+
+
+def jittered_upper(cells: Cells, bandwidth: float, delta: float) -> float:
+    r"""Theorem U for the jittered classifier.
+
+    ``Phi = sum_t max_(+-) [-sum_i K(t|p_i) ln(1 -+ gamma (t - y_i))]``; by concavity of the logarithm
+    ``exp(-Phi)`` is at most the product in Theorem U's proof.
+    """
+    kernel = jitter(cells.size, bandwidth)
+    negative, positive = kernel.spread(cells.totals[:, 0]), kernel.spread(cells.totals[:, 1])
+    t, bets = kernel.points, gammas(cells.n)
+    phi = [
+        -np.minimum(
+            positive * np.log1p(g * (1 - t)) + negative * np.log1p(-g * t),
+            positive * np.log1p(-g * (1 - t)) + negative * np.log1p(g * t),
+        ).sum()
+        for g in bets
+    ]
+    return solve_upper(np.array(phi), bets, np.array(JITTER_WEIGHTS), cells.n, delta)
+
+
+def jittered_bernstein_upper(cells: Cells, bandwidth: float, delta: float) -> float:
+    """Theorem 1 for the jittered classifier, the readable reference; ``delta`` split 0.8 to 0.2."""
+    kernel, n = jitter(cells.size, bandwidth), cells.n
+    negative, positive = kernel.spread(cells.totals[:, 0]), kernel.spread(cells.totals[:, 1])
+    t = kernel.points
+    plug_in = np.abs(t * negative - (1 - t) * positive).sum() / n
+    away = kernel.gather(t)
+    moment = (cells.totals[:, 0] * away**2 + cells.totals[:, 1] * (1 - away) ** 2).sum() / n
+    l1, l2 = -np.log(0.8 * delta), -np.log(0.2 * delta)
+    v = min(1.0, (np.sqrt(l2 / (2 * n)) + np.sqrt(moment + l2 / (2 * n))) ** 2)
+    return min(1.0, float(plug_in + np.sqrt(2 * v * l1 / n) + l1 / (3 * n)))
+
+
+def jittered_lower(cells: Cells, bandwidth: float, delta: float, seed: int = 0) -> float:
+    """Theorem L for the jittered classifier: signs per grid point, learnt on earlier blocks."""
+    from scipy.special import ndtr
+
+    kernel, t = jitter(cells.size, bandwidth), jitter(cells.size, bandwidth).points
+
+    def table(signal: Any) -> Any:
+        first, second = kernel.gather(signal * t), kernel.gather(signal)
+        return np.stack([first, first - second], axis=1)
+
+    def learn(past: Any) -> tuple[Any, float]:
+        n = cells.counts[past].sum(axis=0)
+        mean = t * kernel.spread(n[:, 0]) - (1 - t) * kernel.spread(n[:, 1])
+        noise = t * (1 - t) * kernel.spread_square(n.sum(axis=1))
+        gains = table(2.0 * ndtr(mean / np.sqrt(noise + 1e-3)) - 1.0)
+        return gains, float((n * gains**2).sum()) / max(int(n.sum()), 1)
+
+    def grow(block: int, tilt: Any) -> float:
+        return float((cells.counts[block] * np.log1p(np.clip(tilt, -0.999, None))).sum())
+
+    wagers = [wager(cells.block_rows, order, delta, learn, grow) for order in deals(cells.blocks, seed)]
+    return solve(wagers, np.full(DEALS, 1 / DEALS), delta)
+
+
+def jittered_estimate(cells: Cells, bandwidth: float) -> float:
+    """Return the plug-in error of the jittered classifier without the noise a calibrated one would show."""
+    kernel, t = jitter(cells.size, bandwidth), jitter(cells.size, bandwidth).points
+    mean = t * kernel.spread(cells.totals[:, 0]) - (1 - t) * kernel.spread(cells.totals[:, 1])
+    noise = t * (1 - t) * kernel.spread_square(cells.totals.sum(axis=1))
+    return float(np.sqrt(np.maximum(mean**2 - noise, 0.0)).sum() / cells.n)
+
+
+def jitter_scores(cells: Cells, bandwidth: float) -> dict[str, float]:
+    """Return the exact expected AUROC, Brier score and log loss of the jittered classifier."""
+    kernel, n = jitter(cells.size, bandwidth), cells.totals
+    t = kernel.points
+    brier = (n[:, 0] * kernel.gather(t**2) + n[:, 1] * kernel.gather((1 - t) ** 2)).sum()
+    loss = -(n[:, 0] * kernel.gather(np.log1p(-t)) + n[:, 1] * kernel.gather(np.log(t))).sum()
+    return {
+        "auroc": auroc(kernel.spread(n[:, 0]), kernel.spread(n[:, 1])),
+        "brier": float(brier / cells.n),
+        "log_loss": float(loss / cells.n),
+    }
+
+
+def level_scores(cells: Cells) -> dict[str, float]:
+    """Return AUROC, Brier score and log loss of the score itself, each row at its cell's mean score.
+
+    Exact where a cell holds one value. Otherwise the AUROC counts pairs within a cell as ties, and Brier score
+    and log loss are too small by at most a quarter of the squared width of a cell, and to the same order.
+    """
+    n, s = cells.totals, cells.totals.sum(axis=1)
+    mean = np.divide(cells.score_sums.sum(axis=1), s, out=cells.middle.copy(), where=s > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(n > 0, n * np.log(np.stack([1 - mean, mean], axis=1)), 0.0)
+    return {
+        "auroc": auroc(n[:, 0], n[:, 1]),
+        "brier": float((n[:, 0] * mean**2 + n[:, 1] * (1 - mean) ** 2).sum() / cells.n),
+        "log_loss": float(-terms.sum() / cells.n) + 0.0,
+    }
+
+
+def auroc(negative: Any, positive: Any) -> float:
+    """Return the chance that a case outscores a non-case, ties half, from masses per increasing score."""
+    below = np.cumsum(negative) - 0.5 * negative
+    total = float(np.sum(negative) * np.sum(positive))
+    return float((positive * below).sum() / total) if total > 0 else float("nan")
+
+
+def mean_displacement(cells: Cells, bandwidth: float) -> tuple[float, float]:
+    """Return a bound on the sample mean of ``E|shown - p|``, and the largest value it can take for any row."""
+    kernel = jitter(cells.size, bandwidth)
+    half = 0.5 / cells.size
+    rows = cells.totals.sum(axis=1)
+    return float((rows * kernel.displacement).sum() / cells.n) + half, float(kernel.displacement.max()) + half
+
+
+def score_mean(cells: Cells) -> float:
+    """Return the mean score."""
+    return float(cells.sums.sum() / SCALE / cells.n)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from calibrant.audit.record import Finding
 
-Kind = Literal["text", "strong", "code", "name", "title"]
+Kind = Literal["text", "strong", "code", "name", "given", "title"]
 JOINERS = "\u200c\u200d"
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
@@ -21,8 +21,8 @@ class Span:
     ----------
     text : str
         What is read; nothing in it is markup.
-    kind : {"text", "strong", "code", "name", "title"}
-        ``"name"`` came from the data; ``"title"`` opens a list item.
+    kind : {"text", "strong", "code", "name", "given", "title"}
+        ``"name"`` is a group of the data, ``"given"`` a word from the caller; ``"title"`` opens a list item.
     href : str
         Where a link leads: ``"#"`` and the id of a part of the page; empty for no link.
     """
@@ -48,6 +48,11 @@ def strong(text: str) -> Span:
 def code(text: object) -> Span:
     """Return what is typed or was given, such as a column or an option."""
     return Span(visible(text), "code")
+
+
+def given(text: object) -> Span:
+    """Return a word the caller gave, such as the outcome."""
+    return Span(visible(text), "given")
 
 
 def title(text: str) -> Span:
@@ -105,7 +110,7 @@ def markdown(text: Text) -> str:
 
 
 def _marked(span: Span) -> str:
-    if span.kind in ("code", "name"):
+    if span.kind in ("code", "name", "given"):
         return fenced(span.text)
     if span.kind in ("strong", "title"):
         return f"**{span.text}**" + (" " if span.kind == "title" else "")

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from calibrant.audit.record import AuditRecord, Check, Finding
+from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
-from calibrant.report.order import (
-    limit_of,
-    median_need,
-    ordered,
-    shift_side,
-    side,
-    told,
-    with_verdict,
-)
-from calibrant.report.spans import Span, Text, code, link, name, say, strong, title, visible
+from calibrant.report.order import limit_of, ordered, shift_side, told, with_verdict
+from calibrant.report.spans import Text, given, link, name, say, strong, visible
 
 VERDICTS = {"met": "Met", "undecided": "Undecided", "broken": "Broken", "none": "Not judged"}
 DIRECTIONS = {
@@ -23,8 +13,13 @@ DIRECTIONS = {
     "high": "the model says too much here",
     "unclear": "not shown to be off here",
 }
-FOUND, NOT_FOUND = "Error found", "No error found (not proof of none)"
-NOT_APPLICABLE, NOT_RUN, MEASURED = "Not applicable (not a pass)", "Not run", "Measured"
+FINDINGS = {
+    "found": "Error found",
+    "unfound": "No error found (not proof of none)",
+    "not-applicable": "Not applicable (not a pass)",
+    "not-run": "Not run",
+    "measured": "Measured",
+}
 CARDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -65,7 +60,9 @@ def headline(record: AuditRecord) -> str:
         return f"Over the limit for everyone together{more}"
     if verdict == "undecided":
         if broken:
-            return f"Too few people to tell for everyone together; over the limit for {of_groups(broken, total)}"
+            return (
+                f"Too few people to tell for everyone together; over the limit for {of_groups(broken, total)}"
+            )
         return f"Too few people to tell: the limit of {num.limit_points(limit)} lies inside the interval"
     if broken:
         return f"Within the limit for everyone together, over it for {of_groups(broken, total)}"
@@ -120,8 +117,7 @@ def people(record: AuditRecord, finding: Finding) -> Text:
         cases = "case" if expected == 1 else "cases"
         return say(f"expects {num.count(expected)} {cases}; there {was} {num.count(happened)}")
     verb = "was" if happened == 1 else "were"
-    who = Span(visible(outcome), "name")
-    return say(f"expects {num.count(expected)} to be ", who, f"; {num.count(happened)} {verb}")
+    return say(f"expects {num.count(expected)} to be ", given(outcome), f"; {num.count(happened)} {verb}")
 
 
 def every(record: AuditRecord) -> str:
@@ -147,7 +143,7 @@ def lead(record: AuditRecord) -> Text:
             f" on average; the limit is {num.limit_points(limit)}. ",
             f"Of every {every(record)} people the model ",
             *people(record, one),
-            f". {_too(record)}",
+            f". {too(record)}",
             *_worst_group(record, limit),
         )
     if one.verdict == "undecided":
@@ -167,7 +163,8 @@ def lead(record: AuditRecord) -> Text:
     )
 
 
-def _too(record: AuditRecord) -> str:
+def too(record: AuditRecord) -> str:
+    """Return the direction of the overall shift as a sentence, or nothing where it is not shown."""
     words = {"low": "The probabilities are too low. ", "high": "The probabilities are too high. "}
     return words.get(shift_side(record) or "", "")
 
@@ -180,7 +177,7 @@ def _worst_group(record: AuditRecord, limit: float) -> Text:
     if worst.verdict == "broken":
         return say(
             "For the group ",
-            Span(name(worst).text, "name"),
+            name(worst),
             " they are off by ",
             strong(f"at least {low}"),
             f": of every {every(record)} people in it the model ",
@@ -191,7 +188,7 @@ def _worst_group(record: AuditRecord, limit: float) -> Text:
         return ()
     if worst.verdict == "undecided":
         return say(
-            "Least certain is the group ", name(worst), ": off by ", strong(f"{low} to {high}"), ". ",
+            "Closest to breaking it is the group ", name(worst), ": off by ", strong(f"{low} to {high}"), ". ",
             *would_decide(worst, " in it"),
         )  # fmt: skip
     return say("The group with the largest upper bound is ", name(worst), f", at most {high}.")
@@ -201,15 +198,12 @@ def would_decide(finding: Finding, where: str = "") -> Text:
     """Return how many people would decide, and on what condition."""
     e = num.nearest(finding.error)
     if finding.rows_needed is None:
-        return say(f"The error is estimated at {e} points, so close to the limit that no number of people{where}")\
-            + say(" is sure to decide. ")  # fmt: skip
+        close = f"The error is estimated at {e} points, so close to the limit that no number of people"
+        return say(f"{close}{where} is sure to decide. ")
     n = num.rows_needed(finding.rows_needed)
-    about = n if n.startswith("over") else f"about {n}"
-    return say(
-        about[0].upper() + about[1:].split(" ", 1)[0] + " ",
-        strong(f"{about.split(' ', 1)[1]} people"),
-        f"{where} would decide, if the error is as estimated ({e} points). ",
-    )
+    amount = strong(f"{n.removeprefix('over ')} people")
+    condition = f"{where} would decide, if the error is as estimated ({e} points). "
+    return say("Over " if n.startswith("over ") else "About ", amount, condition)
 
 
 def tally(record: AuditRecord) -> Text:
@@ -225,85 +219,6 @@ def tally(record: AuditRecord) -> Text:
         "Undecided is not a pass: too few people to tell. " if undecided else "",
         link("See all groups", "groups"),
     )
-
-
-def caveats(record: AuditRecord) -> tuple[Text, ...]:
-    """Return the three things to know before using the numbers."""
-    by = num.step(record.settings["levels"])
-    return (
-        say(title("Averages, not individuals"), "An average error of 1 point can hide larger errors for some ",
-            "people, in both directions."),
-        say(title("Independent rows"), "No household or site column was given, so rows were treated as ",
-            "independent. If they are not, the ranges are too narrow."),
-        say(title(f"Shown in steps of {by}"), f"“At most” is about probabilities displayed in steps of {by}. ",
-            "“At least” is about the raw score. So “a to b” is a certified range, not a confidence interval."),
-    )  # fmt: skip
-
-
-def next_steps(record: AuditRecord) -> tuple[Text, ...]:
-    """Return at most three things to do next, the most pressing first."""
-    steps = [*_for_broken(record), *_for_undecided(record)]
-    if limit_of(record) is None:
-        steps.append(
-            say("Choose the largest error you can accept, before you see the next data, and pass it: ",
-                code("--limit 0.02"), " is 2 points.")
-        )  # fmt: skip
-    if not record.groups:
-        steps.append(say("Name the groups that matter: ", code("--by age,sex"), "."))
-    if record.verdict == "met":
-        steps.append(say("Audit again when the model, the people or the years change."))
-    return tuple(steps[:3])
-
-
-def _for_broken(record: AuditRecord) -> list[Text]:
-    broken = with_verdict(record, "broken")
-    steps: list[Text] = []
-    if record.everyone.verdict == "broken":
-        on_balance = _too(record).strip().replace("The probabilities", "They") or ""
-        steps.append(say(f"Do not take the probabilities at face value. {on_balance}".strip()))
-    elif broken:
-        steps.append(
-            say("Do not take the probabilities at face value for ", name(broken[0], linked=True),
-                _and_others(len(broken) - 1), ". ", _sample_direction(broken[0], len(broken) > 1))
-        )  # fmt: skip
-    if steps:
-        steps.append(say("Recalibrate the model on people who are not in this audit, then audit it again."))
-    return steps
-
-
-def _and_others(k: int) -> str:
-    return "" if k == 0 else f" and {cardinal(k)} more group{'' if k == 1 else 's'}"
-
-
-def _sample_direction(finding: Finding, several: bool) -> str:
-    who = "For the first they" if several else "They"
-    if abs(finding.gap) < finding.lower.interval.low / 2:
-        return f"{who} err in both directions."
-    return f"{who} are too {'low' if finding.gap > 0 else 'high'} on balance."
-
-
-def _for_undecided(record: AuditRecord) -> list[Text]:
-    undecided = with_verdict(record, "undecided")
-    steps: list[Text] = []
-    if record.everyone.verdict == "undecided":
-        steps.append(say("Collect more people before you rely on the limit. ", *would_decide(record.everyone)))
-    if len(undecided) == 1:
-        steps.append(say(*would_decide(undecided[0], " in "), name(undecided[0], linked=True)))
-        steps[-1] = _single(undecided[0])
-    elif undecided:
-        need = median_need(undecided)
-        if need is None:
-            first = "For most undecided groups the estimate sits on the limit, so more people may not settle them. "
-        else:
-            n = num.rows_needed(need)
-            much = f"{n} rows" if n.startswith("over") else f"about {n} rows or fewer"
-            first = f"Half of the undecided groups would need {much} to settle, if their errors are as estimated. "
-        steps.append(say(first, link("Rows that would decide", "groups-all")))
-    return steps
-
-
-def _single(finding: Finding) -> Text:
-    return say(name(finding, linked=True), " is undecided. ", *would_decide(finding, " in it"))
 
 
 def overall_answer(record: AuditRecord) -> Text:
@@ -334,52 +249,11 @@ def groups_answer(record: AuditRecord) -> Text:
     if not broken and not undecided:
         return say(f"{all_groups(total).capitalize()} {'are' if total > 1 else 'is'} within the limit.")
     first = f"For {cardinal(broken)} of {num.count(total)} groups the limit is broken."
+    if not broken:
+        first = "No group is shown to be over the limit."
     if not undecided:
         return say(f"{first} The largest certified errors come first.")
-    few = f"For {cardinal(undecided)} the people are too few to tell; the largest certified errors come first."
+    few = (
+        f"For {cardinal(undecided)} the people are too few to tell; the largest certified errors come first."
+    )
     return say(f"{first} {few}")
-
-
-@dataclass(frozen=True, slots=True)
-class CheckLine:
-    """One row of the table of checks."""
-
-    question: Text
-    status: str
-    found: str
-    numbers: Text
-    meaning: str
-
-
-def check_line(check: Check, record: AuditRecord) -> CheckLine:
-    """Return what a check asked and found; a code not known here is shown as it is."""
-    from calibrant.report.checks import describe
-
-    question, numbers, meaning = describe(check, record)
-    if check.status in ("not-applicable", "not-run"):
-        numbers = say(visible(check.reason) or "no reason given")
-    return CheckLine(question, *finding_word(check, record), numbers, meaning)
-
-
-def finding_word(check: Check, record: AuditRecord) -> tuple[str, str]:
-    """Return the status that picks an icon, and the words for it; a measurement is never met or broken."""
-    if check.status in ("met", "undecided", "broken"):
-        return check.status, VERDICTS[check.status]
-    if check.status == "not-applicable":
-        return "absent", NOT_APPLICABLE
-    if check.status == "not-run":
-        return "absent", NOT_RUN
-    if check.code == "shift":
-        off = shift_side(record) in ("low", "high")
-    elif check.code == "reliability":
-        off = bins_off(record) > 0
-    else:
-        return "measured", MEASURED
-    return ("found", FOUND) if off else ("unfound", NOT_FOUND)
-
-
-def bins_off(record: AuditRecord) -> int:
-    """Return in how many ranges of the score the simultaneous range of the gap excludes zero."""
-    columns = record.reliability.columns
-    ends = zip(columns.get("gap_low", ()), columns.get("gap_high", ()), strict=True)
-    return sum(side(low, high) != "unclear" for low, high in ends)

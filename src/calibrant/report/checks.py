@@ -1,0 +1,161 @@
+"""Every check as one row: what was asked, what was found, and what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import numbers as num
+from calibrant.report.order import limit_of, shift_side, side, with_verdict
+from calibrant.report.spans import Text, code, say, visible
+from calibrant.report.wording import FINDINGS, VERDICTS, certified_range
+
+Described = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine:
+    """One row of the table of checks.
+
+    Parameters
+    ----------
+    question : Text
+    status : str
+        Picks the icon: met, undecided, broken, found, unfound, measured or absent.
+    found : str
+        The finding in words.
+    numbers, meaning : str
+    """
+
+    question: Text
+    status: str
+    found: str
+    numbers: str
+    meaning: str
+
+
+def check_line(check: Check, record: AuditRecord) -> CheckLine:
+    """Return what a check asked and found; a code not known here is shown as it is."""
+    describe = KNOWN.get(check.code)
+    if describe is None:
+        question, numbers, meaning = say("Check ", code(check.code)), _interval(check), ""
+    else:
+        asked, numbers, meaning = describe(check, record)
+        question = say(asked)
+    if check.status in ("not-applicable", "not-run"):
+        numbers = visible(check.reason) or "no reason given"
+    return CheckLine(question, *finding_word(check, record), numbers, meaning)
+
+
+def finding_word(check: Check, record: AuditRecord) -> tuple[str, str]:
+    """Return the status that picks an icon, and its words; a measurement is never met or broken."""
+    if check.status in ("met", "undecided", "broken"):
+        return check.status, VERDICTS[check.status]
+    if check.status in ("not-applicable", "not-run"):
+        return "absent", FINDINGS[check.status]
+    status = "measured"
+    if check.code == "shift":
+        status = "found" if shift_side(record) in ("low", "high") else "unfound"
+    elif check.code == "reliability":
+        status = "found" if bins_off(record) else "unfound"
+    return status, FINDINGS[status]
+
+
+def bins_off(record: AuditRecord) -> int:
+    """Return in how many ranges of the score the simultaneous range of the gap excludes zero."""
+    columns = record.reliability.columns
+    ends = zip(columns.get("gap_low", ()), columns.get("gap_high", ()), strict=True)
+    return sum(side(low, high) != "unclear" for low, high in ends)
+
+
+def together(record: AuditRecord) -> str:
+    """Return how often all ranges hold, such as "95 of 100 times"."""
+    times, of = num.confidence(1 - float(record.settings["alpha"]))
+    return f"{times} of {of} times"
+
+
+def _at_most(record: AuditRecord) -> str:
+    limit = limit_of(record)
+    return "average error" if limit is None else f"average error at most {num.limit_points(limit)} points"
+
+
+def _everyone(_: Check, record: AuditRecord) -> Described:
+    one = record.everyone
+    shown = f"{certified_range(one, limit_of(record))} points"
+    return f"Everyone: {_at_most(record)}", shown, f"certified; assumes {visible(one.upper.assumes)}"
+
+
+def _groups(_: Check, record: AuditRecord) -> Described:
+    found = [f"{len(with_verdict(record, v))} {v}" for v in ("met", "broken", "undecided")]
+    total = num.count(len(record.groups))
+    if limit_of(record) is None:
+        found = [f"{total} certified ranges"]
+    meaning = f"all {total} ranges hold together, {together(record)}"
+    return (
+        f"Every group: {_at_most(record)}",
+        ", ".join(found),
+        meaning if record.groups else "for whom is it off?",
+    )
+
+
+def _shift(_: Check, record: AuditRecord) -> Described:
+    one, shift = record.everyone, record.estimates.get("shift")
+    if shift is None:
+        return "Overall shift", "", "is the model too low or too high on balance?"
+    low, high = num.signed_range(shift.interval.low, shift.interval.high)
+    predicted, observed = num.rates(one.expected / one.rows, one.cases / one.rows)
+    meaning = f"the model says {predicted} in 100; {observed} happened"
+    return "Overall shift", f"{num.gap(shift.value)} points ({low} to {high})", meaning
+
+
+def _distance(_: Check, record: AuditRecord) -> Described:
+    e = record.estimates.get("distance")
+    numbers = "" if e is None else f"at most {num.upper_bound(e.interval.high)} points"
+    return "Distance from calibration", numbers, "how far the scores would have to move"
+
+
+def _jittered(_: Check, record: AuditRecord) -> Described:
+    e = record.estimates.get("jittered")
+    numbers = "" if e is None else f"at most {num.upper_bound(e.interval.high)} points"
+    return (
+        "Average error with noise added",
+        numbers,
+        "the noise adds error of its own; no evidence against the model",
+    )
+
+
+def _reliability(_: Check, record: AuditRecord) -> Described:
+    total = len(record.reliability.columns.get("predicted", ()))
+    numbers = f"off in {bins_off(record)} of {total} ranges of the score"
+    return "Error along the score", numbers, f"all {total} ranges hold together, {together(record)}"
+
+
+def _asked(question: str, meaning: str) -> Callable[[Check, AuditRecord], Described]:
+    return lambda check, _: (question, _interval(check), meaning)
+
+
+def _interval(check: Check) -> str:
+    e = check.estimate
+    if e is None:
+        return ""
+    if e.unit == "probability":
+        low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
+        return f"{low} to {high} points"
+    return f"{float(e.value):.4g} ({float(e.interval.low):.4g} to {float(e.interval.high):.4g})"
+
+
+KNOWN: dict[str, Callable[[Check, AuditRecord], Described]] = {
+    "error-everyone": _everyone,
+    "error-groups": _groups,
+    "shift": _shift,
+    "distance": _distance,
+    "jittered": _jittered,
+    "reliability": _reliability,
+    "variables": _asked("Error by variable", "which variables does the error follow?"),
+    "local-calibration": _asked(
+        "Local calibration test", "is error left anywhere in the score and the traits?"
+    ),
+    "strong-calibration": _asked("Strong calibration test", "does some mix of traits predict the error?"),
+    "repair": _asked("Comparing repairs", "what would lower the error?"),
+}

@@ -1,0 +1,338 @@
+"""What each section of the page prints: one function a section, from a record to plain values."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import charts, layout, standing
+from calibrant.report import numbers as num
+from calibrant.report.checks import check_line, together
+from calibrant.report.guidance import caveats, next_steps
+from calibrant.report.order import carries_curve, check_of, limit_of, side, with_verdict
+from calibrant.report.spans import Text, code, label, say, strong, visible
+from calibrant.report.wording import (
+    DIRECTIONS,
+    groups_answer,
+    headline,
+    lead,
+    overall_answer,
+    people,
+    tally,
+)
+from calibrant.results import Estimate
+
+View = Mapping[str, Any]
+GIVEN_BY_CALLER = "given by the caller"
+
+
+def summary(record: AuditRecord) -> View:
+    """Return the verdict, the ruler, the tally, three caveats and at most three next steps."""
+    return {
+        "headline": headline(record),
+        "lead": lead(record),
+        "ruler": layout.summary_ruler(record),
+        "ruler_label": ruler_label(record),
+        "dots": layout.tally_dots(record) if limit_of(record) is not None else None,
+        "tally": tally(record),
+        "caveats": caveats(record),
+        "steps": next_steps(record),
+    }
+
+
+def ruler_label(record: AuditRecord) -> str:
+    """Return what the ruler of the first screen shows."""
+    n = min(layout.WORST, len(record.groups))
+    more = (
+        f" and of the {n} groups with the largest certified error"
+        if n > 1
+        else " and of the group"
+        if n
+        else ""
+    )
+    return f"Certified average error of everyone{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """One row of the table of what is certified."""
+
+    quantity: str
+    points: str
+    about: str
+    assumes: str
+
+
+def overall(record: AuditRecord) -> View:
+    """Return the reliability figure, what is certified, and the reference numbers."""
+    return {
+        "answer": overall_answer(record),
+        "figure": figure(record) if carries_curve(record) else None,
+        "no_figure": no_figure(record),
+        "certified": certified(record),
+        "holds": f"What is certified, and about which score. Each line holds by itself, {together(record)}.",
+        "reference": reference(record),
+    }
+
+
+def figure(record: AuditRecord) -> View:
+    """Return the pictures, the readouts and the numbers of the reliability figure."""
+    curve, limit = record.reliability, limit_of(record)
+    bins = charts.points(curve)
+    return {
+        "classic": charts.classic(curve),
+        "pictures": (
+            ("wide", charts.WIDE, charts.gaps(curve, limit, charts.WIDE)),
+            ("narrow", charts.NARROW, charts.gaps(curve, limit, charts.NARROW)),
+        ),
+        "square": charts.SQUARE,
+        "limit": "" if limit is None else num.limit_points(limit),
+        "finds": curve_finding(record),
+        "rows": [bin_row(b) for b in bins],
+        "readouts": {"x": [round(b["predicted"], 3) for b in bins], "t": [readout(b) for b in bins]},
+        "start": len(bins) * 4 // 5,
+        "band": f"range of each gap; all {len(bins)} hold together, {together(record)}",
+    }
+
+
+def curve_finding(record: AuditRecord) -> str:
+    """Return what the figure shows, in a sentence."""
+    ends = zip(record.reliability.columns["gap_low"], record.reliability.columns["gap_high"], strict=True)
+    sides = [side(low, high) for low, high in ends]
+    low, high, total = sides.count("low"), sides.count("high"), len(sides)
+    if not low and not high:
+        return f"In none of {total} ranges of the score is the model shown to be off."
+    return (
+        f"Of {total} ranges of the score, the model says too little in {low} and too much in {high}; "
+        f"in {total - low - high} it is not shown to be off."
+    )
+
+
+def bin_row(b: Mapping[str, float]) -> tuple[str, str, str, str, str, str]:
+    """Return a bin as the cells of a table: score range, model says, happened, gap, its range, people."""
+    low, high = num.signed_range(b["gap_low"] / 100, b["gap_high"] / 100)
+    return (
+        f"{num.nearest(b['low'] / 100)} to {num.nearest(b['high'] / 100)}",
+        num.nearest(b["predicted"] / 100),
+        num.nearest(b["observed"] / 100),
+        num.gap(b["gap"] / 100),
+        f"{low} to {high}",
+        num.count(b["rows"]),
+    )
+
+
+def readout(b: Mapping[str, float]) -> str:
+    """Return a bin as a sentence."""
+    _, says, happened, gap, around, n = bin_row(b)
+    words = DIRECTIONS[side(b["gap_low"], b["gap_high"])]
+    return f"Where the model says {says}%, {happened} in 100 happened: {gap} points ({around}), {words}. {n} people."
+
+
+def no_figure(record: AuditRecord) -> Text:
+    """Return why there is no curve, with the counts."""
+    one = record.everyone
+    check = check_of(record, "reliability")
+    counts = strong(f"No curve: {num.count(one.rows)} people, {num.count(one.cases)} cases.")
+    if check is not None and check.status in ("not-applicable", "not-run") and check.reason:
+        return say(counts, f" {visible(check.reason)}")
+    why = " A curve needs at least 50 expected cases and 50 expected non-cases. The certified range above is still valid."
+    return say(counts, why)
+
+
+def certified(record: AuditRecord) -> tuple[Certified, ...]:
+    """Return the rows of the table of what is certified."""
+    one, limit = record.everyone, limit_of(record)
+    low, high = num.bounds(one, limit)
+    steps = f"the score in steps of {num.step(record.settings['levels'])}"
+    rows = [
+        Certified("Average error, at least", low, "the raw score", assumption(one.lower)),
+        Certified("Average error, at most", high, steps, assumption(one.upper)),
+    ]
+    about = {
+        "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
+        "jittered": ("Average error with noise added, at most", "the raw score plus a little noise"),
+        "shift": ("Overall shift", "the raw score"),
+    }
+    for key, (quantity, subject) in about.items():
+        e = record.estimates.get(key)
+        if e is not None:
+            low, high = num.signed_range(e.interval.low, e.interval.high)
+            shown = f"{low} to {high}" if key == "shift" else num.upper_bound(e.interval.high)
+            rows.append(Certified(quantity, shown, subject, assumption(e)))
+    return tuple(rows)
+
+
+def assumption(estimate: Estimate) -> str:
+    """Return what an estimate assumes, and whether it is exact at this number of rows."""
+    rough = "; many rows" if estimate.interval.guarantee == "asymptotic" else ""
+    return visible(estimate.assumes) + rough
+
+
+def reference(record: AuditRecord) -> str:
+    """Return the uncertified reference numbers as a sentence, or nothing."""
+    told = {
+        "slope": ("slope", 2),
+        "observed_expected": ("observed to expected", 3),
+        "brier": ("Brier score", 4),
+        "log_loss": ("log loss", 4),
+        "auroc": ("AUROC", 4),
+    }
+    found = [
+        f"{w} {num.decimals(record.reference[k], d)}" for k, (w, d) in told.items() if k in record.reference
+    ]
+    return f"For reference, not certified: {', '.join(found)}." if found else ""
+
+
+def groups(record: AuditRecord) -> View:
+    """Return the picture of the worst group and the tables of groups."""
+    if not record.groups:
+        return {"answer": groups_answer(record), "short": None}
+    short, whole = layout.forest(record)
+    broken = with_verdict(record, "broken")
+    total = num.count(len(record.groups))
+    return {
+        "answer": groups_answer(record),
+        "short": short,
+        "whole": whole,
+        "icons": layout.icons(record),
+        "worst": label(broken[0]) if broken else "",
+        "frequencies": people(record, broken[0]) if broken else (),
+        "outcome": visible(record.settings["outcome"]) if record.settings.get("outcome") is not None else "",
+        "caption": caption(record, whole is not None),
+        "total": total,
+        "mask": num.count(int(record.settings.get("mask", 20))),
+    }
+
+
+def caption(record: AuditRecord, shortened: bool) -> str:
+    """Return the caption of the first table of groups."""
+    total = len(record.groups)
+    if total == 1:
+        return "The one group that was given."
+    first = "The nine groups with the largest certified error." if shortened else "All groups."
+    return f"{first} All {num.count(total)} ranges hold together, {together(record)}."
+
+
+def absent(section: str) -> Any:
+    """Return the view of a section that is not built: one line that says why."""
+    return lambda record: {"why": standing.absent(record, section)}
+
+
+def checks(record: AuditRecord) -> View:
+    """Return every check as a row."""
+    return {"lines": tuple(check_line(c, record) for c in record.checks)}
+
+
+def about(record: AuditRecord) -> View:
+    """Return what was audited."""
+    return {"entries": tuple(_about(record))}
+
+
+def _about(record: AuditRecord) -> list[standing.Entry]:
+    one, data, limit = record.everyone, record.data, limit_of(record)
+    share = num.nearest(one.cases / one.rows)
+    not_given = say("not given")
+    entries: list[standing.Entry] = [
+        ("Model", not_given),
+        ("Meant for", not_given),
+        ("Outcome", say(
+            code(data.get("label", "")), " = ", code(data.get("positive", 1)),
+            f": {num.count(one.cases)} of {num.count(one.rows)} ({share}%); ",
+            f"expected by the model {num.count(one.expected)}")),
+        ("Score", say(code(data.get("score", "")))),
+        ("People and dates", not_given),
+        ("Rows", say(f"{num.count(one.rows + dropped(data))} read, {num.count(dropped(data))} dropped")),
+        ("Limit", say(
+            "none" if limit is None else f"{num.limit_points(limit)} points, {GIVEN_BY_CALLER}. "
+            "Whether it was set before the data were seen is not known.")),
+        ("Groups", _groups_entry(record)),
+    ]  # fmt: skip
+    if record.settings.get("date") is not None:
+        entries.append(("Date of the report", say(visible(record.settings["date"]))))
+    entries += [("Note", say(visible(n))) for n in listed(data.get("notes"))]
+    return entries
+
+
+def _groups_entry(record: AuditRecord) -> Text:
+    by = listed(record.data.get("by"))
+    if not by:
+        return say("none given")
+    pooled = sum(g.pooled for g in record.groups)
+    small = f"; {num.count(pooled)} small values are shown together" if pooled else ""
+    pieces = [p for v in by for p in (code(v), ", ")][:-1]
+    noun = "variable" if len(by) == 1 else "variables"
+    count = f"{len(by)} {noun}, {num.count(len(record.groups))} groups, chosen by the caller: "
+    return say(count, *pieces, small)
+
+
+def dropped(data: Mapping[str, Any]) -> int:
+    """Return how many rows were left out, in all."""
+    d = data.get("dropped", 0)
+    return int(sum(d.values())) if isinstance(d, Mapping) else int(d or 0)
+
+
+def listed(value: Any) -> list[str]:
+    """Return notes, sources or columns as a list of text, however the record holds them."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, Mapping):
+        return [f"{k}: {v}" for k, v in value.items()]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [str(v) for v in value]
+    return [str(value)]
+
+
+def limits(record: AuditRecord) -> View:
+    """Return what the report does not show."""
+    return {"items": standing.limits(record)}
+
+
+def methods(record: AuditRecord) -> View:
+    """Return how the numbers were computed."""
+    return {"entries": standing.methods(record)}
+
+
+def glossary(record: AuditRecord) -> View:
+    """Return the words used."""
+    return {"entries": standing.glossary(record)}
+
+
+def reproduce(record: AuditRecord) -> View:
+    """Return the command and what it rests on."""
+    data, one = record.data, record.everyone
+    left_out = num.count(dropped(data)) if dropped(data) else "none"
+    versions = ", ".join(f"{visible(k)} {visible(v)}" for k, v in sorted(record.versions.items()))
+    entries: tuple[standing.Entry, ...] = (
+        ("Data", say(f"{num.count(one.rows)} rows, {left_out} dropped; fingerprint ", code(data.get("fingerprint", "")))),
+        ("Settings", say(", ".join(f"{visible(k)} {visible(v)}" for k, v in sorted(record.settings.items()) if v is not None))),
+        ("Software", say(versions)),
+        ("Same bytes", say("The same data, settings, seed and versions give this file byte for byte; "
+                           "it holds no time stamp.")),
+        ("For machines", say("All results are in this page as JSON: element ", code("calibrant-result"),
+                             ", schema ", code(record.schema), ". No row of the data is in it.")),
+    )  # fmt: skip
+    return {"command": command(record), "entries": entries}
+
+
+def command(record: AuditRecord) -> str:
+    """Return the command that writes this report again; empty where the data did not come from a file."""
+    sources = listed(record.data.get("sources"))
+    if not sources:
+        return ""
+    s, data = record.settings, record.data
+    flags: list[tuple[str, Any]] = [("--label", data.get("label")), ("--score", data.get("score"))]
+    flags += [("--by", ",".join(listed(data.get("by"))) or None), ("--limit", s.get("limit"))]
+    flags += [(f"--{k}", s.get(k)) for k in ("levels", "alpha", "seed")]
+    lines = [f"calibrant audit {' '.join(shlex.quote(x) for x in sources)}"]
+    for flag, value in flags:
+        if value is not None:
+            lines.append(f"  {flag} {shlex.quote(str(value))}")
+    return visible_lines([*lines, "  --report audit.html"])
+
+
+def visible_lines(lines: Sequence[str]) -> str:
+    """Join the lines of a command, with unseen characters shown as codes."""
+    return " \\\n".join(visible(line) for line in lines)

@@ -1,0 +1,311 @@
+"""Plausible audit records without an audit: what the tests of everything that reads a record share."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.audit.record import AuditRecord, Check, Finding, Verdict
+from calibrant.results import Curve, Estimate, Interval
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>document.title='owned'</script>",
+    "javascript:alert(1)//\"'`",
+    "{{ 7 * 7 }}{% raw %}",
+    "right\u202eto left\u2066",
+    "line\none\ttab\x1b[31m\x00",
+    "|pipes| `ticks` **stars** @everyone #1",
+    "w" * 240,
+    "",
+    "lone \ud800 surrogate",
+    "&amp; <b>&lt;</b>",
+    "שלום עולם",
+)
+
+
+def estimate(
+    low: float,
+    high: float,
+    *,
+    method: str = "certify.rounded",
+    value: float | None = None,
+    n: int = 1000,
+    level: float = 0.95,
+    guarantee: Any = "finite-sample",
+    assumes: str = "independent rows",
+) -> Estimate:
+    """Return an estimate with the interval from `low` to `high`."""
+    return Estimate(
+        method=method,
+        value=(low + high) / 2 if value is None else value,
+        unit="probability",
+        n=n,
+        interval=Interval(low=low, high=high, level=level, guarantee=guarantee),
+        assumes=assumes,
+        settings={"seed": 0},
+    )
+
+
+def slug(variables: Sequence[tuple[str, str]]) -> str:
+    """Return the id an audit would give the group."""
+    text = "-".join(f"{k}-{v}" for k, v in variables)
+    words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40]
+    return f"group-{words}-{hashlib.sha256(repr(variables).encode()).hexdigest()[:4]}"
+
+
+def verdict(low: float, high: float, limit: float | None) -> Verdict:
+    """Return the three-valued verdict of a certified range."""
+    if limit is None:
+        return "none"
+    return "broken" if low > limit else "met" if high <= limit else "undecided"
+
+
+def finding(
+    low: float = 0.004,
+    high: float = 0.012,
+    *,
+    variables: Sequence[tuple[str, str]] = (),
+    rows: int = 10_000,
+    expected: float = 0.50,
+    observed: float = 0.51,
+    limit: float | None = 0.015,
+    rows_needed: int | None = None,
+    pooled: int = 0,
+) -> Finding:
+    """Return what was certified about one population; `expected` and `observed` are rates."""
+    pairs = tuple((str(k), str(v)) for k, v in variables)
+    says = verdict(low, high, limit)
+    if says == "undecided" and rows_needed is None:
+        rows_needed = int(rows * 7.3)
+    return Finding(
+        id="everyone" if not pairs else slug(pairs),
+        variables=pairs,
+        rows=rows,
+        cases=round(observed * rows),
+        expected=expected * rows,
+        lower=estimate(low, 1.0, method="certify.raw_lower", n=rows),
+        upper=estimate(0.0, high, method="certify.rounded", n=rows),
+        error=min(max((low + high) / 2, 0.0), 1.0),
+        verdict=says,
+        rows_needed=rows_needed if says == "undecided" else None,
+        pooled=pooled,
+    )
+
+
+def reliability(rows: int = 10_000, bins: int = 20, shift: float = 0.009, rate: float = 0.5) -> Curve:
+    """Return a reliability curve with equally wide bins and a wave around `shift`."""
+    tilt = [1 + (rate - 0.5) * 2 * (2 * (i + 0.5) / bins - 1) * 0.98 for i in range(bins)]
+    heap = [max(t, 0.02) * (4.0 if i == 0 else 1.0) for i, t in enumerate(tilt)]
+    share = [h / sum(heap) for h in heap]
+    columns: dict[str, list[float]] = {
+        k: [] for k in ("low", "high", "rows", "predicted", "observed", "gap_low", "gap_high")
+    }
+    for i in range(bins):
+        n, p = max(1, round(rows * share[i])), (i + 0.5) / bins
+        gap = max(-p, min(1 - p, shift + 0.012 * math.sin(i)))
+        half = 3.0 * math.sqrt(p * (1 - p) / n)
+        row = (i / bins, (i + 1) / bins, n, p, p + gap, gap - half, gap + half)
+        for key, value in zip(columns, row, strict=True):
+            columns[key].append(value)
+    return Curve(method="diagnose.reliability_curve", columns=columns, settings={"bins": bins})
+
+
+NOT_BUILT = (
+    ("variables", "Ranking the variables is not built in this version; the groups show each value."),
+    ("local-calibration", "The local calibration test is not built in this version."),
+    ("strong-calibration", "The strong calibration test is not built in this version."),
+    ("repair", "Comparing repairs is not built in this version."),
+)
+RANK = {"broken": 0, "undecided": 1, "met": 2, "none": 3}
+
+
+def worst(findings: Sequence[Finding]) -> Verdict:
+    """Return the worst verdict of all."""
+    return min((f.verdict for f in findings), key=RANK.__getitem__)
+
+
+def checks(
+    everyone: Finding, groups: Sequence[Finding], estimates: Mapping[str, Estimate]
+) -> tuple[Check, ...]:
+    """Return the checks an audit of these findings would list."""
+
+    def status(v: Verdict) -> Any:
+        return "measured" if v == "none" else v
+
+    out = [Check(code="error-everyone", status=status(everyone.verdict), estimate=everyone.upper)]
+    if groups:
+        out.append(Check(code="error-groups", status=status(worst(groups))))
+    else:
+        out.append(Check(code="error-groups", status="not-run", reason="No groups were given."))
+    for code in ("shift", "distance", "jittered"):
+        if code in estimates:
+            out.append(Check(code=code, status="measured", estimate=estimates[code]))
+        else:
+            out.append(Check(code=code, status="not-applicable", reason="Every score is the same (0.31)."))
+    out.append(Check(code="reliability", status="measured"))
+    out += [Check(code=code, status="not-run", reason=reason) for code, reason in NOT_BUILT]
+    return tuple(out)
+
+
+def record(
+    everyone: Finding | None = None,
+    groups: Sequence[Finding] = (),
+    *,
+    limit: float | None = 0.015,
+    name: str = "employment_ma",
+    estimates: Mapping[str, Estimate] | None = None,
+    curve: Curve | None = None,
+    data: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> AuditRecord:
+    """Return a whole record around `everyone` and `groups`; extra keywords replace settings."""
+    one = everyone or finding(limit=limit)
+    gap, half = one.gap, 2.0 * math.sqrt(0.25 / one.rows)
+    held = estimates
+    if held is None:
+        held = {
+            "shift": estimate(gap - half, gap + half, method="certify.shift", value=gap, n=one.rows),
+            "distance": estimate(0.0, min(1.0, one.upper.interval.high + 0.004), method="certify.distance"),
+            "jittered": estimate(0.0, min(1.0, one.upper.interval.high + 0.002), method="certify.jittered"),
+        }
+    by = list(dict.fromkeys(k for g in groups for k, _ in g.variables))
+    return AuditRecord(
+        name=name,
+        verdict=worst([one, *groups]),
+        everyone=one,
+        groups=tuple(groups),
+        checks=checks(one, groups, held),
+        estimates=held,
+        reference={"brier": 0.12241, "log_loss": 0.37912, "auroc": 0.90402, "observed_expected": 1.0179},
+        reliability=curve or reliability(one.rows, rate=one.expected / one.rows),
+        data={
+            "label": "employed",
+            "score": "predicted_probability",
+            "by": by,
+            "positive": 1,
+            "rows": one.rows,
+            "cases": one.cases,
+            "dropped": 0,
+            "fingerprint": "9f2c41d7a0be6635",
+            "sources": ["employment_ma.parquet"],
+            "notes": [],
+            **(data or {}),
+        },
+        settings={
+            "alpha": 0.05,
+            "limit": limit,
+            "levels": 50,
+            "bandwidth": 2**-6,
+            "seed": 0,
+            "blocks": 8,
+            "quick": False,
+            "outcome": None,
+            "date": None,
+            "mask": 20,
+            **settings,
+        },
+        versions={"calibrant": "0.1.0", "numpy": "2.3.1", "python": "3.12"},
+    )
+
+
+EMPLOYMENT = (  # variable, value, rows, low, high, expected, observed
+    ("nativity", "foreign born", 40_333, 0.016208, 0.033404, 0.5615, 0.58518),
+    ("citizenship", "naturalised", 22_584, 0.014021, 0.038886, 0.58178, 0.60707),
+    ("age", "45–54", 37_822, 0.010690, 0.027330, 0.77624, 0.79480),
+    ("age", "25–34", 34_717, 0.009884, 0.033494, 0.77371, 0.79359),
+    ("age", "35–44", 31_098, 0.008391, 0.029460, 0.784, 0.802),
+    ("marital", "divorced", 22_077, 0.007300, 0.036988, 0.553, 0.575),
+    ("schooling", "bachelor’s", 52_579, 0.006831, 0.022826, 0.718, 0.731),
+    ("sex", "male", 133_658, 0.006359, 0.015844, 0.512, 0.521),
+    ("year", "2018", 70_131, 0.006090, 0.020820, 0.494, 0.505),
+    ("citizenship", "not a citizen", 17_749, 0.005770, 0.038954, 0.536, 0.557),
+    ("marital", "married", 113_995, 0.005733, 0.017660, 0.648, 0.660),
+    ("age", "65–74", 30_311, 0.005369, 0.030988, 0.294, 0.310),
+    ("race", "some other race", 8_491, 0.005220, 0.050074, 0.426, 0.452),
+    ("year", "2017", 69_635, 0.004207, 0.018557, 0.492, 0.503),
+    ("schooling", "some college", 59_343, 0.004162, 0.023307, 0.583, 0.593),
+    ("race", "Black", 16_793, 0.003978, 0.036490, 0.430, 0.451),
+    ("disability", "with a disability", 37_516, 0.003601, 0.022120, 0.181, 0.189),
+    ("schooling", "high school", 53_067, 0.001924, 0.022503, 0.491, 0.502),
+    ("year", "2016", 69_126, 0.001865, 0.016154, 0.493, 0.502),
+    ("race", "Asian", 17_479, 0.001187, 0.033599, 0.498, 0.499),
+    ("race", "pooled", 102, 0.0, 0.441733, 0.460, 0.520),
+    ("race", "Native, tribe unspecified", 194, 0.0, 0.345967, 0.370, 0.381),
+    ("race", "American Indian", 306, 0.0, 0.276078, 0.448, 0.444),
+    ("marital", "separated", 3_377, 0.0, 0.078646, 0.566, 0.597),
+    ("citizenship", "born abroad, US parents", 2_837, 0.0, 0.066793, 0.510, 0.525),
+    ("citizenship", "born in US territories", 4_205, 0.0, 0.064489, 0.375, 0.382),
+    ("race", "two or more", 7_743, 0.0, 0.042085, 0.375, 0.375),
+    ("age", "18–24", 29_577, 0.0, 0.032226, 0.553, 0.551),
+    ("marital", "widowed", 13_955, 0.0, 0.027487, 0.164, 0.165),
+    ("schooling", "post-graduate", 42_157, 0.0, 0.019830, 0.725, 0.731),
+    ("age", "55–64", 40_657, 0.0, 0.019702, 0.678, 0.678),
+    ("year", "2015", 68_785, 0.0, 0.015352, 0.493, 0.496),
+    ("age", "75 and over", 22_437, 0.0, 0.015186, 0.074, 0.075),
+    ("disability", "without a disability", 240_161, 0.006145, 0.013422, 0.541, 0.550),
+    ("sex", "female", 144_019, 0.005334, 0.014387, 0.474, 0.483),
+    ("race", "White", 226_569, 0.005323, 0.013391, 0.503, 0.512),
+    ("citizenship", "born in the US", 230_302, 0.003308, 0.011755, 0.482, 0.488),
+    ("nativity", "native", 237_344, 0.003167, 0.011491, 0.481, 0.487),
+    ("marital", "never married", 124_273, 0.001476, 0.013224, 0.374, 0.378),
+    ("schooling", "no diploma", 70_531, 0.000896, 0.011105, 0.111, 0.115),
+    ("age", "under 18", 51_058, 0.0, 0.006947, 0.033, 0.033),
+)
+
+
+def employment(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
+    """Return the record the mock-up shows: 41 groups, one broken, most undecided."""
+    groups = [
+        finding(lo, hi, variables=[(k, v)], rows=n, expected=e, observed=o, limit=limit,
+                pooled=2 if v == "pooled" else 0)
+        for k, v, n, lo, hi, e, o in EMPLOYMENT
+    ]  # fmt: skip
+    one = finding(0.006358, 0.011819, rows=277_677, expected=0.49255, observed=0.50130, limit=limit)
+    estimates = {
+        "shift": estimate(0.00745, 0.01003, method="certify.shift", value=0.00875, n=one.rows),
+        "distance": estimate(0.0012, 0.01563, method="certify.distance", n=one.rows),
+        "jittered": estimate(0.0, 0.0131, method="certify.jittered", n=one.rows),
+    }
+    return record(one, groups, limit=limit, estimates=estimates, outcome="employed", **settings)
+
+
+def hostile() -> AuditRecord:
+    """Return a record whose every name tries to break out of the page."""
+    groups = [
+        finding(0.03 if i == 0 else 0.001 * i, 0.06, variables=[(HOSTILE[-1 - i], text)], rows=4_000)
+        for i, text in enumerate(HOSTILE)
+    ]
+    one = finding(0.029, 0.046, rows=16_281, expected=0.31, observed=0.24)
+    data = {
+        "label": HOSTILE[0],
+        "score": HOSTILE[1],
+        "sources": [HOSTILE[4], HOSTILE[6]],
+        "notes": [HOSTILE[1], HOSTILE[6]],
+        "fingerprint": HOSTILE[1],
+    }
+    return record(one, groups, name=HOSTILE[1], data=data, outcome=HOSTILE[0], date=HOSTILE[10])
+
+
+def tiny() -> AuditRecord:
+    """Return a record of 64 people, 9 cases, two groups and nothing to draw."""
+    groups = [
+        finding(0.0, 0.41, variables=[("sex", "female")], rows=34, expected=0.12, observed=0.15),
+        finding(0.0, 1.0, variables=[("sex", "male")], rows=30, expected=0.11, observed=0.13),
+    ]
+    one = finding(0.0, 0.29, rows=64, expected=0.12, observed=9 / 64, rows_needed=14_321)
+    return record(one, groups, name="pilot", estimates={"shift": estimate(-0.07, 0.12, value=0.02)})
+
+
+def mixture(everyone: Verdict, groups: Sequence[Verdict], limit: float = 0.015) -> AuditRecord:
+    """Return a record with exactly these verdicts."""
+    ranges = {"met": (0.002, 0.007), "undecided": (0.004, 0.039), "broken": (0.029, 0.046)}
+    found = [
+        finding(*ranges[v], variables=[("region", f"region {i}")], rows=3_120, limit=limit)
+        for i, v in enumerate(groups)
+    ]
+    one = finding(*ranges[everyone], rows=204_311, expected=0.31, observed=0.24, limit=limit)
+    return record(one, found, limit=limit, name="synthetic")

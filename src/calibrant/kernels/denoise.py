@@ -1,4 +1,4 @@
-"""Total variation denoising in linear time: the taut string by a funnel, compiled; twin of `denoise_reference`."""
+"""Total variation denoising in linear time: a taut string by a funnel; twin of `denoise_reference`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def taut_string(counts: Any, sums: Any, radius: float) -> Any:
-    """Minimise `sum_j counts_j (sums_j / counts_j - v_j)^2 / 2 + radius * sum_j |v_(j+1) - v_j|` in linear time.
+    """Minimise `sum_j counts_j (sums_j / counts_j - v_j)^2 / 2 + radius * sum_j |v_(j+1) - v_j|`.
 
-    One signature: two read-only contiguous float64 arrays and a float.
+    Linear time. One signature: two read-only contiguous float64 arrays and a float.
     """
     m = counts.size
     x, edge = np.zeros(m + 1), np.zeros((2, m + 1))
@@ -25,14 +25,14 @@ def taut_string(counts: Any, sums: Any, radius: float) -> Any:
     return _funnel(x, edge)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _funnel(x: Any, edge: Any) -> Any:
     """Slopes of the shortest path between the upper edge (row 0) and the lower edge (row 1).
 
-    From the last bend `(x[here], level)` two chains of knots fan out: the upper one is convex, the lower concave,
-    and the first upper piece is no flatter than the first lower one. A new knot first drops the chain ends it makes
-    slack; if it then lies beyond the other chain, the bend moves along that chain and the path so far is final.
-    Each knot enters and leaves each chain at most once.
+    From the last bend `(x[here], level)` two chains of knots fan out: the upper one is convex, the lower
+    concave, and the first upper piece is no flatter than the first lower one. A new knot first drops the
+    chain ends it makes slack; if it then lies beyond the other chain, the bend moves along that chain and
+    the path so far is final. Each knot enters and leaves each chain at most once.
     """
     m = x.size - 1
     fit, chain = np.empty(m), np.empty((2, m + 1), np.int64)

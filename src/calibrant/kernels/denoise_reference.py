@@ -11,9 +11,9 @@ Floats = NDArray[np.float64]
 def taut_string(counts: Floats, sums: Floats, radius: float) -> Floats:
     """Minimise `sum_j counts_j (sums_j / counts_j - v_j)^2 / 2 + radius * sum_j |v_(j+1) - v_j|`.
 
-    The cumulative fit is the shortest path from `(0, 0)` to `(N, S)` that stays within `radius` of the cumulative
-    sums at every inner knot. From the last bend, look ahead for the first knot that no straight line can reach:
-    the path bends where it was held back. Quadratic at worst.
+    The cumulative fit is the shortest path from `(0, 0)` to `(N, S)` that stays within `radius` of the
+    cumulative sums at every inner knot. From the last bend, look ahead for the first knot that no
+    straight line can reach: the path bends where it was held back. Quadratic at worst.
     """
     x = np.concatenate([[0.0], np.cumsum(counts)])
     height = np.concatenate([[0.0], np.cumsum(sums)])
@@ -30,7 +30,7 @@ def taut_string(counts: Floats, sums: Floats, radius: float) -> Floats:
 
 
 def _next_bend(x: Floats, top: Floats, bottom: Floats, here: int, level: float) -> tuple[int, float]:
-    """Return the next knot where the string, fixed at `(x[here], level)`, touches the tube, and its height there."""
+    """Return where the string fixed at `(x[here], level)` next touches the tube: knot and height."""
     most, least = np.inf, -np.inf
     at_most = at_least = here
     for j in range(here + 1, x.size):

@@ -12,12 +12,13 @@ _FIFTH = 0x33333333
 _CHUNK = 1024
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _tempered(gap: Any, weight: Any, size: int, inverse: float) -> None:
     """Fill `weight` with `(1 - (gap * inverse)^2)^1.2` without `pow`, so that the loop vectorises.
 
-    With `x` the base, `x^1.2 = x^2 z^4` where `z = x^(-1/5)`: the exponent bits give a guess good to a few per
-    cent and four Newton steps for `z^-5 = x` take it to rounding error. Nine times faster than `pow`.
+    With `x` the base, `x^1.2 = x^2 z^4` where `z = x^(-1/5)`: the exponent bits give a guess good to a
+    few per cent and four Newton steps for `z^-5 = x` take it to rounding error. Nine times faster than
+    `pow`.
     """
     for i in range(size):
         u = gap[i] * inverse
@@ -31,7 +32,7 @@ def _tempered(gap: Any, weight: Any, size: int, inverse: float) -> None:
         weight[i] = x * x * z2 * z2
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def smooth(
     at: Any, scores: Any, labels: Any, bandwidth: float, slope: float, curvature: float
 ) -> tuple[Any, Any, int]:
@@ -70,8 +71,8 @@ def smooth(
         else:
             alone += 1
             i = min(np.searchsorted(scores, s), n - 1)
-            if i > 0 and s - scores[i - 1] <= abs(scores[i] - s):
-                i = np.searchsorted(scores, scores[i - 1])
+            while i > 0 and abs(scores[i - 1] - s) <= abs(scores[i] - s):
+                i -= 1
             d = abs(scores[i] - s)
             fit[j] = labels[i]
             error[j] = slope * d + 0.5 * curvature * d * d + 0.5

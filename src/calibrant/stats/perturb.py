@@ -1,4 +1,4 @@
-"""The sech perturbation of a score: density, normaliser, exact sampling, and the derivative bounds it buys."""
+"""The sech perturbation of a score: normaliser, exact sampling, and the derivative bounds it buys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published bounds on the L1 calibration error, arrays in, numbers out (Ciosek et al., arXiv:2512.13872)."""
+"""The published bounds on the L1 calibration error, arrays in, numbers out (arXiv:2512.13872)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def empirical_bernstein(n: int, delta: float, variance: float) -> float:
 def plug_in_bandwidth(n_train: int, slope: float, curvature: float) -> tuple[float, float]:
     """Return the smoothing bandwidth `t^2` of Appendix E, raw and clipped to [1e-4, 1/4].
 
-    `t` is the root of `2 b t^5 + a t^3 - c / 2`, which is convex and increasing: Newton from the root of the cubic
-    part, which lies to the right, falls monotonically.
+    `t` is the root of `2 b t^5 + a t^3 - c / 2`, which is convex and increasing: Newton from the root of
+    the cubic part, which lies to the right, falls monotonically.
     """
     a, b, c = 3.0 / 8.0 * slope, curvature / 10.0, 1.15 / (2.0 * math.sqrt(2.0 * n_train))
     t = (0.5 * c / a) ** (1.0 / 3.0)
@@ -80,17 +80,15 @@ def _read_only(*arrays: Floats) -> Iterator[Floats]:
         yield view
 
 
-def _deal(n: int, folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _deal(n: int, folds: int, rng: np.random.Generator) -> NDArray[np.int32]:
     """Deal rows to folds whose sizes differ by at most one, at random."""
-    fold = np.arange(n, dtype=np.int64) % folds
-    if folds <= 127:
-        fold = fold.astype(np.int8)  # type: ignore[assignment]
+    fold = np.resize(np.arange(folds, dtype=np.int32), n)
     rng.shuffle(fold)
     return fold
 
 
 def _validation_rows(n: int, n_held: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Appendix E, validation subsampling: `min(15000, max(5000, 0.05 n))` held-out rows, uniformly, sorted."""
+    """Appendix E, validation subsampling: `min(15000, max(5000, 0.05 n))` held-out rows, uniform, sorted."""
     size = min(n_held, int(min(15000.0, max(5000.0, 0.05 * n))))
     return np.sort(rng.choice(n_held, size, replace=False, shuffle=False))
 
@@ -192,7 +190,7 @@ def total_variation_bound(
 def bucket_bound(
     s: Floats, sums: Floats, positives: Floats, buckets: int, shift: float, lipschitz: float, delta: float
 ) -> tuple[float, float]:
-    """Return the in-sample mean of `|s - ybar|` and the bound for one partition (derived in `published_lipschitz`).
+    """Return the mean of `|s - ybar|` and the bound for one partition, derived in `published_lipschitz`.
 
     `s` ascends; `sums` and `positives` are its and the labels' prefix sums, each with a leading 0.
     """

@@ -1,0 +1,136 @@
+"""From Arrow columns to the numbers a sketch counts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.spec import Spec, Variable
+from calibrant.errors import BadInput
+
+
+def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
+    """Raise `BadInput` for a column that is not there, with the nearest name."""
+    for name in names:
+        if name not in available:
+            near = difflib.get_close_matches(str(name), [str(a) for a in available], n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(map(repr, available[:12]))}"
+            raise BadInput(f"{role} column {name!r} is not in the data; {hint}")
+
+
+def decoded(column: Any) -> Any:
+    """Return an Arrow array in a plain layout: no dictionary, no view, no extension."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_string_view(column.type) or pa.types.is_large_string(column.type):
+        column = column.cast(pa.string())
+    return column
+
+
+def as_float(column: Any, name: str, role: str) -> Any:
+    """Return a numeric or boolean column as float64, NaN where null; refuse text that is not numbers."""
+    import pyarrow as pa
+
+    column = decoded(column)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    if not numeric:
+        fix = "pass positive= (--positive) to name the case" if role == "label" else "convert it to numbers in [0, 1]"
+        example = next((str(v) for v in column if v.is_valid), "")
+        raise BadInput(f"{role} column {name!r} holds {column.type} (such as {example!r}), not numbers; {fix}")
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def label_values(column: Any, spec: Spec) -> Any:
+    """Return labels as float64 0 and 1, NaN where missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if spec.positive is None:
+        return as_float(column, spec.label, "label")
+    text = decoded(column)
+    if not pa.types.is_string(text.type):
+        text = text.cast(pa.string())
+    return pc.equal(text, spec.positive).cast(pa.float64()).to_numpy(zero_copy_only=False)
+
+
+def level_codes(column: Any, variable: Variable) -> Any:
+    """Return the level of each value as int32; see `Variable.labels` for their order."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        table = level_codes(column.dictionary, variable)
+        indices = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return np.append(table, len(variable.labels) - 1).astype(np.int32)[indices]
+    column = decoded(column)
+    if variable.kind == "number":
+        return _number_codes(as_float(column, variable.name, "group"), variable)
+    return _category_codes(column, variable)
+
+
+def _number_codes(values: Any, variable: Variable) -> Any:
+    codes = np.searchsorted(np.asarray(variable.edges), values, side="right").astype(np.int32)
+    missing = np.isnan(values)
+    if missing.any():
+        codes[missing] = len(variable.labels) - 1
+    return codes
+
+
+def _category_codes(column: Any, variable: Variable) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = dated(column, variable.kind)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    try:
+        values = pa.array(variable.values, pa.string()).cast(column.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        column, values = column.cast(pa.string()), pa.array(variable.values, pa.string())
+    other, missing = len(variable.values), len(variable.values) + 1
+    codes = pc.fill_null(pc.index_in(column, value_set=values), other).to_numpy(zero_copy_only=False)
+    if column.null_count:
+        codes = np.where(column.is_null().to_numpy(zero_copy_only=False), missing, codes)
+    return codes.astype(np.int32, copy=False)
+
+
+def dated(column: Any, kind: str) -> Any:
+    """Return dates as text, by month or by year; other columns unchanged."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if kind not in ("month", "year") or pa.types.is_string(column.type):
+        return column
+    return pc.strftime(column, format="%Y-%m" if kind == "month" else "%Y").cast(pa.string())
+
+
+def row_ids(columns: Sequence[Any], seed: int) -> Any:
+    """Hash key columns to one uint64 a row; equal keys give equal identities on every machine."""
+    import pyarrow as pa
+
+    from calibrant.kernels.compiled import hash_bytes
+    from calibrant.kernels.reference import mix
+
+    out = None
+    for column in columns:
+        text = decoded(column).cast(pa.large_string()).fill_null("\x00")
+        offsets = np.frombuffer(text.buffers()[1], dtype=np.int64)[text.offset : text.offset + len(text) + 1]
+        data = text.buffers()[2]
+        raw = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+        hashed = hash_bytes(offsets, raw, seed) if len(text) else np.zeros(0, np.uint64)
+        out = hashed if out is None else mix(out) ^ hashed
+    return out

@@ -1,0 +1,201 @@
+"""The two ways in for data that is not arrays: `read` keeps rows, `sketch` keeps sums."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.columns import label_values, level_codes, require
+from calibrant.data.engines import Progress, sketch_source
+from calibrant.data.predictions import Predictions, predictions
+from calibrant.data.profile import Profile
+from calibrant.data.sketch import Sketch
+from calibrant.data.sources import Source, open_source
+from calibrant.data.spec import Spec, Variable
+from calibrant.errors import BadInput, NotComputable
+
+MAX_GROUPS = 4000
+STEP = 1 << 20
+
+
+def names_of(by: Any) -> tuple[str, ...]:
+    """Return column names from a string, a sequence or nothing."""
+    if by is None:
+        return ()
+    return (by,) if isinstance(by, str) else tuple(by)
+
+
+def read(
+    source: Any, *, y: str, p: str, by: Iterable[str] | str | None = None, positive: str | None = None,
+    drop_missing: bool = False,
+) -> Predictions:
+    """Read rows into memory.
+
+    Parameters
+    ----------
+    source : path, glob, list of paths, directory or frame
+        Parquet, CSV or Arrow IPC; pandas, Polars, Arrow, DuckDB relation, dictionary of columns.
+    y, p : str
+        Columns of labels (0 and 1) and of probabilities.
+    by : str or sequence of str, optional
+        Columns to keep as covariates.
+    positive : str, optional
+        The label that counts as a case.
+    drop_missing : bool
+        Leave out, and count, rows whose label or probability is missing.
+
+    Returns
+    -------
+    Predictions
+
+    Raises
+    ------
+    BadInput
+        A column is not there, or a value cannot be used.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.read({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}, y="y", p="p").n
+    3
+    """
+    import pyarrow as pa
+
+    opened, by = open_source(source), names_of(by)
+    _require_all(opened, y, p, by, ())
+    columns = list(dict.fromkeys([y, p, *by]))
+    batches = [b for part in opened.parts for b in part.read(columns)]
+    if not sum(b.num_rows for b in batches):
+        raise BadInput("no rows to audit: the data is empty")
+    table = pa.Table.from_batches(batches).unify_dictionaries()
+    labels = label_values(table.column(y), Spec(label=y, score=p, positive=positive))
+    from calibrant.data.columns import as_float
+
+    scores = as_float(table.column(p), p, "score")
+    try:
+        return predictions(labels, scores, table.select(list(by)) if by else None, drop_missing=drop_missing, name=opened.name)
+    except BadInput as e:
+        raise BadInput(str(e).replace("'y_true'", repr(y)).replace("'y_prob'", repr(p))) from None
+
+
+def sketch(
+    source: Any, *, y: str | None = None, p: str | None = None, by: Iterable[str] | str | None = None,
+    intersections: bool = False, bins: Mapping[str, Sequence[float]] | None = None, key: Iterable[str] | str | None = None,
+    positive: str | None = None, drop_missing: bool = False, seed: int = 0, spec: Spec | None = None,
+    progress: Progress | None = None,
+) -> Sketch:
+    """Summarise any number of rows in one pass (two with `by`); only the sums are kept.
+
+    Parameters
+    ----------
+    source : path, glob, list of paths, directory, frame or Predictions
+        As `read`; files are streamed in record batches on threads.
+    y, p : str
+        Columns of labels and probabilities; not used for `Predictions`.
+    by : str or sequence of str, optional
+        Columns whose levels are the groups. Numbers with more than 12 values are binned at round numbers,
+        dates by month or year, categories keep their 200 most frequent levels. Labels play no part.
+    intersections : bool
+        Also every pair of the variables.
+    bins : mapping of str to sequence of float, optional
+        Inner bin edges of a numeric variable, chosen by you.
+    key : str or sequence of str, optional
+        Columns that identify a row. By default file and row number do.
+    positive, drop_missing
+        As `read`.
+    seed : int
+        Deals the rows into random blocks.
+    spec : Spec, optional
+        Of an earlier sketch, so that the two merge; replaces every other setting.
+    progress : callable, optional
+        Called with the number of rows just read.
+
+    Returns
+    -------
+    Sketch
+    """
+    by = names_of(by)
+    if isinstance(source, Predictions):
+        return _sketch_rows(source, by, intersections, bins or {}, seed)
+    opened = open_source(source)
+    if spec is None:
+        if y is None or p is None:
+            raise BadInput("name the columns: y= for the labels and p= for the probabilities")
+        keys = names_of(key)
+        _require_all(opened, y, p, by, keys)
+        variables = _variables(opened, by, bins or {})
+        spec = make_spec(y, p, variables, intersections, positive=positive, key=keys, seed=seed)
+    else:
+        _require_all(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
+    return sketch_source(opened, spec, drop_missing, progress)
+
+
+def make_spec(
+    y: str, p: str, variables: tuple[Variable, ...], intersections: bool, *, positive: str | None = None,
+    key: tuple[str, ...] = (), seed: int = 0,
+) -> Spec:
+    """Return the spec of the variables and, if asked, of every pair of them; refuse too many groups."""
+    names = [v.name for v in variables]
+    groupings = [(n,) for n in names]
+    if intersections:
+        groupings += list(itertools.combinations(names, 2))
+    spec = Spec(label=y, score=p, positive=positive, variables=variables, groupings=tuple(groupings), key=key, seed=seed)
+    if spec.group_count > MAX_GROUPS:
+        raise BadInput(f"{spec.group_count:,} groups are too many (at most {MAX_GROUPS:,}): name fewer variables, or coarser bins")
+    return spec
+
+
+def _require_all(opened: Source, y: str, p: str, by: Sequence[str], key: Sequence[str]) -> None:
+    require([y], opened.columns, "label")
+    require([p], opened.columns, "score")
+    require(by, opened.columns, "group")
+    require(key, opened.columns, "key")
+    doubled = sorted({b for b in by if list(by).count(b) > 1} | ({y, p} & set(by)))
+    if doubled:
+        raise BadInput(f"group column {doubled[0]!r} is named twice, or is the label or the score: name each group column once")
+
+
+def _variables(opened: Source, by: tuple[str, ...], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:
+    unknown = [b for b in bins if b not in by]
+    if unknown:
+        raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in by= (--by) too")
+    if not by:
+        return ()
+    if not opened.again:
+        raise BadInput("a stream can be read only once and groups need a first look: pass spec=, or a table or file")
+    profiles = [Profile(name) for name in by]
+    for part in opened.parts:
+        for batch in part.read(by):
+            for profile in profiles:
+                profile.update(batch.column(profile.name))
+    return tuple(q.variable(tuple(map(float, bins[q.name])) if q.name in bins else None) for q in profiles)
+
+
+def _sketch_rows(
+    data: Predictions, by: tuple[str, ...], intersections: bool, bins: Mapping[str, Sequence[float]], seed: int
+) -> Sketch:
+    if data.weights is not None or data.clusters is not None:
+        what = "weights" if data.weights is not None else "clusters"
+        raise NotComputable(f"certificates are proved for independent rows of equal weight, not for {what}=")
+    cached = (by, intersections, repr(sorted(bins.items())), seed)
+    if cached in data.cache:
+        return data.cache[cached]  # type: ignore[no-any-return]
+    table = data.covariates
+    available = () if table is None else tuple(table.schema.names)
+    require(by, available, "group")
+    profiles = [Profile(name) for name in by]
+    for profile in profiles:
+        profile.update(table.column(profile.name))
+    variables = tuple(q.variable(tuple(map(float, bins[q.name])) if q.name in bins else None) for q in profiles)
+    out = Sketch(make_spec("y_true", "y_prob", variables, intersections, seed=seed), drop_missing=data.dropped > 0)
+    codes = {v.name: level_codes(table.column(v.name), v) for v in variables}
+    for start in range(0, data.n, STEP):
+        rows = slice(start, start + STEP)
+        part = {k: c[rows] for k, c in codes.items()}
+        out.update_arrays(data.p[rows], data.y[rows].astype(np.float64), part, first_row=start)
+    out.rows_read += data.dropped
+    data.cache[cached] = out
+    return out

@@ -1,0 +1,195 @@
+"""The mergeable summary: integer counts per random block and score cell, for everyone and for each group."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.columns import as_float, label_values, level_codes, require, row_ids
+from calibrant.data.faults import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING, SCORE_RANGE, Faults
+from calibrant.data.spec import Spec
+from calibrant.errors import BadInput
+from calibrant.kernels.reference import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS
+
+MAGIC = b"calibrant sketch\n"
+FORMAT = 1
+ARRAYS = ("cells", "levels", "group_cells", "group_levels")
+
+
+class Sketch:
+    """Counts that are bit-identical however the rows were split, ordered or spread over machines.
+
+    Scores are integers ``q = min(floor(p 2^30), 2^30 - 1)``. For everyone there are ``2^14`` cells ``q >> 16``,
+    for each group ``2^10``; per block and cell the sketch holds rows and sums of the in-cell remainder by label
+    (and, for everyone, of its square), and rows by label for 200 levels from which rounding to 10, 20, 50 and
+    100 steps follows exactly.
+
+    Parameters
+    ----------
+    spec : Spec
+        Fixed before any label is read.
+    drop_missing : bool
+        Leave out, and count, rows whose score or label is missing; otherwise they are an error.
+    """
+
+    def __init__(self, spec: Spec, drop_missing: bool = False) -> None:
+        self.spec, self.drop_missing = spec, drop_missing
+        b, g = spec.blocks, spec.group_count
+        self.cells = np.zeros((b, 1 << CELL_BITS, FIELDS), dtype=np.int64)
+        self.levels = np.zeros((b, LEVELS, 2), dtype=np.int64)
+        self.group_cells = np.zeros((g, b, 1 << GROUP_BITS, 4), dtype=np.int64)
+        self.group_levels = np.zeros((g, b, LEVELS, 2), dtype=np.int64)
+        self.rows_read = 0
+        self.faults = Faults()
+        self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
+
+    # ---- what it holds ----
+
+    @property
+    def n(self) -> int:
+        """Rows counted."""
+        return int(self.levels.sum())
+
+    @property
+    def cases(self) -> int:
+        """Rows with the outcome."""
+        return int(self.levels[..., 1].sum())
+
+    @property
+    def dropped(self) -> int:
+        """Rows left out because score or label was missing."""
+        return self.rows_read - self.n
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the counts and the spec: equal for equal data, however it was stored or read."""
+        digest = hashlib.sha256(self.spec.digest.encode())
+        for name in ARRAYS:
+            where, values = self._sparse(name)
+            digest.update(where.tobytes())
+            digest.update(values.tobytes())
+        return digest.hexdigest()
+
+    # ---- adding rows ----
+
+    def update(self, batch: Any, *, part: str = "", first_row: int = 0) -> None:
+        """Count the rows of an Arrow record batch.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch
+            Holds at least the spec's columns.
+        part : str
+            The file the rows come from, relative to the data set's root; empty for a single file or a frame.
+        first_row : int
+            Number, within that file, of the batch's first row. With a key, both are used in messages only.
+        """
+        require([self.spec.label], batch.schema.names, "label")
+        require([self.spec.score], batch.schema.names, "score")
+        require([v.name for v in self.spec.variables], batch.schema.names, "group")
+        require(self.spec.key, batch.schema.names, "key")
+        p = as_float(batch.column(self.spec.score), self.spec.score, "score")
+        y = label_values(batch.column(self.spec.label), self.spec)
+        codes = {v.name: level_codes(batch.column(v.name), v) for v in self.spec.variables}
+        ids = row_ids([batch.column(k) for k in self.spec.key], self.spec.seed) if self.spec.key else None
+        self.update_arrays(p, y, codes, ids=ids, part=part, first_row=first_row)
+
+    def update_arrays(
+        self, p: Any, y: Any, codes: dict[str, Any], *, ids: Any = None, part: str = "", first_row: int = 0
+    ) -> None:
+        """Count rows given as arrays: float64 scores and labels, int32 levels per variable."""
+        from calibrant.kernels.compiled import tally
+
+        stacked = np.empty((len(self.spec.groupings), len(p)), dtype=np.int32)
+        for i, names in enumerate(self.spec.groupings):
+            stacked[i] = codes[names[0]]
+            for name in names[1:]:
+                stacked[i] = stacked[i] * len(self.spec.by_name[name].labels) + codes[name]
+        faults = np.zeros(FAULTS, dtype=np.int64)
+        salt = self.spec.salt("" if ids is not None else part)
+        identity = np.zeros(0, dtype=np.uint64) if ids is None else ids
+        tally(
+            p, y, stacked, self._bases, identity, first_row, salt,
+            self.cells, self.levels, self.group_cells, self.group_levels, faults,
+        )  # fmt: skip
+        self.rows_read += len(p)
+        self._note(faults, p, y, part, first_row)
+
+    def _note(self, faults: Any, p: Any, y: Any, part: str, first_row: int) -> None:
+        for kind in (SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE):
+            if faults[2 * kind]:
+                row = int(faults[2 * kind + 1])
+                value = (p if kind == SCORE_RANGE else y)[row - first_row]
+                example = f"{value:.6g}" if kind in (SCORE_RANGE, LABEL_VALUE) else ""
+                self.faults.add(kind, int(faults[2 * kind]), (part, row), example)
+        if faults[2 * SCORE_RANGE]:
+            self.faults.low = min(self.faults.low, float(np.nanmin(p)))
+            self.faults.high = max(self.faults.high, float(np.nanmax(p)))
+
+    def merge(self, other: Sketch) -> Sketch:
+        """Add another sketch's counts to this one, and return it. Specs must be equal."""
+        if other.spec != self.spec:
+            raise BadInput("these sketches have different specs (columns, levels, seed or version): make both from one spec")
+        for name in ARRAYS:
+            getattr(self, name).__iadd__(getattr(other, name))
+        self.rows_read += other.rows_read
+        self.faults.merge(other.faults)
+        return self
+
+    def checked(self) -> Sketch:
+        """Return the sketch if its rows were sound; raise `BadInput` naming the first fault otherwise."""
+        self.faults.check(self.spec, self.drop_missing)
+        if self.n == 0:
+            left = f" ({self.dropped} rows had a missing score or label)" if self.dropped else ""
+            raise BadInput(f"no rows to audit{left}: the data is empty")
+        if self.spec.positive is not None and self.cases == 0:
+            raise BadInput(f"positive={self.spec.positive!r} does not occur in column {self.spec.label!r}; check its spelling")
+        return self
+
+    # ---- bytes ----
+
+    def _sparse(self, name: str) -> tuple[Any, Any]:
+        flat = getattr(self, name).reshape(-1)
+        where = np.flatnonzero(flat).astype("<i8")
+        return where, flat[where].astype("<i8")
+
+    def to_bytes(self) -> bytes:
+        """Return the sketch as bytes: a header, the non-zero counts, and a checksum over both."""
+        body = b""
+        lengths = []
+        for name in ARRAYS:
+            where, values = self._sparse(name)
+            lengths.append(len(where))
+            body += where.tobytes() + values.tobytes()
+        header = json.dumps(
+            {"format": FORMAT, "spec": self.spec.to_dict(), "lengths": lengths, "rows_read": self.rows_read,
+             "drop_missing": self.drop_missing}, sort_keys=True
+        ).encode()  # fmt: skip
+        packed = zlib.compress(body, 6)
+        content = struct.pack("<QQ", len(header), len(packed)) + header + packed
+        return MAGIC + hashlib.sha256(content).digest() + content
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Sketch:
+        """Rebuild the sketch that `to_bytes` wrote; anything else is refused."""
+        if not raw.startswith(MAGIC):
+            raise BadInput("not a calibrant sketch: pass a file that `calibrant sketch` wrote")
+        checksum, content = raw[len(MAGIC) : len(MAGIC) + 32], raw[len(MAGIC) + 32 :]
+        if len(content) < 16 or hashlib.sha256(content).digest() != checksum:
+            raise BadInput("the sketch is truncated or was changed after it was written: make it again")
+        head, _ = struct.unpack_from("<QQ", content)
+        header = json.loads(content[16 : 16 + head])
+        if header["format"] != FORMAT:
+            raise BadInput(f"the sketch has format {header['format']}, this version reads {FORMAT}: use a matching version")
+        sketch = cls(Spec.from_dict(header["spec"]), header["drop_missing"])
+        sketch.rows_read = header["rows_read"]
+        flat = np.frombuffer(zlib.decompress(content[16 + head :]), dtype="<i8")
+        for name, length in zip(ARRAYS, header["lengths"], strict=True):
+            where, values, flat = flat[:length], flat[length : 2 * length], flat[2 * length :]
+            getattr(sketch, name).reshape(-1)[where] = values
+        return sketch

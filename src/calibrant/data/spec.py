@@ -1,0 +1,140 @@
+"""What a sketch summarises, fixed before any label is read: columns, levels of the variables, blocks, seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+SPEC_VERSION = 1
+OTHER, MISSING = "other", "missing"
+Kind = Literal["category", "number", "month", "year"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variable:
+    """How one covariate becomes levels.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"category", "number", "month", "year"}
+    values : tuple of str
+        Levels of a category, a month or a year, as text; empty for a number.
+    edges : tuple of float
+        Increasing inner edges of a number's bins, each bin closed on the left; empty for a category.
+    whole : bool
+        The number takes whole values only, so bins are named ``"18–24"`` and not ``"18 to 25"``.
+    """
+
+    name: str
+    kind: Kind
+    values: tuple[str, ...] = ()
+    edges: tuple[float, ...] = ()
+    whole: bool = False
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the levels, in order; a category ends in "other", and everything in "missing"."""
+        if self.kind == "number":
+            return (*bin_labels(self.edges, self.whole), MISSING)
+        return (*self.values, OTHER, MISSING)
+
+
+def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:
+    """Name the bins between edges as a reader would."""
+    if not edges:
+        return ("all values",)
+    text = [f"{e:,.6g}".replace(",", "\u202f") for e in edges]
+    if not whole:
+        inner = [f"{a} to {b}" for a, b in zip(text, text[1:], strict=False)]
+        return (f"under {text[0]}", *inner, f"{text[-1]} and over")
+    last = [f"{e - 1:,.0f}".replace(",", "\u202f") for e in edges]
+    inner = [a if a == b else f"{a}–{b}" for a, b in zip(text, last[1:], strict=False)]
+    return (f"{last[0]} and under", *inner, f"{text[-1]} and over")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """Everything that decides what a sketch counts; two sketches merge only if their specs are equal.
+
+    Parameters
+    ----------
+    label, score : str
+        Column names, for messages and reports.
+    positive : str or None
+        The label value that counts as a case; None when labels are 0 and 1.
+    variables : tuple of Variable
+    groupings : tuple of tuple of str
+        Variables, or pairs of variables, whose levels are the groups.
+    key : tuple of str
+        Columns that identify a row; empty for file and row number.
+    seed, blocks : int
+        Seed and number of random blocks.
+    """
+
+    label: str
+    score: str
+    positive: str | None = None
+    variables: tuple[Variable, ...] = ()
+    groupings: tuple[tuple[str, ...], ...] = ()
+    key: tuple[str, ...] = ()
+    seed: int = 0
+    blocks: int = 8
+    version: int = SPEC_VERSION
+
+    @cached_property
+    def by_name(self) -> dict[str, Variable]:
+        """Variables by name."""
+        return {v.name: v for v in self.variables}
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Groups in each grouping, empty ones included."""
+        out = []
+        for names in self.groupings:
+            size = 1
+            for name in names:
+                size *= len(self.by_name[name].labels)
+            out.append(size)
+        return tuple(out)
+
+    @property
+    def group_count(self) -> int:
+        """Groups over all groupings, empty ones included."""
+        return sum(self.sizes)
+
+    def group_names(self, grouping: int) -> list[tuple[tuple[str, str], ...]]:
+        """Return the ``(variable, level)`` pairs of each group of one grouping, in code order."""
+        names: list[tuple[tuple[str, str], ...]] = [()]
+        for variable in self.groupings[grouping]:
+            names = [(*n, (variable, level)) for n in names for level in self.by_name[variable].labels]
+        return names
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Spec:
+        """Rebuild from plain data."""
+        kept = dict(d)
+        kept["variables"] = tuple(
+            Variable(**{k: tuple(v) if isinstance(v, list) else v for k, v in item.items()}) for item in d["variables"]
+        )
+        kept["groupings"] = tuple(tuple(g) for g in d["groupings"])
+        kept["key"] = tuple(d["key"])
+        return cls(**kept)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the spec."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    def salt(self, part: str) -> int:
+        """Return the 64-bit number mixed into the identity of every row of a part."""
+        text = f"{self.seed}\x00{part}".encode("utf-8", "surrogatepass")
+        return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")

@@ -21,9 +21,7 @@ def published_rows(
     if side != "upper":
         raise BadInput(f"side is {side!r}: the paper states upper bounds only; pass side='upper'.")
     if not hasattr(data, "p") or not hasattr(data, "y"):
-        raise NotComputable(
-            f"{name} reads rows, which a sketch does not keep; pass the predictions themselves."
-        )
+        raise NotComputable(f"{name} reads rows of one score and one label each; pass binary predictions.")
     for what in ("weights", "clusters"):
         if getattr(data, what, None) is not None:
             raise NotComputable(f"{name} has no proof for {what}; pass predictions without {what}.")
@@ -121,9 +119,9 @@ def published_kernel(
 
     **Guarantee.** As published, and not more. The proof of Proposition 2 bounds `E_s |eta^(s) - eta(s)|`
     for the training labels that were drawn by its expectation over training labels (between its equations
-    9 and 10). That step needs a concentration term, for instance McDiarmid's inequality with `c_i = E_s
-    w_i(s)`, which the paper does not have. The bound is so wide in practice that simulation shows no
-    miss.
+    9 and 10). That step needs a concentration term, for instance McDiarmid's inequality with
+    `c_i = E_s w_i(s)`, which the paper does not have. The pooled form over folds is not proved either. The
+    bound is so wide in practice that the simulations in the test suite show no miss.
 
     **Method.** Perturbation by equation 8, exactly inverted; `b1 = 1/(2h)`, `b2 = 3/(2h^2)` (Lemma 1);
     weights `(1 - u^2)^1.2` with `u = |s - s_i| / h'`, normalised to one (section 5), `h'` by the plug-in
@@ -131,14 +129,14 @@ def published_kernel(
     section 3 with `ln(3/delta)`; `delta1 = delta2 = alpha / 2`. Departures and choices where print is
     open: (1) "Aggregate across folds" is read as pooling, one mean and one Bernstein term over all
     held-out rows, the reading that favours the published bound; averaging the folds' own bounds gives
-    0.58 instead of 0.45 at n = 1000 and 4 % more at n = 1e6 (uniform calibrated scores, `h = 2**-6`). (2)
-    Where no training score lies within `h'`, the nearest one gets all the weight, and `g_T` may exceed
-    the printed `R`; there it is capped at `max(R, 1)`, and `R` is replaced by that maximum whenever the
-    training scores leave a gap in [0, 1]. (3) Five folds; print gives no number. (4) The bound is cut at
-    1.
+    0.58 instead of 0.45 at n = 1000, and 4 % more at n = 1e6 with subsampling (uniform calibrated scores,
+    `h = 2**-6`). (2) Where no training score lies within `h'`, the nearest one gets all the weight, and
+    `g_T` may exceed the printed `R`; there it is capped at `max(R, 1)`, and `R` is replaced by that
+    maximum whenever the training scores leave a gap in [0, 1]. (3) Five folds; print gives no number. (4)
+    The bound is cut at 1.
 
-    **Cost.** One sort, then `n` windows of about `1.6 n h'` scores, `O(n^(5/3))` in all: 5 CPU seconds at
-    n = 1e6. With `subsample` the sort dominates: about 8 CPU seconds at n = 1e7.
+    **Cost.** One sort, then `n` windows of about `1.6 n h'` scores, `O(n^(5/3))` in all: about 5 CPU
+    seconds at n = 1e6. With `subsample` sorting and dealing dominate: about 10 CPU seconds at n = 1e7.
 
     **Reads.** Rows.
 

@@ -56,8 +56,8 @@ def published_lipschitz(
     **Guarantee.** Labelled as published, in outline: Appendix E prints the union over partitions and not
     the bound of one partition. The bound used here is proved below and holds at finite n.
 
-    **Method.** Perturbation by equation 8; Corollary 3; Appendix E. One partition, `delta' = alpha / (B
-    R)` with `B` bucket counts and `R` shifts, bucket `b` with `n_b` rows, label mean `ybar_b` and scores
+    **Method.** Perturbation by equation 8; Corollary 3; Appendix E. One partition, `delta' = alpha / (B R)`
+    with `B` bucket counts and `R` shifts, bucket `b` with `n_b` rows, label mean `ybar_b` and scores
     spread over `w_b = max s - min s`, `m` buckets with rows:
 
     1. Given the scores, `|eta(s_i) - etabar_b|` averages to at most half its oscillation, `L w_b / 2`,
@@ -76,7 +76,7 @@ def published_lipschitz(
     of a bucket (a whole bucket changes nothing). (4) The grid, not printed, is 8, 16, ..., 4096 buckets
     and four shifts. (5) The bound is cut at 1.
 
-    **Cost.** One sort and `B R = 40` passes over bucket edges: 0.4 CPU seconds at n = 1e6.
+    **Cost.** One sort and `B R = 40` passes over bucket edges: about 0.4 CPU seconds at n = 1e6.
 
     **Reads.** Rows.
 

@@ -33,6 +33,15 @@ def _tempered(gap: Any, weight: Any, size: int, inverse: float) -> None:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _nearest(scores: Any, s: float) -> Any:
+    """Return the index of the score nearest to `s`, the first of those equally near."""
+    i = min(np.searchsorted(scores, s), scores.size - 1)
+    while i > 0 and abs(scores[i - 1] - s) <= abs(scores[i] - s):
+        i -= 1
+    return i
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def smooth(
     at: Any, scores: Any, labels: Any, bandwidth: float, slope: float, curvature: float
 ) -> tuple[Any, Any, int]:
@@ -70,9 +79,7 @@ def smooth(
             error[j] = (slope * wd + 0.5 * curvature * wdd + 0.5 * np.sqrt(ww)) / w0
         else:
             alone += 1
-            i = min(np.searchsorted(scores, s), n - 1)
-            while i > 0 and abs(scores[i - 1] - s) <= abs(scores[i] - s):
-                i -= 1
+            i = _nearest(scores, s)
             d = abs(scores[i] - s)
             fit[j] = labels[i]
             error[j] = slope * d + 0.5 * curvature * d * d + 0.5

@@ -129,18 +129,22 @@ def kernel_bound(
         errors.append(np.minimum(error, limit))
         widths.append(width)
         ceiling, alone = max(ceiling, limit), alone + int(fallen)
-    gap, error = np.concatenate(gaps), np.concatenate(errors)
+    facts = {"smoothing_bandwidth": float(np.mean(widths)), "nearest_neighbour": alone}
+    return _proposition_2(np.concatenate(gaps), np.concatenate(errors), ceiling, alpha, facts)
+
+
+def _proposition_2(gap: Floats, error: Floats, ceiling: float, alpha: float, facts: dict[str, Any]) -> Bound:
+    """Add up Proposition 2 over the held-out rows; each Bernstein term has half of `alpha`."""
     first = empirical_bernstein(gap.size, alpha / 2, float(np.var(gap)))
     second = ceiling * empirical_bernstein(gap.size, alpha / 2, float(np.var(error / ceiling)))
     parts = {
-        "smoothing_bandwidth": float(np.mean(widths)),
+        **facts,
         "evaluated": int(gap.size),
-        "nearest_neighbour": alone,
         "surrogate_gap": float(np.mean(gap)),
         "smoothing_error": float(np.mean(error)),
         "concentration": first + second,
     }
-    high = parts["surrogate_gap"] + parts["smoothing_error"] + first + second
+    high = parts["surrogate_gap"] + parts["smoothing_error"] + parts["concentration"]
     return Bound(parts["surrogate_gap"], min(1.0, high), parts)
 
 

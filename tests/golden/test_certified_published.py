@@ -1,0 +1,95 @@
+"""The published formulas and the denoiser against programs not written here (golden/D_certified)."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibrant.stats import published
+from calibrant.stats.perturb import derivative_bounds, perturbed, sech_normaliser
+
+SHARED = Path(os.environ.get("CALIBRANT_SHARED", Path(__file__).parents[3] / "shared"))
+GOLDEN = SHARED / "golden" / "D_certified"
+pytestmark = pytest.mark.skipif(
+    not GOLDEN.is_dir(), reason="shared golden values not found: set CALIBRANT_SHARED"
+)
+
+
+@pytest.fixture(scope="module")
+def golden() -> dict[str, Any]:
+    return json.loads((GOLDEN / "formula_golden.json").read_text())
+
+
+def table(name: str) -> dict[str, np.ndarray]:
+    lines = (GOLDEN / name).read_text().split()
+    columns = np.array([line.split(",") for line in lines[1:]], dtype=float).T
+    return dict(zip(lines[0].split(","), columns, strict=True))
+
+
+def settings(key: str) -> list[float]:
+    return [float(number) for number in re.findall(r"_[a-zA-Z]+([0-9.]+)", key)]
+
+
+def test_sech_normaliser(golden):
+    keys = [key for key in golden if key.startswith("sech_")]
+    assert len(keys) == 12
+    for key in keys:
+        h, p = settings(key)
+        assert sech_normaliser(np.array([p]), h)[0] == pytest.approx(golden[key]["Z_quad"], abs=1e-12)
+
+
+def test_perturbed_mean(golden):
+    for key in (key for key in golden if key.startswith("sech_")):
+        h, p = settings(key)
+        s = perturbed(np.full(200_000, p), h, np.random.default_rng(7))
+        assert abs(s.mean() - golden[key]["mean"]) < 6 * s.std() / np.sqrt(s.size)
+
+
+def test_empirical_bernstein(golden):
+    keys = [key for key in golden if key.startswith("BB_")]
+    assert len(keys) == 3
+    for key in keys:
+        n, delta, variance = settings(key)
+        assert published.empirical_bernstein(int(n), delta, variance) == pytest.approx(golden[key], rel=1e-12)
+
+
+def test_denoising_error(golden):
+    keys = [key for key in golden if key.startswith("TVB_")]
+    assert len(keys) == 5
+    for key in keys:
+        n, delta, variation = settings(key)
+        assert published.denoising_error(int(n), delta, variation) == pytest.approx(golden[key], rel=1e-12)
+
+
+def test_plug_in_bandwidth(golden):
+    keys = [key for key in golden if key.startswith("bandwidth_")]
+    assert len(keys) == 4
+    for key in keys:
+        n, h = settings(key)
+        raw, clipped = published.plug_in_bandwidth(int(n), *derivative_bounds(h))
+        assert raw == pytest.approx(golden[key]["h_raw"], rel=1e-9)
+        assert clipped == pytest.approx(golden[key]["h_clipped"], rel=1e-9)
+        assert np.sqrt(raw) == pytest.approx(golden[key]["t"], rel=1e-9)
+
+
+def test_denoising_radius(golden):
+    expected = golden["tv_paper_delta1_0.025"]["lam_times_n"]
+    assert published.denoising_radius(400, 0.025) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["paper_delta1_0.025", "lam_0.01", "lam_0.002"])
+def test_denoiser_is_condat(golden, name):
+    rows, solutions = table("input_n400.csv"), table("tv_solutions_n400.csv")
+    facts = golden[f"tv_{name}"]
+    scores, fit = published.denoised(rows["s"], rows["y"], facts["lam"] * 400)
+    assert np.array_equal(scores, rows["s"])
+    assert np.max(np.abs(fit - solutions[f"condat_{name}"])) < 1e-9
+    # CVXPY is an interior-point solver: equal to its own accuracy
+    assert np.max(np.abs(fit - solutions[f"cvxpy_{name}"])) < 5e-6
+    objective = np.mean((rows["y"] - fit) ** 2) / 2 + facts["lam"] * np.abs(np.diff(fit)).sum()
+    assert objective == pytest.approx(facts["obj_condat"], rel=1e-12)
+    assert 1 + np.count_nonzero(np.abs(np.diff(fit)) > 1e-9) == facts["pieces"]

@@ -29,7 +29,7 @@ class Frame:
     width: int
     height: int
     left: int = 40
-    right: int = 14
+    right: int = 20
     top: int = 22
     bottom: int = 38
 
@@ -39,7 +39,7 @@ class Frame:
         return self.width - self.left - self.right, self.height - self.top - self.bottom
 
 
-SQUARE = Frame(280, 262, right=18, bottom=36)
+SQUARE = Frame(280, 262, bottom=36)
 WIDE = Frame(530, 330)
 NARROW = Frame(350, 300, left=36)
 
@@ -123,8 +123,8 @@ def gaps(curve: Curve, limit: float | None, frame: Frame = WIDE) -> str:
         b["a"], b["b"] = max(-top, min(top, b["gap_low"])), max(-top, min(top, b["gap_high"]))
         b["g"] = max(-top, min(top, b["gap"]))
     strip(bins, floor, -top * 1.12)
-    chart = alt.layer(*_layers(alt, bins, top, floor, limit, 5 if frame is NARROW else 6))
-    return draw(chart, frame)
+    axes = _axes(alt, top, floor, 5 if frame is NARROW else 6)
+    return draw(alt.layer(*_layers(alt, bins, top, limit, axes)), frame)
 
 
 def strip(bins: list[dict[str, float]], floor: float, ceiling: float) -> None:
@@ -137,45 +137,36 @@ def strip(bins: list[dict[str, float]], floor: float, ceiling: float) -> None:
         b["left"], b["right"] = middle - half * 0.86, middle + half * 0.86
 
 
-def _layers(
-    alt: Any, bins: list[dict[str, float]], top: int, floor: float, limit: float | None, n: int
-) -> Any:
-    data = alt.InlineData(values=bins)
+def _axes(alt: Any, top: int, floor: float, labels: int) -> tuple[Any, Any]:
+    """Return what turns a column into the position across, and up, on the axes that all layers share."""
     sign = "datum.value > 0 ? '+' + datum.label : datum.label"
     ticks = [top * k / 2 for k in (-2, -1, 0, 1, 2)]
-    scale = alt.Scale(domain=[floor, top], nice=False)
-    axis = alt.Axis(values=ticks, labelExpr=sign, format="~g", title=None, domain=False)
-    across = alt.Axis(
-        values=[round(100 * i / (n - 1)) for i in range(n)],
-        labelExpr="datum.value + '%'",
-        grid=False,
-        title=None,
+    up = alt.Axis(values=ticks, labelExpr=sign, format="~g", title=None, domain=False)
+    at = [round(100 * i / (labels - 1)) for i in range(labels)]
+    across = alt.Axis(values=at, labelExpr="datum.value + '%'", grid=False, title=None)
+    wide, high = alt.Scale(domain=[0, 100], nice=False), alt.Scale(domain=[floor, top], nice=False)
+    return (
+        lambda column: alt.X(f"{column}:Q", scale=wide, axis=across),
+        lambda column: alt.Y(f"{column}:Q", scale=high, axis=up),
     )
-    wide = alt.Scale(domain=[0, 100], nice=False)
-    x, y = alt.X("predicted:Q", scale=wide, axis=across), alt.Y("g:Q", scale=scale, axis=axis)
+
+
+def _layers(
+    alt: Any, bins: list[dict[str, float]], top: int, limit: float | None, axes: tuple[Any, Any]
+) -> list[Any]:
+    x, y = axes
+    base = alt.Chart(alt.InlineData(values=bins))
     layers = []
     if limit is not None and limit * 100 < top:
         zone = alt.InlineData(values=[{"x": 0, "x2": 100, "y": -limit * 100, "y2": limit * 100}])
-        layers.append(
-            alt.Chart(zone)
-            .mark_rect(color=ZONE)
-            .encode(x=alt.X("x:Q", scale=wide, axis=across), x2="x2:Q", y=alt.Y("y:Q", scale=scale, axis=axis), y2="y2:Q")
-        )  # fmt: skip
-    zero = alt.InlineData(values=[{"g": 0}])
-    base = alt.Chart(data)
+        layers.append(alt.Chart(zone).mark_rect(color=ZONE).encode(x=x("x"), x2="x2:Q", y=y("y"), y2="y2:Q"))
+    whisker = base.mark_rule(color=LINE, strokeWidth=1.75, opacity=0.75)
     return [
         *layers,
-        base.mark_rect(color=BAR).encode(
-            x=alt.X("left:Q", scale=wide, axis=across),
-            x2="right:Q",
-            y=alt.Y("crowd:Q", scale=scale),
-            y2="floor:Q",
-        ),
-        alt.Chart(zero).mark_rule(color=QUIET).encode(y=y),
-        base.mark_rule(color=LINE, strokeWidth=1.75, opacity=0.75).encode(
-            x=x, y=alt.Y("a:Q", scale=scale), y2="b:Q"
-        ),
-        base.mark_point(filled=True, size=38, color=LINE, opacity=1).encode(x=x, y=y),
+        base.mark_rect(color=BAR).encode(x=x("left"), x2="right:Q", y=y("crowd"), y2="floor:Q"),
+        alt.Chart(alt.InlineData(values=[{"g": 0}])).mark_rule(color=QUIET).encode(y=y("g")),
+        whisker.encode(x=x("predicted"), y=y("a"), y2="b:Q"),
+        base.mark_point(filled=True, size=38, color=LINE, opacity=1).encode(x=x("predicted"), y=y("g")),
     ]
 
 

@@ -12,14 +12,20 @@ from calibrant.report.wording import cardinal, too, would_decide
 def caveats(record: AuditRecord) -> tuple[Text, ...]:
     """Return the three things to know before using the numbers."""
     by = num.step(record.settings["levels"])
+    averages = "An average error of 1 point can hide larger errors for some people, in both directions."
+    rows = (
+        "No household or site column was given, so rows were treated as independent. "
+        "If they are not, the ranges are too narrow."
+    )
+    steps = (
+        f"“At most” is about probabilities displayed in steps of {by}. “At least” is about the raw score. "
+        "So “a to b” is a certified range, not a confidence interval."
+    )
     return (
-        say(title("Averages, not individuals"), "An average error of 1 point can hide larger errors for some ",
-            "people, in both directions."),
-        say(title("Independent rows"), "No household or site column was given, so rows were treated as ",
-            "independent. If they are not, the ranges are too narrow."),
-        say(title(f"Shown in steps of {by}"), f"“At most” is about probabilities displayed in steps of {by}. ",
-            "“At least” is about the raw score. So “a to b” is a certified range, not a confidence interval."),
-    )  # fmt: skip
+        say(title("Averages, not individuals"), averages),
+        say(title("Independent rows"), rows),
+        say(title(f"Shown in steps of {by}"), steps),
+    )
 
 
 def next_steps(record: AuditRecord) -> tuple[Text, ...]:
@@ -68,19 +74,31 @@ def _for_undecided(record: AuditRecord) -> list[Text]:
     undecided = with_verdict(record, "undecided")
     steps: list[Text] = []
     if record.everyone.verdict == "undecided":
-        steps.append(
-            say("Collect more people before you rely on the limit. ", *would_decide(record.everyone))
-        )
+        steps.append(_collect(record.everyone))
     if len(undecided) == 1:
         only = undecided[0]
         steps.append(say(name(only, linked=True), " is undecided. ", *would_decide(only, " in it")))
     elif undecided:
         need = median_need(undecided)
         if need is None:
-            first = "For most undecided groups the estimate sits on the limit, so more people may not settle them. "
+            first = (
+                "For most undecided groups the estimate sits on the limit; more people may not settle them. "
+            )
         else:
             n = num.rows_needed(need)
             much = f"{n} rows" if n.startswith("over") else f"about {n} rows or fewer"
-            first = f"Half of the undecided groups would need {much} to settle, if their errors are as estimated. "
+            first = f"Half of the undecided groups would need {much} to settle, "
+            first += "if their errors are as estimated. "
         steps.append(say(first, link("Rows that would decide", "groups-all")))
     return steps
+
+
+def _collect(one: Finding) -> Text:
+    if one.rows_needed is None:
+        return say(
+            "The error as estimated is too close to the limit for any number of people to settle it surely."
+        )
+    n = num.rows_needed(one.rows_needed)
+    return say(
+        f"Collect more people before you rely on the limit: {n if n.startswith('over') else f'about {n}'}."
+    )

@@ -112,7 +112,7 @@ def nav_marks(record: AuditRecord) -> dict[str, str]:
     """Return which entries of the contents carry a verdict."""
     if limit_of(record) is None:
         return {}
-    marks = {"overall": record.everyone.verdict}
+    marks: dict[str, str] = {"overall": record.everyone.verdict}
     if record.groups:
         marks["groups"] = ordered(record.groups)[0].verdict
     return marks

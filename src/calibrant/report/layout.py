@@ -83,7 +83,7 @@ def axis_top(findings: Sequence[Finding], limit: float | None) -> float:
     lows = [f.lower.interval.low * 100 for f in findings]
     most = highs[max(0, -(-len(highs) * 4 // 5) - 1)]
     least = max(1.15 * max(lows), 1.6 * 100 * (limit or 0.0))
-    cap = max(20.0, 2 * least)
+    cap = max(20.0, 2000 * (limit or 0.0), 2 * least)
     return float(next((t for t in NICE if t >= max(min(most, cap), least)), 100))
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from calibrant.audit.record import Finding
 
-Kind = Literal["text", "strong", "code", "name", "given", "title"]
+Kind = Literal["text", "strong", "code", "name", "given", "missing", "title"]
 JOINERS = "\u200c\u200d"
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
@@ -21,8 +21,9 @@ class Span:
     ----------
     text : str
         What is read; nothing in it is markup.
-    kind : {"text", "strong", "code", "name", "given", "title"}
-        ``"name"`` is a group of the data, ``"given"`` a word from the caller; ``"title"`` opens a list item.
+    kind : {"text", "strong", "code", "name", "given", "missing", "title"}
+        ``"name"`` is a group of the data, ``"given"`` a word from the caller,
+        ``"missing"`` stands for what was not given; ``"title"`` opens a list item.
     href : str
         Where a link leads: ``"#"`` and the id of a part of the page; empty for no link.
     """
@@ -100,29 +101,39 @@ def label(finding: Finding) -> str:
 
 
 def plain(text: Text) -> str:
-    """Return a sentence as plain text."""
-    return "".join(f"{s.text} " if s.kind == "title" else s.text for s in text)
+    """Return a sentence as plain text; a link to another part of the page is left out."""
+    return "".join(_titled(s.text) if s.kind == "title" else s.text for s in text if not _leads(s)).strip()
 
 
 def markdown(text: Text) -> str:
     """Return a sentence as Markdown in which no name can act as markup, a mention or a link."""
-    return "".join(_marked(s) for s in text)
+    return "".join(_marked(s) for s in text if not _leads(s)).strip()
+
+
+def _leads(span: Span) -> bool:
+    return bool(span.href) and span.kind == "text"
+
+
+def _titled(text: str) -> str:
+    return f"{text} " if text.endswith(".") else f"{text}. "
 
 
 def _marked(span: Span) -> str:
     if span.kind in ("code", "name", "given"):
         return fenced(span.text)
-    if span.kind in ("strong", "title"):
-        return f"**{span.text}**" + (" " if span.kind == "title" else "")
-    return span.text
+    if span.kind == "title":
+        return f"**{_titled(span.text).strip()}** "
+    return f"**{span.text}**" if span.kind == "strong" else span.text
 
 
 def fenced(text: str) -> str:
-    """Return text inside a Markdown code span that it cannot close, safe in a table cell."""
+    """Return text inside a Markdown code span that it cannot close."""
+    if not text.strip():
+        return "(blank)"
     longest = run = 0
     for c in text:
         run = run + 1 if c == "`" else 0
         longest = max(longest, run)
     ticks = "`" * (longest + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{ticks}{pad}{text}{pad}{ticks}".replace("|", "\\|")
+    return f"{ticks}{pad}{text}{pad}{ticks}"

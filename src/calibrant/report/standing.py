@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.order import check_of
+from calibrant.report.order import check_of, limit_of
 from calibrant.report.spans import Text, code, say, title, visible
 from calibrant.results import Estimate
 
 Entry = tuple[str, Text]
 
-ABSENT = {
+ABSENT = {  # section: the check whose reason explains it, and what is said where the record gives none
     "variables": (
         "variables",
         "This version does not rank the variables; the groups above show each of their values.",
@@ -25,98 +25,147 @@ ABSENT = {
     ),
 }
 
+LIMITS = (
+    (
+        "Whether decisions are good or fair.",
+        "Probabilities can be right and the rule built on them wrong.",
+    ),
+    (
+        "Whether the model ranks people well.",
+        "A model that says 50% to everyone can be perfectly calibrated.",
+    ),
+    (
+        "Other people, places or years.",
+        "The certificate covers the population these {rows} rows were drawn from.",
+    ),
+    ("Groups nobody listed.", "Only the groups named are audited. No finding is not a proof."),
+    ("Whether the recorded outcome is true.", "Errors in the labels count as errors of the model."),
+)
+
+AT_LEAST = (
+    "Part of the rows, dealt at random, guesses where the raw score is too low or too high; "
+    "the other rows put the guess to the test."
+)
+AT_MOST = (
+    "At each step of {step}, what happened is compared with what the step says, "
+    "and an allowance for chance is added."
+)
+FURTHER = {
+    "distance": (
+        "Distance",
+        "The error of a coarser or noisier score, plus how far that is from the raw score.",
+    ),
+    "jittered": ("Noise", "A little random noise, of width {width}, is added to the score on paper only."),
+    "shift": ("Overall shift", "Cases that happened minus cases expected, over the number of people."),
+}
+GROUPS = (
+    "The same two bounds on each group’s rows, the {alpha}% shared over {groups} groups, "
+    "so that all hold together."
+)
+CURVE = (
+    "People with similar scores are put together; each gap has a range, "
+    "and all ranges of the figure hold together."
+)
+ROUNDING = "Lower bounds are rounded down and upper bounds up, so every printed bound is true as printed."
+ESTIMATED = "The error as estimated, and the rows that would decide, are guides; no verdict rests on them."
+
+GUARANTEES = {
+    "finite-sample": "True at this number of rows, not only for very many.",
+    "asymptotic": "Approximate; true in the limit of very many rows.",
+    "as published": "As its authors published it.",
+}
+
+WORDS = (
+    ("Point", "One hundredth of probability; one person in 100. From 70% to 72% is 2 points."),
+    (
+        "Score",
+        "The probability the model gives a person. Raw: exactly as given. "
+        "As shown: rounded to the nearest step of {step}.",
+    ),
+    (
+        "Average error",
+        "Take everyone given the same probability, compare it with the share of them for whom it happened, "
+        "and average the size of the gap over all people.",
+    ),
+    (
+        "Certified",
+        "Proved to hold in at least {times} of {of} audits like this one, whatever the model, "
+        "if rows are independent.",
+    ),
+    (
+        "Certified range",
+        "From the least the raw score can be off to the most the score as shown can be off. "
+        "A headline calls it the interval.",
+    ),
+    (
+        "Met, broken, undecided",
+        "The whole certified range is within the limit; the whole range is over it; the limit lies inside.",
+    ),
+    ("Calibrated", "Of all people told 70%, 70 in 100 have the outcome; likewise for every other number."),
+    ("Case", "A person with the outcome."),
+    (
+        "Gap, overall shift",
+        "What happened minus what the model says: in one group, or over everyone. "
+        "Errors in both directions cancel.",
+    ),
+    ("Distance from calibration", "How far scores would have to move, on average, to be calibrated."),
+    (
+        "Brier score, log loss",
+        "How far single predictions are from what happened; smaller is better. "
+        "They mix calibration with how well people are told apart.",
+    ),
+    ("AUROC", "How often a person with the outcome has a higher score than one without; 0.5 is guessing."),
+)
+
 
 def absent(record: AuditRecord, section: str) -> Text:
     """Return in one line why a section is empty, and how to get what it would hold."""
-    code_, standard = ABSENT[section]
-    check = check_of(record, code_)
+    explained_by, standard = ABSENT[section]
+    check = check_of(record, explained_by)
     return say(visible(check.reason) if check is not None and check.reason else standard)
 
 
 def limits(record: AuditRecord) -> tuple[Text, ...]:
     """Return what the report does not show."""
-    return (
-        say(title("Whether decisions are good or fair."), "Probabilities can be right and the rule built on them wrong."),
-        say(title("Whether the model ranks people well."), "A model that says 50% to everyone can be perfectly calibrated."),
-        say(title("Other people, places or years."), f"The certificate covers the population these "
-            f"{num.count(record.everyone.rows)} rows were drawn from."),
-        say(title("Groups nobody listed."), "Only the groups named are audited. No finding is not a proof."),
-        say(title("Whether the recorded outcome is true."), "Errors in the labels count as errors of the model."),
-    )  # fmt: skip
+    rows = num.count(record.everyone.rows)
+    return tuple(say(title(start), text.format(rows=rows)) for start, text in LIMITS)
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:
     """Return how each number was computed."""
-    one = record.everyone
-    alpha = num.percent(float(record.settings["alpha"]))
-    rest = (
-        ("Groups", say(f"The same two bounds on each group’s rows, the {alpha}% shared over "
-                       f"{num.count(len(record.groups))} groups, so that all ranges hold together."
-                       if record.groups else "None were given.")),
-        ("Estimates", say("The error as estimated, which decides nothing, lies between the two bounds where possible.")),
-        ("Curve", say("Rows with similar scores are put together; each gap has a range, and all ranges of the "
-                      "figure hold together.")),
-        ("Rounding", say("Lower bounds are rounded down and upper bounds up, so every printed bound is true as printed.")),
-    )  # fmt: skip
-    at_least = say("Part of the rows, dealt at random, guesses where the raw score is too low or too high; "
-                   "the other rows put the guess to the test. ", *_made(one.lower))  # fmt: skip
-    at_most = say(f"At each of the steps of {num.step(record.settings['levels'])}, what happened is compared with "
-                  "what the step says, and the allowance for chance is added. ", *_made(one.upper))  # fmt: skip
-    return (("At least", at_least), ("At most", at_most), *_further(record), *rest)
-
-
-def _further(record: AuditRecord) -> tuple[Entry, ...]:
-    told = {
-        "distance": ("Distance", "The error of a coarser or noisier score, plus how far that score is from the raw one. "),
-        "jittered": ("Noise", f"A little random noise (width {float(record.settings['bandwidth']):g}) is added to the "
-                              "score on paper, which makes every range of scores well filled. "),
-        "shift": ("Overall shift", "Cases that happened minus cases expected, over the number of people. "),
-    }  # fmt: skip
-    return tuple(
-        (word, say(text, *_made(record.estimates[key])))
-        for key, (word, text) in told.items()
+    one, step = record.everyone, num.step(record.settings["levels"])
+    width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
+    further = [
+        (word, made(text.format(width=width), record.estimates[key]))
+        for key, (word, text) in FURTHER.items()
         if key in record.estimates
+    ]
+    shared = GROUPS.format(
+        alpha=num.percent(float(record.settings["alpha"])), groups=num.count(len(record.groups))
+    )
+    return (
+        ("At least", made(AT_LEAST, one.lower)),
+        ("At most", made(AT_MOST.format(step=step), one.upper)),
+        *further,
+        ("Groups", say(shared if record.groups else "None were given.")),
+        ("Figure", say(CURVE)),
+        ("Estimates", say(ESTIMATED)),
+        ("Rounding", say(ROUNDING)),
     )
 
 
-def _made(estimate: Estimate) -> Text:
-    return say(f"{guarantee(estimate)} Function ", code(estimate.method), ".")
-
-
-def guarantee(estimate: Estimate) -> str:
-    """Return what the probability of a range rests on, as a sentence."""
-    words = {
-        "finite-sample": "True at this number of rows, not only for very many.",
-        "asymptotic": "True in the limit of very many rows.",
-    }
-    return words.get(estimate.interval.guarantee, "As its authors published it; we know no complete proof.")
+def made(text: str, estimate: Estimate) -> Text:
+    """Return how an estimate was made: in words, what it rests on, and by which function."""
+    return say(f"{text} {GUARANTEES[estimate.interval.guarantee]} Function ", code(estimate.method), ".")
 
 
 def glossary(record: AuditRecord) -> tuple[Entry, ...]:
     """Return the words used on the page, each in plain language."""
     times, of = num.confidence(1 - float(record.settings["alpha"]))
-    by = num.step(record.settings["levels"])
-    judged = () if record.settings.get("limit") is None else (
-        ("Met, broken, undecided", say("The whole certified range is within the limit; the whole range is over it; "
-                                       "the limit lies inside.")),
-    )  # fmt: skip
-    return (
-        ("Point", say("One hundredth of probability; one person in 100. From 70% to 72% is 2 points.")),
-        ("Score", say("The probability the model gives a person. Raw: exactly as given. As shown: rounded to "
-                      f"the nearest step of {by}.")),
-        ("Average error", say("Take everyone given the same probability, compare it with the share of them for "
-                              "whom it happened, and average the size of the gap over all people.")),
-        ("Certified", say(f"Proved to hold in at least {times} of {of} audits like this one, whatever the model, "
-                          "if rows are independent.")),
-        ("Certified range", say("From the least the raw score can be off to the most the score as shown can be off; "
-                                "the headline calls it the interval. Its two ends are about two versions of the score.")),
-        *judged,
-        ("Calibrated", say("Of all people told 70%, 70 in 100 have the outcome; likewise for every other number.")),
-        ("Case", say("A person with the outcome.")),
-        ("Gap, overall shift", say("What happened minus what the model says, in one group; over everyone. "
-                                   "Errors in both directions cancel.")),
-        ("Distance from calibration", say("How far scores would have to move, on average, to be calibrated.")),
-        ("Brier score, log loss", say("How far single predictions are from what happened; smaller is better. "
-                                      "They mix calibration with how well people are told apart.")),
-        ("AUROC", say("How often a person with the outcome has a higher score than one without; 0.5 is guessing.")),
-    )  # fmt: skip
+    step = num.step(record.settings["levels"])
+    judged = limit_of(record) is not None
+    return tuple(
+        (word, say(text.format(step=step, times=times, of=of)))
+        for word, text in WORDS
+        if judged or not word.startswith("Met,")
+    )

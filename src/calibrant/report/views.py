@@ -13,7 +13,7 @@ from calibrant.report import numbers as num
 from calibrant.report.checks import check_line, together
 from calibrant.report.guidance import caveats, next_steps
 from calibrant.report.order import carries_curve, check_of, limit_of, side, with_verdict
-from calibrant.report.spans import Text, code, label, say, strong, visible
+from calibrant.report.spans import Span, Text, code, label, say, strong, visible
 from calibrant.report.wording import (
     DIRECTIONS,
     groups_answer,
@@ -128,7 +128,8 @@ def readout(b: Mapping[str, float]) -> str:
     """Return a bin as a sentence."""
     _, says, happened, gap, around, n = bin_row(b)
     words = DIRECTIONS[side(b["gap_low"], b["gap_high"])]
-    return f"Where the model says {says}%, {happened} in 100 happened: {gap} points ({around}), {words}. {n} people."
+    told = f"Where the model says {says}%, {happened} in 100 happened"
+    return f"{told}: {gap} points ({around}), {words}. {n} people."
 
 
 def no_figure(record: AuditRecord) -> Text:
@@ -138,8 +139,8 @@ def no_figure(record: AuditRecord) -> Text:
     counts = strong(f"No curve: {num.count(one.rows)} people, {num.count(one.cases)} cases.")
     if check is not None and check.status in ("not-applicable", "not-run") and check.reason:
         return say(counts, f" {visible(check.reason)}")
-    why = " A curve needs at least 50 expected cases and 50 expected non-cases. The certified range above is still valid."
-    return say(counts, why)
+    why = " A curve needs at least 50 expected cases and 50 expected non-cases."
+    return say(counts, why, " The certified range above is still valid.")
 
 
 def certified(record: AuditRecord) -> tuple[Certified, ...]:
@@ -212,8 +213,8 @@ def caption(record: AuditRecord, shortened: bool) -> str:
     total = len(record.groups)
     if total == 1:
         return "The one group that was given."
-    first = "The nine groups with the largest certified error." if shortened else "All groups."
-    return f"{first} All {num.count(total)} ranges hold together, {together(record)}."
+    first = "The nine groups with the largest certified error. All" if shortened else "All groups; their"
+    return f"{first} {num.count(total)} ranges hold together, {together(record)}."
 
 
 def absent(section: str) -> Any:
@@ -234,7 +235,7 @@ def about(record: AuditRecord) -> View:
 def _about(record: AuditRecord) -> list[standing.Entry]:
     one, data, limit = record.everyone, record.data, limit_of(record)
     share = num.nearest(one.cases / one.rows)
-    not_given = say("not given")
+    not_given = say(Span("not given", "missing"))
     entries: list[standing.Entry] = [
         ("Model", not_given),
         ("Meant for", not_given),
@@ -259,7 +260,7 @@ def _about(record: AuditRecord) -> list[standing.Entry]:
 def _groups_entry(record: AuditRecord) -> Text:
     by = listed(record.data.get("by"))
     if not by:
-        return say("none given")
+        return say(Span("none given", "missing"))
     pooled = sum(g.pooled for g in record.groups)
     small = f"; {num.count(pooled)} small values are shown together" if pooled else ""
     pieces = [p for v in by for p in (code(v), ", ")][:-1]
@@ -305,15 +306,20 @@ def reproduce(record: AuditRecord) -> View:
     data, one = record.data, record.everyone
     left_out = num.count(dropped(data)) if dropped(data) else "none"
     versions = ", ".join(f"{visible(k)} {visible(v)}" for k, v in sorted(record.versions.items()))
+    settings = [f"{visible(k)} {visible(v)}" for k, v in sorted(record.settings.items()) if v is not None]
+    rows = f"{num.count(one.rows)} rows, {left_out} dropped; fingerprint "
+    same = "The same data, settings, seed and versions give this file byte for byte; it holds no time stamp."
+    machines = (
+        *say("All results are in this page as JSON: element ", code("calibrant-result"), ", schema "),
+        *say(code(record.schema), ". No row of the data is in it."),
+    )
     entries: tuple[standing.Entry, ...] = (
-        ("Data", say(f"{num.count(one.rows)} rows, {left_out} dropped; fingerprint ", code(data.get("fingerprint", "")))),
-        ("Settings", say(", ".join(f"{visible(k)} {visible(v)}" for k, v in sorted(record.settings.items()) if v is not None))),
+        ("Data", say(rows, code(data.get("fingerprint", "")))),
+        ("Settings", say(", ".join(settings))),
         ("Software", say(versions)),
-        ("Same bytes", say("The same data, settings, seed and versions give this file byte for byte; "
-                           "it holds no time stamp.")),
-        ("For machines", say("All results are in this page as JSON: element ", code("calibrant-result"),
-                             ", schema ", code(record.schema), ". No row of the data is in it.")),
-    )  # fmt: skip
+        ("Same bytes", say(same)),
+        ("For machines", machines),
+    )
     return {"command": command(record), "entries": entries}
 
 

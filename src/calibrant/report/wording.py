@@ -175,22 +175,16 @@ def _worst_group(record: AuditRecord, limit: float) -> Text:
     worst = ordered(record.groups)[0]
     low, high = num.bounds(worst, limit)
     if worst.verdict == "broken":
-        return say(
-            "For the group ",
-            name(worst),
-            " they are off by ",
-            strong(f"at least {low}"),
-            f": of every {every(record)} people in it the model ",
-            *people(record, worst),
-            ".",
-        )
+        start = say("For the group ", name(worst), " they are off by ", strong(f"at least {low}"))
+        if record.everyone.verdict == "broken":
+            return say(*start, ".")
+        return say(*start, f": of every {every(record)} people in it the model ", *people(record, worst), ".")
     if record.everyone.verdict in ("broken", "undecided"):
         return ()
     if worst.verdict == "undecided":
-        return say(
-            "Closest to breaking it is the group ", name(worst), ": off by ", strong(f"{low} to {high}"), ". ",
-            *would_decide(worst, " in it"),
-        )  # fmt: skip
+        off = strong(f"{low} to {high}")
+        need = would_decide(worst, " in it")
+        return say("Closest to breaking it is the group ", name(worst), ": off by ", off, ". ", *need)
     return say("The group with the largest upper bound is ", name(worst), f", at most {high}.")
 
 

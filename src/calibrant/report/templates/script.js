@@ -37,7 +37,7 @@ document.querySelectorAll('figure[data-k]').forEach(figure => {
 document.querySelectorAll('table.sort').forEach(table => table.querySelectorAll('th button').forEach(button => {
   button.addEventListener('click', () => {
     const head = button.parentNode, heads = [...head.parentNode.children], column = heads.indexOf(head);
-    const up = head.getAttribute('aria-sort') === 'descending' ? 1 : -1;
+    const was = head.getAttribute('aria-sort'), up = (was ? was === 'descending' : column === 0) ? 1 : -1;
     heads.forEach(h => h.removeAttribute('aria-sort'));
     head.setAttribute('aria-sort', up > 0 ? 'ascending' : 'descending');
     const body = table.tBodies[0], key = row => row.cells[column].dataset.s;

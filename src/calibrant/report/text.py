@@ -1,0 +1,216 @@
+"""The report for a terminal, and as Markdown for a pull request or a log."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import numbers as num
+from calibrant.report import standing, views
+from calibrant.report.checks import check_line
+from calibrant.report.guidance import caveats, next_steps
+from calibrant.report.order import limit_of, ordered
+from calibrant.report.spans import Text, fenced, label, plain, visible
+from calibrant.report.spans import markdown as marked
+from calibrant.report.wording import VERDICTS, certified_range, headline, lead, overall_answer, tally
+
+SHOWN = 9  # groups in the terminal
+NAME = 34  # cells for a name
+WIDTH = 88
+
+
+def terminal(record: AuditRecord) -> str:
+    """Return a summary for a terminal: headline, certified ranges worst first, and what to do next.
+
+    Parameters
+    ----------
+    record : AuditRecord
+
+    Returns
+    -------
+    str
+        Plain text without colour codes, ending in a line break.
+    """
+    limit = limit_of(record)
+    top = headline(record) if limit is None else f"{VERDICTS[record.verdict].upper()}. {headline(record)}"
+    facts = [visible(record.name), "no limit" if limit is None else f"limit {num.limit_points(limit)} points"]
+    facts.append(f"{num.percent(1 - float(record.settings['alpha']))}% certificates")
+    groups = ordered(record.groups)
+    lines = [" · ".join(facts), "", *wrap(top), "", *wrap(plain(lead(record))), ""]
+    lines += table([record.everyone, *groups[:SHOWN]], limit)
+    if len(groups) > SHOWN:
+        lines.append(f"  and {num.count(len(groups) - SHOWN)} more groups")
+    if not groups:
+        lines.append("  No groups were given. Add --by age,sex to see for whom the probabilities are off.")
+    elif limit is not None:
+        lines += ["", *wrap(plain(tally(record)))]
+    lines.append("")
+    unrun = [c for c in record.checks if c.status in ("not-applicable", "not-run")]
+    if unrun:
+        lines += [
+            *wrap("Not checked, which is not a pass: " + ", ".join(visible(c.code) for c in unrun) + "."),
+            "",
+        ]
+    for i, step in enumerate(next_steps(record), 1):
+        lines += wrap(plain(step), f"{i}. ")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def table(findings: Sequence[Finding], limit: float | None) -> list[str]:
+    """Return the certified ranges as aligned lines."""
+    names = [clip(label(f) if f.variables else "Everyone", NAME) for f in findings]
+    people = [num.count(f.rows) for f in findings]
+    ranges = [certified_range(f, limit) for f in findings]
+    columns = (("", names), ("people", people), ("points off", ranges))
+    wide = [max(cells(x) for x in (head, *column)) for head, column in columns]
+    out = [f"  {pad('', wide[0])}  {'people':>{wide[1]}}  {'points off':>{wide[2]}}"]
+    for f, who, n, r in zip(findings, names, people, ranges, strict=True):
+        word = "" if limit is None else f"  {VERDICTS[f.verdict].lower()}"
+        out.append(f"  {pad(who, wide[0])}  {n:>{wide[1]}}  {r:>{wide[2]}}{word}")
+    return out
+
+
+def cells(text: str) -> int:
+    """Return how many columns a terminal needs for a text."""
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(bool(unicodedata.combining(c)) for c in text)
+
+
+def clip(text: str, width: int) -> str:
+    """Return a text cut to a number of columns."""
+    if cells(text) <= width:
+        return text
+    while cells(text) > width - 1:
+        text = text[:-1]
+    return text + "…"
+
+
+def pad(text: str, width: int) -> str:
+    """Return a text filled up with spaces to a number of columns."""
+    return text + " " * max(0, width - cells(text))
+
+
+def wrap(text: str, start: str = "") -> list[str]:
+    """Return a text as lines that fit a terminal, the first with a number or mark before it."""
+    lines, line = [], start
+    for word in text.split(" "):
+        if cells(line) + cells(word) + 1 > WIDTH and line.strip() and line != start:
+            lines.append(line)
+            line = " " * len(start)
+        line += word if line in (start, " " * len(start)) else f" {word}"
+    return [*lines, line]
+
+
+def markdown(record: AuditRecord) -> str:
+    """Return the report as Markdown; no name from the data can act as markup, a mention or a link.
+
+    Parameters
+    ----------
+    record : AuditRecord
+
+    Returns
+    -------
+    str
+        GitHub-flavoured Markdown, ending in a line break.
+    """
+    limit = limit_of(record)
+    badge = "" if limit is None else f"**{VERDICTS[record.verdict]}.** "
+    parts = [
+        f"# Calibration audit of {fenced(visible(record.name))}",
+        f"## {headline(record)}",
+        badge + marked(lead(record)),
+        _tally(record, limit),
+        *_listed("### Before you use these numbers", caveats(record)),
+        *_listed("### What to do next", next_steps(record), numbered=True),
+        "## How far off are the probabilities?",
+        marked(overall_answer(record)),
+        _certified(record),
+        views.reference(record),
+        "## For whom are they off?",
+        _groups(record, limit),
+        "## Every check, and what it found",
+        _checks(record),
+        "## What was audited",
+        _entries(views.about(record)["entries"]),
+        *_listed("## What this report does not show", standing.limits(record)),
+        "## How this was computed",
+        _entries(standing.methods(record)),
+        "## Words used here",
+        _entries(standing.glossary(record)),
+        "## Reproduce this report",
+        _command(record),
+        _entries(views.reproduce(record)["entries"][:3]),
+    ]  # fmt: skip
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def _tally(record: AuditRecord, limit: float | None) -> str:
+    return marked(tally(record)) if record.groups and limit is not None else ""
+
+
+def _listed(heading: str, items: Sequence[Text], numbered: bool = False) -> list[str]:
+    lines = [f"{f'{i}.' if numbered else '-'} {marked(item)}" for i, item in enumerate(items, 1)]
+    return [heading, "\n".join(lines)] if items else []
+
+
+def _entries(entries: Iterable[standing.Entry]) -> str:
+    return "\n".join(f"- **{term}:** {marked(text)}" for term, text in entries)
+
+
+def _rows(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
+    rule = ["--:" if i in right else "---" for i in range(len(head))]
+    return "\n".join("| " + " | ".join(map(_cell, row)) + " |" for row in [head, rule, *rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\|", "\\ |").replace("|", "\\|")
+
+
+def _certified(record: AuditRecord) -> str:
+    rows = [(c.quantity, c.points, c.about, fenced(c.assumes)) for c in views.certified(record)]
+    return _rows(("Certified", "Points", "About", "Assumes"), rows, (1,))
+
+
+def _groups(record: AuditRecord, limit: float | None) -> str:
+    if not record.groups:
+        return "No groups were given. Add `--by age,sex` to see for whom the probabilities are off."
+    head = [
+        "Group",
+        "People",
+        "Model says, in 100",
+        "Happened, in 100",
+        "Gap, points",
+        "Certified range, points",
+    ]
+    judged = limit is not None
+    rows = []
+    for f in [record.everyone, *ordered(record.groups)]:
+        says, happened = num.nearest(f.expected / f.rows), num.nearest(f.cases / f.rows)
+        who = fenced(label(f)) if f.variables else "Everyone"
+        cells_ = [who, num.count(f.rows), says, happened, num.gap(f.gap), certified_range(f, limit)]
+        need = "–" if f.rows_needed is None else num.rows_needed(f.rows_needed)
+        rows.append([*cells_, VERDICTS[f.verdict], need] if judged else cells_)
+    return _rows([*head, "Verdict", "Rows that would decide"] if judged else head, rows, (1, 2, 3, 4, 5, 7))
+
+
+def _checks(record: AuditRecord) -> str:
+    lines = [check_line(c, record) for c in record.checks]
+    rows = [
+        (marked(line.question), line.found, fenced(line.numbers) if line.status == "absent" else line.numbers,
+         line.meaning)
+        for line in lines
+    ]  # fmt: skip
+    return _rows(("Check", "Finding", "Numbers", "What it means"), rows)
+
+
+def _command(record: AuditRecord) -> str:
+    command = views.command(record)
+    if not command:
+        return ""
+    fence = "`" * max(3, max((len(run) for run in _ticks(command)), default=0) + 1)
+    return f"{fence}sh\n{command}\n{fence}"
+
+
+def _ticks(text: str) -> list[str]:
+    return "".join(c if c == "`" else " " for c in text).split()

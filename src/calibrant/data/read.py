@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.data.columns import label_values, level_codes, require
+from calibrant.data.columns import as_float, label_values, level_codes, require
 from calibrant.data.engines import Progress, sketch_source
 from calibrant.data.predictions import Predictions, predictions
 from calibrant.data.profile import Profile
@@ -72,8 +72,6 @@ def read(
         raise BadInput("no rows to audit: the data is empty")
     table = pa.Table.from_batches(batches).unify_dictionaries()
     labels = label_values(table.column(y), Spec(label=y, score=p, positive=positive))
-    from calibrant.data.columns import as_float
-
     scores = as_float(table.column(p), p, "score")
     try:
         return predictions(labels, scores, table.select(list(by)) if by else None, drop_missing=drop_missing, name=opened.name)
@@ -130,7 +128,9 @@ def sketch(
         spec = make_spec(y, p, variables, intersections, positive=positive, key=keys, seed=seed)
     else:
         _require_all(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
-    return sketch_source(opened, spec, drop_missing, progress)
+    out = sketch_source(opened, spec, drop_missing, progress)
+    out.name, out.files = opened.name, opened.files
+    return out
 
 
 def make_spec(
@@ -197,5 +197,6 @@ def _sketch_rows(
         part = {k: c[rows] for k, c in codes.items()}
         out.update_arrays(data.p[rows], data.y[rows].astype(np.float64), part, first_row=start)
     out.rows_read += data.dropped
+    out.name = data.name
     data.cache[cached] = out
     return out

@@ -37,6 +37,9 @@ class Sketch:
         Leave out, and count, rows whose score or label is missing; otherwise they are an error.
     """
 
+    name: str
+    files: tuple[str, ...]
+
     def __init__(self, spec: Spec, drop_missing: bool = False) -> None:
         self.spec, self.drop_missing = spec, drop_missing
         b, g = spec.blocks, spec.group_count
@@ -45,6 +48,7 @@ class Sketch:
         self.group_cells = np.zeros((g, b, 1 << GROUP_BITS, 4), dtype=np.int64)
         self.group_levels = np.zeros((g, b, LEVELS, 2), dtype=np.int64)
         self.rows_read = 0
+        self.name, self.files = "data", ()
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
 
@@ -138,6 +142,7 @@ class Sketch:
         for name in ARRAYS:
             getattr(self, name).__iadd__(getattr(other, name))
         self.rows_read += other.rows_read
+        self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
         return self
 
@@ -168,7 +173,7 @@ class Sketch:
             body += where.tobytes() + values.tobytes()
         header = json.dumps(
             {"format": FORMAT, "spec": self.spec.to_dict(), "lengths": lengths, "rows_read": self.rows_read,
-             "drop_missing": self.drop_missing}, sort_keys=True
+             "name": self.name, "files": list(self.files), "drop_missing": self.drop_missing}, sort_keys=True
         ).encode()  # fmt: skip
         packed = zlib.compress(body, 6)
         content = struct.pack("<QQ", len(header), len(packed)) + header + packed
@@ -188,6 +193,7 @@ class Sketch:
             raise BadInput(f"the sketch has format {header['format']}, this version reads {FORMAT}: use a matching version")
         sketch = cls(Spec.from_dict(header["spec"]), header["drop_missing"])
         sketch.rows_read = header["rows_read"]
+        sketch.name, sketch.files = header["name"], tuple(header["files"])
         flat = np.frombuffer(zlib.decompress(content[16 + head :]), dtype="<i8")
         for name, length in zip(ARRAYS, header["lengths"], strict=True):
             where, values, flat = flat[:length], flat[length : 2 * length], flat[2 * length :]

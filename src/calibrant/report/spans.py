@@ -123,7 +123,8 @@ def _marked(span: Span) -> str:
         return fenced(span.text)
     if span.kind == "title":
         return f"**{_titled(span.text).strip()}** "
-    return f"**{span.text}**" if span.kind == "strong" else span.text
+    text = "".join(f"\\{c}" if c in "\\`*_[]<>&|~" else c for c in span.text)
+    return f"**{text}**" if span.kind == "strong" else text
 
 
 def fenced(text: str) -> str:

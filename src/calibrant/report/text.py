@@ -11,7 +11,7 @@ from calibrant.report import standing, views
 from calibrant.report.checks import check_line
 from calibrant.report.guidance import caveats, next_steps
 from calibrant.report.order import limit_of, ordered
-from calibrant.report.spans import Text, fenced, label, plain, visible
+from calibrant.report.spans import Text, fenced, label, plain, say, visible
 from calibrant.report.spans import markdown as marked
 from calibrant.report.wording import VERDICTS, certified_range, headline, lead, overall_answer, tally
 
@@ -164,7 +164,7 @@ def _rows(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[in
 
 
 def _cell(text: str) -> str:
-    return text.replace("\\|", "\\ |").replace("|", "\\|")
+    return text.replace("\\|", "|").replace("|", "\\|")
 
 
 def _certified(record: AuditRecord) -> str:
@@ -195,12 +195,10 @@ def _groups(record: AuditRecord, limit: float | None) -> str:
 
 
 def _checks(record: AuditRecord) -> str:
-    lines = [check_line(c, record) for c in record.checks]
-    rows = [
-        (marked(line.question), line.found, fenced(line.numbers) if line.status == "absent" else line.numbers,
-         line.meaning)
-        for line in lines
-    ]  # fmt: skip
+    rows = []
+    for line in (check_line(c, record) for c in record.checks):
+        numbers = fenced(line.numbers) if line.status == "absent" else marked(say(line.numbers))
+        rows.append((marked(line.question), line.found, numbers, marked(say(line.meaning))))
     return _rows(("Check", "Finding", "Numbers", "What it means"), rows)
 
 

@@ -13,7 +13,7 @@ from calibrant.report import numbers as num
 from calibrant.report.checks import check_line, together
 from calibrant.report.guidance import caveats, next_steps
 from calibrant.report.order import carries_curve, check_of, limit_of, side, with_verdict
-from calibrant.report.spans import Span, Text, code, label, say, strong, visible
+from calibrant.report.spans import Span, Text, code, given, label, say, strong, visible
 from calibrant.report.wording import (
     DIRECTIONS,
     groups_answer,
@@ -252,8 +252,8 @@ def _about(record: AuditRecord) -> list[standing.Entry]:
         ("Groups", _groups_entry(record)),
     ]  # fmt: skip
     if record.settings.get("date") is not None:
-        entries.append(("Date of the report", say(visible(record.settings["date"]))))
-    entries += [("Note", say(visible(n))) for n in listed(data.get("notes"))]
+        entries.append(("Date of the report", say(given(record.settings["date"]))))
+    entries += [("Note", say(given(n))) for n in listed(data.get("notes"))]
     return entries
 
 
@@ -305,8 +305,6 @@ def reproduce(record: AuditRecord) -> View:
     """Return the command and what it rests on."""
     data, one = record.data, record.everyone
     left_out = num.count(dropped(data)) if dropped(data) else "none"
-    versions = ", ".join(f"{visible(k)} {visible(v)}" for k, v in sorted(record.versions.items()))
-    settings = [f"{visible(k)} {visible(v)}" for k, v in sorted(record.settings.items()) if v is not None]
     rows = f"{num.count(one.rows)} rows, {left_out} dropped; fingerprint "
     same = "The same data, settings, seed and versions give this file byte for byte; it holds no time stamp."
     machines = (
@@ -315,12 +313,18 @@ def reproduce(record: AuditRecord) -> View:
     )
     entries: tuple[standing.Entry, ...] = (
         ("Data", say(rows, code(data.get("fingerprint", "")))),
-        ("Settings", say(", ".join(settings))),
-        ("Software", say(versions)),
+        ("Settings", pairs(record.settings)),
+        ("Software", pairs(record.versions)),
         ("Same bytes", say(same)),
         ("For machines", machines),
     )
     return {"command": command(record), "entries": entries}
+
+
+def pairs(values: Mapping[str, Any]) -> Text:
+    """Return names and values as one line; what is None is left out."""
+    told = [given(f"{k} {v}") for k, v in sorted(values.items()) if v is not None]
+    return say(*[piece for span in told for piece in (span, ", ")][:-1])
 
 
 def command(record: AuditRecord) -> str:

@@ -1,0 +1,53 @@
+"""calibrant: audit the predicted probabilities of any classifier.
+
+Importing loads the standard library only; each name loads what it needs when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "predictions": "calibrant.data.predictions",
+    "read": "calibrant.data.read",
+    "sketch": "calibrant.data.read",
+    "audit": "calibrant.audit.run",
+    "Predictions": "calibrant.data.predictions",
+    "MulticlassPredictions": "calibrant.data.predictions",
+    "Sketch": "calibrant.data.sketch",
+    "AuditRecord": "calibrant.audit.record",
+    "BadInput": "calibrant.errors",
+    "NotComputable": "calibrant.errors",
+}
+_MODULES = ("certify",)
+__all__ = ["__version__", *_WHERE, *_MODULES]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from calibrant import certify as certify
+    from calibrant.audit.record import AuditRecord as AuditRecord
+    from calibrant.audit.run import audit as audit
+    from calibrant.data.predictions import MulticlassPredictions as MulticlassPredictions
+    from calibrant.data.predictions import Predictions as Predictions
+    from calibrant.data.predictions import predictions as predictions
+    from calibrant.data.read import read as read
+    from calibrant.data.read import sketch as sketch
+    from calibrant.data.sketch import Sketch as Sketch
+    from calibrant.errors import BadInput as BadInput
+    from calibrant.errors import NotComputable as NotComputable
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"calibrant.{name}")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+    value = getattr(import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

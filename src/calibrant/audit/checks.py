@@ -1,0 +1,184 @@
+"""Each question an audit asks: measured, or refused with a reason; judged against the limit in one place."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.audit.pooling import pool_levels, pool_name, pool_pairs
+from calibrant.audit.record import Check, Finding, Verdict
+from calibrant.certify.population import INDEPENDENT, Population, pooled
+from calibrant.certify.raw_lower import raw_lower_of
+from calibrant.certify.rounded import rounded_of
+from calibrant.certify.rows_needed import rows_to_decide
+from calibrant.data.sketch import Sketch
+from calibrant.errors import NotComputable
+from calibrant.results import Curve, Estimate, Interval
+
+MASK = 20
+CURVE_EVENTS = 50
+NOT_YET = {
+    "variables": "not in this version: ranking of all variables by their error",
+    "local-calibration": "not in this version: the test for error that follows covariates",
+    "strong-calibration": "not in this version: the test for any badly served subgroup",
+    "repair": "not in this version: recalibration judged on held-out rows",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Settings that every check shares."""
+
+    alpha: float
+    limit: float | None
+    levels: int
+    bandwidth: float
+    seed: int
+
+
+def judge(low: float, high: float, limit: float | None) -> Verdict:
+    """Return the three-valued verdict; "none" without a limit."""
+    if limit is None:
+        return "none"
+    if low > limit:
+        return "broken"
+    return "met" if high <= limit else "undecided"
+
+
+def worst(verdicts: list[Verdict]) -> Verdict:
+    """Return the worst verdict there is."""
+    for v in ("broken", "undecided", "met"):
+        if v in verdicts:
+            return v  # type: ignore[return-value]
+    return "none"
+
+
+def finding(
+    name: str, variables: tuple[tuple[str, str], ...], q: Population, plan: Plan, spend: tuple[float, float],
+    members: int = 0,
+) -> Finding:
+    """Certify and judge one population; `spend` is for the lower and the upper end."""
+    level = 1.0 - plan.alpha
+    lower = raw_lower_of(q, spend[0], level, plan.seed)
+    upper = rounded_of(q, plan.levels, (0.0, spend[1]), level, plan.seed)
+    low, high = lower.interval.low, upper.interval.high
+    error = min(max(upper.value, low), high)
+    verdict = judge(low, high, plan.limit)
+    needed = None
+    if verdict == "undecided" and plan.limit is not None:
+        needed = rows_to_decide(q, error, plan.limit, plan.levels, spend)
+    return Finding(
+        id=name, variables=variables, rows=q.n, cases=q.cases, expected=q.cells.expected, lower=lower, upper=upper,
+        error=error, verdict=verdict, rows_needed=needed, pooled=members,
+    )  # fmt: skip
+
+
+def group_populations(whole: Sketch) -> list[tuple[tuple[tuple[str, str], ...], Population, int]]:
+    """Return name, population and pool size of every group that may be shown."""
+    out, base = [], 0
+    rows = whole.group_levels.sum(axis=(1, 2, 3))
+    for g, names in enumerate(whole.spec.groupings):
+        size = whole.spec.sizes[g]
+        labels = whole.spec.group_names(g)
+        counts = rows[base : base + size]
+        if len(names) == 1:
+            pools = pool_levels(counts.tolist(), MASK)
+        else:
+            pools = pool_pairs(counts.reshape(len(whole.spec.by_name[names[0]].labels), -1), MASK)
+        for members in pools:
+            name = labels[members[0]]
+            if len(members) > 1:
+                joined = pool_name([" and ".join(level for _, level in labels[m]) for m in members])
+                name = ((" and ".join(names), joined),)
+            out.append((name, pooled(whole, [base + m for m in members]), len(members) if len(members) > 1 else 0))
+        base += size
+    return out
+
+
+def group_findings(whole: Sketch, plan: Plan) -> tuple[Finding, ...]:
+    """Certify all groups at once: alpha is shared over both ends of every group."""
+    shown = group_populations(whole)
+    spend = (plan.alpha / (2 * len(shown)),) * 2 if shown else (0.0, 0.0)
+    return tuple(finding(_identifier(name), name, q, plan, spend, members) for name, q, members in shown)
+
+
+def _identifier(name: tuple[tuple[str, str], ...]) -> str:
+    text = "-".join(f"{v}-{level}" for v, level in name)
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
+    digest = hashlib.sha256(repr(name).encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return f"{slug}-{digest}" if slug else digest
+
+
+def shift(q: Population, plan: Plan) -> Estimate:
+    """Certify the mean residual of the raw score."""
+    from calibrant.stats.means import residual_mean_limits
+
+    counts, sums, low, high = _coarse(q, np.arange(q.grid) * 256 // q.grid)
+    limits = residual_mean_limits(counts, sums, low, high, plan.alpha)
+    return Estimate(
+        method="shift", value=(q.cases - q.cells.expected) / q.n, unit="probability", n=q.n,
+        interval=Interval(low=limits[0], high=limits[1], level=1.0 - plan.alpha, guarantee="finite-sample"),
+        assumes=INDEPENDENT, settings={"about": "the raw score"},
+    )  # fmt: skip
+
+
+def _coarse(q: Population, bins: Any) -> tuple[Any, Any, Any, Any]:
+    """Sum the cells over bins of consecutive cells: counts, score sums, lower and upper ends."""
+    size = int(bins.max()) + 1
+    counts, sums = np.zeros((size, 2)), np.zeros((size, 2))
+    np.add.at(counts, bins, q.cells.totals)
+    np.add.at(sums, bins, q.cells.score_sums)
+    first = np.searchsorted(bins, np.arange(size))
+    last = np.searchsorted(bins, np.arange(size), side="right") - 1
+    return counts, sums, q.cells.low[first], q.cells.high[last]
+
+
+def reliability(q: Population, plan: Plan) -> Curve:
+    """Return the binned reliability of the score, with gaps certified all at once.
+
+    Bins are the steps of the display, neighbours joined until each holds enough people to show.
+    """
+    from calibrant.stats.means import residual_mean_limits
+
+    cases = q.cells.expected
+    if min(cases, q.n - cases) < CURVE_EVENTS:
+        raise NotComputable(f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases")
+    step = np.floor(q.cells.middle * plan.levels + 0.5).astype(np.int64)
+    rows = np.bincount(step, q.cells.totals.sum(axis=1), plan.levels + 1)
+    bins = _joined(rows, max(MASK, q.n // 500))[step]
+    counts, sums, low, high = _coarse(q, bins)
+    n = counts.sum(axis=1)
+    delta = plan.alpha / len(n)
+    limits = [
+        residual_mean_limits(counts[i : i + 1], sums[i : i + 1], low[i : i + 1], high[i : i + 1], delta)
+        for i in range(len(n))
+    ]
+    columns = {
+        "low": low, "high": high, "rows": n.astype(np.int64), "predicted": sums.sum(axis=1) / n,
+        "observed": counts[:, 1] / n, "gap_low": [v[0] for v in limits], "gap_high": [v[1] for v in limits],
+    }  # fmt: skip
+    plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
+    return Curve(method="reliability", columns=plain, settings={"level": 1.0 - plan.alpha, "simultaneous": True})
+
+
+def _joined(rows: Any, smallest: int) -> Any:
+    """Assign consecutive bins to runs of at least `smallest` rows; a short last run joins the one before."""
+    out, run, held = np.zeros(len(rows), dtype=np.int64), 0, 0
+    for i, r in enumerate(rows):
+        out[i] = run
+        held += int(r)
+        if held >= smallest:
+            run, held = run + 1, 0
+    if held < smallest and run:
+        out[out == run] = run - 1
+    return out
+
+
+def not_yet() -> list[Check]:
+    """Return the checks this version does not have: not run is not a pass."""
+    return [Check(code=code, status="not-run", reason=reason) for code, reason in NOT_YET.items()]

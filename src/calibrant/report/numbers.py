@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from calibrant.audit.record import Finding
@@ -13,6 +13,7 @@ MINUS = "\u2212"
 THIN = "\u202f"
 DENOMINATORS = (100, 1_000, 10_000)
 MANY_ROWS = 2_000_000
+WIDE = Context(prec=800)  # every digit of any float
 
 
 def exact(probability: float) -> Decimal:
@@ -22,7 +23,7 @@ def exact(probability: float) -> Decimal:
 
 def cut(points: Decimal, digits: int, rounding: str) -> Decimal:
     """Round to `digits` decimals in the direction given."""
-    return points.quantize(Decimal(1).scaleb(-digits), rounding=rounding)
+    return points.quantize(Decimal(1).scaleb(-digits), rounding=rounding, context=WIDE)
 
 
 def written(points: Decimal, *, signed: bool = False) -> str:

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import re
+from decimal import Decimal
+from html.parser import HTMLParser
+
+import pytest
+
+import factories
+from calibrant.audit.record import AuditRecord
+from calibrant.report import html
+from calibrant.report.numbers import exact
+
+RECORDS = {
+    "employment": factories.employment,
+    "no limit": lambda: factories.employment(limit=None),
+    "hostile": factories.hostile,
+    "tiny": factories.tiny,
+    "no groups": factories.record,
+    "met": lambda: factories.mixture("met", ["met"] * 3),
+    "undecided": lambda: factories.mixture("undecided", ["undecided"] * 3),
+    "broken": lambda: factories.mixture("broken", ["broken", "met"]),
+}
+VOID = {"meta", "br", "input", "link", "img"}
+
+
+class Page(HTMLParser):
+    """The elements of a page, and the text of each."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: dict[str, list[str]] = {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
+
+    def ids(self) -> list[str]:
+        return [a["id"] for _, a in self.elements if a.get("id")]
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, tuple[AuditRecord, str]]:
+    made = {name: make() for name, make in RECORDS.items()}
+    return {name: (record, html.render(record)) for name, record in made.items()}
+
+
+def island(page: str) -> dict:
+    found = re.search(r'<script type="application/json" id="calibrant-result">(.*?)</script>', page, re.S)
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_page_is_well_formed_self_contained_and_small(pages, name):
+    text = pages[name][1]
+    page = Page(text)
+    assert page.open == []
+    assert len(text.encode()) < 250_000
+    assert len(page.ids()) == len(set(page.ids()))
+    tags = [t for t, _ in page.elements]
+    assert not {"img", "link", "iframe", "object", "base", "form"} & set(tags)
+    assert tags.count("h1") == 1
+    levels = [int(t[1]) for t in tags if re.fullmatch("h[1-6]", t)]
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
+    for tag, attributes in page.elements:
+        assert "style" not in attributes, tag
+        assert not any(k.startswith("on") for k in attributes), tag
+        assert "src" not in attributes
+        target = attributes.get("href") or attributes.get("xlink:href") or "#summary"
+        assert target.startswith("#")
+        assert target[1:] in page.ids()
+        if tag == "svg" and attributes.get("role") == "img":
+            assert attributes["aria-label"]
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_the_json_of_the_page_is_the_record(pages, name):
+    record, text = pages[name]
+    assert AuditRecord.from_dict(island(text)).to_dict() == record.to_dict()
+    assert text.count("</script>") == len(re.findall("<script", text))
+
+
+def test_same_record_same_bytes(pages):
+    record, text = pages["employment"]
+    assert html.render(AuditRecord.from_json(record.to_json())) == text
+
+
+def test_policy_knows_exactly_this_style_and_script(pages):
+    text = pages["hostile"][1]
+    for kind, body in (("style", re.search(r"<style>(.*?)</style>", text, re.S)[1]),
+                       ("script", re.search(r"<script>(.*?)</script>", text, re.S)[1])):  # fmt: skip
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in text
+    assert "default-src 'none'" in text
+
+
+def test_hostile_names_stay_text(pages):
+    text = pages["hostile"][1]
+    assert "<img" not in text
+    assert "&lt;img src=x onerror=alert(1)&gt;" in text
+    assert "<script>document.title" not in text
+    assert "{{ 7 * 7 }}" in text
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\x00\x1b\ud800]", text)
+    assert "⟨U+202E⟩" in text
+    assert "⟨U+001B⟩" in text
+    text.encode("utf-8")
+
+
+@pytest.mark.parametrize("name", ["employment", "met", "undecided", "broken"])
+def test_every_certified_number_is_the_json_rounded_outward(pages, name):
+    text = pages[name][1]
+    result = island(text)
+    limit = exact(result["settings"]["limit"])
+    for group in result["groups"]:
+        cells = re.search(rf'<tr id="{group["id"]}">.*?</tr>', text, re.S)[0]
+        low, high = map(Decimal, re.search(r'class="r iv"[^>]*>([\d.]+) to ([\d.]+)<', cells).groups())
+        true_low, true_high = (
+            exact(group["lower"]["interval"]["low"]),
+            exact(group["upper"]["interval"]["high"]),
+        )
+        assert low <= true_low < low + Decimal("0.1")
+        assert high - Decimal("0.1") < true_high <= high
+        says = "broken" if low > limit else "met" if high <= limit else "undecided"
+        assert says == group["verdict"]
+        assert f'class="v {says}"' in cells
+    one = result["everyone"]
+    ruler = re.search(r"<bdi>Everyone</bdi>.*?class=\"iv num\">([\d.]+) to ([\d.]+)<", text, re.S)
+    assert Decimal(ruler[1]) <= exact(one["lower"]["interval"]["low"])
+    assert Decimal(ruler[2]) >= exact(one["upper"]["interval"]["high"])
+
+
+def test_badge_and_headline(pages):
+    for name, word in (
+        ("employment", "Broken"),
+        ("met", "Met"),
+        ("undecided", "Undecided"),
+        ("broken", "Broken"),
+    ):
+        text = pages[name][1]
+        assert re.search(rf'class="badge {word.lower()}">.*?</svg>{word}</span>', text, re.S)
+    assert "Broken for 1 of 41 groups: calibration audit of employment_ma" in pages["employment"][1]
+
+
+def test_without_a_limit_nothing_is_judged(pages):
+    text = pages["no limit"][1].split("<script", 1)[0]
+    body = text.split("</style>")[1]
+    assert 'class="badge' not in body
+    assert "Verdict" not in body
+    assert "Rows that" not in body
+    assert 'class="lim"' not in body
+    assert "Off by 0.6 to 1.2 points on average" in body
+
+
+def test_without_groups_it_says_how_to_get_them(pages):
+    assert pages["no groups"][1].count("<b>No groups were given.</b> Add <code>--by age,sex</code>") == 2
+
+
+def test_too_little_data_for_a_curve(pages):
+    text = pages["tiny"][1]
+    assert "<b>No curve: 64 people, 9 cases.</b> A curve needs at least 50 expected cases" in text
+    assert "<figure" not in text
+
+
+def test_many_groups_stay_under_half_a_megabyte():
+    rows = [(f"variable {i % 5}", f"a rather long value, number {i}") for i in range(50)]
+    groups = [factories.finding(0.001 * (i % 20), 0.02, variables=[pair]) for i, pair in enumerate(rows)]
+    assert len(html.render(factories.record(groups=groups)).encode()) < 400_000
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.04, 0.01), (0.0, 0.0), (1.0, 1.0)])
+def test_extreme_ranges_are_drawn_inside_the_axis(low, high):
+    group = factories.finding(low, high, variables=[("g", "x")])
+    text = html.render(factories.record(factories.finding(low, high), [group]))
+    for x, width in re.findall(r'<rect class="ivl \w+" x="([\d.]+)%" width="([\d.]+)%"', text):
+        assert float(x) >= 0
+        assert float(x) + float(width) <= 100.02
+
+
+def test_sections_that_are_not_built_say_so_in_one_line(pages):
+    text = pages["employment"][1]
+    for section in ("variables", "hidden", "repair"):
+        body = re.search(rf'<section id="{section}".*?</section>', text, re.S)[0]
+        assert "not built in this version" in body

@@ -131,5 +131,5 @@ def rows_to_decide(
         return None
     mass = _masses(population)
     shrinking = _upper_gap(mass, "rounded", levels, 0.0, spend[1]) if error < limit else _lower_gap(mass, spend[0])
-    found = least_rows(shrinking, gap)
+    found = least_rows(shrinking, gap, max(population.n / 2.0, 20.0))
     return None if not np.isfinite(found) else max(int(np.ceil(found)), population.n + 1)

@@ -62,6 +62,16 @@ class Cells:
         return self.counts.sum(axis=(1, 2))
 
     @cached_property
+    def residuals(self) -> Any:
+        """Residual sums ``sum (y - p)``, shape (blocks, cells)."""
+        return self.counts[..., 1] - self.sums.sum(axis=2) / SCALE
+
+    @cached_property
+    def variances(self) -> Any:
+        """Null variances ``sum p (1 - p)`` at the middle of each cell, shape (blocks, cells): a scale for noise."""
+        return self.counts.sum(axis=2) * (self.middle * (1.0 - self.middle))
+
+    @cached_property
     def totals(self) -> Any:
         """Counts over all blocks, shape (cells, 2)."""
         return self.counts.sum(axis=0)

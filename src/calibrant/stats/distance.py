@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant.stats.cells import SCALE, Cells
 from calibrant.stats.jitter import jittered_upper, mean_displacement
-from calibrant.stats.lower import DEALS, block_residuals, deals, solve, wager
+from calibrant.stats.lower import DEALS, deals, solve, wager
 from calibrant.stats.rounded import product_upper
 
 STEPS = (8, 16, 32, 64, 128)
@@ -65,7 +65,7 @@ def distance_lower(cells: Cells, delta: float, seed: int = 0) -> float:
     basis = np.stack([np.interp(middle, np.linspace(0, 1, KNOTS + 1), row) for row in np.eye(KNOTS + 1)], axis=1)
 
     def learn(past: Any) -> tuple[Any, float]:
-        residual, variance = block_residuals(cells, past)
+        residual, variance = cells.residuals[past].sum(axis=0), cells.variances[past].sum(axis=0)
         noise = np.sqrt(basis.T @ variance)
         pull = basis.T @ residual
         w = basis @ _witness(np.sign(pull) * np.maximum(np.abs(pull) - noise, 0.0))

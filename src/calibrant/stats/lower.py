@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.stats.cells import SCALE, Cells, log_growth
+from calibrant.stats.cells import Cells, log_growth
 from calibrant.stats.product import solve_lower
 
 BINS = 10
@@ -72,20 +72,11 @@ def solve(wagers: list[Wager], weights: Any, delta: float) -> float:
     return solve_lower(np.array([w for w, _, _ in wagers]), stakes, rows, weights, delta)
 
 
-def block_residuals(cells: Cells, past: Any) -> tuple[Any, Any]:
-    """Residual sum ``sum (y - p)`` and null variance ``sum p (1 - p)`` of the past blocks, per cell."""
-    n = cells.counts[past].sum(axis=0)
-    total = n.sum(axis=1)
-    score = cells.sums[past].sum(axis=(0, 2)) / SCALE
-    mean = np.divide(score, total, out=cells.middle.copy(), where=total > 0)
-    return n[:, 1] - score, total * mean * (1.0 - mean)
-
-
 def _learn_signs(cells: Cells, past: Any, bins: Any, where: Any) -> tuple[Any, float]:
     """Soft signs ``2 Phi(z) - 1`` of the standardised residual, per occupied cell, and their mean square winnings."""
     from scipy.special import ndtr
 
-    residual, variance = (np.bincount(bins, v, BINS) for v in block_residuals(cells, past))
+    residual, variance = (np.bincount(bins, v[past].sum(axis=0), BINS) for v in (cells.residuals, cells.variances))
     signal = 2.0 * ndtr(residual / np.sqrt(variance + 0.25)) - 1.0
     moment = float((signal**2 * variance).sum()) / max(int(cells.block_rows[past].sum()), 1)
     return signal[bins[where]], moment

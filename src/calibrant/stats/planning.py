@@ -21,7 +21,7 @@ def least_rows(shrinking: Callable[[float], float], gap: float, start: float = 2
         low, high = high, high * 4.0
         if high > MOST:
             return float("inf")
-    while high / low > 1.01:
+    while high / low > 1.02:
         middle = (low * high) ** 0.5
         low, high = (middle, high) if shrinking(middle) > gap else (low, middle)
     return high

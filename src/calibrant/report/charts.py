@@ -58,12 +58,20 @@ def points(curve: Curve) -> list[dict[str, float]]:
 
 
 def reach(bins: list[dict[str, float]], limit: float | None) -> int:
-    """Return where the axis of gaps ends: at least 4 points, every gap and most ranges inside."""
+    """Return where the axis of gaps ends: 4 points or more; every gap and all but a few ranges are inside."""
     ends = sorted(max(abs(b["gap_low"]), abs(b["gap_high"])) for b in bins)
     most = ends[max(0, -(-len(ends) * 9 // 10) - 1)]
+    most = ends[-1] if ends[-1] <= 1.6 * most else most
     gaps = max(abs(b["gap"]) for b in bins)
     need = max(most, 1.1 * gaps, 1.2 * 100 * (limit or 0.0))
     return next((s for s in STEPS if s >= need), STEPS[-1])
+
+
+def cut_off(curve: Curve, limit: float | None) -> bool:
+    """Tell whether a range of the figure of gaps goes on beyond its axis."""
+    bins = points(curve)
+    top = reach(bins, limit)
+    return any(b["gap_low"] < -top or b["gap_high"] > top for b in bins)
 
 
 def classic(curve: Curve) -> str:
@@ -88,7 +96,7 @@ def classic(curve: Curve) -> str:
     y = alt.Y("observed:Q", scale=scale, axis=alt.Axis(**axis))
     ends = alt.InlineData(values=[{"predicted": 0, "observed": 0}, {"predicted": 100, "observed": 100}])
     most = max(b["rows"] for b in bins)
-    size = alt.Size("rows:Q", scale=alt.Scale(domain=[0, most], range=[0, 90]), legend=None)
+    size = alt.Size("rows:Q", scale=alt.Scale(domain=[0, most], range=[7, 90]), legend=None)
     chart = alt.layer(
         alt.Chart(ends).mark_line(color=QUIET, strokeDash=[5, 3], strokeWidth=1.5).encode(x=x, y=y),
         alt.Chart(alt.InlineData(values=bins))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report import views
+from calibrant.report import provenance, views
 from calibrant.report.order import limit_of, ordered
 from calibrant.report.spans import visible
 from calibrant.report.wording import VERDICTS, page_title
@@ -49,11 +49,11 @@ SECTIONS = (
     ),
     Section("repair", "What would repair it?", "What would repair it?", views.absent("repair"), "absent"),
     Section("checks", "Every check", "Every check, and what it found", views.checks),
-    Section("about", "What was audited", "What was audited", views.about, "entries"),
+    Section("about", "What was audited", "What was audited", provenance.about, "entries"),
     Section("limits", "Not shown here", "What this report does not show", views.limits),
     Section("methods", "How computed", "How this was computed", views.methods, "entries"),
     Section("glossary", "Words used", "Words used here", views.glossary, "entries"),
-    Section("reproduce", "Reproduce it", "Reproduce this report", views.reproduce),
+    Section("reproduce", "Reproduce it", "Reproduce this report", provenance.reproduce),
 )
 
 

@@ -10,7 +10,7 @@ from calibrant.results import Estimate
 
 Entry = tuple[str, Text]
 
-ABSENT = {  # section: the check whose reason explains it, and what is said where the record gives none
+ABSENT = {  # section: the check whose reason explains it, and what is said where it was not run
     "variables": (
         "variables",
         "This version does not rank the variables; the groups above show each of their values.",
@@ -122,7 +122,8 @@ def absent(record: AuditRecord, section: str) -> Text:
     """Return in one line why a section is empty, and how to get what it would hold."""
     explained_by, standard = ABSENT[section]
     check = check_of(record, explained_by)
-    return say(visible(check.reason) if check is not None and check.reason else standard)
+    refused = check is not None and check.status == "not-applicable" and check.reason
+    return say(visible(check.reason) if check is not None and refused else standard)
 
 
 def limits(record: AuditRecord) -> tuple[Text, ...]:

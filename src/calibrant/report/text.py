@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
-from calibrant.report import standing, views
+from calibrant.report import provenance, standing, views
 from calibrant.report.checks import check_line
 from calibrant.report.guidance import caveats, next_steps
 from calibrant.report.order import limit_of, ordered
@@ -30,7 +30,7 @@ def terminal(record: AuditRecord) -> str:
     Returns
     -------
     str
-        Plain text without colour codes, ending in a line break.
+        Plain text without colour codes.
     """
     limit = limit_of(record)
     top = headline(record) if limit is None else f"{VERDICTS[record.verdict].upper()}. {headline(record)}"
@@ -54,7 +54,7 @@ def terminal(record: AuditRecord) -> str:
         ]
     for i, step in enumerate(next_steps(record), 1):
         lines += wrap(plain(step), f"{i}. ")
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines).rstrip()
 
 
 def table(findings: Sequence[Finding], limit: float | None) -> list[str]:
@@ -132,7 +132,7 @@ def markdown(record: AuditRecord) -> str:
         "## Every check, and what it found",
         _checks(record),
         "## What was audited",
-        _entries(views.about(record)["entries"]),
+        _entries(provenance.about(record)["entries"]),
         *_listed("## What this report does not show", standing.limits(record)),
         "## How this was computed",
         _entries(standing.methods(record)),
@@ -140,7 +140,7 @@ def markdown(record: AuditRecord) -> str:
         _entries(standing.glossary(record)),
         "## Reproduce this report",
         _command(record),
-        _entries(views.reproduce(record)["entries"][:3]),
+        _entries(provenance.reproduce(record)["entries"][:3]),
     ]  # fmt: skip
     return "\n\n".join(p for p in parts if p) + "\n"
 
@@ -203,7 +203,7 @@ def _checks(record: AuditRecord) -> str:
 
 
 def _command(record: AuditRecord) -> str:
-    command = views.command(record)
+    command = provenance.command(record)
     if not command:
         return ""
     fence = "`" * max(3, max((len(run) for run in _ticks(command)), default=0) + 1)

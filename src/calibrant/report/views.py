@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from calibrant.report import numbers as num
 from calibrant.report.checks import check_line, together
 from calibrant.report.guidance import caveats, next_steps
 from calibrant.report.order import carries_curve, check_of, limit_of, side, with_verdict
-from calibrant.report.spans import Span, Text, code, given, label, say, strong, visible
+from calibrant.report.spans import Text, label, say, strong, visible
 from calibrant.report.wording import (
     DIRECTIONS,
     groups_answer,
@@ -26,7 +25,6 @@ from calibrant.report.wording import (
 from calibrant.results import Estimate
 
 View = Mapping[str, Any]
-GIVEN_BY_CALLER = "given by the caller"
 
 
 def summary(record: AuditRecord) -> View:
@@ -73,9 +71,17 @@ def overall(record: AuditRecord) -> View:
         "figure": figure(record) if carries_curve(record) else None,
         "no_figure": no_figure(record),
         "certified": certified(record),
-        "holds": f"What is certified, and about which score. Each line holds by itself, {together(record)}.",
+        "holds": holds(record),
+        "assumptions": len({c.assumes for c in certified(record)}) > 1,
         "reference": reference(record),
     }
+
+
+def holds(record: AuditRecord) -> str:
+    """Return the caption of what is certified; an assumption that all lines share is told here."""
+    assumptions = {c.assumes for c in certified(record)}
+    shared = f" All assume {assumptions.pop()}." if len(assumptions) == 1 else ""
+    return f"What is certified, and about which score. Each line holds by itself, {together(record)}.{shared}"
 
 
 def figure(record: AuditRecord) -> View:
@@ -91,6 +97,7 @@ def figure(record: AuditRecord) -> View:
         "square": charts.SQUARE,
         "limit": "" if limit is None else num.limit_points(limit),
         "finds": curve_finding(record),
+        "cut_off": charts.cut_off(curve, limit),
         "rows": [bin_row(b) for b in bins],
         "readouts": {"x": [round(b["predicted"], 3) for b in bins], "t": [readout(b) for b in bins]},
         "start": len(bins) * 4 // 5,
@@ -227,65 +234,6 @@ def checks(record: AuditRecord) -> View:
     return {"lines": tuple(check_line(c, record) for c in record.checks)}
 
 
-def about(record: AuditRecord) -> View:
-    """Return what was audited."""
-    return {"entries": tuple(_about(record))}
-
-
-def _about(record: AuditRecord) -> list[standing.Entry]:
-    one, data, limit = record.everyone, record.data, limit_of(record)
-    share = num.nearest(one.cases / one.rows)
-    not_given = say(Span("not given", "missing"))
-    entries: list[standing.Entry] = [
-        ("Model", not_given),
-        ("Meant for", not_given),
-        ("Outcome", say(
-            code(data.get("label", "")), " = ", code(data.get("positive", 1)),
-            f": {num.count(one.cases)} of {num.count(one.rows)} ({share}%); ",
-            f"expected by the model {num.count(one.expected)}")),
-        ("Score", say(code(data.get("score", "")))),
-        ("People and dates", not_given),
-        ("Rows", say(f"{num.count(one.rows + dropped(data))} read, {num.count(dropped(data))} dropped")),
-        ("Limit", say(
-            "none" if limit is None else f"{num.limit_points(limit)} points, {GIVEN_BY_CALLER}. "
-            "Whether it was set before the data were seen is not known.")),
-        ("Groups", _groups_entry(record)),
-    ]  # fmt: skip
-    if record.settings.get("date") is not None:
-        entries.append(("Date of the report", say(given(record.settings["date"]))))
-    entries += [("Note", say(given(n))) for n in listed(data.get("notes"))]
-    return entries
-
-
-def _groups_entry(record: AuditRecord) -> Text:
-    by = listed(record.data.get("by"))
-    if not by:
-        return say(Span("none given", "missing"))
-    pooled = sum(g.pooled for g in record.groups)
-    small = f"; {num.count(pooled)} small values are shown together" if pooled else ""
-    pieces = [p for v in by for p in (code(v), ", ")][:-1]
-    noun = "variable" if len(by) == 1 else "variables"
-    count = f"{len(by)} {noun}, {num.count(len(record.groups))} groups, chosen by the caller: "
-    return say(count, *pieces, small)
-
-
-def dropped(data: Mapping[str, Any]) -> int:
-    """Return how many rows were left out, in all."""
-    d = data.get("dropped", 0)
-    return int(sum(d.values())) if isinstance(d, Mapping) else int(d or 0)
-
-
-def listed(value: Any) -> list[str]:
-    """Return notes, sources or columns as a list of text, however the record holds them."""
-    if value is None or value == "":
-        return []
-    if isinstance(value, Mapping):
-        return [f"{k}: {v}" for k, v in value.items()]
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [str(v) for v in value]
-    return [str(value)]
-
-
 def limits(record: AuditRecord) -> View:
     """Return what the report does not show."""
     return {"items": standing.limits(record)}
@@ -299,50 +247,3 @@ def methods(record: AuditRecord) -> View:
 def glossary(record: AuditRecord) -> View:
     """Return the words used."""
     return {"entries": standing.glossary(record)}
-
-
-def reproduce(record: AuditRecord) -> View:
-    """Return the command and what it rests on."""
-    data, one = record.data, record.everyone
-    left_out = num.count(dropped(data)) if dropped(data) else "none"
-    rows = f"{num.count(one.rows)} rows, {left_out} dropped; fingerprint "
-    same = "The same data, settings, seed and versions give this file byte for byte; it holds no time stamp."
-    machines = (
-        *say("All results are in this page as JSON: element ", code("calibrant-result"), ", schema "),
-        *say(code(record.schema), ". No row of the data is in it."),
-    )
-    entries: tuple[standing.Entry, ...] = (
-        ("Data", say(rows, code(data.get("fingerprint", "")))),
-        ("Settings", pairs(record.settings)),
-        ("Software", pairs(record.versions)),
-        ("Same bytes", say(same)),
-        ("For machines", machines),
-    )
-    return {"command": command(record), "entries": entries}
-
-
-def pairs(values: Mapping[str, Any]) -> Text:
-    """Return names and values as one line; what is None is left out."""
-    told = [given(f"{k} {v}") for k, v in sorted(values.items()) if v is not None]
-    return say(*[piece for span in told for piece in (span, ", ")][:-1])
-
-
-def command(record: AuditRecord) -> str:
-    """Return the command that writes this report again; empty where the data did not come from a file."""
-    sources = listed(record.data.get("sources"))
-    if not sources:
-        return ""
-    s, data = record.settings, record.data
-    flags: list[tuple[str, Any]] = [("--label", data.get("label")), ("--score", data.get("score"))]
-    flags += [("--by", ",".join(listed(data.get("by"))) or None), ("--limit", s.get("limit"))]
-    flags += [(f"--{k}", s.get(k)) for k in ("levels", "alpha", "seed")]
-    lines = [f"calibrant audit {' '.join(shlex.quote(x) for x in sources)}"]
-    for flag, value in flags:
-        if value is not None:
-            lines.append(f"  {flag} {shlex.quote(str(value))}")
-    return visible_lines([*lines, "  --report audit.html"])
-
-
-def visible_lines(lines: Sequence[str]) -> str:
-    """Join the lines of a command, with unseen characters shown as codes."""
-    return " \\\n".join(visible(line) for line in lines)

@@ -185,14 +185,17 @@ def record(
         data={
             "label": "employed",
             "score": "predicted_probability",
-            "by": by,
+            "by": [[name] for name in by],
             "positive": 1,
             "rows": one.rows,
             "cases": one.cases,
             "dropped": 0,
             "fingerprint": "9f2c41d7a0be6635",
-            "sources": ["employment_ma.parquet"],
-            "notes": [],
+            "files": ["employment_ma.parquet"],
+            "file_count": 1,
+            "key": [],
+            "variables": {name: {"kind": "category", "edges": []} for name in by},
+            "warnings": [],
             **(data or {}),
         },
         settings={
@@ -283,8 +286,8 @@ def hostile() -> AuditRecord:
     data = {
         "label": HOSTILE[0],
         "score": HOSTILE[1],
-        "sources": [HOSTILE[4], HOSTILE[6]],
-        "notes": [HOSTILE[1], HOSTILE[6]],
+        "files": [HOSTILE[4], HOSTILE[6]],
+        "warnings": [HOSTILE[1], HOSTILE[6]],
         "fingerprint": HOSTILE[1],
     }
     return record(one, groups, name=HOSTILE[1], data=data, outcome=HOSTILE[0], date=HOSTILE[10])

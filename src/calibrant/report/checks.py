@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report.order import limit_of, shift_side, side, with_verdict
-from calibrant.report.spans import Text, code, say, visible
+from calibrant.report.spans import Text, code, say, sentence, visible
 from calibrant.report.wording import FINDINGS, VERDICTS, certified_range
 
 Described = tuple[str, str, str]
@@ -44,7 +44,7 @@ def check_line(check: Check, record: AuditRecord) -> CheckLine:
         asked, numbers, meaning = describe(check, record)
         question = say(asked)
     if check.status in ("not-applicable", "not-run"):
-        numbers = visible(check.reason) or "no reason given"
+        numbers = sentence(check.reason or "no reason given")
     return CheckLine(question, *finding_word(check, record), numbers, meaning)
 
 

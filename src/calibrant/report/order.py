@@ -59,9 +59,13 @@ def shift_side(record: AuditRecord) -> Side | None:
 
 def carries_curve(record: AuditRecord) -> bool:
     """Tell whether the data carry a reliability curve: 50 expected cases and 50 expected non-cases."""
+    return not few(record) and len(record.reliability.columns.get("predicted", ())) > 0
+
+
+def few(record: AuditRecord) -> bool:
+    """Tell whether there are under 50 expected cases, or under 50 expected non-cases."""
     one = record.everyone
-    enough = one.expected >= FEW and one.rows - one.expected >= FEW
-    return enough and len(record.reliability.columns.get("predicted", ())) > 0
+    return min(one.expected, one.rows - one.expected) < FEW
 
 
 def median_need(groups: Sequence[Finding]) -> int | None:

@@ -76,6 +76,12 @@ def visible(text: object) -> str:
     return "".join(_shown(c) for c in str(text))
 
 
+def sentence(text: object) -> str:
+    """Return a reason as a sentence: a capital first, a full stop last."""
+    shown = visible(text).strip()
+    return shown[:1].upper() + shown[1:] + ("" if shown.endswith((".", "!", "?")) or not shown else ".")
+
+
 def _shown(c: str) -> str:
     unseen = unicodedata.category(c) in HIDDEN and c not in JOINERS
     return f"⟨U+{ord(c):04X}⟩" if unseen else c

@@ -5,7 +5,7 @@ from __future__ import annotations
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.order import check_of, limit_of
-from calibrant.report.spans import Text, code, say, title, visible
+from calibrant.report.spans import Text, code, say, sentence, title
 from calibrant.results import Estimate
 
 Entry = tuple[str, Text]
@@ -123,7 +123,7 @@ def absent(record: AuditRecord, section: str) -> Text:
     explained_by, standard = ABSENT[section]
     check = check_of(record, explained_by)
     refused = check is not None and check.status == "not-applicable" and check.reason
-    return say(visible(check.reason) if check is not None and refused else standard)
+    return say(sentence(check.reason) if check is not None and refused else standard)
 
 
 def limits(record: AuditRecord) -> tuple[Text, ...]:

@@ -11,8 +11,8 @@ from calibrant.report import charts, layout, standing
 from calibrant.report import numbers as num
 from calibrant.report.checks import check_line, together
 from calibrant.report.guidance import caveats, next_steps
-from calibrant.report.order import carries_curve, check_of, limit_of, side, with_verdict
-from calibrant.report.spans import Text, label, say, strong, visible
+from calibrant.report.order import carries_curve, check_of, few, limit_of, side, with_verdict
+from calibrant.report.spans import Text, label, say, sentence, strong, visible
 from calibrant.report.wording import (
     DIRECTIONS,
     groups_answer,
@@ -144,10 +144,10 @@ def no_figure(record: AuditRecord) -> Text:
     one = record.everyone
     check = check_of(record, "reliability")
     counts = strong(f"No curve: {num.count(one.rows)} people, {num.count(one.cases)} cases.")
-    if check is not None and check.status in ("not-applicable", "not-run") and check.reason:
-        return say(counts, f" {visible(check.reason)}")
-    why = " A curve needs at least 50 expected cases and 50 expected non-cases."
-    return say(counts, why, " The certified range above is still valid.")
+    why = "A curve needs at least 50 expected cases and 50 expected non-cases."
+    if not few(record) and check is not None and check.status in ("not-applicable", "not-run"):
+        why = sentence(check.reason or "it was not drawn")
+    return say(counts, f" {why} The certified range above is still valid.")
 
 
 def certified(record: AuditRecord) -> tuple[Certified, ...]:

@@ -124,7 +124,7 @@ def test_checks_never_call_a_measurement_met_or_broken(code, status, found):
     line = check_line(check, factories.employment())
     assert line.found == found
     if status.startswith("not-"):
-        assert line.numbers == "why"
+        assert line.numbers == "Why."
     if code == "a-code-from-the-future":
         assert code in plain(line.question)
 

@@ -117,8 +117,7 @@ def markdown(record: AuditRecord) -> str:
     limit = limit_of(record)
     badge = "" if limit is None else f"**{VERDICTS[record.verdict]}.** "
     parts = [
-        f"# Calibration audit of {fenced(visible(record.name))}",
-        f"## {headline(record)}",
+        f"# Calibration audit of {fenced(visible(record.name))}\n\n## {headline(record)}",
         badge + marked(lead(record)),
         _tally(record, limit),
         *_listed("### Before you use these numbers", caveats(record)),

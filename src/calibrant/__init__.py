@@ -5,7 +5,9 @@ Importing loads the standard library only; each name loads what it needs when it
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -23,7 +25,7 @@ _WHERE = {
     "NotComputable": "calibrant.errors",
 }
 _MODULES = ("certify",)
-__all__ = ["__version__", *_WHERE, *_MODULES]  # noqa: PLE0604
+__all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
     from calibrant import certify as certify
@@ -47,6 +49,17 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_WHERE[name]), name)
     globals()[name] = value
     return value
+
+
+class _Package(ModuleType):
+    """Keeps `calibrant.audit` the function: importing the subpackage would bind its module to that name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name == "audit" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant import __version__
 from calibrant.errors import BadInput, NotComputable
+from calibrant.progress import Progress
 
 if TYPE_CHECKING:
     from calibrant.audit.record import AuditRecord
@@ -58,9 +59,16 @@ def build_parser() -> argparse.ArgumentParser:
     sketch = add("sketch", _sketch, "summarise a file into a small mergeable sketch", _SKETCH)
     _data_options(sketch)
     _group_options(sketch)
-    sketch.add_argument("--like", metavar="SKETCH", help="use the columns and groups of this sketch, so that the two merge")
+    sketch.add_argument(
+        "--like", metavar="SKETCH", help="use the columns and groups of this sketch, so that the two merge"
+    )
     sketch.add_argument("--out", required=True, metavar="FILE", help="where to write the sketch")
-    merge = add("merge", _merge, "add sketches up into one", "Sketches merge if they were made from one spec: see sketch --like.")
+    merge = add(
+        "merge",
+        _merge,
+        "add sketches up into one",
+        "Sketches merge if they were made from one spec: see sketch --like.",
+    )
     merge.add_argument("sketches", nargs="+", metavar="SKETCH")
     merge.add_argument("--out", required=True, metavar="FILE", help="where to write the sum")
     return top
@@ -99,26 +107,53 @@ example:
 
 
 def _data_options(p: argparse.ArgumentParser) -> None:
-    p.add_argument("files", nargs="+", metavar="FILE", help="Parquet, CSV, Arrow IPC, sketch; a quoted glob or a directory works too")
+    p.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="Parquet, CSV, Arrow IPC, sketch; a quoted glob or a directory works too",
+    )
     p.add_argument("--label", metavar="COLUMN", help="outcomes: 0 and 1, or any values with --positive")
     p.add_argument("--score", metavar="COLUMN", help="predicted probabilities, 0 to 1")
     p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
-    p.add_argument("--drop-missing", action="store_true", help="leave out, and count, rows with a missing label or score")
-    p.add_argument("--key", metavar="COLUMNS", type=_names, default=(), help="columns that identify a row (default: file and row number)")
+    p.add_argument(
+        "--drop-missing", action="store_true", help="leave out, and count, rows with a missing label or score"
+    )
+    p.add_argument(
+        "--key",
+        metavar="COLUMNS",
+        type=_names,
+        default=(),
+        help="columns that identify a row (default: file and row number)",
+    )
     p.add_argument("--seed", type=int, default=0, help="deals the rows into random blocks (default 0)")
 
 
 def _group_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("--by", metavar="COLUMNS", type=_names, default=(), help="group columns, separated by commas")
     p.add_argument("--intersections", action="store_true", help="also every pair of the group columns")
-    p.add_argument("--bins", metavar="COLUMN=A,B,…", action="append", default=[], help="bin edges of a numeric group column, such as age=18,40,65")
+    p.add_argument(
+        "--bins",
+        metavar="COLUMN=A,B,…",
+        action="append",
+        default=[],
+        help="bin edges of a numeric group column, such as age=18,40,65",
+    )
 
 
 def _audit_options(
     p: argparse.ArgumentParser, limit: float | None = None, outcome: str | None = None, report: str | None = None
 ) -> None:
-    p.add_argument("--limit", type=float, default=limit, metavar="L", help="largest acceptable average error; 0.02 is two points")
-    p.add_argument("--levels", type=int, default=50, metavar="K", help="steps in which probabilities are shown (default 50: steps of 2%%)")
+    p.add_argument(
+        "--limit", type=float, default=limit, metavar="L", help="largest acceptable average error; 0.02 is two points"
+    )
+    p.add_argument(
+        "--levels",
+        type=int,
+        default=50,
+        metavar="K",
+        help="steps in which probabilities are shown (default 50: steps of 2%%)",
+    )
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
     p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
@@ -135,9 +170,17 @@ def _certify_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("--method", type=_names, default=("raw_lower", "rounded", "distance"), metavar="NAMES",
                    help="raw_lower, rounded, jittered, distance, bounded_variation (default: raw_lower,rounded,distance)")  # fmt: skip
     p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
-    p.add_argument("--levels", type=int, default=100, metavar="K", help="steps of rounded (default 100: whole per cent)")
+    p.add_argument(
+        "--levels", type=int, default=100, metavar="K", help="steps of rounded (default 100: whole per cent)"
+    )
     p.add_argument("--bandwidth", type=float, default=2**-6, metavar="H", help="of jittered (default 2^-6)")
-    p.add_argument("--variation", type=float, default=1.0, metavar="V", help="of bounded_variation (default 1: a monotone event rate)")
+    p.add_argument(
+        "--variation",
+        type=float,
+        default=1.0,
+        metavar="V",
+        help="of bounded_variation (default 1: a monotone event rate)",
+    )
     p.add_argument("--alpha", type=float, default=0.05)
     p.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
@@ -210,7 +253,7 @@ def _merged(files: Sequence[str]) -> Any:
 def _audit(a: argparse.Namespace) -> int:
     from calibrant.audit.run import audit
 
-    with _Progress() as progress:
+    with Progress() as progress:
         whole = _load(a, progress.rows)
         record = audit(
             whole, limit=a.limit, levels=a.levels, alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date,
@@ -223,7 +266,7 @@ def _example(a: argparse.Namespace) -> int:
     from calibrant.audit.run import audit
     from calibrant.data.examples import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
-    with _Progress() as progress:
+    with Progress() as progress:
         record = audit(
             employment_path(), y=EMPLOYMENT["y"], p=EMPLOYMENT["p"], by=EMPLOYMENT_BY, limit=a.limit, levels=a.levels,
             alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date, quick=a.quick, seed=a.seed,
@@ -265,7 +308,11 @@ def _certify(a: argparse.Namespace) -> int:
     from calibrant import certify
 
     whole = _load(a)
-    extra = {"rounded": {"levels": a.levels}, "jittered": {"bandwidth": a.bandwidth}, "bounded_variation": {"variation": a.variation}}
+    extra = {
+        "rounded": {"levels": a.levels},
+        "jittered": {"bandwidth": a.bandwidth},
+        "bounded_variation": {"variation": a.variation},
+    }
     known = ("raw_lower", "rounded", "jittered", "distance", "bounded_variation")
     found = []
     for name in a.method:
@@ -300,7 +347,7 @@ def _plan(a: argparse.Namespace) -> int:
 
 
 def _sketch(a: argparse.Namespace) -> int:
-    with _Progress() as progress:
+    with Progress() as progress:
         whole = _load(a, progress.rows)
     return _save(whole, a.out)
 
@@ -316,41 +363,6 @@ def _save(whole: Any, out: str) -> int:
         raise BadInput(f"cannot write {out!r}: {e.strerror}") from None
     print(f"{out}: {whole.n:,} rows, fingerprint {whole.fingerprint[:16]}")
     return 0
-
-
-class _Progress:
-    """Rows and steps on standard error, when it is a terminal."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._task: Any = None
-        self._rows = 0
-
-    def __enter__(self) -> _Progress:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-            columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._bar.start()
-            self._task = self._bar.add_task("reading", total=None)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def rows(self, n: int) -> None:
-        """Count rows just read."""
-        self._rows += n
-        if self._bar is not None:
-            self._bar.update(self._task, description=f"reading: {self._rows:,} rows")
-
-    def step(self, name: str) -> None:
-        """Name the step that begins."""
-        if self._bar is not None:
-            self._bar.update(self._task, description=name)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -375,7 +387,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as e:
         if os.environ.get("CALIBRANT_TRACEBACK"):
             raise
-        print(f"calibrant: unexpected {type(e).__name__}: {e} (set CALIBRANT_TRACEBACK=1 to see where)", file=sys.stderr)
+        print(
+            f"calibrant: unexpected {type(e).__name__}: {e} (set CALIBRANT_TRACEBACK=1 to see where)", file=sys.stderr
+        )
         return UNEXPECTED
 
 

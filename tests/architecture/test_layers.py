@@ -16,7 +16,8 @@ ROOT = Path(calibrant.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 RANKS = {
     "errors": 0, "results": 0, "kernels": 1, "stats": 2, "data": 2, "measure": 3, "certify": 3, "detect": 3,
-    "diagnose": 3, "repair": 3, "monitor": 3, "audit": 4, "report": 5, "cli": 6,
+    "diagnose": 3, "repair": 3, "monitor": 3, "audit": 4, "report": 5, "progress": 6,
+    "cli": 6,
 }  # fmt: skip
 STRANGERS = {("stats", "data"), ("data", "stats")}
 JUNK = {"utils.py", "util.py", "helpers.py", "helper.py", "common.py", "misc.py", "base.py"}
@@ -72,7 +73,9 @@ def test_every_tier_is_ranked() -> None:
 
 def test_importing_loads_the_standard_library_only() -> None:
     code = "import sys, json, calibrant; print(json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
-    loaded = set(json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout))
+    loaded = set(
+        json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    )
     bought = {"numpy", "scipy", "numba", "pyarrow", "sklearn", "altair", "jinja2", "rich", "pandas"}
     assert not loaded & bought
 
@@ -81,5 +84,14 @@ def test_help_loads_no_library() -> None:
     code = (
         "import sys\nfrom calibrant.cli import build_parser\nbuild_parser().format_help()\n"
         "assert not {'numpy', 'pyarrow', 'numba', 'rich', 'jinja2'} & set(sys.modules), 'heavy'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_public_names_are_functions_whatever_is_imported_first() -> None:
+    code = (
+        "import calibrant.audit.run, calibrant.certify.rounded, calibrant as cal\n"
+        "assert all(callable(f) for f in (cal.audit, cal.certify.rounded, cal.certify.distance, cal.sketch, cal.read))\n"
+        "assert {'audit', 'certify', 'predictions'} <= set(dir(cal))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -21,7 +21,9 @@ def arrays(blocks: int, groups: int) -> list[np.ndarray]:
 
 
 @settings(deadline=None, max_examples=60)
-@given(data=st.data(), n=st.integers(0, 30), own=st.booleans(), first=st.integers(0, 10**9), salt=st.integers(0, 2**64 - 1))
+@given(
+    data=st.data(), n=st.integers(0, 30), own=st.booleans(), first=st.integers(0, 10**9), salt=st.integers(0, 2**64 - 1)
+)
 def test_tally(data: st.DataObject, n: int, own: bool, first: int, salt: int) -> None:
     p = data.draw(hnp.arrays(np.float64, n, elements=SCORES))
     y = data.draw(hnp.arrays(np.float64, n, elements=LABELS))
@@ -59,7 +61,9 @@ def test_notch_peaks_of_large_counts() -> None:
     for n, centre, alpha in ((10**5, 50_300.4, 5e-5), (10**6, 1_000.7, 1e-3), (10**6, 999_900.2, 1e-4)):
         k = np.arange(max(int(centre) - 6000, 0), min(int(centre) + 6000, n) + 1)
         notch = -0.5 * alpha * (k - centre) ** 2
-        grid = np.clip(centre / n + np.linspace(-1, 1, 401) * 3 / np.sqrt(n) * np.sqrt(centre / n * (1 - centre / n)), 1e-12, 1)
+        grid = np.clip(
+            centre / n + np.linspace(-1, 1, 401) * 3 / np.sqrt(n) * np.sqrt(centre / n * (1 - centre / n)), 1e-12, 1
+        )
         values = [np.log(np.exp(binom.logpmf(k, n, e) + notch).sum()) for e in grid]
         found = compiled.notch_peaks([n], [centre], [alpha])[0]
         assert max(values) <= found + 1e-9

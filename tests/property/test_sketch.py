@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,12 +36,14 @@ def same(a: Sketch, b: Sketch) -> bool:
 
 
 @settings(deadline=None, max_examples=25)
-@given(n=st.integers(1, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 300), max_size=6), order=st.randoms())
+@given(
+    n=st.integers(1, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 300), max_size=6), order=st.randoms()
+)
 def test_any_split_any_order(n: int, seed: int, cuts: list[int], order: object) -> None:
     t = table(n, seed)
     whole = sketch(t, y="y", p="p", by=["g", "x"], intersections=True)
     ends = sorted({0, n, *(min(c, n) for c in cuts)})
-    pieces = list(zip(ends, ends[1:], strict=False))
+    pieces = list(pairwise(ends))
     order.shuffle(pieces)  # type: ignore[attr-defined]
     parts = []
     for start, stop in pieces:
@@ -95,7 +98,10 @@ def test_a_glob_counts_every_file_once(tmp_path: Path) -> None:
         pq.write_table(t.slice(300 * i, 300), tmp_path / f"day={i}" / "log.parquet")
     whole = sketch(str(tmp_path / "**" / "*.parquet"), y="y", p="p", by="g")
     assert whole.n == 900
-    assert same(whole, sketch(str(tmp_path), y="y", p="p", by="g")) or whole.fingerprint == sketch(str(tmp_path), y="y", p="p", by="g").fingerprint
+    assert (
+        same(whole, sketch(str(tmp_path), y="y", p="p", by="g"))
+        or whole.fingerprint == sketch(str(tmp_path), y="y", p="p", by="g").fingerprint
+    )
     one_file = sketch(t, y="y", p="p", by="g")
     np.testing.assert_array_equal(whole.cells.sum(axis=0), one_file.cells.sum(axis=0))
 

@@ -52,14 +52,16 @@ def judge(low: float, high: float, limit: float | None) -> Verdict:
 
 def worst(verdicts: list[Verdict]) -> Verdict:
     """Return the worst verdict there is."""
-    for v in ("broken", "undecided", "met"):
-        if v in verdicts:
-            return v  # type: ignore[return-value]
-    return "none"
+    order: tuple[Verdict, ...] = ("broken", "undecided", "met")
+    return next((v for v in order if v in verdicts), "none")
 
 
 def finding(
-    name: str, variables: tuple[tuple[str, str], ...], q: Population, plan: Plan, spend: tuple[float, float],
+    name: str,
+    variables: tuple[tuple[str, str], ...],
+    q: Population,
+    plan: Plan,
+    spend: tuple[float, float],
     members: int = 0,
 ) -> Finding:
     """Certify and judge one population; `spend` is for the lower and the upper end."""
@@ -147,7 +149,9 @@ def reliability(q: Population, plan: Plan) -> Curve:
 
     cases = q.cells.expected
     if min(cases, q.n - cases) < CURVE_EVENTS:
-        raise NotComputable(f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases")
+        raise NotComputable(
+            f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases"
+        )
     step = np.floor(q.cells.middle * plan.levels + 0.5).astype(np.int64)
     rows = np.bincount(step, q.cells.totals.sum(axis=1), plan.levels + 1)
     bins = _joined(rows, max(MASK, q.n // 500))[step]

@@ -102,8 +102,12 @@ class Check:
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
         """Rebuild from plain data."""
         e = d.get("estimate")
-        return cls(code=d["code"], status=d["status"], reason=d["reason"],
-                   estimate=None if e is None else Estimate.from_dict(e))
+        return cls(
+            code=d["code"],
+            status=d["status"],
+            reason=d["reason"],
+            estimate=None if e is None else Estimate.from_dict(e),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +132,8 @@ class AuditRecord:
     reliability : Curve
         Columns low, high (score range), rows, predicted, observed, gap_low, gap_high (simultaneous).
     data : Mapping
-        label, score, by, positive, rows, cases, dropped, fingerprint, sources, notes (about the columns).
+        label, score, positive, key, by (the groupings), rows, cases, dropped, fingerprint, files (the first 20),
+        file_count, variables (kind, edges, folded), warnings (such as "one-class").
     settings : Mapping
         alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown).
     versions : Mapping of str to str
@@ -153,7 +158,7 @@ class AuditRecord:
 
     def to_json(self) -> str:
         """Return the record as JSON text: sorted keys, full precision, no NaN; the same bytes every time."""
-        return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, indent=1, allow_nan=False)
+        return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=True, indent=1, allow_nan=False)
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:

@@ -9,7 +9,14 @@ from importlib.metadata import version
 from typing import Any
 
 from calibrant.audit.checks import (
-    MASK, Plan, finding, group_findings, not_yet, reliability, shift, worst,
+    MASK,
+    Plan,
+    finding,
+    group_findings,
+    not_yet,
+    reliability,
+    shift,
+    worst,
 )  # fmt: skip
 from calibrant.audit.record import AuditRecord, Check, Finding, Status
 from calibrant.certify.distance import distance
@@ -25,11 +32,26 @@ Step = Callable[[str], None]
 
 
 def audit(
-    source: Any, *, y: str | None = None, p: str | None = None, by: Iterable[str] | str | None = None,
-    limit: float | None = None, levels: int = 50, bandwidth: float = 2**-6, alpha: float = 0.05,
-    intersections: bool = False, bins: Mapping[str, Sequence[float]] | None = None, key: Iterable[str] | str | None = None,
-    positive: str | None = None, drop_missing: bool = False, outcome: str | None = None, name: str | None = None,
-    date: str | None = None, quick: bool = False, seed: int = 0, rows_read: Callable[[int], None] | None = None,
+    source: Any,
+    *,
+    y: str | None = None,
+    p: str | None = None,
+    by: Iterable[str] | str | None = None,
+    limit: float | None = None,
+    levels: int = 50,
+    bandwidth: float = 2**-6,
+    alpha: float = 0.05,
+    intersections: bool = False,
+    bins: Mapping[str, Sequence[float]] | None = None,
+    key: Iterable[str] | str | None = None,
+    positive: str | None = None,
+    drop_missing: bool = False,
+    outcome: str | None = None,
+    name: str | None = None,
+    date: str | None = None,
+    quick: bool = False,
+    seed: int = 0,
+    rows_read: Callable[[int], None] | None = None,
     step: Step | None = None,
 ) -> AuditRecord:
     r"""Audit predicted probabilities: certified error for everyone and for every group, judged against a limit.
@@ -91,7 +113,13 @@ def audit(
     shares(alpha, "two-sided")
     if limit is not None and not (isinstance(limit, (int, float)) and 0.0 < limit < 1.0):
         raise BadInput(f"limit={limit!r}: pass a number between 0 and 1; 0.02 is two points")
-    plan = Plan(alpha=alpha, limit=limit, levels=checked_levels(levels), bandwidth=checked_bandwidth(bandwidth, 1 << 14), seed=seed)
+    plan = Plan(
+        alpha=alpha,
+        limit=limit,
+        levels=checked_levels(levels),
+        bandwidth=checked_bandwidth(bandwidth, 1 << 14),
+        seed=seed,
+    )
     announce = step or (lambda _: None)
     announce("reading")
     whole = _summarise(source, y, p, names_of(by), intersections, bins, key, positive, drop_missing, seed, rows_read)
@@ -103,9 +131,17 @@ def audit(
 
 
 def _summarise(
-    source: Any, y: str | None, p: str | None, by: tuple[str, ...], intersections: bool,
-    bins: Mapping[str, Sequence[float]] | None, key: Iterable[str] | str | None, positive: str | None,
-    drop_missing: bool, seed: int, rows_read: Callable[[int], None] | None,
+    source: Any,
+    y: str | None,
+    p: str | None,
+    by: tuple[str, ...],
+    intersections: bool,
+    bins: Mapping[str, Sequence[float]] | None,
+    key: Iterable[str] | str | None,
+    positive: str | None,
+    drop_missing: bool,
+    seed: int,
+    rows_read: Callable[[int], None] | None,
 ) -> Sketch:
     if isinstance(source, MulticlassPredictions):
         return sketch_of(source, seed)
@@ -183,10 +219,11 @@ def _curve(q: Any, plan: Plan) -> tuple[Curve, Check]:
     try:
         return reliability(q, plan), Check(code="reliability", status="measured")
     except NotComputable as e:
-        empty: dict[str, tuple[Any, ...]] = {
-            c: () for c in ("low", "high", "rows", "predicted", "observed", "gap_low", "gap_high")
-        }
-        return Curve(method="reliability", columns=empty), Check(code="reliability", status="not-applicable", reason=e.reason)
+        names = ("low", "high", "rows", "predicted", "observed", "gap_low", "gap_high")
+        empty: dict[str, tuple[Any, ...]] = dict.fromkeys(names, ())
+        return Curve(method="reliability", columns=empty), Check(
+            code="reliability", status="not-applicable", reason=e.reason
+        )
 
 
 def _reference(q: Any) -> dict[str, float]:
@@ -204,7 +241,7 @@ def _data(whole: Sketch) -> dict[str, Any]:
         "label": spec.label, "score": spec.score, "positive": spec.positive, "by": [list(g) for g in spec.groupings],
         "key": list(spec.key), "rows": whole.n, "cases": whole.cases, "dropped": whole.dropped,
         "fingerprint": whole.fingerprint, "files": list(whole.files[:20]), "file_count": len(whole.files),
-        "variables": {v.name: {"kind": v.kind, "edges": list(v.edges)} for v in spec.variables},
+        "variables": {v.name: {"kind": v.kind, "edges": list(v.edges), "folded": v.folded} for v in spec.variables},
         "warnings": ["one-class"] if whole.cases in (0, whole.n) else [],
     }  # fmt: skip
 

@@ -1,27 +1,24 @@
-"""Certified intervals: finite-sample, distribution-free, and clear about which classifier they are about."""
+"""Certified intervals: finite-sample, distribution-free, and clear about which classifier they are about.
+
+The functions are imported here, at once, so that `certify.rounded` is always the function and never the module
+of the same name, whichever is imported first.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from calibrant.certify.bounded_variation import bounded_variation
+from calibrant.certify.distance import distance
+from calibrant.certify.groups import groups
+from calibrant.certify.jitter_cost import jitter_bandwidth, jitter_cost
+from calibrant.certify.jittered import jittered
+from calibrant.certify.published_kernel import published_kernel
+from calibrant.certify.published_lipschitz import published_lipschitz
+from calibrant.certify.published_total_variation import published_total_variation
+from calibrant.certify.raw_lower import raw_lower
+from calibrant.certify.rounded import rounded
+from calibrant.certify.rows_needed import rows_needed
 
-_WHERE = {
-    name: name
-    for name in (
-        "raw_lower", "rounded", "jittered", "distance", "bounded_variation", "groups", "rows_needed", "jitter_cost",
-        "published_kernel", "published_total_variation", "published_lipschitz",
-    )
-} | {"jitter_bandwidth": "jitter_cost"}  # fmt: skip
-__all__ = list(_WHERE)  # noqa: PLE0605
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = [
+    "bounded_variation", "distance", "groups", "jitter_bandwidth", "jitter_cost", "jittered", "published_kernel",
+    "published_lipschitz", "published_total_variation", "raw_lower", "rounded", "rows_needed",
+]  # fmt: skip

@@ -59,7 +59,9 @@ def bounded_variation(
     from calibrant.stats.variation import variation_upper
 
     if not (isinstance(variation, (int, float)) and 0 < variation < float("inf")):
-        raise BadInput(f"variation={variation!r}: pass a positive bound on the total variation, 1.0 for a monotone event rate")
+        raise BadInput(
+            f"variation={variation!r}: pass a positive bound on the total variation, 1.0 for a monotone event rate"
+        )
     low_share, high_share = shares(alpha, side)
     population = everyone(data, seed)
     low = lower_bound(population.cells, low_share, seed) if low_share else 0.0

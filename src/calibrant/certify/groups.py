@@ -20,8 +20,13 @@ Group = tuple[tuple[str, str], ...]
 
 
 def groups(
-    data: Any, by: Iterable[str] | str | None = None, intersections: bool = False, levels: int = 100,
-    alpha: float = 0.05, side: Side = "two-sided", seed: int = 0,
+    data: Any,
+    by: Iterable[str] | str | None = None,
+    intersections: bool = False,
+    levels: int = 100,
+    alpha: float = 0.05,
+    side: Side = "two-sided",
+    seed: int = 0,
 ) -> dict[Group, Estimate]:
     r"""Certify the average calibration error of every group, all at once.
 
@@ -80,7 +85,9 @@ def groups(
 def grouped_sketch(data: Any, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
     """Return a sketch that has groups, or say how to get one."""
     if isinstance(data, Sketch) and by and set(by) != {v.name for v in data.spec.variables}:
-        raise BadInput(f"this sketch has the groups of {[v.name for v in data.spec.variables]}: leave by= out, or sketch again")
+        raise BadInput(
+            f"this sketch has the groups of {[v.name for v in data.spec.variables]}: leave by= out, or sketch again"
+        )
     if isinstance(data, Predictions) and not by:
         raise BadInput("name the group columns: by=['sex', 'age']")
     return sketch_of(data, seed, by, intersections)

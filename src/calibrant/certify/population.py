@@ -82,7 +82,9 @@ class Population:
             middle = (np.arange(self.grid) + 0.5) / self.grid
             level, counts = np.floor(middle * steps + 0.5).astype(np.int64), self.raw[..., :2]
         out = np.zeros((counts.shape[0], steps + 1, 2), dtype=np.int64)
-        np.add.at(out, (slice(None), level), counts)
+        for label in (0, 1):
+            for block in range(len(out)):
+                out[block, :, label] = np.bincount(level, counts[block, :, label], steps + 1)
         return Cells.levels(out, values)
 
 
@@ -94,7 +96,9 @@ def sketch_of(data: Any, seed: int, by: Sequence[str] = (), intersections: bool 
         return sketch(data, by=by, intersections=intersections, seed=seed)
     if isinstance(data, MulticlassPredictions):
         raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K")
-    raise BadInput(f"data is a {type(data).__name__}: pass calibrant.predictions(...), calibrant.read(...) or calibrant.sketch(...)")
+    raise BadInput(
+        f"data is a {type(data).__name__}: pass calibrant.predictions(...), calibrant.read(...) or calibrant.sketch(...)"
+    )
 
 
 def everyone(data: Any, seed: int = 0) -> Population:

@@ -167,7 +167,5 @@ def published_kernel(
         "side": side,
         "seed": seed,
     }
-    assumes = (
-        "independent rows; about the perturbed classifier; the published proof omits a concentration term"
-    )
+    assumes = "independent rows; about the perturbed classifier; the published proof omits a concentration term"
     return published_estimate("published_kernel", bound, len(p), alpha, assumes, settings)

@@ -15,8 +15,14 @@ PLAN_GRID = 1024
 
 
 def rows_needed(
-    gap: float, data: Any = None, method: Method = "rounded", levels: int = 100, bandwidth: float = 2**-6,
-    alpha: float = 0.05, side: Side = "upper", seed: int = 0,
+    gap: float,
+    data: Any = None,
+    method: Method = "rounded",
+    levels: int = 100,
+    bandwidth: float = 2**-6,
+    alpha: float = 0.05,
+    side: Side = "upper",
+    seed: int = 0,
 ) -> Estimate:
     r"""Plan a sample: rows for a certificate to come within `gap` of the truth, on average.
 

@@ -15,9 +15,7 @@ Progress = Callable[[int], None]
 MANY_GROUPS = 400  # above this one thread keeps one set of counts
 
 
-def sketch_source(
-    source: Source, spec: Spec, drop_missing: bool = False, progress: Progress | None = None
-) -> Sketch:
+def sketch_source(source: Source, spec: Spec, drop_missing: bool = False, progress: Progress | None = None) -> Sketch:
     """Read every part once, in record batches, and return the checked sketch.
 
     Memory is one sketch a thread plus a few batches; the counts do not depend on the number of threads.

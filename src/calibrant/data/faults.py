@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from calibrant.errors import BadInput
 from calibrant.data.spec import Spec
+from calibrant.errors import BadInput
 
 SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE = range(4)
 

@@ -83,19 +83,26 @@ class MulticlassPredictions:
     def top_label(self) -> Predictions:
         """Return the confidence view: outcome "the most probable class is right", score its probability."""
         hit = (self.p.argmax(axis=1) == self.y).astype(np.int8)
-        return predictions(hit, self.p.max(axis=1), self.covariates)
+        return binary_predictions(hit, self.p.max(axis=1), self.covariates)
 
     def one_vs_rest(self, k: int) -> Predictions:
         """Return the view of one class; share ``alpha`` over the classes you look at."""
         if not 0 <= k < self.p.shape[1]:
             raise BadInput(f"class k={k}: there are classes 0 to {self.p.shape[1] - 1}")
-        return predictions((self.y == k).astype(np.int8), self.p[:, k], self.covariates)
+        return binary_predictions((self.y == k).astype(np.int8), self.p[:, k], self.covariates)
 
 
 def predictions(
-    y_true: Any, y_prob: Any, covariates: Any = None, weights: Any = None, clusters: Any = None,
-    *, positive: Any = None, drop_missing: bool = False, name: str = "data",
-) -> Any:
+    y_true: Any,
+    y_prob: Any,
+    covariates: Any = None,
+    weights: Any = None,
+    clusters: Any = None,
+    *,
+    positive: Any = None,
+    drop_missing: bool = False,
+    name: str = "data",
+) -> Predictions | MulticlassPredictions:
     """Validate labels and probabilities once, and freeze them.
 
     Parameters
@@ -132,6 +139,23 @@ def predictions(
     matrix = np.asarray(y_prob)
     if matrix.ndim == 2 and matrix.shape[1] >= 3:
         return _multiclass(y_true, matrix, covariates, name)
+    return binary_predictions(
+        y_true, y_prob, covariates, weights, clusters, positive=positive, drop_missing=drop_missing, name=name
+    )
+
+
+def binary_predictions(
+    y_true: Any,
+    y_prob: Any,
+    covariates: Any = None,
+    weights: Any = None,
+    clusters: Any = None,
+    *,
+    positive: Any = None,
+    drop_missing: bool = False,
+    name: str = "data",
+) -> Predictions:
+    """Validate and freeze two classes."""
     y, p = _label_array(y_true, positive), _score_array(y_prob)
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
@@ -196,7 +220,11 @@ def _validated(y: Any, p: Any, positive: Any, drop_missing: bool) -> tuple[Any, 
     faults.check(Spec(label="y_true", score="y_prob", positive=positive), drop_missing)
     keep = ~(absent[0] | absent[1])
     if not keep.any():
-        raise BadInput("no rows to audit: y_true and y_prob are empty" if not len(y) else "no rows are left after dropping missing values")
+        raise BadInput(
+            "no rows to audit: y_true and y_prob are empty"
+            if not len(y)
+            else "no rows are left after dropping missing values"
+        )
     return keep, int((~keep).sum())
 
 
@@ -229,7 +257,9 @@ def _covariates(covariates: Any, n: int) -> Any:
         covariates = pa.table({k: pa.array(v) for k, v in covariates.items()})
     elif not isinstance(covariates, pa.Table):
         if not hasattr(covariates, "__arrow_c_stream__"):
-            raise BadInput(f"covariates is a {type(covariates).__name__}: pass a pandas, Polars or Arrow table, or a dictionary")
+            raise BadInput(
+                f"covariates is a {type(covariates).__name__}: pass a pandas, Polars or Arrow table, or a dictionary"
+            )
         covariates = pa.RecordBatchReader.from_stream(covariates).read_all()
     if covariates.num_rows != n:
         raise BadInput(f"covariates has {covariates.num_rows:,} rows and y_true {n:,}: pass one row each")
@@ -249,7 +279,9 @@ def _multiclass(y_true: Any, p: Any, covariates: Any, name: str) -> MulticlassPr
     wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) < 1e-6))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise BadInput(f"y_prob: {int(wrong.sum())} rows are not probabilities that add up to one; first: row {row}, sum {p[row].sum():.6g}")
+        raise BadInput(
+            f"y_prob: {int(wrong.sum())} rows are not probabilities that add up to one; first: row {row}, sum {p[row].sum():.6g}"
+        )
     y32 = y.astype(np.int32)
     y32.flags.writeable = p.flags.writeable = False
     return MulticlassPredictions(y=y32, p=p, covariates=_covariates(covariates, len(y)), name=name)

@@ -41,7 +41,9 @@ class Profile:
         if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
             self.kind = "month"
             column = dated(column, "month")
-        if not (pa.types.is_dictionary(column.type) or pa.types.is_string(column.type) or pa.types.is_boolean(column.type)):
+        if not (
+            pa.types.is_dictionary(column.type) or pa.types.is_string(column.type) or pa.types.is_boolean(column.type)
+        ):
             raise BadInput(f"group column {self.name!r} holds {column.type}: use text, numbers, dates or booleans")
         for item in pc.value_counts(column):
             value = item["values"].as_py()
@@ -103,7 +105,8 @@ class Profile:
                 "it looks like an identifier; group by something coarser"
             )
         kept = sorted(counts, key=lambda v: (-counts[v], v))[:TOP]
-        return Variable(name=self.name, kind=kind, values=tuple(sorted(kept, key=_natural)))
+        values = tuple(sorted(kept, key=_natural))
+        return Variable(name=self.name, kind=kind, values=values, folded=len(counts) - len(kept))
 
 
 def _plain(column: Any) -> Any:
@@ -111,7 +114,11 @@ def _plain(column: Any) -> Any:
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    return column if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type) else decoded(column)
+    return (
+        column
+        if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)
+        else decoded(column)
+    )
 
 
 def _whole(edges: tuple[float, ...]) -> bool:

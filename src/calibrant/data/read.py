@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.data.columns import as_float, label_values, level_codes, require
 from calibrant.data.engines import Progress, sketch_source
-from calibrant.data.predictions import Predictions, predictions
+from calibrant.data.predictions import Predictions, binary_predictions
 from calibrant.data.profile import Profile
 from calibrant.data.sketch import Sketch
 from calibrant.data.sources import Source, open_source
@@ -29,7 +29,12 @@ def names_of(by: Any) -> tuple[str, ...]:
 
 
 def read(
-    source: Any, *, y: str, p: str, by: Iterable[str] | str | None = None, positive: str | None = None,
+    source: Any,
+    *,
+    y: str,
+    p: str,
+    by: Iterable[str] | str | None = None,
+    positive: str | None = None,
     drop_missing: bool = False,
 ) -> Predictions:
     """Read rows into memory.
@@ -74,15 +79,26 @@ def read(
     labels = label_values(table.column(y), Spec(label=y, score=p, positive=positive))
     scores = as_float(table.column(p), p, "score")
     try:
-        return predictions(labels, scores, table.select(list(by)) if by else None, drop_missing=drop_missing, name=opened.name)
+        return binary_predictions(
+            labels, scores, table.select(list(by)) if by else None, drop_missing=drop_missing, name=opened.name
+        )
     except BadInput as e:
         raise BadInput(str(e).replace("'y_true'", repr(y)).replace("'y_prob'", repr(p))) from None
 
 
 def sketch(
-    source: Any, *, y: str | None = None, p: str | None = None, by: Iterable[str] | str | None = None,
-    intersections: bool = False, bins: Mapping[str, Sequence[float]] | None = None, key: Iterable[str] | str | None = None,
-    positive: str | None = None, drop_missing: bool = False, seed: int = 0, spec: Spec | None = None,
+    source: Any,
+    *,
+    y: str | None = None,
+    p: str | None = None,
+    by: Iterable[str] | str | None = None,
+    intersections: bool = False,
+    bins: Mapping[str, Sequence[float]] | None = None,
+    key: Iterable[str] | str | None = None,
+    positive: str | None = None,
+    drop_missing: bool = False,
+    seed: int = 0,
+    spec: Spec | None = None,
     progress: Progress | None = None,
 ) -> Sketch:
     """Summarise any number of rows in one pass (two with `by`); only the sums are kept.
@@ -134,17 +150,27 @@ def sketch(
 
 
 def make_spec(
-    y: str, p: str, variables: tuple[Variable, ...], intersections: bool, *, positive: str | None = None,
-    key: tuple[str, ...] = (), seed: int = 0,
+    y: str,
+    p: str,
+    variables: tuple[Variable, ...],
+    intersections: bool,
+    *,
+    positive: str | None = None,
+    key: tuple[str, ...] = (),
+    seed: int = 0,
 ) -> Spec:
     """Return the spec of the variables and, if asked, of every pair of them; refuse too many groups."""
     names = [v.name for v in variables]
-    groupings = [(n,) for n in names]
+    groupings: list[tuple[str, ...]] = [(n,) for n in names]
     if intersections:
         groupings += list(itertools.combinations(names, 2))
-    spec = Spec(label=y, score=p, positive=positive, variables=variables, groupings=tuple(groupings), key=key, seed=seed)
+    spec = Spec(
+        label=y, score=p, positive=positive, variables=variables, groupings=tuple(groupings), key=key, seed=seed
+    )
     if spec.group_count > MAX_GROUPS:
-        raise BadInput(f"{spec.group_count:,} groups are too many (at most {MAX_GROUPS:,}): name fewer variables, or coarser bins")
+        raise BadInput(
+            f"{spec.group_count:,} groups are too many (at most {MAX_GROUPS:,}): name fewer variables, or coarser bins"
+        )
     return spec
 
 
@@ -155,7 +181,9 @@ def _require_all(opened: Source, y: str, p: str, by: Sequence[str], key: Sequenc
     require(key, opened.columns, "key")
     doubled = sorted({b for b in by if list(by).count(b) > 1} | ({y, p} & set(by)))
     if doubled:
-        raise BadInput(f"group column {doubled[0]!r} is named twice, or is the label or the score: name each group column once")
+        raise BadInput(
+            f"group column {doubled[0]!r} is named twice, or is the label or the score: name each group column once"
+        )
 
 
 def _variables(opened: Source, by: tuple[str, ...], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:

@@ -138,7 +138,9 @@ class Sketch:
     def merge(self, other: Sketch) -> Sketch:
         """Add another sketch's counts to this one, and return it. Specs must be equal."""
         if other.spec != self.spec:
-            raise BadInput("these sketches have different specs (columns, levels, seed or version): make both from one spec")
+            raise BadInput(
+                "these sketches have different specs (columns, levels, seed or version): make both from one spec"
+            )
         for name in ARRAYS:
             getattr(self, name).__iadd__(getattr(other, name))
         self.rows_read += other.rows_read
@@ -153,7 +155,9 @@ class Sketch:
             left = f" ({self.dropped} rows had a missing score or label)" if self.dropped else ""
             raise BadInput(f"no rows to audit{left}: the data is empty")
         if self.spec.positive is not None and self.cases == 0:
-            raise BadInput(f"positive={self.spec.positive!r} does not occur in column {self.spec.label!r}; check its spelling")
+            raise BadInput(
+                f"positive={self.spec.positive!r} does not occur in column {self.spec.label!r}; check its spelling"
+            )
         return self
 
     # ---- bytes ----
@@ -190,7 +194,9 @@ class Sketch:
         head, _ = struct.unpack_from("<QQ", content)
         header = json.loads(content[16 : 16 + head])
         if header["format"] != FORMAT:
-            raise BadInput(f"the sketch has format {header['format']}, this version reads {FORMAT}: use a matching version")
+            raise BadInput(
+                f"the sketch has format {header['format']}, this version reads {FORMAT}: use a matching version"
+            )
         sketch = cls(Spec.from_dict(header["spec"]), header["drop_missing"])
         sketch.rows_read = header["rows_read"]
         sketch.name, sketch.files = header["name"], tuple(header["files"])

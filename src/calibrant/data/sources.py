@@ -77,12 +77,16 @@ def _files(paths: list[Path], given: str) -> Source:
     for path, one in zip(paths, opened, strict=True):
         missing = sorted(set(columns) - set(one.columns))
         if missing:
-            raise BadInput(f"{path.name} lacks column {missing[0]!r} that {paths[0].name} has: files of one data set share columns")
+            raise BadInput(
+                f"{path.name} lacks column {missing[0]!r} that {paths[0].name} has: files of one data set share columns"
+            )
     rows = [s.rows for s in opened]
     total = None if any(r is None for r in rows) else sum(r for r in rows if r is not None)
     name = Path(given).name if len(paths) == 1 else given
     stem = name.split(".")[0] if len(paths) == 1 else name
-    return Source(stem or name, columns, tuple(q for s in opened for q in s.parts), total, files=tuple(p.name for p in paths))
+    return Source(
+        stem or name, columns, tuple(q for s in opened for q in s.parts), total, files=tuple(p.name for p in paths)
+    )
 
 
 def _one_file(path: Path, name: str) -> Source:
@@ -135,7 +139,9 @@ def _csv(path: Path, name: str) -> Source:
         try:
             yield from opened(columns)
         except pa.ArrowInvalid as e:
-            raise BadInput(f"{path.name}: {str(e).splitlines()[0]}; fix that line or save the file as Parquet") from None
+            raise BadInput(
+                f"{path.name}: {str(e).splitlines()[0]}; fix that line or save the file as Parquet"
+            ) from None
 
     try:
         names = tuple(opened().schema.names)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 SPEC_VERSION = 1
@@ -28,6 +29,8 @@ class Variable:
         Increasing inner edges of a number's bins, each bin closed on the left; empty for a category.
     whole : bool
         The number takes whole values only, so bins are named ``"18–24"`` and not ``"18 to 25"``.
+    folded : int
+        Less frequent values that share the level "other".
     """
 
     name: str
@@ -35,6 +38,7 @@ class Variable:
     values: tuple[str, ...] = ()
     edges: tuple[float, ...] = ()
     whole: bool = False
+    folded: int = 0
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -50,7 +54,7 @@ def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:
         return ("all values",)
     text = [f"{e:,.6g}".replace(",", "\u202f") for e in edges]
     if not whole:
-        inner = [f"{a} to {b}" for a, b in zip(text, text[1:], strict=False)]
+        inner = [f"{a} to {b}" for a, b in pairwise(text)]
         return (f"under {text[0]}", *inner, f"{text[-1]} and over")
     last = [f"{e - 1:,.0f}".replace(",", "\u202f") for e in edges]
     inner = [a if a == b else f"{a}–{b}" for a, b in zip(text, last[1:], strict=False)]
@@ -123,7 +127,7 @@ class Spec:
         """Rebuild from plain data."""
         kept = dict(d)
         kept["variables"] = tuple(
-            Variable(**{k: tuple(v) if isinstance(v, list) else v for k, v in item.items()}) for item in d["variables"]
+            Variable(**(dict(item) | {k: tuple(item[k]) for k in ("values", "edges")})) for item in d["variables"]
         )
         kept["groupings"] = tuple(tuple(g) for g in d["groupings"])
         kept["key"] = tuple(d["key"])

@@ -23,7 +23,7 @@ def _mix(x: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _note(faults: Any, slot: int, row: int) -> None:
+def _note(faults: Any, slot: int, row: Any) -> None:
     if faults[2 * slot] == 0:
         faults[2 * slot + 1] = row
     faults[2 * slot] += 1
@@ -31,8 +31,18 @@ def _note(faults: Any, slot: int, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _tally(
-    p: Any, y: Any, codes: Any, bases: Any, ids: Any, first_row: int, salt: Any,
-    cells: Any, levels: Any, group_cells: Any, group_levels: Any, faults: Any,
+    p: Any,
+    y: Any,
+    codes: Any,
+    bases: Any,
+    ids: Any,
+    first_row: int,
+    salt: Any,
+    cells: Any,
+    levels: Any,
+    group_cells: Any,
+    group_levels: Any,
+    faults: Any,
 ) -> None:
     blocks = np.uint64(cells.shape[0])
     own_ids = ids.shape[0] > 0
@@ -106,9 +116,10 @@ def _window(n: int, centre: float, alpha: float) -> Any:
     """First index and log weights ``ln C(n, k) - alpha (k - centre)^2 / 2`` where they can matter."""
     e = min(max(centre / n, 0.0), 1.0)
     spread = n * e * (1.0 - e) + 1.0
-    reach = np.int64(10.0 * math.sqrt(spread / (1.0 + alpha * spread)) + 0.02 * math.sqrt(spread)) + 12
-    middle = min(max(np.int64(centre + 0.5), 0), n)
-    first, last = max(middle - reach, 0), min(middle + reach, n)
+    reach: Any = np.int64(10.0 * math.sqrt(spread / (1.0 + alpha * spread)) + 0.02 * math.sqrt(spread)) + 12
+    middle: Any = min(max(np.int64(centre + 0.5), 0), n)
+    first: Any = max(middle - reach, 0)
+    last: Any = min(middle + reach, n)
     weight = np.empty(last - first + 1)
     choose = math.lgamma(n + 1.0) - math.lgamma(first + 1.0) - math.lgamma(n - first + 1.0)
     for j in range(weight.shape[0]):
@@ -196,7 +207,7 @@ def _outward(n: int, middle: int, centre: float, alpha: float, reach: int) -> An
 @njit(cache=True, nogil=True)
 def _notch_peak(n: int, centre: float, alpha: float) -> float:
     """Newton's method on the log odds; falls back on golden section where counts are small."""
-    middle = np.int64(math.floor(centre + 0.5))
+    middle: Any = np.int64(math.floor(centre + 0.5))
     if middle < 4 or middle > n - 4:
         return _golden_peak(n, centre, alpha)
     e = middle / n
@@ -236,13 +247,33 @@ def _sealed(a: Any, dtype: Any) -> Any:
 
 
 def tally(
-    p: Any, y: Any, codes: Any, bases: Any, ids: Any, first_row: int, salt: int,
-    cells: Any, levels: Any, group_cells: Any, group_levels: Any, faults: Any,
+    p: Any,
+    y: Any,
+    codes: Any,
+    bases: Any,
+    ids: Any,
+    first_row: int,
+    salt: int,
+    cells: Any,
+    levels: Any,
+    group_cells: Any,
+    group_levels: Any,
+    faults: Any,
 ) -> None:
     """Add rows to a sketch's integer arrays, in place; see `reference.tally`."""
     _tally(
-        _sealed(p, np.float64), _sealed(y, np.float64), _sealed(codes, np.int32), _sealed(bases, np.int64),
-        _sealed(ids, np.uint64), int(first_row), np.uint64(salt), cells, levels, group_cells, group_levels, faults,
+        _sealed(p, np.float64),
+        _sealed(y, np.float64),
+        _sealed(codes, np.int32),
+        _sealed(bases, np.int64),
+        _sealed(ids, np.uint64),
+        int(first_row),
+        np.uint64(salt),
+        cells,
+        levels,
+        group_cells,
+        group_levels,
+        faults,
     )
 
 

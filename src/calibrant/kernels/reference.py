@@ -31,8 +31,18 @@ def fixed_point(p: Any) -> Any:
 
 
 def tally(
-    p: Any, y: Any, codes: Any, bases: Any, ids: Any, first_row: int, salt: int,
-    cells: Any, levels: Any, group_cells: Any, group_levels: Any, faults: Any,
+    p: Any,
+    y: Any,
+    codes: Any,
+    bases: Any,
+    ids: Any,
+    first_row: int,
+    salt: int,
+    cells: Any,
+    levels: Any,
+    group_cells: Any,
+    group_levels: Any,
+    faults: Any,
 ) -> None:
     """Add rows to a sketch's integer arrays, in place; faulty rows are counted instead.
 

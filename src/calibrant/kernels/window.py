@@ -42,9 +42,7 @@ def _nearest(scores: Any, s: float) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def smooth(
-    at: Any, scores: Any, labels: Any, bandwidth: float, slope: float, curvature: float
-) -> tuple[Any, Any, int]:
+def smooth(at: Any, scores: Any, labels: Any, bandwidth: float, slope: float, curvature: float) -> tuple[Any, Any, int]:
     """Return the surrogate at each point of `at`, its error bound `g` (Lemma 6), and how many fell back.
 
     `at` and `scores` ascend. One signature: read-only contiguous float64 arrays and three floats.

@@ -26,9 +26,7 @@ def certificates(found: Sequence[Estimate]) -> str:
         lines.append(f"{'':<18} {'':>16}          assumes {e.assumes}; level {e.interval.level:g}")
     return "\n".join(
         [
-            f"{found[0].n:,} rows. 1 point = 1 person in 100; bounds are rounded outward.".replace(
-                ",", "\u202f"
-            ),
+            f"{found[0].n:,} rows. 1 point = 1 person in 100; bounds are rounded outward.".replace(",", "\u202f"),
             *lines,
         ]
     )

@@ -138,7 +138,9 @@ def log_growth(cells: Cells, block: int | None, tilt: Any, where: Any) -> Any:
     """
     low, high = cells.low[where], cells.high[where]
     width = np.where(high > low, high - low, 1.0)
-    counts, sums = (cells.totals, cells.score_sums) if block is None else (cells.counts[block], cells.sums[block] / SCALE)
+    counts, sums = (
+        (cells.totals, cells.score_sums) if block is None else (cells.counts[block], cells.sums[block] / SCALE)
+    )
     out = np.zeros(len(where))
     for label in (0, 1):
         n = counts[where, label]

@@ -37,7 +37,7 @@ def residual_mean_limits(counts: Any, score_sums: Any, low: Any, high: Any, delt
 
     def excess(m: float, sign: float) -> float:
         growth = [(weight * np.log1p(sign * k * (residual - m))).sum() for k in kappas]
-        return log_mean_exp(np.array(growth), np.full(len(kappas), 1.0 / len(kappas))) - np.log(2.0 / delta)
+        return log_mean_exp(np.array(growth), np.full(len(kappas), 1.0 / len(kappas))) - float(np.log(2.0 / delta))
 
     return _limit(lambda m: excess(m, 1.0), -1.0, 1.0), _limit(lambda m: excess(m, -1.0), 1.0, -1.0)
 

@@ -14,17 +14,20 @@ from calibrant.stats.rounded import SLACK, expected_linear_cost, notch_normalise
 MOST = 10**12
 
 
-def least_rows(shrinking: Callable[[float], float], gap: float, start: float = 20.0) -> float:
-    """Return the least n at which a decreasing function of n falls to `gap`; infinity beyond 1e12."""
-    low, high = start, start
-    while shrinking(high) > gap:
-        low, high = high, high * 4.0
-        if high > MOST:
+def least_rows(shrinking: Callable[[float], float], gap: float, start: float = 1000.0) -> float:
+    """Return about the least n at which a decreasing function of n falls to `gap`; infinity beyond 1e12.
+
+    Bounds shrink about like ``n^(-1/2)``, so each step multiplies n by the squared ratio to the target.
+    """
+    n = start
+    for _ in range(40):
+        ratio = shrinking(n) / gap
+        if abs(ratio - 1.0) < 0.005 or (n <= 20.0 and ratio < 1.0):
+            break
+        n = max(n * min(max(ratio**2, 0.05), 20.0), 20.0)
+        if n > MOST:
             return float("inf")
-    while high / low > 1.02:
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if shrinking(middle) > gap else (low, middle)
-    return high
+    return n
 
 
 def rounded_gap(s: Any, mass: Any, n: float, delta: float) -> float:

@@ -45,7 +45,7 @@ def solve_upper(phi: Any, gamma: Any, weights: Any, n: int, delta: float) -> flo
     target = -np.log(delta)
 
     def excess(x: float) -> float:
-        return log_mean_exp(-np.asarray(phi) - n * np.log1p(-gamma * x), weights) - target
+        return float(log_mean_exp(-np.asarray(phi) - n * np.log1p(-gamma * x), weights) - target)
 
     return _root(excess, 1.0)
 
@@ -65,7 +65,7 @@ def solve_lower(growth: Any, stakes: Any, rows: Any, weights: Any, delta: float)
     target = -np.log(delta)
 
     def excess(x: float) -> float:
-        return target - log_mean_exp(growth - (rows * np.log1p(stakes * x)).sum(axis=1), weights)
+        return float(target - log_mean_exp(growth - (rows * np.log1p(stakes * x)).sum(axis=1), weights))
 
     return _root(excess, 1.0)
 

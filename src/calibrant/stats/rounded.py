@@ -26,7 +26,7 @@ def bernstein_upper(s: Any, n: Any, k: Any, delta: float) -> float:
     moment = float((k * (1.0 - s) ** 2 + (n - k) * s**2).sum()) / rows
     l1, l2 = -np.log(0.8 * delta), -np.log(0.2 * delta)
     v = min(1.0, (np.sqrt(l2 / (2 * rows)) + np.sqrt(moment + l2 / (2 * rows))) ** 2)
-    return min(1.0, plug_in + float(np.sqrt(2 * v * l1 / rows)) + l1 / (3 * rows))
+    return float(min(1.0, plug_in + np.sqrt(2 * v * l1 / rows) + l1 / (3 * rows)))
 
 
 def product_upper(s: Any, n: Any, k: Any, delta: float) -> float:

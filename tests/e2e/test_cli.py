@@ -1,0 +1,157 @@
+"""The command, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from calibrant import AuditRecord
+from calibrant.cli import main
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(7)
+    p = rng.uniform(size=3000)
+    table = pa.table(
+        {"y": (rng.uniform(size=3000) < p).astype(int), "p": p, "sex": np.where(rng.uniform(size=3000) < 0.5, "f", "m")}
+    )
+    pa.csv.write_csv(table, tmp_path / "log.csv")
+    shifted = pa.table({"y": np.zeros(3000, int), "p": p, "sex": table["sex"]})
+    pa.csv.write_csv(shifted, tmp_path / "wrong.csv")
+    return tmp_path
+
+
+def run(log: Path, file: str, *more: str) -> int:
+    return main(["audit", str(log / file), "--label", "y", "--score", "p", *more])
+
+
+@pytest.mark.parametrize(
+    ("file", "limit", "status", "word"),
+    [
+        ("log.csv", "0.2", 0, "MET"),
+        ("log.csv", "0.03", 3, "UNDECIDED"),
+        ("wrong.csv", "0.2", 1, "BROKEN"),
+        ("log.csv", None, 0, "Off by"),
+    ],
+)
+def test_exit_status_says_the_verdict(
+    log: Path, capsys: pytest.CaptureFixture[str], file: str, limit: str | None, status: int, word: str
+) -> None:
+    assert run(log, file, *(["--limit", limit] if limit else [])) == status
+    assert word in capsys.readouterr().out
+
+
+def test_a_broken_group_breaks_the_audit(log: Path) -> None:
+    assert run(log, "wrong.csv", "--by", "sex", "--limit", "0.3") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["audit"], ["nothing"], ["audit", "missing.csv", "--label", "y", "--score", "p"], ["audit", "LOG", "--label", "y"],
+        ["audit", "LOG", "--label", "y", "--score", "p", "--limit", "x"], ["plan", "0"], ["merge", "missing.sketch", "--out", "x"],
+        ["certify", "LOG", "--label", "y", "--score", "p", "--method", "magic"],
+        ["audit", "LOG", "--label", "y", "--score", "p", "--report", "/no/such/place.html"],
+    ],
+)  # fmt: skip
+def test_bad_usage_is_status_2_and_one_line(
+    log: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main([str(log / "log.csv") if a == "LOG" else a for a in arguments]) == 2
+    assert capsys.readouterr().err.strip()
+
+
+def test_unexpected_errors_are_status_70(
+    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("boom")
+
+    monkeypatch.setattr(sys.modules["calibrant.audit.run"], "audit", broken)
+    assert run(log, "log.csv") == 70
+    assert "boom" in capsys.readouterr().err
+
+
+def test_json_on_standard_output_is_the_record(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(log, "log.csv", "--by", "sex", "--limit", "0.2", "--json", "-")
+    text = capsys.readouterr().out
+    record = AuditRecord.from_json(text)
+    assert json.loads(text)["verdict"] == record.verdict
+    assert record.to_json() + "\n" == text
+
+
+def test_same_input_same_bytes(log: Path) -> None:
+    for i in (1, 2):
+        run(
+            log,
+            "log.csv",
+            "--by",
+            "sex",
+            "--limit",
+            "0.1",
+            "--report",
+            str(log / f"{i}.html"),
+            "--json",
+            str(log / f"{i}.json"),
+        )
+    assert (log / "1.html").read_bytes() == (log / "2.html").read_bytes()
+    assert (log / "1.json").read_bytes() == (log / "2.json").read_bytes()
+
+
+def test_sketches_add_up_to_the_same_audit(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = [str(log / "log.csv"), "--label", "y", "--score", "p"]
+    assert main(["sketch", *data, "--by", "sex", "--out", str(log / "a.sketch")]) == 0
+    assert main(["sketch", *data, "--like", str(log / "a.sketch"), "--out", str(log / "b.sketch")]) == 0
+    assert main(["merge", str(log / "a.sketch"), str(log / "b.sketch"), "--out", str(log / "c.sketch")]) == 0
+    capsys.readouterr()
+    main(["audit", str(log / "a.sketch"), "--json", "-"])
+    from_sketch = json.loads(capsys.readouterr().out)
+    run(log, "log.csv", "--by", "sex", "--json", "-")
+    from_file = json.loads(capsys.readouterr().out)
+    assert from_sketch["groups"] == from_file["groups"]
+    assert from_sketch["data"]["fingerprint"] == from_file["data"]["fingerprint"]
+    main(["audit", str(log / "c.sketch"), "--json", "-"])
+    assert json.loads(capsys.readouterr().out)["data"]["rows"] == 6000
+
+
+def test_certify_and_plan(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    methods = "raw_lower,rounded,jittered,distance,bounded_variation"
+    assert main(["certify", str(log / "log.csv"), "--label", "y", "--score", "p", "--method", methods]) == 0
+    said = capsys.readouterr().out
+    assert all(m in said for m in methods.split(","))
+    assert main(["plan", "0.02", "--method", "jittered"]) == 0
+    assert "rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["audit", "example", "certify", "plan", "sketch", "merge"])
+def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "exit status" in said
+    assert "usage: calibrant" in said
+
+
+def test_the_example_leaves_a_report(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "calibrant.cli", "example", "--quick"]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        env=os.environ | {"PYTHONUTF8": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "calibrant-example.html").read_bytes()
+    assert len(page) <= 500_000
+    assert "foreign born" in done.stdout

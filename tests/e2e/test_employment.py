@@ -1,0 +1,58 @@
+"""The main job on real data: a deployed-style classifier of employment in Massachusetts, 2015 to 2018."""
+
+from __future__ import annotations
+
+import pytest
+
+import calibrant as cal
+from calibrant.data.examples import EMPLOYMENT, EMPLOYMENT_BY, employment_path
+
+
+@pytest.fixture(scope="module")
+def record() -> cal.AuditRecord:
+    return cal.audit(employment_path(), **EMPLOYMENT, by=EMPLOYMENT_BY, limit=0.004)
+
+
+def group(record: cal.AuditRecord, variable: str, value: str) -> object:
+    return next(g for g in record.groups if g.variables == ((variable, value),))
+
+
+def test_everyone(record: cal.AuditRecord) -> None:
+    assert record.everyone.rows == 277_677
+    assert record.everyone.lower.interval.low >= 0.005
+    assert record.everyone.upper.interval.high <= 0.0125
+    assert record.everyone.lower.interval.low <= record.everyone.upper.interval.high
+
+
+def test_drift_is_found_in_the_last_year_and_not_in_the_first(record: cal.AuditRecord) -> None:
+    assert group(record, "year", "2018").verdict == "broken"
+    assert group(record, "year", "2015").verdict == "undecided"
+
+
+def test_ages_and_races_are_in_one_simultaneous_family(record: cal.AuditRecord) -> None:
+    shares = {g.lower.settings["delta"] for g in record.groups} | {g.upper.settings["delta"][1] for g in record.groups}
+    assert shares == {0.05 / (2 * len(record.groups))}
+    assert {"age", "race", "year"} <= {g.variables[0][0] for g in record.groups}
+
+
+def test_small_groups_are_pooled(record: cal.AuditRecord) -> None:
+    assert min(g.rows for g in record.groups) >= 20
+    pools = [g for g in record.groups if g.pooled]
+    assert [(g.variables[0][0], g.rows, g.pooled) for g in pools] == [("race", 102, 2)]
+
+
+def test_rows_in_every_variable_add_up(record: cal.AuditRecord) -> None:
+    for variable in EMPLOYMENT_BY:
+        assert sum(g.rows for g in record.groups if g.variables[0][0] == variable) == record.everyone.rows
+
+
+def test_the_record_round_trips(record: cal.AuditRecord) -> None:
+    again = cal.AuditRecord.from_json(record.to_json())
+    assert again.to_json() == record.to_json()
+    assert again.exit_status == record.exit_status == 1
+
+
+def test_limits_move_the_verdict() -> None:
+    data = cal.sketch(employment_path(), **EMPLOYMENT)
+    verdicts = {limit: cal.audit(data, limit=limit).verdict for limit in (0.004, 0.009, 0.0125)}
+    assert verdicts == {0.004: "broken", 0.009: "undecided", 0.0125: "met"}

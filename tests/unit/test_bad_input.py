@@ -1,0 +1,145 @@
+"""Every bad input gets one line that names the column, the value and the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import BadInput, NotComputable
+
+GOOD: dict[str, Any] = {"y": [0, 1, 1, 0], "p": [0.2, 0.7, 0.9, 0.1], "g": ["a", "a", "b", None]}
+
+
+def with_(**columns: Any) -> dict[str, Any]:
+    return GOOD | columns
+
+
+CASES: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
+    ("nan score", with_(p=[0.2, float("nan"), 0.9, 0.1]), {}, ("'p'", "1 value", "row 1", "drop_missing")),
+    ("null score", with_(p=[0.2, None, 0.9, None]), {}, ("'p'", "2 values", "row 1")),
+    ("null label", with_(y=[0, 1, None, 0]), {}, ("'y'", "row 2")),
+    ("logits", with_(p=[-2.0, 0.7, 3.0, 0.1]), {}, ("'p'", "2 values", "row 0", "-2", "logits")),
+    ("percentages", with_(p=[20, 70, 90, 10]), {}, ("'p'", "percentages", "100")),
+    ("infinite", with_(p=[0.2, float("inf"), 0.9, 0.1]), {}, ("'p'", "row 1", "inf")),
+    ("three labels", with_(y=[0, 1, 2, 0]), {}, ("'y'", "row 2", "(2)", "positive=")),
+    ("text labels", with_(y=["no", "yes", "yes", "no"]), {}, ("'y'", "'no'", "positive=")),
+    ("text scores", with_(p=["a", "b", "c", "d"]), {}, ("'p'", "numbers")),
+    ("wrong positive", with_(y=["no", "yes", "yes", "no"]), {"positive": "Yes"}, ("'Yes'", "does not occur")),
+    ("unknown label", GOOD, {"y": "Y"}, ("'Y'", "'y'")),
+    ("unknown score", GOOD, {"p": "prob"}, ("'prob'", "score")),
+    ("unknown group", GOOD, {"by": "gg"}, ("'gg'", "'g'")),
+    ("unknown key", GOOD, {"key": "id"}, ("'id'", "key")),
+    ("score as group", GOOD, {"by": ["g", "p"]}, ("'p'", "once")),
+    ("group twice", GOOD, {"by": ["g", "g"]}, ("'g'", "twice")),
+    ("empty", {"y": [], "p": []}, {}, ("no rows",)),
+    ("all missing", with_(p=[None] * 4), {"drop_missing": True}, ("no rows", "4 rows")),
+    ("unequal", {"y": [0, 1], "p": [0.5]}, {}, ("equal length",)),
+    ("bins of text", GOOD, {"by": "g", "bins": {"g": [1]}}, ("'g'", "not a number")),
+    ("bins unsorted", with_(g=[1.0, 2.0, 3.0, 4.0]), {"by": "g", "bins": {"g": [3, 1]}}, ("'g'", "increase")),
+    ("bins without group", GOOD, {"bins": {"g": [1]}}, ("'g'", "by=")),
+    ("infinite covariate", with_(g=[1.0, 2.0, 3.0, float("inf")]), {"by": "g"}, ("'g'", "infinite")),
+]
+
+
+@pytest.mark.parametrize(("data", "options", "said"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.parametrize("entry", [cal.sketch, cal.audit])
+def test_one_clear_line(entry: Callable[..., Any], data: Any, options: dict[str, Any], said: tuple[str, ...]) -> None:
+    with pytest.raises(BadInput) as e:
+        entry(data, **({"y": "y", "p": "p"} | options))
+    for word in said:
+        assert word in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([0, 1], [0.5]), "2 rows"),
+        (([0, 2], [0.5, 0.5]), "'y_true'"),
+        (([0, 1], [0.5, 1.5]), "logits"),
+        (([0, 1], [0.5, None]), "missing"),
+        (([], []), "empty"),
+        ((["no", "yes"], [0.5, 0.5]), "positive="),
+        (([0, 1], [0.5, 0.5], {"g": ["a"]}), "1 rows"),
+        (([0, 1], [0.5, 0.5], [1, 2]), "covariates is a list"),
+        (([0, 1], [0.5, 0.5], None, [1.0, -1.0]), "weights"),
+        (([0, 1], [0.5, 0.5], None, [1.0]), "weights"),
+        (([0, 1], [0.5, 0.5], None, None, [1]), "clusters"),
+        (([0, 1, 3], np.full((3, 3), 1 / 3)), "class numbers"),
+        (([0, 1, 2], np.full((3, 3), 0.5)), "add up"),
+    ],
+)
+def test_predictions(arguments: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        cal.predictions(*arguments)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda d: cal.certify.rounded(d, levels=1),
+        lambda d: cal.certify.rounded(d, levels=2.5),
+        lambda d: cal.certify.rounded(d, alpha=0),
+        lambda d: cal.certify.rounded(d, side="both"),
+        lambda d: cal.certify.jittered(d, bandwidth=0),
+        lambda d: cal.certify.jittered(d, bandwidth=1e-9),
+        lambda d: cal.certify.bounded_variation(d, variation=0),
+        lambda d: cal.certify.raw_lower(d, side="upper"),
+        lambda d: cal.certify.rows_needed(0),
+        lambda d: cal.certify.rows_needed(0.1, method="raw"),
+        lambda d: cal.certify.jitter_bandwidth(d, tolerance=0),
+        lambda d: cal.certify.groups(d),
+        lambda d: cal.certify.rounded("file.csv"),
+        lambda d: cal.audit(d, limit=2),
+        lambda d: cal.audit(d, levels=0),
+    ],
+)
+def test_settings(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(BadInput):
+        call(cal.predictions([0, 1, 1], [0.2, 0.7, 0.9]))
+
+
+@pytest.mark.parametrize("extra", [{"weights": [1.0, 2.0]}, {"clusters": [1, 1]}])
+@pytest.mark.parametrize("method", ["raw_lower", "rounded", "jittered", "distance", "bounded_variation"])
+def test_no_proof_no_certificate(extra: dict[str, Any], method: str) -> None:
+    with pytest.raises(NotComputable, match="independent"):
+        getattr(cal.certify, method)(cal.predictions([0, 1], [0.5, 0.6], **extra))
+
+
+def test_one_class_is_a_warning_not_an_error() -> None:
+    record = cal.audit(cal.predictions([1] * 30, [0.9] * 30))
+    assert record.data["warnings"] == ("one-class",) or record.data["warnings"] == ["one-class"]
+    with pytest.raises(NotComputable, match="both outcomes"):
+        cal.certify.jitter_cost(cal.predictions([1, 1], [0.9, 0.8]))
+
+
+def test_dropped_rows_are_counted() -> None:
+    record = cal.audit(with_(p=[0.2, None, 0.9, 0.1], y=[0, None, 1, None]), y="y", p="p", drop_missing=True)
+    assert (record.data["rows"], record.data["dropped"]) == (2, 2)
+    rows = cal.predictions([0, None, 1], [0.1, 0.2, np.nan], drop_missing=True)
+    assert (rows.n, rows.dropped) == (1, 2)
+
+
+def test_identifiers_are_refused_and_many_levels_folded() -> None:
+    n = 4000
+    base = {"y": np.arange(n) % 2, "p": np.full(n, 0.5)}
+    with pytest.raises(BadInput, match="identifier"):
+        cal.sketch(base | {"id": [f"u{i}" for i in range(n)]}, y="y", p="p", by="id")
+    names = [f"s{i % 180}" if i < 3960 else f"rare{i}" for i in range(n)]
+    variable = cal.sketch(base | {"s": names}, y="y", p="p", by="s").spec.variables[0]
+    assert len(variable.values) == 200
+    assert variable.folded == 20
+
+
+def test_a_stream_cannot_be_profiled() -> None:
+    import pyarrow as pa
+
+    t = pa.table(GOOD)
+    with pytest.raises(BadInput, match="stream"):
+        cal.sketch(pa.RecordBatchReader.from_batches(t.schema, t.to_batches()), y="y", p="p", by="g")
+    whole = cal.sketch(pa.RecordBatchReader.from_batches(t.schema, t.to_batches()), y="y", p="p")
+    assert whole.n == 4

@@ -1,0 +1,114 @@
+"""What comes in is what is meant: labels, classes, levels, bins, dates."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import calibrant as cal
+from calibrant.data.profile import Profile, round_edges
+from calibrant.data.spec import Spec, bin_labels
+
+
+def levels(values: object, **options: object) -> dict[str, int]:
+    n = len(values)  # type: ignore[arg-type]
+    whole = cal.sketch(
+        {"y": [0, 1] * (n // 2) + [0] * (n % 2), "p": [0.5] * n, "v": values}, y="y", p="p", by="v", **options
+    )  # type: ignore[arg-type]
+    rows = whole.group_levels.sum(axis=(1, 2, 3))
+    names = [n[0][1] for n in whole.spec.group_names(0)]
+    return {name: int(r) for name, r in zip(names, rows, strict=True) if r}
+
+
+def test_labels_of_any_kind_mean_the_same() -> None:
+    p = [0.2, 0.7, 0.9, 0.1]
+    same = [[0, 1, 1, 0], [False, True, True, False], [0.0, 1.0, 1.0, 0.0], np.array([0, 1, 1, 0], np.int8)]
+    prints = {cal.sketch({"y": y, "p": p}, y="y", p="p").fingerprint for y in same}
+    named = cal.sketch({"y": ["n", "s", "s", "n"], "p": p}, y="y", p="p", positive="s")
+    assert len(prints) == 1
+    assert named.cases == 2
+    assert cal.predictions(["n", "s", "s", "n"], p, positive="s").cases == 2
+    assert cal.predictions([1, 2, 2, 1], p, positive=2).cases == 2
+
+
+def test_predictions_are_frozen() -> None:
+    data = cal.predictions([0, 1], [0.2, 0.7])
+    with pytest.raises(ValueError, match="read-only"):
+        data.p[0] = 0.5
+    with pytest.raises(AttributeError):
+        data.p = None
+
+
+def test_two_columns_are_a_predict_proba() -> None:
+    assert cal.predictions([0, 1], [[0.8, 0.2], [0.3, 0.7]]).p.tolist() == [0.2, 0.7]
+
+
+def test_multiclass_projects() -> None:
+    data = cal.predictions([0, 2, 1], [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1]], {"g": ["a", "b", "c"]})
+    assert data.top_label().y.tolist() == [1, 1, 0]
+    assert data.top_label().p.tolist() == [0.5, 0.8, 0.6]
+    assert data.one_vs_rest(2).y.tolist() == [0, 1, 0]
+    with pytest.raises(cal.BadInput, match="classes 0 to 2"):
+        data.one_vs_rest(3)
+    with pytest.raises(cal.BadInput, match="top_label"):
+        cal.certify.rounded(data)
+
+
+def test_categories_keep_their_names_and_missing_is_a_level() -> None:
+    assert levels(["a", "b", None, "a"]) == {"a": 2, "b": 1, "missing": 1}
+    assert levels([True, False, True, None]) == {"false": 1, "true": 2, "missing": 1}
+    assert levels([3, 10, 9, 3]) == {"3": 2, "9": 1, "10": 1}
+    assert levels([0.5, 1.0, float("nan"), 1.0]) == {"0.5": 1, "1": 2, "missing": 1}
+    assert levels(pa.array(["a", None, "b"]).dictionary_encode()) == {"a": 1, "b": 1, "missing": 1}
+
+
+def test_numbers_are_binned_at_round_edges() -> None:
+    ages = list(range(18, 90))
+    assert levels(ages) == {
+        "19 and under": 2, "20–29": 10, "30–39": 10, "40–49": 10, "50–59": 10, "60–69": 10, "70–79": 10, "80 and over": 10,
+    }  # fmt: skip
+    assert levels(ages, bins={"v": [40, 65]}) == {"39 and under": 22, "40–64": 25, "65 and over": 25}
+    assert bin_labels((0.5, 1.5), whole=False) == ("under 0.5", "0.5 to 1.5", "1.5 and over")
+    skewed = Profile("income")
+    skewed.update(pa.array(np.random.default_rng(0).lognormal(8, 2, 5000)))
+    edges = skewed.variable().edges
+    assert 3 <= len(edges) <= 6
+    assert list(edges) == sorted(edges)
+
+
+def test_a_lump_does_not_break_the_edges() -> None:
+    from collections import Counter
+
+    assert round_edges(Counter({0.0: 10_000, **{float(i): 1 for i in range(1, 30)}})) is not None
+
+
+def test_dates_become_months_or_years() -> None:
+    days = [dt.date(2024, 1, 5), dt.date(2024, 1, 20), dt.date(2024, 3, 1), None]
+    assert levels(days) == {"2024-01": 2, "2024-03": 1, "missing": 1}
+    long = [dt.datetime(2000 + i // 12, 1 + i % 12, 3) for i in range(48)]
+    assert levels(long) == {"2000": 12, "2001": 12, "2002": 12, "2003": 12}
+
+
+def test_an_unseen_level_is_other_when_a_spec_is_reused() -> None:
+    first = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "b"]}, y="y", p="p", by="g")
+    later = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "z"]}, spec=first.spec)
+    names = [n[0][1] for n in first.spec.group_names(0)]
+    rows = first.merge(later).group_levels.sum(axis=(1, 2, 3))
+    assert dict(zip(names, rows.tolist(), strict=True)) == {"a": 2, "b": 1, "other": 1, "missing": 0}
+
+
+def test_specs_round_trip() -> None:
+    spec = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "b"]}, y="y", p="p", by="g").spec
+    assert Spec.from_dict(spec.to_dict()) == spec
+    assert Spec.from_dict(spec.to_dict()).digest == spec.digest
+
+
+def test_intersections_are_all_pairs() -> None:
+    data = {"y": [0, 1] * 4, "p": [0.5] * 8, "a": list("xxyyxxyy"), "b": list("uvuvuvuv")}
+    found = cal.certify.groups(cal.sketch(data, y="y", p="p", by=["a", "b"], intersections=True))
+    assert (("a", "x"), ("b", "u")) in found
+    assert len(found) == 2 + 2 + 4
+    assert found[("a", "x"), ("b", "u")].n == 2

@@ -1,0 +1,121 @@
+"""The JSON Schema in the documentation describes exactly the records that audits write."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+import calibrant as cal
+
+SCHEMA = json.loads(Path(__file__).parents[2].joinpath("docs/schema/calibrant-1.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+def rows(n: int, seed: int = 0, power: float = 1.0) -> Any:
+    """Return predictions with groups, one of which is small; `power` above one makes them too high."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(size=n)
+    site = np.array(["a", "b", "c", "d"])[np.minimum(np.arange(n) // max(n // 3, 1), 3)]
+    covariates = {"site": site, "age": rng.integers(18, 90, n)}
+    return cal.predictions(rng.uniform(size=n) < p**power, p, covariates)
+
+
+def one_class(label: int) -> Any:
+    """Return rows that all have the same outcome."""
+    return cal.predictions(np.full(300, label), np.linspace(0.1, 0.9, 300))
+
+
+RECORDS: dict[str, Callable[[], Any]] = {
+    "groups and a limit": lambda: cal.audit(rows(3001), by=["site", "age"], limit=0.05, outcome="case", date="2026-01-31"),
+    "intersections": lambda: cal.audit(rows(3001), by=["site", "age"], intersections=True, limit=0.2),
+    "no limit": lambda: cal.audit(rows(3001), by="site"),
+    "broken": lambda: cal.audit(rows(3001, power=3.0), by="age", limit=0.02),
+    "met, no groups": lambda: cal.audit(rows(3001), limit=0.3, quick=True, levels=7, name="seven steps"),
+    "tiny": lambda: cal.audit(rows(5), by="site", limit=0.05),
+    "one row": lambda: cal.audit(cal.predictions([1], [0.5]), limit=0.05),
+    "all cases": lambda: cal.audit(one_class(1), limit=0.05),
+    "no cases": lambda: cal.audit(one_class(0)),
+    "scores 0 and 1": lambda: cal.audit(cal.predictions([0, 1, 1, 0] * 30, [0.0, 1.0, 0.0, 1.0] * 30), limit=0.05),
+    "a sketch with dropped rows": lambda: cal.audit(
+        {"y": ["no", "yes", None] * 100, "p": [0.2, 0.6, 0.5] * 100, "id": list(range(300))},
+        y="y", p="p", key="id", positive="yes", drop_missing=True, limit=0.5,
+    ),
+}  # fmt: skip
+
+
+def faults(record: dict[str, Any]) -> list[str]:
+    """Return where a record departs from the schema."""
+    return [f"{e.json_path}: {e.message[:200]}" for e in VALIDATOR.iter_errors(record)]
+
+
+def test_schema_is_a_schema() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_real_record_is_valid(name: str) -> None:
+    record = RECORDS[name]()
+    assert faults(json.loads(record.to_json())) == []
+
+
+def test_every_verdict_and_pool_is_covered() -> None:
+    records = [make() for make in RECORDS.values()]
+    assert {r.verdict for r in records} == {"met", "broken", "undecided", "none"}
+    assert any(g.pooled for r in records for g in r.groups)
+    assert {c.status for r in records for c in r.checks} == set(
+        SCHEMA["$defs"]["check"]["properties"]["status"]["enum"]
+    )
+
+
+def _set(*path: Any, to: Any) -> Callable[[Any], None]:
+    def change(record: Any) -> None:
+        for key in path[:-1]:
+            record = record[key]
+        record[path[-1]] = to
+
+    return change
+
+
+def _drop(*path: Any) -> Callable[[Any], None]:
+    def change(record: Any) -> None:
+        for key in path[:-1]:
+            record = record[key]
+        del record[path[-1]]
+
+    return change
+
+
+BROKEN_RECORDS = {
+    "unknown top-level key": _set("extra", to=1),
+    "missing key": _drop("data", "fingerprint"),
+    "other schema": _set("schema", to="calibrant/2"),
+    "unknown verdict": _set("verdict", to="passed"),
+    "verdict none in spite of a limit": _set("verdict", to="none"),
+    "group under the mask": _set("groups", 0, "rows", to=19),
+    "bound over one": _set("everyone", "upper", "interval", "high", to=1.5),
+    "rows as text": _set("everyone", "rows", to="3001"),
+    "interval without a guarantee": _drop("everyone", "lower", "interval", "guarantee"),
+    "an estimate of something else": _set("everyone", "lower", "method", to="certify.rounded"),
+    "a refusal without a reason": _set("checks", -1, "reason", to=""),
+    "infinite as a bare word": _set("estimates", "shift", "value", to="inf"),
+    "unknown reference": _set("reference", "accuracy", to=0.9),
+    "unknown setting": _set("settings", "threads", to=4),
+    "pool of one": _set("groups", 0, "pooled", to=1),
+    "rows needed though decided": _set("everyone", "rows_needed", to=-1),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_RECORDS)
+def test_spoilt_record_is_refused(name: str) -> None:
+    record = json.loads(RECORDS["groups and a limit"]().to_json())
+    spoilt = copy.deepcopy(record)
+    BROKEN_RECORDS[name](spoilt)
+    assert faults(record) == []
+    assert faults(spoilt)

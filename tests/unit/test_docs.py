@@ -1,0 +1,154 @@
+"""The documentation is true: its code runs, its links lead somewhere, its commands parse, its signatures are real."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+import shlex
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import calibrant as cal
+
+ROOT = Path(__file__).parents[2]
+PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if p.exists()]
+LINKED = [*PAGES, *(p for p in (ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md") if p.exists())]
+FENCE = re.compile(
+    r"^(?P<indent> *)(?P<fence>```+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)(?P=fence) *$", re.M | re.S
+)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
+OUTSIDE = ("http://", "https://", "mailto:")
+
+
+def name_of(page: Path) -> str:
+    """Return the page's path from the root of the repository."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(text: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the info string, the body and the line of each fenced block."""
+    for found in FENCE.finditer(text):
+        yield found["info"].strip(), found["body"], text.count("\n", 0, found.start("body")) + 1
+
+
+def anchors(text: str) -> set[str]:
+    """Return the ids of the headings of a page, as MkDocs makes them."""
+    out: set[str] = set()
+    for line in FENCE.sub("", text).splitlines():
+        if line.startswith("#"):
+            plain = re.sub(r"[`*]", "", line.lstrip("#").strip())
+            ascii_only = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
+            out.add(re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_only).strip().lower()))
+    return out
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yield the arguments of each `calibrant` command in a block of shell or of a CI file."""
+    joined = re.sub(r"\\\n\s*|\n\s*(?=--)", " ", text)
+    for line in joined.splitlines():
+        start = re.match(r"\s*(?:\$ )?calibrant\s+(.*)", line)
+        if start is None:
+            continue
+        lexer = shlex.shlex(start[1], posix=True, punctuation_chars="();<>|&")
+        lexer.whitespace_split = True
+        words: list[str] = []
+        for word in lexer:
+            if word[0] in "();<>|&" or word.startswith("#"):
+                break
+            words.append(word)
+        yield words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {"__name__": "__docs__"}
+    for info, body, line in blocks(page.read_text(encoding="utf-8")):
+        if info == "python":
+            exec(compile("\n" * line + body, str(page), "exec"), scope)  # noqa: S102
+
+
+def test_info_strings_are_known() -> None:
+    known = {"python", "python no-run", "bash", "console", "text", "yaml", "json", "toml", ""}
+    for page in LINKED:
+        for info, _, line in blocks(page.read_text(encoding="utf-8")):
+            assert info in known, f"{name_of(page)}:{line}: {info!r} would not be run"
+
+
+@pytest.mark.parametrize("page", LINKED, ids=name_of)
+def test_relative_links_resolve(page: Path) -> None:
+    for target in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if target.startswith(OUTSIDE):
+            continue
+        file, _, anchor = target.partition("#")
+        there = (page.parent / file).resolve() if file else page
+        assert there.exists(), f"{name_of(page)} links to {target}"
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there.read_text(encoding="utf-8")), f"{name_of(page)} links to {target}"
+
+
+@pytest.mark.parametrize("page", LINKED, ids=name_of)
+def test_command_lines_parse(page: Path) -> None:
+    build_parser = pytest.importorskip("calibrant.cli").build_parser
+    for info, body, line in blocks(page.read_text(encoding="utf-8")):
+        if info not in ("bash", "console", "yaml"):
+            continue
+        for words in commands(body):
+            if words == ["COMMAND", "--help"]:
+                continue
+            try:
+                build_parser().parse_args(words)
+            except SystemExit as stop:
+                assert stop.code == 0, f"{name_of(page)}:{line}: calibrant {' '.join(words)}"  # noqa: PT017
+
+
+def test_commands_are_found_and_cut_at_the_shell() -> None:
+    text = "$ calibrant audit a.csv --label y \\\n  --score p | jq .verdict\n  calibrant plan 0.02 > out.txt # why\n"
+    assert list(commands(text)) == [["audit", "a.csv", "--label", "y", "--score", "p"], ["plan", "0.02"]]
+    assert any(list(commands(b)) for p in PAGES for _, b, _ in blocks(p.read_text(encoding="utf-8")))
+
+
+MODULES = sorted(m.name for m in pkgutil.walk_packages(cal.__path__, "calibrant."))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_doctests(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = importlib.util.find_spec(module)
+    assert source is not None
+    assert source.origin is not None
+    if ">>>" not in Path(source.origin).read_text(encoding="utf-8"):
+        return
+    failed, tried = doctest.testmod(importlib.import_module(module), raise_on_error=False)
+    assert tried
+    assert not failed
+
+
+def bare(function: Any) -> str:
+    """Return a signature as the API page writes it: names and defaults."""
+    parameters = [
+        p.replace(annotation=inspect.Parameter.empty) for p in inspect.signature(function).parameters.values()
+    ]
+    text = str(inspect.Signature(parameters)).replace("0.015625", "2**-6").replace("'", '"')
+    return f"{function.__name__}{text}"
+
+
+@pytest.mark.skipif(not (ROOT / "docs/api.md").exists(), reason="a source distribution without docs")
+def test_api_page_is_complete_and_true() -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    public = [getattr(cal, n) for n in cal.__all__ if n != "__version__"]
+    public += [getattr(cal.certify, n) for n in cal.certify.__all__]
+    for thing in public:
+        if inspect.isfunction(thing):
+            assert f"`{bare(thing)}`" in page, bare(thing)
+        elif inspect.isclass(thing):
+            assert re.search(rf"`{thing.__name__}[`(]", page), thing.__name__
+        else:
+            assert f"`{thing.__name__}`" in page, thing.__name__

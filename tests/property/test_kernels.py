@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from calibrant.kernels import compiled, reference
+from calibrant.kernels import compiled, packing, reference
+from calibrant.kernels.packing import Packed
 
 SCORES = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, np.nan, -0.1, 1.5, np.inf, 2**-30, 1 - 2**-31, np.nextafter(1, 0)])
 )
-LABELS = st.sampled_from([0.0, 1.0, np.nan, 2.0, -1.0, 0.5])
+LABELS = st.sampled_from([0, 1, -1, 2])
 
 
 def arrays(blocks: int, groups: int) -> list[np.ndarray]:
@@ -26,12 +27,15 @@ def arrays(blocks: int, groups: int) -> list[np.ndarray]:
 )
 def test_tally(data: st.DataObject, n: int, own: bool, first: int, salt: int) -> None:
     p = data.draw(hnp.arrays(np.float64, n, elements=SCORES))
-    y = data.draw(hnp.arrays(np.float64, n, elements=LABELS))
+    y = data.draw(hnp.arrays(np.int8, n, elements=LABELS))
     codes = data.draw(hnp.arrays(np.int32, (2, n), elements=st.integers(0, 1)))
     ids = data.draw(hnp.arrays(np.uint64, n)) if own else np.zeros(0, np.uint64)
     bases = np.array([0, 2], dtype=np.int64)
     fast, slow = arrays(3, 4), arrays(3, 4)
-    compiled.tally(p, y, codes, bases, ids, first, salt, *fast)
+    packed = Packed(3, 4)
+    where = (packed.cells, packed.levels, packed.group_cells, packed.group_levels)
+    compiled.tally(p, y, codes, bases, ids, first, salt, *where, fast[4])
+    packed.settle(*fast[:4])
     reference.tally(p, y, codes, bases, ids, first, salt, *slow)
     for a, b in zip(fast, slow, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -68,3 +72,21 @@ def test_notch_peaks_of_large_counts() -> None:
         found = compiled.notch_peaks([n], [centre], [alpha])[0]
         assert max(values) <= found + 1e-9
         assert found <= max(values) + 1e-4
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_unpacking(data: st.DataObject) -> None:
+    cells = data.draw(hnp.arrays(np.int64, (2, 3, 4, 3), elements=st.integers(0, 2**60)))
+    levels = data.draw(hnp.arrays(np.int64, (2, 3, 4), elements=st.integers(0, 2**50)))
+    for fast, slow, packed, fields in (
+        (compiled.unpack_cells, packing.unpack_cells, cells, 6),
+        (compiled.unpack_levels, packing.unpack_levels, levels, 2),
+    ):
+        mine, twin = packed.copy(), packed.copy()
+        a, b = np.ones((2, 3, 4, fields), np.int64), np.ones((2, 3, 4, fields), np.int64)
+        fast(mine, a)
+        slow(twin, b)
+        np.testing.assert_array_equal(a, b)
+        assert not mine.any()
+        assert not twin[..., :2].any()

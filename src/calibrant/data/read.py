@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from calibrant.data.columns import as_float, label_values, level_codes, require
 from calibrant.data.engines import Progress, sketch_source
 from calibrant.data.predictions import Predictions, binary_predictions
@@ -223,7 +221,7 @@ def _sketch_rows(
     for start in range(0, data.n, STEP):
         rows = slice(start, start + STEP)
         part = {k: c[rows] for k, c in codes.items()}
-        out.update_arrays(data.p[rows], data.y[rows].astype(np.float64), part, first_row=start)
+        out.update_arrays(data.p[rows], data.y[rows], part, first_row=start)
     out.rows_read += data.dropped
     out.name = data.name
     data.cache[cached] = out

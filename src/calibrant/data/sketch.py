@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.data.columns import as_float, label_values, level_codes, require, row_ids
+from calibrant.data.columns import as_float, binary_labels, label_values, level_codes, require, row_ids
 from calibrant.data.faults import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING, SCORE_RANGE, Faults
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.kernels.reference import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS
+from calibrant.kernels.packing import CAPACITY, Packed
+from calibrant.kernels.reference import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS, carry
 
 MAGIC = b"calibrant sketch\n"
 FORMAT = 1
@@ -43,16 +44,44 @@ class Sketch:
     def __init__(self, spec: Spec, drop_missing: bool = False) -> None:
         self.spec, self.drop_missing = spec, drop_missing
         b, g = spec.blocks, spec.group_count
-        self.cells = np.zeros((b, 1 << CELL_BITS, FIELDS), dtype=np.int64)
-        self.levels = np.zeros((b, LEVELS, 2), dtype=np.int64)
-        self.group_cells = np.zeros((g, b, 1 << GROUP_BITS, 4), dtype=np.int64)
-        self.group_levels = np.zeros((g, b, LEVELS, 2), dtype=np.int64)
+        self._arrays = {
+            "cells": np.zeros((b, 1 << CELL_BITS, FIELDS), dtype=np.int64),
+            "levels": np.zeros((b, LEVELS, 2), dtype=np.int64),
+            "group_cells": np.zeros((g, b, 1 << GROUP_BITS, 4), dtype=np.int64),
+            "group_levels": np.zeros((g, b, LEVELS, 2), dtype=np.int64),
+        }
+        self._packed: Packed | None = None
         self.rows_read = 0
         self.name, self.files = "data", ()
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
 
     # ---- what it holds ----
+
+    def _settled(self, name: str) -> Any:
+        if self._packed is not None and self._packed.rows:
+            self._packed.settle(**self._arrays)
+        return self._arrays[name]
+
+    @property
+    def cells(self) -> Any:
+        """Everyone's counts, int64 of shape (blocks, 2**14, 6): see `kernels.reference.FIELDS`."""
+        return self._settled("cells")
+
+    @property
+    def levels(self) -> Any:
+        """Everyone's rows per fine level and label, int64 of shape (blocks, 200, 2)."""
+        return self._settled("levels")
+
+    @property
+    def group_cells(self) -> Any:
+        """Each group's counts, int64 of shape (groups, blocks, 2**10, 4)."""
+        return self._settled("group_cells")
+
+    @property
+    def group_levels(self) -> Any:
+        """Each group's rows per fine level and label, int64 of shape (groups, blocks, 200, 2)."""
+        return self._settled("group_levels")
 
     @property
     def n(self) -> int:
@@ -106,23 +135,34 @@ class Sketch:
     def update_arrays(
         self, p: Any, y: Any, codes: dict[str, Any], *, ids: Any = None, part: str = "", first_row: int = 0
     ) -> None:
-        """Count rows given as arrays: float64 scores and labels, int32 levels per variable."""
-        from calibrant.kernels.compiled import tally
-
+        """Count rows given as arrays: float64 scores, labels as `binary_labels` takes them, int32 levels."""
         stacked = np.empty((len(self.spec.groupings), len(p)), dtype=np.int32)
         for i, names in enumerate(self.spec.groupings):
             stacked[i] = codes[names[0]]
             for name in names[1:]:
                 stacked[i] = stacked[i] * len(self.spec.by_name[name].labels) + codes[name]
         faults = np.zeros(FAULTS, dtype=np.int64)
-        salt = self.spec.salt("" if ids is not None else part)
-        identity = np.zeros(0, dtype=np.uint64) if ids is None else ids
-        tally(
-            p, y, stacked, self._bases, identity, first_row, salt,
-            self.cells, self.levels, self.group_cells, self.group_levels, faults,
-        )  # fmt: skip
+        labels = binary_labels(y)
+        for start in range(0, len(p), CAPACITY):
+            rows = slice(start, start + CAPACITY)
+            own = np.zeros(0, dtype=np.uint64) if ids is None else ids[rows]
+            self._tally(
+                p[rows], labels[rows], stacked[:, rows], own, part if ids is None else "", first_row + start, faults
+            )
         self.rows_read += len(p)
         self._note(faults, p, y, part, first_row)
+
+    def _tally(self, p: Any, y: Any, codes: Any, ids: Any, part: str, first_row: int, faults: Any) -> None:
+        from calibrant.kernels.compiled import tally
+
+        if self._packed is None:
+            self._packed = Packed(self.spec.blocks, self.spec.group_count)
+        packed = self._packed
+        if packed.rows + len(p) > CAPACITY:
+            packed.settle(**self._arrays)
+        packed.rows += len(p)
+        where = (packed.cells, packed.levels, packed.group_cells, packed.group_levels)
+        tally(p, y, codes, self._bases, ids, first_row, self.spec.salt(part), *where, faults)
 
     def _note(self, faults: Any, p: Any, y: Any, part: str, first_row: int) -> None:
         for kind in (SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE):
@@ -142,7 +182,8 @@ class Sketch:
                 "these sketches have different specs (columns, levels, seed or version): make both from one spec"
             )
         for name in ARRAYS:
-            getattr(self, name).__iadd__(getattr(other, name))
+            self._settled(name)[...] += other._settled(name)
+        carry(self._arrays["cells"])
         self.rows_read += other.rows_read
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
@@ -151,6 +192,8 @@ class Sketch:
     def checked(self) -> Sketch:
         """Return the sketch if its rows were sound; raise `BadInput` naming the first fault otherwise."""
         self.faults.check(self.spec, self.drop_missing)
+        self._settled("cells")
+        self._packed = None
         if self.n == 0:
             left = f" ({self.dropped} rows had a missing score or label)" if self.dropped else ""
             raise BadInput(f"no rows to audit{left}: the data is empty")
@@ -163,7 +206,7 @@ class Sketch:
     # ---- bytes ----
 
     def _sparse(self, name: str) -> tuple[Any, Any]:
-        flat = getattr(self, name).reshape(-1)
+        flat = self._settled(name).reshape(-1)
         where = np.flatnonzero(flat).astype("<i8")
         return where, flat[where].astype("<i8")
 
@@ -203,5 +246,5 @@ class Sketch:
         flat = np.frombuffer(zlib.decompress(content[16 + head :]), dtype="<i8")
         for name, length in zip(ARRAYS, header["lengths"], strict=True):
             where, values, flat = flat[:length], flat[length : 2 * length], flat[2 * length :]
-            getattr(sketch, name).reshape(-1)[where] = values
+            sketch._arrays[name].reshape(-1)[where] = values
         return sketch

@@ -30,6 +30,32 @@ def _note(faults: Any, slot: int, row: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _deal(p: Any, y: Any, ids: Any, first_row: int, salt: Any, word: Any, block: Any, held: Any, faults: Any) -> None:
+    """Turn each row into ``label << 31 | q`` and its block, or note what is wrong with it."""
+    blocks = np.uint64(held.shape[0])
+    own_ids = ids.shape[0] > 0
+    for i in range(p.shape[0]):
+        s, label = p[i], np.int64(y[i])
+        if not (s >= 0.0 and s <= 1.0 and (label == 0 or label == 1)):
+            block[i] = 255
+            if s != s:
+                _note(faults, 0, first_row + i)
+            elif not (s >= 0.0 and s <= 1.0):
+                _note(faults, 1, first_row + i)
+            if label == -1:
+                _note(faults, 2, first_row + i)
+            elif label != 0 and label != 1:
+                _note(faults, 3, first_row + i)
+            continue
+        q = min(np.int64(s * 1073741824.0), np.int64(1073741823))
+        who = ids[i] if own_ids else np.uint64(first_row + i)
+        b = np.int64(((_mix(who ^ salt) >> _S32) * blocks) >> _S32)
+        word[i] = np.uint32(q | (label << 31))
+        block[i] = np.uint8(b)
+        held[b] += 1
+
+
+@njit(cache=True, nogil=True)
 def _tally(
     p: Any,
     y: Any,
@@ -44,38 +70,66 @@ def _tally(
     group_levels: Any,
     faults: Any,
 ) -> None:
-    blocks = np.uint64(cells.shape[0])
-    own_ids = ids.shape[0] > 0
-    for i in range(p.shape[0]):
-        s, t = p[i], y[i]
-        if not (s >= 0.0 and s <= 1.0 and (t == 0.0 or t == 1.0)):
-            if s != s:
-                _note(faults, 0, first_row + i)
-            elif not (s >= 0.0 and s <= 1.0):
-                _note(faults, 1, first_row + i)
-            if t != t:
-                _note(faults, 2, first_row + i)
-            elif not (t == 0.0 or t == 1.0):
-                _note(faults, 3, first_row + i)
-            continue
-        q = min(np.int64(s * 1073741824.0), np.int64(1073741823))
-        label = np.int64(t)
-        who = ids[i] if own_ids else np.uint64(first_row + i)
-        b = np.int64((_mix(_mix(who) ^ salt) >> _S32) % blocks)
-        c, rest = q >> 16, q & 0xFFFF
-        square = rest * rest
-        cells[b, c, label] += 1
-        cells[b, c, 2 + label] += rest
-        cells[b, c, 4] += square & 0xFFFF
-        cells[b, c, 5] += square >> 16
-        level = (q * 200) >> 30
-        levels[b, level, label] += 1
-        c, rest = q >> 20, q & 0xFFFFF
-        for v in range(codes.shape[0]):
-            g = bases[v] + codes[v, i]
-            group_cells[g, b, c, label] += 1
-            group_cells[g, b, c, 2 + label] += rest
-            group_levels[g, b, level, label] += 1
+    """Sort rows by block first, so that the counters of one block at a time stay in the cache."""
+    n, groupings = p.shape[0], codes.shape[0]
+    word, block = np.empty(n, np.uint32), np.empty(n, np.uint8)
+    held = np.zeros(cells.shape[0], np.int64)
+    _deal(p, y, ids, first_row, salt, word, block, held, faults)
+    ends = np.cumsum(held)
+    place = ends - held
+    dealt, level_of = np.empty(ends[-1], np.uint32), np.empty((groupings, ends[-1]), np.int32)
+    for i in range(n):
+        b = block[i]
+        if b != 255:
+            at = place[b]
+            place[b] = at + 1
+            dealt[at] = word[i]
+            for v in range(groupings):
+                level_of[v, at] = codes[v, i]
+    for b in range(cells.shape[0]):
+        for at in range(ends[b] - held[b], ends[b]):
+            q, label = np.int64(dealt[at] & 0x3FFFFFFF), np.int64(dealt[at] >> 31)
+            rest = q & 0xFFFF
+            cells[b, 0, q >> 16, label] += (1 << 40) + rest
+            cells[b, 0, q >> 16, 2] += rest * rest
+            levels[b, (q * 200) >> 30] += 1 + label * 0xFFFFFFFF
+        for v in range(groupings):
+            for at in range(ends[b] - held[b], ends[b]):
+                q, label = np.int64(dealt[at] & 0x3FFFFFFF), np.int64(dealt[at] >> 31)
+                g = bases[v] + level_of[v, at]
+                group_cells[b, g, q >> 20, label] += (1 << 40) + (q & 0xFFFFF)
+                group_levels[b, g, (q * 200) >> 30] += 1 + label * 0xFFFFFFFF
+
+
+@njit(cache=True, nogil=True)
+def unpack_cells(packed: Any, plain: Any) -> None:
+    """Unpack cells; see `packing.unpack_cells`."""
+    squares = packed.shape[3] > 2
+    for a in range(packed.shape[0]):
+        for b in range(packed.shape[1]):
+            for c in range(packed.shape[2]):
+                for label in range(2):
+                    v = packed[a, b, c, label]
+                    if v:
+                        plain[a, b, c, label] += v >> 40
+                        plain[a, b, c, 2 + label] += v & 0xFFFFFFFFFF
+                        packed[a, b, c, label] = 0
+                if squares:
+                    plain[a, b, c, 4] += packed[a, b, c, 2]
+                    packed[a, b, c, 2] = 0
+
+
+@njit(cache=True, nogil=True)
+def unpack_levels(packed: Any, plain: Any) -> None:
+    """Unpack levels; see `packing.unpack_levels`."""
+    for a in range(packed.shape[0]):
+        for b in range(packed.shape[1]):
+            for c in range(packed.shape[2]):
+                v = packed[a, b, c]
+                if v:
+                    plain[a, b, c, 0] += v & 0xFFFFFFFF
+                    plain[a, b, c, 1] += v >> 32
+                    packed[a, b, c] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -260,10 +314,10 @@ def tally(
     group_levels: Any,
     faults: Any,
 ) -> None:
-    """Add rows to a sketch's integer arrays, in place; see `reference.tally`."""
+    """Add at most `packing.CAPACITY` rows, all told, to packed arrays; see `reference.tally` and `packing`."""
     _tally(
         _sealed(p, np.float64),
-        _sealed(y, np.float64),
+        _sealed(y, np.int8),
         _sealed(codes, np.int32),
         _sealed(bases, np.int64),
         _sealed(ids, np.uint64),

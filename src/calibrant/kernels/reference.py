@@ -11,7 +11,7 @@ SCORE_BITS = 30  # a score is the integer floor(p * 2**30), at most 2**30 - 1
 CELL_BITS = 14  # cells of the sketch over all rows
 GROUP_BITS = 10  # cells of the sketch of a group
 LEVELS = 200  # fine levels from which rounding to 10, 20, 50 and 100 steps follows exactly
-FIELDS = 6  # negatives, positives, remainder sums of each, low and high limb of the squares
+FIELDS = 6  # negatives, positives, remainder sums of each, and their squares in limbs of 32 bits
 FAULTS = 8  # score not a number, score outside [0, 1], label missing, label not 0/1: count and first row
 
 
@@ -48,8 +48,10 @@ def tally(
 
     Parameters
     ----------
-    p, y : float64 arrays of shape (n,)
-        Scores and labels as read; NaN where missing.
+    p : float64 array of shape (n,)
+        Scores as read; NaN where missing.
+    y : int8 array of shape (n,)
+        Labels: 0, 1, -1 where missing; anything else is a fault.
     codes : int32 array of shape (v, n)
         Level of each grouping, counted from zero.
     bases : int64 array of shape (v,)
@@ -64,9 +66,9 @@ def tally(
     """
     n = p.shape[0]
     rows = first_row + np.arange(n, dtype=np.int64)
-    missing_p, missing_y = np.isnan(p), np.isnan(y)
+    missing_p, missing_y = np.isnan(p), y == -1
     outside = ~missing_p & ~((p >= 0.0) & (p <= 1.0))
-    not_binary = ~missing_y & (y != 0.0) & (y != 1.0)
+    not_binary = ~missing_y & (y != 0) & (y != 1)
     for slot, bad in enumerate((missing_p, outside, missing_y, not_binary)):
         if bad.any():
             if faults[2 * slot] == 0:
@@ -76,15 +78,15 @@ def tally(
     q, label = fixed_point(p[good]), y[good].astype(np.int64)
     with np.errstate(over="ignore"):
         identity = ids if ids.size else rows.astype(np.uint64)
-        block = (mix(mix(identity) ^ np.uint64(salt)) >> np.uint64(32)).astype(np.int64)[good]
-    block %= cells.shape[0]
+        high = mix(identity ^ np.uint64(salt)) >> np.uint64(32)
+    block = ((high * np.uint64(cells.shape[0])) >> np.uint64(32)).astype(np.int64)[good]
     cell, rest = q >> (SCORE_BITS - CELL_BITS), q & ((1 << (SCORE_BITS - CELL_BITS)) - 1)
     level = (q * LEVELS) >> SCORE_BITS
     one = np.ones_like(q)
     np.add.at(cells, (block, cell, label), one)
     np.add.at(cells, (block, cell, 2 + label), rest)
-    np.add.at(cells, (block, cell, 4), (rest * rest) & 0xFFFF)
-    np.add.at(cells, (block, cell, 5), (rest * rest) >> 16)
+    np.add.at(cells, (block, cell, 4), rest * rest)
+    carry(cells)
     np.add.at(levels, (block, level, label), one)
     cell, rest = q >> (SCORE_BITS - GROUP_BITS), q & ((1 << (SCORE_BITS - GROUP_BITS)) - 1)
     for base, code in zip(bases, codes, strict=True):
@@ -92,6 +94,12 @@ def tally(
         np.add.at(group_cells, (group, block, cell, label), one)
         np.add.at(group_cells, (group, block, cell, 2 + label), rest)
         np.add.at(group_levels, (group, block, level, label), one)
+
+
+def carry(cells: Any) -> None:
+    """Bring the squares' low limb, in place, below 2**32, so that equal sums are equal bits."""
+    cells[..., 5] += cells[..., 4] >> 32
+    cells[..., 4] &= 0xFFFFFFFF
 
 
 def hash_bytes(offsets: Any, data: Any, seed: int) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant import __version__
 from calibrant.errors import BadInput, NotComputable
+from calibrant.options import audit_options, bins, certify_options, data_options, group_options, plan_options
 from calibrant.progress import Progress
 
 if TYPE_CHECKING:
@@ -46,19 +47,19 @@ def build_parser() -> argparse.ArgumentParser:
         return sub
 
     audit = add("audit", _audit, "audit a file of labels, probabilities and covariates", _AUDIT)
-    _data_options(audit)
-    _group_options(audit)
-    _audit_options(audit)
+    data_options(audit)
+    group_options(audit)
+    audit_options(audit)
     example = add("example", _example, "run the audit on the bundled employment data", _EXAMPLE)
-    _audit_options(example, limit=0.015, outcome="employed", report="calibrant-example.html")
+    audit_options(example, limit=0.015, outcome="employed", report="calibrant-example.html")
     certify = add("certify", _certify, "print certificates for everyone together", _CERTIFY)
-    _data_options(certify)
-    _certify_options(certify)
+    data_options(certify)
+    certify_options(certify)
     plan = add("plan", _plan, "rows that a certificate of a given tightness takes", _PLAN)
-    _plan_options(plan)
+    plan_options(plan)
     sketch = add("sketch", _sketch, "summarise a file into a small mergeable sketch", _SKETCH)
-    _data_options(sketch)
-    _group_options(sketch)
+    data_options(sketch)
+    group_options(sketch)
     sketch.add_argument(
         "--like", metavar="SKETCH", help="use the columns and groups of this sketch, so that the two merge"
     )
@@ -106,114 +107,6 @@ example:
 """
 
 
-def _data_options(p: argparse.ArgumentParser) -> None:
-    p.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="Parquet, CSV, Arrow IPC, sketch; a quoted glob or a directory works too",
-    )
-    p.add_argument("--label", metavar="COLUMN", help="outcomes: 0 and 1, or any values with --positive")
-    p.add_argument("--score", metavar="COLUMN", help="predicted probabilities, 0 to 1")
-    p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
-    p.add_argument(
-        "--drop-missing", action="store_true", help="leave out, and count, rows with a missing label or score"
-    )
-    p.add_argument(
-        "--key",
-        metavar="COLUMNS",
-        type=_names,
-        default=(),
-        help="columns that identify a row (default: file and row number)",
-    )
-    p.add_argument("--seed", type=int, default=0, help="deals the rows into random blocks (default 0)")
-
-
-def _group_options(p: argparse.ArgumentParser) -> None:
-    p.add_argument("--by", metavar="COLUMNS", type=_names, default=(), help="group columns, separated by commas")
-    p.add_argument("--intersections", action="store_true", help="also every pair of the group columns")
-    p.add_argument(
-        "--bins",
-        metavar="COLUMN=A,B,…",
-        action="append",
-        default=[],
-        help="bin edges of a numeric group column, such as age=18,40,65",
-    )
-
-
-def _audit_options(
-    p: argparse.ArgumentParser, limit: float | None = None, outcome: str | None = None, report: str | None = None
-) -> None:
-    p.add_argument(
-        "--limit", type=float, default=limit, metavar="L", help="largest acceptable average error; 0.02 is two points"
-    )
-    p.add_argument(
-        "--levels",
-        type=int,
-        default=50,
-        metavar="K",
-        help="steps in which probabilities are shown (default 50: steps of 2%%)",
-    )
-    p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
-    p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
-    p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
-    p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
-    p.add_argument("--date", metavar="DATE", help="date to print in the report (default: none)")
-    p.add_argument("--report", default=report, metavar="OUT.html", help="write the HTML report")
-    p.add_argument("--markdown", metavar="OUT.md", help="write the report as Markdown (- for standard output)")
-    p.add_argument("--json", metavar="OUT.json", help="write the record as JSON (- for standard output)")
-    if report:
-        p.add_argument("--seed", type=int, default=0, help="deals the rows into random blocks (default 0)")
-
-
-def _certify_options(p: argparse.ArgumentParser) -> None:
-    p.add_argument("--method", type=_names, default=("raw_lower", "rounded", "distance"), metavar="NAMES",
-                   help="raw_lower, rounded, jittered, distance, bounded_variation (default: raw_lower,rounded,distance)")  # fmt: skip
-    p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
-    p.add_argument(
-        "--levels", type=int, default=100, metavar="K", help="steps of rounded (default 100: whole per cent)"
-    )
-    p.add_argument("--bandwidth", type=float, default=2**-6, metavar="H", help="of jittered (default 2^-6)")
-    p.add_argument(
-        "--variation",
-        type=float,
-        default=1.0,
-        metavar="V",
-        help="of bounded_variation (default 1: a monotone event rate)",
-    )
-    p.add_argument("--alpha", type=float, default=0.05)
-    p.add_argument("--json", action="store_true", help="print JSON instead of a table")
-
-
-def _plan_options(p: argparse.ArgumentParser) -> None:
-    p.add_argument("gap", type=float, help="how close the bound should come to the truth; 0.02 is two points")
-    p.add_argument("--method", choices=("rounded", "jittered"), default="rounded")
-    p.add_argument("--levels", type=int, default=100, metavar="K")
-    p.add_argument("--bandwidth", type=float, default=2**-6, metavar="H")
-    p.add_argument("--alpha", type=float, default=0.05)
-    p.add_argument("--side", choices=("upper", "lower", "two-sided"), default="upper")
-    p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
-    p.add_argument("--label", metavar="COLUMN")
-    p.add_argument("--score", metavar="COLUMN")
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _bins(items: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    out = {}
-    for item in items:
-        name, _, edges = item.rpartition("=")
-        try:
-            out[name] = tuple(float(e) for e in edges.split(","))
-        except ValueError:
-            name = ""
-        if not name:
-            raise BadInput(f"--bins {item!r}: write COLUMN=EDGE,EDGE,… such as age=18,40,65")
-    return out
-
-
 # ---- commands ----
 
 
@@ -221,17 +114,22 @@ def _load(a: argparse.Namespace, progress: Any = None) -> Any:
     """Return the sketch of the files named, which are sketches or data."""
     by: tuple[str, ...] = getattr(a, "by", ())
     if all(f.endswith(".sketch") for f in a.files):
-        if a.label or a.score or by:
-            raise BadInput("a sketch brings its own columns and groups: leave --label, --score and --by out")
+        given = [a.label, a.score, by, a.positive, a.drop_missing, a.key, a.seed]
+        if any(given) or getattr(a, "intersections", False) or getattr(a, "bins", []):
+            raise BadInput(
+                "a sketch brings its own columns, groups and seed: leave --label, --score, --by and the like out"
+            )
         return _merged(a.files)
     from calibrant.data.read import sketch
 
     if not (a.label and a.score):
         raise BadInput("name the columns: --label for the outcomes and --score for the probabilities")
     like = getattr(a, "like", None)
+    if like and (by or a.bins or a.key or a.positive or a.seed or a.intersections):
+        raise BadInput("--like brings groups, bins, key, positive value and seed: leave those options out")
     return sketch(
         a.files if len(a.files) > 1 else a.files[0], y=a.label, p=a.score, by=by, intersections=getattr(a, "intersections", False),
-        bins=_bins(getattr(a, "bins", [])), key=a.key, positive=a.positive, drop_missing=a.drop_missing, seed=a.seed,
+        bins=bins(getattr(a, "bins", [])), key=a.key, positive=a.positive, drop_missing=a.drop_missing, seed=a.seed,
         spec=_merged([like]).spec if like else None, progress=progress,
     )  # fmt: skip
 
@@ -257,7 +155,7 @@ def _audit(a: argparse.Namespace) -> int:
         whole = _load(a, progress.rows)
         record = audit(
             whole, limit=a.limit, levels=a.levels, alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date,
-            quick=a.quick, seed=a.seed, step=progress.step,
+            quick=a.quick, seed=whole.spec.seed, step=progress.step,
         )  # fmt: skip
     return _deliver(record, a)
 
@@ -319,7 +217,9 @@ def _certify(a: argparse.Namespace) -> int:
         if name not in known:
             raise BadInput(f"--method {name!r}: choose from {', '.join(known)}")
         side = "lower" if name == "raw_lower" and a.side == "upper" else a.side
-        found.append(getattr(certify, name)(whole, alpha=a.alpha, side=side, seed=a.seed, **extra.get(name, {})))
+        found.append(
+            getattr(certify, name)(whole, alpha=a.alpha, side=side, seed=whole.spec.seed, **extra.get(name, {}))
+        )
     if a.json:
         import json
 

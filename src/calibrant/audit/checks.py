@@ -17,11 +17,14 @@ from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rounded import rounded_of
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.data.sketch import Sketch
+from calibrant.data.spec import Spec
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
 
 MASK = 20
 CURVE_EVENTS = 50
+FEW_BINS = 10
+DRAWS = 999
 NOT_YET = {
     "variables": "not in this version: ranking of all variables by their error",
     "local-calibration": "not in this version: the test for error that follows covariates",
@@ -81,25 +84,48 @@ def finding(
 
 
 def group_populations(whole: Sketch) -> list[tuple[tuple[tuple[str, str], ...], Population, int]]:
-    """Return name, population and pool size of every group that may be shown."""
+    """Return name, population and pool size of every group that may be shown.
+
+    Levels that are pooled in their own variable stay together in every pair table; otherwise a pooled level's
+    count would follow from the pair table's margins.
+    """
     out, base = [], 0
     rows = whole.group_levels.sum(axis=(1, 2, 3))
+    pools: dict[str, list[tuple[int, ...]]] = {}
     for g, names in enumerate(whole.spec.groupings):
         size = whole.spec.sizes[g]
-        labels = whole.spec.group_names(g)
-        counts = rows[base : base + size]
         if len(names) == 1:
-            pools = pool_levels(counts.tolist(), MASK)
+            shown = pools[names[0]] = pool_levels(rows[base : base + size].tolist(), MASK)
         else:
-            pools = pool_pairs(counts.reshape(len(whole.spec.by_name[names[0]].labels), -1), MASK)
-        for members in pools:
-            name = labels[members[0]]
-            if len(members) > 1:
-                joined = pool_name([" and ".join(level for _, level in labels[m]) for m in members])
-                name = ((" and ".join(names), joined),)
-            out.append((name, pooled(whole, [base + m for m in members]), len(members) if len(members) > 1 else 0))
+            shown = _pair_pools(rows[base : base + size], pools[names[0]], pools[names[1]], whole.spec, names)
+        labels = whole.spec.group_names(g)
+        for members in shown:
+            present = int(np.count_nonzero(rows[[base + m for m in members]]))
+            q = pooled(whole, [base + m for m in members])
+            out.append((_group_name([labels[m] for m in members]), q, present if present > 1 else 0))
         base += size
     return out
+
+
+def _pair_pools(
+    rows: Any, first: list[tuple[int, ...]], second: list[tuple[int, ...]], spec: Spec, names: tuple[str, ...]
+) -> list[tuple[int, ...]]:
+    """Pool the cells of a pair table over levels already pooled; none if a variable pools away altogether."""
+    if not first or not second:
+        return []
+    table = rows.reshape(-1, len(spec.by_name[names[1]].labels))
+    coarse = np.array([[table[np.ix_(a, b)].sum() for b in second] for a in first])
+    cells = [[a * table.shape[1] + b for a in i for b in j] for i in first for j in second]
+    return [tuple(m for c in members for m in cells[c]) for members in pool_pairs(coarse, MASK)]
+
+
+def _group_name(labels: list[tuple[tuple[str, str], ...]]) -> tuple[tuple[str, str], ...]:
+    """Name one group, or the pool of several: by levels where they form a block of the table, else by cells."""
+    levels = [list(dict.fromkeys(label[i][1] for label in labels)) for i in range(len(labels[0]))]
+    if len(labels) == np.prod([len(v) for v in levels]):
+        return tuple((labels[0][i][0], pool_name(v)) for i, v in enumerate(levels))
+    variables = " and ".join(v for v, _ in labels[0])
+    return ((variables, pool_name([" and ".join(level for _, level in label) for label in labels])),)
 
 
 def group_findings(whole: Sketch, plan: Plan) -> tuple[Finding, ...]:
@@ -143,7 +169,8 @@ def _coarse(q: Population, bins: Any) -> tuple[Any, Any, Any, Any]:
 def reliability(q: Population, plan: Plan) -> Curve:
     """Return the binned reliability of the score, with gaps certified all at once.
 
-    Bins are the steps of the display, neighbours joined until each holds enough people to show.
+    Bins are the steps of the display, neighbours joined until each holds enough people to show. Where fewer than
+    ten come of that (rare events), they are twenty ranges of the raw score with about equally many people.
     """
     from calibrant.stats.means import residual_mean_limits
 
@@ -152,9 +179,9 @@ def reliability(q: Population, plan: Plan) -> Curve:
         raise NotComputable(
             f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases"
         )
-    step = np.floor(q.cells.middle * plan.levels + 0.5).astype(np.int64)
-    rows = np.bincount(step, q.cells.totals.sum(axis=1), plan.levels + 1)
-    bins = _joined(rows, max(MASK, q.n // 500))[step]
+    bins = _bins(q, np.floor(q.cells.middle * plan.levels + 0.5).astype(np.int64))
+    if bins[-1] + 1 < FEW_BINS:
+        bins = max(bins, _bins(q, q.cells.equal_mass(2 * FEW_BINS)), key=lambda b: int(b[-1]))
     counts, sums, low, high = _coarse(q, bins)
     n = counts.sum(axis=1)
     delta = plan.alpha / len(n)
@@ -168,6 +195,24 @@ def reliability(q: Population, plan: Plan) -> Curve:
     }  # fmt: skip
     plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
     return Curve(method="reliability", columns=plain, settings={"level": 1.0 - plan.alpha, "simultaneous": True})
+
+
+def _bins(q: Population, first: Any) -> Any:
+    """Join runs of cells, numbered without gaps or not, until each holds enough people to show."""
+    return _joined(np.bincount(first, q.cells.totals.sum(axis=1)), max(MASK, q.n // 500))[first]
+
+
+def smoothed(q: Population, plan: Plan) -> Curve:
+    """Return the smoothed reliability curve, from cells of at least as many people as may be shown.
+
+    Without columns where it cannot be computed: the check of the bins says why.
+    """
+    from calibrant.diagnose.reliability_curve import METHOD, curve_of
+
+    try:
+        return curve_of(q, 101, None, "probability", "smooth", plan.alpha, DRAWS, plan.seed, MASK)
+    except NotComputable as e:
+        return Curve(method=METHOD, columns={}, settings={"reason": e.reason})
 
 
 def _joined(rows: Any, smallest: int) -> Any:

@@ -16,6 +16,7 @@ from calibrant.audit.checks import (
     not_yet,
     reliability,
     shift,
+    smoothed,
     worst,
 )  # fmt: skip
 from calibrant.audit.record import AuditRecord, Check, Finding, Status
@@ -113,18 +114,13 @@ def audit(
     shares(alpha, "two-sided")
     if limit is not None and not (isinstance(limit, (int, float)) and 0.0 < limit < 1.0):
         raise BadInput(f"limit={limit!r}: pass a number between 0 and 1; 0.02 is two points")
-    plan = Plan(
-        alpha=alpha,
-        limit=limit,
-        levels=checked_levels(levels),
-        bandwidth=checked_bandwidth(bandwidth, 1 << 14),
-        seed=seed,
-    )
+    steps, width = checked_levels(levels), checked_bandwidth(bandwidth, 1 << 14)
     announce = step or (lambda _: None)
     announce("reading")
     whole = _summarise(source, y, p, names_of(by), intersections, bins, key, positive, drop_missing, seed, rows_read)
+    plan = Plan(alpha=alpha, limit=limit, levels=steps, bandwidth=width, seed=whole.spec.seed)
     settings = {
-        "alpha": alpha, "limit": limit, "levels": plan.levels, "bandwidth": bandwidth, "seed": seed,
+        "alpha": alpha, "limit": limit, "levels": steps, "bandwidth": width, "seed": plan.seed,
         "blocks": whole.spec.blocks, "quick": quick, "outcome": outcome, "date": date or _epoch_date(), "mask": MASK,
     }  # fmt: skip
     return _record(whole, plan, settings, name, announce)
@@ -146,10 +142,24 @@ def _summarise(
     if isinstance(source, MulticlassPredictions):
         return sketch_of(source, seed)
     if isinstance(source, Sketch):
-        if by or y or p or key or positive or bins:
-            raise BadInput("a sketch brings its own columns and groups: leave y, p, by, bins, key and positive out")
+        if (
+            by
+            or y
+            or p
+            or key
+            or positive
+            or bins
+            or intersections
+            or drop_missing
+            or seed not in (0, source.spec.seed)
+        ):
+            raise BadInput("a sketch brings its own columns, groups and seed: leave every option of reading out")
         return source.checked()
     if isinstance(source, Predictions):
+        if y or p or key or positive or drop_missing:
+            raise BadInput(
+                "predictions bring their own labels and scores: leave y, p, key, positive and drop_missing out"
+            )
         return sketch(source, by=by, intersections=intersections, bins=bins, seed=seed)
     return sketch(
         source, y=y, p=p, by=by, intersections=intersections, bins=bins, key=key, positive=positive,
@@ -179,6 +189,7 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
         estimates=estimates,
         reference=_reference(q),
         reliability=curve,
+        curve=smoothed(q, plan),
         data=_data(whole),
         settings=settings,
         versions=_versions(),

@@ -27,8 +27,8 @@ def distance(data: Any, alpha: float = 0.05, side: Side = "two-sided", seed: int
     Returns
     -------
     Estimate
-        ``value`` is the middle of the certified interval: no debiased estimate of the distance is known. Smaller
-        is better. ``settings["route"]`` says which display gave the upper end.
+        ``value`` is the middle of a two-sided interval and the certified end of a one-sided one: no debiased
+        estimate of the distance is known. Smaller is better. ``settings["route"]`` says which display gave the upper end.
 
     Notes
     -----
@@ -62,7 +62,7 @@ def distance(data: Any, alpha: float = 0.05, side: Side = "two-sided", seed: int
     high, route = distance_upper(population.cells, high_share) if high_share else (1.0, "")
     return Estimate(
         method="certify.distance",
-        value=0.5 * (low + high),
+        value=0.5 * (low + high) if low_share and high_share else low if low_share else high,
         unit="probability",
         n=population.n,
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),

@@ -58,7 +58,8 @@ def groups(
     **Guarantee.** Finite-sample and simultaneous: alpha is shared equally over all ends of all groups (Bonferroni).
     The two ends are about different classifiers: call it a certified range.
     **Method.** `raw_lower` and `rounded` within each group, conditionally on membership; the raw score on ``2^10``
-    cells.
+    cells, so that rounding is exact for 10, 20, 50 and 100 levels and powers of two up to 512, and otherwise rounds
+    the middle of the score's cell.
     **Cost.** Linear in the rows, then about 20 ms a group.
     **Reads.** The sketch.
 
@@ -84,6 +85,8 @@ def groups(
 
 def grouped_sketch(data: Any, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
     """Return a sketch that has groups, or say how to get one."""
+    if isinstance(data, Sketch) and intersections:
+        raise BadInput("this sketch brings its own groups: leave intersections out, or sketch again with it")
     if isinstance(data, Sketch) and by and set(by) != {v.name for v in data.spec.variables}:
         raise BadInput(
             f"this sketch has the groups of {[v.name for v in data.spec.variables]}: leave by= out, or sketch again"

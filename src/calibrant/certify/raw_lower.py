@@ -8,6 +8,8 @@ from calibrant.certify.population import INDEPENDENT, Population, everyone, shar
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval, Side
 
+QUANTISATION = 2.0**-30  # scores are read as whole multiples of this, rounded down
+
 
 def raw_lower(data: Any, alpha: float = 0.05, side: Side = "lower", seed: int = 0) -> Estimate:
     r"""Certify from below the average calibration error of the score as it is.
@@ -41,7 +43,7 @@ def raw_lower(data: Any, alpha: float = 0.05, side: Side = "lower", seed: int = 
     **Guarantee.** Finite-sample: ``P(low > CE) <= alpha`` for every classifier and every distribution.
     **Method.** Theorem L of the theory page: bets on the sign of the residual, learnt on earlier random blocks
     and settled on later ones, averaged over four deals, and mixed with a forward recursion over signs that
-    needs no learning; the average e-value is solved for the error.
+    needs no learning; the average e-value is solved for the error. Scores are read to ``2^-30``, which is subtracted.
     **Cost.** Linear in the rows, then about 0.1 s whatever their number.
     **Reads.** The sketch.
 
@@ -69,7 +71,7 @@ def raw_lower_of(population: Population, delta: float, level: float, seed: int) 
     """Certify one population from below at error probability `delta`."""
     from calibrant.stats.lower import lower_bound
 
-    low = lower_bound(population.cells, delta, seed)
+    low = max(lower_bound(population.cells, delta, seed) - QUANTISATION, 0.0)
     return Estimate(
         method="certify.raw_lower",
         value=low,

@@ -12,7 +12,8 @@ def rounded(data: Any, levels: int = 100, alpha: float = 0.05, side: Side = "two
     r"""Certify the average calibration error of the score rounded to `levels` steps.
 
     Estimand: ``CE = E|r - E[Y|r]|`` with r the score rounded to the nearest multiple of ``1 / levels`` (halves
-    up); in probability units. ``levels=100`` is whole per cent.
+    up, after the score is cut to ``2^-30``, so that 0.005, stored as a little less, becomes 0.00 at 100 levels); in
+    probability units. ``levels=100`` is whole per cent.
 
     Parameters
     ----------
@@ -33,7 +34,8 @@ def rounded(data: Any, levels: int = 100, alpha: float = 0.05, side: Side = "two
 
     Notes
     -----
-    **Assumes.** Independent rows from one distribution; levels fixed before the labels are seen.
+    **Assumes.** Independent rows from one distribution; levels fixed before the labels are seen. Rows drawn to a
+    quota of cases are not independent: then only Theorem U's linear form is proved, and the notch is not.
     **Guarantee.** Finite-sample, for every classifier and every distribution. The lower end is about the rounded
     score; the raw score may be better calibrated, so it is evidence against the display and not the model.
     **Method.** Upper end: Theorem U with the notch (theory 1.4), four bets, linear form and notch averaged half

@@ -53,7 +53,7 @@ def rows_needed(
     Notes
     -----
     **Assumes.** The distribution of scores; normal approximations of counts.
-    **Guarantee.** None: an average case. Individual bounds scatter by about a tenth of the gap.
+    **Guarantee.** None: an average case. Individual bounds scatter by 10 to 15 % of the gap.
     **Method.** Expected, label-free costs of every level are put into Theorem U and solved for n. A jitter's own
     error is not counted in the gap. Lower: ``sqrt(2 v L / n)`` with v the mean of ``p (1 - p)``.
     **Cost.** Milliseconds.

@@ -24,11 +24,12 @@ _WHERE = {
     "BadInput": "calibrant.errors",
     "NotComputable": "calibrant.errors",
 }
-_MODULES = ("certify",)
+_MODULES = ("certify", "diagnose")
 __all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
     from calibrant import certify as certify
+    from calibrant import diagnose as diagnose
     from calibrant.audit.record import AuditRecord as AuditRecord
     from calibrant.audit.run import audit as audit
     from calibrant.data.predictions import MulticlassPredictions as MulticlassPredictions

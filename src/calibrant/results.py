@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
+from calibrant.errors import NotComputable
+
 Guarantee = Literal["finite-sample", "asymptotic", "as published"]
 Side = Literal["two-sided", "lower", "upper"]
+DRAWN_BY = "calibrant.report.notebook"  # loaded when a chart is asked for: pixels come last
 
 
 def plain(value: Any) -> Any:
@@ -157,3 +161,20 @@ class Curve(_Plain):
         import pyarrow as pa
 
         return pa.table({k: list(v) for k, v in self.columns.items()})
+
+    def chart(self) -> Any:
+        """Return the curve as an interactive `altair` chart with tooltips.
+
+        Raises
+        ------
+        NotComputable
+            There is no picture for this kind of curve, or nothing to draw.
+        """
+        return import_module(DRAWN_BY).chart(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """Return what a notebook shows: the chart where there is one, else the text."""
+        try:
+            return self.chart()._repr_mimebundle_(include, exclude)
+        except NotComputable:
+            return {"text/plain": repr(self)}

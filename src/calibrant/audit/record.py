@@ -131,12 +131,18 @@ class AuditRecord:
         Uncertified: ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"observed_expected"`` (absent if undefined).
     reliability : Curve
         Columns low, high (score range), rows, predicted, observed, gap_low, gap_high (simultaneous).
+    curve : Curve
+        `diagnose.reliability_curve` on cells of at least `mask` people; without columns where not computable.
     data : Mapping
         label, score, positive, key, by (the groupings), rows, cases, dropped, fingerprint, files (the first 20),
         file_count, variables (kind, edges, folded), warnings (such as "one-class").
     settings : Mapping
         alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown).
     versions : Mapping of str to str
+    measures : Mapping of str to Estimate
+        Standard measures of the raw score, not certified, with intervals that are asymptotic: among ``"ece"``,
+        ``"smooth_ece"``, ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"calibration_intercept"``,
+        ``"calibration_slope"``, ``"observed_expected"``.
     """
 
     name: str
@@ -150,6 +156,8 @@ class AuditRecord:
     data: Mapping[str, Any]
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
+    curve: Curve = field(default_factory=lambda: Curve(method="diagnose.reliability_curve", columns={}))
+    measures: Mapping[str, Estimate] = field(default_factory=dict)
     schema: str = field(default=SCHEMA)
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,12 +173,15 @@ class AuditRecord:
         """Rebuild from plain data."""
         if d.get("schema") != SCHEMA:
             raise BadInput(f"schema is {d.get('schema')!r}: this version reads {SCHEMA!r}; write the record anew")
-        kept = {f.name: frozen(d[f.name]) for f in fields(cls)}
+        kept = {f.name: frozen(d[f.name]) for f in fields(cls) if f.name in d}
         kept["everyone"] = Finding.from_dict(d["everyone"])
         kept["groups"] = tuple(Finding.from_dict(g) for g in d["groups"])
         kept["checks"] = tuple(Check.from_dict(c) for c in d["checks"])
         kept["estimates"] = {k: Estimate.from_dict(v) for k, v in d["estimates"].items()}
         kept["reliability"] = Curve.from_dict(d["reliability"])
+        if "curve" in d:
+            kept["curve"] = Curve.from_dict(d["curve"])
+        kept["measures"] = {k: Estimate.from_dict(v) for k, v in d.get("measures", {}).items()}
         return cls(**kept)
 
     @classmethod

@@ -16,9 +16,14 @@ SENTINELS = {
     "#010104": "var(--ink2)",
     "#010105": "var(--bar)",
     "#010106": "var(--okzone)",
+    "#010107": "var(--band)",
 }
-LINE, PAPER, GRID, QUIET, BAR, ZONE = SENTINELS
-STEPS = (4, 6, 8, 10, 15, 20, 30, 50, 100)
+LINE, PAPER, GRID, QUIET, BAR, ZONE, BAND = SENTINELS
+STEPS = (0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 100)
+LEAST = 4  # points the axis of gaps reaches at least, where the axis of scores is whole
+WINDOWS = (1, 2, 5, 10, 20, 50)
+Window = tuple[float, float]
+WHOLE: Window = (0.0, 100.0)
 STRIP = 0.3  # share of the plot under the axis that holds the strip of people
 
 
@@ -57,20 +62,36 @@ def points(curve: Curve) -> list[dict[str, float]]:
     return out
 
 
-def reach(bins: list[dict[str, float]], limit: float | None) -> int:
-    """Return where the axis of gaps ends: 4 points or more; every gap and all but a few ranges are inside."""
-    ends = sorted(max(abs(b["gap_low"]), abs(b["gap_high"])) for b in bins)
+def window(curve: Curve) -> Window:
+    """Return the part of the axis of scores, in points, that holds every bin: all of it, unless they crowd at an end."""
+    bins = points(curve)
+    seen = [b[k] for b in bins for k in ("predicted", "observed")]
+    for w in WINDOWS:
+        if max(seen) <= w:
+            return 0.0, float(w)
+        if min(seen) >= 100 - w:
+            return 100.0 - w, 100.0
+    return WHOLE
+
+
+def reach(rows: list[dict[str, float]], limit: float | None, across: Window = WHOLE) -> float:
+    """Return where the axis of gaps ends: every gap and all but a few ranges are inside, and the limit if it is near.
+
+    At least 4 points, or the same share of a part of the axis of scores.
+    """
+    ends = sorted(max(abs(b["gap_low"]), abs(b["gap_high"])) for b in rows)
     most = ends[max(0, -(-len(ends) * 9 // 10) - 1)]
     most = ends[-1] if ends[-1] <= 1.6 * most else most
-    gaps = max(abs(b["gap"]) for b in bins)
-    need = max(most, 1.1 * gaps, 1.2 * 100 * (limit or 0.0))
+    need = max(most, 1.1 * max(abs(b["gap"]) for b in rows), LEAST * (across[1] - across[0]) / 100)
+    zone = 120 * (limit or 0.0)
+    need = max(need, zone) if zone <= 2 * need or across == WHOLE else need
     return next((s for s in STEPS if s >= need), STEPS[-1])
 
 
 def cut_off(curve: Curve, limit: float | None) -> bool:
     """Tell whether a range of the figure of gaps goes on beyond its axis."""
     bins = points(curve)
-    top = reach(bins, limit)
+    top = reach(bins, limit, window(curve))
     return any(b["gap_low"] < -top or b["gap_high"] > top for b in bins)
 
 
@@ -89,12 +110,12 @@ def classic(curve: Curve) -> str:
     """
     import altair as alt
 
-    bins = points(curve)
-    scale = alt.Scale(domain=[0, 100], nice=False)
-    axis = {"values": [0, 25, 50, 75, 100], "labelExpr": "datum.value + '%'", "title": None}
+    bins, (low, high) = points(curve), window(curve)
+    scale = alt.Scale(domain=[low, high], nice=False)
+    axis = {"values": ticks((low, high), 5), "labelExpr": "datum.value + '%'", "title": None}
     x = alt.X("predicted:Q", scale=scale, axis=alt.Axis(grid=False, **axis))
     y = alt.Y("observed:Q", scale=scale, axis=alt.Axis(**axis))
-    ends = alt.InlineData(values=[{"predicted": 0, "observed": 0}, {"predicted": 100, "observed": 100}])
+    ends = alt.InlineData(values=[{"predicted": v, "observed": v} for v in (low, high)])
     most = max(b["rows"] for b in bins)
     size = alt.Size("rows:Q", scale=alt.Scale(domain=[0, most], range=[7, 90]), legend=None)
     chart = alt.layer(
@@ -124,57 +145,72 @@ def gaps(curve: Curve, limit: float | None, frame: Frame = WIDE) -> str:
     """
     import altair as alt
 
-    bins = points(curve)
-    top = reach(bins, limit)
-    floor = -top * (1 + 2 * STRIP)
+    bins, across = points(curve), window(curve)
+    top = reach(bins, limit, across)
     for b in bins:
         b["a"], b["b"] = max(-top, min(top, b["gap_low"])), max(-top, min(top, b["gap_high"]))
         b["g"] = max(-top, min(top, b["gap"]))
-    strip(bins, floor, -top * 1.12)
-    axes = _axes(alt, top, floor, 5 if frame is NARROW else 6)
-    return draw(alt.layer(*_layers(alt, bins, top, limit, axes)), frame)
+    axes = places(alt, top, across, frame)
+    x, y = axes
+    base = alt.Chart(alt.InlineData(values=bins))
+    layers = [
+        *ground(alt, bins, top, limit, across, axes),
+        base.mark_rule(color=LINE, strokeWidth=1.75, opacity=0.75).encode(x=x("predicted"), y=y("a"), y2="b:Q"),
+        base.mark_point(filled=True, size=38, color=LINE, opacity=1).encode(x=x("predicted"), y=y("g")),
+    ]
+    return draw(alt.layer(*layers), frame)
 
 
-def strip(bins: list[dict[str, float]], floor: float, ceiling: float) -> None:
+def strip(bins: list[dict[str, float]], floor: float, ceiling: float, across: Window) -> None:
     """Give each bin the top of its bar in the strip: people per point of score, square-root height."""
-    crowd = [b["rows"] / max(b["high"] - b["low"], 1.0) for b in bins]
+    least = (across[1] - across[0]) / 100
+    crowd = [b["rows"] / max(b["high"] - b["low"], least) for b in bins]
     for b, d in zip(bins, crowd, strict=True):
         b["floor"], b["crowd"] = floor, floor + (ceiling - floor) * (d / max(crowd)) ** 0.5
-        half = 0.5 * max(b["high"] - b["low"], 1.0)
-        middle = min(100 - half, max(half, (b["low"] + b["high"]) / 2))
+        left, right = max(across[0], b["low"]), min(across[1], b["high"])
+        half = 0.5 * max(right - left, least)
+        middle = min(across[1] - half, max(across[0] + half, (left + right) / 2))
         b["left"], b["right"] = middle - half * 0.86, middle + half * 0.86
 
 
-def _axes(alt: Any, top: int, floor: float, labels: int) -> tuple[Any, Any]:
+def ticks(across: Window, labels: int) -> list[float]:
+    """Return equally spaced places for labels along the axis of scores."""
+    low, high = across
+    return [round(low + (high - low) * i / (labels - 1), 6) for i in range(labels)]
+
+
+def places(alt: Any, top: float, across: Window, frame: Frame) -> tuple[Any, Any]:
     """Return what turns a column into the position across, and up, on the axes that all layers share."""
     sign = "datum.value > 0 ? '+' + datum.label : datum.label"
-    ticks = [top * k / 2 for k in (-2, -1, 0, 1, 2)]
-    up = alt.Axis(values=ticks, labelExpr=sign, format="~g", title=None, domain=False)
-    at = [round(100 * i / (labels - 1)) for i in range(labels)]
-    across = alt.Axis(values=at, labelExpr="datum.value + '%'", grid=False, title=None)
-    wide, high = alt.Scale(domain=[0, 100], nice=False), alt.Scale(domain=[floor, top], nice=False)
+    up = alt.Axis(
+        values=[top * k / 2 for k in (-2, -1, 0, 1, 2)], labelExpr=sign, format="~g", title=None, domain=False
+    )
+    at = ticks(across, 5 if frame is NARROW else 6)
+    side = alt.Axis(values=at, labelExpr="datum.value + '%'", grid=False, title=None)
+    wide = alt.Scale(domain=list(across), nice=False)
+    high = alt.Scale(domain=[-top * (1 + 2 * STRIP), top], nice=False)
     return (
-        lambda column: alt.X(f"{column}:Q", scale=wide, axis=across),
+        lambda column: alt.X(f"{column}:Q", scale=wide, axis=side),
         lambda column: alt.Y(f"{column}:Q", scale=high, axis=up),
     )
 
 
-def _layers(
-    alt: Any, bins: list[dict[str, float]], top: int, limit: float | None, axes: tuple[Any, Any]
+def ground(
+    alt: Any, bins: list[dict[str, float]], top: float, limit: float | None, across: Window, axes: tuple[Any, Any]
 ) -> list[Any]:
+    """Return what lies under every figure of gaps: the zone of the limit, the strip of people and the line of zero."""
     x, y = axes
-    base = alt.Chart(alt.InlineData(values=bins))
+    strip(bins, -top * (1 + 2 * STRIP), -top * 1.12, across)
     layers = []
-    if limit is not None and limit * 100 < top:
-        zone = alt.InlineData(values=[{"x": 0, "x2": 100, "y": -limit * 100, "y2": limit * 100}])
+    if limit is not None:
+        edge = min(limit * 100, top)
+        zone = alt.InlineData(values=[{"x": across[0], "x2": across[1], "y": -edge, "y2": edge}])
         layers.append(alt.Chart(zone).mark_rect(color=ZONE).encode(x=x("x"), x2="x2:Q", y=y("y"), y2="y2:Q"))
-    whisker = base.mark_rule(color=LINE, strokeWidth=1.75, opacity=0.75)
+    bars = alt.Chart(alt.InlineData(values=bins)).mark_rect(color=BAR)
     return [
         *layers,
-        base.mark_rect(color=BAR).encode(x=x("left"), x2="right:Q", y=y("crowd"), y2="floor:Q"),
+        bars.encode(x=x("left"), x2="right:Q", y=y("crowd"), y2="floor:Q"),
         alt.Chart(alt.InlineData(values=[{"g": 0}])).mark_rule(color=QUIET).encode(y=y("g")),
-        whisker.encode(x=x("predicted"), y=y("a"), y2="b:Q"),
-        base.mark_point(filled=True, size=38, color=LINE, opacity=1).encode(x=x("predicted"), y=y("g")),
     ]
 
 
@@ -190,9 +226,7 @@ def draw(chart: Any, frame: Frame) -> str:
         .properties(autosize=alt.AutoSizeParams(type="none"))
         .configure(aria=False)
         .configure_view(stroke=None)
-        .configure_axis(
-            gridColor=GRID, domainColor=BAR, tickColor=BAR, labelFontSize=12, labelFlush=False, tickSize=4
-        )
+        .configure_axis(gridColor=GRID, domainColor=BAR, tickColor=BAR, labelFontSize=12, labelFlush=False, tickSize=4)
     )
     ours = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     known = vlc.get_vegalite_versions()

@@ -58,7 +58,7 @@ def finding_word(check: Check, record: AuditRecord) -> tuple[str, str]:
     if check.code == "shift":
         status = "found" if shift_side(record) in ("low", "high") else "unfound"
     elif check.code == "reliability":
-        status = "found" if bins_off(record) else "unfound"
+        status = "found" if along_found(record) else "unfound"
     return status, FINDINGS[status]
 
 
@@ -67,6 +67,12 @@ def bins_off(record: AuditRecord) -> int:
     columns = record.reliability.columns
     ends = zip(columns.get("gap_low", ()), columns.get("gap_high", ()), strict=True)
     return sum(side(low, high) != "unclear" for low, high in ends)
+
+
+def along_found(record: AuditRecord) -> bool:
+    """Tell whether error along the score was found: by the test of the whole curve, or without a curve by a bin."""
+    p = record.curve.settings.get("p_value")
+    return bins_off(record) > 0 if p is None else float(p) <= float(record.settings["alpha"])
 
 
 def together(record: AuditRecord) -> str:
@@ -128,7 +134,11 @@ def _jittered(_: Check, record: AuditRecord) -> Described:
 def _reliability(_: Check, record: AuditRecord) -> Described:
     total = len(record.reliability.columns.get("predicted", ()))
     numbers = f"off in {bins_off(record)} of {total} ranges of the score"
-    return "Error along the score", numbers, f"all {total} ranges hold together, {together(record)}"
+    p = record.curve.settings.get("p_value")
+    if p is None:
+        return "Error along the score", numbers, f"all {total} ranges hold together, {together(record)}"
+    tested = num.p_value(float(p), draws=int(record.curve.settings["draws"]))
+    return "Error along the score", f"{tested}; {numbers}", "test of the whole curve against simulated outcomes"
 
 
 def _asked(question: str, meaning: str) -> Callable[[Check, AuditRecord], Described]:
@@ -153,9 +163,7 @@ KNOWN: dict[str, Callable[[Check, AuditRecord], Described]] = {
     "jittered": _jittered,
     "reliability": _reliability,
     "variables": _asked("Error by variable", "which variables does the error follow?"),
-    "local-calibration": _asked(
-        "Local calibration test", "is error left anywhere in the score and the traits?"
-    ),
+    "local-calibration": _asked("Local calibration test", "is error left anywhere in the score and the traits?"),
     "strong-calibration": _asked("Strong calibration test", "does some mix of traits predict the error?"),
     "repair": _asked("Comparing repairs", "what would lower the error?"),
 }

@@ -81,9 +81,7 @@ def _for_undecided(record: AuditRecord) -> list[Text]:
     elif undecided:
         need = median_need(undecided)
         if need is None:
-            first = (
-                "For most undecided groups the estimate sits on the limit; more people may not settle them. "
-            )
+            first = "For most undecided groups the estimate sits on the limit; more people may not settle them. "
         else:
             n = num.rows_needed(need)
             much = f"{n} rows" if n.startswith("over") else f"about {n} rows or fewer"
@@ -95,10 +93,6 @@ def _for_undecided(record: AuditRecord) -> list[Text]:
 
 def _collect(one: Finding) -> Text:
     if one.rows_needed is None:
-        return say(
-            "The error as estimated is too close to the limit for any number of people to settle it surely."
-        )
+        return say("The error as estimated is too close to the limit for any number of people to settle it surely.")
     n = num.rows_needed(one.rows_needed)
-    return say(
-        f"Collect more people before you rely on the limit: {n if n.startswith('over') else f'about {n}'}."
-    )
+    return say(f"Collect more people before you rely on the limit: {n if n.startswith('over') else f'about {n}'}.")

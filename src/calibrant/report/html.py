@@ -44,9 +44,7 @@ SECTIONS = (
         views.absent("variables"),
         "absent",
     ),
-    Section(
-        "hidden", "Hidden pockets?", "Is error hiding in a mix of traits?", views.absent("hidden"), "absent"
-    ),
+    Section("hidden", "Hidden pockets?", "Is error hiding in a mix of traits?", views.absent("hidden"), "absent"),
     Section("repair", "What would repair it?", "What would repair it?", views.absent("repair"), "absent"),
     Section("checks", "Every check", "Every check, and what it found", views.checks),
     Section("about", "What was audited", "What was audited", provenance.about, "entries"),

@@ -176,9 +176,7 @@ def tally_dots(record: AuditRecord) -> Dots | None:
     groups = ordered(record.groups)
     if not 0 < len(groups) <= MOST_DOTS:
         return None
-    dots = tuple(
-        (f.verdict, 6.0 + 14 * (i % COLUMNS), 6.0 + 14 * (i // COLUMNS)) for i, f in enumerate(groups)
-    )
+    dots = tuple((f.verdict, 6.0 + 14 * (i % COLUMNS), 6.0 + 14 * (i // COLUMNS)) for i, f in enumerate(groups))
     return Dots(14 * min(len(groups), COLUMNS), 14 * -(-len(groups) // COLUMNS), dots)
 
 

@@ -85,9 +85,8 @@ def bounds(finding: Finding, limit: float | None) -> tuple[str, str]:
     return lower_bound(finding.lower.interval.low, limit), upper_bound(finding.upper.interval.high, limit)
 
 
-def signed_range(low: float, high: float) -> tuple[str, str]:
+def signed_range(low: float, high: float, digits: int = 1) -> tuple[str, str]:
     """Write a range of gaps, rounded outward; one that excludes zero is written so that it still does."""
-    digits = 1
     while True:
         a, b = cut(exact(low), digits, ROUND_FLOOR), cut(exact(high), digits, ROUND_CEILING)
         if (low > 0 and a == 0) or (high < 0 and b == 0):
@@ -101,9 +100,9 @@ def nearest(probability: float, digits: int = 1) -> str:
     return written(cut(exact(probability), digits, ROUND_HALF_UP))
 
 
-def gap(probability: float) -> str:
+def gap(probability: float, digits: int = 1) -> str:
     """Write a gap in points with its sign."""
-    return written(cut(exact(probability), 1, ROUND_HALF_UP), signed=True)
+    return written(cut(exact(probability), digits, ROUND_HALF_UP), signed=True)
 
 
 def rates(predicted: float, observed: float) -> tuple[str, str]:

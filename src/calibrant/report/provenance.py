@@ -136,9 +136,7 @@ def command(record: AuditRecord) -> str:
     flags: list[tuple[str, Any]] = [("--label", data.get("label")), ("--score", data.get("score"))]
     flags += [("--positive", data.get("positive")), ("--key", ",".join(listed(data.get("key"))) or None)]
     flags += [("--by", ",".join(names) or None)]
-    flags += [
-        ("--bins", f"{name}={','.join(f'{e:g}' for e in edges)}") for name, edges in cuts(record).items()
-    ]
+    flags += [("--bins", f"{name}={','.join(f'{e:g}' for e in edges)}") for name, edges in cuts(record).items()]
     flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "seed", "outcome", "date")]
     switches = {"--intersections": any(len(b) > 1 for b in by), "--drop-missing": bool(dropped(data))}
     switches["--quick"] = bool(s.get("quick"))

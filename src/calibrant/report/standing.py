@@ -47,8 +47,7 @@ AT_LEAST = (
     "the other rows put the guess to the test."
 )
 AT_MOST = (
-    "At each step of {step}, what happened is compared with what the step says, "
-    "and an allowance for chance is added."
+    "At each step of {step}, what happened is compared with what the step says, and an allowance for chance is added."
 )
 FURTHER = {
     "distance": (
@@ -59,12 +58,14 @@ FURTHER = {
     "shift": ("Overall shift", "Cases that happened minus cases expected, over the number of people."),
 }
 GROUPS = (
-    "The same two bounds on each group’s rows, the {alpha}% shared over {groups} groups, "
-    "so that all hold together."
+    "The same two bounds on each group’s rows, the {alpha}% shared over {groups} groups, so that all hold together."
 )
+BINS = "People with similar scores are put together; each gap has a range, and all ranges of the figure hold together."
 CURVE = (
-    "People with similar scores are put together; each gap has a range, "
-    "and all ranges of the figure hold together."
+    " The line averages the gap over neighbouring scores (at most {reach} points away, near ones more). Its band comes "
+    "from {draws} sets of simulated outcomes: for a calibrated model it takes in zero everywhere in at least {times} of "
+    "{of} audits, at any number of rows; where the model is off it holds the smoothed gap about as often, "
+    "approximately. Bumps narrower than the average are not seen. Function "
 )
 ROUNDING = "Lower bounds are rounded down and upper bounds up, so every printed bound is true as printed."
 ESTIMATED = "The error as estimated, and the rows that would decide, are guides; no verdict rests on them."
@@ -89,8 +90,7 @@ WORDS = (
     ),
     (
         "Certified",
-        "Proved to hold in at least {times} of {of} audits like this one, whatever the model, "
-        "if rows are independent.",
+        "Proved to hold in at least {times} of {of} audits like this one, whatever the model, if rows are independent.",
     ),
     (
         "Certified range",
@@ -105,8 +105,7 @@ WORDS = (
     ("Case", "A person with the outcome."),
     (
         "Gap, overall shift",
-        "What happened minus what the model says: in one group, or over everyone. "
-        "Errors in both directions cancel.",
+        "What happened minus what the model says: in one group, or over everyone. Errors in both directions cancel.",
     ),
     ("Distance from calibration", "How far scores would have to move, on average, to be calibrated."),
     (
@@ -141,18 +140,27 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         for key, (word, text) in FURTHER.items()
         if key in record.estimates
     ]
-    shared = GROUPS.format(
-        alpha=num.percent(float(record.settings["alpha"])), groups=num.count(len(record.groups))
-    )
+    shared = GROUPS.format(alpha=num.percent(float(record.settings["alpha"])), groups=num.count(len(record.groups)))
     return (
         ("At least", made(AT_LEAST, one.lower)),
         ("At most", made(AT_MOST.format(step=step), one.upper)),
         *further,
         ("Groups", say(shared if record.groups else "None were given.")),
-        ("Figure", say(CURVE)),
+        ("Figure", _figure(record)),
         ("Estimates", say(ESTIMATED)),
         ("Rounding", say(ROUNDING)),
     )
+
+
+def _figure(record: AuditRecord) -> Text:
+    """Return how the figure was made."""
+    s = record.curve.settings
+    if "p_value" not in s:
+        return say(BINS)
+    times, of = num.confidence(1 - float(s["alpha"]))
+    reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
+    words = CURVE.format(reach=reach, draws=num.count(s["draws"]), times=times, of=of)
+    return say(BINS + words, code(record.curve.method), ".")
 
 
 def made(text: str, estimate: Estimate) -> Text:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report import charts, layout, standing
+from calibrant.report import layout, standing
+from calibrant.report import measures as standard
 from calibrant.report import numbers as num
 from calibrant.report.checks import check_line, together
+from calibrant.report.figure import figure
 from calibrant.report.guidance import caveats, next_steps
-from calibrant.report.order import carries_curve, check_of, few, limit_of, side, with_verdict
+from calibrant.report.order import carries_curve, check_of, few, limit_of, with_verdict
 from calibrant.report.spans import Text, label, say, sentence, strong, visible
 from calibrant.report.wording import (
-    DIRECTIONS,
     groups_answer,
     headline,
     lead,
@@ -44,13 +45,7 @@ def summary(record: AuditRecord) -> View:
 def ruler_label(record: AuditRecord) -> str:
     """Return what the ruler of the first screen shows."""
     n = min(layout.WORST, len(record.groups))
-    more = (
-        f" and of the {n} groups with the largest certified error"
-        if n > 1
-        else " and of the group"
-        if n
-        else ""
-    )
+    more = f" and of the {n} groups with the largest certified error" if n > 1 else " and of the group" if n else ""
     return f"Certified average error of everyone{more}"
 
 
@@ -74,6 +69,8 @@ def overall(record: AuditRecord) -> View:
         "holds": holds(record),
         "assumptions": len({c.assumes for c in certified(record)}) > 1,
         "reference": reference(record),
+        "measures": standard.measures(record),
+        "measures_note": standard.note(record),
     }
 
 
@@ -82,61 +79,6 @@ def holds(record: AuditRecord) -> str:
     assumptions = {c.assumes for c in certified(record)}
     shared = f" All assume {assumptions.pop()}." if len(assumptions) == 1 else ""
     return f"What is certified, and about which score. Each line holds by itself, {together(record)}.{shared}"
-
-
-def figure(record: AuditRecord) -> View:
-    """Return the pictures, the readouts and the numbers of the reliability figure."""
-    curve, limit = record.reliability, limit_of(record)
-    bins = charts.points(curve)
-    return {
-        "classic": charts.classic(curve),
-        "pictures": (
-            ("wide", charts.WIDE, charts.gaps(curve, limit, charts.WIDE)),
-            ("narrow", charts.NARROW, charts.gaps(curve, limit, charts.NARROW)),
-        ),
-        "square": charts.SQUARE,
-        "limit": "" if limit is None else num.limit_points(limit),
-        "finds": curve_finding(record),
-        "cut_off": charts.cut_off(curve, limit),
-        "rows": [bin_row(b) for b in bins],
-        "readouts": {"x": [round(b["predicted"], 3) for b in bins], "t": [readout(b) for b in bins]},
-        "start": len(bins) * 4 // 5,
-        "band": f"range of each gap; all {len(bins)} hold together, {together(record)}",
-    }
-
-
-def curve_finding(record: AuditRecord) -> str:
-    """Return what the figure shows, in a sentence."""
-    ends = zip(record.reliability.columns["gap_low"], record.reliability.columns["gap_high"], strict=True)
-    sides = [side(low, high) for low, high in ends]
-    low, high, total = sides.count("low"), sides.count("high"), len(sides)
-    if not low and not high:
-        return f"In none of {total} ranges of the score is the model shown to be off."
-    return (
-        f"Of {total} ranges of the score, the model says too little in {low} and too much in {high}; "
-        f"in {total - low - high} it is not shown to be off."
-    )
-
-
-def bin_row(b: Mapping[str, float]) -> tuple[str, str, str, str, str, str]:
-    """Return a bin as the cells of a table: score range, model says, happened, gap, its range, people."""
-    low, high = num.signed_range(b["gap_low"] / 100, b["gap_high"] / 100)
-    return (
-        f"{num.nearest(b['low'] / 100)} to {num.nearest(b['high'] / 100)}",
-        num.nearest(b["predicted"] / 100),
-        num.nearest(b["observed"] / 100),
-        num.gap(b["gap"] / 100),
-        f"{low} to {high}",
-        num.count(b["rows"]),
-    )
-
-
-def readout(b: Mapping[str, float]) -> str:
-    """Return a bin as a sentence."""
-    _, says, happened, gap, around, n = bin_row(b)
-    words = DIRECTIONS[side(b["gap_low"], b["gap_high"])]
-    told = f"Where the model says {says}%, {happened} in 100 happened"
-    return f"{told}: {gap} points ({around}), {words}. {n} people."
 
 
 def no_figure(record: AuditRecord) -> Text:
@@ -188,9 +130,7 @@ def reference(record: AuditRecord) -> str:
         "log_loss": ("log loss", 4),
         "auroc": ("AUROC", 4),
     }
-    found = [
-        f"{w} {num.decimals(record.reference[k], d)}" for k, (w, d) in told.items() if k in record.reference
-    ]
+    found = [f"{w} {num.decimals(record.reference[k], d)}" for k, (w, d) in told.items() if k in record.reference]
     return f"For reference, not certified: {', '.join(found)}." if found else ""
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
+from calibrant.report.line import Stretch
 from calibrant.report.order import limit_of, ordered, shift_side, told, with_verdict
 from calibrant.report.spans import Text, given, link, name, say, strong, visible
 
@@ -60,9 +63,7 @@ def headline(record: AuditRecord) -> str:
         return f"Over the limit for everyone together{more}"
     if verdict == "undecided":
         if broken:
-            return (
-                f"Too few people to tell for everyone together; over the limit for {of_groups(broken, total)}"
-            )
+            return f"Too few people to tell for everyone together; over the limit for {of_groups(broken, total)}"
         return f"Too few people to tell: the limit of {num.limit_points(limit)} lies inside the interval"
     if broken:
         return f"Within the limit for everyone together, over it for {of_groups(broken, total)}"
@@ -232,6 +233,33 @@ def overall_answer(record: AuditRecord) -> Text:
     return say(f"{start} {mostly} promises {predicted} in 100, and {observed} in 100 happened.")
 
 
+def curve_finding(stretches: Sequence[Stretch], p_value: float, record: AuditRecord, digits: int) -> str:
+    """Return what the smoothed reliability curve shows, in a sentence; `digits` are those of the figure."""
+    if p_value > float(record.settings["alpha"]):
+        return "Nowhere along the score is the model shown to be off."
+    if not stretches:
+        return "The curve as a whole departs from zero, but at no single score far enough to be shown off there."
+    told: list[str] = []
+    for where, words in (("low", "too little"), ("high", "too much")):
+        spans = [_span(s, digits - 1) for s in stretches if s.side == where]
+        if spans:
+            told.append(f"{words} {'where it says' if not told else 'at'} {_several(spans)}")
+    return f"The model says {', and '.join(told)}; elsewhere it is not shown to be off."
+
+
+def _span(stretch: Stretch, digits: int) -> str:
+    low, high = (num.nearest(v, digits) for v in (stretch.low, stretch.high))
+    return f"about {low}%" if low == high else f"{low}% to {high}%"
+
+
+def _several(spans: Sequence[str]) -> str:
+    """Return up to four spans as a list, and how many more."""
+    shown = list(spans[:4])
+    if len(spans) > 4:
+        return f"{', '.join(shown)} and {cardinal(len(spans) - 4)} more stretch{'' if len(spans) == 5 else 'es'}"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
 def groups_answer(record: AuditRecord) -> Text:
     """Return the first line of "For whom are they off?"."""
     total = len(record.groups)
@@ -247,7 +275,5 @@ def groups_answer(record: AuditRecord) -> Text:
         first = "No group is shown to be over the limit."
     if not undecided:
         return say(f"{first} The largest certified errors come first.")
-    few = (
-        f"For {cardinal(undecided)} the people are too few to tell; the largest certified errors come first."
-    )
+    few = f"For {cardinal(undecided)} the people are too few to tell; the largest certified errors come first."
     return say(f"{first} {few}")

@@ -14,7 +14,7 @@ document.querySelectorAll('figure[data-k]').forEach(figure => {
     slider.setAttribute('aria-valuetext', data.t[at]);
     figure.classList.toggle('on', on);
     charts.forEach(svg => {
-      const a = +svg.dataset.x0, b = +svg.dataset.x1, x = a + data.x[at] / 100 * (b - a);
+      const { x0, x1, lo, hi } = svg.dataset, x = +x0 + (data.x[at] - lo) / (hi - lo) * (x1 - x0);
       const line = svg.querySelector('.cursor');
       line.setAttribute('x1', x);
       line.setAttribute('x2', x);
@@ -27,9 +27,9 @@ document.querySelectorAll('figure[data-k]').forEach(figure => {
     if (step) { e.preventDefault(); show(at + step, true); }
   });
   charts.forEach(svg => svg.addEventListener('pointermove', e => {
-    const box = svg.getBoundingClientRect(), a = +svg.dataset.x0, b = +svg.dataset.x1;
+    const box = svg.getBoundingClientRect(), { x0, x1, lo, hi } = svg.dataset;
     const x = (e.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
-    show(nearest((x - a) / (b - a) * 100), true);
+    show(nearest(+lo + (x - x0) / (x1 - x0) * (hi - lo)), true);
   }));
 });
 

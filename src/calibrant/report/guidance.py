@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
-from calibrant.report.order import limit_of, median_need, with_verdict
+from calibrant.report.order import MOST_ROWS, limit_of, median_need, with_verdict
 from calibrant.report.spans import Text, code, link, name, say, title
-from calibrant.report.wording import cardinal, too, would_decide
+from calibrant.report.wording import cardinal, too, unshown_reason, would_decide
 
 
 def caveats(record: AuditRecord) -> tuple[Text, ...]:
@@ -36,7 +36,9 @@ def next_steps(record: AuditRecord) -> tuple[Text, ...]:
             say("Choose the largest error you can accept, before you see the next data, and pass it: ",
                 code("--limit 0.02"), " is 2 points.")
         )  # fmt: skip
-    if not record.groups:
+    if unshown_reason(record):
+        steps.append(say("Name coarser groups, or audit more people, to see for whom the probabilities are off."))
+    elif not record.groups:
         steps.append(say("Name the groups that matter: ", code("--by age,sex"), "."))
     if record.verdict == "met":
         steps.append(say("Audit again when the model, the people or the years change."))
@@ -77,7 +79,9 @@ def _for_undecided(record: AuditRecord) -> list[Text]:
         steps.append(_collect(record.everyone))
     if len(undecided) == 1:
         only = undecided[0]
-        steps.append(say(name(only, linked=True), " is undecided. ", *would_decide(only, " in it")))
+        steps.append(
+            say(name(only, linked=len(record.groups) <= MOST_ROWS), " is undecided. ", *would_decide(only, " in it"))
+        )
     elif undecided:
         need = median_need(undecided)
         if need is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
-from calibrant.report.order import limit_of, ordered, told
+from calibrant.report.order import MOST_ROWS, limit_of, ordered, told
 from calibrant.report.spans import value_label, variable_label
 from calibrant.report.wording import VERDICTS, certified_range, range_label
 
@@ -153,8 +153,8 @@ def summary_ruler(record: AuditRecord) -> Ruler:
 
 
 def forest(record: AuditRecord) -> tuple[Ruler, Ruler | None]:
-    """Return the table of groups: all if they are few; else the first nine, and all."""
-    groups = ordered(record.groups)
+    """Return the table of groups: all if they are few; else the first nine, and the first few hundred."""
+    groups = ordered(record.groups)[:MOST_ROWS]
     whole = ruler(record, groups)
     if len(groups) <= SHORT:
         return whole, None

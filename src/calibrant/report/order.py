@@ -9,6 +9,7 @@ from calibrant.audit.record import AuditRecord, Check, Finding
 from calibrant.results import Estimate
 
 RANK = {"broken": 0, "undecided": 1, "met": 2, "none": 3}
+MOST_ROWS = 500  # groups in the long table; the others are in the JSON only
 FEW = 50  # expected cases, and expected non-cases, that a curve needs
 Side = Literal["low", "high", "unclear"]
 

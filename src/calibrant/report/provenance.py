@@ -50,7 +50,8 @@ def _groups_entry(record: AuditRecord) -> Text:
     pieces = [p for names in by for p in (code(" and ".join(names)), ", ")][:-1]
     noun = "variable" if len(by) == 1 else "variables"
     count = f"{len(by)} {noun}, {num.count(len(record.groups))} groups, chosen by the caller: "
-    return say(count, *pieces, *_cuts(record), *_together(record))
+    fewer = [s for text in folded(record) for s in say("; ", *text)]
+    return say(count, *pieces, *_cuts(record), *_together(record), *fewer)
 
 
 def _cuts(record: AuditRecord) -> Text:
@@ -79,6 +80,18 @@ def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
     """Return the numeric columns that were cut into bands, and where."""
     described: Mapping[str, Any] = record.data.get("variables") or {}
     return {name: d["edges"] for name, d in described.items() if d.get("edges")}
+
+
+def folded(record: AuditRecord) -> tuple[Text, ...]:
+    """Return for each variable with too many values how many of them share the level "other"."""
+    described: Mapping[str, Any] = record.data.get("variables") or {}
+    out = []
+    for name, d in described.items():
+        n = int(d.get("folded") or 0)
+        if n:
+            values = "1 less frequent value is" if n == 1 else f"{num.count(n)} less frequent values are"
+            out.append(say(f"{values} shown together as “other” in ", code(name)))
+    return tuple(out)
 
 
 def dropped(data: Mapping[str, Any]) -> int:

@@ -6,6 +6,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.order import check_of, limit_of
 from calibrant.report.spans import Text, code, say, sentence, title
+from calibrant.report.wording import unshown_reason
 from calibrant.results import Estimate
 
 Entry = tuple[str, Text]
@@ -145,7 +146,7 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         ("At least", made(AT_LEAST, one.lower)),
         ("At most", made(AT_MOST.format(step=step), one.upper)),
         *further,
-        ("Groups", say(shared if record.groups else "None were given.")),
+        ("Groups", say(shared if record.groups else unshown_reason(record) or "None were given.")),
         ("Figure", _figure(record)),
         ("Estimates", say(ESTIMATED)),
         ("Rounding", say(ROUNDING)),

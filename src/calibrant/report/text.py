@@ -6,14 +6,15 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import measures as standard
 from calibrant.report import numbers as num
 from calibrant.report import provenance, standing, views
 from calibrant.report.checks import check_line
 from calibrant.report.guidance import caveats, next_steps
-from calibrant.report.order import limit_of, ordered
+from calibrant.report.order import MOST_ROWS, limit_of, ordered
 from calibrant.report.spans import Text, fenced, label, plain, say, visible
 from calibrant.report.spans import markdown as marked
-from calibrant.report.wording import VERDICTS, certified_range, headline, lead, overall_answer, tally
+from calibrant.report.wording import VERDICTS, certified_range, headline, lead, no_groups, overall_answer, tally
 
 SHOWN = 9  # groups in the terminal
 NAME = 34  # cells for a name
@@ -42,7 +43,7 @@ def terminal(record: AuditRecord) -> str:
     if len(groups) > SHOWN:
         lines.append(f"  and {num.count(len(groups) - SHOWN)} more groups")
     if not groups:
-        lines.append("  No groups were given. Add --by age,sex to see for whom the probabilities are off.")
+        lines += wrap(plain(no_groups(record)), "  ")
     elif limit is not None:
         lines += ["", *wrap(plain(tally(record)))]
     lines.append("")
@@ -125,7 +126,7 @@ def markdown(record: AuditRecord) -> str:
         "## How far off are the probabilities?",
         marked(overall_answer(record)),
         _certified(record),
-        views.reference(record),
+        _measures(record) or views.reference(record),
         "## For whom are they off?",
         _groups(record, limit),
         "## Every check, and what it found",
@@ -171,9 +172,15 @@ def _certified(record: AuditRecord) -> str:
     return _rows(("Certified", "Points", "About", "Assumes"), rows, (1,))
 
 
+def _measures(record: AuditRecord) -> str:
+    rows = [(c.name, c.value, c.range, c.says) for c in standard.measures(record)]
+    head = ("Standard measure, not certified", "Value", "Range", "What it says")
+    return f"{_rows(head, rows, (1, 2))}\n\n{standard.note(record)}" if rows else ""
+
+
 def _groups(record: AuditRecord, limit: float | None) -> str:
     if not record.groups:
-        return "No groups were given. Add `--by age,sex` to see for whom the probabilities are off."
+        return marked(no_groups(record))
     head = [
         "Group",
         "People",
@@ -184,13 +191,15 @@ def _groups(record: AuditRecord, limit: float | None) -> str:
     ]
     judged = limit is not None
     rows = []
-    for f in [record.everyone, *ordered(record.groups)]:
+    for f in [record.everyone, *ordered(record.groups)[:MOST_ROWS]]:
         says, happened = num.nearest(f.expected / f.rows), num.nearest(f.cases / f.rows)
         who = fenced(label(f)) if f.variables else "Everyone"
         cells_ = [who, num.count(f.rows), says, happened, num.gap(f.gap), certified_range(f, limit)]
         need = "–" if f.rows_needed is None else num.rows_needed(f.rows_needed)
         rows.append([*cells_, VERDICTS[f.verdict], need] if judged else cells_)
-    return _rows([*head, "Verdict", "Rows that would decide"] if judged else head, rows, (1, 2, 3, 4, 5, 7))
+    table_ = _rows([*head, "Verdict", "Rows that would decide"] if judged else head, rows, (1, 2, 3, 4, 5, 7))
+    notes = [*([views.cut_short(record)] if views.cut_short(record) else []), *map(marked, provenance.folded(record))]
+    return "\n\n".join([table_, *notes])
 
 
 def _checks(record: AuditRecord) -> str:

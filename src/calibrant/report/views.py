@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report import layout, standing
+from calibrant.report import layout, provenance, standing
 from calibrant.report import measures as standard
 from calibrant.report import numbers as num
 from calibrant.report.checks import check_line, together
 from calibrant.report.figure import figure
 from calibrant.report.guidance import caveats, next_steps
-from calibrant.report.order import carries_curve, check_of, few, limit_of, with_verdict
+from calibrant.report.order import MOST_ROWS, carries_curve, check_of, few, limit_of, with_verdict
 from calibrant.report.spans import Text, label, say, sentence, strong, visible
 from calibrant.report.wording import (
     groups_answer,
     headline,
     lead,
+    no_groups,
     overall_answer,
     people,
     tally,
@@ -37,6 +38,7 @@ def summary(record: AuditRecord) -> View:
         "ruler_label": ruler_label(record),
         "dots": layout.tally_dots(record) if limit_of(record) is not None else None,
         "tally": tally(record),
+        "no_groups": no_groups(record),
         "caveats": caveats(record),
         "steps": next_steps(record),
     }
@@ -137,7 +139,7 @@ def reference(record: AuditRecord) -> str:
 def groups(record: AuditRecord) -> View:
     """Return the picture of the worst group and the tables of groups."""
     if not record.groups:
-        return {"answer": groups_answer(record), "short": None}
+        return {"answer": groups_answer(record), "short": None, "none": no_groups(record)}
     short, whole = layout.forest(record)
     broken = with_verdict(record, "broken")
     total = num.count(len(record.groups))
@@ -151,8 +153,22 @@ def groups(record: AuditRecord) -> View:
         "outcome": visible(record.settings["outcome"]) if record.settings.get("outcome") is not None else "",
         "caption": caption(record, whole is not None),
         "total": total,
+        "all": f"the first {num.count(MOST_ROWS)} of {total}" if cut_short(record) else f"all {total}",
+        "cut_short": cut_short(record),
+        "folded": provenance.folded(record),
         "mask": num.count(int(record.settings.get("mask", 20))),
     }
+
+
+def cut_short(record: AuditRecord) -> str:
+    """Return that the long table of groups is cut, and where the rest is; empty where it is whole."""
+    total = len(record.groups)
+    if total <= MOST_ROWS:
+        return ""
+    return (
+        f"The first {num.count(MOST_ROWS)} of {num.count(total)} groups, the worst first. "
+        "The others are in the JSON of this audit, which the last section describes."
+    )
 
 
 def caption(record: AuditRecord, shortened: bool) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.line import Stretch
-from calibrant.report.order import limit_of, ordered, shift_side, told, with_verdict
-from calibrant.report.spans import Text, given, link, name, say, strong, visible
+from calibrant.report.order import check_of, limit_of, ordered, shift_side, told, with_verdict
+from calibrant.report.spans import Text, code, given, link, name, say, sentence, strong, visible
 
 VERDICTS = {"met": "Met", "undecided": "Undecided", "broken": "Broken", "none": "Not judged"}
 DIRECTIONS = {
@@ -260,11 +260,30 @@ def _several(spans: Sequence[str]) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
+def unshown_reason(record: AuditRecord) -> str:
+    """Return why no group is shown although some were named; empty where none were named."""
+    check = check_of(record, "error-groups")
+    if record.groups or check is None or check.status != "not-applicable":
+        return ""
+    return sentence(check.reason or "no group could be certified")
+
+
+def no_groups(record: AuditRecord) -> Text:
+    """Return what is said in place of the groups: that none were given, or why none is shown."""
+    reason = unshown_reason(record)
+    if reason:
+        return say(strong("No group can be shown."), f" {reason} Name coarser groups, or audit more people.")
+    return say(
+        strong("No groups were given."), " Add ", code("--by age,sex"), " to see for whom the probabilities are off."
+    )
+
+
 def groups_answer(record: AuditRecord) -> Text:
     """Return the first line of "For whom are they off?"."""
     total = len(record.groups)
     if not total:
-        return say("Not asked: no groups were given.")
+        reason = unshown_reason(record)
+        return say(f"Not answered. {reason}" if reason else "Not asked: no groups were given.")
     if limit_of(record) is None:
         return say("No limit was given; the largest certified errors come first.")
     broken, undecided = (len(with_verdict(record, v)) for v in ("broken", "undecided"))

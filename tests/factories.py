@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, Check, Finding, Verdict
@@ -114,6 +115,43 @@ def reliability(rows: int = 10_000, bins: int = 20, shift: float = 0.009, rate: 
     return Curve(method="diagnose.reliability_curve", columns=columns, settings={"bins": bins})
 
 
+def curve(rows: int = 10_000, shift: float = 0.009, rate: float = 0.5, p_value: float = 0.001) -> Curve:
+    """Return a smoothed reliability curve with a wave around `shift`; its band excludes zero if `p_value` is small."""
+    columns: dict[str, list[float]] = {
+        k: [] for k in ("score", "predicted", "observed", "gap", "gap_low", "gap_high", "point_low", "point_high",
+                        "rows", "density_cases", "density_noncases", "stretch")
+    }  # fmt: skip
+    top = 1.0 if rate >= 0.1 else 10 * rate
+    for i in range(101):
+        s = top * (0.01 + 0.98 * i / 100)
+        gap = max(-s, min(1 - s, top * (shift + 0.008 * math.sin(i / 8))))
+        half = 3.0 * math.sqrt(s * (1 - s) / (rows / 12)) + (abs(gap) if p_value > 0.05 else 0.0)
+        row = (s, s, s + gap, gap, gap - half, gap + half, gap - half / 1.5, gap + half / 1.5, rows / 12, s, 1 - s, 0)
+        for key, value in zip(columns, row, strict=True):
+            columns[key].append(value)
+    settings = {
+        "alpha": 0.05, "axis": "probability", "band": "simultaneous", "bandwidth": 0.08 * top, "critical": 3.1,
+        "draws": 999, "masked": 0, "method": "smooth", "p_value": p_value, "seed": 0, "smallest": 20,
+        "statistic": 4.2, "trim": [0.01, 0.99],
+    }  # fmt: skip
+    return Curve(method="diagnose.reliability_curve", columns=columns, settings=settings)
+
+
+def measures(n: int = 10_000) -> dict[str, Estimate]:
+    """Return the standard measures, as `calibrant.measure` would."""
+    told = {
+        "ece": (0.0112, 0.0089, 0.0141), "smooth_ece": (0.0093, 0.0078, 0.0110), "brier": (0.1224, 0.1216, 0.1232),
+        "log_loss": (0.3791, 0.3768, 0.3815), "auroc": (0.9040, 0.9030, 0.9051),
+        "calibration_intercept": (0.075, 0.064, 0.086), "calibration_slope": (1.021, 1.013, 1.029),
+        "observed_expected": (1.018, 1.015, 1.021),
+    }  # fmt: skip
+    return {
+        k: Estimate(method=f"measure.{k}", value=v, unit="probability" if k.endswith("ece") else "", n=n,
+                    interval=Interval(low=a, high=b, level=0.95, guarantee="asymptotic"), assumes="independent rows")
+        for k, (v, a, b) in told.items()
+    }  # fmt: skip
+
+
 NOT_BUILT = (
     ("variables", "Ranking the variables is not built in this version; the groups show each value."),
     ("local-calibration", "The local calibration test is not built in this version."),
@@ -128,9 +166,7 @@ def worst(findings: Sequence[Finding]) -> Verdict:
     return min((f.verdict for f in findings), key=RANK.__getitem__)
 
 
-def checks(
-    everyone: Finding, groups: Sequence[Finding], estimates: Mapping[str, Estimate]
-) -> tuple[Check, ...]:
+def checks(everyone: Finding, groups: Sequence[Finding], estimates: Mapping[str, Estimate]) -> tuple[Check, ...]:
     """Return the checks an audit of these findings would list."""
 
     def status(v: Verdict) -> Any:
@@ -158,7 +194,9 @@ def record(
     limit: float | None = 0.015,
     name: str = "employment_ma",
     estimates: Mapping[str, Estimate] | None = None,
-    curve: Curve | None = None,
+    bins: Curve | None = None,
+    line: Curve | None = None,
+    measured: Mapping[str, Estimate] | None = None,
     data: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> AuditRecord:
@@ -181,7 +219,9 @@ def record(
         checks=checks(one, groups, held),
         estimates=held,
         reference={"brier": 0.12241, "log_loss": 0.37912, "auroc": 0.90402, "observed_expected": 1.0179},
-        reliability=curve or reliability(one.rows, rate=one.expected / one.rows),
+        reliability=bins or reliability(one.rows, rate=one.expected / one.rows),
+        curve=line or curve(one.rows, rate=one.expected / one.rows),
+        measures=measured or {},
         data={
             "label": "employed",
             "score": "predicted_probability",
@@ -312,3 +352,39 @@ def mixture(everyone: Verdict, groups: Sequence[Verdict], limit: float = 0.015) 
     ]
     one = finding(*ranges[everyone], rows=204_311, expected=0.31, observed=0.24, limit=limit)
     return record(one, found, limit=limit, name="synthetic")
+
+
+def many(groups: int = 2_000, limit: float | None = 0.015) -> AuditRecord:
+    """Return a record with a great many groups of every verdict."""
+    found = [
+        finding(0.0001 * (i % 300), 0.0001 * (i % 300) + 0.004 + 0.00001 * i, limit=limit, rows=400 + i,
+                variables=[(f"variable {i % 8}", f"value {i:04d}")])
+        for i in range(groups)
+    ]  # fmt: skip
+    return record(None, found, limit=limit, name="many")
+
+
+def rare(limit: float | None = 0.02) -> AuditRecord:
+    """Return a record of events that happen to 3 in 1,000."""
+    one = finding(0.0002, 0.0011, rows=200_000, expected=0.003, observed=0.0034, limit=limit)
+    columns: dict[str, list[float]] = {
+        k: [] for k in ("low", "high", "rows", "predicted", "observed", "gap_low", "gap_high")
+    }
+    for i in range(20):
+        p = 0.0003 * (i + 0.5)
+        row = (0.0003 * i, 0.0003 * (i + 1), 10_000, p, p * 1.12, p * 0.12 - 0.001, p * 0.12 + 0.001)
+        for key, value in zip(columns, row, strict=True):
+            columns[key].append(value)
+    bins = Curve(method="reliability", columns=columns, settings={"level": 0.95, "simultaneous": True})
+    return record(one, limit=limit, name="rare", bins=bins, line=curve(200_000, 0.02, rate=0.0006))
+
+
+def unshown() -> AuditRecord:
+    """Return a record whose groups were named and are all too small to show."""
+    made = record(
+        data={"by": [["site"], ["age"]], "variables": {"site": {"kind": "category", "edges": [], "folded": 7}}}
+    )
+    reason = "every group has fewer than 20 people"
+    small = Check(code="error-groups", status="not-applicable", reason=reason)
+    listed = tuple(small if c.code == "error-groups" else c for c in made.checks)
+    return replace(made, checks=listed)

@@ -13,6 +13,7 @@ from calibrant.results import Curve
 
 BLUE, PALE, GREY = "#27517a", "#b9cbdd", "#8a8f94"
 WIDTH, HEIGHT = 560, 260
+UP = "happened minus model says, points"
 
 
 def chart(curve: Curve) -> Any:
@@ -42,7 +43,7 @@ def reliability(curve: Curve) -> Any:
     x = _across(alt, curve)
     values = alt.InlineData(values=_rows(curve))
     base = alt.Chart(values).encode(x=x)
-    gap = alt.Y("gap:Q", title="happened minus model says, points")
+    gap = alt.Y("gap:Q", title=UP)
     tips = [alt.Tooltip(f"{k}:N") for k in ("model says", "happened", "off by", "band", "finding", "effective rows")]
     zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=GREY).encode(y="zero:Q")
     near = alt.selection_point(
@@ -51,7 +52,7 @@ def reliability(curve: Curve) -> Any:
     here = alt.condition(near, alt.value(1.0), alt.value(0.0))
     upper = alt.layer(
         zero,
-        base.mark_area(color=PALE, opacity=0.6).encode(y=alt.Y("low:Q", title=None), y2="high:Q", detail="stretch:N"),
+        base.mark_area(color=PALE, opacity=0.6).encode(y=alt.Y("low:Q", title=UP), y2="high:Q", detail="stretch:N"),
         base.mark_line(color=BLUE).encode(y=gap, detail="stretch:N"),
         base.mark_point(filled=True, size=60, color=BLUE).encode(y=gap, opacity=here, tooltip=tips).add_params(near),
     ).properties(width=WIDTH, height=HEIGHT)
@@ -60,6 +61,7 @@ def reliability(curve: Curve) -> Any:
         .mark_line()
         .encode(
             x=x,
+            detail="stretch:N",
             y=alt.Y("density:Q", title="density", axis=alt.Axis(tickCount=2)),
             color=alt.Color(
                 "of:N", title=None, scale=alt.Scale(domain=["cases", "non-cases"], range=["#b03a06", GREY])
@@ -105,9 +107,9 @@ def _densities(curve: Curve) -> list[dict[str, Any]]:
     c = curve.columns
     pairs = (("cases", c["density_cases"]), ("non-cases", c["density_noncases"]))
     return [
-        {"at": _place(curve, s), "of": of, "density": d}
+        {"at": _place(curve, s), "of": of, "density": d, "stretch": run}
         for of, values in pairs
-        for s, d in zip(c["score"], values, strict=True)
+        for s, d, run in zip(c["score"], values, c["stretch"], strict=True)
     ]
 
 

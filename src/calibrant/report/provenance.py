@@ -94,6 +94,14 @@ def folded(record: AuditRecord) -> tuple[Text, ...]:
     return tuple(out)
 
 
+def group_notes(record: AuditRecord) -> tuple[Text, ...]:
+    """Return what the table of groups leaves out, a sentence each: folded values, and columns with small groups only."""
+    seen = {tuple(k for k, _ in g.variables) for g in record.groups}
+    unseen = [names for names in groupings(record) if names not in seen] if record.groups else []
+    small = [say("No group of ", code(" and ".join(names)), " can be shown: all are too small.") for names in unseen]
+    return (*(say(*text, ".") for text in folded(record)), *small)
+
+
 def dropped(data: Mapping[str, Any]) -> int:
     """Return how many rows were left out, in all."""
     d = data.get("dropped", 0)

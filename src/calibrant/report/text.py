@@ -198,7 +198,10 @@ def _groups(record: AuditRecord, limit: float | None) -> str:
         need = "–" if f.rows_needed is None else num.rows_needed(f.rows_needed)
         rows.append([*cells_, VERDICTS[f.verdict], need] if judged else cells_)
     table_ = _rows([*head, "Verdict", "Rows that would decide"] if judged else head, rows, (1, 2, 3, 4, 5, 7))
-    notes = [*([views.cut_short(record)] if views.cut_short(record) else []), *map(marked, provenance.folded(record))]
+    notes = [
+        *([views.cut_short(record)] if views.cut_short(record) else []),
+        *map(marked, provenance.group_notes(record)),
+    ]
     return "\n\n".join([table_, *notes])
 
 

@@ -155,7 +155,7 @@ def groups(record: AuditRecord) -> View:
         "total": total,
         "all": f"the first {num.count(MOST_ROWS)} of {total}" if cut_short(record) else f"all {total}",
         "cut_short": cut_short(record),
-        "folded": provenance.folded(record),
+        "notes": provenance.group_notes(record),
         "mask": num.count(int(record.settings.get("mask", 20))),
     }
 

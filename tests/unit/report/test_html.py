@@ -169,7 +169,7 @@ def test_without_a_limit_nothing_is_judged(pages):
 
 
 def test_without_groups_it_says_how_to_get_them(pages):
-    assert pages["no groups"][1].count("<b>No groups were given.</b> Add <code>--by age,sex</code>") == 2
+    assert pages["no groups"][1].count("<b>No groups were given.</b> Add <code><bdi>--by age,sex</bdi></code>") == 2
 
 
 def test_too_little_data_for_a_curve(pages):

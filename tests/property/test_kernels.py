@@ -32,9 +32,8 @@ def test_tally(data: st.DataObject, n: int, own: bool, first: int, salt: int) ->
     ids = data.draw(hnp.arrays(np.uint64, n)) if own else np.zeros(0, np.uint64)
     bases = np.array([0, 2], dtype=np.int64)
     fast, slow = arrays(3, 4), arrays(3, 4)
-    packed = Packed(3, 4)
-    where = (packed.cells, packed.levels, packed.group_cells, packed.group_levels)
-    compiled.tally(p, y, codes, bases, ids, first, salt, *where, fast[4])
+    packed = Packed(3, 4, 2)
+    compiled.tally(p, y, codes, bases, ids, first, salt, packed, fast[4])
     packed.settle(*fast[:4])
     reference.tally(p, y, codes, bases, ids, first, salt, *slow)
     for a, b in zip(fast, slow, strict=True):

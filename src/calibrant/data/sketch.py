@@ -14,7 +14,7 @@ from calibrant.data.columns import as_float, binary_labels, label_values, level_
 from calibrant.data.faults import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING, SCORE_RANGE, Faults
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.kernels.packing import CAPACITY, Packed
+from calibrant.kernels.packing import AT_ONCE, CAPACITY, Packed
 from calibrant.kernels.reference import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS, carry
 
 MAGIC = b"calibrant sketch\n"
@@ -143,8 +143,8 @@ class Sketch:
                 stacked[i] = stacked[i] * len(self.spec.by_name[name].labels) + codes[name]
         faults = np.zeros(FAULTS, dtype=np.int64)
         labels = binary_labels(y)
-        for start in range(0, len(p), CAPACITY):
-            rows = slice(start, start + CAPACITY)
+        for start in range(0, len(p), AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
             own = np.zeros(0, dtype=np.uint64) if ids is None else ids[rows]
             self._tally(
                 p[rows], labels[rows], stacked[:, rows], own, part if ids is None else "", first_row + start, faults
@@ -156,13 +156,10 @@ class Sketch:
         from calibrant.kernels.compiled import tally
 
         if self._packed is None:
-            self._packed = Packed(self.spec.blocks, self.spec.group_count)
-        packed = self._packed
-        if packed.rows + len(p) > CAPACITY:
-            packed.settle(**self._arrays)
-        packed.rows += len(p)
-        where = (packed.cells, packed.levels, packed.group_cells, packed.group_levels)
-        tally(p, y, codes, self._bases, ids, first_row, self.spec.salt(part), *where, faults)
+            self._packed = Packed(self.spec.blocks, self.spec.group_count, len(self.spec.groupings))
+        if self._packed.rows + len(p) > CAPACITY:
+            self._packed.settle(**self._arrays)
+        tally(p, y, codes, self._bases, ids, first_row, self.spec.salt(part), self._packed, faults)
 
     def _note(self, faults: Any, p: Any, y: Any, part: str, first_row: int) -> None:
         for kind in (SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE):

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from calibrant.kernels.packing import Packed
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
@@ -30,14 +32,15 @@ def _note(faults: Any, slot: int, row: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _deal(p: Any, y: Any, ids: Any, first_row: int, salt: Any, word: Any, block: Any, held: Any, faults: Any) -> None:
-    """Turn each row into ``label << 31 | q`` and its block, or note what is wrong with it."""
+def _deal(
+    p: Any, y: Any, codes: Any, ids: Any, first_row: int, salt: Any, dealt: Any, level_of: Any, held: Any, faults: Any
+) -> None:
+    """Deal each row, as ``label << 31 | q`` and its levels, to its block, or note what is wrong with it."""
     blocks = np.uint64(held.shape[0])
     own_ids = ids.shape[0] > 0
     for i in range(p.shape[0]):
         s, label = p[i], np.int64(y[i])
         if not (s >= 0.0 and s <= 1.0 and (label == 0 or label == 1)):
-            block[i] = 255
             if s != s:
                 _note(faults, 0, first_row + i)
             elif not (s >= 0.0 and s <= 1.0):
@@ -50,9 +53,11 @@ def _deal(p: Any, y: Any, ids: Any, first_row: int, salt: Any, word: Any, block:
         q = min(np.int64(s * 1073741824.0), np.int64(1073741823))
         who = ids[i] if own_ids else np.uint64(first_row + i)
         b = np.int64(((_mix(who ^ salt) >> _S32) * blocks) >> _S32)
-        word[i] = np.uint32(q | (label << 31))
-        block[i] = np.uint8(b)
-        held[b] += 1
+        at = held[b]
+        held[b] = at + 1
+        dealt[b, at] = np.uint32(q | (label << 31))
+        for v in range(codes.shape[0]):
+            level_of[v, b, at] = codes[v, i]
 
 
 @njit(cache=True, nogil=True)
@@ -64,39 +69,28 @@ def _tally(
     ids: Any,
     first_row: int,
     salt: Any,
+    dealt: Any,
+    level_of: Any,
     cells: Any,
     levels: Any,
     group_cells: Any,
     group_levels: Any,
     faults: Any,
 ) -> None:
-    """Sort rows by block first, so that the counters of one block at a time stay in the cache."""
-    n, groupings = p.shape[0], codes.shape[0]
-    word, block = np.empty(n, np.uint32), np.empty(n, np.uint8)
+    """Deal the rows to blocks first, so that the counters of one block at a time stay in the cache."""
     held = np.zeros(cells.shape[0], np.int64)
-    _deal(p, y, ids, first_row, salt, word, block, held, faults)
-    ends = np.cumsum(held)
-    place = ends - held
-    dealt, level_of = np.empty(ends[-1], np.uint32), np.empty((groupings, ends[-1]), np.int32)
-    for i in range(n):
-        b = block[i]
-        if b != 255:
-            at = place[b]
-            place[b] = at + 1
-            dealt[at] = word[i]
-            for v in range(groupings):
-                level_of[v, at] = codes[v, i]
+    _deal(p, y, codes, ids, first_row, salt, dealt, level_of, held, faults)
     for b in range(cells.shape[0]):
-        for at in range(ends[b] - held[b], ends[b]):
-            q, label = np.int64(dealt[at] & 0x3FFFFFFF), np.int64(dealt[at] >> 31)
+        for at in range(held[b]):
+            q, label = np.int64(dealt[b, at] & 0x3FFFFFFF), np.int64(dealt[b, at] >> 31)
             rest = q & 0xFFFF
             cells[b, 0, q >> 16, label] += (1 << 40) + rest
             cells[b, 0, q >> 16, 2] += rest * rest
             levels[b, (q * 200) >> 30] += 1 + label * 0xFFFFFFFF
-        for v in range(groupings):
-            for at in range(ends[b] - held[b], ends[b]):
-                q, label = np.int64(dealt[at] & 0x3FFFFFFF), np.int64(dealt[at] >> 31)
-                g = bases[v] + level_of[v, at]
+        for v in range(codes.shape[0]):
+            for at in range(held[b]):
+                q, label = np.int64(dealt[b, at] & 0x3FFFFFFF), np.int64(dealt[b, at] >> 31)
+                g = bases[v] + level_of[v, b, at]
                 group_cells[b, g, q >> 20, label] += (1 << 40) + (q & 0xFFFFF)
                 group_levels[b, g, (q * 200) >> 30] += 1 + label * 0xFFFFFFFF
 
@@ -301,20 +295,10 @@ def _sealed(a: Any, dtype: Any) -> Any:
 
 
 def tally(
-    p: Any,
-    y: Any,
-    codes: Any,
-    bases: Any,
-    ids: Any,
-    first_row: int,
-    salt: int,
-    cells: Any,
-    levels: Any,
-    group_cells: Any,
-    group_levels: Any,
-    faults: Any,
+    p: Any, y: Any, codes: Any, bases: Any, ids: Any, first_row: int, salt: int, packed: Packed, faults: Any
 ) -> None:
-    """Add at most `packing.CAPACITY` rows, all told, to packed arrays; see `reference.tally` and `packing`."""
+    """Add rows to packed counters, which have room for them; see `reference.tally` and `packing`."""
+    packed.rows += len(p)
     _tally(
         _sealed(p, np.float64),
         _sealed(y, np.int8),
@@ -323,10 +307,12 @@ def tally(
         _sealed(ids, np.uint64),
         int(first_row),
         np.uint64(salt),
-        cells,
-        levels,
-        group_cells,
-        group_levels,
+        packed.dealt,
+        packed.level_of,
+        packed.cells,
+        packed.levels,
+        packed.group_cells,
+        packed.group_levels,
         faults,
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 from calibrant.kernels.reference import CELL_BITS, GROUP_BITS, LEVELS, carry
 
 CAPACITY = 1 << 20  # CAPACITY remainders below 2**20 stay below 2**40
+AT_ONCE = 1 << 19  # rows that one call takes
 _SUM = np.int64((1 << 40) - 1)
 _LOW = np.int64((1 << 32) - 1)
 
@@ -22,14 +23,16 @@ class Packed:
 
     Parameters
     ----------
-    blocks, groups : int
+    blocks, groups, groupings : int
     """
 
-    def __init__(self, blocks: int, groups: int) -> None:
+    def __init__(self, blocks: int, groups: int, groupings: int) -> None:
         self.cells = np.zeros((blocks, 1, 1 << CELL_BITS, 4), dtype=np.int64)  # the fourth pads to half a cache line
         self.levels = np.zeros((blocks, LEVELS), dtype=np.int64)
         self.group_cells = np.zeros((blocks, groups, 1 << GROUP_BITS, 2), dtype=np.int64)
         self.group_levels = np.zeros((blocks, groups, LEVELS), dtype=np.int64)
+        self.dealt = np.empty((blocks, AT_ONCE), dtype=np.uint32)  # scratch; mostly unused pages
+        self.level_of = np.empty((groupings, blocks, AT_ONCE), dtype=np.int32)
         self.rows = 0
 
     def settle(self, cells: Any, levels: Any, group_cells: Any, group_levels: Any) -> None:

@@ -24,12 +24,13 @@ _WHERE = {
     "BadInput": "calibrant.errors",
     "NotComputable": "calibrant.errors",
 }
-_MODULES = ("certify", "diagnose")
+_MODULES = ("certify", "diagnose", "measure")
 __all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
     from calibrant import certify as certify
     from calibrant import diagnose as diagnose
+    from calibrant import measure as measure
     from calibrant.audit.record import AuditRecord as AuditRecord
     from calibrant.audit.run import audit as audit
     from calibrant.data.predictions import MulticlassPredictions as MulticlassPredictions

@@ -1,0 +1,136 @@
+"""One measure, group by group."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from calibrant.certify.groups import Group, grouped_sketch, named_groups
+from calibrant.certify.population import group
+from calibrant.data.columns import level_codes, require
+from calibrant.data.predictions import Predictions
+from calibrant.data.profile import Profile
+from calibrant.data.read import make_spec, names_of
+from calibrant.errors import BadInput, CalibrantWarning, NotComputable
+from calibrant.measure.points import cell_points
+from calibrant.results import Estimate
+
+
+def by_group(
+    function: Callable[..., Estimate],
+    data: Any,
+    by: Iterable[str] | str | None = None,
+    intersections: bool = False,
+    **settings: Any,
+) -> dict[Group, Estimate]:
+    r"""Measure each group by itself.
+
+    Estimand: that of `function`, given membership of the group.
+
+    Parameters
+    ----------
+    function : callable
+        A function of this module, such as ``cal.measure.ece``.
+    data : Predictions or Sketch
+        A sketch brings its own groups; then leave `by` and `intersections` out.
+    by : str or sequence of str
+        Covariates whose levels are the groups; numbers are binned at round numbers without looking at labels.
+    intersections : bool
+        Also every pair of the covariates.
+    **settings
+        Passed on to `function`.
+
+    Returns
+    -------
+    dict of group to Estimate
+        Keys as those of `certify.groups`: tuples of ``(variable, level)``. Empty groups are left out; a group in which
+        the measure is not computable is left out with a `CalibrantWarning` that says why.
+
+    Raises
+    ------
+    NotComputable
+        There are no groups, or the measure is computable in none.
+
+    Notes
+    -----
+    **Assumes.** As `function`; groups named without looking at outcomes.
+    **Guarantee.** As `function`, for each group by itself. The intervals are not simultaneous: with G groups pass
+    ``alpha = 0.05 / G`` for that, or use `certify.groups`.
+    **Method.** The rows of each group, or the group's cells (``2^10``) of a sketch.
+    **Cost.** One call of `function` a group.
+    **Reads.** Rows or the sketch.
+
+    References
+    ----------
+    As `function`.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> data = cal.predictions([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.5], {"sex": ["f", "f", "m", "m"]})
+    >>> found = cal.measure.by_group(cal.measure.brier, data, by="sex")
+    >>> {group: round(e.value, 3) for group, e in found.items()}
+    {(('sex', 'f'),): 0.1, (('sex', 'm'),): 0.17}
+    """
+    if not callable(function):
+        raise BadInput(f"function={function!r}: pass a function such as cal.measure.ece")
+    out: dict[Group, Estimate] = {}
+    refused: list[tuple[Group, str]] = []
+    for name, part in _parts(data, names_of(by), intersections):
+        try:
+            out[name] = function(part, **settings)
+        except NotComputable as e:
+            refused.append((name, e.reason))
+    if not out:
+        raise NotComputable(
+            f"computable in none of {len(refused)} groups; first: {refused[0][1]}" if refused else "there are no groups"
+        )
+    for name, reason in refused:
+        label = " and ".join(f"{variable} {level}" for variable, level in name)
+        warnings.warn(f"left out {label}: {reason}", CalibrantWarning, stacklevel=2)
+    return out
+
+
+def _parts(data: Any, by: tuple[str, ...], intersections: bool) -> Iterator[tuple[Group, Any]]:
+    """Yield each group that has rows, and its data."""
+    if isinstance(data, Predictions) and by:
+        yield from _rows(data, by, intersections)
+        return
+    whole = grouped_sketch(data, by, intersections, seed=0)
+    for name, index in named_groups(whole):
+        yield name, cell_points(group(whole, index))
+
+
+def _rows(data: Predictions, by: tuple[str, ...], intersections: bool) -> Iterator[tuple[Group, Predictions]]:
+    table = data.covariates
+    require(by, () if table is None else tuple(table.schema.names), "group")
+    variables = []
+    for name in by:
+        profile = Profile(name)
+        profile.update(table.column(name))
+        variables.append(profile.variable())
+    spec = make_spec("y_true", "y_prob", tuple(variables), intersections)
+    codes = {v.name: level_codes(table.column(v.name), v) for v in variables}
+    for index, names in enumerate(spec.groupings):
+        code = np.zeros(data.n, dtype=np.int64)
+        for name in names:
+            code = code * len(spec.by_name[name].labels) + codes[name]
+        order = np.argsort(code, kind="stable")
+        ends = np.searchsorted(code[order], np.arange(spec.sizes[index] + 1))
+        for g, group_name in enumerate(spec.group_names(index)):
+            if ends[g + 1] > ends[g]:
+                yield group_name, _subset(data, order[ends[g] : ends[g + 1]])
+
+
+def _subset(data: Predictions, rows: Any) -> Predictions:
+    def some(v: Any) -> Any:
+        return None if v is None else v[rows]
+
+    return replace(
+        data, y=data.y[rows], p=data.p[rows], covariates=None, weights=some(data.weights),
+        clusters=some(data.clusters), cache={},
+    )  # fmt: skip

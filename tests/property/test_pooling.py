@@ -1,0 +1,164 @@
+"""No masked count follows from what an audit shows: exact linear algebra over the rationals."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import calibrant as cal
+from calibrant.audit.checks import MASK, _pair_pools, group_populations
+from calibrant.audit.pooling import pool_levels, pool_pairs
+
+counts = st.one_of(st.integers(0, 60), st.sampled_from([0, 1, 19, 20, 21, 500]))
+vectors = st.lists(counts, min_size=1, max_size=9)
+tables = st.tuples(st.integers(1, 5), st.integers(1, 5)).flatmap(
+    lambda shape: st.lists(counts, min_size=shape[0] * shape[1], max_size=shape[0] * shape[1]).map(
+        lambda v: np.array(v).reshape(shape)
+    )
+)
+
+
+def reduced(rows: Sequence[Sequence[int]]) -> list[list[Fraction]]:
+    """Reduced row echelon form, without its zero rows."""
+    a = [[Fraction(int(v)) for v in row] for row in rows]
+    done, width = 0, len(a[0]) if a else 0
+    for column in range(width):
+        pivot = next((i for i in range(done, len(a)) if a[i][column]), None)
+        if pivot is None:
+            continue
+        a[done], a[pivot] = a[pivot], a[done]
+        a[done] = [v / a[done][column] for v in a[done]]
+        for i in range(len(a)):
+            if i != done and a[i][column]:
+                a[i] = [v - a[i][column] * w for v, w in zip(a[i], a[done], strict=True)]
+        done += 1
+    return a[:done]
+
+
+def determined(equations: Sequence[Sequence[int]], target: Sequence[int]) -> bool:
+    """Tell whether the equations fix the target: whether it lies in their row space."""
+    return len(reduced([*equations, target])) == len(reduced(equations))
+
+
+def indicator(members: Sequence[int], size: int) -> list[int]:
+    chosen = set(members)
+    return [int(i in chosen) for i in range(size)]
+
+
+def test_determined():
+    assert determined([[1, 1, 0], [0, 1, 0]], [1, 0, 0])
+    assert not determined([[1, 1, 0], [0, 0, 1]], [1, 0, 0])
+    assert not determined([], [1])
+
+
+def recoverable(groups: Sequence[Sequence[int]], margins: Sequence[Sequence[int]], rows: Sequence[int]) -> list[int]:
+    """Small cells that follow from the shown groups, the margins, the total, and which cells are empty."""
+    size = len(rows)
+    empty = [[i] for i in range(size) if not rows[i]]
+    equations = [indicator(g, size) for g in (*groups, *margins, range(size), *empty)]
+    small = [i for i in range(size) if 0 < rows[i] < MASK]
+    return [i for i in small if determined(equations, indicator([i], size))]
+
+
+@settings(max_examples=150, deadline=None)
+@given(vectors)
+def test_one_way_counts_are_not_recoverable(rows):
+    groups = pool_levels(rows, MASK)
+    if len([r for r in rows if r]) > 1:  # one level alone is the total, which is always known
+        assert not recoverable(groups, [], rows)
+    assert all(sum(rows[i] for i in g) >= MASK for g in groups)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables)
+def test_two_way_counts_are_not_recoverable_even_from_the_margins(table):
+    groups, size = pool_pairs(table, MASK), table.size
+    index = np.arange(size).reshape(table.shape)
+    margins = [*index.tolist(), *index.T.tolist()]
+    known = set(recoverable([], margins, table.reshape(-1)))  # by the margins alone: nothing an audit shows
+    assert set(recoverable(groups, margins, table.reshape(-1))) <= known
+    assert all(table.reshape(-1)[list(g)].sum() >= MASK for g in groups)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(vectors.map(lambda v: (pool_levels, v)), tables.map(lambda t: (pool_pairs, t))))
+def test_groups_are_disjoint_and_only_the_last_is_a_pool(case):
+    pool, rows = case
+    flat = np.asarray(rows).reshape(-1)
+    groups = pool(rows, MASK)
+    members = [i for g in groups for i in g]
+    assert len(members) == len(set(members))
+    if groups:
+        assert set(members) == set(np.flatnonzero(flat).tolist())
+    assert all(len(g) == 1 for g in groups[:-1])
+    assert all(flat[g[0]] >= MASK for g in groups if len(g) == 1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(vectors, st.permutations(range(9)))
+def test_pools_do_not_depend_on_the_order_of_distinct_counts(rows, order):
+    if len(set(rows)) < len(rows):
+        return  # equal counts are told apart by position
+    order = [i for i in order if i < len(rows)]
+    shuffled = pool_levels([rows[i] for i in order], MASK)
+    assert {frozenset(order[i] for i in g) for g in shuffled} == {frozenset(g) for g in pool_levels(rows, MASK)}
+
+
+def pooled_tables(table: Any) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
+    """What an audit of two variables and their pairs shows: sums over levels, over pairs, and empty cells."""
+    index = np.arange(table.size).reshape(table.shape)
+    first, second = (pool_levels(table.sum(axis=i).tolist(), MASK) for i in (1, 0))
+    spec = SimpleNamespace(by_name={"b": SimpleNamespace(labels=range(table.shape[1]))})
+    pairs = _pair_pools(table.reshape(-1), first, second, spec, ("a", "b"))
+    levels = [index[list(g)].reshape(-1) for g in first] + [index[:, list(g)].reshape(-1) for g in second]
+    empty = [[i] for i in range(table.size) if not table.reshape(-1)[i]]
+    known = [levels, pairs, [*empty, range(table.size)]]
+    return tuple([indicator(list(g), table.size) for g in part] for part in known)
+
+
+def small_levels(table: Any) -> list[list[int]]:
+    """Levels of either variable with too few people to be shown."""
+    index, out = np.arange(table.size).reshape(table.shape), []
+    for axis, along in ((1, index), (0, index.T)):
+        rows = table.sum(axis=axis)
+        out += [indicator(along[i].tolist(), table.size) for i in range(len(rows)) if 0 < rows[i] < MASK]
+    return out
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables)
+def test_nothing_small_follows_from_all_tables_together(table):
+    levels, pairs, rest = pooled_tables(table)
+    everything = [*levels, *pairs, *rest]
+    for level in small_levels(table):
+        assert determined(rest, level) or not determined(everything, level)
+    for i in np.flatnonzero((table > 0) & (table < MASK)):  # margins alone may tell a cell: they have no pairs
+        cell = indicator([int(i)], table.size)
+        assert determined([*levels, *rest], cell) or not determined(everything, cell)
+
+
+LEAKY = np.array([[3, 2, 0], [25, 25, 0], [20, 20, 60], [200, 0, 300]])
+
+
+def test_a_masked_level_does_not_follow_from_the_table_of_pairs():
+    """Pooled each on its own, pairs showed all of level 1 (25 + 25) and its variable levels 0 + 1 = 55."""
+    known = [equation for part in pooled_tables(LEAKY) for equation in part]
+    assert len(small_levels(LEAKY)) == 1
+    assert not determined(known, small_levels(LEAKY)[0])
+    apart = [indicator([3], 12), indicator([4], 12), indicator(range(6), 12), indicator([2], 12), indicator([5], 12)]
+    assert determined(apart, indicator([0, 1], 12))
+
+
+def test_audit_shows_what_these_tests_assume():
+    pairs = [(f"a{i}", f"b{j}") for i, j in np.ndindex(LEAKY.shape) for _ in range(LEAKY[i, j])]
+    a, b = (np.array(v) for v in zip(*pairs, strict=True))
+    data = cal.predictions(np.arange(len(a)) % 2, np.full(len(a), 0.5), {"a": a, "b": b})
+    whole = cal.sketch(data, by=["a", "b"], intersections=True)
+    rows = {tuple(level for _, level in name): q.n for name, q, _ in group_populations(whole)}
+    assert rows[("a0 + a1",)] == 55
+    assert rows[("a0 + a1", "b0")] == 28
+    assert not [name for name in rows if name[0] in ("a0", "a1")]

@@ -1,0 +1,154 @@
+"""Deliberately broken certificates. Each differs from the library in one step, and a named design must reject it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from calibrant.certify.groups import certified_range, grouped_sketch, named_groups
+from calibrant.certify.population import group, shares
+from calibrant.stats import distance, lower, rounded
+from calibrant.stats.cells import Cells
+from calibrant.stats.product import solve_upper
+
+
+def captured(module: ModuleType, run: Callable[[], Any]) -> tuple[Any, Any]:
+    """Return the wagers a lower certificate averages, and its result."""
+    seen: list[Any] = []
+    real = lower.solve
+
+    def spy(wagers: Any, weights: Any, delta: float) -> float:
+        seen.extend(wagers)
+        return real(wagers, weights, delta)
+
+    with patch.object(module, "solve", spy):
+        result = run()
+    return seen, result
+
+
+# ---- Theorem 1 and Theorem U ----
+
+
+def moment_without_its_event(s: Any, n: Any, k: Any, delta: float) -> float:
+    """Theorem 1 with ``v = w``, the sample moment, as if it were the population's."""
+    rows = float(np.sum(n))
+    plug_in = float(np.abs(n * s - k).sum()) / rows
+    moment = float((k * (1.0 - s) ** 2 + (n - k) * s**2).sum()) / rows
+    l1 = -np.log(0.8 * delta)
+    return min(1.0, plug_in + float(np.sqrt(2 * moment * l1 / rows)) + l1 / (3 * rows))
+
+
+def half_a_normaliser(s: Any, n: Any, gamma: float, alpha: Any) -> Any:
+    """The notch constant from event rates above s only."""
+    from calibrant.kernels.compiled import notch_peaks
+
+    up, down = np.log1p(-gamma * (1 - s)), np.log1p(gamma * s)
+    shift = (down - up) / alpha
+    return -n * down + 0.5 * alpha * shift * (2 * n * s + shift) + notch_peaks(n, n * s + shift, alpha)
+
+
+def slightly_low_normaliser(s: Any, n: Any, gamma: float, alpha: Any, by: float = 0.01) -> Any:
+    """The notch constant, understated by a hundredth."""
+    return NORMALISER(s, n, gamma, alpha) - by
+
+
+NORMALISER = rounded.notch_normaliser
+
+
+@contextmanager
+def normaliser(broken: Callable[..., Any]) -> Iterator[None]:
+    """Put a broken notch constant into the library."""
+    with patch.object(rounded, "notch_normaliser", broken):
+        yield
+
+
+def rounding_moves_nothing(cells: Cells, delta: float, steps: int) -> float:
+    """Distance from calibration by one rounding, without ``E|p - round(p)|``."""
+    values, rows, cases, _ = distance.dyadic_levels(cells, steps)
+    return rounded.product_upper(values, rows, cases, 0.9 * delta)
+
+
+def one_rounding(cells: Cells, delta: float, steps: int) -> float:
+    """The same, whole: the certificate for this one route."""
+    with patch.object(distance, "STEPS", (steps,)), patch.object(distance, "BANDWIDTHS", ()):
+        return distance.distance_upper(cells, delta)[0]
+
+
+def linear_upper(s: Any, n: Any, k: Any, gamma: float, delta: float) -> float:
+    """Theorem U with one bet."""
+    return solve_upper(rounded.linear_cost(s, n, k, gamma), np.array([gamma]), np.ones(1), int(n.sum()), delta)
+
+
+# ---- Theorem L ----
+
+
+def signs_from_the_same_rows(block_rows: Any, order: Any, delta: float, learn: Any, grow: Any) -> Any:
+    """A wager whose signs have seen every block."""
+    return REAL_WAGER(block_rows, order, delta, lambda past: learn(order), grow)
+
+
+def stake_from_the_same_block(block_rows: Any, order: Any, delta: float, learn: Any, grow: Any) -> Any:
+    """A wager that picks, for each block, the stake that would have won most on it."""
+    rows, won = block_rows[order[1:]], 0.0
+    stakes = np.zeros(len(rows))
+    for i, block in enumerate(order[1:]):
+        signal, _ = learn(order[: i + 1])
+        gains = {k: grow(int(block), k * signal) for k in (0.0, 0.1, 0.3, 0.9)}
+        stakes[i] = max(gains, key=gains.__getitem__)
+        won += gains[stakes[i]]
+    return won, stakes, rows
+
+
+REAL_WAGER = lower.wager
+
+
+@contextmanager
+def wager(broken: Callable[..., Any]) -> Iterator[None]:
+    """Put a broken way of betting into the raw lower bound."""
+    with patch.object(lower, "wager", broken):
+        yield
+
+
+@contextmanager
+def no_price_for_confidence() -> Iterator[None]:
+    """Solve the wagers without ``ln(1 / delta)``: wealth above one already counts."""
+    real = lower.solve
+    with patch.object(lower, "solve", lambda wagers, weights, delta: real(wagers, weights, 1.0)):
+        yield
+
+
+def leaky_forward(cells: Cells, stake: float) -> Any:
+    """The forward recursion with switching weights that add up to 1.2."""
+    too_much = (1 - 0.5 * lower.SWITCH) / (1 - 1.5 * lower.SWITCH)
+    with patch.object(np, "eye", lambda k: np.diag(np.full(k, too_much))):
+        return REAL_FORWARD(cells, stake)
+
+
+REAL_FORWARD = lower._forward
+
+
+@contextmanager
+def forward(broken: Callable[..., Any]) -> Iterator[None]:
+    """Put a broken forward recursion into the raw lower bound."""
+    with patch.object(lower, "_forward", broken):
+        yield
+
+
+def blocks_by_position(p: Any, y: Any, blocks: int = 8) -> Any:
+    """Block of each row of a file sorted by score and outcome: its position modulo the number of blocks."""
+    out = np.empty(len(p), dtype=np.int64)
+    out[np.lexsort((y, p))] = np.arange(len(p)) % blocks
+    return out
+
+
+# ---- groups ----
+
+
+def unshared_groups(data: Any, by: Any, levels: int, alpha: float, side: Any) -> dict[Any, Any]:
+    """Certificates of all groups, each at the whole alpha."""
+    whole = grouped_sketch(data, tuple(by), False, 0)
+    spend = shares(alpha, side)
+    return {name: certified_range(group(whole, i), levels, spend, 1 - alpha, 0) for name, i in named_groups(whole)}

@@ -1,0 +1,129 @@
+"""Lower certificates, exactly: every label vector over all blocks, so that a mean of e-values is a number."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from calibrant.stats import distance, jitter, lower
+from calibrant.stats.cells import SCALE, Cells, log_growth
+from calibrant.stats.lower import BINS, GRID, SWITCH
+from validity.enumeration import blocked_labels, grid_cells, level_cells
+from validity.saboteurs import captured
+
+BLOCKS = {
+    "two scores": np.ones((4, 2), dtype=int),
+    "uneven": np.array([[2, 0], [1, 3], [0, 2], [1, 1]]),
+    "an empty block": np.array([[0, 0], [2, 2], [2, 1], [1, 2]]),
+}
+VALUES = np.array([0.3, 0.6])
+
+
+def means(rows, rates, error, delta=0.2):
+    """Exact means, at the true error, of the e-values that `lower_bound` averages."""
+    total = 0.0
+    for probability, counts in blocked_labels(rows, rates):
+        wagers, _ = captured(lower, lambda c=counts: lower.lower_bound(level_cells(c, VALUES), delta, 3))
+        total += probability * np.array([np.exp(w - (r * np.log1p(k * error)).sum()) for w, k, r in wagers])
+    return total
+
+
+@pytest.mark.parametrize("rows", list(BLOCKS.values()), ids=list(BLOCKS))
+def test_every_e_value_has_mean_one_when_calibrated(rows):
+    assert np.allclose(means(rows, VALUES, 0.0), 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("signs", list(itertools.product((-1, 1), repeat=2)))
+def test_every_e_value_has_mean_at_most_one_at_the_true_error(signs):
+    """Both scores are off by 0.1, in any direction: the theorem's inequality holds given the scores too."""
+    assert (means(BLOCKS["two scores"], VALUES + 0.1 * np.array(signs), 0.1) <= 1 + 1e-9).all()
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.1, -0.2])
+def test_raw_lower_miss_probability(shift):
+    for delta in (0.05, 0.3):
+        missed = sum(
+            probability
+            for probability, counts in blocked_labels(BLOCKS["uneven"], VALUES + shift)
+            if lower.lower_bound(level_cells(counts, VALUES), delta) > abs(shift) + 1e-9
+        )
+        assert missed <= delta
+
+
+def one_score(cell, size, rate, rows=(3, 2, 3, 2)):
+    for probability, counts in blocked_labels(np.array(rows)[:, None], rate):
+        yield probability, grid_cells(counts, [cell], size)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.45, 0.8])
+def test_jittered_lower_by_enumeration(rate):
+    size, h, cell = 32, 1 / 8, 13
+    t = jitter.jitter(size, h).points
+    weight = 1 / np.cosh((t - t[cell]) / h)
+    error = float(np.abs(t - rate) @ weight / weight.sum())
+    mean, missed = 0.0, 0.0
+    for probability, cells in one_score(cell, size, rate):
+        wagers, bound = captured(jitter, lambda c=cells: jitter.jittered_lower(c, h, 0.3))
+        mean += probability * np.array([np.exp(w - (r * np.log1p(k * error)).sum()) for w, k, r in wagers])
+        missed += probability * (bound > error + 1e-9)
+    assert (mean <= 1 + 1e-9).all()
+    assert missed <= 0.3
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.390625 + 0.03125 / 2, 0.8])
+def test_distance_lower_by_enumeration(rate):
+    size, cell = 32, 12
+    error = abs((cell + 0.5) / size - rate)
+    mean, missed = 0.0, 0.0
+    for probability, cells in one_score(cell, size, rate):
+        wagers, bound = captured(distance, lambda c=cells: distance.distance_lower(c, 0.3))
+        mean += probability * np.array([np.exp(w - (r * np.log1p(k * error)).sum()) for w, k, r in wagers])
+        missed += probability * (bound > error + 1e-9)
+    assert (mean <= 1 + 1e-9).all()
+    assert missed <= 0.3
+
+
+def test_witness_is_admissible():
+    rng = np.random.default_rng(41)
+    for scale in (1.0, 10.0, 1e4):
+        for _ in range(20):
+            w = distance._witness(scale * rng.normal(size=distance.KNOTS + 1))
+            assert np.abs(w).max() + distance.KNOTS * np.abs(np.diff(w)).max() <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("stake", GRID)
+def test_forward_recursion_equals_the_sum_over_all_paths(stake):
+    rng = np.random.default_rng(42)
+    values = (np.arange(BINS) + 0.5) / BINS
+    cells = level_cells(rng.binomial(9, 0.5, (3, BINS, 2)) + 1, values)
+    log_wealth, kappa, _ = lower._forward(cells, stake)
+    bins, n = cells.equal_mass(BINS), cells.totals
+    paths = np.array(list(itertools.product((-1, 0, 1), repeat=BINS)))
+    prior = np.where(np.diff(paths, axis=1) == 0, 1 - SWITCH, SWITCH / 2).prod(axis=1) / 3
+    tilt = kappa[0] * paths[:, bins]
+    gain = n[:, 0] * np.log1p(-tilt * values) + n[:, 1] * np.log1p(tilt * (1 - values))
+    assert prior.sum() == pytest.approx(1)
+    assert log_wealth == pytest.approx(np.log(prior @ np.exp(gain.sum(axis=1))), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_chord_is_below_the_sum_over_rows(seed):
+    rng = np.random.default_rng([43, seed])
+    size, n = 8, 400
+    q, label = rng.integers(0, 1 << 30, n), rng.integers(0, 2, n)
+    counts, sums = np.zeros((1, size, 2), dtype=np.int64), np.zeros((1, size, 2))
+    np.add.at(counts, (0, q * size >> 30, label), 1)
+    np.add.at(sums, (0, q * size >> 30, label), q)
+    tilt = rng.uniform(-0.9, 0.9, size)
+    true = np.bincount(q * size >> 30, np.log1p(tilt[q * size >> 30] * (label - q / SCALE)), size)
+    chord = log_growth(Cells.grid(counts, sums), 0, tilt, np.arange(size))
+    assert (chord <= true + 1e-9).all()
+    assert (chord > true - 0.02 * n / size).all()
+
+
+def test_chord_is_exact_where_a_cell_is_one_score():
+    values = np.array([0.0, 0.2, 1.0])
+    cells = level_cells([[[3, 1], [2, 5], [1, 4]]], values)
+    tilt = np.array([0.5, -0.9, 0.7])
+    true = cells.totals[:, 0] * np.log1p(-tilt * values) + cells.totals[:, 1] * np.log1p(tilt * (1 - values))
+    assert np.allclose(log_growth(cells, None, tilt, np.arange(3)), true, atol=1e-12)

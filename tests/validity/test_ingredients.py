@@ -1,0 +1,135 @@
+"""Simulation of each step that the certificates are made of, at its own claimed rate."""
+
+import numpy as np
+import pytest
+
+from calibrant import predictions
+from calibrant.certify.population import Population, everyone
+from calibrant.stats.distance import dyadic_levels
+from calibrant.stats.jitter import jitter, mean_displacement
+from calibrant.stats.rounded import debiased_error
+from validity import designs
+from validity.acceptance import check
+from validity.enumeration import grid_cells
+
+RUNS, DELTA = 2000, 0.1
+
+
+def rng_of(*stream):
+    return np.random.default_rng([0x1268, *stream])
+
+
+@pytest.mark.parametrize("rate", [0.002, 0.05, 0.5])
+@pytest.mark.parametrize("n", [50, 1000])
+def test_second_moment_event(n, rate):
+    """``E a^2 <= (sqrt(L/2n) + sqrt(w + L/2n))^2`` for a in {0, 1}."""
+
+    def miss(r):
+        w, half = rng_of(1, n, r).binomial(n, rate) / n, -np.log(DELTA) / (2 * n)
+        return (np.sqrt(half) + np.sqrt(w + half)) ** 2 < rate
+
+    check(miss, RUNS, DELTA)
+
+
+@pytest.mark.parametrize("rate", [0.002, 0.05, 0.5])
+def test_bernstein_tail_with_an_uncentred_moment(rate):
+    n, length = 400, -np.log(DELTA)
+    check(
+        lambda r: rate - rng_of(2, r).binomial(n, rate) / n > np.sqrt(2 * rate * length / n) + length / (3 * n),
+        RUNS,
+        DELTA,
+    )
+
+
+@pytest.mark.parametrize("noise", ["certain", "even"])
+def test_sample_to_population(noise):
+    """The last step of Theorem 3: from the mean of the sample's |eta - p| to its expectation."""
+    n, truth = 200, 0.05
+
+    def miss(r):
+        z = rng_of(3, r).random(n) < truth if noise == "certain" else np.full(n, truth)
+        half = -np.log(DELTA) / (2 * n)
+        return (np.sqrt(half) + np.sqrt(z.mean() + half)) ** 2 < truth
+
+    check(miss, RUNS, DELTA)
+
+
+@pytest.mark.parametrize("steps", [8, 128])
+def test_mean_distance_that_rounding_moves(steps):
+    n = 300
+
+    def miss(r):
+        q = (rng_of(4, r).random(n) * 2**30).astype(np.int64)
+        raw = np.zeros((1, 1 << 14, 6), dtype=np.int64)
+        np.add.at(raw, (0, q >> 16, 0), 1)
+        np.add.at(raw, (0, q >> 16, 2), q & 0xFFFF)
+        moved = dyadic_levels(Population(raw, None).cells, steps)[3]
+        if r == 0:
+            p = q / 2**30
+            assert moved == pytest.approx(np.abs(p - np.floor(p * steps + 0.5) / steps).mean(), rel=1e-9)
+        return moved + np.sqrt(-np.log(DELTA) / (2 * n)) / (2 * steps) < 1 / (4 * steps)
+
+    check(miss, 500, DELTA)
+
+
+@pytest.mark.parametrize("bandwidth", [1 / 8, 1 / 32])
+def test_jitter_kernel_equals_its_definition(bandwidth):
+    size = 128
+    kernel, rng = jitter(size, bandwidth), rng_of(5)
+    t = (np.arange(size) + 0.5) / size
+    dense = 1 / np.cosh((t[:, None] - t) / bandwidth)
+    dense /= dense.sum(axis=0)  # dense[t, c] = K(t | c)
+    rows = rng.integers(0, 50, size)
+    assert np.allclose(kernel.spread(rows), dense @ rows, atol=1e-10)
+    assert np.allclose(kernel.spread_square(rows), dense**2 @ rows, atol=1e-10)
+    assert np.allclose(kernel.gather(t), dense.T @ t, atol=1e-12)
+    assert np.allclose(kernel.displacement, (dense * np.abs(t[:, None] - t)).sum(axis=0), atol=1e-12)
+
+
+def test_displacement_of_the_jitter_is_bounded_as_claimed():
+    cells = grid_cells(np.array([[[3, 1], [0, 4]]]), [2, 60], 128)
+    kernel = jitter(128, 1 / 16)
+    mean, largest = mean_displacement(cells, 1 / 16)
+    assert mean >= 0.5 * (kernel.displacement[2] + kernel.displacement[60])
+    assert largest >= kernel.displacement.max()
+
+
+@pytest.mark.parametrize("design", [designs.IDENTITY, designs.SKEWED, designs.FEW], ids=designs.named)
+def test_blocks_are_even_and_know_nothing_of_the_labels(design):
+    """Multinomial counts: no block, no label within a block, is far from its expectation."""
+    cells = everyone(design.draw(200_000, 6), 7).cells
+    rows, cases = cells.block_rows, cells.counts[..., 1].sum(axis=1)
+    rate = cases.sum() / rows.sum()
+    assert np.abs(rows - 25_000).max() < 6 * np.sqrt(200_000 * 7 / 64)
+    assert (np.abs(cases - rows * rate) < 6 * np.sqrt(rows * rate * (1 - rate))).all()
+
+
+def test_blocks_are_even_in_a_sorted_file():
+    design = designs.TIES.draw(100_000, 7)
+    order = np.lexsort((design.y, design.p))
+    cells = everyone(predictions(design.y[order], design.p[order]), 0).cells
+    residual, spread = cells.residuals.sum(axis=1), np.sqrt(cells.variances.sum() / 8)
+    assert 0.3 * spread < residual.std() < 2.0 * spread
+
+
+def test_debiased_estimate_is_small_when_calibrated():
+    def estimate(r):
+        rng = rng_of(8, r)
+        s, n = np.arange(1, 20) / 20, np.full(19, 60)
+        k = rng.binomial(n, s)
+        return debiased_error(s, n, k) / (np.abs(k - n * s).sum() / n.sum())
+
+    assert np.mean([estimate(r) for r in range(200)]) < 0.75
+
+
+@pytest.mark.parametrize("n", [20, 1000])
+def test_hoeffding_of_weighted_residuals(n):
+    """Theorem 3's first event: weights in [-1, 1], as the transpose of a run average has."""
+    rng = rng_of(9)
+    weight, eta = rng.uniform(-1, 1, n), rng.uniform(0.2, 0.8, n)
+
+    def miss(r):
+        y = rng_of(10, n, r).random(n) < eta
+        return (weight * (eta - y)).mean() > np.sqrt(-np.log(DELTA) / (2 * n))
+
+    check(miss, RUNS, DELTA)

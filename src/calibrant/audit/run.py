@@ -29,6 +29,10 @@ from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate
 
+MEASURES = (
+    "ece", "smooth_ece", "max_calibration_error", "brier", "log_loss", "auroc", "calibration_intercept",
+    "calibration_slope", "observed_expected",
+)  # fmt: skip
 Step = Callable[[str], None]
 
 
@@ -173,12 +177,14 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
     overall = finding("everyone", (), q, plan, (plan.alpha, plan.alpha))
     estimates, checks = _estimates(whole, plan)
     curve, drawn = _curve(q, plan)
+    announce("measuring")
+    measured, unmeasured = _measures(whole, plan)
     announce("certifying groups")
     groups = group_findings(whole, plan)
     checks = [
         Check(code="error-everyone", status=_status(overall), estimate=overall.upper),
         _group_check(groups, whole),
-        *checks, drawn, *not_yet(),
+        *checks, drawn, *unmeasured, *not_yet(),
     ]  # fmt: skip
     return AuditRecord(
         name=name or whole.name,
@@ -190,6 +196,7 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
         reference=_reference(q),
         reliability=curve,
         curve=smoothed(q, plan),
+        measures=measured,
         data=_data(whole),
         settings=settings,
         versions=_versions(),
@@ -224,6 +231,19 @@ def _estimates(whole: Sketch, plan: Plan) -> tuple[dict[str, Estimate], list[Che
         except NotComputable as e:
             checks.append(Check(code=code, status="not-applicable", reason=e.reason))
     return estimates, checks
+
+
+def _measures(whole: Sketch, plan: Plan) -> tuple[dict[str, Estimate], list[Check]]:
+    """Compute the standard measures; those that do not exist for this data become checks that did not apply."""
+    from calibrant import measure
+
+    found, checks = {}, []
+    for name in MEASURES:
+        try:
+            found[name] = getattr(measure, name)(whole, alpha=plan.alpha)
+        except NotComputable as e:
+            checks.append(Check(code=name.replace("_", "-"), status="not-applicable", reason=e.reason))
+    return found, checks
 
 
 def _curve(q: Any, plan: Plan) -> tuple[Curve, Check]:

@@ -39,14 +39,14 @@ def isotonic_parts(p: Any, y: Any, mass: Any) -> dict[str, float]:
 
     ``score = reliability - resolution + uncertainty`` exactly (CORP; Dimitriadis, Gneiting & Jordan 2021).
     """
-    from sklearn.isotonic import isotonic_regression
+    from scipy.optimize import isotonic_regression
 
     order = np.argsort(p, kind="stable")
     s, w, case = p[order], mass[order], (mass * y)[order]
     first = np.flatnonzero(np.concatenate([[True], np.diff(s) > 0]))
     weight, cases = np.add.reduceat(w, first), np.add.reduceat(case, first)
     total = weight.sum()
-    fit = isotonic_regression(cases / weight, sample_weight=weight)
+    fit = isotonic_regression(cases / weight, weights=weight).x
     rate, score = cases.sum() / total, float((mass * (p - y) ** 2).sum() / total)
     best = float((cases * (1.0 - fit) ** 2 + (weight - cases) * fit**2).sum() / total)
     uncertainty = float(rate * (1.0 - rate))

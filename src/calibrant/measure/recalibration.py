@@ -122,6 +122,9 @@ def calibration_slope(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Esti
     logit, clipped = _logits(q, clip, "the calibration slope")
     if np.ptp(logit) == 0:
         raise NotComputable("the calibration slope needs scores that differ; all are equal")
+    case, other = logit[q.y == 1], logit[q.y == 0]
+    if case.min() >= other.max() or case.max() <= other.min():
+        raise NotComputable("the calibration slope is infinite: the scores separate the outcomes")
     return _estimate(q, "calibration_slope", logit, True, alpha, clip, clipped)
 
 

@@ -72,8 +72,8 @@ def once(peers: dict[str, Any], n: int) -> list[tuple[str, Callable[[Any], Any],
                     lambda: netcal.MCE(15).measure(p, y)))  # fmt: skip
     if "probcal" in peers:
         metrics = importlib.import_module("probcal.metrics")
-        out.append(("ece, equal width", wide, "probcal", lambda: metrics.ece(y, p, n_bins=15, strategy="uniform")))
-        out.append(("ece, equal mass", m.ece, "probcal", lambda: metrics.ece(y, p, n_bins=15, strategy="quantile")))
+        out.append(("ece, equal width", wide, "probcal", lambda: metrics.ece(y, p, n_bins=15, strategy="width")))
+        out.append(("ece, equal mass", m.ece, "probcal", lambda: metrics.ece(y, p, n_bins=15, strategy="mass")))
     if "relplot" in peers:
         out.append(("smooth_ece", m.smooth_ece, "relplot.smECE", lambda: peers["relplot"].smECE(p, y)))
     if "sklearn" in peers:

@@ -38,7 +38,8 @@ def auroc(data: Any, alpha: float = 0.05) -> Estimate:
     standard error is zero or unknown (one outcome above the other everywhere, or fewer than two rows of one), a score
     interval with the variance of Hanley and McNeil (Newcombe); settings say which. With weights an outcome's squared
     influence carries the squared weight.
-    **Coverage.** Measured: see docs/measures.md.
+    **Coverage.** 0.938 to 0.955 in eight designs at 200 and 2,000 rows (1,000 samples each); too short with few cases: 0.89 with
+    one to three, 0.93 with ten. See docs/measures.md.
     **Cost.** A sort of the rows.
     **Reads.** Rows, or the sketch's cells: then pairs within a cell count as ties only if their cells' mean scores
     are equal, and otherwise by those means.

@@ -70,7 +70,8 @@ def ece(
     noise's own profile, where error hides best. The high end is at least the plug-in. With `debiased` the value is
     where the plug-in is the mean. An ordinary percentile bootstrap is not offered: near calibration it almost never
     contains the truth.
-    **Coverage.** Measured: see docs/measures.md.
+    **Coverage.** 0.96 to 1.00 in nine designs at 300 rows (300 samples each), 0.957 for a calibrated model at 3,000; conservative
+    for error spread thinly over the bins. See docs/measures.md.
     **Cost.** One pass over the rows; a sort for equal mass; about 10 ms for the interval whatever the rows.
     **Reads.** Rows, or the sketch's cells; equal-width bins of a sketch move rows by at most a cell (``2^-14``).
 

@@ -54,7 +54,7 @@ def max_calibration_error(
     **Guarantee.** Asymptotic: see Coverage.
     **Method.** As `ece`, for the largest mean residual of a bin: the low end along equal error in every bin, where
     a maximum is most visible; the high end along error in the noisiest bin alone, where it hides best.
-    **Coverage.** Measured: see docs/measures.md.
+    **Coverage.** 0.957 to 1.00 in nine designs at 300 rows (300 samples each). See docs/measures.md.
     **Cost.** As `ece`.
     **Reads.** Rows, or the sketch's cells.
 

@@ -37,7 +37,8 @@ def observed_expected(data: Any, alpha: float = 0.05) -> Estimate:
     **Guarantee.** Asymptotic: see Coverage.
     **Method.** A score interval (Wilson's, for a ratio of means): the variance is that of ``Y - R p`` under the
     ratio R on trial, and so has width with no case at all. Scores count as random, as outcomes do.
-    **Coverage.** Measured: see docs/measures.md.
+    **Coverage.** 0.943 to 0.965 in nine designs at 200 and 2,000 rows (1,000 samples each), but 0.926 where one case was
+    expected. See docs/measures.md.
     **Cost.** One pass over the rows.
     **Reads.** Rows, or the sketch's cells.
 

@@ -12,7 +12,8 @@ from calibrant.measure.scores import clipped_scores
 from calibrant.results import Estimate
 from calibrant.stats.scoring import normal_quantile, recalibrate
 
-WALD = "Wald, with the sandwich variance"
+WALD = "Wald, with the larger of the sandwich and the model variance"
+FEWEST = 10  # rows of each outcome, below which the slope's interval missed far too often
 
 
 def calibration_intercept(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
@@ -43,8 +44,9 @@ def calibration_intercept(data: Any, clip: float = 0.0, alpha: float = 0.05) -> 
     **Assumes.** Independent rows, or rows sampled with known weights.
     **Guarantee.** Asymptotic: see Coverage.
     **Method.** Logistic regression of the outcome on a constant with ``logit p`` as offset; Newton's method; Wald
-    interval with the sandwich variance, which does not need the logistic form to hold.
-    **Coverage.** Measured: see docs/measures.md.
+    interval with the larger of the model's variance and the sandwich's, which does not need the logistic form to hold.
+    **Coverage.** 0.943 to 0.962 in eight designs at 200 and 2,000 rows (1,000 samples each); 0.932 with one case expected. See
+    docs/measures.md.
     **Cost.** About six passes over the rows.
     **Reads.** Rows, or the sketch's cells at their mean score.
 
@@ -89,16 +91,17 @@ def calibration_slope(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Esti
     Raises
     ------
     NotComputable
-        Probabilities are exactly 0 or 1 and `clip` is 0, every outcome or every score is the same, the scores
-        separate the outcomes, or the data has clusters.
+        Probabilities are exactly 0 or 1 and `clip` is 0, an outcome has fewer than 10 rows, every score is the same, the
+        scores separate the outcomes, or the data has clusters.
 
     Notes
     -----
     **Assumes.** Independent rows, or rows sampled with known weights.
     **Guarantee.** Asymptotic, for the best logistic recalibration, true or not: see Coverage.
-    **Method.** Logistic regression of the outcome on ``logit p``; Newton's method; Wald interval with the sandwich
-    variance.
-    **Coverage.** Measured: see docs/measures.md.
+    **Method.** Logistic regression of the outcome on ``logit p``; Newton's method; Wald interval with the larger of
+    the sandwich's and the model's variance.
+    **Coverage.** 0.927 to 0.959 in eight designs at 200 and 2,000 rows (1,000 samples each, with the sandwich alone); 0.96
+    with about fifteen cases. See docs/measures.md.
     **Cost.** About eight passes over the rows.
     **Reads.** Rows, or the sketch's cells at their mean score.
 
@@ -120,6 +123,9 @@ def calibration_slope(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Esti
     checked_alpha(alpha)
     q = points(data)
     logit, clipped = _logits(q, clip, "the calibration slope")
+    few = min(q.cases, q.n - q.cases)
+    if few < FEWEST:
+        raise NotComputable(f"the calibration slope needs {FEWEST} rows of each outcome; one has {few}")
     if np.ptp(logit) == 0:
         raise NotComputable("the calibration slope needs scores that differ; all are equal")
     case, other = logit[q.y == 1], logit[q.y == 0]

@@ -46,7 +46,7 @@ def brier(data: Any, alpha: float = 0.05) -> Estimate:
     how much the recalibrated score improves on the overall rate. No bins, no tuning, never negative. Interval: mean
     and standard error; in each of 15 bins the variance counts an outcome that is rare or absent as `ece` does, so
     that its absence does not make the width zero.
-    **Coverage.** Measured: see docs/measures.md.
+    **Coverage.** 0.939 to 1.00 in nine designs at 200 and 2,000 rows (1,000 samples each). See docs/measures.md.
     **Cost.** A sort of the rows.
     **Reads.** Rows, or the sketch's cells at their mean score: then too small by at most a quarter of the squared
     width of a cell.
@@ -104,7 +104,7 @@ def log_loss(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     **Guarantee.** Asymptotic: see Coverage. Scores near 0 or 1 that are sometimes wrong make large losses rare,
     and an interval from a sample without any of them too short.
     **Method.** Mean and standard error, as `brier`.
-    **Coverage.** Measured: see docs/measures.md.
+    **Coverage.** 0.938 to 1.00 in nine designs at 200 and 2,000 rows (1,000 samples each). See docs/measures.md.
     **Cost.** One pass over the rows.
     **Reads.** Rows, or the sketch's cells at their mean score: then scores within a cell (``2^-14``) of 0 or 1 may
     differ.

@@ -64,7 +64,8 @@ def smooth_ece(data: Any, bandwidth: float | None = None, alpha: float = 0.05, s
     wide the kernel. Departures from `relplot`: it cuts the kernel half a unit either side, which matters from a
     bandwidth of about 0.15; it finds the bandwidth by ten bisections, so to ``2^-10``, and here it is solved. Noise
     for the interval: Gaussian per grid point, smoothed in the same way, and inverted as in `ece`.
-    **Coverage.** Measured: see docs/measures.md.
+    **Coverage.** 0.91 to 0.997 in nine designs at 300 rows (300 samples each; 0.91 is within chance of 0.93). See
+    docs/measures.md.
     **Cost.** One pass over the rows and about twenty transforms of 4,097 numbers; ten to forty milliseconds for the
     interval.
     **Reads.** Rows, or the sketch's cells.

@@ -131,7 +131,8 @@ class Recalibration:
 def recalibrate(logit: Any, y: Any, count: Any, weight: Any, slope: bool) -> Recalibration:
     """Fit intercept and slope, or the intercept alone with slope one, by Newton's method.
 
-    Standard errors are the sandwich's: right also where the logistic form is not (White 1982).
+    Standard errors are the larger of the sandwich's (White 1982), right also where the logistic form is not, and
+    the model's, which does not fall to nothing with few cases.
     """
     mass, offset = count * weight, np.zeros(1) if slope else logit
     terms = (np.ones(1), logit) if slope else (np.ones(1),)
@@ -160,7 +161,8 @@ def recalibrate(logit: Any, y: Any, count: Any, weight: Any, slope: bool) -> Rec
         beta = beta + step
     inverse = np.linalg.pinv(bread)
     robust = inverse @ square(mass * weight * (y - q) ** 2) @ inverse
-    return Recalibration(beta, np.sqrt(np.maximum(np.diag(robust), 0.0)), converged)
+    variance = np.maximum(np.diag(robust), np.diag(inverse) * float((mass * weight).sum() / mass.sum()))
+    return Recalibration(beta, np.sqrt(variance), converged)
 
 
 def ratio_interval(p: Any, y: Any, count: Any, weight: Any, z: float) -> tuple[float, float, float]:

@@ -142,7 +142,7 @@ def test_brier_parts_add_up():
 
 
 def test_extreme_scores_are_refused_or_clipped():
-    data = cal.predictions([0, 1, 1, 0, 1], [0.0, 0.4, 1.0, 0.6, 0.0])
+    data = cal.predictions([0, 1, 1, 0, 1] + [0, 1] * 9, [0.0, 0.4, 1.0, 0.6, 0.0] + [0.3, 0.4] * 9)
     with pytest.raises(NotComputable, match="infinite: 1 rows"):
         M.log_loss(data)
     assert M.log_loss(data, clip=1e-3).settings["clipped"] == 3
@@ -162,9 +162,11 @@ def test_log_loss_of_certain_and_right_scores():
 
 def test_slope_without_a_solution():
     with pytest.raises(NotComputable, match="separate"):
-        M.calibration_slope(cal.predictions([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]))
+        M.calibration_slope(cal.predictions([0] * 10 + [1] * 10, np.linspace(0.1, 0.9, 20)))
     with pytest.raises(NotComputable, match="all are equal"):
-        M.calibration_slope(cal.predictions([0, 1], [0.5, 0.5]))
+        M.calibration_slope(cal.predictions([0, 1] * 10, [0.5] * 20))
+    with pytest.raises(NotComputable, match="one has 2"):
+        M.calibration_slope(cal.predictions([0, 1] * 2, [0.5] * 4))
 
 
 def test_auroc_is_delong_by_definition():

@@ -104,17 +104,13 @@ def seen(request, browser, tmp_path_factory) -> tuple[str, dict[str, Any], list[
     (site / "page.html").write_text(render(record), encoding="utf-8")
     (site / "harness.html").write_text(HARNESS.replace("TARGET", target), encoding="utf-8")
     handler = type("Handler", (Quiet,), {"asked": []})
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(handler, directory=str(site))
-    )
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(site)))
     server.daemon_threads = False
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
         address = f"http://127.0.0.1:{server.server_address[1]}/harness.html"
-        done = run(
-            browser, folder, "--virtual-time-budget=8000", "--window-size=900,900", "--dump-dom", address
-        )
+        done = run(browser, folder, "--virtual-time-budget=8000", "--window-size=900,900", "--dump-dom", address)
     finally:
         server.shutdown()
         thread.join()

@@ -141,7 +141,7 @@ class AuditRecord:
     versions : Mapping of str to str
     measures : Mapping of str to Estimate
         Standard measures of the raw score, not certified, with intervals that are asymptotic: among ``"ece"``,
-        ``"smooth_ece"``, ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"calibration_intercept"``,
+        ``"smooth_ece"``, ``"max_calibration_error"``, ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"calibration_intercept"``,
         ``"calibration_slope"``, ``"observed_expected"``.
     """
 

@@ -164,7 +164,7 @@ def gaps(curve: Curve, limit: float | None, frame: Frame = WIDE) -> str:
 def strip(bins: list[dict[str, float]], floor: float, ceiling: float, across: Window) -> None:
     """Give each bin the top of its bar in the strip: people per point of score, square-root height."""
     least = (across[1] - across[0]) / 100
-    crowd = [b["rows"] / max(b["high"] - b["low"], least) for b in bins]
+    crowd = [b["rows"] / max(min(across[1], b["high"]) - max(across[0], b["low"]), least) for b in bins]
     for b, d in zip(bins, crowd, strict=True):
         b["floor"], b["crowd"] = floor, floor + (ceiling - floor) * (d / max(crowd)) ** 0.5
         left, right = max(across[0], b["low"]), min(across[1], b["high"])
@@ -181,10 +181,8 @@ def ticks(across: Window, labels: int) -> list[float]:
 
 def places(alt: Any, top: float, across: Window, frame: Frame) -> tuple[Any, Any]:
     """Return what turns a column into the position across, and up, on the axes that all layers share."""
-    sign = "datum.value > 0 ? '+' + datum.label : datum.label"
-    up = alt.Axis(
-        values=[top * k / 2 for k in (-2, -1, 0, 1, 2)], labelExpr=sign, format="~g", title=None, domain=False
-    )
+    sign = "(datum.value > 0 ? '+' : '') + format(datum.value, '~g')"
+    up = alt.Axis(values=[top * k / 2 for k in (-2, -1, 0, 1, 2)], labelExpr=sign, title=None, domain=False)
     at = ticks(across, 5 if frame is NARROW else 6)
     side = alt.Axis(values=at, labelExpr="datum.value + '%'", grid=False, title=None)
     wide = alt.Scale(domain=list(across), nice=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
+from calibrant.report.measures import WORDS
 from calibrant.report.order import limit_of, shift_side, side, with_verdict
 from calibrant.report.spans import Text, code, say, sentence, visible
 from calibrant.report.wording import FINDINGS, VERDICTS, certified_range
@@ -165,5 +166,6 @@ KNOWN: dict[str, Callable[[Check, AuditRecord], Described]] = {
     "variables": _asked("Error by variable", "which variables does the error follow?"),
     "local-calibration": _asked("Local calibration test", "is error left anywhere in the score and the traits?"),
     "strong-calibration": _asked("Strong calibration test", "does some mix of traits predict the error?"),
+    **{k.replace("_", "-"): _asked(name, "") for k, (name, *_) in WORDS.items()},
     "repair": _asked("Comparing repairs", "what would lower the error?"),
 }

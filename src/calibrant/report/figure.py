@@ -108,7 +108,7 @@ def _readout(r: Mapping[str, float], at: float, word: str, people: Mapping[str, 
     low, high = num.signed_range(r["gap_low"] / 100, r["gap_high"] / 100, digits)
     told = f"Where the model says {num.nearest(at / 100, digits)}%, {num.nearest(r['observed'] / 100, digits)} in 100"
     words = f"{num.gap(r['gap'] / 100, digits)} points ({word}{low} to {high}), {DIRECTIONS[_side(r)]}"
-    span = f"{people['low']:.4g}% to {people['high']:.4g}%"
+    span = f"{people['low']:.3g}% to {people['high']:.3g}%"
     return f"{told} happened: {words}. {num.count(people['rows'])} people from {span}."
 
 
@@ -122,7 +122,7 @@ def _bin_at(bins: Rows, score: float) -> Mapping[str, float]:
 
 def _tables(record: AuditRecord, points: Rows, bins: Rows, digits: int) -> tuple[Table, ...]:
     heads = ("Score, %", "Model says, in 100", "Happened, in 100", "Gap, points", "Range of the gap, points", "People")
-    ranges = tuple((f"{b['low']:.4g} to {b['high']:.4g}", *_cells(b, digits), num.count(b["rows"])) for b in bins)
+    ranges = tuple((f"{b['low']:.3g} to {b['high']:.3g}", *_cells(b, digits), num.count(b["rows"])) for b in bins)
     whole = Table(f"Every range of the score; all {len(bins)} ranges of the gap hold together.", heads, ranges)
     if not record.curve.columns.get("gap"):
         return (whole,)

@@ -12,6 +12,7 @@ from calibrant.results import Estimate
 WORDS = {  # name in the record: its name on the page, what it says, its decimals (None: points)
     "ece": ("Binned calibration error (ECE)", "average gap over ranges of the score; grows with chance", None),
     "smooth_ece": ("Smooth calibration error", "the same without ranges: the score is smoothed", None),
+    "max_calibration_error": ("Largest binned error (MCE)", "the largest of those gaps; grows with chance", None),
     "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
     "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
     "auroc": ("AUROC", "how well people are told apart; 0.5 is guessing, 1 is perfect", 4),

@@ -67,8 +67,13 @@ def link(text: str, target: str) -> Span:
 
 
 def name(finding: Finding, *, linked: bool = False) -> Span:
-    """Return the name of a group, such as "nativity: foreign born"."""
-    return Span(label(finding), "name", f"#{finding.id}" if linked else "")
+    """Return the name of a group, such as "nativity: foreign born"; a very long one is cut, and whole in its table."""
+    return Span(clipped(label(finding)), "name", f"#{finding.id}" if linked else "")
+
+
+def clipped(text: str, most: int = 90) -> str:
+    """Return a text cut to so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def visible(text: object) -> str:

@@ -14,7 +14,7 @@ from calibrant.report.checks import check_line, together
 from calibrant.report.figure import figure
 from calibrant.report.guidance import caveats, next_steps
 from calibrant.report.order import MOST_ROWS, carries_curve, check_of, few, limit_of, with_verdict
-from calibrant.report.spans import Text, label, say, sentence, strong, visible
+from calibrant.report.spans import Text, clipped, label, say, sentence, strong, visible
 from calibrant.report.wording import (
     groups_answer,
     headline,
@@ -148,7 +148,7 @@ def groups(record: AuditRecord) -> View:
         "short": short,
         "whole": whole,
         "icons": layout.icons(record),
-        "worst": label(broken[0]) if broken else "",
+        "worst": clipped(label(broken[0])) if broken else "",
         "frequencies": people(record, broken[0]) if broken else (),
         "outcome": visible(record.settings["outcome"]) if record.settings.get("outcome") is not None else "",
         "caption": caption(record, whole is not None),

@@ -47,9 +47,7 @@ def test_arrays_have_no_command():
 
 def test_about_names_what_is_shown_together_and_what_was_not_given():
     groups = [factories.finding(variables=[("race", "a + b")], pooled=2)]
-    entries = dict(
-        provenance.about(factories.record(groups=groups, data={"warnings": ["constant label"]}))["entries"]
-    )
+    entries = dict(provenance.about(factories.record(groups=groups, data={"warnings": ["constant label"]}))["entries"])
     assert "shown together: a + b" in plain(entries["Groups"])
     assert plain(entries["Meant for"]) == "not given"
     assert plain(entries["Note"]) == "constant label"

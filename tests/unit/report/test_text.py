@@ -32,9 +32,7 @@ def test_terminal_aligns_and_leads_with_the_verdict():
 
 
 def test_terminal_names_what_was_not_checked():
-    assert "Not checked, which is not a pass: variables, local-calibration" in terminal(
-        factories.employment()
-    )
+    assert "Not checked, which is not a pass: variables, local-calibration" in terminal(factories.employment())
 
 
 @pytest.mark.parametrize("make", RECORDS)

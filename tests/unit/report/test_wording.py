@@ -73,9 +73,7 @@ def test_leads_of_the_other_states():
 @pytest.mark.parametrize(
     ("everyone", "groups"),
     list(
-        itertools.product(
-            ("met", "undecided", "broken"), ([], ["met"], ["undecided"] * 3, ["broken", "broken", "met"])
-        )
+        itertools.product(("met", "undecided", "broken"), ([], ["met"], ["undecided"] * 3, ["broken", "broken", "met"]))
     ),
 )
 def test_every_mixture_reads_as_sentences(everyone, groups):

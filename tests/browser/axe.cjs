@@ -1,0 +1,44 @@
+// Runs axe-core over pages at two widths, light and dark; prints one JSON object: "page width scheme" -> faults.
+// node axe.cjs NODE_MODULES BROWSER PAGE...
+const fs = require('fs');
+const path = require('path');
+
+const [modules, executablePath, ...pages] = process.argv.slice(2);
+const { chromium } = require(path.join(modules, 'playwright-core'));
+const axe = fs.readFileSync(path.join(modules, 'axe-core', 'axe.min.js'), 'utf8');
+
+async function faults(page) {
+  await page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true; }));
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  const out = found.violations.map(v => `${v.id}: ${v.nodes.length} x ${v.nodes[0].html.slice(0, 160)}`);
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  if (over > 0) out.push(`sideways scroll: ${over} px`);
+  return out;
+}
+
+(async () => {
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+  const report = {};
+  for (const file of pages) {
+    for (const [width, height] of [[1280, 800], [390, 844]]) {
+      for (const colorScheme of ['light', 'dark']) {
+        const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce' });
+        const page = await context.newPage();
+        const said = [];
+        page.on('console', m => said.push(`console: ${m.text()}`));
+        page.on('pageerror', e => said.push(`error: ${e.message}`));
+        const start = Date.now();
+        await page.goto(`file://${file}`);
+        const loaded = Date.now() - start;
+        const shot = process.env.CALIBRANT_SHOTS;
+        const name = `${path.basename(file, '.html')} ${width} ${colorScheme}`;
+        if (shot) await page.screenshot({ path: path.join(shot, `${name.replaceAll(' ', '-')}.png`), fullPage: true });
+        report[name] = [...await faults(page), ...said, ...(loaded > 3000 ? [`loaded in ${loaded} ms`] : [])];
+        await context.close();
+      }
+    }
+  }
+  await browser.close();
+  console.log(JSON.stringify(report));
+})();

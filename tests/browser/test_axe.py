@@ -1,0 +1,111 @@
+"""Every kind of page under axe-core: two widths, light and dark; nothing scrolls sideways, nothing is logged."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+import factories
+from calibrant.audit.record import AuditRecord
+from calibrant.report.html import render
+
+SCRIPT = Path(__file__).with_name("axe.cjs")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+VIEWS = [f"{width} {scheme}" for width in (1280, 390) for scheme in ("light", "dark")]
+
+
+def real(n: int, **audit: Any) -> AuditRecord:
+    """Return the audit of `n` simulated rows."""
+    rng = np.random.default_rng(n)
+    p = rng.uniform(size=n)
+    return cal.audit(
+        cal.predictions(rng.uniform(size=n) < p, p, {"g": np.array(["a", "b"])[np.arange(n) % 2]}), **audit
+    )
+
+
+def one_class() -> AuditRecord:
+    return cal.audit(cal.predictions(np.ones(500), np.linspace(0.1, 0.9, 500), {"g": ["a", "b"] * 250}), by="g")
+
+
+def long_names() -> AuditRecord:
+    names = [("w" * 150, "long " * 60), ("v", "x" * 300)]
+    return factories.record(groups=[factories.finding(0.02, 0.04, variables=[pair]) for pair in names])
+
+
+PAGES: dict[str, Callable[[], AuditRecord]] = {
+    "employment": factories.employment,
+    "hostile": factories.hostile,
+    "long": long_names,
+    "many": factories.many,
+    "measures": lambda: factories.record(measured=factories.measures()),
+    "nolimit": lambda: factories.employment(limit=None),
+    "oneclass": one_class,
+    "rare": factories.rare,
+    "three": lambda: real(3, limit=0.05),
+    "thousands": lambda: real(4000, by="g", limit=0.05),
+    "tiny": factories.tiny,
+    "undecided": lambda: factories.mixture("undecided", ["undecided", "met", "broken"]),
+    "unshown": factories.unshown,
+}
+
+
+def axe(pages: list[Path]) -> dict[str, list[str]]:
+    """Return the faults of each page in each view; skip where a tool is missing."""
+    given = os.environ.get("CALIBRANT_NODE_MODULES", "")
+    modules = next(
+        (d for d in (Path(given) / "node_modules", Path(given)) if given and (d / "axe-core").is_dir()), None
+    )
+    browser = next((found for b in BROWSERS if (found := shutil.which(b))), None)
+    if modules is None or shutil.which("node") is None or browser is None:
+        pytest.skip(
+            "no node, chromium, or axe-core and playwright-core in the directory CALIBRANT_NODE_MODULES: "
+            "npm install --no-save --prefix DIRECTORY axe-core playwright-core"
+        )
+    command = ["node", str(SCRIPT), str(modules), browser, *map(str, pages)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, encoding="utf-8")
+    assert done.returncode == 0, done.stderr[-2000:]
+    return dict(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    folder = tmp_path_factory.mktemp("axe")
+    files = []
+    for name, make in PAGES.items():
+        files.append(folder / f"{name}.html")
+        files[-1].write_text(render(make()), encoding="utf-8")
+    return axe(files)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_clean(faults, name, view):
+    assert faults[f"{name} {view}"] == []
+
+
+def test_axe_would_notice(tmp_path):
+    page = render(factories.tiny()).replace('<html lang="en">', "<html>").replace("</h1>", '</h1><img src="x">')
+    (tmp_path / "spoilt.html").write_text(page, encoding="utf-8")
+    found = axe([tmp_path / "spoilt.html"])
+    assert all(any(f.startswith("html-has-lang") for f in said) for said in found.values())
+    assert all(any(f.startswith("image-alt") for f in said) for said in found.values())
+
+
+def test_a_page_of_two_thousand_groups_is_written_in_seconds():
+    record = factories.many()
+    render(factories.record())  # starts the drawing library
+    start = time.process_time()
+    page = render(record)
+    assert time.process_time() - start < 3
+    assert "The first 500 of 2\u202f000 groups, the worst first." in page
+    assert page.count("<tr id=") == 500

@@ -1,0 +1,182 @@
+"""The reliability figure: the line in its band, what it says in words, and that nobody can be counted from it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+import factories
+from calibrant.audit.checks import MASK
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.certify.population import everyone
+from calibrant.diagnose.axis import scored
+from calibrant.report import charts, figure, line, measures, wording
+from calibrant.report.checks import check_line
+from calibrant.report.html import render
+from calibrant.report.text import markdown, terminal
+from calibrant.results import Curve
+
+
+def with_gaps(low: list[float], high: list[float], stretch: list[int] | None = None) -> Curve:
+    """Return a curve whose band is given."""
+    n = len(low)
+    score = [(i + 1) / 100 for i in range(n)]
+    columns = dict(factories.curve().columns)
+    middle = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
+    columns = {k: list(v[:n]) for k, v in columns.items()} | {
+        "score": score, "gap": middle, "gap_low": low, "gap_high": high, "stretch": stretch or [0] * n,
+    }  # fmt: skip
+    return Curve(method="diagnose.reliability_curve", columns=columns, settings=factories.curve().settings)
+
+
+def test_stretches_break_at_zero_and_at_holes():
+    curve = with_gaps([0.01, 0.02, -0.01, 0.01, 0.01, -0.03], [0.02, 0.03, 0.01, 0.02, 0.02, -0.01], [0, 0, 0, 0, 1, 1])
+    found = [(s.side, s.low, s.high) for s in line.stretches(curve)]
+    assert found == [("low", 0.01, 0.02), ("low", 0.04, 0.04), ("low", 0.05, 0.05), ("high", 0.06, 0.06)]
+
+
+def test_findings_in_words():
+    record = factories.record()
+    low = [line.Stretch("low", 0.03, 0.21), line.Stretch("low", 0.35, 0.35), line.Stretch("high", 0.8, 0.9)]
+    assert wording.curve_finding(low, 0.001, record, 1) == (
+        "The model says too little where it says 3% to 21% and about 35%, and too much at 80% to 90%; "
+        "elsewhere it is not shown to be off."
+    )
+    assert wording.curve_finding([], 0.3, record, 1) == "Nowhere along the score is the model shown to be off."
+    assert "at no single score" in wording.curve_finding([], 0.04, record, 1)
+    many = [line.Stretch("low", i / 10, i / 10 + 0.05) for i in range(6)]
+    assert "and two more stretches" in wording.curve_finding(many, 0.001, record, 1)
+
+
+def test_check_follows_the_test_of_the_whole_curve():
+    check = Check(code="reliability", status="measured")
+    found = check_line(check, factories.record())
+    assert found.found == "Error found"
+    assert found.numbers.startswith("p = 0.001, the smallest that 999 simulations can show; off in ")
+    clear = check_line(check, factories.record(line=factories.curve(p_value=0.4)))
+    assert clear.found == "No error found (not proof of none)"
+    assert clear.numbers.startswith("p = 0.40")
+
+
+def test_records_of_before_the_curve_still_draw_their_bins():
+    d = factories.record().to_dict()
+    del d["curve"], d["measures"]
+    old = AuditRecord.from_dict(d)
+    page = render(old)
+    assert old.measures == {}
+    assert "range of each gap; all 20 hold together" in page
+    assert "band holding the whole curve" not in page
+    assert "ranges of the score" in figure.finding(old)
+
+
+@pytest.mark.parametrize("frame", [charts.WIDE, charts.NARROW])
+def test_the_line_follows_the_colours_of_the_page_and_is_the_same_every_time(frame):
+    record = factories.record()
+    drawn = line.smoothed(record.curve, record.reliability, 0.015, charts.WHOLE, frame)
+    assert drawn == line.smoothed(record.curve, record.reliability, 0.015, charts.WHOLE, frame)
+    assert not re.search("#[0-9a-f]{3}", drawn)
+    assert not re.search(r"\b(id|style|href|class|on\w+)=", drawn)
+    assert {"var(--line)", "var(--band)", "var(--okzone)", "var(--bar)"} <= set(re.findall(r"var\(--\w+\)", drawn))
+    assert "var(--okzone)" not in line.smoothed(record.curve, record.reliability, None, charts.WHOLE, frame)
+
+
+def test_a_lone_point_is_drawn_as_a_dot():
+    curve = with_gaps([0.0, 0.01, 0.0], [0.02, 0.03, 0.01], [0, 0, 1])
+    bins = factories.reliability()
+    drawn = line.smoothed(curve, bins, None, charts.WHOLE)
+    joined = line.smoothed(with_gaps([0.0, 0.01, 0.0], [0.02, 0.03, 0.01]), bins, None, charts.WHOLE)
+    assert drawn.count("transform=") > joined.count("transform=")
+
+
+def test_rare_events_get_an_axis_of_their_own():
+    record = factories.rare()
+    made = figure.figure(record)
+    assert made["across"] == ("0", "1")
+    assert charts.window(factories.reliability()) == charts.WHOLE
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", made["pictures"][0][2])
+    assert "+" in "".join(labels)
+    for text in labels:
+        assert re.fullmatch(r"[+−]?[\d.]+%?", text), text
+    assert "Where the model says 0." in made["readouts"]["t"][0]
+
+
+@pytest.mark.parametrize("top", charts.STEPS)
+def test_labels_of_the_axis_of_gaps_are_true(top):
+    n = with_gaps([-top / 100] * 3, [top / 100] * 3)
+    drawn = line.smoothed(n, factories.reliability(), None, (0.0, 100.0) if top >= 4 else (0.0, 1.0))
+    labels = {t.replace("−", "-") for t in re.findall(r"<text[^>]*>([^<%]*)</text>", drawn)}
+    assert {f"+{top:g}", f"+{top / 2:g}", "0", f"-{top / 2:g}", f"-{top:g}"} <= labels
+
+
+def test_measures_are_a_table_and_replace_the_reference_line():
+    record = factories.record(measured=factories.measures())
+    page, text = render(record), markdown(record)
+    assert "Standard measures, not certified. 95% ranges are approximate" in page
+    assert "For reference, not certified" not in page
+    assert "| Calibration slope | 1.021 | 1.013 to 1.029 |" in text
+    assert [m.name for m in measures.measures(record)][:2] == [
+        "Binned calibration error (ECE)",
+        "Smooth calibration error",
+    ]
+    assert AuditRecord.from_json(record.to_json()).to_dict() == record.to_dict()
+    assert "For reference, not certified" in render(factories.record())
+
+
+def test_a_measure_not_known_here_is_shown_as_it_is():
+    odd = {"kuiper": factories.estimate(0.01, 0.02)}
+    shown = measures.measures(factories.record(measured=odd))
+    assert (shown[0].name, shown[0].value, shown[0].range) == ("kuiper", "1.5 points", "1.0 to 2.0")
+
+
+def test_groups_that_are_all_too_small_are_not_called_missing():
+    record = factories.unshown()
+    for text in (terminal(record), markdown(record), render(record)):
+        assert "No groups were given" not in text
+        assert "very group has fewer than 20 people" in text.replace("\n", " ").replace("  ", " ")
+    assert "--by age,sex" not in terminal(record)
+
+
+def test_folded_values_and_columns_without_a_group_are_told():
+    group = factories.finding(variables=[("city", "Springfield")])
+    data = {"by": [["city"], ["ward"]], "variables": {"city": {"kind": "category", "edges": [], "folded": 812}}}
+    record = factories.record(groups=[group], data=data)
+    page = render(record)
+    told = "812 less frequent values are shown together as “other” in <code><bdi>city</bdi></code>"
+    assert page.count(told) == 2
+    assert "No group of <code><bdi>ward</bdi></code> can be shown: all are too small." in page
+    assert "less frequent values are shown together as “other” in `city`" in markdown(record)
+
+
+def test_a_name_of_300_characters_is_cut_in_sentences_and_whole_in_its_table():
+    record = factories.record(groups=[factories.finding(0.02, 0.04, variables=[("v", "x" * 300)])])
+    page = render(record)
+    assert page.count("x" * 300 + "</bdi>") >= 1
+    assert "x" * 300 not in re.search(r'<p class="lead">.*?</p>', page, re.S)[0]
+
+
+def test_the_curve_of_an_audit_rests_on_cells_of_at_least_twenty_people():
+    rng = np.random.default_rng(0)
+    p = np.concatenate([rng.uniform(0.2, 0.8, 3000), np.full(3, 0.91), np.full(400, 0.95)])
+    record = cal.audit(cal.predictions(rng.random(len(p)) < p, p))
+    made = record.curve
+    assert made.settings["smallest"] == record.settings["mask"] == 20
+    assert min(made.columns["rows"]) >= 20
+    page = render(record)
+    told = [
+        int(m.replace("\u202f", ""))
+        for m in re.findall(r"\. ([\d\u202f]+) people from", page.replace("\\u202f", "\u202f"))
+    ]
+    assert told
+    assert min(told) >= 20
+
+
+def test_three_people_at_a_score_of_their_own_leave_no_trace_of_their_number():
+    """Whether 3 or 5 people share an unusual score changes the curve only through a cell of 20 or more."""
+    rng = np.random.default_rng(0)
+    p = np.concatenate([rng.uniform(0.2, 0.8, 3000), np.full(3, 0.91), np.full(400, 0.95)])
+    runs = scored(everyone(cal.predictions(rng.random(len(p)) < p, p)), "probability", 101, None, smallest=MASK).runs
+    assert runs.rows.min() >= MASK
+    assert runs.rows.sum() == len(p)

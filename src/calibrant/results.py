@@ -64,6 +64,9 @@ class _Plain:
 class Interval(_Plain):
     """A range that holds the target with probability at least `level`.
 
+    A *certified range* joins ends about two displays of one score (the estimate's ``settings["about"]`` says so); each
+    end holds for its own, and the low end can then lie above the high one.
+
     Parameters
     ----------
     low, high : float

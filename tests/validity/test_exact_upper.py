@@ -128,7 +128,6 @@ def test_notch_is_right_for_many_rows(n):
             assert -1e-6 < surplus(s, n, gamma) < 1e-4, (s, gamma)
 
 
-@pytest.mark.xfail(strict=True, reason="rounding error of the notch constant outgrows SLACK with the rows")
 def test_notch_slack_covers_rounding():
     assert surplus(0.99, 10**6, gammas(10**6)[3]) >= 0.0
 

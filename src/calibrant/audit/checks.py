@@ -72,7 +72,7 @@ def finding(
     lower = raw_lower_of(q, spend[0], level, plan.seed)
     upper = rounded_of(q, plan.levels, (0.0, spend[1]), level, plan.seed)
     low, high = lower.interval.low, upper.interval.high
-    error = min(max(upper.value, low), high)
+    error = min(max(upper.value, low), high) if low <= high else upper.value
     verdict = judge(low, high, plan.limit)
     needed = None
     if verdict == "undecided" and plan.limit is not None:

@@ -34,7 +34,8 @@ class Finding:
     upper : Estimate
         `certify.rounded`: the score shown in steps is off by at most ``upper.interval.high``.
     error : float
-        Debiased estimate of the average error of the score shown, inside the two bounds where possible.
+        Debiased estimate of the average error of the score shown, moved between the two bounds unless they cross:
+        the raw score may be certified off by more than its display.
     verdict : {"met", "undecided", "broken", "none"}
         ``"none"`` when no limit was given.
     rows_needed : int or None

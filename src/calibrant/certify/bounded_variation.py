@@ -36,7 +36,8 @@ def bounded_variation(
     -----
     **Assumes.** Independent rows from one distribution, and total variation of the event rate at most V, which no
     data can verify.
-    **Guarantee.** Finite-sample under that assumption.
+    **Guarantee.** Finite-sample under that assumption, about the score cut to whole multiples of ``2^-30``: scores
+    closer than that count as one.
     **Method.** Theorem 3 of the theory page, the least over three run lengths near ``(0.4 n / V)^(2/3)`` sharing
     alpha. Departure: runs are made of whole sketch cells (``2^14``), so rows and sketch agree and ties are never
     split; where one cell holds more rows than a run should, it counts with its own length unless its rows

@@ -56,7 +56,8 @@ def groups(
     -----
     **Assumes.** Independent rows from one distribution; groups named without looking at outcomes.
     **Guarantee.** Finite-sample and simultaneous: alpha is shared equally over all ends of all groups (Bonferroni).
-    The two ends are about different classifiers: call it a certified range.
+    The two ends are about different classifiers: call it a certified range. Where the display repairs the score, the
+    low end can lie above the high one; ``value`` is about the display.
     **Method.** `raw_lower` and `rounded` within each group, conditionally on membership; the raw score on ``2^10``
     cells, so that rounding is exact for 10, 20, 50 and 100 levels and powers of two up to 512, and otherwise rounds
     the middle of the score's cell.

@@ -51,7 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
     group_options(audit)
     audit_options(audit)
     example = add("example", _example, "run the audit on the bundled employment data", _EXAMPLE)
-    audit_options(example, limit=0.015, outcome="employed", report="calibrant-example.html")
+    audit_options(example, limit=0.014, outcome="employed", report="calibrant-example.html")
     certify = add("certify", _certify, "print certificates for everyone together", _CERTIFY)
     data_options(certify)
     certify_options(certify)

@@ -45,8 +45,8 @@ class Frame:
 
 
 SQUARE = Frame(280, 262, bottom=36)
-WIDE = Frame(530, 330)
-NARROW = Frame(350, 300, left=36)
+WIDE = Frame(530, 330, left=44)
+NARROW = Frame(350, 300, left=42)
 
 
 def points(curve: Curve) -> list[dict[str, float]]:

@@ -144,7 +144,7 @@ def bare(function: Any) -> str:
 def test_api_page_is_complete_and_true() -> None:
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
     public = [getattr(cal, n) for n in cal.__all__ if n != "__version__"]
-    public += [getattr(cal.certify, n) for n in cal.certify.__all__]
+    public += [getattr(module, n) for module in (cal.certify, cal.measure, cal.diagnose) for n in module.__all__]
     for thing in public:
         if inspect.isfunction(thing):
             assert f"`{bare(thing)}`" in page, bare(thing)
@@ -152,3 +152,36 @@ def test_api_page_is_complete_and_true() -> None:
             assert re.search(rf"`{thing.__name__}[`(]", page), thing.__name__
         else:
             assert f"`{thing.__name__}`" in page, thing.__name__
+
+
+@pytest.mark.skipif(not (ROOT / "docs/start.md").exists(), reason="a source distribution without docs")
+def test_the_guide_tells_what_the_example_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from calibrant.cli import main
+
+    main(["example", "--report", str(tmp_path / "example.html")])
+    printed = " ".join(capsys.readouterr().out.split())
+    page = (ROOT / "docs/start.md").read_text(encoding="utf-8")
+    headline = next(body for info, body, _ in blocks(page) if info == "text").strip()
+    assert headline in printed
+    told = re.search(r"\*\*Foreign born: ([\d.]+ to [\d.]+), broken\.\*\*", page)
+    assert told is not None
+    assert re.search(rf"nativity: foreign born \S+ \S+ {re.escape(told[1])} broken", printed)
+    limit = re.search(r"limit of ([\d.]+) points", page)
+    assert limit is not None
+    assert f"limit {limit[1]} points" in printed
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    listed = re.findall(r"\S+\.md", nav)
+    pages = [p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")]
+    assert sorted(listed) == sorted(pages)
+
+
+def test_pictures_are_small_and_are_all_drawn_by_the_script() -> None:
+    pictures = sorted((ROOT / "docs/img").glob("*.svg"))
+    script = (ROOT / "docs/pictures.py").read_text(encoding="utf-8")
+    assert [p.stem for p in pictures] == sorted(p.stem for p in (ROOT / "docs/methods").glob("*.md"))
+    for picture in pictures:
+        assert picture.stat().st_size < 50_000
+        assert f"def {picture.stem}() -> Any:" in script

@@ -1,0 +1,142 @@
+"""Write docs/notebooks/employment.ipynb and run it: python docs/notebooks/build.py
+
+Needs nbformat, nbclient and ipykernel (written with 5.11.1, 0.11.0 and 7.4.0) beside calibrant, in an environment of
+their own. No time stamps, no random ids: the same versions write the same bytes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+HERE = Path(__file__).parent
+LARGEST = 200_000  # bytes of one output
+
+CELLS = (
+    """# An audit of employment probabilities
+
+277 677 residents of Massachusetts, 2015 to 2018, and a classifier's probability that each is employed. The data come
+with the package. This is [Start](../start.md) on real data; every number below was computed by the cell above it.""",
+    """import calibrant as cal
+from calibrant.data.examples import employment_path
+
+data = cal.read(employment_path(), y="employed", p="predicted_probability", by=["sex", "nativity", "age"])
+print(f"{data.n:,} people, {data.cases:,} employed")""",
+    """## The audit
+
+The limit, 1.4 points, is an example. In your own audit choose limit and groups before you see outcomes. In each
+range the first number is about the raw score and the second about the score shown in steps of 2 %.""",
+    """record = cal.audit(data, by=["sex", "nativity", "age"], limit=0.014, outcome="employed", name="employment")
+print(record.verdict, record.exit_status)
+
+
+def line(finding):
+    who = ", ".join(f"{variable}: {level}" for variable, level in finding.variables) or "everyone"
+    low, high = 100 * finding.lower.interval.low, 100 * finding.upper.interval.high
+    return f"{who:26}{finding.rows:>9,}{low:>8.2f} to {high:5.2f}  {finding.verdict:10}{finding.rows_needed or '':>10}"
+
+
+print(f"{'':26}{'people':>9}{'points':>13}{'':10}{'would decide':>17}")
+print(line(record.everyone))""",
+    """## The groups
+
+All ranges hold together with 95 %. One group is over the limit; most are undecided, which is not a pass.""",
+    """for finding in record.groups:
+    print(line(finding))""",
+    """For the broken group, plain counting says it best:""",
+    """broken = next(g for g in record.groups if g.verdict == "broken")
+per = 1000 / broken.rows
+print(f"of every 1,000 {broken.variables[0][1]} people the model expects {per * broken.expected:.0f} employed;")
+print(f"{per * broken.cases:.0f} were")""",
+    """## The report
+
+One HTML file and one JSON record. Nothing of the rows is in either.""",
+    """from calibrant.report import html
+
+page = html.render(record)
+print(f"{len(page):,} characters of HTML, {len(record.to_json()):,} of JSON")
+print([check.code for check in record.checks if check.status == "not-run"])""",
+    """## Measures
+
+Estimates with approximate intervals. No verdict rests on them.""",
+    """names = ["ece", "smooth_ece", "brier", "log_loss", "auroc"]
+for name in [*names, "calibration_intercept", "calibration_slope", "observed_expected"]:
+    found = getattr(cal.measure, name)(data)
+    print(f"{name:22}{found.value:9.4f}   {found.interval.low:8.4f} to {found.interval.high:.4f}")""",
+    """By group the intervals are each for itself: with two groups, `alpha` halved makes them hold together.""",
+    """for group, found in cal.measure.by_group(cal.measure.observed_expected, data, by="nativity", alpha=0.025).items():
+    print(group[0][1], f"{found.value:.3f} ({found.interval.low:.3f} to {found.interval.high:.3f})")""",
+    """## Where along the score
+
+In a notebook, `curve` by itself draws an interactive chart. Here it is kept as a still picture, which any viewer shows.""",
+    """import vl_convert
+
+
+class Picture:
+    def __init__(self, chart):
+        self.svg = vl_convert.vegalite_to_svg(chart.to_json())
+
+    def _repr_svg_(self):
+        return self.svg
+
+    def __repr__(self):
+        return "the chart of the reliability curve"
+
+
+curve = cal.diagnose.reliability_curve(data)
+print(f"p = {curve.settings['p_value']}")
+Picture(curve.chart())""",
+    """## What noise or rounding would cost
+
+`certify.jittered` is tighter from above than anything for the raw score, but it is about a score with noise. What would
+the noise cost?""",
+    """cost = cal.certify.jitter_cost(data, bandwidths=[2**-5, 2**-6, 2**-7], levels=[20, 50, 100])
+print(f"{'display':12}{'h':>10}{'steps':>7}{'AUROC':>9}{'Brier':>9}")
+wanted = [cost.columns[name] for name in ("display", "bandwidth", "levels", "auroc", "brier")]
+for how, h, steps, auroc, brier in zip(*wanted, strict=True):
+    print(f"{how:12}{h:10.4f}{steps:7}{auroc:9.4f}{brier:9.4f}")""",
+    """For a bandwidth of 1/64, about one thousandth of AUROC. What it buys:""",
+    """noisy = cal.certify.jittered(data, bandwidth=2**-6, side="upper")
+shown = cal.certify.rounded(data, levels=50, side="upper")
+near = cal.certify.distance(data, side="upper")
+print(f"with noise, off by at most             {100 * noisy.interval.high:.2f} points")
+print(f"shown in steps of 2 %, at most         {100 * shown.interval.high:.2f} points")
+print(f"raw, distance from calibration at most {100 * near.interval.high:.2f} points ({near.settings['route']})")""",
+    """## How many rows would have been enough?
+
+For steps of 2 % and a bound within half a point of the truth, with scores like these:""",
+    """plan = cal.certify.rows_needed(0.005, data=data, levels=50)
+print(f"about {plan.value:,.0f}")""",
+    """Next: [Which question do I have?](../which.md), [The audit](../audit.md).""",
+)
+
+
+def notebook() -> Any:
+    """Return the notebook without outputs: text and code by turns, one text between two codes at most."""
+    cells = []
+    for i, source in enumerate(CELLS):
+        make = nbformat.v4.new_markdown_cell if i % 2 == 0 else nbformat.v4.new_code_cell
+        cells.append(make(source, id=f"cell-{i:02}"))
+    meta = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    return nbformat.v4.new_notebook(cells=cells, metadata=meta)
+
+
+def main() -> None:
+    """Run the notebook and write it."""
+    book = notebook()
+    where = {"metadata": {"path": str(HERE)}}
+    NotebookClient(book, timeout=600, record_timing=False, coalesce_streams=True, resources=where).execute()
+    book.metadata["language_info"] = {"name": "python"}
+    for cell in book.cells:
+        for output in cell.get("outputs", ()):
+            if len(str(output)) > LARGEST:
+                raise SystemExit(f"an output of {cell.id} is larger than {LARGEST:,} bytes")
+    nbformat.validate(book)
+    (HERE / "employment.ipynb").write_text(nbformat.writes(book, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

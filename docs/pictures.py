@@ -1,0 +1,254 @@
+"""Draw the pictures of docs/methods into docs/img: python docs/pictures.py [NAME ...]
+
+Simulated outcomes come from fixed seeds, so the same versions draw the same bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import vl_convert
+
+import calibrant as cal
+from calibrant.data.examples import employment_path
+
+OUT = Path(__file__).parent / "img"
+SHARE = 0.05 / 9  # of alpha, for each of the nine routes of certify.distance
+BLUE, RUST, GREY, TEAL, PALE = "#27517a", "#b03a06", "#6d6555", "#0a6a86", "#b9cbdd"
+COLOURS = [BLUE, RUST, TEAL, GREY]
+LOOK = {
+    "background": "#ffffff", "font": "sans-serif", "view": {"stroke": None},
+    "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#e6e4df"},
+    "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 260},
+}  # fmt: skip
+SIZES = [300, 1_000, 3_000, 10_000, 30_000, 100_000]
+
+
+def simulated(n: int, seed: int, power: float = 1.0) -> Any:
+    """Return n rows with even scores and event rate score**power; calibrated if the power is one."""
+    rng = np.random.default_rng([seed, n])
+    p = rng.uniform(size=n)
+    return cal.predictions(rng.uniform(size=n) < p**power, p)
+
+
+def employment(by: list[str] | None = None) -> Any:
+    """Return the bundled rows."""
+    return cal.read(employment_path(), y="employed", p="predicted_probability", by=by)
+
+
+def points(x: float) -> float:
+    """Return a probability in points, rounded so that the picture does not hang on the last digit."""
+    return round(100 * float(x), 4)
+
+
+def chart(rows: list[dict[str, Any]]) -> alt.Chart:
+    """Return a chart of these rows."""
+    return alt.Chart(alt.InlineData(values=rows))
+
+
+def rule(value: float, axis: str = "y", label: str = "", at: float = 0.0) -> Any:
+    """Return a dashed line, with a label if one is given."""
+    base = chart([{"v": value, "t": label, "at": at}])
+    other = "x" if axis == "y" else "y"
+    line = base.mark_rule(strokeDash=[5, 4], color="#1e2428").encode(**{axis: alt.datum(value)})
+    if not label:
+        return line
+    text = base.mark_text(align="left", baseline="bottom", dy=-3, dx=3, fontSize=12, color="#1e2428")
+    return line + text.encode(text="t:N", **{axis: alt.datum(value), other: alt.datum(at)})
+
+
+def rows_axis(title: str = "rows") -> alt.X:
+    """Return the axis of sample sizes."""
+    ticks = [300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000]
+    return alt.X("n:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(values=ticks, format="~s"))
+
+
+def log_axis(field: str, title: str, ticks: list[float], domain: tuple[float, float], which: Any = alt.Y) -> Any:
+    """Return a logarithmic axis with these ticks."""
+    scale = alt.Scale(type="log", domain=list(domain), nice=False)
+    return which(
+        f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format="~s" if max(ticks) > 999 else "~g")
+    )
+
+
+def legend(order: list[str], colours: list[str] | None = None, columns: int = 3, symbol: str = "stroke") -> alt.Color:
+    """Return colours in a fixed order, with a legend above the picture."""
+    scale = alt.Scale(domain=order, range=(colours or COLOURS)[: len(order)])
+    width = 3 if symbol == "stroke" else 0
+    key = alt.Legend(orient="top", columns=columns, symbolType=symbol, symbolStrokeWidth=width, symbolOpacity=1)
+    return alt.Color("of:N", title=None, scale=scale, sort=None, legend=key)
+
+
+def raw_lower() -> Any:
+    """Lower bounds of ten samples a size, under the true error."""
+    truth = points(0.5 - 1 / 2.2)
+    rows = [
+        {"n": n, "y": points(cal.certify.raw_lower(simulated(n, seed, 1.2)).interval.low)}
+        for n in SIZES
+        for seed in range(10)
+    ]
+    y = alt.Y("y:Q", title="off by at least, points", scale=alt.Scale(domain=[0, 5]))
+    dots = chart(rows).mark_point(color=BLUE, size=30, opacity=0.7, filled=True).encode(x=rows_axis(), y=y)
+    return (dots + rule(truth, label="the error of this model", at=300)).properties(width=460, height=240)
+
+
+def rounded() -> Any:
+    """Upper bounds of a calibrated model by number of steps and rows."""
+    names = {1_000: "1 000 rows", 10_000: "10 000 rows", 100_000: "100 000 rows"}
+    rows = []
+    for n, of in names.items():
+        data = [simulated(n, seed) for seed in range(5)]
+        for k in (5, 10, 20, 50, 100, 200):
+            high = [cal.certify.rounded(d, levels=k, side="upper").interval.high for d in data]
+            rows.append({"k": k, "y": points(np.mean(high)), "of": of})
+    base = chart(rows).encode(
+        x=log_axis("k", "steps shown", [5, 10, 20, 50, 100, 200], (4.6, 220), alt.X),
+        y=alt.Y("y:Q", title="off by at most, points", scale=alt.Scale(domain=[0, 16])),
+        color=legend(list(names.values())),
+    )
+    return (base.mark_line() + base.mark_point(filled=True, size=40)).properties(width=460, height=240)
+
+
+def jittered() -> Any:
+    """What a jitter costs and what it buys, on the bundled data."""
+    data = employment()
+    widths = [2.0**-k for k in range(4, 10)]
+    cost = cal.certify.jitter_cost(data, bandwidths=widths).columns["auroc"]
+    rows = [
+        {
+            "h": f"1/{round(1 / h)}",
+            "cost": round(1000 * (cost[0] - loss), 4),
+            "y": points(cal.certify.jittered(data, bandwidth=h, side="upper").interval.high),
+        }
+        for h, loss in zip(widths, cost[1:], strict=True)
+    ]
+    x = alt.X("h:O", sort=None, title="bandwidth h", axis=alt.Axis(labelAngle=0))
+    left = chart(rows).mark_bar(color=BLUE).encode(x=x, y=alt.Y("y:Q", title="off by at most, points"))
+    right = chart(rows).mark_bar(color=RUST).encode(x=x, y=alt.Y("cost:Q", title="AUROC lost, thousandths"))
+    size = {"width": 220, "height": 200}
+    return alt.hconcat(left.properties(**size), right.properties(**size)).resolve_scale(y="independent")
+
+
+def distance() -> Any:
+    """The two parts of each route by steps, on the bundled data."""
+    data = employment()
+    p = np.asarray(data.p, dtype=float)
+    rows = []
+    for k in (8, 16, 32, 64, 128):
+        moved = float(np.abs(p - np.floor(k * p + 0.5) / k).mean()) + np.sqrt(-np.log(0.1 * SHARE) / (2 * len(p))) / (
+            2 * k
+        )
+        shown = cal.certify.rounded(data, levels=k, alpha=0.9 * SHARE, side="upper").interval.high
+        rows += [{"k": k, "y": points(shown), "of": "error of the score shown, at most", "o": 0}]
+        rows += [{"k": k, "y": points(moved), "of": "how far showing moves the score, at most", "o": 1}]
+    return (
+        chart(rows)
+        .mark_bar(size=46)
+        .encode(
+            x=alt.X("k:O", title="steps of the route", axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("y:Q", title="points"),
+            color=legend(
+                ["error of the score shown, at most", "how far showing moves the score, at most"],
+                columns=2,
+                symbol="square",
+            ),
+            order="o:O",
+        )
+        .properties(width=460, height=240)
+    )
+
+
+def bounded_variation() -> Any:
+    """Upper bounds of a calibrated model by rows and assumed variation."""
+    rows = [
+        {
+            "n": n,
+            "y": points(cal.certify.bounded_variation(simulated(n, 0), variation=v, side="upper").interval.high),
+            "of": f"V = {v}",
+        }
+        for n in [*SIZES, 300_000]
+        for v in (1, 3, 10)
+    ]
+    y = log_axis("y", "off by at most, points", [1, 2, 5, 10, 20, 50], (1, 50))
+    base = chart(rows).encode(x=rows_axis(), y=y, color=legend(["V = 1", "V = 3", "V = 10"]))
+    return (base.mark_line() + base.mark_point(filled=True, size=40)).properties(width=460, height=240)
+
+
+def groups() -> Any:
+    """Certified ranges of the groups of two variables of the bundled data."""
+    found = cal.certify.groups(employment(["nativity", "age"]), by=["nativity", "age"], levels=50)
+    names = [", ".join(f"{v}: {level}" for v, level in g) for g in found]
+    limit, rows = 1.4, []
+    for name, e in zip(names, found.values(), strict=True):
+        low, high = points(e.interval.low), points(e.interval.high)
+        of = "over the limit" if low > limit else "within the limit" if high <= limit else "undecided"
+        rows.append({"g": name, "low": low, "high": high, "of": of})
+    order = ["within the limit", "undecided", "over the limit"]
+    base = chart(rows).encode(y=alt.Y("g:N", sort=None, title=None, axis=alt.Axis(labelLimit=220)))
+    x = alt.X("low:Q", title="off by, points", scale=alt.Scale(domainMin=0))
+    bars = base.mark_bar(height=9).encode(x=x, x2="high:Q", color=legend(order, [TEAL, PALE, RUST], symbol="square"))
+    return (bars + rule(limit, "x")).properties(width=360, height=18 * len(rows))
+
+
+def rows_needed() -> Any:
+    """Rows by gap, for scores spread evenly."""
+    plans: dict[str, dict[str, Any]] = {
+        "at most, shown in 100 steps": {"levels": 100},
+        "at most, shown in 50 steps": {"levels": 50},
+        "at most, with noise of 1/64": {"method": "jittered"},
+        "at least, raw score": {"side": "lower"},
+    }
+    rows = [
+        {"x": points(gap), "n": cal.certify.rows_needed(gap, **how).value, "of": of}
+        for of, how in plans.items()
+        for gap in (0.05, 0.03, 0.02, 0.015, 0.01, 0.005, 0.003)
+    ]
+    x = log_axis("x", "gap, points", [0.3, 0.5, 1, 2, 3, 5], (0.28, 5.4), alt.X)
+    y = log_axis("n", "rows", [10.0**k for k in range(3, 7)], (300, 2e6))
+    color = legend(list(plans), columns=2)
+    return chart(rows).mark_line(point=True).encode(x=x, y=y, color=color).properties(width=460, height=240)
+
+
+def published() -> Any:
+    """Upper bounds of a calibrated model: as published, and those made here for the same quantity."""
+    c = cal.certify
+    bounds: dict[str, Callable[[Any], Any]] = {
+        "published_kernel": c.published_kernel,
+        "jittered": lambda d: c.jittered(d, side="upper"),
+        "published_total_variation": c.published_total_variation,
+        "bounded_variation": lambda d: c.bounded_variation(d, side="upper"),
+    }
+    rows = [
+        {"n": n, "y": points(bound(simulated(n, 0)).interval.high), "of": of}
+        for n in (1_000, 3_000, 10_000, 30_000, 100_000)
+        for of, bound in bounds.items()
+    ]
+    y = log_axis("y", "off by at most, points", [0.5, 1, 2, 5, 10, 20, 50, 100], (0.5, 100))
+    ranges = [[5, 4], [1, 0], [5, 4], [1, 0]]
+    key = alt.Legend(orient="top", columns=2, symbolType="stroke", symbolStrokeWidth=3)
+    dash = alt.StrokeDash("of:N", title=None, sort=None, legend=key, scale=alt.Scale(domain=list(bounds), range=ranges))
+    base = chart(rows).encode(x=rows_axis(), y=y, color=legend(list(bounds), [BLUE, BLUE, RUST, RUST], columns=2))
+    return (base.mark_line().encode(strokeDash=dash) + base.mark_point(filled=True, size=40)).properties(
+        width=460, height=240
+    )
+
+
+PICTURES = (raw_lower, rounded, jittered, distance, bounded_variation, groups, rows_needed, published)
+
+
+def main(names: list[str]) -> None:
+    """Draw the pictures named, or all."""
+    for draw in PICTURES:
+        if not names or draw.__name__ in names:
+            spec = draw().configure(**LOOK).to_json()
+            svg = vl_convert.vegalite_to_svg(spec)
+            (OUT / f"{draw.__name__}.svg").write_text(svg + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -14,9 +14,7 @@ from calibrant.stats.perturb import derivative_bounds, perturbed, sech_normalise
 
 SHARED = Path(os.environ.get("CALIBRANT_SHARED", Path(__file__).parents[3] / "shared"))
 GOLDEN = SHARED / "golden" / "D_certified"
-pytestmark = pytest.mark.skipif(
-    not GOLDEN.is_dir(), reason="shared golden values not found: set CALIBRANT_SHARED"
-)
+pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared golden values not found: set CALIBRANT_SHARED")
 
 
 @pytest.fixture(scope="module")

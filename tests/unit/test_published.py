@@ -158,9 +158,7 @@ def test_subsampling_evaluates_fewer_rows():
     assert part.interval.high == pytest.approx(whole.interval.high, rel=0.1)
 
 
-@pytest.mark.parametrize(
-    ("n", "held", "size"), [(1000, 200, 200), (200_000, 40_000, 10_000), (10**6, 200_000, 15_000)]
-)
+@pytest.mark.parametrize(("n", "held", "size"), [(1000, 200, 200), (200_000, 40_000, 10_000), (10**6, 200_000, 15_000)])
 def test_subsample_size(n, held, size):
     picked = published._validation_rows(n, held, np.random.default_rng(0))
     assert picked.size == size == np.unique(picked).size

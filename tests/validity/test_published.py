@@ -70,9 +70,7 @@ def rejected(misses: int, runs: int) -> bool:
     return bool(stats.binom.sf(misses - 1, runs, ALPHA) < 1e-6)
 
 
-def misses(
-    bound: Callable[..., Estimate], design: Design, n: int, runs: int, end: Callable[[Estimate], float]
-) -> int:
+def misses(bound: Callable[..., Estimate], design: Design, n: int, runs: int, end: Callable[[Estimate], float]) -> int:
     found = (bound(design.draw(n, seed), alpha=ALPHA, seed=seed) for seed in range(runs))
     return sum(end(estimate) < design.truth for estimate in found)
 
@@ -123,9 +121,7 @@ def test_empirical_bernstein_covers_exactly():
     means = [float(mean) for mean in np.linspace(0.005, 0.995, 34)]
     for n, delta in itertools.product((5, 40, 300), (0.05, 0.3)):
         assert min(coverage(n, mean, delta) for mean in means) >= 1 - delta
-    assert (
-        min(coverage(40, mean, 0.3, linear=0.0) for mean in means) < 0.5
-    )  # a saboteur without the linear term
+    assert min(coverage(40, mean, 0.3, linear=0.0) for mean in means) < 0.5  # a saboteur without the linear term
 
 
 def slanted(slope: float) -> Callable[[np.ndarray], np.ndarray]:

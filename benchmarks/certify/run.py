@@ -156,7 +156,7 @@ def memory_speed(full: bool) -> list[str]:
     together = fresh(lambda d: [f(d) for f in ours.values()])
     rows.append(("all four, one pass over the rows", cpu(together)))
     lines = ["| at 1e7 rows in memory | CPU s | times faster than published |", "|---|--:|--:|"]
-    lines += [f"| {name} | {t:.2f} | {slow / t:.1f} |" for name, t in rows]
+    lines += [f"| {name} | {t:.2f} | {slow / t:.3g} |" for name, t in rows]
     print("\n".join(lines), flush=True)
     return lines
 

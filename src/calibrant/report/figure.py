@@ -91,7 +91,7 @@ def reading(smooth: bool, across: charts.Window, cut: bool) -> str:
     each = "the band" if smooth else "a range"
     words = (
         f"Reading the figure: at {at:g}%, a gap of +{gap:g} means that it happened to {happened} of {num.count(of)} "
-        f"such people. Where {each} lies wholly on one side of zero, the model is off there."
+        f"such people. Where {each} lies wholly on one side of zero, the model is shown to be off there."
     )
     more = f" {each.capitalize()} that reaches the edge of the figure goes on beyond it." if cut else ""
     return words + more.replace("The band that", "A band that")

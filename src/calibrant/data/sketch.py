@@ -14,7 +14,7 @@ from calibrant.data.columns import as_float, binary_labels, label_values, level_
 from calibrant.data.faults import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING, SCORE_RANGE, Faults
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.kernels.packing import AT_ONCE, CAPACITY, Packed
+from calibrant.kernels.packing import AT_ONCE, Packed
 from calibrant.kernels.reference import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS, carry
 
 MAGIC = b"calibrant sketch\n"
@@ -157,7 +157,7 @@ class Sketch:
 
         if self._packed is None:
             self._packed = Packed(self.spec.blocks, self.spec.group_count, len(self.spec.groupings))
-        if self._packed.rows + len(p) > CAPACITY:
+        if self._packed.rows + len(p) > self._packed.capacity:
             self._packed.settle(**self._arrays)
         tally(p, y, codes, self._bases, ids, first_row, self.spec.salt(part), self._packed, faults)
 

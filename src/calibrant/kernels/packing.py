@@ -1,7 +1,7 @@
 """Packed counters: a count and a sum share one integer, and a block's counters lie together, so that they stay cached.
 
 A packed cell holds ``count << 40 | remainder sum`` for each label and, for everyone, the sum of squares; a packed
-level holds ``negatives | positives << 32``. Nothing overflows for up to `CAPACITY` rows; then `settle` unpacks.
+level holds ``negatives | positives << 32``. Nothing overflows for up to `capacity` rows; then `settle` unpacks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 
 from calibrant.kernels.reference import CELL_BITS, GROUP_BITS, LEVELS, carry
 
-CAPACITY = 1 << 20  # CAPACITY remainders below 2**20 stay below 2**40
+CAPACITY = 1 << 20  # with groups: so many remainders below 2**20 stay below 2**40
+CAPACITY_ALONE = 1 << 22  # without: remainders are below 2**16, and their squares below 2**32
 AT_ONCE = 1 << 19  # rows that one call takes
 _SUM = np.int64((1 << 40) - 1)
 _LOW = np.int64((1 << 32) - 1)
@@ -33,6 +34,7 @@ class Packed:
         self.group_levels = np.zeros((blocks, groups, LEVELS), dtype=np.int64)
         self.dealt = np.empty((blocks, AT_ONCE), dtype=np.uint32)  # scratch; mostly unused pages
         self.level_of = np.empty((groupings, blocks, AT_ONCE), dtype=np.int32)
+        self.capacity = CAPACITY if groups else CAPACITY_ALONE
         self.rows = 0
 
     def settle(self, cells: Any, levels: Any, group_cells: Any, group_levels: Any) -> None:

@@ -98,11 +98,12 @@ examples:
   calibrant plan 0.01 --levels 50 --side two-sided
   calibrant plan 0.02 --data pilot.parquet --label y --score p
 """
-_SKETCH = """A sketch holds counts, no rows; audits of it give the same numbers as audits of the file.
+_SKETCH = """A sketch holds counts of people by score, label and group. Where a group is small they are as telling as the rows:
+guard a sketch like the data. Audits of it give the same numbers as audits of the file.
 
 example:
   calibrant sketch january.parquet --label y --score p --by sex,age --out january.sketch
-  calibrant sketch february.parquet --label y --score p --like january.sketch --out february.sketch
+  calibrant sketch february.parquet --like january.sketch --out february.sketch
   calibrant merge january.sketch february.sketch --out winter.sketch
 """
 
@@ -122,11 +123,13 @@ def _load(a: argparse.Namespace, progress: Any = None) -> Any:
         return _merged(a.files)
     from calibrant.data.read import sketch
 
-    if not (a.label and a.score):
-        raise BadInput("name the columns: --label for the outcomes and --score for the probabilities")
+    if any(f.endswith(".sketch") for f in a.files):
+        raise BadInput("sketches and data files do not mix: audit them apart, or sketch the data and merge")
     like = getattr(a, "like", None)
-    if like and (by or a.bins or a.key or a.positive or a.seed or a.intersections):
-        raise BadInput("--like brings groups, bins, key, positive value and seed: leave those options out")
+    if like and (by or a.bins or a.key or a.positive or a.seed or a.intersections or a.label or a.score):
+        raise BadInput("--like brings columns, groups, key, positive value and seed: leave those options out")
+    if not like and not (a.label and a.score):
+        raise BadInput("name the columns: --label for the outcomes and --score for the probabilities")
     return sketch(
         a.files if len(a.files) > 1 else a.files[0], y=a.label, p=a.score, by=by, intersections=getattr(a, "intersections", False),
         bins=bins(getattr(a, "bins", [])), key=a.key, positive=a.positive, drop_missing=a.drop_missing, seed=a.seed,
@@ -178,6 +181,8 @@ def _deliver(record: AuditRecord, a: argparse.Namespace) -> int:
     """Write what was asked for; print the summary unless standard output was claimed."""
     from calibrant.report import text
 
+    if a.json == a.markdown == "-":
+        raise BadInput("--json - and --markdown - both claim standard output: write one to a file")
     if a.report:
         from calibrant.report.html import render
 
@@ -216,7 +221,7 @@ def _certify(a: argparse.Namespace) -> int:
     for name in a.method:
         if name not in known:
             raise BadInput(f"--method {name!r}: choose from {', '.join(known)}")
-        side = "lower" if name == "raw_lower" and a.side == "upper" else a.side
+        side = "lower" if name == "raw_lower" and a.side == "two-sided" else a.side
         found.append(
             getattr(certify, name)(whole, alpha=a.alpha, side=side, seed=whole.spec.seed, **extra.get(name, {}))
         )
@@ -236,9 +241,10 @@ def _plan(a: argparse.Namespace) -> int:
 
     data = None
     if a.data:
-        from calibrant.data.read import sketch
-
-        data = sketch(a.data, y=a.label, p=a.score)
+        data = _load(argparse.Namespace(files=[a.data], label=a.label, score=a.score, positive=a.positive, key=(), seed=0,
+                                        drop_missing=a.drop_missing))  # fmt: skip
+    elif a.label or a.score or a.positive or a.drop_missing:
+        raise BadInput("--label, --score, --positive and --drop-missing go with --data")
     found = rows_needed(a.gap, data, a.method, a.levels, a.bandwidth, a.alpha, a.side)
     from calibrant.report.certificates import plan
 

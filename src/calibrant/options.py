@@ -102,6 +102,8 @@ def plan_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
     p.add_argument("--label", metavar="COLUMN")
     p.add_argument("--score", metavar="COLUMN")
+    p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
+    p.add_argument("--drop-missing", action="store_true", help="leave out rows with a missing label or score")
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -269,11 +269,11 @@ def _reference(q: Any) -> dict[str, float]:
 def _data(whole: Sketch) -> dict[str, Any]:
     spec = whole.spec
     return {
-        "label": spec.label, "score": spec.score, "positive": spec.positive, "by": [list(g) for g in spec.groupings],
-        "key": list(spec.key), "rows": whole.n, "cases": whole.cases, "dropped": whole.dropped,
-        "fingerprint": whole.fingerprint, "files": list(whole.files[:20]), "file_count": len(whole.files),
-        "variables": {v.name: {"kind": v.kind, "edges": list(v.edges), "folded": v.folded} for v in spec.variables},
-        "warnings": ["one-class"] if whole.cases in (0, whole.n) else [],
+        "label": spec.label, "score": spec.score, "positive": spec.positive, "by": tuple(tuple(g) for g in spec.groupings),
+        "key": tuple(spec.key), "rows": whole.n, "cases": whole.cases, "dropped": whole.dropped,
+        "fingerprint": whole.fingerprint, "files": tuple(whole.files[:20]), "file_count": len(whole.files),
+        "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
+        "warnings": ("one-class",) if whole.cases in (0, whole.n) else (),
     }  # fmt: skip
 
 
@@ -286,8 +286,10 @@ def _versions() -> dict[str, str]:
 
 def _epoch_date() -> str | None:
     stamp = os.environ.get("SOURCE_DATE_EPOCH")
-    if not stamp or not stamp.isdigit():
+    if not stamp:
         return None
+    if not stamp.isdigit() or len(stamp) > 11:
+        raise BadInput(f"SOURCE_DATE_EPOCH={stamp!r}: set it to seconds since 1970, or unset it")
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(int(stamp), UTC).date().isoformat()

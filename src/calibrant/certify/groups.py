@@ -117,6 +117,6 @@ def certified_range(q: Population, levels: int, spend: tuple[float, float], leve
         assumes=INDEPENDENT,
         settings={
             "about": f"from below the raw score, from above the score shown in {levels} steps", "levels": levels,
-            "delta": list(spend), "grid": q.grid, "seed": seed,
+            "delta": tuple(spend), "grid": q.grid, "seed": seed,
         },
     )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.read import sketch
+from calibrant.data.read import sketch_rows
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Side
@@ -91,9 +91,9 @@ class Population:
 def sketch_of(data: Any, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
     """Return a sketch of predictions, or the sketch itself."""
     if isinstance(data, Sketch):
-        return data
+        return data.checked()
     if isinstance(data, Predictions):
-        return sketch(data, by=by, intersections=intersections, seed=seed)
+        return sketch_rows(data, tuple(by), intersections, {}, seed)
     if isinstance(data, MulticlassPredictions):
         raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K")
     raise BadInput(

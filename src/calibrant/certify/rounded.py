@@ -76,6 +76,6 @@ def rounded_of(population: Population, levels: int, spend: tuple[float, float], 
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
         assumes=INDEPENDENT,
         settings={
-            "about": f"the score shown in {levels} steps", "levels": levels, "delta": list(spend), "seed": seed,
+            "about": f"the score shown in {levels} steps", "levels": levels, "delta": tuple(spend), "seed": seed,
         },
     )  # fmt: skip

@@ -55,7 +55,8 @@ def rows_needed(
     **Assumes.** The distribution of scores; normal approximations of counts.
     **Guarantee.** None: an average case. Individual bounds scatter by 10 to 15 % of the gap.
     **Method.** Expected, label-free costs of every level are put into Theorem U and solved for n. A jitter's own
-    error is not counted in the gap. Lower: ``sqrt(2 v L / n)`` with v the mean of ``p (1 - p)``.
+    error is not counted in the gap. Lower: ``sqrt(2 v L / n)`` with v the mean of
+    ``p (1 - p)`` and L raised by what learning signs and averaging e-values cost, set by simulation.
     **Cost.** Milliseconds.
     **Reads.** Nothing, or the sketch's scores.
 
@@ -128,7 +129,8 @@ def rows_to_decide(
 ) -> int | None:
     """Return about how many rows of this population would decide a limit, if its error is as estimated.
 
-    None when the estimate sits on the limit (no number of rows decides) or beyond 1e12 rows.
+    None when the estimate sits on the limit (no number of rows decides) or beyond 1e12 rows. At least half as many
+    again as there are, which did not decide.
     """
     from calibrant.stats.planning import least_rows
 
@@ -138,4 +140,4 @@ def rows_to_decide(
     mass = _masses(population)
     shrinking = _upper_gap(mass, "rounded", levels, 0.0, spend[1]) if error < limit else _lower_gap(mass, spend[0])
     found = least_rows(shrinking, gap, max(population.n / 2.0, 20.0))
-    return None if not np.isfinite(found) else max(int(np.ceil(found)), population.n + 1)
+    return None if not np.isfinite(found) else max(int(np.ceil(found)), population.n + population.n // 2)

@@ -11,6 +11,8 @@ import numpy as np
 from calibrant.data.spec import Spec, Variable
 from calibrant.errors import BadInput
 
+ABSENT = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # text that means "no label"
+
 
 def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
     """Raise `BadInput` for a column that is not there, with the nearest name."""
@@ -56,7 +58,6 @@ def as_float(column: Any, name: str, role: str) -> Any:
 def label_values(column: Any, spec: Spec) -> Any:
     """Return labels as numbers, NaN where missing; int8 where every value fits."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     column = decoded(column)
     if spec.positive is None:
@@ -65,8 +66,25 @@ def label_values(column: Any, spec: Spec) -> Any:
             if len(values) and values.min() >= 0 and values.max() <= 1:
                 return values.astype(np.int8)
         return as_float(column, spec.label, "label")
+    return _is_positive(column, spec).cast(pa.float64()).to_numpy(zero_copy_only=False)
+
+
+def _is_positive(column: Any, spec: Spec) -> Any:
+    """Compare labels with the positive value: numbers as numbers, text as text; absent where missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    positive = str(spec.positive)
+    if pa.types.is_boolean(column.type):
+        return pc.equal(column.cast(pa.string()), positive.lower())
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        try:
+            return pc.equal(column.cast(pa.float64()), float(positive))
+        except ValueError:
+            raise BadInput(f"label column {spec.label!r} holds numbers, and positive={positive!r} is none") from None
     text = column if pa.types.is_string(column.type) else column.cast(pa.string())
-    return pc.equal(text, spec.positive).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    absent = pc.is_in(text, value_set=pa.array(ABSENT))
+    return pc.equal(pc.if_else(absent, None, text), positive)
 
 
 def binary_labels(y: Any) -> Any:
@@ -107,6 +125,8 @@ def _category_codes(column: Any, variable: Variable) -> Any:
     column = dated(column, variable.kind)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
+    if pa.types.is_string(column.type):
+        column = pc.if_else(pc.equal(column, ""), None, column)
     try:
         values = pa.array(variable.values, pa.string()).cast(column.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -44,7 +44,7 @@ def sketch_source(source: Source, spec: Spec, drop_missing: bool = False, progre
 
 def _read_part(sketch: Sketch, part: Part, columns: Sequence[str], progress: Progress | None) -> None:
     row = part.first_row
-    for batch in part.read(columns):
+    for batch in part.read(columns, (sketch.spec.score,)):
         sketch.update(batch, part=part.name, first_row=row)
         row += batch.num_rows
         if progress is not None:

@@ -48,6 +48,8 @@ class Faults:
                 raise BadInput(self._line(kind, column, f"missing (null or NaN); {fix}"))
 
     def _hint(self) -> str:
+        if self.low >= -1e-4 and self.high <= 1.0 + 1e-4:
+            return "is it rounding error? Clip to 0 and 1"
         if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5:
             return "did you pass percentages? Divide by 100"
         return "did you pass logits? Apply 1 / (1 + exp(-x)) first"

@@ -138,6 +138,10 @@ def predictions(
     """
     matrix = np.asarray(y_prob)
     if matrix.ndim == 2 and matrix.shape[1] >= 3:
+        if weights is not None or clusters is not None or positive is not None or drop_missing:
+            raise BadInput(
+                "several classes take no weights, clusters, positive or drop_missing: project to one class first"
+            )
         return _multiclass(y_true, matrix, covariates, name)
     return binary_predictions(
         y_true, y_prob, covariates, weights, clusters, positive=positive, drop_missing=drop_missing, name=name
@@ -178,7 +182,7 @@ def _label_array(y_true: Any, positive: Any) -> Any:
     y = np.asarray(y_true).reshape(-1) if np.ndim(y_true) != 1 else np.asarray(y_true)
     if positive is not None:
         text = np.array([None if _absent(v) else str(v) for v in y.tolist()], dtype=object)
-        found = np.array([np.nan if t is None else float(t == str(positive)) for t in text])
+        found = np.array([np.nan if t is None else float(_same(t, str(positive))) for t in text])
         if not np.nansum(found):
             seen = sorted({t for t in text.tolist() if t is not None})[:5]
             raise BadInput(f"positive={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
@@ -190,12 +194,29 @@ def _label_array(y_true: Any, positive: Any) -> Any:
         raise BadInput(f"y_true holds {example!r}, not 0 and 1: pass positive= to name the case") from None
 
 
+def _same(text: str, positive: str) -> bool:
+    """Compare two labels as text, or as numbers where both are: 1 and 1.0 are one class."""
+    if text == positive:
+        return True
+    try:
+        return float(text) == float(positive)
+    except ValueError:
+        return False
+
+
 def _absent(v: Any) -> bool:
     return v is None or (isinstance(v, float) and v != v)
 
 
 def _score_array(y_prob: Any) -> Any:
-    p = np.asarray(y_prob)
+    p = np.ma.filled(y_prob.astype(np.float64), np.nan) if isinstance(y_prob, np.ma.MaskedArray) else np.asarray(y_prob)
+    if p.ndim == 2 and p.shape[1] == 2 and p.dtype.kind == "f":
+        off = np.abs(p.sum(axis=1) - 1.0) > 1e-3
+        if off.any():
+            row = int(np.argmax(off))
+            raise BadInput(
+                f"y_prob has two columns that do not add up to one (row {row}: {p[row].sum():.6g}): pass one column"
+            )
     if p.ndim == 2:
         p = p[:, -1]
     if p.ndim != 1:
@@ -254,7 +275,7 @@ def _covariates(covariates: Any, n: int) -> Any:
     import pyarrow as pa
 
     if isinstance(covariates, Mapping):
-        covariates = pa.table({k: pa.array(v) for k, v in covariates.items()})
+        covariates = _table(covariates)
     elif not isinstance(covariates, pa.Table):
         if not hasattr(covariates, "__arrow_c_stream__"):
             raise BadInput(
@@ -264,6 +285,22 @@ def _covariates(covariates: Any, n: int) -> Any:
     if covariates.num_rows != n:
         raise BadInput(f"covariates has {covariates.num_rows:,} rows and y_true {n:,}: pass one row each")
     return covariates
+
+
+def _table(columns: Mapping[str, Any]) -> Any:
+    import pyarrow as pa
+
+    out = {}
+    for name, values in columns.items():
+        try:
+            out[name] = pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
+            raise BadInput(
+                f"covariate {name!r} mixes types ({str(e).splitlines()[0]}): make it text or numbers"
+            ) from None
+    if len({len(v) for v in out.values()}) > 1:
+        raise BadInput(f"covariates have different lengths: {', '.join(f'{k} {len(v)}' for k, v in out.items())}")
+    return pa.table(out)
 
 
 def _multiclass(y_true: Any, p: Any, covariates: Any, name: str) -> MulticlassPredictions:

@@ -27,27 +27,33 @@ class Profile:
         self.counts: Counter[Any] = Counter()
         self.exact: set[float] = set()
         self.whole = True
-        self.days = False
+        self.seen = False
 
     def update(self, column: Any) -> None:
         """Count a chunk of the column."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        column = _plain(column)
+        column, kind = _plain(column), self.kind
+        if pa.types.is_null(column.type):
+            return
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
             self._numbers(column)
+            self._one_kind(kind)
             return
         if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
             self.kind = "month"
             column = dated(column, "month")
+        else:
+            self.kind = "category"
         if not (
             pa.types.is_dictionary(column.type) or pa.types.is_string(column.type) or pa.types.is_boolean(column.type)
         ):
             raise BadInput(f"group column {self.name!r} holds {column.type}: use text, numbers, dates or booleans")
+        self._one_kind(kind)
         for item in pc.value_counts(column):
             value = item["values"].as_py()
-            if value is not None:
+            if value is not None and value != "":
                 text = str(value).lower() if isinstance(value, bool) else str(value)
                 self.counts[text] += item["counts"].as_py()
         self._guard()
@@ -69,6 +75,14 @@ class Profile:
             self.counts[value] += count
         if len(self.exact) <= FEW:
             self.exact.update(pc.unique(pa.array(values)).to_pylist()[: FEW + 1])
+
+    def _one_kind(self, before: Kind) -> None:
+        if self.seen and before != self.kind:
+            raise BadInput(
+                f"group column {self.name!r} holds {before} values in one place and {self.kind} values in another: "
+                "store it one way in every file"
+            )
+        self.seen = True
 
     def _guard(self) -> None:
         if len(self.counts) > IDENTIFIER:

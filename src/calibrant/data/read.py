@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from calibrant.data.columns import as_float, label_values, level_codes, require
 from calibrant.data.engines import Progress, sketch_source
 from calibrant.data.predictions import Predictions, binary_predictions
@@ -67,14 +69,23 @@ def read(
     """
     import pyarrow as pa
 
-    opened, by = open_source(source), names_of(by)
+    by = names_of(by)
+    opened = open_source(source, (y, p, *by))
     _require_all(opened, y, p, by, ())
     columns = list(dict.fromkeys([y, p, *by]))
-    batches = [b for part in opened.parts for b in part.read(columns)]
+    batches = [b for part in opened.parts for b in part.read(columns, (p,))]
     if not sum(b.num_rows for b in batches):
         raise BadInput("no rows to audit: the data is empty")
-    table = pa.Table.from_batches(batches).unify_dictionaries()
+    try:
+        table = pa.concat_tables([pa.Table.from_batches([b]) for b in batches], promote_options="permissive")
+        table = table.unify_dictionaries()
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
+        raise BadInput(
+            f"the files store a column in different types ({str(e).splitlines()[0]}): store it one way"
+        ) from None
     labels = label_values(table.column(y), Spec(label=y, score=p, positive=positive))
+    if positive is not None and not np.nansum(labels):
+        raise BadInput(f"positive={positive!r} does not occur in column {y!r}; check its spelling")
     scores = as_float(table.column(p), p, "score")
     try:
         return binary_predictions(
@@ -131,8 +142,11 @@ def sketch(
     """
     by = names_of(by)
     if isinstance(source, Predictions):
-        return _sketch_rows(source, by, intersections, bins or {}, seed)
-    opened = open_source(source)
+        if y or p or key or positive or drop_missing or spec:
+            raise BadInput("predictions bring labels and scores: leave y, p, key, positive, drop_missing and spec out")
+        return sketch_rows(source, by, intersections, bins or {}, seed).copy()
+    wanted = (y, p, *by, *names_of(key)) if spec is None else (spec.score, spec.label, *spec.by_name, *spec.key)
+    opened = open_source(source, wanted)
     if spec is None:
         if y is None or p is None:
             raise BadInput("name the columns: y= for the labels and p= for the probabilities")
@@ -158,6 +172,8 @@ def make_spec(
     seed: int = 0,
 ) -> Spec:
     """Return the spec of the variables and, if asked, of every pair of them; refuse too many groups."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise BadInput(f"seed={seed!r}: pass a whole number from 0 up")
     names = [v.name for v in variables]
     groupings: list[tuple[str, ...]] = [(n,) for n in names]
     if intersections:
@@ -177,6 +193,14 @@ def _require_all(opened: Source, y: str, p: str, by: Sequence[str], key: Sequenc
     require([p], opened.columns, "score")
     require(by, opened.columns, "group")
     require(key, opened.columns, "key")
+    labelled = sorted({y, p} & set(key))
+    if labelled:
+        raise BadInput(
+            f"key column {labelled[0]!r} is the label or the score: a row's identity must not depend on them"
+        )
+    twice = sorted({c for c in (y, p, *by, *key) if opened.columns.count(c) > 1})
+    if twice:
+        raise BadInput(f"the data has two columns named {twice[0]!r}: rename one")
     doubled = sorted({b for b in by if list(by).count(b) > 1} | ({y, p} & set(by)))
     if doubled:
         raise BadInput(
@@ -194,15 +218,16 @@ def _variables(opened: Source, by: tuple[str, ...], bins: Mapping[str, Sequence[
         raise BadInput("a stream can be read only once and groups need a first look: pass spec=, or a table or file")
     profiles = [Profile(name) for name in by]
     for part in opened.parts:
-        for batch in part.read(by):
+        for batch in part.read(by, ()):
             for profile in profiles:
                 profile.update(batch.column(profile.name))
     return tuple(q.variable(tuple(map(float, bins[q.name])) if q.name in bins else None) for q in profiles)
 
 
-def _sketch_rows(
+def sketch_rows(
     data: Predictions, by: tuple[str, ...], intersections: bool, bins: Mapping[str, Sequence[float]], seed: int
 ) -> Sketch:
+    """Return the sketch of rows in memory, kept with them: callers must not change it."""
     if data.weights is not None or data.clusters is not None:
         what = "weights" if data.weights is not None else "clusters"
         raise NotComputable(f"certificates are proved for independent rows of equal weight, not for {what}=")

@@ -166,7 +166,7 @@ class Sketch:
             if faults[2 * kind]:
                 row = int(faults[2 * kind + 1])
                 value = (p if kind == SCORE_RANGE else y)[row - first_row]
-                example = f"{value:.6g}" if kind in (SCORE_RANGE, LABEL_VALUE) else ""
+                example = f"{value:.9g}" if kind in (SCORE_RANGE, LABEL_VALUE) else ""
                 self.faults.add(kind, int(faults[2 * kind]), (part, row), example)
         if faults[2 * SCORE_RANGE]:
             self.faults.low = min(self.faults.low, float(np.nanmin(p)))
@@ -184,6 +184,14 @@ class Sketch:
         self.rows_read += other.rows_read
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
+        return self
+
+    def copy(self) -> Sketch:
+        """Return a sketch of its own with the same counts."""
+        return Sketch(self.spec, self.drop_missing)._named(self.name).merge(self)
+
+    def _named(self, name: str) -> Sketch:
+        self.name = name
         return self
 
     def checked(self) -> Sketch:
@@ -209,6 +217,7 @@ class Sketch:
 
     def to_bytes(self) -> bytes:
         """Return the sketch as bytes: a header, the non-zero counts, and a checksum over both."""
+        self.faults.check(self.spec, self.drop_missing)
         body = b""
         lengths = []
         for name in ARRAYS:
@@ -226,7 +235,7 @@ class Sketch:
     @classmethod
     def from_bytes(cls, raw: bytes) -> Sketch:
         """Rebuild the sketch that `to_bytes` wrote; anything else is refused."""
-        if not raw.startswith(MAGIC):
+        if not isinstance(raw, (bytes, bytearray, memoryview)) or not bytes(raw[: len(MAGIC)]) == MAGIC:
             raise BadInput("not a calibrant sketch: pass a file that `calibrant sketch` wrote")
         checksum, content = raw[len(MAGIC) : len(MAGIC) + 32], raw[len(MAGIC) + 32 :]
         if len(content) < 16 or hashlib.sha256(content).digest() != checksum:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import glob as globbing
+import itertools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +27,12 @@ class Part:
     first_row : int
         Number of the first row within that file.
     read : callable
-        Columns to batches.
+        Columns, and those of them to read as real numbers where types are guessed, to batches.
     """
 
     name: str
     first_row: int
-    read: Callable[[Sequence[str]], Iterator[Any]]
+    read: Callable[[Sequence[str], Sequence[str]], Iterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -45,34 +47,41 @@ class Source:
     files: tuple[str, ...] = ()
 
 
-def open_source(source: Any) -> Source:
-    """Return the source behind a path, a glob, a list of paths, a directory, or any kind of frame."""
+def open_source(source: Any, wanted: Sequence[Any] = ()) -> Source:
+    """Return the source behind a path, a glob, a list of paths, a directory, or any kind of frame.
+
+    `wanted` are the columns that will be read: a frame with unreadable others is cut down to them.
+    """
     if isinstance(source, (str, Path)):
-        return _files(_expand(str(source)), str(source))
+        return _files([_expand(str(source))], str(source))
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, Path)) for s in source):
-        return _files([p for s in source for p in _expand(str(s))], str(source[0]))
-    return _frame(source)
+        return _files([_expand(str(s)) for s in source], str(source[0]))
+    return _frame(source, [w for w in wanted if w])
 
 
-def _expand(pattern: str) -> list[Path]:
+def _expand(pattern: str) -> tuple[Path, list[Path]]:
+    """Return a root that does not depend on which files it holds, and the files, sorted."""
     path = Path(pattern)
     if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
+        root, found = path, sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
     elif path.exists():
-        found = [path]
+        root, found = path.parent, [path]
     else:
-        found = sorted(Path(p) for p in globbing.glob(pattern, recursive=True) if Path(p).is_file())
+        fixed = itertools.takewhile(lambda part: not globbing.has_magic(part), path.parts[:-1])
+        root, found = Path(*fixed), sorted(Path(p) for p in globbing.glob(pattern, recursive=True) if Path(p).is_file())
     if not found:
         raise BadInput(f"no file at {pattern!r}: check the path (a glob such as 'log/*.parquet' works too)")
-    return found
+    return root.resolve(), [p.resolve() for p in found]
 
 
-def _files(paths: list[Path], given: str) -> Source:
-    root = paths[0].parent
-    for p in paths:
-        while root not in p.parents:
-            root = root.parent
-    opened = [_one_file(p, p.relative_to(root).as_posix() if len(paths) > 1 else "") for p in paths]
+def _files(expanded: list[tuple[Path, list[Path]]], given: str) -> Source:
+    paths = [p for _, found in expanded for p in found]
+    twice = sorted({p.name for p in paths if paths.count(p) > 1}) if len(set(paths)) < len(paths) else []
+    if twice:
+        raise BadInput(f"{twice[0]} is named twice: its rows would count twice")
+    root = Path(os.path.commonpath([r for r, _ in expanded]))
+    alone = len(paths) == 1
+    opened = [_one_file(p, "" if alone else p.relative_to(root).as_posix()) for p in paths]
     columns = opened[0].columns
     for path, one in zip(paths, opened, strict=True):
         missing = sorted(set(columns) - set(one.columns))
@@ -82,11 +91,9 @@ def _files(paths: list[Path], given: str) -> Source:
             )
     rows = [s.rows for s in opened]
     total = None if any(r is None for r in rows) else sum(r for r in rows if r is not None)
-    name = Path(given).name if len(paths) == 1 else given
-    stem = name.split(".")[0] if len(paths) == 1 else name
-    return Source(
-        stem or name, columns, tuple(q for s in opened for q in s.parts), total, files=tuple(p.name for p in paths)
-    )
+    name = (paths[0].name.split(".")[0] if alone else given) or given
+    parts = tuple(q for s in opened for q in s.parts)
+    return Source(name, columns, parts, total, files=tuple(p.name for p in paths))
 
 
 def _one_file(path: Path, name: str) -> Source:
@@ -111,8 +118,8 @@ def _parquet(path: Path, name: str) -> Source:
     texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
     meta = file.metadata
 
-    def reader(group: int) -> Callable[[Sequence[str]], Iterator[Any]]:
-        def read(columns: Sequence[str]) -> Iterator[Any]:
+    def reader(group: int) -> Callable[[Sequence[str], Sequence[str]], Iterator[Any]]:
+        def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[Any]:
             with pq.ParquetFile(path, read_dictionary=[t for t in texts if t in columns]) as opened:
                 yield from opened.iter_batches(ROWS, row_groups=[group], columns=list(columns), use_threads=False)
 
@@ -129,15 +136,19 @@ def _csv(path: Path, name: str) -> Source:
     import pyarrow as pa
     from pyarrow import csv
 
-    parse = csv.ParseOptions(delimiter="\t" if ".tsv" in path.name.lower() else ",")
+    parse = csv.ParseOptions(delimiter=_delimiter(path))
 
-    def opened(columns: Sequence[str] | None = None) -> Any:
-        options = csv.ConvertOptions(include_columns=list(columns) if columns else None, strings_can_be_null=True)
+    def opened(columns: Sequence[str] | None = None, types: dict[str, Any] | None = None) -> Any:
+        options = csv.ConvertOptions(include_columns=list(columns) if columns else None, column_types=types or {})
         return csv.open_csv(path, csv.ReadOptions(block_size=1 << 24), parse, options)
 
-    def read(columns: Sequence[str]) -> Iterator[Any]:
+    def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[Any]:
         try:
-            yield from opened(columns)
+            empty = [
+                f.name for f in opened(columns).schema if pa.types.is_null(f.type)
+            ]  # empty where types are guessed
+            types = dict.fromkeys(empty, pa.string()) | {c: pa.float64() for c in real if _number(opened([c]).schema)}
+            yield from opened(columns, types)
         except pa.ArrowInvalid as e:
             raise BadInput(
                 f"{path.name}: {str(e).splitlines()[0]}; fix that line or save the file as Parquet"
@@ -145,9 +156,26 @@ def _csv(path: Path, name: str) -> Source:
 
     try:
         names = tuple(opened().schema.names)
-    except pa.ArrowInvalid as e:
-        raise BadInput(f"{path.name} cannot be read as CSV: {str(e).splitlines()[0]}") from None
+    except (pa.ArrowInvalid, UnicodeDecodeError) as e:
+        raise BadInput(f"{path.name} cannot be read as UTF-8 CSV: {str(e).splitlines()[0]}") from None
     return Source(name, names, (Part(name, 0, read),), None)
+
+
+def _number(schema: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(schema.types[0]))
+
+
+def _delimiter(path: Path) -> str:
+    """Return the tab, semicolon or comma that the first line of an uncompressed file uses most."""
+    if ".tsv" in path.name.lower():
+        return "\t"
+    if path.suffix.lower() not in (".csv", ".txt"):
+        return ","
+    with path.open("rb") as file:
+        first = file.readline(1 << 16)
+    return max((",", ";", "\t"), key=lambda d: first.count(d.encode()))
 
 
 def _ipc(path: Path) -> Source:
@@ -161,8 +189,8 @@ def _ipc(path: Path) -> Source:
 
 
 def _table(table: Any) -> Source:
-    def reader(start: int, length: int) -> Callable[[Sequence[str]], Iterator[Any]]:
-        def read(columns: Sequence[str]) -> Iterator[Any]:
+    def reader(start: int, length: int) -> Callable[[Sequence[str], Sequence[str]], Iterator[Any]]:
+        def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[Any]:
             yield from table.select(list(columns)).slice(start, length).to_batches(max_chunksize=ROWS)
 
         return read
@@ -172,7 +200,7 @@ def _table(table: Any) -> Source:
     return Source("data", tuple(table.schema.names), tuple(parts), table.num_rows)
 
 
-def _frame(source: Any) -> Source:
+def _frame(source: Any, wanted: list[Any]) -> Source:
     import pyarrow as pa
 
     kind = f"{type(source).__module__}.{type(source).__qualname__}"
@@ -192,15 +220,29 @@ def _frame(source: Any) -> Source:
     if isinstance(source, pa.RecordBatchReader):
         return _stream(source)
     if hasattr(source, "__arrow_c_stream__"):
-        return _table(pa.RecordBatchReader.from_stream(source).read_all())
+        return _table(_imported(source, wanted))
     raise BadInput(
         f"cannot read a {type(source).__name__}: pass a path, a glob, a pandas, Polars or Arrow table, a DuckDB relation, "
         "or a dictionary of columns"
     )
 
 
+def _imported(source: Any, wanted: list[Any]) -> Any:
+    """Return a frame as an Arrow table; if a column cannot be, only the wanted columns."""
+    import pyarrow as pa
+
+    try:
+        return pa.RecordBatchReader.from_stream(source).read_all()
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        kept = [w for w in wanted if w in list(source.columns)]
+        try:
+            return pa.RecordBatchReader.from_stream(source[kept]).read_all()
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
+            raise BadInput(f"a column mixes types ({str(e).splitlines()[0]}): make it text or numbers") from None
+
+
 def _relation(relation: Any) -> Source:
-    def read(columns: Sequence[str]) -> Iterator[Any]:
+    def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[Any]:
         quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in columns)
         yield from relation.project(quoted).to_arrow_reader(ROWS)
 
@@ -208,7 +250,7 @@ def _relation(relation: Any) -> Source:
 
 
 def _stream(reader: Any) -> Source:
-    def read(columns: Sequence[str]) -> Iterator[Any]:
+    def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[Any]:
         for batch in reader:
             yield batch.select(list(columns))
 

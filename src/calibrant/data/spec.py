@@ -42,10 +42,13 @@ class Variable:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Names of the levels, in order; a category ends in "other", and everything in "missing"."""
+        """Names of the levels, in order; a category ends in "other", and everything in "missing".
+
+        Where the data has such a value of its own, the reserved level is in brackets.
+        """
         if self.kind == "number":
             return (*bin_labels(self.edges, self.whole), MISSING)
-        return (*self.values, OTHER, MISSING)
+        return (*self.values, *(f"({r})" if r in self.values else r for r in (OTHER, MISSING)))
 
 
 def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:

@@ -182,6 +182,8 @@ def _worst_group(record: AuditRecord, limit: float) -> Text:
         return say(*start, f": of every {every(record)} people in it the model ", *people(record, worst), ".")
     if record.everyone.verdict in ("broken", "undecided"):
         return ()
+    if worst.verdict == "undecided" and worst.lower.interval.low <= 0.0:
+        return say("No group is shown to be off at all; for the undecided there are too few people to tell.")
     if worst.verdict == "undecided":
         off = strong(f"{low} to {high}")
         need = would_decide(worst, " in it")

@@ -14,7 +14,7 @@ from calibrant.data.columns import as_float, binary_labels, label_values, level_
 from calibrant.data.faults import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING, SCORE_RANGE, Faults
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.kernels.packing import AT_ONCE, Packed
+from calibrant.kernels.packing import Packed
 from calibrant.kernels.reference import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS, carry
 
 MAGIC = b"calibrant sketch\n"
@@ -136,6 +136,8 @@ class Sketch:
         self, p: Any, y: Any, codes: dict[str, Any], *, ids: Any = None, part: str = "", first_row: int = 0
     ) -> None:
         """Count rows given as arrays: float64 scores, labels as `binary_labels` takes them, int32 levels."""
+        from calibrant.kernels.compiled import tally
+
         stacked = np.empty((len(self.spec.groupings), len(p)), dtype=np.int32)
         for i, names in enumerate(self.spec.groupings):
             stacked[i] = codes[names[0]]
@@ -143,23 +145,16 @@ class Sketch:
                 stacked[i] = stacked[i] * len(self.spec.by_name[name].labels) + codes[name]
         faults = np.zeros(FAULTS, dtype=np.int64)
         labels = binary_labels(y)
-        for start in range(0, len(p), AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
+        packed = self._packed = self._packed or Packed(self.spec.blocks, self.spec.group_count, len(stacked))
+        salt = self.spec.salt(part if ids is None else "")
+        for start in range(0, len(p), packed.at_once):
+            rows = slice(start, start + packed.at_once)
             own = np.zeros(0, dtype=np.uint64) if ids is None else ids[rows]
-            self._tally(
-                p[rows], labels[rows], stacked[:, rows], own, part if ids is None else "", first_row + start, faults
-            )
+            if packed.rows + len(p[rows]) > packed.capacity:
+                packed.settle(**self._arrays)
+            tally(p[rows], labels[rows], stacked[:, rows], self._bases, own, first_row + start, salt, packed, faults)
         self.rows_read += len(p)
         self._note(faults, p, y, part, first_row)
-
-    def _tally(self, p: Any, y: Any, codes: Any, ids: Any, part: str, first_row: int, faults: Any) -> None:
-        from calibrant.kernels.compiled import tally
-
-        if self._packed is None:
-            self._packed = Packed(self.spec.blocks, self.spec.group_count, len(self.spec.groupings))
-        if self._packed.rows + len(p) > self._packed.capacity:
-            self._packed.settle(**self._arrays)
-        tally(p, y, codes, self._bases, ids, first_row, self.spec.salt(part), self._packed, faults)
 
     def _note(self, faults: Any, p: Any, y: Any, part: str, first_row: int) -> None:
         for kind in (SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE):

@@ -12,7 +12,7 @@ from typing import Any
 
 from calibrant.errors import BadInput
 
-ROWS = 1 << 19  # a batch fills the cache-sized counters of every block many times over
+ROWS = 1 << 18  # a batch fills the cache-sized counters of every block many times over
 CSV_ENDINGS = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".tsv", ".tsv.gz", ".txt")
 
 
@@ -195,7 +195,7 @@ def _table(table: Any) -> Source:
 
         return read
 
-    step = 2 * ROWS
+    step = 4 * ROWS
     parts = [Part("", s, reader(s, step)) for s in range(0, max(table.num_rows, 1), step)]
     return Source("data", tuple(table.schema.names), tuple(parts), table.num_rows)
 

@@ -14,6 +14,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+_S16, _S20, _FINE = np.uint64(16), np.uint64(20), np.uint64(200)  # unsigned throughout: no check for negative indices
+_Q, _REST, _GROUP_REST = np.uint64(0x3FFFFFFF), np.uint64(0xFFFF), np.uint64(0xFFFFF)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -52,9 +54,9 @@ def _deal(
             continue
         q = min(np.int64(s * 1073741824.0), np.int64(1073741823))
         who = ids[i] if own_ids else np.uint64(first_row + i)
-        b = np.int64(((_mix(who ^ salt) >> _S32) * blocks) >> _S32)
-        at = held[b]
-        held[b] = at + 1
+        b = ((_mix(who ^ salt) >> _S32) * blocks) >> _S32
+        at = np.uint64(held[b])
+        held[b] += 1
         dealt[b, at] = np.uint32(q | (label << 31))
         for v in range(codes.shape[0]):
             level_of[v, b, at] = codes[v, i]
@@ -81,18 +83,22 @@ def _tally(
     held = np.zeros(cells.shape[0], np.int64)
     _deal(p, y, codes, ids, first_row, salt, dealt, level_of, held, faults)
     for b in range(cells.shape[0]):
-        for at in range(held[b]):
-            q, label = np.int64(dealt[b, at] & 0x3FFFFFFF), np.int64(dealt[b, at] >> 31)
-            rest = q & 0xFFFF
-            cells[b, 0, q >> 16, label] += (1 << 40) + rest
-            cells[b, 0, q >> 16, 2] += rest * rest
-            levels[b, (q * 200) >> 30] += 1 + label * 0xFFFFFFFF
+        words, own, fine = dealt[b, : held[b]], cells[b, 0], levels[b]
+        for at in range(words.shape[0]):
+            word = np.uint64(words[at])
+            q, label = word & _Q, word >> _S31
+            rest = np.int64(q & _REST)
+            own[q >> _S16, label] += (1 << 40) + rest
+            own[q >> _S16, 2] += rest * rest
+            fine[(q * _FINE) >> _S30] += 1 + np.int64(label) * 0xFFFFFFFF
         for v in range(codes.shape[0]):
-            for at in range(held[b]):
-                q, label = np.int64(dealt[b, at] & 0x3FFFFFFF), np.int64(dealt[b, at] >> 31)
-                g = bases[v] + level_of[v, b, at]
-                group_cells[b, g, q >> 20, label] += (1 << 40) + (q & 0xFFFFF)
-                group_levels[b, g, (q * 200) >> 30] += 1 + label * 0xFFFFFFFF
+            mine, groups, group_fine = level_of[v, b], group_cells[b], group_levels[b]
+            for at in range(words.shape[0]):
+                word = np.uint64(words[at])
+                q, label = word & _Q, word >> _S31
+                g = np.uint64(bases[v] + mine[at])
+                groups[g, q >> _S20, label] += (1 << 40) + np.int64(q & _GROUP_REST)
+                group_fine[g, (q * _FINE) >> _S30] += 1 + np.int64(label) * 0xFFFFFFFF
 
 
 @njit(cache=True, nogil=True)

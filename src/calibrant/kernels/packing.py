@@ -14,7 +14,8 @@ from calibrant.kernels.reference import CELL_BITS, GROUP_BITS, LEVELS, carry
 
 CAPACITY = 1 << 20  # with groups: so many remainders below 2**20 stay below 2**40
 CAPACITY_ALONE = 1 << 22  # without: remainders are below 2**16, and their squares below 2**32
-AT_ONCE = 1 << 19  # rows that one call takes
+AT_ONCE = 1 << 18  # rows that one call takes with groups, which bounds its scratch
+AT_ONCE_ALONE = 1 << 20  # and without
 _SUM = np.int64((1 << 40) - 1)
 _LOW = np.int64((1 << 32) - 1)
 
@@ -32,8 +33,9 @@ class Packed:
         self.levels = np.zeros((blocks, LEVELS), dtype=np.int64)
         self.group_cells = np.zeros((blocks, groups, 1 << GROUP_BITS, 2), dtype=np.int64)
         self.group_levels = np.zeros((blocks, groups, LEVELS), dtype=np.int64)
-        self.dealt = np.empty((blocks, AT_ONCE), dtype=np.uint32)  # scratch; mostly unused pages
-        self.level_of = np.empty((groupings, blocks, AT_ONCE), dtype=np.int32)
+        self.at_once = AT_ONCE if groups else AT_ONCE_ALONE
+        self.dealt = np.empty((blocks, self.at_once), dtype=np.uint32)  # scratch; mostly unused pages
+        self.level_of = np.empty((groupings, blocks, self.at_once), dtype=np.int32)
         self.capacity = CAPACITY if groups else CAPACITY_ALONE
         self.rows = 0
 

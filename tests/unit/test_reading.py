@@ -65,6 +65,9 @@ def test_text_that_means_no_label_is_missing() -> None:
     with pytest.raises(BadInput, match="missing"):
         cal.sketch(data, y="y", p="p", positive="yes")
     assert cal.sketch(data, y="y", p="p", positive="yes", drop_missing=True).dropped == 1
+    with pytest.raises(BadInput, match="missing"):
+        cal.predictions(data["y"], data["p"], positive="yes")
+    assert cal.predictions(data["y"], data["p"], positive="yes", drop_missing=True).dropped == 1
 
 
 def test_files_that_disagree_are_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.data.columns import label_values
 from calibrant.data.faults import Faults
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
@@ -181,10 +182,15 @@ def binary_predictions(
 def _label_array(y_true: Any, positive: Any) -> Any:
     y = np.asarray(y_true).reshape(-1) if np.ndim(y_true) != 1 else np.asarray(y_true)
     if positive is not None:
-        text = np.array([None if _absent(v) else str(v) for v in y.tolist()], dtype=object)
-        found = np.array([np.nan if t is None else float(_same(t, str(positive))) for t in text])
+        import pyarrow as pa
+
+        try:
+            column = pa.array(y, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise BadInput("y_true mixes text and numbers: make it one or the other") from None
+        found = label_values(column, Spec(label="y_true", score="y_prob", positive=str(positive)))
         if not np.nansum(found):
-            seen = sorted({t for t in text.tolist() if t is not None})[:5]
+            seen = sorted({str(v) for v in column.drop_null().to_pylist()})[:5]
             raise BadInput(f"positive={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
         return found
     try:
@@ -192,20 +198,6 @@ def _label_array(y_true: Any, positive: Any) -> Any:
     except (TypeError, ValueError):
         example = next((v for v in y.tolist() if isinstance(v, str)), y[0])
         raise BadInput(f"y_true holds {example!r}, not 0 and 1: pass positive= to name the case") from None
-
-
-def _same(text: str, positive: str) -> bool:
-    """Compare two labels as text, or as numbers where both are: 1 and 1.0 are one class."""
-    if text == positive:
-        return True
-    try:
-        return float(text) == float(positive)
-    except ValueError:
-        return False
-
-
-def _absent(v: Any) -> bool:
-    return v is None or (isinstance(v, float) and v != v)
 
 
 def _score_array(y_prob: Any) -> Any:

@@ -151,9 +151,16 @@ def _merged(files: Sequence[str]) -> Any:
     return whole
 
 
+def _one_output(a: argparse.Namespace) -> None:
+    """Refuse two outputs on standard output, before any work is done."""
+    if a.json == a.markdown == "-":
+        raise BadInput("--json - and --markdown - both claim standard output: write one to a file")
+
+
 def _audit(a: argparse.Namespace) -> int:
     from calibrant.audit.run import audit
 
+    _one_output(a)
     with Progress() as progress:
         whole = _load(a, progress.rows)
         record = audit(
@@ -167,6 +174,7 @@ def _example(a: argparse.Namespace) -> int:
     from calibrant.audit.run import audit
     from calibrant.data.examples import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
+    _one_output(a)
     with Progress() as progress:
         record = audit(
             employment_path(), y=EMPLOYMENT["y"], p=EMPLOYMENT["p"], by=EMPLOYMENT_BY, limit=a.limit, levels=a.levels,
@@ -181,8 +189,6 @@ def _deliver(record: AuditRecord, a: argparse.Namespace) -> int:
     """Write what was asked for; print the summary unless standard output was claimed."""
     from calibrant.report import text
 
-    if a.json == a.markdown == "-":
-        raise BadInput("--json - and --markdown - both claim standard output: write one to a file")
     if a.report:
         from calibrant.report.html import render
 

@@ -22,7 +22,7 @@ from calibrant.audit.checks import (
 from calibrant.audit.record import AuditRecord, Check, Finding, Status
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
-from calibrant.certify.population import checked_bandwidth, checked_levels, everyone, shares, sketch_of
+from calibrant.certify.population import Population, checked_bandwidth, checked_levels, everyone, shares, sketch_of
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import names_of, sketch
 from calibrant.data.sketch import Sketch
@@ -146,17 +146,8 @@ def _summarise(
     if isinstance(source, MulticlassPredictions):
         return sketch_of(source, seed)
     if isinstance(source, Sketch):
-        if (
-            by
-            or y
-            or p
-            or key
-            or positive
-            or bins
-            or intersections
-            or drop_missing
-            or seed not in (0, source.spec.seed)
-        ):
+        options = (by, y, p, key, positive, bins, intersections, drop_missing)
+        if any(options) or seed not in (0, source.spec.seed):
             raise BadInput("a sketch brings its own columns, groups and seed: leave every option of reading out")
         return source.checked()
     if isinstance(source, Predictions):
@@ -175,7 +166,7 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
     announce("certifying everyone")
     q = everyone(whole, plan.seed)
     overall = finding("everyone", (), q, plan, (plan.alpha, plan.alpha))
-    estimates, checks = _estimates(whole, plan)
+    estimates, checks = _estimates(whole, q, plan)
     curve, drawn = _curve(q, plan)
     announce("measuring")
     measured, unmeasured = _measures(whole, plan)
@@ -216,8 +207,7 @@ def _group_check(groups: tuple[Finding, ...], whole: Sketch) -> Check:
     return Check(code="error-groups", status="measured" if verdict == "none" else verdict)
 
 
-def _estimates(whole: Sketch, plan: Plan) -> tuple[dict[str, Estimate], list[Check]]:
-    q = everyone(whole, plan.seed)
+def _estimates(whole: Sketch, q: Population, plan: Plan) -> tuple[dict[str, Estimate], list[Check]]:
     made: dict[str, Callable[[], Estimate]] = {
         "shift": lambda: shift(q, plan),
         "distance": lambda: distance(whole, plan.alpha, "upper", plan.seed),

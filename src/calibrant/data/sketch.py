@@ -183,11 +183,9 @@ class Sketch:
 
     def copy(self) -> Sketch:
         """Return a sketch of its own with the same counts."""
-        return Sketch(self.spec, self.drop_missing)._named(self.name).merge(self)
-
-    def _named(self, name: str) -> Sketch:
-        self.name = name
-        return self
+        out = Sketch(self.spec, self.drop_missing)
+        out.name = self.name
+        return out.merge(self)
 
     def checked(self) -> Sketch:
         """Return the sketch if its rows were sound; raise `BadInput` naming the first fault otherwise."""

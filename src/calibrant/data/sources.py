@@ -144,11 +144,10 @@ def _csv(path: Path, name: str) -> Source:
 
     def read(columns: Sequence[str], real: Sequence[str]) -> Iterator[Any]:
         try:
-            empty = [
-                f.name for f in opened(columns).schema if pa.types.is_null(f.type)
-            ]  # empty where types are guessed
-            types = dict.fromkeys(empty, pa.string()) | {c: pa.float64() for c in real if _number(opened([c]).schema)}
-            yield from opened(columns, types)
+            guessed = opened(columns).schema  # from the first lines, where a column may be empty or whole by chance
+            empty = {f.name: pa.string() for f in guessed if pa.types.is_null(f.type)}
+            whole = {c: pa.float64() for c in real if pa.types.is_integer(guessed.field(c).type)}
+            yield from opened(columns, empty | whole)
         except pa.ArrowInvalid as e:
             raise BadInput(
                 f"{path.name}: {str(e).splitlines()[0]}; fix that line or save the file as Parquet"
@@ -159,12 +158,6 @@ def _csv(path: Path, name: str) -> Source:
     except (pa.ArrowInvalid, UnicodeDecodeError) as e:
         raise BadInput(f"{path.name} cannot be read as UTF-8 CSV: {str(e).splitlines()[0]}") from None
     return Source(name, names, (Part(name, 0, read),), None)
-
-
-def _number(schema: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(schema.types[0]))
 
 
 def _delimiter(path: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.stats.cells import SCALE, Cells
+from calibrant.stats.cells import Cells
 from calibrant.stats.lower import DEALS, deals, solve, wager
 from calibrant.stats.product import JITTER_WEIGHTS, gammas, solve_upper
 
@@ -112,7 +112,8 @@ def jittered_lower(cells: Cells, bandwidth: float, delta: float, seed: int = 0) 
     """Theorem L for the jittered classifier: signs per grid point, learnt on earlier blocks."""
     from scipy.special import ndtr
 
-    kernel, t = jitter(cells.size, bandwidth), jitter(cells.size, bandwidth).points
+    kernel = jitter(cells.size, bandwidth)
+    t = kernel.points
 
     def table(signal: Any) -> Any:
         first, second = kernel.gather(signal * t), kernel.gather(signal)
@@ -134,7 +135,8 @@ def jittered_lower(cells: Cells, bandwidth: float, delta: float, seed: int = 0) 
 
 def jittered_estimate(cells: Cells, bandwidth: float) -> float:
     """Return the plug-in error of the jittered classifier without the noise a calibrated one would show."""
-    kernel, t = jitter(cells.size, bandwidth), jitter(cells.size, bandwidth).points
+    kernel = jitter(cells.size, bandwidth)
+    t = kernel.points
     mean = t * kernel.spread(cells.totals[:, 0]) - (1 - t) * kernel.spread(cells.totals[:, 1])
     noise = t * (1 - t) * kernel.spread_square(cells.totals.sum(axis=1))
     return float(np.sqrt(np.maximum(mean**2 - noise, 0.0)).sum() / cells.n)
@@ -183,8 +185,3 @@ def mean_displacement(cells: Cells, bandwidth: float) -> tuple[float, float]:
     half = 0.5 / cells.size
     rows = cells.totals.sum(axis=1)
     return float((rows * kernel.displacement).sum() / cells.n) + half, float(kernel.displacement.max()) + half
-
-
-def score_mean(cells: Cells) -> float:
-    """Return the mean score."""
-    return float(cells.sums.sum() / SCALE / cells.n)

@@ -15,6 +15,7 @@ import numpy as np
 from calibrant.stats.cells import Cells
 from calibrant.stats.lower import DEALS, deals, solve, wager
 from calibrant.stats.product import JITTER_WEIGHTS, gammas, solve_upper
+from calibrant.stats.rounded import bernstein
 
 
 class Jitter:
@@ -103,9 +104,7 @@ def jittered_bernstein_upper(cells: Cells, bandwidth: float, delta: float) -> fl
     plug_in = np.abs(t * negative - (1 - t) * positive).sum() / n
     away = kernel.gather(t)
     moment = (cells.totals[:, 0] * away**2 + cells.totals[:, 1] * (1 - away) ** 2).sum() / n
-    l1, l2 = -np.log(0.8 * delta), -np.log(0.2 * delta)
-    v = min(1.0, (np.sqrt(l2 / (2 * n)) + np.sqrt(moment + l2 / (2 * n))) ** 2)
-    return min(1.0, float(plug_in + np.sqrt(2 * v * l1 / n) + l1 / (3 * n)))
+    return bernstein(float(plug_in), float(moment), n, delta)
 
 
 def jittered_lower(cells: Cells, bandwidth: float, delta: float, seed: int = 0) -> float:

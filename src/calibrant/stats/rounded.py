@@ -24,6 +24,11 @@ def bernstein_upper(s: Any, n: Any, k: Any, delta: float) -> float:
     rows = float(np.sum(n))
     plug_in = float(np.abs(n * s - k).sum()) / rows
     moment = float((k * (1.0 - s) ** 2 + (n - k) * s**2).sum()) / rows
+    return bernstein(plug_in, moment, rows, delta)
+
+
+def bernstein(plug_in: float, moment: float, rows: float, delta: float) -> float:
+    """Theorem 1's bound from its plug-in F and empirical second moment w, for either display."""
     l1, l2 = -np.log(0.8 * delta), -np.log(0.2 * delta)
     v = min(1.0, (np.sqrt(l2 / (2 * rows)) + np.sqrt(moment + l2 / (2 * rows))) ** 2)
     return float(min(1.0, plug_in + np.sqrt(2 * v * l1 / rows) + l1 / (3 * rows)))

@@ -1,0 +1,1 @@
+"""Tests whether probabilities are calibrated, each with a null whose error rate is stated."""

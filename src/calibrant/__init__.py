@@ -24,11 +24,12 @@ _WHERE = {
     "BadInput": "calibrant.errors",
     "NotComputable": "calibrant.errors",
 }
-_MODULES = ("certify", "diagnose", "measure")
+_MODULES = ("certify", "detect", "diagnose", "measure")
 __all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
     from calibrant import certify as certify
+    from calibrant import detect as detect
     from calibrant import diagnose as diagnose
     from calibrant import measure as measure
     from calibrant.audit.record import AuditRecord as AuditRecord

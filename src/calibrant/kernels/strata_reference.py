@@ -1,0 +1,50 @@
+"""Sums of outcomes and scores in cells along a variable, in plain NumPy; twin of `strata`, meant to be read first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+COLUMNS = 8
+
+
+def locate(x: Any, edges: Any) -> Any:
+    """Return the cell of each value: the number of edges at or below it; one more than there are edges for NaN.
+
+    Parameters
+    ----------
+    x : float64 array of shape (n,)
+    edges : increasing float64 array of shape (c - 1,)
+
+    Returns
+    -------
+    int32 array of shape (n,)
+    """
+    return np.where(np.isnan(x), len(edges) + 1, np.searchsorted(edges, x, side="right")).astype(np.int32)
+
+
+def strata_sums(cell: Any, x: Any, y: Any, p: Any, weight: Any, cells: int, confidence: bool) -> Any:
+    """Return eight sums a cell: rows, weights, their squares, outcomes, scores, null variance, squared residuals, x.
+
+    Parameters
+    ----------
+    cell : int32 array of shape (n,)
+    x : float64 array of shape (n,) or None
+        Summed without weight.
+    y, p : arrays of shape (n,)
+    weight : float64 array of shape (n,) or None
+    cells : int
+    confidence : bool
+        Turn outcome and score round where ``p < 0.5``.
+
+    Returns
+    -------
+    float64 array of shape (cells, 8)
+    """
+    w = np.ones(len(p)) if weight is None else np.asarray(weight, dtype=float)
+    turned = (np.asarray(p) < 0.5) & confidence
+    hit, s = np.where(turned, 1.0 - y, y), np.where(turned, 1.0 - p, p)
+    at = np.zeros(len(p)) if x is None else x
+    columns = (np.ones(len(p)), w, w**2, w * hit, w * s, w**2 * s * (1.0 - s), w**2 * (hit - s) ** 2, at)
+    return np.stack([np.bincount(cell, c, cells) for c in columns], axis=1)

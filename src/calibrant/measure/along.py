@@ -1,0 +1,170 @@
+"""From rows or a sketch to the cells along one variable, or a pair, that everything about variables reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.coding import as_days, codings, encode, is_date, is_number
+from calibrant.data.columns import as_float, decoded, require
+from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.strata import locate, strata_sums
+from calibrant.stats.binning import equal_mass_edges
+from calibrant.stats.strata import Strata, View
+
+CELLS = 4096  # distinct values kept apart; with more, as many cells of about equally many rows
+
+
+@dataclass(frozen=True)
+class Along:
+    """Rows dealt into cells along one variable.
+
+    Parameters
+    ----------
+    strata : Strata
+    cell : int32 array of shape (n,)
+        The cell of each row.
+    """
+
+    strata: Strata
+    cell: Any
+
+
+def strata_of(data: Any, variable: str, view: View = "probability") -> Strata:
+    """Return the cells of a variable, from rows or from a sketch; labels play no part in where they lie.
+
+    Raises
+    ------
+    BadInput
+        No such variable, or values that cannot be used.
+    NotComputable
+        The data has clusters.
+    """
+    if isinstance(data, Sketch):
+        return _sketched(data, variable, checked_view(view))
+    return along_of(data, variable, view).strata
+
+
+def along_of(data: Any, variable: str, view: View = "probability") -> Along:
+    """Return the cells of a variable and the cell of each row.
+
+    Distinct values of a number or a date have their own cells if there are at most `CELLS`; otherwise there are as
+    many cells of about equally many rows, and equal values share one. Missing values have a cell of their own, last.
+    """
+    rows = checked_rows(data)
+    column = covariate(rows, variable)
+    if is_number(column.type) or is_date(column.type):
+        return _numbers(rows, variable, column, checked_view(view))
+    return _levels(rows, variable, checked_view(view))
+
+
+def checked_view(view: Any) -> View:
+    """Return the view, or refuse it."""
+    if view not in ("probability", "confidence"):
+        raise BadInput(f"view={view!r}: pass 'probability' or 'confidence'")
+    return "confidence" if view == "confidence" else "probability"
+
+
+def checked_rows(data: Any) -> Predictions:
+    """Return predictions whose rows count as independent, or refuse the data."""
+    if isinstance(data, MulticlassPredictions):
+        raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k)")
+    if not isinstance(data, Predictions):
+        raise BadInput(f"data is a {type(data).__name__}: pass calibrant.predictions(...) or calibrant.read(...)")
+    if data.clusters is not None:
+        raise NotComputable("the intervals are derived for independent rows, not for clusters=: leave clusters out")
+    if data.n == 0:
+        raise NotComputable("there are no rows")
+    return data
+
+
+def covariate(rows: Predictions, variable: Any) -> Any:
+    """Return one covariate as a decoded Arrow column, or say which there are."""
+    if not isinstance(variable, str):
+        raise BadInput(f"variable={variable!r}: pass the name of one covariate")
+    require([variable], () if rows.covariates is None else tuple(rows.covariates.schema.names), "covariate")
+    return decoded(rows.covariates.column(variable))
+
+
+def _numbers(rows: Predictions, name: str, column: Any, view: View) -> Along:
+    date = is_date(column.type)
+    values = as_days(column) if date else as_float(column, name, "covariate")
+    if np.isinf(values).any():
+        raise BadInput(f"covariate {name!r} holds infinite values: replace or cap them")
+    ordered = np.sort(values)  # NaN last
+    there = len(ordered) - int(np.isnan(ordered).sum())
+    ordered = ordered[:there]
+    edges = _edges(ordered)
+    cell = locate(values, edges)
+    if not there:
+        cell[:] = 0
+    cells = len(edges) + 1 if there else 0
+    sums = strata_sums(cell, values, rows.y, rows.p, rows.weights, cells + int(there < rows.n), view == "confidence")
+    low = ordered[np.concatenate([[0], np.searchsorted(ordered, edges)]).astype(np.int64)] if there else np.empty(0)
+    high = ordered[np.append(np.searchsorted(ordered, edges), there).astype(np.int64) - 1] if there else np.empty(0)
+    x = np.where(low == high, low, np.clip(sums[:cells, 7] / sums[:cells, 0], low, high))
+    if missing := there < rows.n:
+        low, high, x = (np.append(v, np.nan) for v in (low, high, x))
+    return Along(_strata(name, None, x, low, high, sums, missing, view, date), cell)
+
+
+def _edges(ordered: Any) -> Any:
+    """Return where cells begin, the first left out, from sorted values."""
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    return ordered[starts] if len(starts) < CELLS else equal_mass_edges(ordered, None, CELLS)
+
+
+def _levels(rows: Predictions, name: str, view: View) -> Along:
+    coding = codings(rows.covariates, [name])
+    if coding[0].kind == "constant":
+        column = decoded(rows.covariates.column(name))
+        label = str(column[0].as_py()) if column.null_count < len(column) else "missing"
+        code, labels = np.zeros(rows.n, dtype=np.int32), (label or "missing",)
+    else:
+        coded = encode(rows.covariates, coding)
+        code, labels = coded.codes[:, 0], coded.level_labels[0]
+    sums = strata_sums(code, None, rows.y, rows.p, rows.weights, len(labels), view == "confidence")
+    held = np.flatnonzero(sums[:, 0])
+    cell = np.cumsum(sums[:, 0] > 0)[code] - 1
+    missing = bool(sums[-1, 0]) and (coding[0].kind == "category" or labels == ("missing",))
+    x = np.arange(len(held), dtype=np.float64)
+    named = tuple(labels[int(i)] for i in held)
+    return Along(_strata(name, named, x, x, x, sums[held], missing, view, False), cell.astype(np.int32))
+
+
+def _strata(
+    name: str, labels: Any, x: Any, low: Any, high: Any, sums: Any, missing: bool, view: View, date: bool
+) -> Strata:
+    rows, weight, weight2, cases, score, noise, resid2 = (np.ascontiguousarray(sums[:, j]) for j in range(7))
+    return Strata(
+        name=name, labels=labels, x=x, low=low, high=high, rows=rows, weight=weight, weight2=weight2, cases=cases,
+        score=score, noise=noise, resid2=resid2, missing=missing, view=view, date=date,
+    )  # fmt: skip
+
+
+def _sketched(sketch: Sketch, variable: str, view: View) -> Strata:
+    raise NotComputable("this sketch keeps no fine cells of its variables: pass rows")
+
+
+def pair_of(data: Any, pair: Sequence[str], bins: int, method: str, view: View = "probability") -> Along:
+    """Return the cells that hold rows of the product of two variables' bins or levels, as levels of one category."""
+    rows = checked_rows(data)
+    codes, titles = [], []
+    for name in pair:
+        found = along_of(rows, name, view)
+        group = found.strata.bin_of(bins, method)
+        codes.append(group[found.cell])
+        titles.append(found.strata.joined(group).titles())
+    code = codes[0] * len(titles[1]) + codes[1]
+    held, cell = np.unique(code, return_inverse=True)
+    cell = cell.astype(np.int32)
+    sums = strata_sums(cell, None, rows.y, rows.p, rows.weights, len(held), view == "confidence")
+    both = [(titles[0][int(c) // len(titles[1])], titles[1][int(c) % len(titles[1])]) for c in held]
+    named = tuple(f"{pair[0]} {a}, {pair[1]} {b}" for a, b in both)
+    x = np.arange(len(held), dtype=np.float64)
+    return Along(_strata(" x ".join(pair), named, x, x, x, sums, False, view, False), cell)

@@ -1,0 +1,168 @@
+"""Cells along one variable: sums of outcomes and scores from which errors along it are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant.stats.binning import Bins
+
+View = Literal["probability", "confidence"]
+MISSING = "missing"
+SUMS = ("rows", "weight", "weight2", "cases", "score", "noise", "resid2")
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Sums in cells along one variable that hold rows.
+
+    The confidence view counts right answers: its outcome is "the more probable class (1 from p = 0.5) is right", its
+    score the probability of that class. Its residual is that of the probability view, with the sign turned where p < 0.5.
+
+    Parameters
+    ----------
+    name : str
+    labels : tuple of str or None
+        Names of a category's cells; None for a number or a date, whose cells are in increasing order.
+    x, low, high : float64 arrays of shape (c,)
+        Mean, smallest and largest value in the user's units (days since 1970 for a date); of categories the index.
+        NaN for the cell of missing values.
+    rows, weight, weight2 : float64 arrays of shape (c,)
+        Rows, and sums of their weights and squared weights.
+    cases, score : float64 arrays of shape (c,)
+        Weighted sums of outcomes and of scores, of the view.
+    noise, resid2 : float64 arrays of shape (c,)
+        Sums of ``w^2 p (1 - p)``, the variance of the residual sum if the model is calibrated, and of ``w^2 (y - p)^2``.
+    missing : bool
+        The last cell holds the rows without a value.
+    view : {"probability", "confidence"}
+    date : bool
+    """
+
+    name: str
+    labels: tuple[str, ...] | None
+    x: Any
+    low: Any
+    high: Any
+    rows: Any
+    weight: Any
+    weight2: Any
+    cases: Any
+    score: Any
+    noise: Any
+    resid2: Any
+    missing: bool = False
+    view: View = "probability"
+    date: bool = False
+
+    @property
+    def size(self) -> int:
+        """Cells, that of missing values included."""
+        return len(self.rows)
+
+    @property
+    def there(self) -> int:
+        """Cells that have a value."""
+        return self.size - int(self.missing)
+
+    @property
+    def ordered(self) -> bool:
+        """The variable is a number or a date."""
+        return self.labels is None
+
+    @cached_property
+    def n(self) -> int:
+        """Rows."""
+        return int(self.rows.sum())
+
+    @cached_property
+    def total(self) -> float:
+        """Sum of the weights; the number of rows if there are none."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def residual(self) -> Any:
+        """Weighted residual sums ``sum w (y - p)``, shape (c,)."""
+        return self.cases - self.score
+
+    @cached_property
+    def shift(self) -> float:
+        """Overall mean residual."""
+        return float(self.residual.sum() / self.total)
+
+    @cached_property
+    def effective(self) -> Any:
+        """Kish's effective rows of each cell."""
+        return self.weight**2 / self.weight2
+
+    def present(self) -> Strata:
+        """Return the cells that have a value."""
+        return self.taken(np.arange(self.there), missing=False) if self.missing else self
+
+    def taken(self, where: Any, missing: bool) -> Strata:
+        """Return some of the cells, in the order given."""
+        arrays = {k: getattr(self, k)[where] for k in ("x", "low", "high", *SUMS)}
+        labels = None if self.labels is None else tuple(self.labels[int(i)] for i in where)
+        return replace(self, labels=labels, missing=missing, **arrays)
+
+    def joined(self, group: Any, labels: Sequence[str] | None = None) -> Strata:
+        """Return cells joined to groups 0, 1, ...; every group has a cell, and the missing cell its own, the last.
+
+        Parameters
+        ----------
+        group : int array of shape (c,)
+        labels : sequence of str, optional
+            Names of the groups, for a category.
+        """
+        size = int(group.max()) + 1
+        sums = {k: np.bincount(group, getattr(self, k), size) for k in SUMS}
+        low, high = np.full(size, np.inf), np.full(size, -np.inf)
+        np.fmin.at(low, group, self.low)
+        np.fmax.at(high, group, self.high)
+        x = np.bincount(group, self.x * self.rows, size) / sums["rows"]
+        if self.missing:
+            low[-1] = high[-1] = np.nan
+        named = None if self.labels is None else tuple(self.labels if labels is None else labels)
+        return replace(self, labels=named, x=x, low=low, high=high, **sums)
+
+    def binned(self, bins: int, method: str = "equal-mass") -> Strata:
+        """Return at most `bins` bins of a number or date, plus the missing values; a category as it is."""
+        return self.joined(self.bin_of(bins, method)) if self.ordered else self
+
+    def bin_of(self, bins: int, method: str = "equal-mass") -> Any:
+        """Return the bin of each cell, numbered without gaps; labels play no part, and a cell is never split.
+
+        A cell whose weight lies at ranks F to F + m goes to bin ``floor(bins (F + m / 2) / total)``; with equal width
+        its mean value decides.
+        """
+        if not self.ordered:
+            return np.arange(self.size)
+        mass, x = self.weight[: self.there], self.x[: self.there]
+        if method == "equal-mass":
+            raw = np.floor(bins * (np.cumsum(mass) - 0.5 * mass) / max(mass.sum(), 1e-300))
+        else:
+            bottom, top = float(self.low[0]), float(self.high[self.there - 1])
+            raw = np.floor(bins * (x - bottom) / max(top - bottom, 1e-300))
+        raw = np.maximum.accumulate(np.clip(raw, 0, bins - 1).astype(np.int64))
+        found = np.unique(raw, return_inverse=True)[1]
+        return np.append(found, found[-1] + 1 if len(found) else 0) if self.missing else found
+
+    def as_bins(self, asked: int | None = None) -> Bins:
+        """Return the cells in the form that intervals for binned errors read."""
+        columns = (self.rows, self.weight, self.cases, self.score, self.resid2, self.weight2)
+        return Bins(np.stack(columns, axis=1), asked or self.size)
+
+    def titles(self) -> tuple[str, ...]:
+        """Return a name for each cell: the level, or the range of values, and "missing"."""
+        if self.labels is not None:
+            return self.labels
+        ends = zip(self.low[: self.there], self.high[: self.there], strict=True)
+        named = tuple(self._value(a) if a == b else f"{self._value(a)} to {self._value(b)}" for a, b in ends)
+        return (*named, MISSING) if self.missing else named
+
+    def _value(self, v: float) -> str:
+        return str(np.datetime64(int(np.floor(v)), "D")) if self.date else f"{v:,.6g}".replace(",", "\u202f")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.data.columns import as_float, decoded, require
-from calibrant.data.spec import MISSING, OTHER
 from calibrant.errors import BadInput
 
+OTHER, MISSING = "other", "missing"
 Kind = Literal["number", "date", "category", "constant"]
 TOP = 4096  # levels kept of a category; the rest are "other"
 HEAVY = 6.0  # standard deviations by which the largest of the middle 99 % may lie off before ranks are used
@@ -186,9 +185,10 @@ def _number(name: str, values: Any, kind: Kind) -> Coding:
 
 def _category(name: str, column: Any) -> Coding:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     text = as_text(column)
-    counts: Counter[str] = Counter(v for v in text.to_pylist() if v is not None)
+    counts = {c["values"].as_py(): c["counts"].as_py() for c in pc.value_counts(text) if c["values"].is_valid}
     if not counts or (len(counts) == 1 and not text.null_count):
         return Coding(name=name, kind="constant")
     kept = sorted(counts, key=lambda v: (-counts[v], v))[:TOP]
@@ -206,9 +206,9 @@ def as_text(column: Any) -> Any:
     return pc.if_else(pc.equal(text, ""), None, text)
 
 
-def encode(columns: Any, how: Sequence[Coding]) -> Encoded:
-    """Return the covariates of an Arrow table or record batch as arrays, by codings fixed before."""
-    n = columns.num_rows
+def encode(columns: Any, how: Sequence[Coding], n: int | None = None) -> Encoded:
+    """Return the covariates of an Arrow table or record batch as arrays, by codings fixed before; `n` is its rows."""
+    n = columns.num_rows if n is None else n
     numbers = [c for c in how if c.kind in ("number", "date")]
     categories = [c for c in how if c.kind == "category"]
     flagged = [c for c in numbers if c.missing]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.data.spec import Spec, Variable
 from calibrant.errors import BadInput
+
+if TYPE_CHECKING:
+    from calibrant.data.spec import Spec, Variable
 
 ABSENT = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # text that means "no label"
 

@@ -20,7 +20,6 @@ def sketch_source(source: Source, spec: Spec, drop_missing: bool = False, progre
 
     Memory is one sketch a thread plus a few batches; the counts do not depend on the number of threads.
     """
-    columns = list(dict.fromkeys([spec.score, spec.label, *(v.name for v in spec.variables), *spec.key]))
     threads = 1 if spec.group_count > MANY_GROUPS else min(len(source.parts), os.cpu_count() or 1, 8)
     queue, lock = list(reversed(source.parts)), Lock()
 
@@ -31,7 +30,7 @@ def sketch_source(source: Source, spec: Spec, drop_missing: bool = False, progre
     def work(_: int) -> Sketch:
         sketch = Sketch(spec, drop_missing)
         while (part := next_part()) is not None:
-            _read_part(sketch, part, columns, progress)
+            _read_part(sketch, part, spec.columns, progress)
         return sketch
 
     with ThreadPoolExecutor(max(threads, 1)) as pool:

@@ -15,6 +15,7 @@ from calibrant.data.profile import Profile
 from calibrant.data.sketch import Sketch
 from calibrant.data.sources import Source, open_source
 from calibrant.data.spec import Spec, Variable
+from calibrant.data.survey import EVERY, survey, survey_rows, with_parts
 from calibrant.errors import BadInput, NotComputable
 
 MAX_GROUPS = 4000
@@ -101,6 +102,8 @@ def sketch(
     y: str | None = None,
     p: str | None = None,
     by: Iterable[str] | str | None = None,
+    variables: Iterable[str] | str | None = None,
+    tests: bool = False,
     intersections: bool = False,
     bins: Mapping[str, Sequence[float]] | None = None,
     key: Iterable[str] | str | None = None,
@@ -121,6 +124,11 @@ def sketch(
     by : str or sequence of str, optional
         Columns whose levels are the groups. Numbers with more than 12 values are binned at round numbers,
         dates by month or year, categories keep their 200 most frequent levels. Labels play no part.
+    variables : str or sequence of str, optional
+        Covariates of curves, rankings and tests; ``"*"`` for every other column that can be used.
+    tests : bool
+        Also hold what the tests of `detect` need: sums of the local test, and a uniform sample of whole rows. Guard
+        such a sketch like the data.
     intersections : bool
         Also every pair of the variables.
     bins : mapping of str to sequence of float, optional
@@ -144,18 +152,20 @@ def sketch(
     if isinstance(source, Predictions):
         if y or p or key or positive or drop_missing or spec:
             raise BadInput("predictions bring labels and scores: leave y, p, key, positive, drop_missing and spec out")
-        return sketch_rows(source, by, intersections, bins or {}, seed).copy()
-    wanted = (y, p, *by, *names_of(key)) if spec is None else (spec.score, spec.label, *spec.by_name, *spec.key)
-    opened = open_source(source, wanted)
+        return sketch_rows(source, by, intersections, bins or {}, seed, names_of(variables), tests).copy()
+    wanted = (y, p, *by, *names_of(key), *names_of(variables)) if spec is None else spec.columns
+    opened = open_source(source, [] if EVERY in wanted else wanted)
     if spec is None:
         if y is None or p is None:
             raise BadInput("name the columns: y= for the labels and p= for the probabilities")
         keys = names_of(key)
         _require_all(opened, y, p, by, keys)
-        variables = _variables(opened, by, bins or {})
-        spec = make_spec(y, p, variables, intersections, positive=positive, key=keys, seed=seed)
+        levels = _variables(opened, by, bins or {})
+        spec = make_spec(y, p, levels, intersections, positive=positive, key=keys, seed=seed)
+        spec = with_parts(spec, survey(opened, spec, names_of(variables)), tests)
     else:
         _require_all(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
+        require([c.name for c in spec.codings], opened.columns, "covariate")
     out = sketch_source(opened, spec, drop_missing, progress)
     out.name, out.files = opened.name, opened.files
     return out
@@ -225,13 +235,19 @@ def _variables(opened: Source, by: tuple[str, ...], bins: Mapping[str, Sequence[
 
 
 def sketch_rows(
-    data: Predictions, by: tuple[str, ...], intersections: bool, bins: Mapping[str, Sequence[float]], seed: int
+    data: Predictions,
+    by: tuple[str, ...],
+    intersections: bool,
+    bins: Mapping[str, Sequence[float]],
+    seed: int,
+    variables: tuple[str, ...] = (),
+    tests: bool = False,
 ) -> Sketch:
     """Return the sketch of rows in memory, kept with them: callers must not change it."""
     if data.weights is not None or data.clusters is not None:
         what = "weights" if data.weights is not None else "clusters"
         raise NotComputable(f"certificates are proved for independent rows of equal weight, not for {what}=")
-    cached = (by, intersections, repr(sorted(bins.items())), seed)
+    cached = (by, intersections, repr(sorted(bins.items())), seed, variables, tests)
     if cached in data.cache:
         return data.cache[cached]  # type: ignore[no-any-return]
     table = data.covariates
@@ -240,13 +256,16 @@ def sketch_rows(
     profiles = [Profile(name) for name in by]
     for profile in profiles:
         profile.update(table.column(profile.name))
-    variables = tuple(q.variable(tuple(map(float, bins[q.name])) if q.name in bins else None) for q in profiles)
-    out = Sketch(make_spec("y_true", "y_prob", variables, intersections, seed=seed), drop_missing=data.dropped > 0)
-    codes = {v.name: level_codes(table.column(v.name), v) for v in variables}
+    levels = tuple(q.variable(tuple(map(float, bins[q.name])) if q.name in bins else None) for q in profiles)
+    spec = make_spec("y_true", "y_prob", levels, intersections, seed=seed)
+    spec = with_parts(spec, survey_rows(data, spec, variables), tests)
+    out = Sketch(spec, drop_missing=data.dropped > 0)
+    codes = {v.name: level_codes(table.column(v.name), v) for v in levels}
     for start in range(0, data.n, STEP):
         rows = slice(start, start + STEP)
         part = {k: c[rows] for k, c in codes.items()}
-        out.update_arrays(data.p[rows], data.y[rows], part, first_row=start)
+        more = {c.name: table.column(c.name).slice(start, STEP) for c in spec.codings}
+        out.update_arrays(data.p[rows], data.y[rows], part, more, first_row=start)
     out.rows_read += data.dropped
     out.name = data.name
     data.cache[cached] = out

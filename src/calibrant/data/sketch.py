@@ -6,19 +6,21 @@ import hashlib
 import json
 import struct
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from calibrant.data.columns import as_float, binary_labels, label_values, level_codes, require, row_ids
 from calibrant.data.faults import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING, SCORE_RANGE, Faults
+from calibrant.data.parts import load_state, parts_of, sound_rows, state_of
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.packing import Packed
 from calibrant.kernels.reference import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS, carry
 
 MAGIC = b"calibrant sketch\n"
-FORMAT = 1
+FORMAT = 2
 ARRAYS = ("cells", "levels", "group_cells", "group_levels")
 
 
@@ -55,6 +57,7 @@ class Sketch:
         self.name, self.files = "data", ()
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
+        self.parts = parts_of(spec)
 
     # ---- what it holds ----
 
@@ -125,17 +128,30 @@ class Sketch:
         require([self.spec.label], batch.schema.names, "label")
         require([self.spec.score], batch.schema.names, "score")
         require([v.name for v in self.spec.variables], batch.schema.names, "group")
+        require([c.name for c in self.spec.codings], batch.schema.names, "covariate")
         require(self.spec.key, batch.schema.names, "key")
         p = as_float(batch.column(self.spec.score), self.spec.score, "score")
         y = label_values(batch.column(self.spec.label), self.spec)
         codes = {v.name: level_codes(batch.column(v.name), v) for v in self.spec.variables}
         ids = row_ids([batch.column(k) for k in self.spec.key], self.spec.seed) if self.spec.key else None
-        self.update_arrays(p, y, codes, ids=ids, part=part, first_row=first_row)
+        covariates = {c.name: batch.column(c.name) for c in self.spec.codings}
+        self.update_arrays(p, y, codes, covariates, ids=ids, part=part, first_row=first_row)
 
     def update_arrays(
-        self, p: Any, y: Any, codes: dict[str, Any], *, ids: Any = None, part: str = "", first_row: int = 0
+        self,
+        p: Any,
+        y: Any,
+        codes: dict[str, Any],
+        covariates: Mapping[str, Any],
+        *,
+        ids: Any = None,
+        part: str = "",
+        first_row: int = 0,
     ) -> None:
-        """Count rows given as arrays: float64 scores, labels as `binary_labels` takes them, int32 levels."""
+        """Count rows given as arrays: float64 scores, labels as `binary_labels` takes them, int32 levels.
+
+        `covariates` are Arrow arrays of the columns that the spec codes.
+        """
         from calibrant.kernels.compiled import tally
 
         stacked = np.empty((len(self.spec.groupings), len(p)), dtype=np.int32)
@@ -155,6 +171,10 @@ class Sketch:
             tally(p[rows], labels[rows], stacked[:, rows], self._bases, own, first_row + start, salt, packed, faults)
         self.rows_read += len(p)
         self._note(faults, p, y, part, first_row)
+        if self.parts:
+            sound = sound_rows(self.spec, p, labels, covariates, ids, first_row, salt)
+            for each in self.parts.values() if sound is not None else ():
+                each.update(sound)
 
     def _note(self, faults: Any, p: Any, y: Any, part: str, first_row: int) -> None:
         for kind in (SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE):
@@ -176,6 +196,8 @@ class Sketch:
         for name in ARRAYS:
             self._settled(name)[...] += other._settled(name)
         carry(self._arrays["cells"])
+        for key, mine in self.parts.items():
+            mine.merge(other.parts[key])
         self.rows_read += other.rows_read
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
@@ -217,12 +239,13 @@ class Sketch:
             where, values = self._sparse(name)
             lengths.append(len(where))
             body += where.tobytes() + values.tobytes()
+        shapes, more = state_of(self.parts)
         header = json.dumps(
             {"format": FORMAT, "spec": self.spec.to_dict(), "lengths": lengths, "rows_read": self.rows_read,
-             "name": self.name, "files": list(self.files), "drop_missing": self.drop_missing}, sort_keys=True
+             "name": self.name, "files": list(self.files), "drop_missing": self.drop_missing, "parts": shapes}, sort_keys=True
         ).encode()  # fmt: skip
-        packed = zlib.compress(body, 6)
-        content = struct.pack("<QQ", len(header), len(packed)) + header + packed
+        small = zlib.compress(body + more, 6)
+        content = struct.pack("<QQ", len(header), len(small)) + header + small
         return MAGIC + hashlib.sha256(content).digest() + content
 
     @classmethod
@@ -246,4 +269,5 @@ class Sketch:
         for name, length in zip(ARRAYS, header["lengths"], strict=True):
             where, values, flat = flat[:length], flat[length : 2 * length], flat[2 * length :]
             sketch._arrays[name].reshape(-1)[where] = values
+        load_state(sketch.parts, header["parts"], flat.tobytes())
         return sketch

@@ -10,8 +10,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
-SPEC_VERSION = 1
-OTHER, MISSING = "other", "missing"
+from calibrant.data.coding import MISSING, OTHER, Coding
+
+SPEC_VERSION = 2
 Kind = Literal["category", "number", "month", "year"]
 
 
@@ -81,6 +82,12 @@ class Spec:
         Columns that identify a row; empty for file and row number.
     seed, blocks : int
         Seed and number of random blocks.
+    codings : tuple of Coding
+        Covariates of the curves and tests, and how each becomes numbers or levels.
+    left_out : tuple of (str, str)
+        Columns that were asked for by "all" and cannot be used, with the reason.
+    sample : int
+        Whole rows kept, at most; 0 for none.
     """
 
     label: str
@@ -91,7 +98,16 @@ class Spec:
     key: tuple[str, ...] = ()
     seed: int = 0
     blocks: int = 8
+    codings: tuple[Coding, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    sample: int = 0
     version: int = SPEC_VERSION
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Columns to read: score, label, variables, covariates, key; each once."""
+        covariates = (c.name for c in self.codings)
+        return tuple(dict.fromkeys([self.score, self.label, *self.by_name, *covariates, *self.key]))
 
     @cached_property
     def by_name(self) -> dict[str, Variable]:
@@ -134,6 +150,8 @@ class Spec:
         )
         kept["groupings"] = tuple(tuple(g) for g in d["groupings"])
         kept["key"] = tuple(d["key"])
+        kept["codings"] = tuple(Coding.from_dict(c) for c in d["codings"])
+        kept["left_out"] = tuple((name, why) for name, why in d["left_out"])
         return cls(**kept)
 
     @cached_property

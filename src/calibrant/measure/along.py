@@ -15,7 +15,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import locate, strata_sums
 from calibrant.stats.binning import equal_mass_edges
-from calibrant.stats.strata import Strata, View
+from calibrant.stats.strata import MISSING, Strata, View
 
 CELLS = 4096  # distinct values kept apart; with more, as many cells of about equally many rows
 
@@ -120,18 +120,19 @@ def _edges(ordered: Any) -> Any:
 
 
 def _levels(rows: Predictions, name: str, view: View) -> Along:
+    labels: tuple[str, ...]
     coding = codings(rows.covariates, [name])
     if coding[0].kind == "constant":
         column = decoded(rows.covariates.column(name))
-        label = str(column[0].as_py()) if column.null_count < len(column) else "missing"
-        code, labels = np.zeros(rows.n, dtype=np.int32), (label or "missing",)
+        label = str(column[0].as_py()) if column.null_count < len(column) else MISSING
+        code, labels = np.zeros(rows.n, dtype=np.int32), (label or MISSING,)
     else:
         coded = encode(rows.covariates, coding)
         code, labels = coded.codes[:, 0], coded.level_labels[0]
     sums = strata_sums(code, None, rows.y, rows.p, rows.weights, len(labels), view == "confidence")
     held = np.flatnonzero(sums[:, 0])
     cell = np.cumsum(sums[:, 0] > 0)[code] - 1
-    missing = bool(sums[-1, 0]) and (coding[0].kind == "category" or labels == ("missing",))
+    missing = bool(sums[-1, 0]) and (coding[0].kind == "category" or labels == (MISSING,))
     x = np.arange(len(held), dtype=np.float64)
     named = tuple(labels[int(i)] for i in held)
     return Along(_strata(name, named, x, x, x, sums[held], missing, view, False), cell.astype(np.int32))
@@ -148,7 +149,7 @@ def _strata(
 
 
 def _sketched(sketch: Sketch, variable: str, view: View) -> Strata:
-    raise NotComputable("this sketch keeps no fine cells of its variables: pass rows")
+    raise NotComputable(f"this sketch keeps no fine cells of {variable!r}: pass rows")
 
 
 def pair_of(data: Any, pair: Sequence[str], bins: int, method: str, view: View = "probability") -> Along:

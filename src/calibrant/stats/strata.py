@@ -105,7 +105,7 @@ class Strata:
 
     def taken(self, where: Any, missing: bool) -> Strata:
         """Return some of the cells, in the order given."""
-        arrays = {k: getattr(self, k)[where] for k in ("x", "low", "high", *SUMS)}
+        arrays: dict[str, Any] = {k: getattr(self, k)[where] for k in ("x", "low", "high", *SUMS)}
         labels = None if self.labels is None else tuple(self.labels[int(i)] for i in where)
         return replace(self, labels=labels, missing=missing, **arrays)
 
@@ -119,7 +119,7 @@ class Strata:
             Names of the groups, for a category.
         """
         size = int(group.max()) + 1
-        sums = {k: np.bincount(group, getattr(self, k), size) for k in SUMS}
+        sums: dict[str, Any] = {k: np.bincount(group, getattr(self, k), size) for k in SUMS}
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
         np.fmin.at(low, group, self.low)
         np.fmax.at(high, group, self.high)

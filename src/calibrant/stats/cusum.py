@@ -1,0 +1,254 @@
+"""The score CUSUM along an ordering of rows by predicted residual: its path, its peak, and their law under the null."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+Alternative = Literal["two-sided", "greater", "less"]
+Detector = Literal["default", "paper", "authors"]
+EVENTS = 2.0  # null variance, in expected events, that a studentised sum must cover
+FEWEST = 4  # rows beyond the tolerance below which the authors' program leaves a model out
+SHIFT = 2.0  # mean that the authors' program gives to its weights
+EMPTY: dict[str, float] = {"default": 0.0, "paper": 0.0, "authors": -np.inf}  # the empty set of rows counts, or not
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boundary:
+    """Event rates at the edge of the tolerance: ``p + delta`` and ``p - delta``, kept in [0, 1].
+
+    Parameters
+    ----------
+    p, high, low : float arrays of shape (n,)
+    tolerance : float
+    """
+
+    p: Any
+    high: Any
+    low: Any
+    tolerance: float
+
+    @classmethod
+    def of(cls, p: Any, tolerance: float) -> Boundary:
+        """Return the edges for a tolerance; the score itself, to the last bit, for none."""
+        return cls(p=p, high=np.minimum(p + tolerance, 1.0), low=np.maximum(p - tolerance, 0.0), tolerance=tolerance)
+
+    def rows(self, which: Any) -> Boundary:
+        """Return the edges of some rows."""
+        return Boundary(p=self.p[which], high=self.high[which], low=self.low[which], tolerance=self.tolerance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Path:
+    """One model's ordering of the rows, from the largest predicted residual beyond the tolerance down.
+
+    Parameters
+    ----------
+    rows : int64 array of shape (K,)
+        Row of each step.
+    upper : bool array of shape (K,)
+        The row is compared with ``p + delta`` (more events than predicted), else with ``p - delta``.
+    excess : float array of shape (K,)
+        Predicted residual beyond the tolerance, positive and never increasing.
+    heft : float array of shape (K,)
+        Signed weight of ``y - rate`` in the score.
+    rate : float array of shape (K,)
+        Event rate at the edge of the tolerance.
+    scale : float array of shape (K,)
+        Multiplier of the cumulative score; 0 where it is not looked at.
+    """
+
+    rows: Any
+    upper: Any
+    excess: Any
+    heft: Any
+    rate: Any
+    scale: Any
+
+    @cached_property
+    def word(self) -> Any:
+        """Index of each step's word in the draws of all rows: two a row, the lower rate first."""
+        return (2 * self.rows + self.upper).astype(np.uint64)
+
+    @cached_property
+    def drift(self) -> Any:
+        """What the cumulative score holds whatever the outcomes."""
+        return -np.cumsum(self.heft * self.rate)
+
+    def scores(self, y: Any) -> Any:
+        """Return each step's score."""
+        return self.heft * (y[self.rows] - self.rate)
+
+    def curve(self, y: Any) -> Any:
+        """Return the scaled cumulative score at every step that is looked at, and NaN elsewhere."""
+        sums = np.cumsum(self.heft * y[self.rows]) + self.drift
+        return np.where(self.scale > 0, self.scale * sums, np.nan)
+
+
+def beyond(g: Any, edge: Boundary, alternative: Alternative, plain: bool = False) -> tuple[Any, Any]:
+    """Return by how much predicted residuals lie beyond the tolerance, and whether above it.
+
+    Parameters
+    ----------
+    g : float array of shape (n,)
+        Predicted ``E[Y - p | x]``.
+    edge : Boundary
+    alternative : {"two-sided", "greater", "less"}
+    plain : bool
+        Take the tolerance itself off, as the authors' program does, where the edge was cut off at 0 or 1 too.
+
+    Returns
+    -------
+    excess : float array of shape (n,)
+        ``max(g - (p_delta - p), (p - p_-delta) - g, 0)``, of one side only for a one-sided alternative. Zero where the
+        edge is 0 or 1 already, so that no outcome can show a violation on that side.
+    upper : bool array of shape (n,)
+    """
+    if plain:
+        above, below = g - edge.tolerance, -g - edge.tolerance
+    else:
+        above = np.where(edge.high < 1.0, g - (edge.high - edge.p), 0.0)
+        below = np.where(edge.low > 0.0, -g - (edge.p - edge.low), 0.0)
+    if alternative == "greater":
+        below = np.zeros(len(g))
+    elif alternative == "less":
+        above = np.zeros(len(g))
+    return np.maximum(np.maximum(above, below), 0.0), above > below
+
+
+def path(
+    g: Any,
+    edge: Boundary,
+    alternative: Alternative = "two-sided",
+    detector: Detector = "default",
+    weights: Any = None,
+    min_size: float = 0.0,
+) -> Path:
+    """Order the rows by predicted residual beyond the tolerance, and say how their scores add up.
+
+    Parameters
+    ----------
+    g : float array of shape (n,)
+        Predicted ``E[Y - p | x]``, from rows other than the row itself.
+    edge : Boundary
+    alternative : {"two-sided", "greater", "less"}
+    detector : {"default", "paper", "authors"}
+        ``"default"``: score ``g+ (y - rate)``, divided by ``(V_k V_K)^(1/4)``, V the null variance so far and in all,
+        once ``sum rate (1 - rate)`` reaches 2. ``"paper"``: the same score over n. ``"authors"``: weight
+        ``max(0, g+ / sd - mean + 2)`` over the rows beyond the tolerance, divided by the root of their number; fewer
+        than four such rows are left out.
+    weights : float array of shape (n,), optional
+        Of rows, mean one.
+    min_size : float in [0, 1)
+        The least share of rows (of weight) that a group must have to be looked at.
+
+    Returns
+    -------
+    Path
+    """
+    excess, upper = beyond(g, edge, alternative, detector == "authors")
+    found = np.flatnonzero(excess > 0)
+    rows = found[np.argsort(-excess[found], kind="stable")]
+    h, side, rate = excess[rows], upper[rows], np.where(upper[rows], edge.high[rows], edge.low[rows])
+    weight = np.ones(len(rows)) if weights is None else weights[rows]
+    size = _authors(h) if detector == "authors" else h
+    heft = np.where(side, size, -size) * weight
+    scale = _scale(detector, heft, rate, len(g))
+    scale[:-1][h[:-1] == h[1:]] = 0.0
+    scale[np.cumsum(weight) < min_size * len(g)] = 0.0
+    return Path(rows=rows, upper=side, excess=h, heft=heft, rate=rate, scale=scale)
+
+
+def _authors(h: Any) -> Any:
+    """Return the weights of the authors' program, which are constant where the predictions are."""
+    spread = float(h.std()) if len(h) else 0.0
+    if spread == 0.0:
+        return np.full(len(h), SHIFT)
+    return np.maximum(0.0, h / spread - float((h / spread).mean()) + SHIFT)
+
+
+def _scale(detector: Detector, heft: Any, rate: Any, n: int) -> Any:
+    if detector == "paper":
+        return np.full(len(heft), 1.0 / n)
+    if detector == "authors":
+        return np.full(len(heft), 1.0 / np.sqrt(len(heft)) if len(heft) >= FEWEST else 0.0)
+    spread = rate * (1.0 - rate)
+    seen = np.cumsum(heft**2 * spread)
+    ready = (np.cumsum(spread) >= EVENTS) & (seen > 0)
+    return np.where(ready, (np.where(ready, seen, 1.0) * (seen[-1] if len(seen) else 1.0)) ** -0.25, 0.0)
+
+
+def observed(paths: Sequence[Path], y: Any, detector: Detector = "default") -> Any:
+    """Return each model's largest scaled cumulative score, by the arithmetic of `simulated`."""
+    from calibrant.kernels.cusum import peaks
+
+    word = np.repeat(np.asarray(y).astype(np.uint64), 2)
+    return np.array([peaks(word, q.word, q.heft, q.drift, q.scale, EMPTY[detector])[0] for q in paths])
+
+
+def simulated(
+    paths: Sequence[Path], edge: Boundary, ids: Any, draws: int, salt: int, detector: Detector = "default"
+) -> Any:
+    """Return the models' statistics under outcomes drawn at the edge of the tolerance.
+
+    One uniform number a row and draw serves both signs and all models (Theorem 4): an outcome of a row compared with
+    ``p + delta`` is ``U < p + delta``, of one compared with ``p - delta`` it is ``U < p - delta``.
+
+    Returns
+    -------
+    float array of shape (draws, models)
+    """
+    from calibrant.kernels.cusum import words
+
+    used = np.zeros(len(ids), dtype=bool)
+    for q in paths:
+        used[q.rows] = True
+    new = np.cumsum(used) - 1
+    at = [(2 * new[q.rows] + q.upper).astype(np.uint64) for q in paths]
+    here, low, high = ids[used], edge.low[used], edge.high[used]
+
+    def word(first: int) -> Any:
+        return words(here, low, high, first, salt).reshape(-1)
+
+    return _all_peaks(word, [(a, q.heft, q.drift, q.scale) for a, q in zip(at, paths, strict=True)], draws, detector)
+
+
+def multiplied(
+    paths: Sequence[Path], y: Any, cluster: Any, ids: Any, draws: int, salt: int, detector: Detector = "default"
+) -> Any:
+    """Return the models' statistics with the scores of each cluster multiplied by one random sign.
+
+    Parameters
+    ----------
+    cluster : int array of shape (n,)
+        Cluster of each row, 0 to C - 1.
+    ids : uint64 array of shape (C,)
+        Identities of the clusters.
+
+    Returns
+    -------
+    float array of shape (draws, models)
+    """
+    from calibrant.kernels.cusum import words
+
+    half = np.full(len(ids), 0.5)
+    steps = []
+    for q in paths:
+        score = q.scores(y)
+        steps.append(((2 * cluster[q.rows]).astype(np.uint64), 2.0 * score, -np.cumsum(score), q.scale))
+    return _all_peaks(lambda first: words(ids, half, half, first, salt).reshape(-1), steps, draws, detector)
+
+
+def _all_peaks(word: Any, steps: Any, draws: int, detector: Detector) -> Any:
+    from calibrant.kernels.cusum import LANES, peaks
+
+    out = np.empty((draws, len(steps)))
+    for first in range(0, draws, LANES):
+        bits, count = word(first), min(LANES, draws - first)
+        for m, step in enumerate(steps):
+            out[first : first + count, m] = peaks(bits, *step, EMPTY[detector])[:count]
+    return out

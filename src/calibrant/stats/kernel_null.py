@@ -72,6 +72,13 @@ class Rows:
             return self.residual[at, None] * (2.0 * drawn[at] - 1.0)
         return drawn[at] - (self.rows * self.rate)[at, None]
 
+    def squares(self, drawn: Any, at: slice, weights: Any) -> Any:
+        """Return ``sum_i w_i e_i^2`` over the single rows of some cells, of each row of `weights`."""
+        w, p = weights[:, at], self.rate[at]
+        if self.clusters is not None:
+            return (w @ self.residual[at] ** 2)[:, None]
+        return (w * (1.0 - 2.0 * p)) @ drawn[at].astype(np.float64) + (w @ (self.rows[at] * p**2))[:, None]
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -114,9 +121,11 @@ def basis_of(rows: Rows) -> Basis:
 def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TILE) -> Any:
     r"""Return the four statistics of the data (first column) and of each draw, float64 of shape (4, draws + 1).
 
-    In the order of `NAMES`: ``sum_{i != j} e_i K_ij e_j``; the same of ``e - V B (B' V B)^-1 B' e``; and the score
-    statistics ``e' B (B' V B)^-1 B' e`` of the first and of both columns of B. The tiles multiply centred residuals
-    only; the raw sum is put together from them in float64.
+    In the order of `NAMES`: ``sum_{i != j} e_i K_ij e_j``; the same with ``P' K P`` in place of K, where
+    ``P e = e - V B (B' V B)^-1 B' e`` takes intercept and slope out; and the score statistics
+    ``e' B (B' V B)^-1 B' e`` of the first and of both columns of B. The tiles multiply centred residuals only; the raw
+    sum is put together from them in float64. Both sums leave out the pairs of a row with itself, so that under the
+    null they have mean zero, whatever the spread of the outcomes.
     """
     basis, held = basis_of(rows), max(1, HELD // len(rows.rate))
     found: list[Any] = []
@@ -132,38 +141,36 @@ def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TI
 
 def _block(kernel: Kernel, rows: Rows, basis: Basis, drawn: Any, tile: int) -> Any:
     """Return the statistics of some draws."""
-    cells = len(rows.rate)
+    cells, width = basis.columns.shape[0], drawn.shape[1]
     parts = [slice(s, s + CHUNK) for s in range(0, cells, CHUNK)]
-    score = np.zeros((basis.columns.shape[1], drawn.shape[1]))
+    score = np.zeros((basis.columns.shape[1], width))
     for at in parts:
         score += basis.columns[at].T @ rows.residuals(drawn, at)
     slope = basis.inverse @ score
-    centred = np.empty(drawn.shape, np.float32)
-    within = np.zeros((2, drawn.shape[1]))
-    for at in parts:
-        r, shift = rows.residuals(drawn, at), basis.each[at] @ slope
-        within += _within(rows, drawn, r, shift, at)
-        shift *= rows.rows[at, None]
-        np.subtract(r, shift, out=centred[at], casting="same_kind")
     expected = rows.rows[:, None] * basis.each
+    centred, square = np.empty(drawn.shape, np.float32), np.zeros(width)
+    for at in parts:
+        e = rows.residuals(drawn, at) - expected[at] @ slope
+        centred[at] = e
+        square += np.einsum("ib,ib->b", e, e)
     inner, across = off_diagonal(kernel, centred, expected, tile)
-    mixed = np.zeros_like(score)
+    across += expected  # the kernel of a row with itself
+    inside = expected.T @ across
+    mixed, own = np.zeros_like(score), np.zeros((2, width))
+    diagonal = np.stack([np.ones(cells), _diagonal(basis, across, inside)])
     for at in parts:
         mixed += across[at].T @ centred[at].astype(np.float64)
-    whole = inner + 2.0 * (slope * mixed).sum(axis=0) + (slope * ((expected.T @ across) @ slope)).sum(axis=0)
+        own += rows.squares(drawn, at, diagonal)
+    local = inner + square
+    whole = local + 2.0 * (slope * mixed).sum(axis=0) + (slope * (inside @ slope)).sum(axis=0)
     tests = np.cumsum(score * slope, axis=0)
-    return np.stack([whole + within[0], inner + within[1], tests[0], tests[-1]])
+    return np.stack([whole - own[0], local - own[1], tests[0], tests[-1]])
 
 
-def _within(rows: Rows, drawn: Any, r: Any, shift: Any, at: slice) -> Any:
-    """Return what pairs of rows joined into one cell add to the raw and to the centred sum; their kernel is one."""
-    several = rows.rows[at] > 1
-    if not several.any():
-        return np.zeros((2, drawn.shape[1]))
-    n, p = rows.rows[at][several][:, None], rows.rate[at][several][:, None]
-    r, shift, k = r[several], shift[several], drawn[at][several]
-    raw = r * r - (k * (1.0 - 2.0 * p) + n * p * p)
-    return np.stack([raw.sum(axis=0), (raw - 2.0 * (n - 1.0) * shift * r + n * (n - 1.0) * shift**2).sum(axis=0)])
+def _diagonal(basis: Basis, across: Any, inside: Any) -> Any:
+    """Return the diagonal of ``P' K P``."""
+    b = basis.columns @ basis.inverse
+    return 1.0 - 2.0 * (b * across).sum(axis=1) + np.einsum("ij,jk,ik->i", b, inside, b)
 
 
 def ranked(statistics: Any, tie: float = TIE) -> Any:

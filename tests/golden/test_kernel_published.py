@@ -1,0 +1,47 @@
+"""The published kernel test against its authors' program (golden/A_klce)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.detect.local_published import published_local_test
+
+CASES = [f"{kind}_{setting}" for kind in ("null", "miscal") for setting in ("w0.1_gamma0.5", "w0.1_gamma25.0", "w0.2_gamma1.0")]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def golden(shared: Path) -> dict[str, Any]:
+    path = shared / "golden/A_klce"
+    found: dict[str, Any] = json.loads((path / "elce2_golden.json").read_text())
+    for kind in ("null", "miscal"):
+        x0, x1, p, y = np.loadtxt(path / f"input_{kind}_n300.csv", delimiter=",", skiprows=1).T
+        found[kind] = cal.predictions(y, p, {"x0": x0, "x1": x1})
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_authors_statistic_normalisation_and_permutation(golden: dict[str, Any], case: str) -> None:
+    told, data = golden[case], golden[case.split("_")[0]]
+    setting: dict[str, Any] = {"score_width": told["prob_kernel_width"], "covariate_gamma": told["l_gamma"]}
+    o = published_local_test(
+        data, draws=told["n_perm"], null="permuted", seed=told["rs"], normalisation="code", **setting
+    )
+    close: Any = lambda v: pytest.approx(v, rel=1e-9, abs=1e-12)  # noqa: E731
+    assert o.parts["sum"] == close(told["raw_sum_offdiag"])
+    assert o.parts["kernel_sum"] == close(told["kite_normalization"])
+    assert o.statistic == o.parts["code"] == close(told["klce2_kite"])
+    assert o.parts["paper"] == close(told["klce2_paper_n_n1"])
+    assert o.p_value == told["pvalue_kite_centered"]
+    assert o.parts["p_plain"] == told["pvalue_uncentered"]
+    assert o.parts["null_mean"] == close(told["perm_null_mean_raw"])
+    assert o.parts["null_sd"] == close(told["perm_null_sd_raw"])
+    quantiles = (np.array(o.parts["null_quantiles"]) - o.parts["null_mean"]) / told["kite_normalization"]
+    assert quantiles == close(told["perm_null_kite_q"])
+    paper = published_local_test(data, draws=19, **setting)
+    assert paper.statistic == close(told["klce2_paper_n_n1"])

@@ -1,1 +1,20 @@
-"""Tests whether probabilities are calibrated, each with a null whose error rate is stated."""
+"""Tests whether probabilities are calibrated, each with a null whose error rate is stated.
+
+The functions are imported here, at once, so that a function always wins over a module of the same name.
+"""
+
+from __future__ import annotations
+
+from calibrant.detect.classical import hosmer_lemeshow_test, spiegelhalter_test
+from calibrant.detect.cumulative import cumulative_test
+from calibrant.detect.grades import jeffreys_test
+from calibrant.detect.recalibration import cox_test, score_test
+
+__all__ = [
+    "cox_test",
+    "cumulative_test",
+    "hosmer_lemeshow_test",
+    "jeffreys_test",
+    "score_test",
+    "spiegelhalter_test",
+]

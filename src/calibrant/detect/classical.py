@@ -1,0 +1,176 @@
+"""Two tests of long standing: Hosmer-Lemeshow, kept for comparison, and Spiegelhalter's z."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant.detect.tested import Null, impossible, tested
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Outcome
+from calibrant.stats.brownian import upper_tail
+from calibrant.stats.classical import groups_of, simulated_sums, simulated_totals
+
+
+def hosmer_lemeshow_test(
+    data: Any, bins: int = 10, fitted: bool = False, draws: int = 999, null: Null = "simulated", seed: int = 0
+) -> Outcome:
+    r"""Hosmer-Lemeshow test: are cases as frequent as predicted in each of ten groups of the score? A legacy test.
+
+    Statistic: ``sum_g (O_g - E_g)^2 / (n_g P_g (1 - P_g))`` over groups of about equal mass, with `O` the cases, `E` the
+    sum of the scores and `P` their mean. Large values speak against calibration.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        Sampling weights are used; clusters are refused.
+    bins : int from 2 to 1,000
+        Groups asked for. Equal scores always share a group, so ties can leave fewer.
+    fitted : bool
+        The scores come from a logistic regression fitted to these very rows. The asymptotic law then has two degrees
+        of freedom fewer, and no simulated null exists.
+    draws : int from 19
+        Simulated data sets.
+    null : {"simulated", "asymptotic"}
+        ``"asymptotic"`` is chi-square, with a degree of freedom a group.
+    seed : int
+
+    Returns
+    -------
+    Outcome
+        Parts: ``degrees`` of freedom, and per group ``low``, ``high`` (least and largest score), ``group_rows``,
+        ``observed`` and ``expected`` cases.
+
+    Raises
+    ------
+    NotComputable
+        No group's outcomes can vary; `fitted` with a simulated null; clusters.
+
+    Notes
+    -----
+    **Assumes.** Independent rows; the scores were made without their outcomes (unless `fitted`).
+    **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: as groups grow; a little conservative where scores
+    differ within a group, as ``n P (1 - P)`` is then too large a variance.
+    **Method.** Hosmer and Lemeshow (1980); groups whose scores are all 0, or all 1, cannot vary and are left out. With
+    weights the variance is ``S P (1 - P)``, S the sum of squared weights. Legacy: the answer depends on an arbitrary number of groups, has no
+    direction, and errors of opposite sign within a group cancel. Prefer `cumulative_test`, which has no groups, or
+    `score_test`, which has a direction.
+    **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties).
+    **Reads.** Rows, or the sketch's cells at their mean score.
+
+    References
+    ----------
+    Hosmer, Lemeshow (1980), doi:10.1080/03610928008827941. Hosmer, Hosmer, le Cessie, Lemeshow (1997),
+    doi:10.1002/(SICI)1097-0258(19970515)16:9<965::AID-SIM509>3.0.CO;2-O.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> found = cal.detect.hosmer_lemeshow_test(cal.predictions(rng.uniform(size=2000) < p**1.3, p))
+    >>> found.p_value, found.parts["degrees"]
+    (0.001, 10)
+    """
+    t = tested(data, draws, null, seed, "the Hosmer-Lemeshow test")
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 2 <= bins <= 1000:
+        raise BadInput(f"bins={bins!r}: pass a whole number of groups from 2 to 1,000, such as 10")
+    if fitted and t.simulates:
+        raise NotComputable(
+            "scores fitted to these outcomes have no simulated null: pass null='asymptotic', or test on other rows"
+        )
+    groups = groups_of(t.q, int(bins))
+    degrees = int((groups.variance > 0.0).sum()) - (2 if fitted else 0)
+    if degrees < 1:
+        raise NotComputable("the Hosmer-Lemeshow test needs groups whose outcomes can vary: there are too few")
+    statistic = float(groups.statistic(groups.observed))
+    totals = simulated_totals(t.q, groups.first, t.ids, t.draws, t.seed) if t.simulates else groups.observed
+    ends = np.append(groups.first[1:], len(t.q.p)) - 1
+    columns = {
+        "low": t.q.p[groups.first], "high": t.q.p[ends], "group_rows": groups.rows.astype(np.int64),
+        "observed": groups.observed, "expected": groups.expected,
+    }  # fmt: skip
+    return t.outcome(
+        "hosmer_lemeshow_test", statistic, t.judge(statistic, groups.statistic(totals), chi_square(statistic, degrees)),
+        "the event rate of some group is not its mean score", impossible(t.q), {"bins": int(bins), "fitted": fitted},
+        {"degrees": degrees, **{k: tuple(v.tolist()) for k, v in columns.items()}},
+    )  # fmt: skip
+
+
+def spiegelhalter_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:
+    r"""Spiegelhalter's z: is the Brier score what it would be if the probabilities were right? Two-sided.
+
+    Statistic: ``z = sum (y - p)(1 - 2p) / sqrt(sum p (1 - p)(1 - 2p)^2)``. Above 0 the Brier score is larger than the
+    model leads one to expect (scores too extreme), below 0 smaller (too timid).
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        Sampling weights are used; clusters are refused.
+    draws : int from 19
+        Simulated data sets.
+    null : {"simulated", "asymptotic"}
+        ``"asymptotic"`` is the normal law.
+    seed : int
+
+    Returns
+    -------
+    Outcome
+        `statistic` is z, with its sign. Parts: ``brier``, and the Brier score ``expected`` if the model is calibrated.
+
+    Raises
+    ------
+    NotComputable
+        Every score is 0, 1/2 or 1, where the statistic cannot vary; clusters.
+
+    Notes
+    -----
+    **Assumes.** Independent rows; the scores were made without their outcomes.
+    **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: with many expected cases and non-cases.
+    **Method.** Spiegelhalter (1986), equation 6; weights multiply residuals, their squares the variance. Two-sided by ``|z|``.
+    Errors at scores under 1/2 and over 1/2 with the same sign of ``y - p`` cancel, so that a shift of symmetric scores is
+    invisible: it is a test of spread. Use `score_test` for shift and spread.
+    **Cost.** A sort, then rows times draws (about 5 s for a million rows and 999 draws, in bounded memory; far less with ties).
+    **Reads.** Rows, or the sketch's cells at their mean score.
+
+    References
+    ----------
+    Spiegelhalter (1986), doi:10.1002/sim.4780050506.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> timid = cal.predictions(rng.uniform(size=2000) < p, 0.25 + 0.5 * p)
+    >>> found = cal.detect.spiegelhalter_test(timid)
+    >>> found.p_value, found.statistic < -5
+    (0.001, True)
+    """
+    t = tested(data, draws, null, seed, "Spiegelhalter's test")
+    q, lean = t.q, 1.0 - 2.0 * t.q.p
+    spread = float(np.sqrt(q.variance @ lean**2))
+    if spread == 0.0:
+        raise NotComputable("Spiegelhalter's statistic cannot vary: every score is 0, 1/2 or 1")
+    z = float(q.residual @ lean) / spread
+    sums = np.zeros((1, 1))
+    if t.simulates:
+        terms = (q.heft * lean)[:, None]
+        sums = simulated_sums(q, terms, t.ids, t.draws, t.seed) - float(terms[:, 0] @ (q.times * q.p))
+    mass = float((q.heft * q.times).sum())
+    expected = float((q.heft * q.times) @ (q.p * (1.0 - q.p))) / mass
+    return t.outcome(
+        "spiegelhalter_test", z, t.judge(abs(z), np.abs(sums[:, 0]) / spread, 2.0 * upper_tail(abs(z))),
+        "the Brier score is not what the scores lead one to expect", impossible(q), {},
+        {"brier": expected + z * spread / mass, "expected": expected},
+    )  # fmt: skip
+
+
+def chi_square(statistic: float, degrees: int) -> float:
+    """Return the upper tail of the chi-square law."""
+    from scipy.special import chdtrc
+
+    return float(chdtrc(degrees, statistic))

@@ -8,26 +8,35 @@ import numpy as np
 from numba import njit
 
 from calibrant.kernels.bins import _sealed
+from calibrant.kernels.compiled import _mix
+from calibrant.kernels.draws_reference import GOLDEN
 from calibrant.kernels.strata_reference import COLUMNS
+
+BUCKETS = 4  # of equal width for each edge
+_GOLDEN = np.uint64(GOLDEN)
+_S11 = np.uint64(11)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _locate(x: Any, edges: Any, out: Any) -> None:
-    """Binary search without a branch, so that values in random order cost no mispredictions."""
-    size = np.uint32(edges.shape[0])
+def _locate(x: Any, edges: Any, starts: Any, scale: Any, out: Any) -> None:
+    """Search among the edges of the value's own bucket only; `starts` counts the edges in buckets before each."""
+    size, bottom, top = np.uint32(edges.shape[0]), edges[0], edges[-1]
     for i in range(x.shape[0]):
         v = x[i]
-        if np.isnan(v):
-            out[i] = np.uint32(size + np.uint32(1))
-            continue
-        first, left = np.uint32(0), size
-        while left > np.uint32(1):
-            half = left >> np.uint32(1)
-            first = first + half if edges[first + half - np.uint32(1)] <= v else first
-            left -= half
-        if left == np.uint32(1) and edges[first] <= v:
-            first += np.uint32(1)
-        out[i] = first
+        if v >= bottom and v < top:
+            b = np.uint32((v - bottom) * scale)
+            first, after = starts[b], starts[b + np.uint32(1)]
+            while first < after:
+                half = (first + after) >> np.uint32(1)
+                if edges[half] <= v:
+                    first = half + np.uint32(1)
+                else:
+                    after = half
+            out[i] = first
+        elif v >= top:
+            out[i] = size
+        else:
+            out[i] = np.uint32(0) if v < bottom else size + np.uint32(1)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -53,10 +62,33 @@ def _sums(cell: Any, x: Any, y: Any, p: Any, weight: Any, confidence: bool, out:
             out[b, 7] += x[i]
 
 
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _null_sums(ids: Any, p: Any, weight: Any, cell: Any, first: Any, salt: Any, confidence: bool, out: Any) -> None:
+    weighted = weight.shape[0] > 0
+    for i in range(ids.shape[0]):
+        state = _mix(ids[i] ^ salt) + first * _GOLDEN
+        s, b = p[i], np.uint32(cell[i])
+        w = weight[i] if weighted else 1.0
+        for j in range(out.shape[1]):
+            hit = np.float64(_mix(state) >> _S11) * 1.1102230246251565e-16 < s
+            if confidence and s < 0.5:
+                hit = not hit
+            out[b, j] += w if hit else 0.0
+            state += _GOLDEN
+
+
 def locate(x: Any, edges: Any) -> Any:
     """Return the cell of each value; see `strata_reference.locate`."""
     out = np.empty(len(x), dtype=np.int32)
-    _locate(_sealed(x, np.float64), _sealed(edges, np.float64), out)
+    if not len(edges):
+        return np.isnan(x).astype(np.int32)
+    edges = _sealed(edges, np.float64)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scale = np.float64(BUCKETS * len(edges) - 1) / (edges[-1] - edges[0])
+    scale = scale if np.isfinite(scale) else np.float64(0.0)
+    bucket = ((edges - edges[0]) * scale).astype(np.int64) if scale else np.zeros(len(edges), dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=BUCKETS * len(edges)))])
+    _locate(_sealed(x, np.float64), edges, _sealed(starts, np.uint32), scale, out)
     return out
 
 
@@ -66,5 +98,17 @@ def strata_sums(cell: Any, x: Any, y: Any, p: Any, weight: Any, cells: int, conf
     _sums(
         _sealed(cell, np.int32), _sealed(x, np.float64), _sealed(y, np.int8), _sealed(p, np.float64),
         _sealed(weight, np.float64), bool(confidence), out,
+    )  # fmt: skip
+    return out
+
+
+def null_sums(
+    ids: Any, p: Any, weight: Any, cell: Any, cells: int, first: int, draws: int, salt: int, confidence: bool
+) -> Any:
+    """Return weighted sums of simulated outcomes; see `strata_reference.null_sums`."""
+    out = np.zeros((cells, draws))
+    _null_sums(
+        _sealed(ids, np.uint64), _sealed(p, np.float64), _sealed(weight, np.float64), _sealed(cell, np.int32),
+        np.uint64(first), np.uint64(salt), bool(confidence), out,
     )  # fmt: skip
     return out

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.kernels.draws_reference import outcomes
+
 COLUMNS = 8
 
 
@@ -48,3 +50,29 @@ def strata_sums(cell: Any, x: Any, y: Any, p: Any, weight: Any, cells: int, conf
     at = np.zeros(len(p)) if x is None else x
     columns = (np.ones(len(p)), w, w**2, w * hit, w * s, w**2 * s * (1.0 - s), w**2 * (hit - s) ** 2, at)
     return np.stack([np.bincount(cell, c, cells) for c in columns], axis=1)
+
+
+def null_sums(
+    ids: Any, p: Any, weight: Any, cell: Any, cells: int, first: int, draws: int, salt: int, confidence: bool
+) -> Any:
+    """Return weighted sums of the outcomes that `draws.outcomes` simulates for a calibrated model, a column a draw.
+
+    Parameters
+    ----------
+    ids : uint64 array of shape (n,)
+    p : float64 array of shape (n,)
+    weight : float64 array of shape (n,) or None
+    cell : int32 array of shape (n,)
+    cells, first, draws, salt : int
+    confidence : bool
+        Count outcomes 0 where ``p < 0.5``.
+
+    Returns
+    -------
+    float64 array of shape (cells, draws)
+    """
+    hit = outcomes(ids, p, first, draws, salt).astype(float)
+    hit = np.where((np.asarray(p) < 0.5)[:, None] & confidence, 1.0 - hit, hit)
+    out = np.zeros((cells, draws))
+    np.add.at(out, cell, hit if weight is None else hit * np.asarray(weight)[:, None])
+    return out

@@ -14,8 +14,9 @@ from calibrant.measure.observed_expected import observed_expected
 from calibrant.measure.recalibration import calibration_intercept, calibration_slope
 from calibrant.measure.scores import brier, log_loss
 from calibrant.measure.smooth_ece import smooth_ece
+from calibrant.measure.vece import vece
 
 __all__ = [
     "auroc", "brier", "by_group", "calibration_intercept", "calibration_slope", "ece", "log_loss",
-    "max_calibration_error", "observed_expected", "smooth_ece",
+    "max_calibration_error", "observed_expected", "smooth_ece", "vece",
 ]  # fmt: skip

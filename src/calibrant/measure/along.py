@@ -92,10 +92,7 @@ def covariate(rows: Predictions, variable: Any) -> Any:
 
 
 def _numbers(rows: Predictions, name: str, column: Any, view: View) -> Along:
-    date = is_date(column.type)
-    values = as_days(column) if date else as_float(column, name, "covariate")
-    if np.isinf(values).any():
-        raise BadInput(f"covariate {name!r} holds infinite values: replace or cap them")
+    date, values = is_date(column.type), _values(column, name)
     ordered = np.sort(values)  # NaN last
     there = len(ordered) - int(np.isnan(ordered).sum())
     ordered = ordered[:there]
@@ -111,6 +108,32 @@ def _numbers(rows: Predictions, name: str, column: Any, view: View) -> Along:
     if missing := there < rows.n:
         low, high, x = (np.append(v, np.nan) for v in (low, high, x))
     return Along(_strata(name, None, x, low, high, sums, missing, view, date), cell)
+
+
+def _values(column: Any, name: str) -> Any:
+    values = as_days(column) if is_date(column.type) else as_float(column, name, "covariate")
+    if np.isinf(values).any():
+        raise BadInput(f"covariate {name!r} holds infinite values: replace or cap them")
+    return values
+
+
+def numbers_of(data: Any, variable: str) -> Any:
+    """Return a number or a date (in days) as float64, NaN where missing; refuse a category."""
+    column = covariate(checked_rows(data), variable)
+    if not (is_number(column.type) or is_date(column.type)):
+        raise NotComputable(f"covariate {variable!r} is a category: it has levels and no order")
+    return _values(column, variable)
+
+
+def rows_along(data: Predictions, name: str, values: Any, cell: Any, view: View) -> Strata:
+    """Return the strata of rows whose cells are given, numbered without gaps in increasing order of the values."""
+    size = int(cell.max()) + 1
+    sums = strata_sums(cell, values, data.y, data.p, data.weights, size, view == "confidence")
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low, cell, values)
+    np.maximum.at(high, cell, values)
+    date = is_date(covariate(data, name).type)
+    return _strata(name, None, np.clip(sums[:, 7] / sums[:, 0], low, high), low, high, sums, False, view, date)
 
 
 def _edges(ordered: Any) -> Any:
@@ -152,15 +175,21 @@ def _sketched(sketch: Sketch, variable: str, view: View) -> Strata:
     raise NotComputable(f"this sketch keeps no fine cells of {variable!r}: pass rows")
 
 
-def pair_of(data: Any, pair: Sequence[str], bins: int, method: str, view: View = "probability") -> Along:
-    """Return the cells that hold rows of the product of two variables' bins or levels, as levels of one category."""
+def pair_of(
+    data: Any, pair: Sequence[str], bins: int, method: str, view: View = "probability"
+) -> tuple[Along, list[tuple[int, bool, bool]]]:
+    """Return the cells that hold rows of the product of two variables' bins or levels, as levels of one category.
+
+    Also, for each of the two, how many cells it has, whether it is a category, and whether values are missing.
+    """
     rows = checked_rows(data)
-    codes, titles = [], []
+    codes, titles, sizes = [], [], []
     for name in pair:
         found = along_of(rows, name, view)
         group = found.strata.bin_of(bins, method)
         codes.append(group[found.cell])
         titles.append(found.strata.joined(group).titles())
+        sizes.append((len(titles[-1]), not found.strata.ordered, found.strata.missing))
     code = codes[0] * len(titles[1]) + codes[1]
     held, cell = np.unique(code, return_inverse=True)
     cell = cell.astype(np.int32)
@@ -168,4 +197,4 @@ def pair_of(data: Any, pair: Sequence[str], bins: int, method: str, view: View =
     both = [(titles[0][int(c) // len(titles[1])], titles[1][int(c) % len(titles[1])]) for c in held]
     named = tuple(f"{pair[0]} {a}, {pair[1]} {b}" for a, b in both)
     x = np.arange(len(held), dtype=np.float64)
-    return Along(_strata(" x ".join(pair), named, x, x, x, sums, False, view, False), cell)
+    return Along(_strata(" x ".join(pair), named, x, x, x, sums, False, view, False), cell), sizes

@@ -136,10 +136,12 @@ class Strata:
     def bin_of(self, bins: int, method: str = "equal-mass") -> Any:
         """Return the bin of each cell, numbered without gaps; labels play no part, and a cell is never split.
 
-        A cell whose weight lies at ranks F to F + m goes to bin ``floor(bins (F + m / 2) / total)``; with equal width
+        At most `bins` cells keep one each. Else a cell whose weight lies at ranks F to F + m goes to bin ``floor(bins (F + m / 2) / total)``; with equal width
         its mean value decides.
         """
         if not self.ordered:
+            return np.arange(self.size)
+        if self.there <= bins:
             return np.arange(self.size)
         mass, x = self.weight[: self.there], self.x[: self.there]
         if method == "equal-mass":
@@ -166,3 +168,30 @@ class Strata:
 
     def _value(self, v: float) -> str:
         return str(np.datetime64(int(np.floor(v)), "D")) if self.date else f"{v:,.6g}".replace(",", "\u202f")
+
+
+def beyond_shift(gap: Any, share: Any) -> Any:
+    """Return residual sums over the whole, shape (..., cells), without their overall mean, shared by weight."""
+    return gap - share * gap.sum(axis=-1, keepdims=True)
+
+
+def matched_residuals(cells: Strata, draws: int, rng: np.random.Generator) -> Any:
+    """Draw residual sums of a calibrated model without rows, shape (draws, cells).
+
+    The outcomes of a cell add up to a sum of Bernoulli variables of unequal rates; a binomial with its mean m and
+    variance v, ``m^2 / (m - v)`` rows rounded to a whole number, stands for it. Weights are not provided for.
+    """
+    mean, spread = cells.score, np.minimum(cells.noise, cells.score)
+    rows = np.maximum(np.rint(mean**2 / np.maximum(mean - spread, 1e-12 * mean + 1e-300)), 1.0)
+    rows = np.minimum(np.maximum(rows, np.ceil(mean)), 2.0**62)
+    return rng.binomial(rows.astype(np.int64), np.minimum(mean / rows, 1.0), (draws, cells.size)) - mean
+
+
+def quantile_cells(values: Any, bins: int) -> Any:
+    """Return the cell of each value among quantile bins closed on the right, duplicate edges dropped, as published.
+
+    Edges are linearly interpolated quantiles; the first bin holds the smallest value. Cells are numbered without gaps.
+    """
+    edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)))
+    raw = np.maximum(np.searchsorted(edges, values, side="left") - 1, 0)
+    return np.unique(raw, return_inverse=True)[1].astype(np.int32)

@@ -1,0 +1,201 @@
+"""Expected calibration error along a variable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant.data.identity import identities_of
+from calibrant.data.sketch import Sketch
+from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.strata import null_sums
+from calibrant.measure.along import Along, along_of, checked_view, numbers_of, pair_of, rows_along, strata_of
+from calibrant.measure.points import INDEPENDENT, WEIGHTED, checked_alpha
+from calibrant.results import Estimate, Interval
+from calibrant.stats.resample import Sizes, total_interval
+from calibrant.stats.simulate import p_value
+from calibrant.stats.strata import Strata, View, beyond_shift, matched_residuals, quantile_cells
+
+Method = Literal["equal-mass", "equal-width"]
+DRAWS = 1000  # of the interval
+STREAM = 0x7ECE
+SIMULATED = 128  # draws held at once
+INVERSION = "inversion of a parametric bootstrap of the bins"
+
+
+def vece(
+    data: Any,
+    variable: str | Sequence[str],
+    bins: int = 10,
+    view: View = "probability",
+    method: Method = "equal-mass",
+    alpha: float = 0.05,
+    draws: int = 999,
+    seed: int = 0,
+    paper: bool = False,
+) -> Estimate:
+    r"""Expected calibration error along a variable, whatever the score: errors that cancel over scores show here.
+
+    Estimand: ``sum_b P(b) |E[Y - p | b]|`` over the bins or levels b of the variable, or of a pair of variables; in
+    probability units. ``settings["beyond_shift"]`` is the same of ``Y - p - E[Y - p]``: what is left when everyone's
+    probability is moved by the overall mean residual.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        Sampling weights are used; clusters are refused.
+    variable : str or pair of str
+        Covariates. Numbers and dates are cut into bins; categories keep their levels; missing values are a level.
+    bins : int from 1 to 4096
+        Of a number or date, for each variable of a pair. Equal values share a bin, so ties can leave fewer; a
+        variable with at most `bins` values has a bin for each.
+    view : {"probability", "confidence"}
+        Of the outcome 1, or of the more probable class (1 from p = 0.5) being right.
+    method : {"equal-mass", "equal-width"}
+    alpha : float in (0, 1)
+        Probability, about, that the interval misses the estimand.
+    draws : int from 99 to 100,000
+        Simulations for the p-values.
+    seed : int
+    paper : bool
+        The published procedure: quantile bins closed on the right, duplicate edges dropped, and the plain value.
+
+    Returns
+    -------
+    Estimate
+        ``value`` is the size from which noise would produce the plain value on average (with `paper`, the plain one);
+        smaller is better. Settings: ``plug_in`` (the plain value), ``beyond_shift`` and ``beyond_shift_plug_in``,
+        ``shift``, ``p_value`` (of the plain value) and ``p_beyond_shift``, ``bins_used``, ``bins_collapsed``.
+
+    Raises
+    ------
+    BadInput
+        No such variable, or a setting out of range.
+    NotComputable
+        The data has clusters; a pair is asked of a sketch that did not count it; or `paper` of a sketch, a category,
+        weights or missing values.
+
+    Notes
+    -----
+    **Assumes.** Independent rows, or rows sampled with known weights. Bins are cut without looking at outcomes.
+    **Guarantee.** The p-values are exact: they compare with outcomes simulated as ``Y* ~ Bernoulli(p)``, independent
+    given scores and variables (of a sketch, with binomials of each bin's exact mean and variance: approximate).
+    The interval is asymptotic; for a certified one see `certify.variable`.
+    **Method.** Equation 7 of the paper, without its bias: the plain value grows with the number of bins, in a
+    calibrated model too. Value and interval as in `ece`. Departures: ties never split, residuals debiased, the argmax
+    of the confidence view follows from p.
+    **Cost.** A sort; 2 ns a row and draw for the p-values; about 20 ms for the interval. From a sketch 20 ms.
+    **Reads.** Rows, or the sketch's cells along the variable.
+
+    References
+    ----------
+    Kelly and Smyth, "Variable-based calibration for machine learning classifiers", AAAI 2023, arXiv:2209.15154.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p, age = np.full(20_000, 0.5), rng.integers(18, 90, 20_000)
+    >>> y = rng.uniform(size=20_000) < np.where(age < 50, 0.4, 0.6)  # too high for some, too low for others
+    >>> data = cal.predictions(y, p, {"age": age})
+    >>> found = cal.measure.vece(data, "age")
+    >>> bool(found.interval.low > 0.08), bool(cal.measure.ece(data).value < 0.01), found.settings["p_value"]
+    (True, True, 0.001)
+    """
+    checked_alpha(alpha)
+    _checked(bins, method, draws)
+    if paper:
+        found, asked = _published(data, variable, bins, checked_view(view)), bins
+    else:
+        found, asked = _binned(data, variable, bins, checked_view(view), method)
+    plain, beyond = _sizes(found.strata, alpha, seed)
+    p_plain, p_beyond = _p_values(data, found, draws, seed)
+    reads = "rows" if not isinstance(data, Sketch) else "the sketch's cells along the variable"
+    weighted = not isinstance(data, Sketch) and data.weights is not None
+    return Estimate(
+        method="measure.vece", value=plain.plug_in if paper else plain.middle, unit="probability", n=found.strata.n,
+        interval=Interval(low=plain.low, high=min(plain.high, 1.0), level=1.0 - alpha, guarantee="asymptotic"),
+        assumes=WEIGHTED if weighted else INDEPENDENT,
+        settings={
+            "variable": variable if isinstance(variable, str) else tuple(variable), "view": view, "reads": reads,
+            "weights": weighted, "method": "published quantiles" if paper else method, "bins": bins,
+            "bins_used": found.strata.size, "bins_collapsed": asked - found.strata.size, "paper": paper,
+            "missing": found.strata.missing, "plug_in": plain.plug_in, "without_noise": plain.middle,
+            "shift": found.strata.shift, "beyond_shift": beyond.middle, "beyond_shift_plug_in": beyond.plug_in,
+            "p_value": p_plain, "p_beyond_shift": p_beyond, "draws": draws, "interval": INVERSION, "seed": seed,
+            "null": "exact simulation" if found.cell is not None else "binomials of each bin's mean and variance",
+        },
+    )  # fmt: skip
+
+
+def _checked(bins: Any, method: Any, draws: Any) -> None:
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 4096:
+        raise BadInput(f"bins={bins!r}: pass a whole number from 1 to 4096, such as 10")
+    if method not in ("equal-mass", "equal-width"):
+        raise BadInput(f"method={method!r}: pass 'equal-mass' or 'equal-width'")
+    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or not 99 <= draws <= 100_000:
+        raise BadInput(f"draws={draws!r}: pass a whole number from 99 to 100,000, such as 999")
+
+
+def _binned(data: Any, variable: Any, bins: int, view: View, method: str) -> tuple[Along, int]:
+    """Return the bins of a variable or pair, the rows' bins (None of a sketch), and how many bins were asked for."""
+    if not isinstance(variable, str):
+        pair = _pair(variable)
+        found, sizes = pair_of(data, pair, bins, method, view)
+        return found, int(np.prod([s if level else bins + extra for s, level, extra in sizes]))
+    sketched = isinstance(data, Sketch)
+    whole = Along(strata_of(data, variable, view), None) if sketched else along_of(data, variable, view)
+    group = whole.strata.bin_of(bins, method)
+    joined = whole.strata.joined(group)
+    cell = None if whole.cell is None else group[whole.cell].astype(np.int32)
+    return Along(joined, cell), bins + int(joined.missing) if joined.ordered else joined.size
+
+
+def _pair(variable: Any) -> tuple[str, str]:
+    if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
+        return variable[0], variable[1]
+    raise BadInput(f"variable={variable!r}: pass the name of one covariate, or two different names")
+
+
+def _published(data: Any, variable: Any, bins: int, view: View) -> Along:
+    """Return the bins of the published procedure."""
+    if isinstance(data, Sketch):
+        raise NotComputable("the published procedure sorts the values themselves: pass rows")
+    values = numbers_of(data, variable)
+    if np.isnan(values).any() or data.weights is not None:
+        raise NotComputable("the published procedure knows no missing values and no weights")
+    cell = quantile_cells(values, bins)
+    return Along(rows_along(data, variable, values, cell, view), cell)
+
+
+def _sizes(bins: Strata, alpha: float, seed: int) -> tuple[Sizes, Sizes]:
+    """Return sizes and intervals of the residuals, and of what is left of them beyond the overall shift."""
+    binned = bins.as_bins()
+    noise = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
+    gap_left, noise_left = (beyond_shift(v, binned.share) for v in (binned.gap, noise))
+    return total_interval(binned.gap, noise, _total, alpha), total_interval(gap_left, noise_left, _total, alpha)
+
+
+def _total(gap: Any) -> Any:
+    return np.abs(gap).sum(axis=-1)
+
+
+def _p_values(data: Any, found: Along, draws: int, seed: int) -> tuple[float, float]:
+    """Return p-values of the plain value, and of that beyond the overall shift."""
+    s = found.strata
+    if found.cell is None:
+        simulated = matched_residuals(s, draws, np.random.default_rng([seed, STREAM, 1])) / s.total
+    else:
+        ids, steps = identities_of(data.n, seed), range(0, draws, SIMULATED)
+        confidence = s.view == "confidence"
+        cases = [
+            null_sums(ids, data.p, data.weights, found.cell, s.size, k, min(SIMULATED, draws - k), STREAM, confidence)
+            for k in steps
+        ]
+        simulated = (np.concatenate(cases, axis=1).T - s.score) / s.total
+    share, gap = s.weight / s.total, s.residual / s.total
+    plain = p_value(float(_total(gap)), _total(simulated))
+    return plain, p_value(float(_total(beyond_shift(gap, share))), _total(beyond_shift(simulated, share)))

@@ -1,0 +1,207 @@
+"""The points of a curve along a variable, and what each point averages; nothing here looks at an outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.strata import strata_sums
+from calibrant.measure.along import Along, along_of, strata_of
+from calibrant.stats.local import SPREAD, density
+from calibrant.stats.loess import smoother
+from calibrant.stats.strata import SUMS, Strata, View
+
+CELLS = 1024  # cells that are smoothed, at most; more are joined, equal values staying together
+FEW = 10  # a number with so few values is drawn value by value
+GROUP_BINS, PAIR_BINS = 4, 6  # into which a number is cut to tell groups apart, and on each side of a heat map
+TRIM, SEARCH = (0.01, 0.99), (0.05, 0.95)
+SEARCHED = 500  # points among which the worst is looked for
+GAP = 0.1  # of the axis: a point farther than that from every row is not drawn
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The cells of one line, and the matrix whose rows average them.
+
+    Parameters
+    ----------
+    group : str
+        Whom it is about; empty for everyone.
+    cells : Strata
+    first : int
+        Number of its first cell when the cells of all panels are numbered through.
+    x : float array of shape (points,)
+        NaN for a level.
+    labels : tuple of str
+    kind : int array of shape (points,)
+        0 drawn on the curve, 1 looked at for the worst value only, 2 a level.
+    average : float array of shape (points, cells)
+        Times the cells' weighted sums: the smoothed mean.
+    near : bool array of shape (points,)
+        Rows are near.
+    density : float array of shape (points,)
+        Rows per unit of the variable; of a level its share.
+    """
+
+    group: str
+    cells: Strata
+    first: int
+    x: Any
+    labels: tuple[str, ...]
+    kind: Any
+    average: Any
+    near: Any
+    density: Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All panels, and the cell of each row over all of them (None without rows)."""
+
+    panels: tuple[Panel, ...]
+    code: Any
+    whole: Strata
+    levels: bool
+
+
+def plan_of(
+    data: Any, variable: Any, view: View, span: float, degree: int, grid: Any, by: str | None, bins: int = PAIR_BINS
+) -> Plan:
+    """Lay out the points of one variable, of one for each group of another, or of a pair."""
+    pair = not isinstance(variable, str)
+    if pair:
+        variable, by = _pair(variable, by)
+    if isinstance(data, Sketch):
+        if by is not None:
+            raise NotComputable("a sketch keeps no cells of one variable within another: pass rows")
+        along = Along(strata_of(data, variable, view), None)
+    else:
+        along = along_of(data, variable, view)
+    whole = along.strata
+    levels = pair or not whole.ordered or whole.there <= FEW
+    if levels:
+        along = _joined(along, whole.bin_of(bins)) if pair and whole.ordered and whole.there > FEW else along
+    else:
+        along = _joined(along, whole.bin_of(CELLS))
+    if not levels and not along.strata.x[along.strata.there - 1] > along.strata.x[0]:
+        raise NotComputable(f"{variable!r} has one value: there is nothing to draw a curve along")
+    at = (np.empty(0), np.empty(0)) if levels else _grids(whole, grid)
+    panels, code = _dealt(data, along, by, PAIR_BINS if pair else GROUP_BINS)
+    made = [_levels(*p) if levels else _curve(*p, at, span, degree) for p in panels]
+    return Plan(tuple(made), code, whole, levels)
+
+
+def _pair(variable: Any, by: str | None) -> tuple[str, str]:
+    names = tuple(variable) if isinstance(variable, Sequence) else ()
+    if len(names) != 2 or not all(isinstance(v, str) for v in names) or names[0] == names[1]:
+        raise BadInput(f"variable={variable!r}: pass the name of one covariate, or of two different ones")
+    if by is not None:
+        raise BadInput(f"by={by!r}: a pair of variables takes no by=; leave one of the three out")
+    return names[0], names[1]
+
+
+def _joined(along: Along, group: Any) -> Along:
+    return Along(along.strata.joined(group), None if along.cell is None else group[along.cell])
+
+
+def _dealt(data: Any, along: Along, by: str | None, bins: int) -> tuple[list[tuple[str, Strata, int]], Any]:
+    """Return each group's name, cells and number of its first cell; and the cell of each row over all groups."""
+    if by is None:
+        return [("", along.strata, 0)], along.cell
+    rows: Predictions = data
+    other = along_of(rows, by, along.strata.view)
+    group = other.strata.bin_of(bins) if other.strata.there > FEW else np.arange(other.strata.size)
+    titles = other.strata.joined(group).titles()
+    size = along.strata.size
+    code = (group[other.cell].astype(np.int64) * size + along.cell).astype(np.int32)
+    confidence = along.strata.view == "confidence"
+    sums = strata_sums(code, None, rows.y, rows.p, rows.weights, size * len(titles), confidence)
+    held = np.flatnonzero(sums[:, 0])
+    numbered = np.cumsum(sums[:, 0] > 0) - 1
+    out = []
+    for g, title in enumerate(titles):
+        own = held[(held >= g * size) & (held < (g + 1) * size)]
+        part = _with_sums(along.strata, own - g * size, sums[own])
+        out.append((title, part, int(numbered[own[0]])))
+    return out, numbered[code].astype(np.int32)
+
+
+def _with_sums(strata: Strata, where: Any, sums: Any) -> Strata:
+    """Return some cells of a variable with the sums of part of the rows."""
+    missing = strata.missing and bool(len(where)) and int(where[-1]) == strata.size - 1
+    own: dict[str, Any] = {k: np.ascontiguousarray(sums[:, j]) for j, k in enumerate(SUMS)}
+    return replace(strata.taken(where, missing=missing), **own)
+
+
+def _grids(whole: Strata, grid: Any) -> tuple[Any, Any]:
+    """Return the points that are drawn, and those among which the worst is looked for."""
+    there = whole.present()
+    share = (np.cumsum(there.rows) - 0.5 * there.rows) / there.rows.sum()
+    low, high, left, right = np.interp([*TRIM, *SEARCH], share, there.x).tolist()
+    return _points(grid, whole, low, high), np.linspace(left, right, SEARCHED)
+
+
+def _points(grid: Any, whole: Strata, low: float, high: float) -> Any:
+    if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool):
+        if not 2 <= grid <= 2000:
+            raise BadInput(f"grid={grid!r}: pass a number of points from 2 to 2000, or values of the variable")
+        return np.linspace(low, high, int(grid))
+    try:
+        values = np.asarray(grid)
+        points = values.astype("datetime64[us]").astype(np.int64) / 86_400e6 if whole.date else values.astype(float)
+    except (TypeError, ValueError):
+        raise BadInput("grid: pass a number of points, or increasing values of the variable") from None
+    if points.ndim != 1 or not len(points) or not np.isfinite(points).all() or (np.diff(points) <= 0).any():
+        raise BadInput("grid: pass a number of points, or increasing values of the variable")
+    inside = points[(points >= whole.low[0]) & (points <= whole.high[whole.there - 1])]
+    if not len(inside):
+        raise NotComputable("no value of the grid lies within the variable's values")
+    return inside
+
+
+def _curve(group: str, cells: Strata, first: int, at: tuple[Any, Any], span: float, degree: int) -> Panel:
+    """Return a smoothed line, with a level for missing values."""
+    c = cells.present()
+    if c.size < 2:
+        return _levels(group, cells, first)
+    points = np.concatenate(at)
+    kind = np.repeat([0, 1], [len(at[0]), len(at[1])])
+    average = smoother(c.x, c.rows, c.weight, points, span, degree)
+    right = np.clip(np.searchsorted(c.x, points), 1, c.size - 1)
+    before, after = points - c.high[right - 1], np.maximum(c.low[right] - points, points - c.high[right])
+    beyond = np.maximum(np.minimum(np.maximum(c.low[right - 1] - points, before), after), 0.0)
+    axis = float(c.high[-1] - c.low[0])
+    spread = float(np.sqrt(np.average((c.x - np.average(c.x, weights=c.rows)) ** 2, weights=c.rows)))
+    crowd = density(c.x, c.weight, points, max(SPREAD * spread * float(c.rows.sum()) ** -0.2, 1e-12))
+    labels = tuple(named(c, v) for v in points.tolist())
+    near = beyond <= GAP * axis
+    if cells.missing:
+        average = np.pad(average, ((0, 1), (0, 1)))
+        average[-1, -1] = 1.0 / cells.weight[-1]
+        points, kind, labels = np.append(points, np.nan), np.append(kind, 2), (*labels, "missing")
+        near, crowd = np.append(near, True), np.append(crowd, cells.weight[-1] / cells.total)
+    return Panel(group, cells, first, points, labels, kind, average, near, crowd)
+
+
+def _levels(group: str, cells: Strata, first: int) -> Panel:
+    """Return one point for each level, or each value of a number with few."""
+    size = cells.size
+    x = np.full(size, np.nan) if not cells.ordered else cells.x
+    average = np.diag(1.0 / cells.weight)
+    kind, near = np.full(size, 2), np.ones(size, dtype=bool)
+    return Panel(group, cells, first, x, cells.titles(), kind, average, near, cells.weight / cells.total)
+
+
+def named(cells: Strata, value: float) -> str:
+    """Write a value in the user's units, to a thousandth of the axis: a date as ISO text."""
+    if cells.date:
+        return str(np.datetime64(int(np.floor(value)), "D"))
+    axis = float(cells.high[-1] - cells.low[0])
+    digits = 3 - int(np.ceil(np.log10(axis))) if axis > 0 else 6
+    return f"{round(value, digits):.12g}"

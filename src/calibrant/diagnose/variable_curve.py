@@ -1,0 +1,175 @@
+"""The curve along a variable: where along age, income or text length the probabilities are off, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calibrant.certify.population import shares
+from calibrant.diagnose.banded import Band, Banded, banded
+from calibrant.diagnose.panels import plan_of
+from calibrant.diagnose.verdicts import consistency, worst
+from calibrant.errors import BadInput
+from calibrant.measure.along import checked_view
+from calibrant.results import Curve
+from calibrant.stats.strata import View
+
+METHOD = "diagnose.variable_curve"
+BAND = (
+    "simultaneous over every point: if the model is calibrated, it holds zero everywhere with probability at least the "
+    "level; if not, an asymptotic band for the smoothed gap"
+)
+
+
+def variable_curve(
+    data: Any,
+    variable: str | Sequence[str],
+    view: View = "probability",
+    span: float = 0.75,
+    degree: int = 2,
+    grid: int | Sequence[Any] = 101,
+    alpha: float = 0.05,
+    draws: int = 999,
+    seed: int = 0,
+    by: str | None = None,
+) -> Curve:
+    r"""Draw what happened minus what the model says, along a variable, with a simultaneous band.
+
+    Estimand: ``g(v) = sum_i l_i(v) (E[Y | x_i] - p_i)``, with ``l_i(v)`` the weights of a local quadratic regression
+    (LOESS) at the value v; the paper's ``VCE(v)`` is ``|g(v)|``. In probability units, positive where the model says
+    too little. The residual itself is smoothed: that equals the difference of the two smoothed curves, with the
+    variance of a difference.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        Weights are used; clusters are refused.
+    variable : str, or two
+        A number, a date or a category. A category, and a number of at most ten values, has a point for each level
+        instead of a curve; missing values are a level. Two variables make a table for a heat map: numbers of more
+        than ten values are cut into six bins of about equally many rows.
+    view : {"probability", "confidence"}
+        The outcome, or whether the more probable class is right (the paper's view: error rate and predicted error).
+    span : float in (0, 1]
+        Share of the rows in a window.
+    degree : int from 0 to 2
+        Of the local polynomial.
+    grid : int, or increasing values of the variable
+        Number of points, from the 1st to the 99th percentile; or the points.
+    alpha : float in (0, 1)
+        Error probability of the whole band.
+    draws, seed : int
+        Simulated data sets, and their seed.
+    by : str, optional
+        A second variable: a curve for each of its levels (a number is cut into four), under one band.
+
+    Returns
+    -------
+    Curve
+        Columns: ``group`` (level of `by`, or of the pair's second variable; empty without); ``x`` (value in the
+        variable's units, days since 1970 for a date; None for a level without one); ``label`` (the value or level as
+        text, ISO for a date); ``predicted``, ``observed``, ``gap``; ``gap_low``, ``gap_high`` (simultaneous);
+        ``point_low``, ``point_high`` (each point by itself); ``rows`` (effective rows: whose plain mean would be as
+        noisy); ``density`` (rows per unit of the variable; of a level its share); ``stretch`` (a new number after each
+        hole, -1 for a level). In ``settings``: ``p_value`` of all points together; ``worst_at``, ``worst_gap``,
+        ``worst_low`` and ``worst_high`` (the largest ``|g|`` over 500 points between the 5th and the 95th percentile,
+        and over levels, with an interval that holds for the maximum); ``consistent`` (``"over"``, ``"under"`` or
+        None, Definition 5.3) and ``consistent_how``; ``masked``, the number of points left out. ``.chart()`` draws it.
+
+    Raises
+    ------
+    NotComputable
+        One value only; nowhere enough rows; clusters; a sketch that keeps no cells of the variable, or with `by`.
+
+    Notes
+    -----
+    **Assumes.** Independent rows; span and grid chosen without the labels.
+    **Guarantee.** ``p_value = (1 + #{T* >= T}) / (draws + 1)`` with T the largest ``|gap| / null standard error`` over
+    all points, drawn and searched: exact at any number of rows where the outcomes of all rows are simulated
+    (``settings["null"]`` says so), otherwise asymptotic. *Band.* Half-width ``critical`` times the larger of two
+    standard errors: with the variance ``p (1 - p)`` of a calibrated model, and with squared residuals about the fitted
+    gap. By the first, a calibrated model's band excludes zero anywhere with probability at most `alpha` (then too
+    ``p_value <= alpha``). By the second it is, where the model is off, asymptotically and simultaneously a confidence
+    band for the smoothed ``g``, not for bumps narrower than the window. *Worst.* ``worst_low`` to ``worst_high`` holds
+    ``max |g|`` over the points whenever the band holds g.
+    **Method.** Paper: Section 6 and equation (8), LOESS with quadratic local fit; error and predicted error were smoothed
+    apart, with pointwise bars. Here: the exact ("direct") surface, one smoother for both, bands that hold together.
+    Cells: distinct values, at most 1024 of about equally many rows. Points with under 20 effective rows, or under 5
+    effective expected cases or non-cases, or farther than a tenth of the axis from every row, are left out.
+    Consistent: every point's gap on one side, and the band clear of zero somewhere; then ``VECE = |mean residual|``,
+    and equals the ECE if the score is one-sided too (Theorem 5.4).
+    **Cost.** A sort of the rows; points times cells; draws times rows up to 2e10 together (about 2 ns each for one
+    variable), beyond that Gaussian sums, whose cost does not grow with the rows.
+    **Reads.** Rows; one variable of a sketch that keeps its cells.
+
+    References
+    ----------
+    Kelly, Smyth, "Variable-based calibration for machine learning classifiers", AAAI 2023, arXiv:2209.15154.
+    Cleveland, Devlin (1988), doi:10.1080/01621459.1988.10478639 (LOESS).
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p, age = rng.uniform(0.2, 0.8, 20_000), rng.uniform(20, 80, 20_000)
+    >>> y = rng.uniform(size=20_000) < p + 0.1 * np.sin(age / 10)
+    >>> curve = cal.diagnose.variable_curve(cal.predictions(y, p, {"age": age}), "age")
+    >>> curve.settings["p_value"], curve.settings["consistent"]
+    (0.001, None)
+    >>> curve.settings["worst_low"] > 0.05
+    True
+    """
+    checked_view(view)
+    shares(alpha, "two-sided")
+    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or (draws + 1) * alpha < 1.0 - 1e-9:
+        raise BadInput(f"draws={draws!r}: alpha={alpha:g} needs at least {int(np.ceil(1 / alpha)) - 1} draws")
+    if isinstance(span, bool) or not isinstance(span, (int, float, np.floating)) or not 0.0 < span <= 1.0:
+        raise BadInput(f"span={span!r}: pass a share of the rows, above 0 and at most 1, such as 0.75")
+    if isinstance(degree, bool) or degree not in (0, 1, 2):
+        raise BadInput(f"degree={degree!r}: pass 0, 1 or 2")
+    plan = plan_of(data, variable, view, float(span), int(degree), grid, by)
+    found = banded(data, plan, alpha, int(draws), seed)
+    pair = not isinstance(variable, str)
+    return Curve(
+        method=METHOD,
+        columns=_columns(found),
+        settings={
+            "variable": variable if isinstance(variable, str) else tuple(variable), "by": by, "view": view,
+            "kind": "pair" if pair else "levels" if plan.levels else "curve", "date": plan.whole.date and not pair,
+            "span": float(span), "degree": int(degree), "alpha": alpha, "draws": int(draws), "seed": seed,
+            "n": plan.whole.n, "shift": plan.whole.shift, "p_value": found.p_value, "statistic": found.statistic,
+            "critical": found.critical, "null": found.law, "band": BAND, "masked": found.masked,
+            **worst(found), **consistency(found),
+        },
+    )  # fmt: skip
+
+
+def _columns(found: Banded) -> dict[str, tuple[Any, ...]]:
+    """Return the drawn points of all panels, one after the other."""
+    parts = [_points(b) for b in found.bands]
+    return {k: tuple(v for part in parts for v in part[k]) for k in parts[0]}
+
+
+def _points(b: Band) -> dict[str, list[Any]]:
+    """Return one panel's points that are drawn, in order of the variable, levels last."""
+    kind = b.panel.kind[b.kept]
+    shown = np.flatnonzero(kind != 1)
+    at = b.kept[shown]
+    gap, wide, narrow = b.gap[shown], b.wide[shown], b.narrow[shown]
+    hole = np.diff(at, prepend=at[0] if len(at) else 0) > 1
+    stretch = np.where(kind[shown] == 2, -1, np.cumsum(hole))
+    numbers = {
+        "predicted": b.predicted[shown], "observed": np.clip(b.predicted[shown] + gap, 0.0, 1.0), "gap": gap,
+        "gap_low": np.maximum(gap - wide, -1.0), "gap_high": np.minimum(gap + wide, 1.0),
+        "point_low": np.maximum(gap - narrow, -1.0), "point_high": np.minimum(gap + narrow, 1.0),
+        "rows": b.rows[shown], "density": b.panel.density[at], "stretch": stretch,
+    }  # fmt: skip
+    return {
+        "group": [b.panel.group] * len(at),
+        "x": [None if np.isnan(v) else v for v in b.panel.x[at].tolist()],
+        "label": [b.panel.labels[i] for i in at.tolist()],
+        **{k: np.asarray(v).tolist() for k, v in numbers.items()},
+    }

@@ -55,7 +55,7 @@ def cumulative_test(
     **Method.** Arrieta-Ibarra et al. (2022), sections 2 and 3. The walk is free at its end, so that its law is that of Brownian motion, not of a
     bridge as in the two-sample tests of the same names. Departure: it is read at the last row of each distinct score
     only, which makes it independent of the order of tied rows. Weights multiply residuals, their squares the variance.
-    **Cost.** A sort, then rows times draws (about 6 s for a million rows and 999 draws, in bounded memory; far less with ties).
+    **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties).
     **Reads.** Rows, or the sketch's cells at their mean score (``2^14`` cells: the walk is read at their ends).
 
     References
@@ -73,7 +73,7 @@ def cumulative_test(
     >>> found.p_value, found.parts["surplus"] < -0.05
     (0.001, True)
     """
-    t = tested(data, draws, null, seed, "the cumulative test")
+    t = tested(data, draws, null, seed, "the cumulative test", weighted=True)
     if statistic not in ("kuiper", "kolmogorov-smirnov"):
         raise BadInput(f"statistic={statistic!r}: pass 'kuiper' or 'kolmogorov-smirnov'")
     span, q = statistic == "kuiper", t.q

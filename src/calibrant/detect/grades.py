@@ -132,7 +132,7 @@ class Grades:
 
 
 def _graded(data: Any, by: str | None) -> Grades:
-    rows = checked_rows(data, "the Jeffreys test", weights=False)
+    rows = checked_rows(data, "the Jeffreys test", weighted=False)
     if by is None:
         q = scored(rows.p, rows.y)
         first = runs_of(q.p)

@@ -94,7 +94,7 @@ def checked_null(draws: Any, null: Any, seed: Any) -> None:
         raise BadInput(f"seed={seed!r}: pass a whole number from 0 up")
 
 
-def checked_rows(data: Any, what: str, weights: bool = True) -> Predictions:
+def checked_rows(data: Any, what: str, weighted: bool) -> Predictions:
     """Return predictions that the test is defined for, or say why it is not."""
     if isinstance(data, MulticlassPredictions):
         raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K")
@@ -104,20 +104,20 @@ def checked_rows(data: Any, what: str, weights: bool = True) -> Predictions:
         )
     if data.clusters is not None:
         raise NotComputable(f"{what} takes rows as independent; those of one cluster are not: leave clusters out")
-    if data.weights is not None and not weights:
+    if data.weights is not None and not weighted:
         raise NotComputable(f"{what} counts rows and has no form for weights: leave weights out, or use score_test")
     if data.n == 0:
         raise NotComputable("there are no rows")
     return data
 
 
-def tested(data: Any, draws: Any, null: Any, seed: Any, what: str, weights: bool = True) -> Tested:
+def tested(data: Any, draws: Any, null: Any, seed: Any, what: str, weighted: bool) -> Tested:
     """Check everything once; read rows, or the cells of a sketch at their mean score."""
     checked_null(draws, null, seed)
     if isinstance(data, Sketch):
         cells = everyone(data).cells
         return Tested(cell_entries(cells), int(draws), null, int(seed), f"{cells.size} score cells")
-    rows = checked_rows(data, what, weights)
+    rows = checked_rows(data, what, weighted)
     return Tested(scored(rows.p, rows.y, rows.weights), int(draws), null, int(seed), "rows")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 TERMS = 60  # of each series: more than any argument needs
+SIGNS = (1.0, -1.0) * (TERMS // 2)
 CROSS = 2.0  # where one series takes over from the other; both are exact to rounding there
 
 
@@ -18,8 +19,10 @@ def maximum_tail(x: float) -> float:
     if x <= 0.0:
         return 1.0
     if x >= CROSS:
-        return 4.0 * sum((-1) ** k * upper_tail((2 * k + 1) * x) for k in range(TERMS))
-    inside = sum((-1) ** k / (2 * k + 1) * math.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8.0) for k in range(TERMS))
+        return 4.0 * math.fsum(SIGNS[k] * upper_tail((2 * k + 1) * x) for k in range(TERMS))
+    inside = math.fsum(
+        SIGNS[k] / (2 * k + 1) * math.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8.0) for k in range(TERMS)
+    )
     return min(max(1.0 - 4.0 / math.pi * inside, 0.0), 1.0)
 
 
@@ -28,7 +31,7 @@ def range_tail(x: float) -> float:
     if x <= 0.0:
         return 1.0
     if x >= CROSS:
-        return 8.0 * sum((-1) ** (k - 1) * k * upper_tail(k * x) for k in range(1, TERMS))
+        return 8.0 * math.fsum(SIGNS[k - 1] * k * upper_tail(k * x) for k in range(1, TERMS))
     halves = [(k + 0.5) * math.pi for k in range(TERMS)]
-    inside = sum((8.0 / x**2 + 2.0 / h**2) * math.exp(-2.0 * (h / x) ** 2) for h in halves)
+    inside = math.fsum((8.0 / x**2 + 2.0 / h**2) * math.exp(-2.0 * (h / x) ** 2) for h in halves)
     return min(max(1.0 - inside, 0.0), 1.0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.kernels.walk import extremes
 from calibrant.stats.binning import equal_mass_edges
 from calibrant.stats.scored import Scored, simulated
 
@@ -91,21 +92,12 @@ def walk_of(q: Scored) -> Walk:
 
 def simulated_extremes(q: Scored, ids: Any, draws: int, seed: int) -> tuple[Any, Any]:
     """Return the lowest and the highest point of the simulated walks, each of shape (draws,), in residuals."""
-    low, high, carried = np.zeros(draws), np.zeros(draws), np.zeros(draws)
+    low, high, so_far = np.zeros(draws), np.zeros(draws), np.zeros(draws)
     expected = np.cumsum(q.heft * q.times * q.p)
-    last = np.zeros(len(q.p), dtype=bool)
-    last[q.ends] = True
+    read = np.zeros(len(q.p), dtype=bool)
+    read[q.ends] = True
     for at, numbers, cases in simulated(q, ids, draws, seed):
-        if q.weight is None:
-            steps = np.cumsum(cases, axis=0, dtype=np.int32 if cases.dtype == np.uint8 else float)
-        else:
-            steps = np.cumsum(cases * q.weight[at, None], axis=0)
-        read = last[at]
-        if read.any():
-            seen = steps[read] - expected[at][read][:, None]
-            low[numbers] = np.minimum(low[numbers], carried[numbers] + seen.min(axis=0))
-            high[numbers] = np.maximum(high[numbers], carried[numbers] + seen.max(axis=0))
-        carried[numbers] += steps[-1]
+        extremes(cases, q.heft[at], expected[at], read[at], so_far[numbers], low[numbers], high[numbers])
     return low, high
 
 

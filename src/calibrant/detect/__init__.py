@@ -8,13 +8,17 @@ from __future__ import annotations
 from calibrant.detect.classical import hosmer_lemeshow_test, spiegelhalter_test
 from calibrant.detect.cumulative import cumulative_test
 from calibrant.detect.grades import jeffreys_test
+from calibrant.detect.kernel_calibration_test import kernel_calibration_test
 from calibrant.detect.recalibration import cox_test, score_test
+from calibrant.detect.strong_calibration_test import strong_calibration_test
 
 __all__ = [
     "cox_test",
     "cumulative_test",
     "hosmer_lemeshow_test",
     "jeffreys_test",
+    "kernel_calibration_test",
     "score_test",
     "spiegelhalter_test",
+    "strong_calibration_test",
 ]

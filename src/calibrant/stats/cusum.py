@@ -244,11 +244,12 @@ def multiplied(
 
 
 def _all_peaks(word: Any, steps: Any, draws: int, detector: Detector) -> Any:
-    from calibrant.kernels.cusum import LANES, peaks
+    from calibrant.kernels.cusum import peaks
+    from calibrant.kernels.cusum_reference import LANES
 
     out = np.empty((draws, len(steps)))
     for first in range(0, draws, LANES):
         bits, count = word(first), min(LANES, draws - first)
-        for m, step in enumerate(steps):
-            out[first : first + count, m] = peaks(bits, *step, EMPTY[detector])[:count]
+        for m, (at, gain, drift, scale) in enumerate(steps):
+            out[first : first + count, m] = peaks(bits, at, gain, drift, scale, EMPTY[detector])[:count]
     return out

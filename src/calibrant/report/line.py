@@ -13,7 +13,7 @@ from calibrant.results import Curve
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Neighbouring points of a curve where the model is shown to be off to one side; scores as fractions."""
+    """Neighbouring points of a curve where the model is shown to be off to one side; scores are fractions."""
 
     side: str
     low: float
@@ -30,16 +30,16 @@ def rows(curve: Curve) -> list[dict[str, float]]:
     return out
 
 
-def stretches(curve: Curve) -> list[Stretch]:
-    """Return where the simultaneous band excludes zero, from low scores to high."""
+def stretches(curve: Curve, along: str = "score") -> list[Stretch]:
+    """Return where the simultaneous band excludes zero, from low values of a column to high."""
     c = curve.columns
     out: list[Stretch] = []
     before: tuple[str, int] | None = None
-    for score, low, high, run in zip(c["score"], c["gap_low"], c["gap_high"], c["stretch"], strict=True):
+    for at, low, high, run in zip(c[along], c["gap_low"], c["gap_high"], c["stretch"], strict=True):
         here = (side(low, high), int(run))
         if here[0] != "unclear":
-            start = out.pop().low if here == before else float(score)
-            out.append(Stretch(here[0], start, float(score)))
+            start = out.pop().low if here == before else float(at)
+            out.append(Stretch(here[0], start, float(at)))
         before = here
     return out
 

@@ -32,6 +32,8 @@ class Rows:
         Identities that key the simulated outcomes; None for joined rows, whose cases are drawn as Binomial.
     clusters : int64 array of shape (cells,), or None
         Cluster of each row, numbered from 0: the null then keeps the residuals and flips the sign of whole clusters.
+    start : int
+        Number of the first cell, which keys the draws of a part of joined rows.
     """
 
     rate: Any
@@ -39,6 +41,7 @@ class Rows:
     cases: Any
     ids: Any = None
     clusters: Any = None
+    start: int = 0
 
     @cached_property
     def n(self) -> int:
@@ -59,12 +62,23 @@ class Rows:
         """Return simulated cases, or signs as 0 and 1 for clusters, of draws `first` and after, shape (cells, count)."""
         if self.clusters is not None:
             ids = np.arange(int(self.clusters.max()) + 1, dtype=np.uint64)
-            return outcomes(ids, np.full(len(ids), 0.5), first, count, STREAM + seed)[self.clusters]
+            salt = int(np.random.default_rng([STREAM, seed]).integers(1 << 62))
+            return outcomes(ids, np.full(len(ids), 0.5), first, count, salt)[self.clusters]
         if self.ids is not None:
             return outcomes(self.ids, self.rate, first, count, STREAM)
         n = self.rows.astype(np.int64)
-        streams = (np.random.default_rng([STREAM, seed, b]) for b in range(first, first + count))
+        streams = (np.random.default_rng([STREAM, seed, b, self.start]) for b in range(first, first + count))
         return np.stack([rng.binomial(n, self.rate) for rng in streams], axis=1)
+
+    def part(self, at: slice) -> Rows:
+        """Return some of the cells, with draws of their own that are independent of those of other parts."""
+        ids, clusters = (None if v is None else v[at] for v in (self.ids, self.clusters))
+        return Rows(self.rate[at], self.rows[at], self.cases[at], ids, clusters, self.start + at.start)
+
+    def with_data(self, drawn: Any) -> Any:
+        """Return simulated cases with those of the data (for clusters: signs that change nothing) as first column."""
+        own = np.ones(len(self.rate)) if self.clusters is not None else self.cases
+        return np.column_stack([own.astype(drawn.dtype), drawn])
 
     def residuals(self, drawn: Any, at: slice) -> Any:
         """Return residuals of some cells for `drawn`, float64."""
@@ -133,8 +147,7 @@ def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TI
         count = min(held, draws - first)
         drawn = rows.drawn(max(first, 0), count - (first < 0), seed)
         if first < 0:
-            own = np.ones(len(rows.rate)) if rows.clusters is not None else rows.cases
-            drawn = np.column_stack([own.astype(drawn.dtype), drawn])
+            drawn = rows.with_data(drawn)
         found.append(_block(kernel, rows, basis, drawn, tile))
     return np.concatenate(found, axis=1)
 

@@ -1,0 +1,181 @@
+"""The kernel test of calibration given the score alone, for any number of rows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant.data.identity import identities_of
+from calibrant.data.predictions import Predictions
+from calibrant.detect.local_exact import CONTRADICTED, checked_draws, checked_rows, checked_width, rows_of
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Outcome
+from calibrant.stats.kernel_nodes import Nodes, nodes_of
+from calibrant.stats.kernel_null import Rows, ranked
+from calibrant.stats.kernel_sum import SAMPLE
+
+Null = Literal["auto", "simulated", "gaussian"]
+METHOD = "detect.kernel_calibration_test"
+SIMULATED = 250_000_000  # outcomes that "auto" will simulate
+ENOUGH = 100.0  # expected cases, and non-cases, for the Gaussian null
+GAUSSIAN = 4000  # its draws, at least
+CHUNK = 1 << 21  # residuals held at once
+STREAM = 0x5CE
+NARROW = 0.5  # default width, in median distances: at one, a wave over a quarter of the range goes unseen
+
+
+def kernel_calibration_test(
+    data: Any, draws: int = 999, null: Null = "auto", seed: int = 0, width: float | None = None
+) -> Outcome:
+    r"""Test calibration given the score alone, with a kernel instead of bins.
+
+    Estimand: ``KCE^2 = E[e k(p, p') e']`` with ``e = y - p``, an independent copy primed, and
+    ``k = exp(-(p - p')^2 / (2 w^2))``: zero when ``E[Y | p] = p``, positive otherwise.
+
+    Parameters
+    ----------
+    data : Predictions
+        Weights raise `NotComputable`; clusters are taken into account.
+    draws, seed : int
+        Simulated outcomes, and their seed.
+    null : {"auto", "simulated", "gaussian"}
+        Simulate the outcomes, or the Gaussian limit of their sums. ``"auto"`` simulates outcomes up to 250 million of
+        them, and where fewer than 100 cases or non-cases are expected.
+    width : float, optional
+        ``w``, in probability units. By default half the median distance between scores.
+
+    Returns
+    -------
+    Outcome
+        ``statistic`` is the unbiased estimate of ``KCE^2`` (it can be negative). In ``parts``: ``null_sd``, and
+        ``contradicted``, the rows whose outcome the score called impossible; any such row makes ``p_value`` zero.
+
+    Raises
+    ------
+    BadInput
+        A setting out of range; a sketch.
+    NotComputable
+        A single row; weights; the Gaussian null with too few expected cases, or with clusters.
+
+    Notes
+    -----
+    **Assumes.** Independent rows; the width chosen without the labels.
+    **Guarantee.** Simulated: level alpha at any number of rows. Gaussian: asymptotic. With clusters the signs of
+    whole clusters' residuals are drawn: asymptotic in their number.
+    **Method.** The unbiased estimator ``1 / (n (n - 1)) sum_{i != j} e_i k_ij e_j`` (SKCE, for two classes half of the
+    one with the identity matrix as kernel of the classes), the local statistic with a covariate kernel of one. The kernel is interpolated at Chebyshev points, to 1e-12.
+    Equal scores are joined into cells, with Binomial draws, where that halves the rows. Departure: the null.
+    **Cost.** Linear in the rows: rows times points (a few dozen at the default width) times draws.
+    **Reads.** Rows.
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), "Calibration tests in multi-class classification", NeurIPS, arXiv:1910.11385.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> cal.detect.kernel_calibration_test(cal.predictions(rng.uniform(size=2000) < p**1.3, p)).p_value
+    0.001
+    """
+    checked_rows(data)
+    checked_draws(draws)
+    checked_width("width", width)
+    rows = _joined(rows_of(data, identities_of(data.n, seed)))
+    w = float(width) if width is not None else _usual(data, seed)
+    try:
+        nodes = nodes_of(rows.rate, w)
+    except ValueError:
+        raise BadInput(f"width={w:g} is under a thousandth of the range of the scores: pass a wider one") from None
+    law = _law(rows, draws, null)
+    if law == "gaussian":
+        found = _gaussian(nodes, rows, max(draws, GAUSSIAN), seed)
+    else:
+        found = _simulated(nodes, rows, draws, seed)
+    pairs = data.n * (data.n - 1.0)
+    return Outcome(
+        method=METHOD,
+        statistic=float(found[0] / pairs),
+        p_value=0.0 if rows.contradicted else float(ranked(found)[0, 0]),
+        alternative="the event rate given the score is not the score",
+        null="given the score, outcomes are independent with the probabilities stated",
+        law=f"certain: {CONTRADICTED}" if rows.contradicted else LAWS[law],
+        settings={"draws": len(found) - 1, "null": law, "seed": seed, "width": w, "n": data.n, "nodes": len(nodes.at)},
+        parts={"null_sd": float(found[1:].std() / pairs), "contradicted": rows.contradicted},
+    )
+
+
+LAWS = {
+    "simulated": "exact simulation",
+    "gaussian": "asymptotic: Gaussian sums",
+    "clusters": "sign flips of whole clusters, asymptotic in their number",
+}
+
+
+def _law(rows: Rows, draws: int, null: Any) -> str:
+    if null not in ("auto", "simulated", "gaussian"):
+        raise BadInput(f"null={null!r}: pass 'auto', 'simulated' or 'gaussian'")
+    if rows.clusters is not None:
+        if null == "gaussian":
+            raise NotComputable("the Gaussian null is for independent rows: use null='auto' with clusters=")
+        return "clusters"
+    expected = float(rows.rows @ rows.rate)
+    enough = min(expected, rows.n - expected) >= ENOUGH
+    if null == "gaussian" and not enough:
+        raise NotComputable(f"the Gaussian null needs {ENOUGH:.0f} expected cases and non-cases: use null='simulated'")
+    if null == "auto":
+        return "gaussian" if enough and len(rows.rate) * draws > SIMULATED else "simulated"
+    return str(null)
+
+
+def _joined(rows: Rows) -> Rows:
+    """Join equal scores if that leaves at most half as many."""
+    if rows.clusters is not None:
+        return rows
+    rate, at = np.unique(rows.rate, return_inverse=True)
+    if len(rate) > len(at) // 2:
+        return rows
+    return Rows(rate, np.bincount(at).astype(float), np.bincount(at, rows.cases))
+
+
+def _usual(data: Predictions, seed: int) -> float:
+    """Return half the median non-zero distance between scores of a random sample, or 1."""
+    order = identities_of(data.n, seed)
+    few = data.p[np.argpartition(order, SAMPLE)[:SAMPLE]] if data.n > SAMPLE else data.p
+    apart = np.abs(few[:, None] - few)[np.triu_indices(len(few), 1)]
+    apart = apart[apart > 0]
+    return NARROW * float(np.median(apart)) if len(apart) else 1.0
+
+
+def _simulated(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Any:
+    """Return the sum over pairs for the data (first) and for each draw."""
+    step = max(1, CHUNK // (draws + 1))
+    sums, own = np.zeros((len(nodes.at), draws + 1)), np.zeros(draws + 1)
+    for start in range(0, len(rows.rate), step):
+        part = rows.part(slice(start, start + step))
+        drawn = part.with_data(part.drawn(0, draws, seed))
+        whole = slice(None)
+        sums += nodes.weights(part.rate).T @ part.residuals(drawn, whole)
+        own += part.squares(drawn, whole, np.ones((1, len(part.rate))))[0]
+    return (sums * (nodes.kernel @ sums)).sum(axis=0) - own
+
+
+def _gaussian(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Any:
+    """Return the same with Gaussian sums of the exact covariance; ``sum e^2`` is linear in the residuals."""
+    size = len(nodes.at) + 1
+    cover, data, fixed = np.zeros((size, size)), np.zeros(size), 0.0
+    for start in range(0, len(rows.rate), CHUNK // size):
+        part = rows.part(slice(start, start + CHUNK // size))
+        features = np.column_stack([nodes.weights(part.rate), 1.0 - 2.0 * part.rate])
+        variance = part.rows * part.rate * (1.0 - part.rate)
+        cover += features.T @ (variance[:, None] * features)
+        data += features.T @ part.residual
+        fixed += float(variance.sum())
+    values, vectors = np.linalg.eigh(cover)
+    noise = np.random.default_rng([STREAM, seed]).standard_normal((size, draws))
+    sums = np.column_stack([data, vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * noise)])
+    return (sums[:-1] * (nodes.kernel @ sums[:-1])).sum(axis=0) - sums[-1] - fixed

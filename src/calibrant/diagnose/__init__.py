@@ -7,7 +7,8 @@ module of the same name, whichever is imported first.
 from __future__ import annotations
 
 from calibrant.diagnose.local_bias import local_bias
+from calibrant.diagnose.rank_variables import rank_variables
 from calibrant.diagnose.reliability_curve import reliability_curve
 from calibrant.diagnose.variable_curve import variable_curve
 
-__all__ = ["local_bias", "reliability_curve", "variable_curve"]
+__all__ = ["local_bias", "rank_variables", "reliability_curve", "variable_curve"]

@@ -1,0 +1,151 @@
+"""Which variables are ranked, which are left out and why, and what their statistics come to under the null."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.coding import OTHER, is_date, is_number
+from calibrant.data.columns import decoded, require
+from calibrant.data.identity import identities_of
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.diagnose.banded import AFFORDABLE, salt_of
+from calibrant.diagnose.ranked import STREAM, Line
+from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.tallies import tallies
+from calibrant.measure.along import Along, along_of, strata_of
+from calibrant.stats.multiplicity import holm, step_down
+from calibrant.stats.simulate import p_value
+from calibrant.stats.strata import View, beyond_shift
+
+CROWD = 5  # rows a level has on average, at least, or the category is taken for an identifier
+GAUSSIAN_DRAWS = 99_999  # so many that Holm's correction over hundreds of variables can still find something
+EXACT = "exact: outcomes of every row simulated at its score, the same for every variable; step-down maximum"
+GAUSSIAN = "asymptotic: Gaussian residual sums with the exact variance of each bin; Holm"
+ONE_VALUE = "one value only"
+AS_MANY = "nearly as many values as rows: it looks like an identifier"
+
+
+def names_of(data: Any, variables: Any) -> tuple[str, ...]:
+    """Return the variables asked for: every covariate by default."""
+    if isinstance(data, Sketch):
+        available: tuple[str, ...] = tuple(v.name for v in data.spec.variables)
+    else:
+        available = () if data.covariates is None else tuple(data.covariates.schema.names)
+    if variables is None:
+        if not available:
+            raise NotComputable("there are no covariates: pass them with the predictions")
+        return available
+    asked = (variables,) if isinstance(variables, str) else tuple(variables)
+    require(asked, available, "covariate")
+    if not asked or len(set(asked)) < len(asked):
+        raise BadInput(f"variables={list(asked)!r}: pass different names of covariates")
+    return asked
+
+
+def lines_of(
+    data: Any, names: Sequence[str], view: View, bins: int, keep_cells: bool
+) -> tuple[list[Line], dict[str, str]]:
+    """Return a line for each variable that can be ranked, and the reason for each that cannot."""
+    lines, left_out = [], {}
+    for name in names:
+        reason = _looks_like_rows(data, name)
+        if not reason:
+            try:
+                along = (
+                    Along(strata_of(data, name, view), None) if isinstance(data, Sketch) else along_of(data, name, view)
+                )
+            except (BadInput, NotComputable) as e:
+                reason = str(e)
+            else:
+                reason = _unfit(along)
+        if reason:
+            left_out[name] = reason
+            continue
+        lines.append(_line(name, along, bins, keep_cells))
+    return lines, left_out
+
+
+def _line(name: str, along: Along, bins: int, keep_cells: bool) -> Line:
+    s = along.strata
+    group = s.bin_of(bins)
+    joined = s.joined(group)
+    collapsed = bins + int(s.missing) - joined.size if s.ordered else 0
+    kind = "date" if s.date else "number" if s.ordered else "category"
+    cell = group[along.cell].astype(np.int32) if keep_cells and along.cell is not None else None
+    return Line(name, kind, joined, collapsed, cell)
+
+
+def _unfit(along: Along) -> str:
+    s = along.strata
+    if s.size < 2:
+        return ONE_VALUE
+    other = sum(float(n) for label, n in zip(s.labels or (), s.rows, strict=False) if label == OTHER)
+    if not s.ordered and (s.n < CROWD * s.size or other > 0.5 * s.n):
+        return AS_MANY
+    return ""
+
+
+def _looks_like_rows(data: Any, name: str) -> str:
+    """Return why a column numbers the rows, if it does: text or whole numbers, nearly every value its own."""
+    if not isinstance(data, Predictions) or data.n < 100:
+        return ""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = decoded(data.covariates.column(name))
+    if is_date(column.type) or pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
+        return ""
+    if not is_number(column.type):
+        return AS_MANY if pc.count_distinct(column.cast(pa.string())).as_py() * CROWD > data.n else ""
+    if not pa.types.is_integer(column.type):
+        return ""
+    ends = pc.min_max(column)
+    if ends["min"].as_py() is None or ends["max"].as_py() - ends["min"].as_py() >= 2 * data.n:
+        return ""
+    return AS_MANY if pc.count_distinct(column).as_py() >= 0.99 * data.n else ""
+
+
+def affordable(data: Any, lines: int, draws: int) -> bool:
+    """Tell whether outcomes of all rows can be simulated for so many cuttings."""
+    return isinstance(data, Predictions) and data.n * lines * draws <= AFFORDABLE
+
+
+def shared_residuals(data: Predictions, lines: Sequence[Line], draws: int, seed: int) -> list[Any]:
+    """Return each line's simulated residual sums over the total weight, shape (draws, bins), from the same outcomes."""
+    firsts = np.cumsum([0, *(line.bins.size for line in lines)])
+    codes = np.stack([line.cell + first for line, first in zip(lines, firsts, strict=False)], axis=1)
+    confidence = lines[0].bins.view == "confidence"
+    rate = np.where(data.p < 0.5, 1.0 - data.p, data.p) if confidence else data.p
+    ids = identities_of(data.n, seed)
+    sums = tallies(ids, rate, data.weights, codes, 0, draws, salt_of(seed), int(firsts[-1]))
+    out = []
+    for line, first in zip(lines, firsts, strict=False):
+        own = sums[first : first + line.bins.size]
+        out.append((own.T - line.bins.score) / line.bins.total)
+    return out
+
+
+def gaussian_residuals(line: Line, seed: int, draws: int = GAUSSIAN_DRAWS) -> Any:
+    """Return one line's residual sums drawn with the exact variance of each bin, shape (draws, bins)."""
+    rng = np.random.default_rng([seed, STREAM, 1])
+    return rng.standard_normal((draws, line.bins.size)) * (np.sqrt(line.bins.noise) / line.bins.total)
+
+
+def p_values(data: Any, lines: Sequence[Line], draws: int, seed: int) -> tuple[Any, Any, str]:
+    """Return p-values of the sizes beyond the shift, each by itself and adjusted for all, and the law."""
+    observed = np.array([line.statistic(line.left) for line in lines])
+    if affordable(data, len(lines), draws):
+        drawn = shared_residuals(data, lines, draws, seed)
+        top = np.stack([line.statistic(beyond_shift(v, line.share)) for line, v in zip(lines, drawn, strict=True)])
+        own = np.array([p_value(t, s) for t, s in zip(observed.tolist(), top, strict=True)])
+        return own, step_down(observed, top), EXACT
+    own = np.empty(len(lines))
+    for i, line in enumerate(lines):
+        many = min(GAUSSIAN_DRAWS, max(999, 50_000_000 // line.bins.size))
+        left = beyond_shift(gaussian_residuals(line, seed, many), line.share)
+        own[i] = p_value(float(observed[i]), line.statistic(left))
+    return own, holm(own), GAUSSIAN

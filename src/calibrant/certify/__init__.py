@@ -17,8 +17,9 @@ from calibrant.certify.published_total_variation import published_total_variatio
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.certify.rows_needed import rows_needed
+from calibrant.certify.variable import variable
 
 __all__ = [
     "bounded_variation", "distance", "groups", "jitter_bandwidth", "jitter_cost", "jittered", "published_kernel",
-    "published_lipschitz", "published_total_variation", "raw_lower", "rounded", "rows_needed",
+    "published_lipschitz", "published_total_variation", "raw_lower", "rounded", "rows_needed", "variable",
 ]  # fmt: skip

@@ -77,6 +77,18 @@ def _null_sums(ids: Any, p: Any, weight: Any, cell: Any, first: Any, salt: Any, 
             state += _GOLDEN
 
 
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _power_sums(residual: Any, cell: Any, block: Any, out: Any) -> None:
+    for i in range(residual.shape[0]):
+        r, b, c = residual[i], np.uint32(block[i]), np.uint32(cell[i])
+        square = r * r
+        out[b, c, 0] += 1.0
+        out[b, c, 1] += r
+        out[b, c, 2] += square
+        out[b, c, 3] += square * r
+        out[b, c, 4] += square * square
+
+
 def locate(x: Any, edges: Any) -> Any:
     """Return the cell of each value; see `strata_reference.locate`."""
     out = np.empty(len(x), dtype=np.int32)
@@ -111,4 +123,11 @@ def null_sums(
         _sealed(ids, np.uint64), _sealed(p, np.float64), _sealed(weight, np.float64), _sealed(cell, np.int32),
         np.uint64(first), np.uint64(salt), bool(confidence), out,
     )  # fmt: skip
+    return out
+
+
+def power_sums(residual: Any, cell: Any, block: Any, cells: int, blocks: int) -> Any:
+    """Return sums of powers of residuals; see `strata_reference.power_sums`."""
+    out = np.zeros((blocks, cells, 5))
+    _power_sums(_sealed(residual, np.float64), _sealed(cell, np.int32), _sealed(block, np.uint8), out)
     return out

@@ -76,3 +76,22 @@ def null_sums(
     out = np.zeros((cells, draws))
     np.add.at(out, cell, hit if weight is None else hit * np.asarray(weight)[:, None])
     return out
+
+
+def power_sums(residual: Any, cell: Any, block: Any, cells: int, blocks: int) -> Any:
+    """Return sums of ``r^0`` to ``r^4`` per block and cell.
+
+    Parameters
+    ----------
+    residual : float64 array of shape (n,)
+    cell : int32 array of shape (n,)
+    block : uint8 array of shape (n,)
+    cells, blocks : int
+
+    Returns
+    -------
+    float64 array of shape (blocks, cells, 5)
+    """
+    at = np.asarray(block, dtype=np.int64) * cells + cell
+    columns = [np.bincount(at, np.asarray(residual) ** k, blocks * cells) for k in range(5)]
+    return np.stack(columns, axis=1).reshape(blocks, cells, 5)

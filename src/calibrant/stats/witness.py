@@ -1,0 +1,164 @@
+r"""Certificates of the error along a variable: ``sum_c |E[(Y - p - m) 1_c]|`` over cells c (theory 1.3 and 1.4).
+
+Theorem U in its linear form, with the raw residuals as the bets: for ``Z = |E[r | c]|`` and ``gamma`` fixed beforehand
+each cell's smaller product ``min_+- prod (1 -+ gamma r_i)`` has mean at most ``(1 - gamma Z)^n``. The notch is not used:
+its proof needs one rate a cell, and residuals of one cell have many. Theorem L with a sign a cell. With a jitter
+of the variable the cells are those of a grid, and a row shows at grid point t with probability ``K(t|c)``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant.stats.jitter import Jitter
+from calibrant.stats.ledger import Ledger
+from calibrant.stats.lower import GRID, LARGEST, SWITCH, Wager, deals, solve, wager
+from calibrant.stats.product import JITTER_WEIGHTS, gammas, log_mean_exp, solve_upper
+
+MEAN_STAKES = (0.5, 1.0, 2.0, 4.0, 8.0)  # kappa * sqrt(n), over the largest standard deviation one half
+NONE = (0.0,)
+
+
+class Smear:
+    """A jitter of the variable on its first `points` cells; a cell of missing values keeps its own.
+
+    Parameters
+    ----------
+    points : int
+    bandwidth : float
+        In ranks, from 0 to 1.
+    """
+
+    def __init__(self, points: int, bandwidth: float) -> None:
+        self.points, self.kernel = points, Jitter(points, bandwidth)
+
+    def spread(self, cells: Any) -> Any:
+        """Return ``sum_c K(t|c) v_c``, whatever the sign."""
+        v = cells[: self.points]
+        inner = self.kernel.spread(np.maximum(v, 0.0)) - self.kernel.spread(np.maximum(-v, 0.0))
+        return np.concatenate([inner, cells[self.points :]])
+
+    def spread_square(self, cells: Any) -> Any:
+        """Return ``sum_c K(t|c)^2 v_c`` of non-negative numbers."""
+        return np.concatenate([self.kernel.spread_square(cells[: self.points]), cells[self.points :]])
+
+    def gather(self, f: Any) -> Any:
+        """Return ``sum_t K(t|c) f(t)``."""
+        return np.concatenate([self.kernel.gather(f[: self.points]), f[self.points :]])
+
+
+def upper_bound(ledger: Ledger, delta: float, shifts: tuple[float, ...] = NONE, smear: Smear | None = None) -> float:
+    """Return an upper bound that fails with probability at most `delta`, for the worst of the shifts m.
+
+    In between two shifts nothing is larger: ``-ln(1 + t (r - m))`` is convex in m.
+    """
+    rows = ledger.sums[..., 0].sum(axis=0)
+    room = 1.0 + max(abs(m) for m in shifts)
+    bets = gammas(int(rows.sum())) / room
+    phi = [max(_cost(ledger, g, m, smear) for m in shifts) for g in bets]
+    return solve_upper(np.array(phi), bets, np.array(JITTER_WEIGHTS), int(rows.sum()), delta)
+
+
+def _cost(ledger: Ledger, gamma: float, shift: float, smear: Smear | None) -> float:
+    cells = ledger.sums.shape[1]
+    up, down = (ledger.growth(np.full(cells, sign * gamma), shift) for sign in (1.0, -1.0))
+    if smear is not None:
+        up, down = smear.spread(up), smear.spread(down)
+    return float(-np.minimum(up, down).sum())
+
+
+def lower_bound(
+    ledger: Ledger, delta: float, seed: int, ordered: bool, shifts: tuple[float, ...] = NONE,
+    smear: Smear | None = None,
+) -> float:  # fmt: skip
+    """Return a lower bound that fails with probability at most `delta`, for the worst of the shifts.
+
+    Half of the evidence from signs learnt on earlier blocks and bet on later ones, in four random orders; half, where
+    there is no jitter, from an average over signs that learns nothing (all of it where there are no blocks).
+    """
+    room = 1.0 + max(abs(m) for m in shifts)
+    block_rows = ledger.sums[..., 0].sum(axis=1)
+    forward = [] if smear is not None else [_forward(ledger, stake, ordered, shifts, room) for stake in GRID]
+    learnt = []
+    if len(block_rows) > 1:
+
+        def grow(block: int, tilt: Any) -> float:
+            return float(np.min([ledger.growth(tilt, m, block) for m in shifts], axis=0).sum())
+
+        def learn(past: Any) -> tuple[Any, float]:
+            return _learn(ledger.sums[past].sum(axis=0), float(np.mean(shifts)), room, smear)
+
+        learnt = [wager(block_rows, order, delta, learn, grow) for order in deals(len(block_rows), seed)]
+    share = 1.0 if not (forward and learnt) else 0.5
+    weights = [share / max(len(learnt), 1)] * len(learnt) + [share / max(len(forward), 1)] * len(forward)
+    return solve(learnt + forward, np.array(weights), delta)
+
+
+def _learn(past: Any, shift: float, room: float, smear: Smear | None) -> tuple[Any, float]:
+    """Soft signs of the cells' residuals, and their mean square winnings."""
+    from scipy.special import ndtr
+
+    n, first, square = past[:, 0], past[:, 1] - shift * past[:, 0], past[:, 2]
+    mean, noise = (first, square) if smear is None else (smear.spread(first), smear.spread_square(square))
+    signal = (2.0 * ndtr(mean / np.sqrt(noise + 0.25)) - 1.0) / room
+    if smear is not None:
+        signal = smear.gather(signal)
+    return signal, float((signal**2 * square).sum()) / max(float(n.sum()), 1.0)
+
+
+def _forward(ledger: Ledger, stake: float, ordered: bool, shifts: tuple[float, ...], room: float) -> Wager:
+    """Average, over signs in {-1, 0, 1} of the cells, of the wealth over all rows.
+
+    Along a number or date the signs follow a Markov chain that seldom changes; levels have independent signs.
+    """
+    cells, n = ledger.sums.shape[1], float(ledger.sums[..., 0].sum())
+    kappa = min(stake / np.sqrt(max(n, 1.0)), LARGEST)
+    log_wealth = np.zeros((cells, 3))
+    for column, sign in ((0, -1.0), (2, 1.0)):
+        tilt = np.full(cells, sign * kappa / room)
+        log_wealth[:, column] = np.min([ledger.growth(tilt, m) for m in shifts], axis=0)
+    step = np.full((3, 3), SWITCH / 2.0) + np.eye(3) * (1.0 - 1.5 * SWITCH) if ordered else np.full((3, 3), 1.0 / 3.0)
+    state, total = np.full(3, 1.0 / 3.0), 0.0
+    for c in range(cells):
+        top = log_wealth[c].max()
+        state = (state @ step if c else state) * np.exp(log_wealth[c] - top)
+        total += top + float(np.log(state.sum()))
+        state = state / state.sum()
+    return total, np.array([kappa]), np.array([n])
+
+
+def shift_limits(ledger: Ledger, delta: float) -> tuple[float, float]:
+    """Return limits that hold the overall mean residual with probability at least ``1 - delta``."""
+    from scipy.optimize import brentq
+
+    cells, n = ledger.sums.shape[1], float(ledger.sums[..., 0].sum())
+    kappas = np.minimum(2.0 * np.array(MEAN_STAKES) / np.sqrt(n), 0.45)
+
+    def excess(m: float, sign: float) -> float:
+        won = [ledger.growth(np.full(cells, sign * k), m).sum() for k in kappas]
+        return log_mean_exp(np.array(won), np.full(len(kappas), 1.0 / len(kappas))) - float(np.log(2.0 / delta))
+
+    ends = []
+    for sign in (1.0, -1.0):
+        start, stop = -sign, sign
+        if excess(start, sign) <= 0.0 or excess(stop, sign) >= 0.0:
+            ends.append(start)
+        else:
+            ends.append(float(brentq(lambda m, sign=sign: excess(m, sign), start, stop, xtol=1e-10)))
+    return ends[0], ends[1]
+
+
+def debiased_error(ledger: Ledger, beyond_shift: bool = False, smear: Smear | None = None) -> float:
+    """Return the plain error without the noise of its cells: ``sum sqrt(max(0, R^2 - V)) / n``."""
+    n, first, square = (ledger.sums.sum(axis=0)[:, k] for k in range(3))
+    total = n.sum()
+    if beyond_shift:
+        m = first.sum() / total
+        first, square = first - m * n, square - 2 * m * first + m**2 * n
+    if smear is not None:
+        first, square = smear.spread(first), smear.spread_square(square)
+    else:
+        square = square - first**2 / np.maximum(n, 1.0)
+    return float(np.sqrt(np.maximum(first**2 - square, 0.0)).sum() / total)

@@ -1,0 +1,261 @@
+"""The axes of a bias map: how a covariate, or the score, becomes positions and levels, and where the points lie."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.coding import MISSING, Coding, codings, encode
+from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.errors import BadInput, NotComputable
+
+FEW = 10  # a number of so few values is taken value by value, as a category
+TRIM = (0.01, 0.99)
+POINTS, PAIR_POINTS, MOST = 101, 21, 10_000
+EPOCH = datetime.date(1970, 1, 1)
+SCORE = "score"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One variable of a map.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "date", "category", "score"}
+    position : float array of shape (n,)
+        In the variable's unit (days for a date), or as a rank share; 0 for a category and where missing.
+    level : int array of shape (n,)
+        Of a category; along a number 0, or 1 where missing.
+    labels : tuple of str
+        Names of a category's levels.
+    ranks : tuple of float
+        Quantiles of a heavy-tailed number, whose position is its rank share; else empty.
+    whole : bool
+        The number takes whole values only.
+    """
+
+    name: str
+    kind: str
+    position: Any
+    level: Any
+    labels: tuple[str, ...] = ()
+    ranks: tuple[float, ...] = ()
+    whole: bool = False
+
+    @property
+    def numeric(self) -> bool:
+        """Whether there is a distance along it."""
+        return self.kind != "category"
+
+    def placed(self, values: Any) -> Any:
+        """Return the positions of values in the user's unit."""
+        if not self.ranks:
+            return np.asarray(values, dtype=float)
+        return np.interp(values, self.ranks, np.linspace(0.0, 1.0, len(self.ranks)))
+
+    def valued(self, positions: Any) -> Any:
+        """Return the values at positions."""
+        if not self.ranks:
+            return np.asarray(positions, dtype=float)
+        return np.interp(positions, np.linspace(0.0, 1.0, len(self.ranks)), self.ranks)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places along one axis where a map has points.
+
+    Parameters
+    ----------
+    values : tuple
+        In the user's unit: numbers, dates as ISO text, names of levels; None where missing.
+    labels : tuple of str
+    position, level : arrays of shape (places,)
+    """
+
+    values: tuple[Any, ...]
+    labels: tuple[str, ...]
+    position: Any = field(repr=False)
+    level: Any = field(repr=False)
+
+    def nearest(self, axis: Axis) -> Any:
+        """Return the place nearest to each row; -1 for rows over half a step beyond the ends."""
+        if not axis.numeric:
+            table = np.full(int(max(axis.level.max(initial=0), self.level.max(initial=0))) + 1, -1)
+            table[self.level] = np.arange(len(self.level))
+            return table[axis.level]
+        there = np.flatnonzero(self.level == 0)
+        x = self.position[there]
+        out = np.full(len(axis.position), -1)
+        if len(x):
+            half = np.diff(x) / 2 if len(x) > 1 else np.array([np.inf])
+            edges = np.concatenate([[x[0] - half[0]], x[:-1] + half if len(x) > 1 else [], [x[-1] + half[-1]]])
+            k = np.searchsorted(edges, axis.position, side="right") - 1
+            out = np.where((k >= 0) & (k < len(x)), there[np.clip(k, 0, len(x) - 1)], -1)
+        lost = np.flatnonzero(self.level == 1)
+        return np.where(axis.level == 1, lost[0] if len(lost) else -1, out)
+
+
+def checked(data: Any) -> Predictions:
+    """Return predictions with rows, or refuse what is given."""
+    if isinstance(data, MulticlassPredictions):
+        raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K")
+    if not isinstance(data, Predictions):
+        raise BadInput(f"data is a {type(data).__name__}: a bias map needs rows, so pass calibrant.predictions(...)")
+    if not data.n:
+        raise NotComputable("there are no rows")
+    return data
+
+
+def names_of(value: Any, argument: str) -> tuple[str, ...]:
+    """Return one name or several as a tuple."""
+    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, (list, tuple)) else ()
+    if not names or not all(isinstance(v, str) for v in names):
+        raise BadInput(f"{argument}={value!r}: pass the name of a covariate, or a tuple of names")
+    if len(set(names)) < len(names):
+        raise BadInput(f"{argument}={value!r} names a covariate twice: name each once")
+    return names
+
+
+def axes_of(data: Predictions, names: tuple[str, ...], score: bool, delta: bool = True) -> tuple[Axis, ...]:
+    """Code covariates as axes, and the score as the last one if asked; nothing here looks at a label.
+
+    With `delta`, a number of at most ten values is a category.
+    """
+    table = data.covariates
+    if table is None:
+        raise BadInput("the data hold no covariates: pass covariates= to calibrant.predictions")
+    how = codings(table, names)
+    for c in how:
+        if c.kind == "constant":
+            raise NotComputable(f"{c.name!r} has one value only: there is no map along it")
+    out = [_axis(table, c, delta) for c in how]
+    if score:
+        if SCORE in names:
+            raise BadInput(f"score=True adds an axis called {SCORE!r}: rename the covariate of that name")
+        out.append(Axis(SCORE, "score", np.asarray(data.p), np.zeros(data.n, dtype=np.int64)))
+    return tuple(out)
+
+
+def _axis(table: Any, c: Coding, delta: bool) -> Axis:
+    coded = encode(table, (c,))
+    if c.kind == "category":
+        return Axis(c.name, "category", np.zeros(coded.n), coded.codes[:, 0].astype(np.int64), c.labels)
+    x = coded.numbers[:, 0]
+    lost = np.isnan(x)
+    values = np.unique(x[~lost])
+    if delta and len(values) <= FEW:
+        labels = (*(said(v, c.kind) for v in values), MISSING)
+        level = np.where(lost, len(values), np.searchsorted(values, x))
+        return Axis(c.name, "category", np.zeros(len(x)), level, labels)
+    plain = Axis(c.name, c.kind, x, lost.astype(np.int64), (), c.ranks, c.whole)
+    position = np.where(lost, 0.0, plain.placed(np.where(lost, c.fill, x)))
+    return Axis(c.name, c.kind, position, lost.astype(np.int64), (), c.ranks, c.whole)
+
+
+def said(value: float, kind: str) -> str:
+    """Write a value of a number or a date in the user's unit."""
+    if kind == "date":
+        return (EPOCH + datetime.timedelta(days=int(np.floor(value)))).isoformat()
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    short = f"{value:.4g}"
+    return short if abs(value) >= 1e15 or "e-" in short else f"{Decimal(short):f}"
+
+
+def grid_for(name: str, grid: Any, names: tuple[str, ...]) -> Any:
+    """Return what `grid` says about one axis: a number of points, values, or None."""
+    if isinstance(grid, Mapping):
+        strange = [k for k in grid if k not in names]
+        if strange:
+            raise BadInput(f"grid names {strange[0]!r}, which is not an axis of this map: {', '.join(names)}")
+        return grid.get(name)
+    if grid is None or isinstance(grid, (int, np.integer)):
+        return grid
+    if len(names) > 1:
+        raise BadInput(f"grid: with axes {', '.join(names)} pass a number, or a dictionary of values by axis")
+    return grid
+
+
+def places_of(axis: Axis, grid: Any, points: int) -> Places:
+    """Return the places along one axis; nothing here looks at a label."""
+    if isinstance(grid, bool) or (isinstance(grid, (int, np.integer)) and not 2 <= grid <= 2000):
+        raise BadInput(f"grid={grid!r}: pass a number of points from 2 to 2000, or the values themselves")
+    if not axis.numeric:
+        return _levels(axis, grid)
+    there = axis.position[axis.level == 0]
+    if grid is None or isinstance(grid, (int, np.integer)):
+        values = _spaced(axis, there, int(points if grid is None else grid))
+    else:
+        values = _given(axis, grid)
+    position, level = axis.placed(values), np.zeros(len(values), dtype=np.int64)
+    shown: list[Any] = [said(v, "date") if axis.kind == "date" else float(v) for v in values]
+    labels = [said(v, axis.kind) for v in values]
+    if (axis.level == 1).any():
+        position, level = np.append(position, 0.0), np.append(level, 1)
+        shown, labels = [*shown, None], [*labels, MISSING]
+    return Places(tuple(shown), tuple(labels), position, level)
+
+
+def _levels(axis: Axis, grid: Any) -> Places:
+    """Return the levels that occur; or those asked for."""
+    held = np.flatnonzero(np.bincount(axis.level, minlength=len(axis.labels)))
+    if grid is not None and not isinstance(grid, (int, np.integer)):
+        unknown = [v for v in grid if str(v) not in axis.labels]
+        if unknown:
+            raise BadInput(f"grid: {unknown[0]!r} is not a level of {axis.name!r}")
+        held = np.array([axis.labels.index(str(v)) for v in grid], dtype=np.int64)
+    names = tuple(axis.labels[v] for v in held)
+    return Places(names, names, np.zeros(len(held)), held)
+
+
+def _spaced(axis: Axis, there: Any, points: int) -> Any:
+    """Return values equally spaced along the axis, from the 1st to the 99th percentile of the rows."""
+    low, high = (float(v) for v in np.quantile(there, TRIM))
+    if not high > low:
+        low, high = float(there.min()), float(there.max())
+    if axis.ranks:
+        values = axis.valued(np.linspace(low, high, points))
+        return np.unique(np.round(values) if axis.whole or axis.kind == "date" else values)
+    if axis.whole or axis.kind == "date":
+        low, high = np.floor(low), np.ceil(high)
+        return np.unique(np.round(np.linspace(low, high, min(points, int(high - low) + 1))))
+    return np.linspace(low, high, points)
+
+
+def _given(axis: Axis, grid: Any) -> Any:
+    try:
+        values = np.array([_days(v) if axis.kind == "date" else float(v) for v in grid])
+    except (TypeError, ValueError):
+        kind = "dates such as '2024-05-31'" if axis.kind == "date" else "numbers"
+        raise BadInput(f"grid: pass increasing {kind} along {axis.name!r}, or a number of points") from None
+    if not len(values) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
+        raise BadInput(f"grid: the values along {axis.name!r} must be finite and increasing")
+    return values
+
+
+def _days(value: Any) -> float:
+    day = value if isinstance(value, datetime.date) else datetime.date.fromisoformat(str(value))
+    return float(day.toordinal() - EPOCH.toordinal())
+
+
+def strata_of(data: Predictions, names: tuple[str, ...]) -> tuple[tuple[str, ...], Any]:
+    """Return the label of each stratum and the stratum of each row; "everyone" for none."""
+    if not names:
+        return ("everyone",), np.zeros(data.n, dtype=np.int64)
+    axes = axes_of(data, names, score=False)
+    for a in axes:
+        if a.numeric:
+            raise BadInput(f"strata: {a.name!r} is a {a.kind} of more than {FEW} values: cut it into groups first")
+    codes = np.column_stack([a.level for a in axes])
+    found, row = np.unique(codes, axis=0, return_inverse=True)
+    label = tuple(
+        " and ".join(f"{a.name} {a.labels[v]}" for a, v in zip(axes, levels, strict=True)) for levels in found
+    )
+    return label, row.reshape(-1)

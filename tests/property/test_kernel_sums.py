@@ -80,7 +80,7 @@ def test_statistics_equal_their_formulas_row_by_row(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32), st.sampled_from([0.02, 0.1, 1.0, 30.0]), st.sampled_from([1e-3, 0.2, 1.0]))
+@given(st.integers(0, 2**32), st.sampled_from([0.005, 0.02, 0.1, 1.0, 30.0]), st.sampled_from([1e-3, 0.2, 1.0]))
 def test_interpolation_equals_the_kernel(seed: int, width: float, spread: float) -> None:
     p = 0.3 + spread * (np.random.default_rng(seed).random(50) - 0.3)
     nodes = nodes_of(p, width)

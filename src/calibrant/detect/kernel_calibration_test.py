@@ -90,7 +90,7 @@ def kernel_calibration_test(
     try:
         nodes = nodes_of(rows.rate, w)
     except ValueError:
-        raise BadInput(f"width={w:g} is under a thousandth of the range of the scores: pass a wider one") from None
+        raise BadInput(f"width={w:g} is under 1/250 of the range of the scores: pass a wider one") from None
     law = _law(rows, draws, null)
     if law == "gaussian":
         found = _gaussian(nodes, rows, max(draws, GAUSSIAN), seed)

@@ -11,6 +11,7 @@ import numpy as np
 
 TILE = 256
 SAMPLE = 512  # rows whose distances set the width
+EQUAL = 1e-12  # squared distance, beside the largest from the middle, that is rounding
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,11 @@ def typical_distance(kernel: Kernel, order: Any, sample: int = SAMPLE) -> float:
     """
     at = np.argpartition(order, sample)[:sample] if len(order) > sample else np.arange(len(order))
     few = Kernel(kernel.points[at], kernel.codes[at], kernel.penalties)
-    i, j = np.triu_indices(len(at), 1)
-    square = np.zeros((len(at), len(at)))
-    for column in few.points.T:
-        square += (column[:, None] - column) ** 2
+    w = few.points - few.points.mean(axis=0)
+    own = np.einsum("ij,ij->i", w, w)
+    square = own[:, None] + own - 2.0 * (w @ w.T)
+    square[square < EQUAL * own.max(initial=0.0)] = 0.0
     for a, penalty in enumerate(few.penalties):
         square += 2.0 * penalty * (few.codes[:, a][:, None] != few.codes[:, a])
-    found = square[i, j]
-    found = found[found > 0]
+    found = square[square > 0]
     return float(np.sqrt(np.median(found))) if len(found) else 1.0

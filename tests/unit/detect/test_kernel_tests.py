@@ -1,0 +1,196 @@
+"""The exact and the published kernel test, and the one of the score alone: what they return and what they refuse."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.detect.kernel_calibration_test import _gaussian, _simulated
+from calibrant.detect.local_exact import exact_local_test, rows_of
+from calibrant.detect.local_published import published_local_test
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Outcome
+from calibrant.stats.kernel_nodes import nodes_of
+from calibrant.stats.kernel_null import Rows, statistics
+from calibrant.stats.kernel_sum import Kernel
+
+
+def data(n: int = 200, off: float = 0.0, seed: int = 1, **more: Any) -> Any:
+    rng = np.random.default_rng([n, seed])
+    x, p = rng.normal(size=n), rng.uniform(0.2, 0.8, n)
+    y = rng.random(n) < p + off * np.sign(x)
+    covariates = {"x": x, "level": rng.choice(["a", "b", "c"], n), "one": np.ones(n)}
+    return cal.predictions(y, p, covariates, **more)
+
+
+def literal(p: Any, y: Any, points: Any) -> float:
+    e, total = y - p, 0.0
+    for i in range(len(p)):
+        for j in range(len(p)):
+            if i != j:
+                total += e[i] * e[j] * np.exp(-0.5 * np.sum((points[i] - points[j]) ** 2))
+    return total / (len(p) * (len(p) - 1))
+
+
+def test_exact_statistic_is_the_double_loop_with_the_widths_it_names() -> None:
+    d = data(60)
+    o = exact_local_test(d, ["x"], draws=19, score_width=0.7, covariate_width=1.3)
+    x, p = d.covariates["x"].to_numpy(), d.p
+    points = np.column_stack([(p - p.mean()) / p.std() / 0.7, (x - x.mean()) / x.std() / 1.3])
+    assert o.statistic == pytest.approx(literal(p, d.y, points), rel=1e-4)
+    assert (o.settings["score_width"], o.settings["covariate_width"]) == (0.7, 1.3)
+
+
+def test_score_statistic_is_the_double_loop() -> None:
+    d = data(60)
+    o = cal.detect.kernel_calibration_test(d, draws=19, width=0.15)
+    assert o.statistic == pytest.approx(literal(d.p, d.y, d.p[:, None] / 0.15), rel=1e-9)
+
+
+def test_score_statistic_is_the_local_one_with_a_covariate_kernel_of_one() -> None:
+    d = data(300)
+    rows = rows_of(d, np.arange(300, dtype=np.uint64))
+    kernel = Kernel(d.p[:, None] / 0.1, np.zeros((300, 0), np.int32), np.zeros(0))
+    assert _simulated(nodes_of(d.p, 0.1), rows, 30, 4) == pytest.approx(statistics(kernel, rows, 30, 4)[0], abs=1e-3)
+
+
+def test_results_round_trip_and_depend_on_the_seed_only() -> None:
+    d = data()
+    for o in (exact_local_test(d, draws=99), published_local_test(d, ["x"]), cal.detect.kernel_calibration_test(d)):
+        assert Outcome.from_dict(o.to_dict()) == o
+    assert exact_local_test(d, draws=99, seed=3) == exact_local_test(d, draws=99, seed=3)
+    assert exact_local_test(d, draws=99, seed=3) != exact_local_test(d, draws=99, seed=4)
+
+
+def test_what_is_constant_is_left_out_and_said() -> None:
+    o = exact_local_test(data(), draws=19)
+    assert o.settings["dropped"] == ("one",)
+    assert o.settings["variables"] == ("x", "level")
+
+
+def test_every_kind_of_column() -> None:
+    rng, n = np.random.default_rng(5), 150
+    x = rng.standard_cauchy(n)
+    x[::7] = np.nan
+    p = rng.uniform(0.1, 0.9, n)
+    covariates = {
+        "heavy": x,
+        "flag": rng.random(n) < 0.3,
+        "day": np.datetime64("2020-01-01") + rng.integers(0, 900, n),
+        "level": rng.choice(["a", None], n),
+    }
+    o = exact_local_test(cal.predictions(rng.random(n) < p, p, covariates), draws=49)
+    assert set(o.settings["variables"]) == set(covariates)
+    assert 0 < o.p_value <= 1
+
+
+def test_an_impossible_outcome_has_p_value_zero_and_says_so() -> None:
+    p, y = np.full(100, 0.5), np.arange(100) % 2
+    p[:3] = [0.0, 1.0, 0.0]
+    y[:3] = [1, 1, 0]
+    d = cal.predictions(y, p, {"x": np.arange(100.0)})
+    for o in (exact_local_test(d, draws=19), cal.detect.kernel_calibration_test(d, draws=19)):
+        assert o.p_value == 0.0
+        assert o.parts["contradicted"] == 1
+        assert o.law == "certain: a row with score 0 or 1 has the other outcome"
+
+
+def test_scores_all_certain_and_right_are_no_evidence() -> None:
+    y = np.arange(40) % 2
+    d = cal.predictions(y, y.astype(float), {"x": np.arange(40.0)})
+    assert exact_local_test(d, draws=19).p_value == 1.0
+    assert cal.detect.kernel_calibration_test(d, draws=19).p_value == 1.0
+
+
+def test_few_distinct_rows_are_joined_and_any_number_is_taken() -> None:
+    rng, n = np.random.default_rng(3), 60_000
+    p, x = rng.choice([0.2, 0.5, 0.8], n), rng.integers(0, 4, n)
+    d = cal.predictions(rng.random(n) < p + 0.03 * (x == 2), p, {"x": x})
+    o = exact_local_test(d, draws=199)
+    assert (o.settings["cells"], o.p_value) == (12, 0.005)
+    wide = {"x": rng.normal(size=n)}
+    with pytest.raises(NotComputable, match="60,000 distinct rows"):
+        exact_local_test(cal.predictions(rng.random(n) < p, p, wide))
+
+
+def test_joining_does_not_change_the_statistic() -> None:
+    rng, n = np.random.default_rng(4), 120
+    p, x = rng.choice([0.2, 0.5, 0.8], n), rng.integers(0, 4, n)
+    y = rng.random(n) < p
+    d, own = cal.predictions(y, p, {"x": x}), np.arange(n)
+    apart = cal.predictions(y, p, {"x": x}, clusters=own)
+    setting: dict[str, Any] = {"draws": 19, "score_width": 1.0, "covariate_width": 1.0}
+    joined, single = exact_local_test(d, **setting), exact_local_test(apart, **setting)
+    assert joined.settings["cells"] < single.settings["cells"] == n
+    assert joined.statistic == pytest.approx(single.statistic, rel=1e-4)
+    assert joined.parts["centred"] == pytest.approx(single.parts["centred"], rel=1e-4)
+
+
+def test_gaussian_and_simulated_nulls_agree() -> None:
+    rng = np.random.default_rng(8)
+    p = rng.beta(2, 5, 3000)
+    rows = Rows(p, np.ones(3000), np.zeros(3000), np.arange(3000, dtype=np.uint64))
+    nodes = nodes_of(p, 0.1)
+    a, b = _simulated(nodes, rows, 4000, 1), _gaussian(nodes, rows, 20_000, 1)
+    assert a[0] == pytest.approx(b[0], rel=1e-9)
+    for q in (0.5, 0.9, 0.95, 0.99):
+        assert np.quantile(a[1:], q) == pytest.approx(np.quantile(b[1:], q), abs=0.12 * b[1:].std())
+
+
+def test_the_null_chosen_is_named() -> None:
+    d = data(400)
+    assert cal.detect.kernel_calibration_test(d).settings["null"] == "simulated"
+    assert cal.detect.kernel_calibration_test(d, null="gaussian").law == "asymptotic: Gaussian sums"
+    with pytest.raises(NotComputable, match="100 expected"):
+        cal.detect.kernel_calibration_test(data(150), null="gaussian")
+    grouped = data(400, clusters=np.arange(400) // 4)
+    assert cal.detect.kernel_calibration_test(grouped).settings["null"] == "clusters"
+    with pytest.raises(NotComputable, match="clusters"):
+        cal.detect.kernel_calibration_test(grouped, null="gaussian")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda d: exact_local_test(d, "x"), BadInput, "list of names"),
+        (lambda d: exact_local_test(d, ["z"]), BadInput, "'z'"),
+        (lambda d: exact_local_test(d, []), BadInput, "no covariates"),
+        (lambda d: exact_local_test(d, draws=5), BadInput, "draws=5"),
+        (lambda d: exact_local_test(d, score_width=0.0), BadInput, "score_width"),
+        (lambda d: exact_local_test(d.y), BadInput, "ndarray"),
+        (lambda d: exact_local_test(data(weights=np.ones(200))), NotComputable, "weight"),
+        (lambda d: published_local_test(d), BadInput, "'level'"),
+        (lambda d: published_local_test(d, ["x"], null="exact"), BadInput, "null='exact'"),
+        (lambda d: published_local_test(d, ["x"], normalisation="n"), BadInput, "normalisation='n'"),
+        (lambda d: published_local_test(d, ["x"], covariate_gamma=-1), BadInput, "covariate_gamma"),
+        (lambda d: published_local_test(data(clusters=np.arange(200)), ["x"]), NotComputable, "clusters"),
+        (lambda d: cal.detect.kernel_calibration_test(d, null="x"), BadInput, "null='x'"),
+        (lambda d: cal.detect.kernel_calibration_test(d, width=1e-7), BadInput, "1/250"),
+    ],
+)
+def test_what_is_refused(call: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        call(data())
+
+
+def test_missing_values_have_no_published_kernel() -> None:
+    d = cal.predictions([0, 1, 1], [0.2, 0.5, 0.7], {"x": [1.0, np.nan, 2.0], "b": [True, False, None]})
+    for name in ("x", "b"):
+        with pytest.raises(BadInput, match="missing"):
+            published_local_test(d, [name])
+
+
+def test_no_square_matrix_is_held() -> None:
+    n = 6000
+    exact_local_test(data(50), draws=19)
+    d = data(n)
+    tracemalloc.start()
+    exact_local_test(d, draws=49)
+    published_local_test(d, ["x"], draws=19)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * n * n / 5, f"{peak:,} bytes at n = {n}"

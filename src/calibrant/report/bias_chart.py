@@ -16,7 +16,8 @@ BLUE, PALE, GREY, ORANGE = "#27517a", "#b9cbdd", "#8a8f94", "#b03a06"
 WIDTH, HEIGHT, SMALL, SIDE = 560, 240, 265, 46
 UP = "happened minus model says, points"
 TIPS = ("at", "off by", "band", "finding", "model says", "happened", "effective rows", "people nearest")
-ASLANT = 6  # levels from which their names are written aslant
+SIGN = "(datum.value > 0 ? '+' : '') + format(datum.value, '~g')"
+LONG = 60  # letters in all, from which the names of levels are written aslant
 
 
 def bias(curve: Curve) -> Any:
@@ -70,7 +71,10 @@ def _multiples(curve: Curve, axis: Any) -> Any:
 def _reach(lines: Sequence[dict[str, Any]]) -> tuple[float, float]:
     """Return the ends of the axis of biases: every estimate, and all but the widest tenth of the bands."""
     size = sorted(max(-line["low"], line["high"], 0.0) for line in lines)
-    most = max(size[int(0.9 * (len(size) - 1))], 1.15 * max(abs(line["bias"]) for line in lines), 1.0)
+    most = size[int(0.9 * (len(size) - 1))]
+    most = max(
+        1.04 * size[-1] if size[-1] <= 1.6 * most else most, 1.15 * max(abs(line["bias"]) for line in lines), 1.0
+    )
     return -most, most
 
 
@@ -92,23 +96,22 @@ def _panel(
 
 def _up(alt: Any, reach: tuple[float, float], title: str | None) -> Callable[[str], Any]:
     """Return what places a column on the axis of biases."""
-    sign = "(datum.value > 0 ? '+' : '') + format(datum.value, '~g')"
-    axis = alt.Axis(labelExpr=sign, tickCount=5)
+    axis = alt.Axis(labelExpr=SIGN, tickCount=5)
     return lambda column: alt.Y(f"{column}:Q", title=title, axis=axis, scale=alt.Scale(domain=list(reach), nice=False))
 
 
-def _across(alt: Any, axis: Any, lines: Sequence[dict[str, Any]], column: str = "x") -> Any:
+def _across(alt: Any, axis: Any, lines: Sequence[dict[str, Any]], column: str = "x", **look: Any) -> Any:
     """Return the axis of a number, a date or the score, in the user's unit."""
+    title = "the model says" if axis["kind"] == "score" else axis["name"]
     if axis["kind"] == "date":
-        return alt.X(f"{column}:T", title=axis["name"], scale=alt.Scale(nice=False))
+        return alt.X(f"{column}:T", title=title, scale=alt.Scale(nice=False), axis=alt.Axis(**look))
     values = [v for v in axis["places"] if v is not None]
     ends = [min([values[0], *(line[column] for line in lines)]), max([values[-1], *(line[column] for line in lines)])]
     kind = "linear" if axis["scaling"] != "rank" else "log" if ends[0] > 0 else "symlog"
-    scale = alt.Scale(domain=ends, nice=False, type=kind)
     if axis["kind"] == "score":
-        share = alt.Axis(labelExpr="format(100 * datum.value, '~g') + '%'")
-        return alt.X(f"{column}:Q", title="the model says", scale=scale, axis=share)
-    return alt.X(f"{column}:Q", title=axis["name"], scale=scale)
+        look = {"labelExpr": "format(100 * datum.value, '~g') + '%'", **look}
+    scale = alt.Scale(domain=ends, nice=False, type=kind)
+    return alt.X(f"{column}:Q", title=title, scale=scale, axis=alt.Axis(**look))
 
 
 def _curve(
@@ -120,8 +123,10 @@ def _curve(
     for i, line in enumerate(lines):
         run += i > 0 and order[line["x"]] != order[lines[i - 1]["x"]] + 1
         line["run"] = run
-    x = _across(alt, axis, lines)
-    base = alt.Chart(alt.InlineData(values=lines)).encode(x=x.copy().title(None))
+    x = _across(alt, axis, lines, grid=False)
+    base = alt.Chart(alt.InlineData(values=lines)).encode(
+        x=_across(alt, axis, lines, labels=False, ticks=False, title=None)
+    )
     name = f"near{number}"  # its own in each panel
     near = alt.selection_point(name, nearest=True, on="pointerover", fields=["at"], empty=False, clear="pointerout")
     here = alt.condition(near, alt.value(1.0), alt.value(0.0))
@@ -159,7 +164,7 @@ def _levels(
 ) -> Any:
     """Return levels as points with bars."""
     shown = [v for v in order if any(line["x"] == v for line in lines)]
-    x = alt.X("x:N", title=name, sort=shown, axis=alt.Axis(labelAngle=0 if len(shown) < ASLANT else -40))
+    x = alt.X("x:N", title=name, sort=shown, axis=alt.Axis(labelAngle=-40 if sum(map(len, shown)) > LONG else 0))
     base = alt.Chart(alt.InlineData(values=lines)).encode(x=x)
     colour = alt.condition("datum.off", alt.value(ORANGE), alt.value(BLUE))
     tips = [alt.Tooltip(f"{k}:N") for k in TIPS]
@@ -184,7 +189,8 @@ def _heat(curve: Curve, axes: Sequence[Any]) -> Any:
         if a["kind"] != "category":
             _edged(lines, a, k)
     strata = list(dict.fromkeys(line["stratum"] for line in lines))
-    most = max(abs(line["bias"]) for line in lines)
+    wide = sorted((line["high"] - line["low"]) / 2 for line in lines)
+    most = max([wide[len(wide) // 2], *(abs(line["bias"]) for line in lines if line["off"])])  # noise looks pale
     side = 340 if len(strata) == 1 else SMALL
     panels = []
     for s in strata:
@@ -209,8 +215,8 @@ def _edged(lines: list[dict[str, Any]], axis: Any, k: str) -> None:
 
 
 def _map(alt: Any, lines: list[dict[str, Any]], axes: Sequence[Any], most: float, side: int) -> Any:
-    scale = alt.Scale(domain=[-most, 0, most], range=[BLUE, "#f4f4f2", ORANGE], interpolate="rgb")
-    legend = alt.Legend(title=["happened minus", "model says,", "points"], format="+.0f" if most >= 5 else "+.1f")
+    scale = alt.Scale(domain=[-most, 0, most], range=[BLUE, "#f4f4f2", ORANGE], interpolate="rgb", clamp=True)
+    legend = alt.Legend(title=["happened minus", "model says,", "points"], labelExpr=SIGN)
     place: dict[str, Any] = {}
     for a, k, way in zip(axes, ("x", "x2"), ("x", "y"), strict=True):
         if a["kind"] == "category":
@@ -236,9 +242,8 @@ def _title(alt: Any, curve: Curve, axes: Sequence[Any], outlined: bool = False) 
     times, of = num.confidence(1 - float(s["alpha"]))
     named = " and ".join("the score" if a["kind"] == "score" else str(a["name"]) for a in axes)
     marks = "Outlined" if outlined else "Orange"
-    sub = [
-        f"{marks}: off, allowing for every point of the map ({times} of {of} times no false one). Whole map: {said}."
-    ]
+    sub = [f"{marks}: off, allowing for every point of the map ({times} of {of} times no false one)."]
+    sub.append(f"Whole map: {said}.")
     if outlined and s["masked"]:
         sub.append(f"Blank: fewer than ten people near, at {num.count(s['masked'])} points.")
     return alt.TitleParams(f"Where the probabilities are off, by {named}", subtitle=sub, anchor="start")

@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrant.errors import NotComputable
 from calibrant.report import numbers as num
+from calibrant.report.bias_chart import bias
 from calibrant.report.order import side
 from calibrant.report.wording import DIRECTIONS
 from calibrant.results import Curve
@@ -31,7 +32,7 @@ def chart(curve: Curve) -> Any:
     make = CHARTS.get(curve.method)
     if make is None:
         raise NotComputable(f"there is no chart for {curve.method}: use to_frame()")
-    if not curve.columns.get("gap"):
+    if not next(iter(curve.columns.values()), ()):
         raise NotComputable("the curve is empty: there is nothing to draw")
     return make(curve)
 
@@ -124,4 +125,7 @@ def _title(curve: Curve) -> Any:
     )
 
 
-CHARTS: dict[str, Callable[[Curve], Any]] = {"diagnose.reliability_curve": reliability}
+CHARTS: dict[str, Callable[[Curve], Any]] = {
+    "diagnose.local_bias": bias,
+    "diagnose.reliability_curve": reliability,
+}

@@ -22,6 +22,7 @@ from calibrant.stats.simulate import p_value
 from calibrant.stats.strata import View, beyond_shift
 
 CROWD = 5  # rows a level has on average, at least, or the category is taken for an identifier
+HEAD = 10_000  # rows looked at before all are
 GAUSSIAN_DRAWS = 99_999  # so many that Holm's correction over hundreds of variables can still find something
 EXACT = "exact: outcomes of every row simulated at its score, the same for every variable; step-down maximum"
 GAUSSIAN = "asymptotic: Gaussian residual sums with the exact variance of each bin; Holm"
@@ -97,6 +98,9 @@ def _looks_like_rows(data: Any, name: str) -> str:
     import pyarrow.compute as pc
 
     column = decoded(data.covariates.column(name))
+    some = column.slice(0, HEAD)
+    if pc.count_distinct(some.cast(pa.string())).as_py() * CROWD <= len(some):
+        return ""
     if is_date(column.type) or pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
         return ""
     if not is_number(column.type):
@@ -129,10 +133,16 @@ def shared_residuals(data: Predictions, lines: Sequence[Line], draws: int, seed:
     return out
 
 
-def gaussian_residuals(line: Line, seed: int, draws: int = GAUSSIAN_DRAWS) -> Any:
-    """Return one line's residual sums drawn with the exact variance of each bin, shape (draws, bins)."""
-    rng = np.random.default_rng([seed, STREAM, 1])
-    return rng.standard_normal((draws, line.bins.size)) * (np.sqrt(line.bins.noise) / line.bins.total)
+def gaussian_residuals(line: Line, noise: Any) -> Any:
+    """Return one line's residual sums with the exact variance of each bin, shape (draws, bins), from standard noise."""
+    return noise[:, : line.bins.size] * (np.sqrt(line.bins.noise) / line.bins.total)
+
+
+def standard_noise(lines: Sequence[Line], seed: int, draws: int) -> Any:
+    """Return standard normal numbers for the longest line, shape (draws, bins); every line takes its first columns."""
+    most = max(line.bins.size for line in lines)
+    few = min(draws, max(999, 50_000_000 // most))
+    return np.random.default_rng([seed, STREAM, 1]).standard_normal((few, most))
 
 
 def p_values(data: Any, lines: Sequence[Line], draws: int, seed: int) -> tuple[Any, Any, str]:
@@ -143,9 +153,8 @@ def p_values(data: Any, lines: Sequence[Line], draws: int, seed: int) -> tuple[A
         top = np.stack([line.statistic(beyond_shift(v, line.share)) for line, v in zip(lines, drawn, strict=True)])
         own = np.array([p_value(t, s) for t, s in zip(observed.tolist(), top, strict=True)])
         return own, step_down(observed, top), EXACT
-    own = np.empty(len(lines))
+    noise, own = standard_noise(lines, seed, GAUSSIAN_DRAWS), np.empty(len(lines))
     for i, line in enumerate(lines):
-        many = min(GAUSSIAN_DRAWS, max(999, 50_000_000 // line.bins.size))
-        left = beyond_shift(gaussian_residuals(line, seed, many), line.share)
+        left = beyond_shift(gaussian_residuals(line, noise), line.share)
         own[i] = p_value(float(observed[i]), line.statistic(left))
     return own, holm(own), GAUSSIAN

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from calibrant.data.predictions import Predictions
-from calibrant.diagnose.lines import EXACT, GAUSSIAN, GAUSSIAN_DRAWS, affordable, gaussian_residuals, shared_residuals
+from calibrant.diagnose.lines import (
+    EXACT,
+    GAUSSIAN,
+    GAUSSIAN_DRAWS,
+    affordable,
+    gaussian_residuals,
+    shared_residuals,
+    standard_noise,
+)
 from calibrant.diagnose.panels import FEW, PAIR_BINS
 from calibrant.diagnose.ranked import MEAN, Line
 from calibrant.kernels.strata import strata_sums
@@ -52,22 +60,27 @@ def pair_lines(data: Predictions, names: Sequence[str], view: View, draws: int, 
     cut = [_cut(data, name, view) for name in names]
     chosen = [(a, b) for a, b in combinations(cut, 2) if a.bins.size * b.bins.size <= MOST]
     exact = affordable(data, len(chosen), draws)
-    kept, observed, drawn = [], [], []
+    kept: list[_Pair] = []
+    observed: list[float] = []
+    drawn: list[Any] = []
+    own: list[float] = []
     for start in range(0, len(chosen), AT_ONCE):
         pairs = [_pair(data, a, b, view) for a, b in chosen[start : start + AT_ONCE]]
         sums = (
             shared_residuals(data, [p.line for p in pairs], draws, seed)
             if exact
-            else [gaussian_residuals(p.line, seed, GAUSSIAN_DRAWS // 10) for p in pairs]
+            else [gaussian_residuals(p.line, standard_noise([p.line], seed, GAUSSIAN_DRAWS)) for p in pairs]
         )
         for p, s in zip(pairs, sums, strict=True):
             kept.append(_without_cells(p))
             observed.append(float(p.statistic(p.line.bins.residual / p.line.bins.total)))
-            drawn.append(p.statistic(s))
-    top = np.stack(drawn) if drawn else np.empty((0, draws))
-    own = np.array([p_value(t, s) for t, s in zip(observed, top, strict=True)])
-    adjusted = step_down(np.array(observed), top) if exact else holm(own)
-    rows = zip(kept, observed, own.tolist(), adjusted.tolist(), strict=True)
+            top = p.statistic(s)
+            own.append(p_value(observed[-1], top))
+            drawn.append(top if exact else None)
+    if not kept:
+        return [], EXACT
+    adjusted = step_down(np.array(observed), np.stack(drawn)) if exact else holm(own)
+    rows = zip(kept, observed, own, adjusted.tolist(), strict=True)
     return [Tested(k.line, k.singles, t, p, a) for k, t, p, a in rows], EXACT if exact else GAUSSIAN
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.certify.population import shares
+from calibrant.certify.variable import variables as certified_family
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.diagnose.lines import affordable, lines_of, names_of, p_values
@@ -64,8 +65,8 @@ def rank_variables(
         A line for each variable, the largest ``beyond_shift`` first, then the best pairs, the largest ``gain`` first.
         ``beyond_shift`` and ``vece`` are freed of label noise, the columns ``_plain`` are not; ``p_value`` and
         ``p_adjusted`` are of ``beyond_shift`` (of a pair: of what its variables' sum leaves unexplained, adjusted over
-        all pairs tried); ``low`` and ``high`` certify ``vece``, all variables together (None for a pair, and where no
-        proof covers the data); ``worst`` is the bin that adds most, with ``worst_predicted``, ``worst_observed``,
+        all pairs tried); ``low`` and ``high`` certify ``beyond_shift``, all variables together (None for a pair, and where
+        no proof covers the data: ``settings["not_certified"]`` says why); ``worst`` is the bin that adds most, with ``worst_predicted``, ``worst_observed``,
         ``worst_gap``, ``worst_beyond_shift`` and ``worst_rows``; ``bins`` hold rows, ``bins_collapsed`` do not exist for ties. ``settings``:
         ``left_out`` (variables not ranked, with the reason), ``null`` and ``pairs_null`` (where p-values come from),
         ``shift``, ``variables_tried``, ``pairs_tried``. ``.chart()`` draws it.
@@ -121,7 +122,11 @@ def rank_variables(
     if not lines:
         raise NotComputable(f"no variable can be ranked: {next(iter(left_out.items()))}")
     own, adjusted, law = p_values(data, lines, draws, seed)
-    table = [_row(line, seed, alpha, p, a) for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)]
+    ends, no_range = _certified(data, lines, view, bins, alpha, seed)
+    table = [
+        _row(line, seed, alpha, p, a) | ends.get(line.name, {})
+        for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)
+    ]
     table.sort(key=lambda r: (-r["beyond_shift"], r["p_value"], -r["beyond_shift_plain"], r["variable"]))
     paired, tried, pair_law = _pairs(data, lines, view, alpha, draws, seed, pairs)
     return Curve(
@@ -130,7 +135,7 @@ def rank_variables(
         settings={
             "view": view, "bins": bins, "alpha": alpha, "draws": draws, "seed": seed, "n": lines[0].bins.n,
             "shift": lines[0].bins.shift, "null": law, "variables_tried": len(lines), "left_out": left_out,
-            "pairs": pairs, "pairs_tried": tried, "pairs_null": pair_law,
+            "not_certified": no_range, "pairs": pairs, "pairs_tried": tried, "pairs_null": pair_law,
         },
     )  # fmt: skip
 
@@ -141,6 +146,18 @@ def _row(line: Line, seed: int, alpha: float, p: float, adjusted: float) -> dict
         "low": None, "high": None, "gain": None, **line.worst(), "bins": line.bins.size,
         "bins_collapsed": line.collapsed,
     }  # fmt: skip
+
+
+def _certified(
+    data: Any, lines: Sequence[Line], view: View, bins: int, alpha: float, seed: int
+) -> tuple[dict[str, dict[str, float]], str | None]:
+    """Return each variable's certified ends, alpha shared by all; or none, and why no proof covers the data."""
+    names = [line.name for line in lines]
+    try:
+        found = certified_family(data, names, bins, beyond_shift=True, view=view, alpha=alpha, seed=seed)
+    except NotComputable as e:
+        return {}, e.reason
+    return {name: {"low": found[name].interval.low, "high": found[name].interval.high} for name in names}, None
 
 
 def _pairs(

@@ -72,8 +72,8 @@ def jeffreys_test(
     **Assumes.** Independent rows; scores and grades were made without the outcomes. Defaults of one year are rarely independent: see
     Reads.
     **Guarantee.** Simulated: the p-value, and the adjusted ones all together, have level alpha at every number of rows and grades.
-    Asymptotic: Holm's adjustment of the posterior probabilities, whose own level is approximate and can exceed alpha where few cases are
-    expected.
+    Asymptotic: Holm's adjustment of the posterior probabilities, whose own level is approximate: it can exceed alpha where few cases
+    are expected, and falls far below it where scores differ much within a grade.
     **Method.** Each grade: the ECB's Jeffreys test (section 2.5.3.1). Together: ``(1 + #{min* <= min}) / (draws + 1)`` with the smallest
     posterior probability over the grades of each simulated data set; the same law adjusts each grade (single-step min-p). Rows of a
     grade may have different scores: simulated as they are. A case at a score of exactly 0 refutes calibration: p-value 0 (a

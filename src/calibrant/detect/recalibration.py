@@ -50,7 +50,7 @@ def cox_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 
     **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: with many expected cases and non-cases.
     **Method.** Cox (1958); likelihood ratios in the order of Miller et al. (1991). Estimates are by Newton's method over all rows,
     standard errors from the information there. A likelihood ratio depends on the outcomes through ``sum Y`` and
-    ``sum Y logit p`` alone, so that simulated data sets are refitted all at once, with the sum over rows taken on at most 512
+    ``sum Y logit p`` alone, so that simulated data sets are refitted all at once, with the sum over rows taken on at most 128
     nodes; the observed sums are treated alike, which keeps the p-value exact. Rows with scores of exactly 0 or
     1 say nothing of a and b and are left out; one that has the other outcome refutes calibration: p-value 0.
     **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties).
@@ -67,8 +67,8 @@ def cox_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(size=2000)
     >>> found = cal.detect.cox_test(cal.predictions(rng.uniform(size=2000) < 0.25 + 0.5 * p, p))
-    >>> found.p_value, round(found.parts["slope"], 1), found.parts["intercept_p"] > 0.05
-    (0.001, 0.4, True)
+    >>> found.p_value, found.parts["slope"] < 0.5, found.parts["intercept_p"] > 0.05
+    (0.001, True, True)
     """
     whole = tested(data, draws, null, seed, "Cox's test", weighted=False)
     t, x = _informative(whole, "Cox's test")

@@ -9,8 +9,8 @@ import numpy as np
 
 STEPS, HALVINGS = 40, 12
 SETTLED = 1e-11  # of the log-likelihood, in which a step must still gain something
-NODES = 512
-FARTHEST = 60.0  # standard units a coefficient may move: beyond it the likelihood has reached its supremum
+NODES = 128
+FARTHEST = 60.0  # standard units a coefficient may move: beyond it next to nothing is left to gain
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Fit:
 
 
 def compressed(x: Any, mass: Any) -> tuple[Any, Any]:
-    """Return at most 512 nodes and their mass: means of consecutive stretches of sorted logits."""
+    """Return at most 128 nodes and their mass: means of consecutive stretches of sorted logits."""
     if len(x) <= NODES:
         return x, mass
     upto = np.cumsum(mass)
@@ -78,7 +78,10 @@ def likelihood(excess: Any, x: Any, mass: Any, slope: bool) -> Fit:
         if not open_.any():
             break
         theta, value, slopes, bend = _advance(theta, value, slopes, bend, move, np.flatnonzero(open_), target, z, mass)
-    settled = np.abs((_newton(slopes, bend, slope) * slopes).sum(axis=1)) < 1e-6 + 10 * SETTLED * np.abs(value)
+    move = _newton(slopes, bend, slope)
+    settled = np.abs((move * slopes).sum(axis=1)) < 1e-6 + 10 * SETTLED * np.abs(value)
+    theta = theta + np.where(settled[:, None], move, 0.0)  # one step more than the value can tell
+    _, _, bend = _bend(theta, target, z, mass)
     b = theta[:, 1] / spread
     turn = np.array([[1.0, 0.0], [centre, spread]])
     information = turn @ bend @ turn.T

@@ -1,0 +1,186 @@
+"""The classical tests: the level of each with both nulls, over whole public calls, and saboteurs that must be caught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import kolmogorov
+from scipy.stats import binom
+
+import calibrant as cal
+from calibrant.stats.classical import Groups, posterior_tails
+from validity.acceptance import LEAST, refuted
+
+ALPHA, DRAWS = 0.05, 99
+D = cal.detect
+TESTS: dict[str, Callable[..., Any]] = {
+    "hosmer-lemeshow": D.hosmer_lemeshow_test,
+    "spiegelhalter": D.spiegelhalter_test,
+    "score": D.score_test,
+    "cox": D.cox_test,
+    "kuiper": D.cumulative_test,
+    "kolmogorov-smirnov": lambda data, **k: D.cumulative_test(data, "kolmogorov-smirnov", **k),
+    "jeffreys": lambda data, **k: D.jeffreys_test(data, "g", **k),
+    "jeffreys two-sided": lambda data, **k: D.jeffreys_test(data, "g", alternative="two-sided", **k),
+}
+SCORES: dict[str, Callable[[np.random.Generator, int], Any]] = {
+    "skewed": lambda rng, n: np.clip(rng.beta(0.5, 0.5, n), 1e-6, 1 - 1e-6),
+    "rare": lambda rng, n: rng.beta(1.0, 99.0, n),
+    "ties": lambda rng, n: rng.integers(1, 10, n) / 10,
+}
+ROWS = {"skewed": 200, "rare": 500, "ties": 200}
+
+
+def draw(scores: str, n: int, replicate: int) -> Any:
+    rng = np.random.default_rng([0xC1A55, n, replicate, *scores.encode()])
+    p = SCORES[scores](rng, n)
+    return cal.predictions(rng.random(n) < p, p, {"g": rng.integers(0, 5, n)})
+
+
+def rejections(name: str, scores: str, n: int, runs: int, **settings: Any) -> int:
+    """Count rejections; what cannot be computed is not rejected."""
+    rejected = 0
+    for r in range(runs):
+        try:
+            rejected += TESTS[name](draw(scores, n, r), seed=r, **settings).p_value <= ALPHA
+        except cal.NotComputable:
+            assert name == "cox"
+    return rejected
+
+
+def check_level(name: str, scores: str, n: int, runs: int, **settings: Any) -> None:
+    rejected = rejections(name, scores, n, runs, **settings)
+    assert not refuted(rejected, runs, ALPHA), f"{name}, {scores}: {rejected} of {runs}"
+    if settings["null"] == "simulated" and scores == "skewed":
+        assert binom.cdf(rejected, runs, ALPHA) >= LEAST, f"{name}, {scores}: only {rejected} of {runs}"
+
+
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("name", TESTS)
+def test_level_of_the_simulated_null(name: str, scores: str) -> None:
+    runs = 60 if name == "cox" else 200 if name.startswith("jeffreys") else 500
+    check_level(name, scores, ROWS[scores], runs, null="simulated", draws=DRAWS)
+
+
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("name", TESTS)
+def test_level_of_the_asymptotic_null(name: str, scores: str) -> None:
+    runs = 80 if name == "cox" else 200 if name.startswith("jeffreys") else 300
+    check_level(name, scores, 6000 if scores == "rare" else 1000, runs, null="asymptotic")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("null", ["simulated", "asymptotic"])
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("name", TESTS)
+def test_level_at_length(name: str, scores: str, null: str) -> None:
+    n = ROWS[scores] if null == "simulated" else 10_000 if scores == "rare" else 2000
+    check_level(name, scores, n, 5000, null=null, draws=DRAWS)
+
+
+@pytest.mark.parametrize("name", ["hosmer-lemeshow", "spiegelhalter", "score", "kuiper"])
+def test_level_with_weights(name: str) -> None:
+    def rejects(r: int) -> bool:
+        rng = np.random.default_rng([0xC1A56, r])
+        p = rng.integers(1, 60, 200) / 60
+        data = cal.predictions(rng.random(200) < p, p, weights=rng.choice([0.2, 1.0, 5.0], 200))
+        return bool(TESTS[name](data, draws=DRAWS, seed=r).p_value <= ALPHA)
+
+    runs = 300
+    rejected = sum(map(rejects, range(runs)))
+    assert not refuted(rejected, runs, ALPHA)
+    assert binom.cdf(rejected, runs, ALPHA) >= LEAST
+
+
+def test_level_of_jeffreys_with_each_score_a_grade_and_of_every_adjusted_p_value() -> None:
+    runs, rejected = 400, 0
+    for r in range(runs):
+        found = D.jeffreys_test(draw("ties", 300, r), seed=r, draws=DRAWS)
+        rejected += min(found.parts["adjusted_p"]) <= ALPHA
+    assert not refuted(rejected, runs, ALPHA)
+
+
+def caught(name: str, scores: str, n: int, runs: int, **settings: Any) -> bool:
+    return refuted(rejections(name, scores, n, runs, **settings), runs, ALPHA)
+
+
+def test_saboteur_groups_cut_by_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(q: Any, bins: int) -> Groups:
+        order = np.lexsort((q.cases, q.p))
+        first = (np.arange(bins) * len(q.p)) // bins
+        v = np.stack([np.ones(len(q.p)), q.cases[order], q.p])
+        rows, observed, expected = np.add.reduceat(v, first, axis=1)
+        return Groups(first, rows, observed, expected, rows * expected / rows * (1 - expected / rows))
+
+    monkeypatch.setattr("calibrant.detect.classical.groups_of", cut)
+    assert caught("hosmer-lemeshow", "ties", 115, 300, null="simulated", draws=DRAWS)
+
+
+def test_saboteur_degrees_of_freedom_of_a_fitted_model() -> None:
+    assert caught("hosmer-lemeshow", "skewed", 1000, 700, null="asymptotic", fitted=True)
+
+
+def test_saboteur_one_tail_for_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.stats.brownian import upper_tail
+
+    monkeypatch.setattr("calibrant.detect.classical.upper_tail", lambda z: 0.5 * upper_tail(z))
+    assert caught("spiegelhalter", "skewed", 500, 1000, null="asymptotic")
+
+
+@pytest.mark.parametrize("name", ["score", "cox"])
+def test_saboteur_one_degree_of_freedom(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.detect.classical import chi_square
+
+    monkeypatch.setattr("calibrant.detect.recalibration.chi_square", lambda v, _: chi_square(v, 1))
+    assert caught(name, "skewed", 500, 300, null="asymptotic")
+
+
+def test_saboteur_law_of_a_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("calibrant.detect.cumulative.maximum_tail", lambda x: float(kolmogorov(x)))
+    assert caught("kolmogorov-smirnov", "skewed", 1000, 100, null="asymptotic")
+
+
+def test_saboteur_walk_read_within_ties_by_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.stats.classical import Walk
+
+    def walk(q: Any) -> Walk:
+        path = np.cumsum(q.residual[np.lexsort((q.cases, q.p))])
+        at = np.append([0.0, path.min(), path.max()], np.zeros(len(q.ends)))[: len(q.ends) + 1]
+        return Walk(at, float(np.sqrt(q.variance.sum())))
+
+    monkeypatch.setattr("calibrant.detect.cumulative.walk_of", walk)
+    assert caught("kuiper", "ties", 130, 400, null="simulated", draws=DRAWS)
+
+
+def test_saboteur_outcomes_drawn_at_the_mean_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.kernels.draws import outcomes
+
+    monkeypatch.setattr(
+        "calibrant.stats.scored.outcomes",
+        lambda ids, rate, *rest: outcomes(ids, np.full_like(rate, rate.mean()), *rest),
+    )
+    for name in ("score", "spiegelhalter"):
+        rejected = rejections(name, "skewed", 200, 400, null="simulated", draws=DRAWS)
+        assert refuted(rejected, 400, ALPHA) or binom.cdf(rejected, 400, ALPHA) < LEAST
+
+
+def test_saboteur_least_posterior_unadjusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("calibrant.detect.grades.step_down", lambda p: p)
+    assert caught("jeffreys", "rare", 5000, 200, null="asymptotic")
+
+
+def test_saboteur_least_posterior_of_fewer_grades(monkeypatch: pytest.MonkeyPatch) -> None:
+    def first_only(cases: Any, rows: Any, rate: Any, alternative: str) -> Any:
+        tails = posterior_tails(cases, rows, rate, alternative)
+        return (
+            tails
+            if np.ndim(rows)
+            else np.where(first_only.calls.append(1) or len(first_only.calls) % 5 == 1, tails, 1.0)
+        )
+
+    first_only.calls = []  # type: ignore[attr-defined]
+    monkeypatch.setattr("calibrant.detect.grades.posterior_tails", first_only)
+    assert caught("jeffreys", "skewed", 500, 200, null="simulated", draws=DRAWS)

@@ -10,6 +10,7 @@ from calibrant.certify.raw_lower import QUANTISATION
 from calibrant.certify.residuals import Cut
 from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
+from calibrant.measure.along_sketch import fine_ledger, sketched_strata
 from calibrant.stats.cells import SCALE
 from calibrant.stats.ledger import ChordLedger
 from calibrant.stats.strata import View
@@ -19,12 +20,25 @@ def sketched_cut(sketch: Sketch, name: Any, bins: int, bandwidth: float | None, 
     """Return the cut along a variable or pair that a sketch grouped by."""
     sketch.checked()
     wanted = (name,) if isinstance(name, str) else tuple(name)
-    found = [i for i, g in enumerate(sketch.spec.groupings) if sorted(g) == sorted(wanted)]
-    if not found:
-        raise NotComputable(f"this sketch did not count {' and '.join(wanted)}: sketch again with by=, or pass rows")
     if bandwidth is not None:
-        raise NotComputable("a jitter needs fine cells along the variable: pass rows")
-    return _grouped(sketch, found[0], view)
+        raise NotComputable("a jitter of the variable is certified from rows only: pass rows")
+    found = [i for i, g in enumerate(sketch.spec.groupings) if sorted(g) == sorted(wanted)]
+    return _grouped(sketch, found[0], view) if found else _fine(sketch, wanted, bins, view)
+
+
+def _fine(sketch: Sketch, wanted: tuple[str, ...], bins: int, view: View) -> Cut:
+    """Return the cells along a variable joined to bins; there are no random blocks."""
+    strata = sketched_strata(sketch, wanted, view)
+    held = sketch.parts["fine"].held[strata.name]
+    kept = held[np.flatnonzero(held[..., 0].sum(axis=(1, 2)))]
+    group = strata.bin_of(bins)
+    joined = np.zeros((int(group.max()) + 1, *kept.shape[1:]), dtype=np.int64)
+    np.add.at(joined, group, kept)
+    cells = len(joined)
+    return Cut(
+        fine_ledger(joined, view), strata.ordered, cells - int(strata.missing), cells, "the sketch", 0,
+        "the sketch's cells along the variable", QUANTISATION,
+    )  # fmt: skip
 
 
 def _grouped(sketch: Sketch, grouping: int, view: View) -> Cut:

@@ -41,6 +41,8 @@ class Coding:
         Of a category, most frequent first, at most 4096.
     whole : bool
         The number takes whole values only.
+    cells : tuple of float
+        Where a sketch's cells along the number begin, and where the last ends; empty where none are kept.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Coding:
     ranks: tuple[float, ...] = ()
     levels: tuple[str, ...] = ()
     whole: bool = False
+    cells: tuple[float, ...] = ()
 
     @property
     def scaling(self) -> str:
@@ -73,7 +76,7 @@ class Coding:
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Coding:
         """Rebuild from plain data."""
-        return cls(**(dict(d) | {k: tuple(d[k]) for k in ("ranks", "levels")}))
+        return cls(**(dict(d) | {k: tuple(d[k]) for k in ("ranks", "levels", "cells")}))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,9 +51,11 @@ class Part(Protocol):
 
 def parts_of(spec: Spec) -> dict[str, Any]:
     """Return the empty parts that a spec asks for, by name."""
+    from calibrant.data.fine import Fine
     from calibrant.data.sample import Sample
 
-    return {"sample": Sample(spec)} if spec.sample else {}
+    parts: dict[str, Any] = {"fine": Fine(spec)} if spec.codings else {}
+    return parts | ({"sample": Sample(spec)} if spec.sample else {})
 
 
 def sound_rows(
@@ -71,8 +73,8 @@ def sound_rows(
 
 
 def state_of(parts: Mapping[str, Part]) -> tuple[dict[str, dict[str, list[int]]], bytes]:
-    """Return the shapes of all parts' arrays, and their bytes one after the other."""
-    held = {name: part.arrays() for name, part in parts.items()}
+    """Return the shapes of all parts' arrays, and their bytes one after the other; in the order of names."""
+    held = {name: dict(sorted(part.arrays().items())) for name, part in sorted(parts.items())}
     shapes = {name: {k: list(a.shape) for k, a in arrays.items()} for name, arrays in held.items()}
     return shapes, b"".join(a.astype("<i8").tobytes() for arrays in held.values() for a in arrays.values())
 
@@ -80,9 +82,9 @@ def state_of(parts: Mapping[str, Part]) -> tuple[dict[str, dict[str, list[int]]]
 def load_state(parts: Mapping[str, Part], shapes: Mapping[str, Mapping[str, list[int]]], body: bytes) -> None:
     """Load what `state_of` returned into empty parts."""
     flat, at = np.frombuffer(body, dtype="<i8"), 0
-    for name, part in parts.items():
+    for name, part in sorted(parts.items()):
         arrays = {}
-        for key, shape in shapes[name].items():
+        for key, shape in sorted(shapes[name].items()):
             size = int(np.prod(shape))
             arrays[key] = flat[at : at + size].reshape(shape).astype(np.int64)
             at += size

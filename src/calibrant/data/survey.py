@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.data.coding import TOP, codings, is_date, is_number
 from calibrant.data.columns import as_float, decoded, require, row_ids
+from calibrant.data.fine import ends_of
 from calibrant.data.identity import identities
 from calibrant.data.predictions import Predictions
 from calibrant.data.sample import smallest
@@ -90,7 +91,11 @@ def with_parts(spec: Spec, found: Survey | None, tests: bool) -> Spec:
         return spec
     coded = codings(found.table, found.names)
     constant = tuple((c.name, "it takes one value only") for c in coded if c.kind == "constant")
-    used = tuple(c for c in coded if c.kind != "constant")
+    used = tuple(
+        replace(c, cells=ends_of(found.table.column(c.name), c.name)) if c.kind in ("number", "date") else c
+        for c in coded
+        if c.kind != "constant"
+    )
     return replace(spec, codings=used, left_out=(*found.left_out, *constant), sample=KEPT if tests else 0)
 
 

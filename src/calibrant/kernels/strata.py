@@ -89,6 +89,25 @@ def _power_sums(residual: Any, cell: Any, block: Any, out: Any) -> None:
         out[b, c, 4] += square * square
 
 
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _fine_sums(cell: Any, x: Any, ends: Any, p: Any, y: Any, out: Any) -> None:
+    placed, values = x.shape[0] > 0, ends.shape[0] - 1
+    for i in range(p.shape[0]):
+        c = np.int64(cell[i])
+        q = min(np.int64(p[i] * 1073741824.0), np.int64(1073741823))
+        place = np.int64(0)
+        if placed and c < values:
+            low, high = ends[c], ends[c + 1]
+            if high > low:
+                place = np.int64(min(max((x[i] - low) / (high - low), 0.0), 1.0) * 65535.0)
+        b, side, label = np.uint32(c), np.uint32(q >> 29), np.uint32(y[i])
+        short = q >> 14
+        out[b, side, label, 0] += 1
+        out[b, side, label, 1] += q
+        out[b, side, label, 2] += short * short
+        out[b, side, label, 3] += place
+
+
 def locate(x: Any, edges: Any) -> Any:
     """Return the cell of each value; see `strata_reference.locate`."""
     out = np.empty(len(x), dtype=np.int32)
@@ -131,3 +150,11 @@ def power_sums(residual: Any, cell: Any, block: Any, cells: int, blocks: int) ->
     out = np.zeros((blocks, cells, 5))
     _power_sums(_sealed(residual, np.float64), _sealed(cell, np.int32), _sealed(block, np.uint8), out)
     return out
+
+
+def fine_sums(cell: Any, x: Any, ends: Any, p: Any, y: Any, out: Any) -> None:
+    """Add rows to integer sums; see `strata_reference.fine_sums`."""
+    _fine_sums(
+        _sealed(cell, np.int32), _sealed(x, np.float64), _sealed(ends, np.float64), _sealed(p, np.float64),
+        _sealed(y, np.int8), out,
+    )  # fmt: skip

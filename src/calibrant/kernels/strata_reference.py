@@ -95,3 +95,30 @@ def power_sums(residual: Any, cell: Any, block: Any, cells: int, blocks: int) ->
     at = np.asarray(block, dtype=np.int64) * cells + cell
     columns = [np.bincount(at, np.asarray(residual) ** k, blocks * cells) for k in range(5)]
     return np.stack(columns, axis=1).reshape(blocks, cells, 5)
+
+
+def fine_sums(cell: Any, x: Any, ends: Any, p: Any, y: Any, out: Any) -> None:
+    """Add rows to four integer sums per cell, side of the score and label.
+
+    Parameters
+    ----------
+    cell : int32 array of shape (n,)
+    x : float64 array of shape (n,) or None
+    ends : float64 array of shape (c + 1,) or None
+        Ends of the cells of values; the cell after them is for missing values.
+    p : float64 array of shape (n,)
+    y : int8 array of shape (n,)
+    out : int64 array of shape (cells, 2, 2, 4)
+        Rows, ``q = min(floor(p 2^30), 2^30 - 1)``, ``(q >> 14)^2``, place in the cell in 65,535 steps.
+    """
+    q = np.minimum((np.asarray(p) * 2.0**30).astype(np.int64), (1 << 30) - 1)
+    place = np.zeros(len(q), dtype=np.int64)
+    if x is not None:
+        known = np.flatnonzero(cell < len(ends) - 1)
+        low, high = ends[cell[known]], ends[cell[known] + 1]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(high > low, (x[known] - low) / (high - low), 0.0)
+        place[known] = (np.clip(share, 0.0, 1.0) * 65535.0).astype(np.int64)
+    at = (cell, (q >> 29).astype(np.int64), np.asarray(y).astype(np.int64))
+    for field, value in enumerate((1, q, (q >> 14) ** 2, place)):
+        np.add.at(out, (*at, field), value)

@@ -14,6 +14,7 @@ from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import locate, strata_sums
+from calibrant.measure.along_sketch import sketched_strata
 from calibrant.stats.binning import equal_mass_edges
 from calibrant.stats.strata import MISSING, Strata, View
 
@@ -46,7 +47,7 @@ def strata_of(data: Any, variable: str, view: View = "probability") -> Strata:
         The data has clusters.
     """
     if isinstance(data, Sketch):
-        return _sketched(data, variable, checked_view(view))
+        return sketched_strata(data, (variable,), checked_view(view))
     return along_of(data, variable, view).strata
 
 
@@ -169,10 +170,6 @@ def _strata(
         name=name, labels=labels, x=x, low=low, high=high, rows=rows, weight=weight, weight2=weight2, cases=cases,
         score=score, noise=noise, resid2=resid2, missing=missing, view=view, date=date,
     )  # fmt: skip
-
-
-def _sketched(sketch: Sketch, variable: str, view: View) -> Strata:
-    raise NotComputable(f"this sketch keeps no fine cells of {variable!r}: pass rows")
 
 
 def pair_of(

@@ -12,6 +12,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import null_sums
 from calibrant.measure.along import Along, along_of, checked_view, numbers_of, pair_of, rows_along, strata_of
+from calibrant.measure.along_sketch import sketched_strata
 from calibrant.measure.points import INDEPENDENT, WEIGHTED, checked_alpha
 from calibrant.results import Estimate, Interval
 from calibrant.stats.resample import Sizes, total_interval
@@ -144,6 +145,9 @@ def _binned(data: Any, variable: Any, bins: int, view: View, method: str) -> tup
     """Return the bins of a variable or pair, the rows' bins (None of a sketch), and how many bins were asked for."""
     if not isinstance(variable, str):
         pair = _pair(variable)
+        if isinstance(data, Sketch):
+            strata = sketched_strata(data, pair, view)
+            return Along(strata, None), strata.size
         found, sizes = pair_of(data, pair, bins, method, view)
         return found, int(np.prod([s if level else bins + extra for s, level, extra in sizes]))
     sketched = isinstance(data, Sketch)

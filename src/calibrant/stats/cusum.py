@@ -179,7 +179,7 @@ def _scale(detector: Detector, heft: Any, rate: Any, n: int) -> Any:
     spread = rate * (1.0 - rate)
     seen = np.cumsum(heft**2 * spread)
     ready = (np.cumsum(spread) >= EVENTS) & (seen > 0)
-    return np.where(ready, (np.where(ready, seen, 1.0) * (seen[-1] if len(seen) else 1.0)) ** -0.25, 0.0)
+    return np.where(ready, (np.where(ready, seen, 1.0) * (seen[-1] if ready.any() else 1.0)) ** -0.25, 0.0)
 
 
 def observed(paths: Sequence[Path], y: Any, detector: Detector = "default") -> Any:

@@ -1,0 +1,246 @@
+"""The strong calibration test: what it finds, what it refuses, and what its result holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.tree import DecisionTreeRegressor
+
+import calibrant as cal
+from calibrant.detect.features import TERMS, features_of
+from calibrant.detect.residual_models import dealt
+from calibrant.detect.strong_detectors import fit_detectors
+from calibrant.detect.strong_nulls import SALT, fixed
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Outcome
+from calibrant.stats.cusum import Boundary, path, simulated
+
+QUICK: list[tuple[str, Any]] = [
+    ("tree", DecisionTreeRegressor(max_depth=3, min_samples_leaf=10)),
+    ("logistic", LogisticRegression()),
+]
+strong = cal.detect.strong_calibration_test
+
+
+def planted(n: int = 600, off: float = 0.35, seed: int = 3, **more: Any) -> Any:
+    """A model that says too little of those over 70 in ward b."""
+    rng = np.random.default_rng([0xD, seed])
+    age, ward = rng.uniform(20, 90, n), rng.choice(["a", "b", "c"], n)
+    p = rng.uniform(0.1, 0.6, n)
+    y = rng.random(n) < np.where((age > 70) & (ward == "b"), p + off, p)
+    return cal.predictions(y, p, {"age": age, "ward": ward, "noise": rng.normal(size=n)}, **more)
+
+
+@pytest.mark.parametrize(("null", "tolerance"), [
+    ("fixed", 0.05), ("split", 0.05), ("forward", 0.05), ("eprocess", 0.05), ("auto", 0.0),
+])  # fmt: skip
+def test_finds_a_planted_group_and_names_its_null(null: Any, tolerance: float) -> None:
+    n, models = (300, QUICK[:1]) if null == "auto" else (1200, QUICK)
+    found = strong(planted(n, 0.4), tolerance=tolerance, null=null, models=models, draws=39)
+    assert found.p_value <= 0.1
+    assert found.settings["null"] == ("refit" if null == "auto" else null)
+    assert found.settings["asked"] == null
+    assert (
+        found.parts["chosen"]
+        in found.parts["models"]
+        == (("tree",) if null == "auto" else ("tree", "logistic", "mean"))
+    )
+    assert 0 < found.parts["peak_share"] <= 1
+    assert len(found.parts["statistics"]) == len(found.parts["p_values"]) == len(found.parts["models"])
+    assert Outcome.from_dict(found.to_dict()) == found
+
+
+def test_the_default_models_find_it_and_say_which_way() -> None:
+    data = planted(600)
+    up, down = (strong(data, tolerance=0.05, null="fixed", alternative=a, draws=199) for a in ("greater", "less"))
+    assert up.p_value <= 0.02 < down.p_value
+    assert up.parts["peak_cases"] > up.parts["peak_expected"]
+    assert up.parts["models"] == ("forest", "logistic", "both")
+    assert "above" in up.alternative
+    assert strong(data, tolerance=0.05, null="fixed", alternative="greater", draws=199) == up
+    assert len([k for k in data.cache if k[0] == "strong detectors"]) == 1  # fitted once for all of these
+
+
+@pytest.mark.parametrize("detector", ["paper", "authors"])
+def test_published_detectors(detector: Any) -> None:
+    found = strong(planted(800), tolerance=0.05, detector=detector, models=QUICK, draws=99)
+    assert found.settings["detector"] == detector
+    assert found.p_value <= 0.1
+
+
+@pytest.mark.parametrize(("n", "tolerance", "alternative", "clusters", "used"), [
+    (100, 0.0, "two-sided", False, "refit"), (100, 0.05, "greater", False, "refit"),
+    (2001, 0.0, "two-sided", False, "split"), (2001, 0.05, "less", False, "split"),
+    (100, 0.05, "two-sided", False, "fixed"), (100, 0.0, "two-sided", True, "fixed"),
+])  # fmt: skip
+def test_auto(n: int, tolerance: float, alternative: Any, clusters: bool, used: str) -> None:
+    data = planted(n, clusters=np.arange(n) // 4 if clusters else None)
+    found = strong(data, tolerance=tolerance, alternative=alternative, models=[("ridge", Ridge())], draws=19)
+    assert found.settings["null"] == used
+    if clusters:
+        assert "clusters" in found.law
+
+
+@pytest.mark.parametrize(("settings", "words"), [
+    ({"tolerance": 1.0}, ("tolerance", "1.0")), ({"tolerance": -0.1}, ("tolerance",)),
+    ({"alternative": "up"}, ("alternative", "'up'", "'greater'")), ({"null": "exact"}, ("null", "'exact'")),
+    ({"null": "refit", "tolerance": 0.1}, ("refit", "fixed")), ({"draws": 5}, ("draws", "19")),
+    ({"detector": "mine"}, ("detector", "'mine'")), ({"min_size": 2}, ("min_size", "2")),
+    ({"folds": 1}, ("folds", "1")), ({"seed": -1}, ("seed", "-1")), ({"models": [Ridge()]}, ("models", "pair")),
+    ({"models": []}, ("models", "at least one")), ({"models": [("a", Ridge()), ("a", Ridge())]}, ("models", "once")),
+    ({"variables": "age"}, ("variables", "['age']")), ({"variables": ["agee"]}, ("'agee'", "'age'")),
+])  # fmt: skip
+def test_refuses(settings: dict[str, Any], words: tuple[str, ...]) -> None:
+    with pytest.raises(BadInput) as caught:
+        strong(planted(100), **settings)
+    assert "\n" not in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_what_is_not_computable() -> None:
+    with pytest.raises(NotComputable, match="19 rows"):
+        strong(planted(19))
+    with pytest.raises(NotComputable, match="5 clusters"):
+        strong(planted(100, clusters=np.arange(100) // 20))
+    with pytest.raises(NotComputable, match="martingale"):
+        strong(planted(100, weights=np.ones(100)), null="eprocess", models=QUICK)
+    with pytest.raises(NotComputable, match="clusters"):
+        strong(planted(100, clusters=np.arange(100) // 4), null="refit", models=QUICK)
+    with pytest.raises(BadInput, match="top_label"):
+        strong(cal.predictions([0, 1, 2], np.eye(3)))
+
+
+def test_an_impossible_outcome_settles_it() -> None:
+    p, y = np.full(60, 0.4), np.arange(60) % 2
+    p[1] = 0.0
+    found = strong(cal.predictions(y, p, {"x": np.arange(60.0)}), null="split", models=QUICK)
+    assert found.p_value == 0.0
+    assert found.parts["impossible"] == 1
+    assert "1 outcomes have probability zero" in found.law
+    assert (
+        strong(cal.predictions(y, p, {"x": np.arange(60.0)}), null="split", models=QUICK, alternative="less").p_value
+        > 0
+    )
+
+
+@pytest.mark.parametrize("y", [np.zeros(60), np.ones(60)])
+def test_one_outcome_only_no_covariates_and_certain_scores(y: Any) -> None:
+    found = strong(cal.predictions(y, np.where(y > 0, 0.97, 0.03)), tolerance=0.05, draws=19, null="fixed", folds=2)
+    assert found.p_value > 0.1
+    certain = strong(cal.predictions(y, y), tolerance=0.0, draws=19, null="fixed", models=QUICK)
+    assert certain.p_value == 1.0
+
+
+def test_weights_count() -> None:
+    rng = np.random.default_rng(8)
+    n, x = 800, rng.uniform(-1, 1, 800)
+    p = np.full(n, 0.3)
+    y = rng.random(n) < np.where(x > 0.5, 0.55, 0.3)
+    heavy, light = (
+        strong(
+            cal.predictions(y, p, {"x": x}, weights=np.where(x > 0.5, w, 1.0)),
+            tolerance=0.05,
+            null="split",
+            models=QUICK,
+        )
+        for w in (5.0, 0.01)
+    )
+    assert heavy.p_value <= 0.01 < light.p_value
+    plain, even = (
+        strong(cal.predictions(y, p, {"x": x}, weights=w), tolerance=0.05, null="split", models=QUICK[:1])
+        for w in (None, np.full(n, 7.0))
+    )
+    assert plain.p_value == even.p_value
+
+
+def test_models_without_weights_are_refused_where_there_are_weights() -> None:
+    from sklearn.neighbors import KNeighborsRegressor
+
+    with pytest.raises(BadInput, match="sample_weight"):
+        strong(planted(100, weights=np.ones(100)), null="fixed", models=[("near", KNeighborsRegressor())])
+
+
+def test_smallest_size_restricts_the_search() -> None:
+    data = planted(600)
+    free, bound = (strong(data, tolerance=0.05, null="fixed", min_size=m, models=QUICK, draws=19) for m in (0.0, 0.3))
+    assert free.parts["peak_share"] < 0.3 <= bound.parts["peak_share"] or bound.statistic == 0.0
+    assert bound.statistic <= free.statistic
+
+
+def test_clusters_share_a_fold_and_folds_are_even() -> None:
+    cluster = np.random.default_rng(1).integers(0, 40, 300)
+    fold = dealt(300, 5, 0, np.unique(cluster, return_inverse=True)[1])
+    assert all(len(set(fold[cluster == c])) == 1 for c in set(cluster))
+    assert set(np.bincount(dealt(103, 5, 0))) == {20, 21}
+
+
+def test_each_row_is_predicted_from_other_folds() -> None:
+    """Changing the outcomes of a fold changes the predictions of every fold but that one."""
+    data = planted(200)
+    a = fit_detectors(data, models=QUICK)
+    inside = a.question.fold == 2
+    b = fit_detectors(cal.predictions(np.where(inside, 1 - data.y, data.y), data.p, data.covariates), models=QUICK)
+    same = (a.g == b.g).all(axis=0)
+    assert same[inside].all()
+    assert not same[~inside].any()
+    np.testing.assert_allclose(a.predicted(a.question.sample.x), a.g)
+
+
+def test_a_variable_taken_from_other_rows_changes_its_columns_only() -> None:
+    x = features_of(planted(100), None)
+    order = np.arange(100)[::-1]
+    moved = x.permuted("ward", order)
+    for before, after, names in ((x.trees, moved.trees, x.tree_of), (x.flat, moved.flat, x.flat_of)):
+        for j, name in enumerate(names):
+            np.testing.assert_array_equal(after[:, j], before[order, j] if name == "ward" else before[:, j])
+
+
+def test_products_are_limited_and_counted() -> None:
+    rng = np.random.default_rng(0)
+    wide = {f"x{j}": rng.normal(size=50) for j in range(30)} | {"town": rng.choice(list("abcdef"), 50)}
+    x = features_of(cal.predictions(rng.integers(0, 2, 50), rng.random(50), wide), None)
+    assert len(x.pairs) == TERMS
+    assert x.left_out > 0
+    names = np.array(x.flat_of)
+    assert (x.pairs[:31, 0] == x.pairs[:31, 1]).all()  # squares first
+    assert not [1 for a, b in x.pairs[31:] if names[a] == names[b]]
+
+
+def test_missing_values_and_odd_columns_are_used() -> None:
+    rng = np.random.default_rng(5)
+    n = 300
+    income = np.where(rng.random(n) < 0.3, np.nan, rng.lognormal(10, 1, n))
+    table = pa.table({"income": income, "town": rng.choice([f"t{i}" for i in range(60)], n), "one": np.ones(n)})
+    p = np.full(n, 0.3)
+    y = rng.random(n) < np.where(np.isnan(income), 0.8, 0.3)
+    found = strong(cal.predictions(y, p, table), tolerance=0.05, draws=99, models=QUICK)
+    assert found.p_value <= 0.02
+    assert found.settings["variables"] == ("income", "town")
+
+
+def test_models_join_pipelines_and_the_given_order() -> None:
+    pipeline = make_pipeline(PolynomialFeatures(2), LogisticRegression(max_iter=500))
+    found = strong(planted(300), null="fixed", tolerance=0.05, models=[("pipeline", pipeline)], draws=19)
+    assert found.parts["models"] == ("pipeline",)
+
+
+def test_the_law_is_that_of_the_paths() -> None:
+    d = fit_detectors(planted(200), tolerance=0.05, models=QUICK)
+    null = simulated(d.paths, d.question.edge, d.question.ids, 199, SALT).max(axis=1)
+    v = fixed(d, 199)
+    assert v.p_value == (1 + (null >= v.statistic - 1e-9 * max(1.0, v.statistic)).sum()) / 200
+    assert d.names[d.chosen] == ("tree", "logistic", "mean")[v.chosen]
+
+
+def test_rows_on_which_no_outcome_could_tell_are_left_out() -> None:
+    p = np.array([0.98, 0.5, 0.02])
+    edge = Boundary.of(p, 0.05)
+    q = path(np.array([0.5, 0.5, -0.5]), edge)
+    assert q.rows.tolist() == [1]

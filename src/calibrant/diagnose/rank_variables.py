@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from calibrant.certify.population import shares
-from calibrant.certify.variable import variables as certified_family
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.diagnose.lines import affordable, lines_of, names_of, p_values
 from calibrant.diagnose.paired import pair_lines
+from calibrant.diagnose.ranges import certified_ranges
 from calibrant.diagnose.ranked import Line
 from calibrant.errors import BadInput, NotComputable
 from calibrant.measure.along import checked_rows, checked_view
@@ -22,7 +22,7 @@ from calibrant.stats.strata import View
 METHOD = "diagnose.rank_variables"
 COLUMNS = (
     "variable", "kind", "beyond_shift", "beyond_shift_plain", "vece", "vece_plain", "p_value", "p_adjusted", "low",
-    "high", "gain", "worst", "worst_predicted", "worst_observed", "worst_gap", "worst_beyond_shift",
+    "high", "beyond_low", "beyond_high", "gain", "worst", "worst_predicted", "worst_observed", "worst_gap", "worst_beyond_shift",
     "worst_rows", "bins", "bins_collapsed",
 )  # fmt: skip
 
@@ -65,8 +65,9 @@ def rank_variables(
         A line for each variable, the largest ``beyond_shift`` first, then the best pairs, the largest ``gain`` first.
         ``beyond_shift`` and ``vece`` are freed of label noise, the columns ``_plain`` are not; ``p_value`` and
         ``p_adjusted`` are of ``beyond_shift`` (of a pair: of what its variables' sum leaves unexplained, adjusted over
-        all pairs tried); ``low`` and ``high`` certify ``beyond_shift``, all variables together (None for a pair, and where
-        no proof covers the data: ``settings["not_certified"]`` says why); ``worst`` is the bin that adds most, with ``worst_predicted``, ``worst_observed``,
+        all pairs tried); ``low`` and ``high`` certify ``vece``, ``beyond_low`` and ``beyond_high`` certify
+        ``beyond_shift``, all ends of all variables together (None for a pair, and where no proof covers the data:
+        ``settings["not_certified"]`` says why); ``worst`` is the bin that adds most, with ``worst_predicted``, ``worst_observed``,
         ``worst_gap``, ``worst_beyond_shift`` and ``worst_rows``; ``bins`` hold rows, ``bins_collapsed`` do not exist for ties. ``settings``:
         ``left_out`` (variables not ranked, with the reason), ``null`` and ``pairs_null`` (where p-values come from),
         ``shift``, ``variables_tried``, ``pairs_tried``. ``.chart()`` draws it.
@@ -122,7 +123,7 @@ def rank_variables(
     if not lines:
         raise NotComputable(f"no variable can be ranked: {next(iter(left_out.items()))}")
     own, adjusted, law = p_values(data, lines, draws, seed)
-    ends, no_range = _certified(data, lines, view, bins, alpha, seed)
+    ends, no_range = certified_ranges(data, [line.name for line in lines], bins, view, alpha, seed)
     table = [
         _row(line, seed, alpha, p, a) | ends.get(line.name, {})
         for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)
@@ -143,21 +144,9 @@ def rank_variables(
 def _row(line: Line, seed: int, alpha: float, p: float, adjusted: float) -> dict[str, Any]:
     return {
         "variable": line.name, "kind": line.kind, **line.sizes(seed, alpha), "p_value": p, "p_adjusted": adjusted,
-        "low": None, "high": None, "gain": None, **line.worst(), "bins": line.bins.size,
+        "low": None, "high": None, "beyond_low": None, "beyond_high": None, "gain": None, **line.worst(), "bins": line.bins.size,
         "bins_collapsed": line.collapsed,
     }  # fmt: skip
-
-
-def _certified(
-    data: Any, lines: Sequence[Line], view: View, bins: int, alpha: float, seed: int
-) -> tuple[dict[str, dict[str, float]], str | None]:
-    """Return each variable's certified ends, alpha shared by all; or none, and why no proof covers the data."""
-    names = [line.name for line in lines]
-    try:
-        found = certified_family(data, names, bins, beyond_shift=True, view=view, alpha=alpha, seed=seed)
-    except NotComputable as e:
-        return {}, e.reason
-    return {name: {"low": found[name].interval.low, "high": found[name].interval.high} for name in names}, None
 
 
 def _pairs(

@@ -121,7 +121,7 @@ def local_bias(
     >>> y = rng.random(5000) < p + 0.15 * (age > 60)
     >>> curve = cal.diagnose.local_bias(cal.predictions(y, p, {"age": age}), "age", grid=[30, 50, 70], draws=199)
     >>> [round(b, 2) for b in curve.columns["bias"]], curve.columns["p_adjusted"]
-    ([0.02, 0.01, 0.14], (0.245, 0.54, 0.005))
+    ([-0.02, -0.01, 0.13], (0.68, 0.93, 0.005))
     """
     rows, names, split = checked(data), names_of(by, "by"), () if strata is None else names_of(strata, "strata")
     published = _kernel(kernel, gamma)

@@ -52,10 +52,12 @@ class Part(Protocol):
 def parts_of(spec: Spec) -> dict[str, Any]:
     """Return the empty parts that a spec asks for, by name."""
     from calibrant.data.fine import Fine
+    from calibrant.data.local import LocalSums
     from calibrant.data.sample import Sample
 
     parts: dict[str, Any] = {"fine": Fine(spec)} if spec.codings else {}
-    return parts | ({"sample": Sample(spec)} if spec.sample else {})
+    parts |= {"sample": Sample(spec)} if spec.sample else {}
+    return parts | ({"local": LocalSums(spec.local)} if spec.local else {})
 
 
 def sound_rows(

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from calibrant.data.coding import MISSING, OTHER, Coding
+from calibrant.data.local_spec import LocalSpec
 
 SPEC_VERSION = 2
 Kind = Literal["category", "number", "month", "year"]
@@ -88,6 +89,8 @@ class Spec:
         Columns that were asked for by "all" and cannot be used, with the reason.
     sample : int
         Whole rows kept, at most; 0 for none.
+    local : LocalSpec or None
+        Features of the local test, if its sums are kept.
     """
 
     label: str
@@ -101,6 +104,7 @@ class Spec:
     codings: tuple[Coding, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     sample: int = 0
+    local: LocalSpec | None = None
     version: int = SPEC_VERSION
 
     @cached_property
@@ -151,6 +155,7 @@ class Spec:
         kept["groupings"] = tuple(tuple(g) for g in d["groupings"])
         kept["key"] = tuple(d["key"])
         kept["codings"] = tuple(Coding.from_dict(c) for c in d["codings"])
+        kept["local"] = None if d["local"] is None else LocalSpec.from_dict(d["local"])
         kept["left_out"] = tuple((name, why) for name, why in d["left_out"])
         return cls(**kept)
 

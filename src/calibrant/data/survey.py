@@ -12,6 +12,7 @@ from calibrant.data.coding import TOP, codings, is_date, is_number
 from calibrant.data.columns import as_float, decoded, require, row_ids
 from calibrant.data.fine import ends_of
 from calibrant.data.identity import identities
+from calibrant.data.local_plan import DRAWS, MOST, local_spec, simulates
 from calibrant.data.predictions import Predictions
 from calibrant.data.sample import smallest
 from calibrant.data.sources import Source
@@ -96,7 +97,11 @@ def with_parts(spec: Spec, found: Survey | None, tests: bool) -> Spec:
         for c in coded
         if c.kind != "constant"
     )
-    return replace(spec, codings=used, left_out=(*found.left_out, *constant), sample=KEPT if tests else 0)
+    spec = replace(spec, codings=used, left_out=(*found.left_out, *constant), sample=KEPT if tests else 0)
+    if not tests or len(used) > MOST:
+        return spec
+    draws = DRAWS if simulates("auto", found.n, found.expected) else 0
+    return replace(spec, local=local_spec(found.p, found.table, used, draws, spec.seed))
 
 
 def _wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from calibrant.detect.classical import hosmer_lemeshow_test, spiegelhalter_test
 from calibrant.detect.cumulative import cumulative_test
 from calibrant.detect.grades import jeffreys_test
 from calibrant.detect.kernel_calibration_test import kernel_calibration_test
+from calibrant.detect.local_calibration_test import local_calibration_test
 from calibrant.detect.recalibration import cox_test, score_test
 from calibrant.detect.strong_calibration_test import strong_calibration_test
 
@@ -18,6 +19,7 @@ __all__ = [
     "hosmer_lemeshow_test",
     "jeffreys_test",
     "kernel_calibration_test",
+    "local_calibration_test",
     "score_test",
     "spiegelhalter_test",
     "strong_calibration_test",

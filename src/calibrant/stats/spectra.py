@@ -1,0 +1,170 @@
+"""From sums over rows to p-values of local calibration: centring, spectra, scans, and their combination."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+FLAT = (None, 0.1, 0.01)  # gamma of each spectrum; None leaves the eigenvalues as they are
+TOLERANCE = 1e-4  # of the largest eigenvalue
+SAME = 1e-9  # share of a variance below which nothing is left after centring
+TIE = 1e-5  # null standard deviations within which two statistics are equal
+LEAST = 2.0  # null variance of a sum that is scanned
+HEAVIEST = 8.0  # weight of a level, at most
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns of one variable.
+
+    Parameters
+    ----------
+    name : str
+    smooth : int array
+        Columns of its kernel; for levels, one a level.
+    steps : int array
+        Columns scanned one by one.
+    levels : bool
+        The columns are levels, weighted by the inverse of their frequency.
+    """
+
+    name: str
+    smooth: Any
+    steps: Any
+    levels: bool = False
+
+
+@dataclass(frozen=True)
+class Centred:
+    """Sums with the constant and the logit projected out.
+
+    Parameters
+    ----------
+    score : float array of shape (columns, 1 + draws)
+        The data's, then the simulated ones.
+    covariance : float array of shape (columns, columns)
+        Under the null.
+    intercept, slope : float arrays of shape (1 + draws,)
+        Score tests of the intercept, and of intercept and slope.
+    share : float array of shape (columns,)
+        Share of the null variance of the constant that lies where the column is one.
+    """
+
+    score: Any
+    covariance: Any
+    intercept: Any
+    slope: Any
+    share: Any
+
+
+def centred(score: Any, gram: Any) -> Centred:
+    """Project columns 0 and 1 out of all others, by the null covariance `gram`."""
+    size = np.sqrt(np.maximum(np.diag(gram)[:2], 1e-300))
+    values, vectors = np.linalg.eigh(gram[:2, :2] / np.outer(size, size))
+    kept = values > SAME * max(values[-1], 1e-300)
+    half = (vectors[:, kept] / np.sqrt(values[kept])) / size[:, None]
+    along, base = gram[:, :2] @ half, half.T @ score[:2]
+    covariance = gram - along @ along.T
+    nothing = np.diag(covariance) <= SAME * np.diag(gram)
+    left = score - along @ base
+    covariance[nothing], covariance[:, nothing], left[nothing] = 0.0, 0.0, 0.0
+    total = max(float(gram[0, 0]), 1e-300)
+    return Centred(left, covariance, score[0] ** 2 / total, (base**2).sum(axis=0), gram[:, 0] / total)
+
+
+def gaussian_scores(gram: Any, draws: int, rng: Any) -> Any:
+    """Return sums drawn from the Gaussian law with the null covariance, of shape (columns, draws)."""
+    size = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    values, vectors = np.linalg.eigh(gram / np.outer(size, size))
+    kept = values > 1e-12 * values[-1]
+    root = size[:, None] * (vectors[:, kept] * np.sqrt(values[kept]))
+    return root @ rng.standard_normal((int(kept.sum()), draws))
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Independent unit-variance sums of one kernel.
+
+    Parameters
+    ----------
+    values : float array of shape (rank,)
+        Eigenvalues, increasing.
+    squares : float array of shape (rank, 1 + draws)
+    """
+
+    values: Any
+    squares: Any
+
+    def weights(self, gamma: float | None) -> Any:
+        """Eigenvalues, flattened."""
+        return self.values if gamma is None else self.values / (self.values + gamma * self.values[-1])
+
+    def statistic(self, gamma: float | None) -> Any:
+        """Return the weighted sum of squares."""
+        return self.weights(gamma) @ self.squares
+
+    def surprise(self, gamma: float) -> Any:
+        """Return minus the logarithm of an approximate p-value (Wilson and Hilferty, matched mean and variance)."""
+        from scipy.special import log_ndtr
+
+        w = self.weights(gamma)
+        mean, spread = float(w.sum()), 2.0 * float((w**2).sum())
+        a = 9.0 * mean * mean / spread
+        z = (np.cbrt(self.statistic(gamma) / mean) - (1.0 - 1.0 / a)) * np.sqrt(a)
+        return -log_ndtr(-z)
+
+
+def spectrum(c: Centred, columns: Any, weights: Any = 1.0) -> Spectrum | None:
+    """Return the spectrum of the kernel that some columns make, each times the root of its weight; None if empty."""
+    if not len(columns):
+        return None
+    root = np.sqrt(weights) * np.ones(len(columns))
+    values, vectors = np.linalg.eigh(root[:, None] * c.covariance[np.ix_(columns, columns)] * root)
+    kept = values > max(TOLERANCE * values[-1], 0.0)
+    if not kept.any():
+        return None
+    along = (root[:, None] * vectors[:, kept]).T @ c.score[columns]
+    return Spectrum(values[kept], along**2 / values[kept][:, None])
+
+
+def level_weights(c: Centred, columns: Any) -> Any:
+    """Return the weights of a variable's levels: the inverse of their shares, one on average."""
+    share = np.maximum(c.share[columns], 1e-12)
+    return np.minimum(1.0 / (len(columns) * share), HEAVIEST)
+
+
+def scanned(c: Centred, columns: Any, least: float = LEAST) -> tuple[Any, Any]:
+    """Return which columns have enough null variance to be scanned, and their squared standard scores."""
+    kept = columns[np.diag(c.covariance)[columns] >= least]
+    return kept, c.score[kept] ** 2 / np.diag(c.covariance)[kept][:, None]
+
+
+def surprise_of(squares: Any) -> Any:
+    """Return minus the logarithm of the smallest two-sided p-value of several scores, times their number."""
+    from scipy.special import log_ndtr
+
+    return -log_ndtr(-np.sqrt(squares.max(axis=0))) - np.log(2.0 * len(squares))
+
+
+def ranks(statistics: Any) -> Any:
+    """Return the p-value of every entry among all of its row: the share of entries at least as large."""
+    t = np.atleast_2d(statistics)
+    out = np.empty(t.shape)
+    for i, row in enumerate(t):
+        order = np.sort(row)
+        out[i] = (len(row) - np.searchsorted(order, row - TIE * row.std(), side="left")) / len(row)
+    return out
+
+
+def combined(p: Any, weights: Sequence[float]) -> Any:
+    """Return the p-values of the weighted harmonic mean of several p-values, by its rank."""
+    return ranks_exact(np.asarray(weights) @ (1.0 / p))
+
+
+def ranks_exact(values: Any) -> Any:
+    """Return the share of entries at least as large, equal up to rounding counted."""
+    order = np.sort(values)
+    return (len(values) - np.searchsorted(order, values * (1.0 - 1e-12), side="left")) / len(values)

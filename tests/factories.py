@@ -137,6 +137,83 @@ def curve(rows: int = 10_000, shift: float = 0.009, rate: float = 0.5, p_value: 
     return Curve(method="diagnose.reliability_curve", columns=columns, settings=settings)
 
 
+def ranking(names: Sequence[str] = ("age", "marital", "sex"), found: int = 2, kind: str = "category") -> Curve:
+    """Return a ranking of these variables, of which the first `found` are shown to add error."""
+    lines = []
+    for i, name in enumerate(names):
+        beyond, p = max(0.0074 - 0.0019 * i, 0.0), 0.001 if i < found else min(0.96, 0.4 + 0.1 * i)
+        lines.append({
+            "variable": name, "kind": kind, "beyond_shift": beyond, "beyond_shift_plain": beyond + 0.0004,
+            "vece": 0.00828, "vece_plain": 0.00879, "p_value": p, "p_adjusted": p, "low": 0.00597, "high": 0.01169,
+            "beyond_low": 0.2 * beyond, "beyond_high": beyond + 0.00344, "gain": None, "worst": "43 to 50",
+            "worst_predicted": 0.783, "worst_observed": 0.802, "worst_gap": 0.0189, "worst_beyond_shift": 0.01016,
+            "worst_rows": 28_148, "bins": 10, "bins_collapsed": 0,
+        })  # fmt: skip
+    settings = {
+        "alpha": 0.05,
+        "draws": 999,
+        "seed": 0,
+        "shift": 0.00875,
+        "null": "exact: outcomes simulated",
+        "pairs": 0,
+    }
+    columns = {k: [line[k] for line in lines] for k in lines[0]}
+    return Curve(method="diagnose.rank_variables", columns=columns, settings=settings)
+
+
+def along(
+    name: str = "age",
+    xs: Sequence[float | None] | None = None,
+    labels: Sequence[str] = (),
+    *,
+    gaps: Sequence[float] | None = None,
+    half: float = 0.006,
+    p_value: float = 0.001,
+    masked: int = 0,
+    date: bool = False,
+) -> Curve:
+    """Return a curve along a variable, from 20 to 80 if nothing is given; `labels` make levels instead."""
+    at = [None] * len(labels) if labels else xs or [20 + 1.5 * i for i in range(41)]
+    columns: dict[str, list[Any]] = {
+        k: [] for k in ("group", "x", "label", "predicted", "observed", "gap", "gap_low", "gap_high", "point_low",
+                        "point_high", "rows", "density", "stretch")
+    }  # fmt: skip
+    for i, x in enumerate(at):
+        p, gap = 0.5 + 0.2 * math.sin(i / 9), 0.009 + 0.012 * math.sin(i / 6) if gaps is None else gaps[i]
+        row = ("", x, labels[i] if labels else f"{x:g}", p, p + gap, gap, gap - half, gap + half, gap - half / 2,
+               gap + half / 2, 900.0, 0.4 / (i + 1), -1 if labels or x is None else 0)  # fmt: skip
+        for key, value in zip(columns, row, strict=True):
+            columns[key].append(value)
+    top = max(range(len(at)), key=lambda i: abs(columns["gap"][i]))
+    settings = {
+        "variable": name, "by": None, "view": "probability", "kind": "levels" if labels else "curve", "date": date,
+        "span": 0.75, "degree": 2, "alpha": 0.05, "draws": 999, "seed": 0, "n": 10_000, "shift": 0.00875,
+        "p_value": p_value, "statistic": 4.2, "critical": 2.9, "null": "exact", "band": "simultaneous",
+        "masked": masked, "worst_group": "", "worst_at": at[top], "worst_label": columns["label"][top],
+        "worst_gap": columns["gap"][top], "worst_low": max(abs(columns["gap"][top]) - half, 0.0),
+        "worst_high": abs(columns["gap"][top]) + half, "consistent": None, "consistent_how": "both sides",
+    }  # fmt: skip
+    return Curve(method="diagnose.variable_curve", columns=columns, settings=settings)
+
+
+def followed(of: AuditRecord, order: Curve, curves: Mapping[str, Curve]) -> AuditRecord:
+    """Return a record with a ranking and curves along variables."""
+    done = tuple(Check(code=c.code, status="measured") if c.code == "variables" else c for c in of.checks)
+    return replace(of, ranking=order, variable_curves=curves, checks=done)
+
+
+def variables(limit: float | None = 0.015) -> AuditRecord:
+    """Return the record of the mock-up with a number, a date and a category that error follows, and one it does not."""
+    days = [17_000 + 30.0 * i for i in range(41)]
+    curves = {
+        "age": along(masked=6),
+        "start": along("start", days, date=True),
+        "marital": along("marital", labels=("married", "widowed", "separated"), gaps=(0.009, 0.002, -0.03)),
+        "sex": along("sex", labels=("female", "male"), gaps=(0.001, -0.002), p_value=0.6),
+    }
+    return followed(employment(limit), ranking(tuple(curves), found=3), curves)
+
+
 def measures(n: int = 10_000) -> dict[str, Estimate]:
     """Return the standard measures, as `calibrant.measure` would."""
     told = {
@@ -330,7 +407,9 @@ def hostile() -> AuditRecord:
         "warnings": [HOSTILE[1], HOSTILE[6]],
         "fingerprint": HOSTILE[1],
     }
-    return record(one, groups, name=HOSTILE[1], data=data, outcome=HOSTILE[0], date=HOSTILE[10])
+    made = record(one, groups, name=HOSTILE[1], data=data, outcome=HOSTILE[0], date=HOSTILE[10])
+    curves = {HOSTILE[i]: along(HOSTILE[i]) for i in (0, 1, 7)} | {HOSTILE[4]: along(HOSTILE[4], labels=HOSTILE)}
+    return followed(made, ranking(HOSTILE, found=5), curves)
 
 
 def tiny() -> AuditRecord:

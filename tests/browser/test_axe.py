@@ -56,6 +56,7 @@ PAGES: dict[str, Callable[[], AuditRecord]] = {
     "tiny": factories.tiny,
     "undecided": lambda: factories.mixture("undecided", ["undecided", "met", "broken"]),
     "unshown": factories.unshown,
+    "variables": factories.variables,
 }
 
 

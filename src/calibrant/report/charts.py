@@ -64,8 +64,11 @@ def points(curve: Curve) -> list[dict[str, float]]:
 
 def window(curve: Curve) -> Window:
     """Return the part of the axis of scores, in points, that holds every bin: all of it, unless they crowd at an end."""
-    bins = points(curve)
-    seen = [b[k] for b in bins for k in ("predicted", "observed")]
+    return window_of([b[k] for b in points(curve) for k in ("predicted", "observed")])
+
+
+def window_of(seen: list[float]) -> Window:
+    """Return the part of the axis of probabilities, in points, that holds all of these."""
     for w in WINDOWS:
         if max(seen) <= w:
             return 0.0, float(w)
@@ -171,6 +174,11 @@ def strip(bins: list[dict[str, float]], floor: float, ceiling: float, across: Wi
         half = 0.5 * max(right - left, least)
         middle = min(across[1] - half, max(across[0] + half, (left + right) / 2))
         b["left"], b["right"] = middle - half * 0.86, middle + half * 0.86
+
+
+def signed(points: float) -> str:
+    """Write a label of an axis of gaps."""
+    return f"{points:+g}".replace("-", "\u2212") if points else "0"
 
 
 def ticks(across: Window, labels: int) -> list[float]:

@@ -9,6 +9,7 @@ from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report.measures import WORDS
 from calibrant.report.order import limit_of, shift_side, side, with_verdict
+from calibrant.report.ranking import draws, ranked
 from calibrant.report.spans import Text, code, say, sentence, visible
 from calibrant.report.wording import FINDINGS, VERDICTS, certified_range
 
@@ -60,6 +61,8 @@ def finding_word(check: Check, record: AuditRecord) -> tuple[str, str]:
         status = "found" if shift_side(record) in ("low", "high") else "unfound"
     elif check.code == "reliability":
         status = "found" if along_found(record) else "unfound"
+    elif check.code == "variables":
+        status = "found" if any(r.found for r in ranked(record)) else "unfound"
     return status, FINDINGS[status]
 
 
@@ -142,6 +145,17 @@ def _reliability(_: Check, record: AuditRecord) -> Described:
     return "Error along the score", f"{tested}; {numbers}", "test of the whole curve against simulated outcomes"
 
 
+def _variables(_: Check, record: AuditRecord) -> Described:
+    """Return how many variables the error is shown to follow; the smallest p-value decides whether any."""
+    question, meaning = "Error by variable", "does error follow a variable, beyond the overall shift?"
+    found = ranked(record)
+    if not found:
+        return question, "", meaning
+    least = num.p_value(min(r.adjusted for r in found), draws=draws(record))
+    following = sum(r.found for r in found)
+    return question, f"{following} of {num.count(len(found))} variables; smallest adjusted {least}", meaning
+
+
 def _asked(question: str, meaning: str) -> Callable[[Check, AuditRecord], Described]:
     return lambda check, _: (question, _interval(check), meaning)
 
@@ -163,7 +177,7 @@ KNOWN: dict[str, Callable[[Check, AuditRecord], Described]] = {
     "distance": _distance,
     "jittered": _jittered,
     "reliability": _reliability,
-    "variables": _asked("Error by variable", "which variables does the error follow?"),
+    "variables": _variables,
     "local-calibration": _asked("Local calibration test", "is error left anywhere in the score and the traits?"),
     "strong-calibration": _asked("Strong calibration test", "does some mix of traits predict the error?"),
     **{k.replace("_", "-"): _asked(name, "") for k, (name, *_) in WORDS.items()},

@@ -16,6 +16,7 @@ from calibrant.report import numbers as num
 from calibrant.report import provenance, views
 from calibrant.report.order import limit_of, ordered
 from calibrant.report.spans import visible
+from calibrant.report.variables import variables
 from calibrant.report.wording import VERDICTS, page_title
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ SECTIONS = (
         "variables",
         "Following what?",
         "Which variables does the error follow?",
-        views.absent("variables"),
-        "absent",
+        variables,
     ),
     Section("hidden", "Hidden pockets?", "Is error hiding in a mix of traits?", views.absent("hidden"), "absent"),
     Section("repair", "What would repair it?", "What would repair it?", views.absent("repair"), "absent"),

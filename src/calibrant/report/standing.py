@@ -5,6 +5,7 @@ from __future__ import annotations
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.order import check_of, limit_of
+from calibrant.report.ranking import certified, ranked
 from calibrant.report.spans import Text, code, say, sentence, title
 from calibrant.report.wording import unshown_reason
 from calibrant.results import Estimate
@@ -14,7 +15,7 @@ Entry = tuple[str, Text]
 ABSENT = {  # section: the check whose reason explains it, and what is said where it was not run
     "variables": (
         "variables",
-        "This version does not rank the variables; the groups above show each of their values.",
+        "No variables were ranked in this audit.",
     ),
     "hidden": (
         "strong-calibration",
@@ -68,6 +69,23 @@ CURVE = (
     "{of} audits, at any number of rows; where the model is off it holds the smoothed gap about as often, "
     "approximately. Bumps narrower than the average are not seen. Function "
 )
+RANKING = (
+    "Each variable is cut into ranges of about equally many people, or its levels; in each, what happened is compared "
+    "with what the model says, less the overall shift, and the sizes are averaged. What chance alone adds is taken off "
+    "the estimate. p-values come from {null}; they are adjusted so that, if the model is calibrated, "
+    "any finding at all has a chance of at most {alpha} in 100. "
+)
+NULLS = {
+    True: "{draws} sets of outcomes simulated for every person at the score given",
+    False: "the normal law of sums over many people, which is approximate",
+}
+RANGES = "Certified ranges hold together at this number of people. "
+ALONG = (
+    "Each curve averages the gap over the nearest {span}% of the people, near ones more, by a local curve of degree "
+    "{degree}. Its band, from {draws} sets of simulated outcomes, takes in zero everywhere in at least {times} of "
+    "{of} audits of a calibrated model; where the model is off it holds the smoothed gap about as often, approximately. "
+    "Function "
+)
 ROUNDING = "Lower bounds are rounded down and upper bounds up, so every printed bound is true as printed."
 ESTIMATED = "The error as estimated, and the rows that would decide, are guides; no verdict rests on them."
 
@@ -110,6 +128,21 @@ WORDS = (
     ),
     ("Distance from calibration", "How far scores would have to move, on average, to be calibrated."),
     (
+        "Average gap along a variable",
+        "In each range or level of the variable, the size of the gap; averaged over all people. Errors that cancel "
+        "within a range do not count.",
+    ),
+    (
+        "Beyond the overall shift",
+        "What would be left if everyone’s probability were moved by the overall shift. Without that, a model that is "
+        "too low for everyone has the same error along every variable.",
+    ),
+    (
+        "Adjusted p",
+        "How often simulations of a model that is right show at least this much, allowing for having looked at all "
+        "the variables.",
+    ),
+    (
         "Brier score, log loss",
         "How far single predictions are from what happened; smaller is better. "
         "They mix calibration with how well people are told apart.",
@@ -118,11 +151,15 @@ WORDS = (
 )
 
 
+FOLLOWED = ("Average gap along a variable", "Beyond the overall shift", "Adjusted p")  # words of the ranking
+
+
 def absent(record: AuditRecord, section: str) -> Text:
     """Return in one line why a section is empty, and how to get what it would hold."""
     explained_by, standard = ABSENT[section]
     check = check_of(record, explained_by)
-    refused = check is not None and check.status == "not-applicable" and check.reason
+    told = ("not-applicable", "not-run") if section == "variables" else ("not-applicable",)
+    refused = check is not None and check.status in told and check.reason
     return say(sentence(check.reason) if check is not None and refused else standard)
 
 
@@ -148,6 +185,8 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         *further,
         ("Groups", say(shared if record.groups else unshown_reason(record) or "None were given.")),
         ("Figure", _figure(record)),
+        *((("Variables", _ranking(record)),) if ranked(record) else ()),
+        *((("Curves", _along(record)),) if record.variable_curves else ()),
         ("Estimates", say(ESTIMATED)),
         ("Rounding", say(ROUNDING)),
     )
@@ -164,6 +203,23 @@ def _figure(record: AuditRecord) -> Text:
     return say(BINS + words, code(record.curve.method), ".")
 
 
+def _ranking(record: AuditRecord) -> Text:
+    """Return how the variables were ranked."""
+    s = record.ranking.settings
+    null = NULLS[str(s.get("null", "exact")).startswith("exact")].format(draws=num.count(s.get("draws", 0)))
+    words = RANKING.format(null=null, alpha=num.percent(float(s.get("alpha", record.settings["alpha"]))))
+    return say(words, RANGES if certified(record) else "", "Function ", code(record.ranking.method), ".")
+
+
+def _along(record: AuditRecord) -> Text:
+    """Return how the curves along variables were made."""
+    curve = next(iter(record.variable_curves.values()))
+    s = curve.settings
+    times, of = num.confidence(1 - float(s["alpha"]))
+    span, drawn = num.percent(float(s["span"])), num.count(s["draws"])
+    return say(ALONG.format(span=span, degree=s["degree"], draws=drawn, times=times, of=of), code(curve.method), ".")
+
+
 def made(text: str, estimate: Estimate) -> Text:
     """Return how an estimate was made: in words, what it rests on, and by which function."""
     return say(f"{text} {GUARANTEES[estimate.interval.guarantee]} Function ", code(estimate.method), ".")
@@ -177,5 +233,5 @@ def glossary(record: AuditRecord) -> tuple[Entry, ...]:
     return tuple(
         (word, say(text.format(step=step, times=times, of=of)))
         for word, text in WORDS
-        if judged or not word.startswith("Met,")
+        if (judged or not word.startswith("Met,")) and (ranked(record) or word not in FOLLOWED)
     )

@@ -6,12 +6,13 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import following, provenance, standing, views
 from calibrant.report import measures as standard
 from calibrant.report import numbers as num
-from calibrant.report import provenance, standing, views
 from calibrant.report.checks import check_line
 from calibrant.report.guidance import caveats, next_steps
 from calibrant.report.order import MOST_ROWS, limit_of, ordered
+from calibrant.report.ranking import certified_or, draws, ranked, shown
 from calibrant.report.spans import Text, fenced, label, plain, say, visible
 from calibrant.report.spans import markdown as marked
 from calibrant.report.wording import VERDICTS, certified_range, headline, lead, no_groups, overall_answer, tally
@@ -46,6 +47,8 @@ def terminal(record: AuditRecord) -> str:
         lines += wrap(plain(no_groups(record)), "  ")
     elif limit is not None:
         lines += ["", *wrap(plain(tally(record)))]
+    if ranked(record):
+        lines += ["", *wrap(f"Variables the error follows: {plain(following.answer(record))}")]
     lines.append("")
     unrun = [c for c in record.checks if c.status in ("not-applicable", "not-run")]
     if unrun:
@@ -129,6 +132,7 @@ def markdown(record: AuditRecord) -> str:
         _measures(record) or views.reference(record),
         "## For whom are they off?",
         _groups(record, limit),
+        *_variables(record),
         "## Every check, and what it found",
         _checks(record),
         "## What was audited",
@@ -203,6 +207,30 @@ def _groups(record: AuditRecord, limit: float | None) -> str:
         *map(marked, provenance.group_notes(record)),
     ]
     return "\n\n".join([table_, *notes])
+
+
+def _variables(record: AuditRecord) -> list[str]:
+    found = ranked(record)
+    if not found:
+        return []
+    head = ("Variable", "Beyond the overall shift, points", "Range, points", "With the shift, points", "Adjusted p")
+    n = draws(record)
+    rows = [
+        (
+            fenced(shown(r.variable)),
+            num.nearest(r.beyond),
+            "–" if r.high is None else certified_or(r.beyond, r.low, r.high),
+            num.nearest(r.whole),
+            num.p_value(r.adjusted, draws=n).partition(",")[0],
+        )
+        for r in found[:MOST_ROWS]
+    ]
+    return [
+        "## Which variables does the error follow?",
+        marked(following.answer(record)),
+        _rows(head, rows, (1, 2, 3, 4)),
+        following.shift_note(record),
+    ]
 
 
 def _checks(record: AuditRecord) -> str:

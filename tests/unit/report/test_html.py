@@ -72,7 +72,7 @@ def test_page_is_well_formed_self_contained_and_small(pages, name):
     text = pages[name][1]
     page = Page(text)
     assert page.open == []
-    assert len(text.encode()) < 250_000
+    assert len(text.encode()) < 280_000
     assert len(page.ids()) == len(set(page.ids()))
     tags = [t for t, _ in page.elements]
     assert not {"img", "link", "iframe", "object", "base", "form"} & set(tags)
@@ -195,6 +195,11 @@ def test_extreme_ranges_are_drawn_inside_the_axis(low, high):
 
 def test_sections_that_are_not_built_say_so_in_one_line(pages):
     text = pages["employment"][1]
-    for section in ("variables", "hidden", "repair"):
+    said = {
+        "variables": "not built in this version",
+        "hidden": "This version does not",
+        "repair": "This version does not",
+    }
+    for section, words in said.items():
         body = re.search(rf'<section id="{section}".*?</section>', text, re.S)[0]
-        assert "This version does not" in body
+        assert words in body

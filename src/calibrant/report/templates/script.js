@@ -4,17 +4,19 @@ document.documentElement.classList.add('js');
 document.querySelectorAll('figure[data-k]').forEach(figure => {
   const data = JSON.parse(document.getElementById('pts-' + figure.dataset.k).textContent);
   const slider = figure.querySelector('.scrub'), out = figure.querySelector('.read');
-  const charts = [...figure.querySelectorAll('svg[data-x0]')];
+  const charts = [...figure.querySelectorAll('svg[data-lo]')];
+  const told = i => data.t ? data.t[i] : data.n + data.f[data.v[i][5]].replace(/\{(\d)\}/g, (_, k) => data.v[i][k]);
   let at = 0;
   const nearest = x => data.x.reduce((k, v, i) => Math.abs(v - x) < Math.abs(data.x[k] - x) ? i : k, 0);
   const show = (i, on) => {
     at = Math.max(0, Math.min(data.x.length - 1, i));
     slider.value = data.x[at];
-    out.textContent = data.t[at];
-    slider.setAttribute('aria-valuetext', data.t[at]);
+    out.textContent = told(at);
+    slider.setAttribute('aria-valuetext', told(at));
     figure.classList.toggle('on', on);
     charts.forEach(svg => {
-      const { x0, x1, lo, hi } = svg.dataset, x = +x0 + (data.x[at] - lo) / (hi - lo) * (x1 - x0);
+      const { x0, x1, lo, hi } = svg.dataset, share = (data.x[at] - lo) / (hi - lo);
+      const x = x0 ? +x0 + share * (x1 - x0) : `${100 * share}%`;
       const line = svg.querySelector('.cursor');
       line.setAttribute('x1', x);
       line.setAttribute('x2', x);
@@ -28,8 +30,9 @@ document.querySelectorAll('figure[data-k]').forEach(figure => {
   });
   charts.forEach(svg => svg.addEventListener('pointermove', e => {
     const box = svg.getBoundingClientRect(), { x0, x1, lo, hi } = svg.dataset;
-    const x = (e.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
-    show(nearest(+lo + (x - x0) / (x1 - x0) * (hi - lo)), true);
+    const share = (e.clientX - box.left) / box.width;
+    const at = x0 ? (share * svg.viewBox.baseVal.width - x0) / (x1 - x0) : share;
+    show(nearest(+lo + at * (hi - lo)), true);
   }));
 });
 

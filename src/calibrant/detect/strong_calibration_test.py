@@ -108,7 +108,7 @@ def strong_calibration_test(
     *fixed:* asymptotic (Theorem 3); conservative two-sided with a tolerance, but at tolerance 0 it rejects 15 to 18 % of
     calibrated models at 10 %. *Clusters:* asymptotic in their number. Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``.
     **Method.** Default models, from ``[logit p, x]``: mean of two forests on ``Y - p`` (half the features, depth 10,
-    leaf 5; all, depth 6, leaf 10; 50 trees each, 12 for ``"refit"``), a ridge logistic regression on all terms of degree two
+    leaf 5; all, depth 6, leaf 10; 50 trees each, 10 for ``"refit"``), a ridge logistic regression on all terms of degree two
     (C = 10, at most 300 products), and their mean. Departures from the paper: predictions beyond the tolerance are soft-thresholded,
     sums studentised (once they cover a null variance of 2 events), the sequence is evaluated only where the prediction changes, and folds
     are sorted together. Not offered: a test of prevalence (appendix A of the paper), whose level failed in simulation.

@@ -18,7 +18,7 @@ from calibrant.stats.simulate import p_value
 SALT = 0x57A0C  # of the outcomes simulated with models held
 AGAIN = 0xAEF17  # of the outcomes to which models are fitted again
 EXCEEDANCES = 10  # after which repeated fitting stops
-REFIT_TREES = 12  # of each forest, for data and repeats alike
+REFIT_TREES = 10  # of each forest, for data and repeats alike
 START = 2  # folds that the first models of `forward` are fitted to
 STAKES = (0.125, 0.25, 0.5, 1.0)  # shares of the predicted residual that the test martingale bets on
 

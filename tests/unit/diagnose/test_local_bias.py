@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
@@ -365,3 +367,27 @@ def test_every_map_round_trips_and_has_a_chart(data: Any, asked: dict[str, Any])
 def test_rows_have_no_chart(data: Any) -> None:
     with pytest.raises(NotComputable, match="to_frame"):
         bias(data, "z", at="rows").chart()
+
+
+def test_homeowners_by_age_sex_and_race(shared: Path) -> None:
+    """The paper's Figure 6 on its housing survey: a logistic regression is calibrated overall, and not along age."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    table = pq.read_table(shared / "data" / "ahs_2019.parquet")
+    names = [v for v in table.schema.names if v not in ("Unnamed: 0", "OWNER")]
+    x = np.column_stack([table.column(v).to_numpy() for v in names])
+    y, test = table.column("OWNER").to_numpy(), np.random.default_rng([0xB1, 9]).random(table.num_rows) < 0.5
+    p = make_pipeline(StandardScaler(), LogisticRegression()).fit(x[~test], y[~test]).predict_proba(x[test])[:, 1]
+    audited = cal.predictions(y[test], p, table.filter(test))
+    curve = bias(audited, "HHAGE", strata=("HHSEX", "BLACK"))
+    assert curve.settings["p_value"] == 0.001
+    assert set(curve.columns["stratum"]) == {f"HHSEX {s} and BLACK {b}" for s in (1, 2) for b in (0, 1)}
+    women = [r for r in regions(curve) if r["stratum"] == "HHSEX 2 and BLACK 0"]
+    young, middle, old = sorted(women, key=lambda r: r["span"][0]["low"])
+    assert (young["sign"], middle["sign"], old["sign"]) == (-1, 1, -1)
+    assert young["span"][0]["high"] < 35
+    assert 50 < middle["span"][0]["low"] < middle["span"][0]["high"] < 75
+    assert old["span"][0]["high"] == 85
+    assert len(curve.chart().to_dict()["concat"]) == 4

@@ -63,6 +63,9 @@ def build_parser() -> argparse.ArgumentParser:
     sketch.add_argument(
         "--like", metavar="SKETCH", help="use the columns and groups of this sketch, so that the two merge"
     )
+    sketch.add_argument(
+        "--tests", action="store_true", help="also hold what tests need, whole rows among it: guard it like the data"
+    )
     sketch.add_argument("--out", required=True, metavar="FILE", help="where to write the sketch")
     merge = add(
         "merge",
@@ -111,9 +114,10 @@ example:
 # ---- commands ----
 
 
-def _load(a: argparse.Namespace, progress: Any = None) -> Any:
-    """Return the sketch of the files named, which are sketches or data."""
+def _load(a: argparse.Namespace, progress: Any = None, tests: bool = False) -> Any:
+    """Return the sketch of the files named, which are sketches or data; `tests`: hold what tests need."""
     by: tuple[str, ...] = getattr(a, "by", ())
+    variables = tuple(v for v in getattr(a, "variables", ()) if v != "none")
     if all(f.endswith(".sketch") for f in a.files):
         given = [a.label, a.score, by, a.positive, a.drop_missing, a.key, a.seed]
         if any(given) or getattr(a, "intersections", False) or getattr(a, "bins", []):
@@ -133,7 +137,8 @@ def _load(a: argparse.Namespace, progress: Any = None) -> Any:
     return sketch(
         a.files if len(a.files) > 1 else a.files[0], y=a.label, p=a.score, by=by, intersections=getattr(a, "intersections", False),
         bins=bins(getattr(a, "bins", [])), key=a.key, positive=a.positive, drop_missing=a.drop_missing, seed=a.seed,
-        spec=_merged([like]).spec if like else None, progress=progress,
+        spec=_merged([like]).spec if like else None, progress=progress, variables=() if like else variables,
+        tests=tests and bool(variables) and not like,
     )  # fmt: skip
 
 
@@ -162,10 +167,10 @@ def _audit(a: argparse.Namespace) -> int:
 
     _one_output(a)
     with Progress() as progress:
-        whole = _load(a, progress.rows)
+        whole = _load(a, progress.rows, not a.quick)
         record = audit(
             whole, limit=a.limit, levels=a.levels, alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date,
-            quick=a.quick, seed=whole.spec.seed, step=progress.step,
+            quick=a.quick, fail_on=a.fail_on, seed=whole.spec.seed, step=progress.step,
         )  # fmt: skip
     return _deliver(record, a)
 
@@ -178,7 +183,7 @@ def _example(a: argparse.Namespace) -> int:
     with Progress() as progress:
         record = audit(
             employment_path(), y=EMPLOYMENT["y"], p=EMPLOYMENT["p"], by=EMPLOYMENT_BY, limit=a.limit, levels=a.levels,
-            alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date, quick=a.quick, seed=a.seed,
+            alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date, quick=a.quick, fail_on=a.fail_on, seed=a.seed,
             rows_read=progress.rows, step=progress.step,
         )  # fmt: skip
     _deliver(record, a)
@@ -260,7 +265,7 @@ def _plan(a: argparse.Namespace) -> int:
 
 def _sketch(a: argparse.Namespace) -> int:
     with Progress() as progress:
-        whole = _load(a, progress.rows)
+        whole = _load(a, progress.rows, a.tests)
     return _save(whole, a.out)
 
 

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from calibrant.errors import BadInput
 
 
+GATES = ("local-calibration",)
+
+
 def data_options(p: argparse.ArgumentParser) -> None:
     """Add the files and how to read them."""
     p.add_argument(
@@ -35,6 +38,13 @@ def data_options(p: argparse.ArgumentParser) -> None:
 def group_options(p: argparse.ArgumentParser) -> None:
     """Add the groups."""
     p.add_argument("--by", metavar="COLUMNS", type=names, default=(), help="group columns, separated by commas")
+    p.add_argument(
+        "--variables",
+        metavar="COLUMNS",
+        type=names,
+        default=("*",),
+        help="covariates to rank and test (default: every other column that can be used; 'none' for none)",
+    )
     p.add_argument("--intersections", action="store_true", help="also every pair of the group columns")
     p.add_argument(
         "--bins",
@@ -61,6 +71,10 @@ def audit_options(
     )
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
+    p.add_argument(
+        "--fail-on", metavar="TESTS", type=names, default=(),
+        help="exit with 1 if one of these tests finds error: " + ", ".join(GATES),
+    )  # fmt: skip
     p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
     p.add_argument("--date", metavar="DATE", help="date to print in the report (default: none)")

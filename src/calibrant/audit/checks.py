@@ -26,8 +26,6 @@ CURVE_EVENTS = 50
 FEW_BINS = 10
 DRAWS = 999
 NOT_YET = {
-    "variables": "not in this version: ranking of all variables by their error",
-    "local-calibration": "not in this version: the test for error that follows covariates",
     "strong-calibration": "not in this version: the test for any badly served subgroup",
     "repair": "not in this version: recalibration judged on held-out rows",
 }

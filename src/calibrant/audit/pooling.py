@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
+from calibrant.data.coding import MISSING
+from calibrant.data.columns import decoded
+from calibrant.data.predictions import Predictions
 
 
 def pool_levels(rows: Sequence[int], smallest: int) -> list[tuple[int, ...]]:
@@ -88,6 +93,41 @@ def _is_bridge(cell: int, pool: Sequence[int], columns: int) -> bool:
                 seen.add(other)
                 stack.append(other)
     return True
+
+
+def pooled_rows(rows: Predictions, smallest: int) -> Predictions:
+    """Return rows whose small levels are joined, as `pool_levels`; a category that pools away altogether is left out."""
+    import pyarrow as pa
+
+    if rows.covariates is None:
+        return rows
+    columns = {}
+    for name in rows.covariates.schema.names:
+        column = decoded(rows.covariates.column(name))
+        kept = _pooled_text(column, smallest) if pa.types.is_string(column.type) else column
+        if kept is not None:
+            columns[name] = kept
+    return replace(rows, covariates=pa.table(columns) if columns else None, cache={})
+
+
+def _pooled_text(column: Any, smallest: int) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    coded = pc.dictionary_encode(column)
+    labels, codes = coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    counts = np.bincount(np.where(codes < 0, len(labels), codes), minlength=len(labels) + 1).tolist()
+    groups = pool_levels(counts, smallest)
+    if not groups:
+        return None
+    names, new = [*labels, None], np.full(len(labels) + 1, -1, dtype=np.int32)
+    titles = []
+    for members in groups:
+        title = names[members[0]] if len(members) == 1 else pool_name([names[m] or MISSING for m in members])
+        for m in members:
+            new[m] = len(titles) if title is not None else -1
+        titles += [] if title is None else [title]
+    return pa.DictionaryArray.from_arrays(pa.array(new[codes], mask=new[codes] < 0), pa.array(titles, pa.string()))
 
 
 def pool_name(labels: Sequence[str]) -> str:

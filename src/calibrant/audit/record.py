@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
 from calibrant.errors import BadInput
-from calibrant.results import Curve, Estimate, frozen, plain
+from calibrant.results import Curve, Estimate, Outcome, frozen, plain
 
 SCHEMA = "calibrant/1"
 Verdict = Literal["met", "undecided", "broken", "none"]
@@ -88,12 +88,15 @@ class Check:
         Why, for the last two; empty otherwise.
     estimate : Estimate or None
         The number behind the status, where there is one.
+    outcome : Outcome or None
+        The test behind the status, where there is one. A test is a finding and never met or broken.
     """
 
     code: str
     status: Status
     reason: str = ""
     estimate: Estimate | None = None
+    outcome: Outcome | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -102,12 +105,13 @@ class Check:
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
         """Rebuild from plain data."""
-        e = d.get("estimate")
+        e, o = d.get("estimate"), d.get("outcome")
         return cls(
             code=d["code"],
             status=d["status"],
             reason=d["reason"],
             estimate=None if e is None else Estimate.from_dict(e),
+            outcome=None if o is None else Outcome.from_dict(o),
         )
 
 
@@ -144,6 +148,12 @@ class AuditRecord:
         Standard measures of the raw score, not certified, with intervals that are asymptotic: among ``"ece"``,
         ``"smooth_ece"``, ``"max_calibration_error"``, ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"calibration_intercept"``,
         ``"calibration_slope"``, ``"observed_expected"``.
+    ranking : Curve
+        `diagnose.rank_variables` of every covariate; without columns where none was audited.
+    variable_curves : Mapping of str to Curve
+        `diagnose.variable_curve` of the covariates that the report draws.
+    bias_maps : Mapping of str to Curve
+        `diagnose.local_bias` of the group variables.
     """
 
     name: str
@@ -159,6 +169,9 @@ class AuditRecord:
     versions: Mapping[str, str]
     curve: Curve = field(default_factory=lambda: Curve(method="diagnose.reliability_curve", columns={}))
     measures: Mapping[str, Estimate] = field(default_factory=dict)
+    ranking: Curve = field(default_factory=lambda: Curve(method="diagnose.rank_variables", columns={}))
+    variable_curves: Mapping[str, Curve] = field(default_factory=dict)
+    bias_maps: Mapping[str, Curve] = field(default_factory=dict)
     schema: str = field(default=SCHEMA)
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,8 +193,11 @@ class AuditRecord:
         kept["checks"] = tuple(Check.from_dict(c) for c in d["checks"])
         kept["estimates"] = {k: Estimate.from_dict(v) for k, v in d["estimates"].items()}
         kept["reliability"] = Curve.from_dict(d["reliability"])
-        if "curve" in d:
-            kept["curve"] = Curve.from_dict(d["curve"])
+        for name in ("curve", "ranking"):
+            if name in d:
+                kept[name] = Curve.from_dict(d[name])
+        for name in ("variable_curves", "bias_maps"):
+            kept[name] = {k: Curve.from_dict(v) for k, v in d.get(name, {}).items()}
         kept["measures"] = {k: Estimate.from_dict(v) for k, v in d.get("measures", {}).items()}
         return cls(**kept)
 
@@ -198,9 +214,15 @@ class AuditRecord:
 
     @property
     def exit_status(self) -> int:
-        """0 met, or no limit; 1 broken; 3 undecided, or a limited check not applicable."""
-        if self.verdict == "broken":
+        """0 met, or no limit; 1 broken, or a test named by `fail_on` found error; 3 undecided, or a check that counts did not apply."""
+        gates = [c for c in self.checks if c.code in self.settings.get("fail_on", ())]
+        if self.verdict == "broken" or any(self.found(c) for c in gates):
             return 1
         limited = self.settings.get("limit") is not None
-        undone = any(c.status == "not-applicable" and c.code.startswith("error-") for c in self.checks)
-        return 3 if self.verdict == "undecided" or (limited and undone) else 0
+        counted = gates + [c for c in self.checks if limited and c.code.startswith("error-")]
+        undone = any(c.status == "not-applicable" for c in counted)
+        return 3 if self.verdict == "undecided" or undone else 0
+
+    def found(self, check: Check) -> bool:
+        """Tell whether a test found error: its p-value is at most `alpha`. Not found is not proof of none."""
+        return check.outcome is not None and check.outcome.p_value <= float(self.settings["alpha"])

@@ -19,6 +19,7 @@ from calibrant.audit.checks import (
     smoothed,
     worst,
 )  # fmt: skip
+from calibrant.audit.covariates import follow
 from calibrant.audit.record import AuditRecord, Check, Finding, Status
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
@@ -33,6 +34,7 @@ MEASURES = (
     "ece", "smooth_ece", "max_calibration_error", "brier", "log_loss", "auroc", "calibration_intercept",
     "calibration_slope", "observed_expected",
 )  # fmt: skip
+GATES = ("local-calibration",)  # tests that may count for the exit status
 Step = Callable[[str], None]
 
 
@@ -42,6 +44,7 @@ def audit(
     y: str | None = None,
     p: str | None = None,
     by: Iterable[str] | str | None = None,
+    variables: Iterable[str] | str | None = "*",
     limit: float | None = None,
     levels: int = 50,
     bandwidth: float = 2**-6,
@@ -55,6 +58,7 @@ def audit(
     name: str | None = None,
     date: str | None = None,
     quick: bool = False,
+    fail_on: Iterable[str] | str | None = None,
     seed: int = 0,
     rows_read: Callable[[int], None] | None = None,
     step: Step | None = None,
@@ -69,6 +73,8 @@ def audit(
         Columns of labels and probabilities; not used for `Predictions` and `Sketch`.
     by : str or sequence of str, optional
         Columns whose levels are the groups.
+    variables : str or sequence of str, optional
+        Covariates to rank and test; by default ``"*"``, every other column that can be used.
     limit : float in (0, 1), optional
         Largest acceptable average error, in probability units: 0.02 is two points.
     levels : int from 2 to 1024
@@ -85,6 +91,8 @@ def audit(
         For the report; a date appears only if given (or from SOURCE_DATE_EPOCH).
     quick : bool
         Leave out the tests.
+    fail_on : str or sequence of str, optional
+        Tests that count for the exit status if they find error: ``"local-calibration"``.
     rows_read, step : callable, optional
         Progress: rows just read, and the name of the step that begins.
 
@@ -119,13 +127,17 @@ def audit(
     if limit is not None and not (isinstance(limit, (int, float)) and 0.0 < limit < 1.0):
         raise BadInput(f"limit={limit!r}: pass a number between 0 and 1; 0.02 is two points")
     steps, width = checked_levels(levels), checked_bandwidth(bandwidth, 1 << 14)
+    gates = checked_gates(fail_on, quick)
     announce = step or (lambda _: None)
     announce("reading")
-    whole = _summarise(source, y, p, names_of(by), intersections, bins, key, positive, drop_missing, seed, rows_read)
+    asked = names_of(variables)
+    whole = _summarise(
+        source, y, p, names_of(by), asked, not quick, intersections, bins, key, positive, drop_missing, seed, rows_read
+    )
     plan = Plan(alpha=alpha, limit=limit, levels=steps, bandwidth=width, seed=whole.spec.seed)
     settings = {
         "alpha": alpha, "limit": limit, "levels": steps, "bandwidth": width, "seed": plan.seed,
-        "blocks": whole.spec.blocks, "quick": quick, "outcome": outcome, "date": date or _epoch_date(), "mask": MASK,
+        "blocks": whole.spec.blocks, "quick": quick, "outcome": outcome, "date": date or _epoch_date(), "mask": MASK, "fail_on": gates,
     }  # fmt: skip
     return _record(whole, plan, settings, name, announce)
 
@@ -135,6 +147,8 @@ def _summarise(
     y: str | None,
     p: str | None,
     by: tuple[str, ...],
+    variables: tuple[str, ...],
+    tests: bool,
     intersections: bool,
     bins: Mapping[str, Sequence[float]] | None,
     key: Iterable[str] | str | None,
@@ -145,6 +159,7 @@ def _summarise(
 ) -> Sketch:
     if isinstance(source, MulticlassPredictions):
         return sketch_of(source, seed)
+    more: dict[str, Any] = {"variables": variables, "tests": tests and bool(variables)}
     if isinstance(source, Sketch):
         options = (by, y, p, key, positive, bins, intersections, drop_missing)
         if any(options) or seed not in (0, source.spec.seed):
@@ -155,10 +170,10 @@ def _summarise(
             raise BadInput(
                 "predictions bring their own labels and scores: leave y, p, key, positive and drop_missing out"
             )
-        return sketch(source, by=by, intersections=intersections, bins=bins, seed=seed)
+        return sketch(source, by=by, intersections=intersections, bins=bins, seed=seed, **more)
     return sketch(
         source, y=y, p=p, by=by, intersections=intersections, bins=bins, key=key, positive=positive,
-        drop_missing=drop_missing, seed=seed, progress=rows_read,
+        drop_missing=drop_missing, seed=seed, progress=rows_read, **more,
     )  # fmt: skip
 
 
@@ -172,10 +187,11 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
     measured, unmeasured = _measures(whole, plan)
     announce("certifying groups")
     groups = group_findings(whole, plan)
+    followed = follow(whole, plan, bool(settings["quick"]), announce)
     checks = [
         Check(code="error-everyone", status=_status(overall), estimate=overall.upper),
         _group_check(groups, whole),
-        *checks, drawn, *unmeasured, *not_yet(),
+        *checks, drawn, *unmeasured, *followed.checks, *not_yet(),
     ]  # fmt: skip
     return AuditRecord(
         name=name or whole.name,
@@ -188,10 +204,24 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
         reliability=curve,
         curve=smoothed(q, plan),
         measures=measured,
+        ranking=followed.ranking,
+        variable_curves=followed.curves,
+        bias_maps=followed.maps,
         data=_data(whole),
         settings=settings,
         versions=_versions(),
     )
+
+
+def checked_gates(fail_on: Any, quick: bool) -> tuple[str, ...]:
+    """Return the tests that count for the exit status, or refuse them."""
+    gates = names_of(fail_on)
+    for gate in gates:
+        if gate not in GATES:
+            raise BadInput(f"fail_on={gate!r}: choose from {', '.join(GATES)}")
+    if gates and quick:
+        raise BadInput(f"fail_on={gates[0]!r} needs the tests that quick leaves out: drop one of the two")
+    return gates
 
 
 def _status(f: Finding) -> Status:
@@ -261,6 +291,7 @@ def _data(whole: Sketch) -> dict[str, Any]:
     return {
         "label": spec.label, "score": spec.score, "positive": spec.positive, "by": tuple(tuple(g) for g in spec.groupings),
         "key": tuple(spec.key), "rows": whole.n, "cases": whole.cases, "dropped": whole.dropped,
+        "covariates": tuple(c.name for c in spec.codings), "left_out": tuple(tuple(v) for v in spec.left_out),
         "fingerprint": whole.fingerprint, "files": tuple(whole.files[:20]), "file_count": len(whole.files),
         "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
         "warnings": ("one-class",) if whole.cases in (0, whole.n) else (),

@@ -1,0 +1,127 @@
+"""What follows the covariates: the ranking, the curves, the local test and its maps, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibrant.audit.checks import DRAWS, MASK, Plan
+from calibrant.audit.pooling import pooled_rows
+from calibrant.audit.record import Check
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.errors import NotComputable
+from calibrant.results import Curve
+
+CURVES = 8  # variables with a curve of their own, the first of the ranking
+POINTS = 41
+MAPS = 12  # group variables with a map of their own
+LOCAL = "local-calibration"
+NONE_GIVEN = "no covariates were given: add columns that describe the people"
+QUICK = "left out by --quick"
+NO_TESTS = "the sketch was made without what tests need: add --tests when sketching"
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What the covariates say about the error."""
+
+    ranking: Curve
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    maps: Mapping[str, Curve] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+
+
+def follow(whole: Sketch, plan: Plan, quick: bool, announce: Callable[[str], None]) -> Followed:
+    """Rank the covariates, draw the first, and test whether error follows any of them.
+
+    Where the sketch holds every row, the rows are read: outcomes can then be simulated for each. Small levels are
+    pooled first, so that nothing shown is about fewer people than may be shown.
+    """
+    held = whole.parts.get("sample")
+    rows = None if held is None else pooled_rows(held.predictions(whole.name), MASK)
+    read: Any = rows if rows is not None and rows.n == whole.n else whole
+    announce("ranking variables")
+    ranking, ranked = _ranking(whole, read, plan)
+    curves = _each(ranking.columns.get("variable", ())[:CURVES], lambda name: _curve(read, name, plan))
+    announce("testing for error that follows covariates")
+    tested = _local(whole, plan, quick)
+    maps = {}
+    if rows is not None and tested.status == "measured":
+        announce("mapping the error")
+        maps = _each(_shown(whole, rows)[:MAPS], lambda name: _map(rows, name, plan))
+    return Followed(ranking, curves, maps, (ranked, tested))
+
+
+def _shown(whole: Sketch, rows: Predictions) -> list[str]:
+    """Return the group variables that a map can be drawn along."""
+    there = () if rows.covariates is None else rows.covariates.schema.names
+    return [name for name in dict.fromkeys(n for g in whole.spec.groupings for n in g) if name in there]
+
+
+def _each(names: Iterable[str], make: Callable[[str], Curve | None]) -> dict[str, Curve]:
+    """Make a curve of each variable that allows one; the ranking has a line for the others."""
+    out = {}
+    for name in names:
+        try:
+            curve = make(name)
+        except NotComputable:
+            continue
+        if curve is not None:
+            out[name] = curve
+    return out
+
+
+def _ranking(whole: Sketch, read: Any, plan: Plan) -> tuple[Curve, Check]:
+    from calibrant.diagnose.rank_variables import METHOD, rank_variables
+
+    empty = Curve(method=METHOD, columns={})
+    if not whole.spec.codings:
+        return empty, Check(code="variables", status="not-run", reason=NONE_GIVEN)
+    try:
+        ranking = rank_variables(read, alpha=plan.alpha, draws=DRAWS, seed=plan.seed)
+    except NotComputable as e:
+        return empty, Check(code="variables", status="not-applicable", reason=e.reason)
+    return _masked(ranking), Check(code="variables", status="measured")
+
+
+def _masked(ranking: Curve) -> Curve:
+    """Return the ranking without the worst bins of fewer people than may be shown."""
+    rows = ranking.columns["worst_rows"]
+    keys = [k for k in ranking.columns if k.startswith("worst")]
+    hidden = {
+        k: tuple(None if n is not None and n < MASK else v for v, n in zip(ranking.columns[k], rows, strict=True))
+        for k in keys
+    }
+    return Curve(method=ranking.method, columns={**ranking.columns, **hidden}, settings=ranking.settings)
+
+
+def _curve(read: Any, name: str, plan: Plan) -> Curve | None:
+    from calibrant.diagnose.variable_curve import variable_curve
+    from calibrant.measure.along import strata_of
+
+    if isinstance(read, Sketch):
+        strata = strata_of(read, name)
+        if not strata.ordered and strata.rows[strata.rows > 0].min() < MASK:
+            return None  # the missing point would follow from the others
+    return variable_curve(read, name, grid=POINTS, alpha=plan.alpha, draws=DRAWS, seed=plan.seed)
+
+
+def _local(whole: Sketch, plan: Plan, quick: bool) -> Check:
+    from calibrant.detect.local_calibration_test import local_calibration_test
+
+    if not whole.spec.codings:
+        return Check(code=LOCAL, status="not-run", reason=NONE_GIVEN)
+    if quick or "local" not in whole.parts:
+        return Check(code=LOCAL, status="not-run", reason=QUICK if quick else NO_TESTS)
+    try:
+        return Check(code=LOCAL, status="measured", outcome=local_calibration_test(whole, draws=DRAWS, seed=plan.seed))
+    except NotComputable as e:
+        return Check(code=LOCAL, status="not-applicable", reason=e.reason)
+
+
+def _map(rows: Predictions, name: str, plan: Plan) -> Curve:
+    from calibrant.diagnose.local_bias import local_bias
+
+    return local_bias(rows, name, grid=POINTS, alpha=plan.alpha, draws=DRAWS, seed=plan.seed)

@@ -1,0 +1,126 @@
+"""The ranking: its key, its columns, what is left out, pairs, and refusals."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import calibrant as cal
+from calibrant.diagnose import ranges
+from calibrant.diagnose.lines import EXACT, GAUSSIAN
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Curve
+
+N = 6000
+
+
+def data(shift: float = 0.03, weights: Any = None) -> cal.Predictions:
+    rng = np.random.default_rng([0xACE, N])
+    p, income, height = rng.uniform(0.2, 0.8, N), rng.normal(size=N), rng.normal(size=N)
+    region = np.array(["east", "west"])[rng.integers(0, 2, N)]
+    rate = p + shift + 0.1 * np.sign(income)
+    table = pa.table({
+        "height": height, "region": region, "income": income, "row": np.arange(N), "same": np.ones(N),
+        "name": [f"p{i}" for i in range(N)],
+    })  # fmt: skip
+    found = cal.predictions(rng.random(N) < np.clip(rate, 0, 1), p, table, weights)
+    assert isinstance(found, cal.Predictions)
+    return found
+
+
+def test_the_error_beyond_the_shift_leads_and_nothing_is_left_out_silently() -> None:
+    found = cal.diagnose.rank_variables(data(), draws=199)
+    c, s = found.columns, found.settings
+    assert c["variable"][0] == "income"
+    assert sorted(c["variable"]) == ["height", "income", "region"]
+    assert s["left_out"] == {"row": s["left_out"]["name"], "same": "one value only", "name": s["left_out"]["row"]}
+    assert "identifier" in s["left_out"]["row"]
+    assert c["p_adjusted"][0] == 1 / 200
+    assert min(c["p_adjusted"][1:]) > 0.05
+    assert 0.08 < c["beyond_shift"][0] < 0.12
+    assert max(c["beyond_shift"][1:]) < 0.02 < min(c["vece"])
+    assert c["beyond_low"][0] > 0.03
+    assert all(a <= b <= z for a, b, z in zip(c["low"], c["vece"], c["high"], strict=True))
+    assert abs(c["worst_beyond_shift"][0]) == pytest.approx(abs(c["worst_gap"][0] - s["shift"]))
+    assert Curve.from_dict(found.to_dict()) == found
+
+
+def test_the_values_are_those_of_vece() -> None:
+    rows = data()
+    found = cal.diagnose.rank_variables(rows, draws=99)
+    for name, beyond, whole in zip(
+        *(found.columns[k] for k in ("variable", "beyond_shift_plain", "vece_plain")), strict=True
+    ):
+        own = cal.measure.vece(rows, name, draws=99).settings
+        assert beyond == pytest.approx(own["beyond_shift_plug_in"], abs=1e-12)
+        assert whole == pytest.approx(own["plug_in"], abs=1e-12)
+
+
+def test_the_ranges_are_those_of_certify_variable() -> None:
+    rows = data()
+    ends, why = ranges.certified_ranges(rows, ["income", "region"], 10, "probability", 0.1, 3)
+    assert why is None
+    for name in ("income", "region"):
+        whole = cal.certify.variable(rows, name, alpha=0.1 / 4, seed=3).interval
+        beyond = cal.certify.variable(rows, name, beyond_shift=True, alpha=0.1 / 4, seed=3).interval
+        assert ends[name]["low"] == pytest.approx(whole.low, abs=1e-9)
+        assert ends[name]["high"] == pytest.approx(whole.high, abs=1e-9)
+        assert ends[name]["beyond_low"] == pytest.approx(beyond.low, abs=1e-9)
+        assert ends[name]["beyond_high"] == pytest.approx(beyond.high, abs=1e-9)
+
+
+def test_without_a_proof_there_is_no_range_and_the_reason_is_given() -> None:
+    rng = np.random.default_rng(5)
+    found = cal.diagnose.rank_variables(data(weights=rng.uniform(0.5, 2, N)), draws=99)
+    assert set(found.columns["low"]) == {None}
+    assert "weights" in found.settings["not_certified"]
+
+
+def test_many_rows_use_gaussian_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = data()
+    exact = cal.diagnose.rank_variables(rows, draws=999)
+    monkeypatch.setattr("calibrant.diagnose.lines.AFFORDABLE", 0)
+    fast = cal.diagnose.rank_variables(rows, draws=999)
+    assert (exact.settings["null"], fast.settings["null"]) == (EXACT, GAUSSIAN)
+    by_name = [dict(zip(f.columns["variable"], f.columns["p_value"], strict=True)) for f in (exact, fast)]
+    for name in ("height", "region"):
+        assert by_name[0][name] == pytest.approx(by_name[1][name], abs=0.06)
+
+
+def test_a_pair_is_found_only_where_it_shows_more_than_its_variables() -> None:
+    rng = np.random.default_rng([0xACE, 2])
+    p, a, b, c = rng.uniform(0.3, 0.7, N), *(rng.normal(size=N) for _ in range(3))
+    crossed = np.clip(p + 0.12 * np.sign(a * b), 0, 1)
+    added = np.clip(p + 0.1 * np.sign(a) + 0.1 * np.sign(b), 0, 1)
+    for rate, found in ((crossed, True), (added, False)):
+        y = rng.random(N) < rate
+        made = cal.diagnose.rank_variables(cal.predictions(y, p, {"a": a, "b": b, "c": c}), draws=199, pairs=3)
+        lines = dict(zip(made.columns["variable"], made.columns["p_adjusted"], strict=True))
+        assert (lines["a x b"] <= 0.05) is found
+        assert lines["a x c"] > 0.05
+        assert made.settings["pairs_tried"] == 3
+        if found:
+            assert made.columns["variable"][3] == "a x b"
+            assert made.columns["gain"][3] > 0.05
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"bins": 1}, "bins=1"), ({"draws": 10}, "draws=10"), ({"pairs": -1}, "pairs=-1"), ({"alpha": 0}, "alpha=0"),
+        ({"variables": ["nobody"]}, "nobody"), ({"variables": []}, "variables="), ({"view": "x"}, "view='x'"),
+        ({"variables": ["income", "income"]}, "different names"),
+    ],
+)  # fmt: skip
+def test_bad_settings_are_named(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        cal.diagnose.rank_variables(data(), **more)
+
+
+def test_nothing_to_rank() -> None:
+    with pytest.raises(NotComputable, match="one value only"):
+        cal.diagnose.rank_variables(data(), "same")
+    rng = np.random.default_rng(1)
+    with pytest.raises(NotComputable, match="no covariates"):
+        cal.diagnose.rank_variables(cal.predictions(rng.random(90) < 0.5, rng.random(90)))

@@ -104,7 +104,7 @@ def variable(
     >>> bool(0.08 < found.interval.low < 0.1 < found.interval.high < 0.13)
     True
     """
-    name = variable if isinstance(variable, str) else tuple(variable)
+    name = _named(variable)
     checked = Asked(bins, bandwidth, beyond_shift, view, side, seed)
     return _family(data, (name,), checked, alpha)[name]
 
@@ -123,7 +123,17 @@ def variables(
 
     Each is what `variable` certifies; see there.
     """
-    return _family(data, tuple(names), Asked(bins, None, beyond_shift, view, side, seed), alpha)
+    asked = Asked(bins, None, beyond_shift, view, side, seed)
+    return _family(data, tuple(_named(name) for name in names), asked, alpha)
+
+
+def _named(variable: Any) -> str | tuple[str, str]:
+    """Return one covariate or a pair, or refuse it."""
+    if isinstance(variable, str):
+        return variable
+    if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
+        return variable[0], variable[1]
+    raise BadInput(f"variable={variable!r}: pass the name of one covariate, or two different names")
 
 
 @dataclass(frozen=True)

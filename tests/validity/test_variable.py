@@ -1,0 +1,273 @@
+"""Certificates and p-values along a variable: exact enumeration, ingredients, whole functions, saboteurs."""
+
+from itertools import product
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.certify import residuals
+from calibrant.measure.along import along_of
+from calibrant.stats import witness
+from calibrant.stats.ledger import ChordLedger, PowerLedger, RowLedger
+from calibrant.stats.simulate import p_value
+from validity.acceptance import check, count, refuted
+
+PI = np.pi
+
+
+def rng(*stream):
+    return np.random.default_rng([0xA10C, *stream])
+
+
+# ---- exact: every sample of a few rows ----
+
+LAWS = {  # probability of cell, score, outcome; the error along the cells is a finite sum
+    "calibrated": [(0, 0.2, 0, 0.4), (0, 0.2, 1, 0.1), (1, 0.7, 0, 0.15), (1, 0.7, 1, 0.35)],
+    "opposite": [(0, 0.5, 1, 0.35), (0, 0.5, 0, 0.15), (1, 0.5, 1, 0.1), (1, 0.9, 0, 0.4)],
+    "one cell, certain": [(0, 0.0, 0, 0.9), (0, 0.0, 1, 0.1)],
+    "many scores": [(0, 0.1, 0, 0.3), (0, 0.9, 1, 0.2), (1, 0.4, 1, 0.3), (1, 0.6, 0, 0.2)],
+}
+
+
+def error_of(law):
+    sums = np.zeros(2)
+    for cell, p, y, mass in law:
+        sums[cell] += mass * (y - p)
+    return float(np.abs(sums).sum())
+
+
+def ledgers(law, n):
+    """Every sequence of n rows with its probability."""
+    for rows in product(law, repeat=n):
+        cell = np.array([r[0] for r in rows], dtype=np.int32)
+        residual = np.array([r[2] - r[1] for r in rows])
+        block = np.zeros(n, dtype=np.uint8)
+        yield RowLedger(residual, cell, block, 2, 1), float(np.prod([r[3] for r in rows]))
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_products_are_e_values(name):
+    law, n = LAWS[name], 4
+    truth = error_of(law)
+    gammas, kappas = (0.3, 0.95), (1.0, 1.6)
+    upper, lower = np.zeros(2), np.zeros((2, 2))
+    for ledger, mass in ledgers(law, n):
+        upper += [mass * np.exp(-witness._cost(ledger, g, 0.0, None)) for g in gammas]
+        for i, stake in enumerate(kappas):
+            for j, ordered in enumerate((True, False)):
+                lower[i, j] += mass * np.exp(witness._forward(ledger, stake, ordered, (0.0,), 1.0)[0])
+    for i, gamma in enumerate(gammas):
+        assert upper[i] <= (1 - gamma * truth) ** n * (1 + 1e-12)
+    for i, stake in enumerate(kappas):
+        assert (lower[i] <= (1 + min(stake / 2, 0.9) * truth) ** n * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_limits_miss_exactly_as_seldom_as_claimed(name):
+    truth, missed = error_of(LAWS[name]), np.zeros(2)
+    for ledger, mass in ledgers(LAWS[name], 4):
+        missed[0] += mass * (witness.upper_bound(ledger, 0.3) < truth - 1e-9)
+        missed[1] += mass * (witness.lower_bound(ledger, 0.3, 0, True) > truth + 1e-9)
+    assert (missed <= 0.3).all()
+
+
+# ---- ingredients ----
+
+
+def test_ledgers_never_claim_more_than_the_rows():
+    g = rng(1)
+    n, cells = 3000, 5
+    p, cell = g.uniform(size=n), g.integers(0, cells, n).astype(np.int32)
+    y = (g.uniform(size=n) < p).astype(float)
+    block = g.integers(0, 4, n).astype(np.uint8)
+    rows = RowLedger(y - p, cell, block, cells, 4)
+    at = (block, cell, (p >= 0.5).astype(int), y.astype(int))
+    counts, scores, squares = (np.zeros((4, cells, 2, 2)) for _ in range(3))
+    for out, value in ((counts, 1.0), (scores, p), (squares, p**2)):
+        np.add.at(out, at, value)
+    ends = np.array([0.0, 0.5]), np.array([0.5, 1.0])
+    for other in (
+        PowerLedger.of(rows),
+        ChordLedger(counts, scores, *ends),
+        ChordLedger(counts, scores, *ends, squares),
+    ):
+        for t in (-0.8, -0.1, 0.02, 0.5):
+            for shift in (-0.05, 0.0, 0.1):
+                tilt = np.full(cells, t)
+                for block_number in (None, 2):
+                    exact = rows.growth(tilt, shift, block_number)
+                    bound = other.growth(tilt, shift, block_number)
+                    assert (bound <= exact + 1e-9).all()
+                    slack = 0.1 if isinstance(other, PowerLedger) else 60.0
+                    assert abs(t) > 0.1 or (bound >= exact - slack * t**2 - 1e-9).all()
+
+
+def test_the_limits_of_the_mean_hold():
+    def miss(i):
+        g = rng(2, i)
+        p = g.uniform(size=300)
+        y = g.uniform(size=300) < p**2
+        ledger = RowLedger(y - p, np.zeros(300, np.int32), np.zeros(300, np.uint8), 1, 1)
+        low, high = witness.shift_limits(ledger, 0.1)
+        return not low <= -1 / 6 <= high
+
+    check(miss, 300, 0.1)
+
+
+# ---- whole functions ----
+
+
+def local(a):
+    """A mean residual ``a cos(pi v)`` along a uniform variable, and its integral."""
+    return lambda v: a * np.cos(PI * v), lambda v: a * np.sin(PI * v) / PI
+
+
+DESIGNS = {"calibrated": local(0.0), "local": local(0.15), "shift": (lambda v: 0.1 + 0 * v, lambda v: 0.1 * v)}
+
+
+def draw(name, n, i):
+    g = rng(3, n, i)
+    p, v = g.uniform(0.2, 0.8, n), g.uniform(size=n)
+    return cal.predictions(g.uniform(size=n) < p + DESIGNS[name][0](v), p, {"v": v})
+
+
+def truth_of(name, data, bins, seed, beyond):
+    """The error in the bins that the pilot rows cut."""
+    dealt = residuals.dealt_of(data, "probability", seed)
+    seen = np.sort(data.covariates.column("v").to_numpy()[dealt.pilot])
+    ends = np.concatenate([[0.0], residuals._edges(seen, bins), [1.0]])
+    whole = DESIGNS[name][1]
+    gap = np.diff(whole(ends)) - (np.diff(ends) * (whole(1.0) - whole(0.0)) if beyond else 0.0)
+    return float(np.abs(gap).sum())
+
+
+def missed(name, n, beyond=False, alpha=0.1):
+    def miss(i):
+        data = draw(name, n, i)
+        found = cal.certify.variable(data, "v", bins=5, beyond_shift=beyond, alpha=alpha, seed=i).interval
+        return not found.low <= truth_of(name, data, 5, i, beyond) + 1e-12 <= found.high + 2e-12
+
+    return miss
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_certified_error_is_covered(name, beyond):
+    check(missed(name, 400, beyond), 60, 0.1)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("n", [200, 2000, 30_000])
+@pytest.mark.parametrize("beyond", [False, True])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_certified_error_is_covered_everywhere(name, beyond, n):
+    check(missed(name, n, beyond), 1000, 0.1)
+
+
+def test_a_jittered_variable_is_covered_and_below_the_raw_error():
+    truth = 0.15 * 2 / PI  # E|a cos(pi V)|; the jitter can only lower it
+
+    def miss(i):
+        return cal.certify.variable(draw("local", 800, i), "v", bandwidth=0.05, seed=i).interval.low > truth
+
+    check(miss, 40, 0.025)
+    wide = cal.certify.variable(draw("local", 20_000, 0), "v", bandwidth=0.05)
+    assert 0.06 < wide.interval.low < wide.value < wide.interval.high < 0.12
+
+
+def test_p_values_keep_their_level():
+    def miss(i):
+        g = rng(4, i)
+        v = g.integers(0, 6, 120)
+        p = np.where(v == 5, 0.5, 0.03)  # rare but for one level
+        data = cal.predictions(g.uniform(size=120) < p, p, {"v": v})
+        return cal.measure.vece(data, "v", draws=99, seed=i).settings["p_beyond_shift"] <= 0.1
+
+    check(miss, 150, 0.1)
+
+
+# ---- saboteurs ----
+
+
+def test_saboteur_signs_of_the_same_rows():
+    """Bets on signs learnt on the rows they are settled on."""
+
+    def cheat(block_rows, order, delta, learn, grow):
+        signal, moment = learn(order)
+        rows = block_rows[order[1:]]
+        stake = min(np.sqrt(2.0 * -np.log(delta) / max(rows.sum() * moment, 1e-12)), 0.9)
+        return sum(grow(int(b), stake * signal) for b in order[1:]), np.full(len(rows), stake), rows
+
+    def miss(i):
+        g = rng(5, i)
+        p, v = np.full(1000, 0.5), g.integers(0, 100, 1000).astype(str)
+        data = cal.predictions(g.uniform(size=1000) < p, p, {"v": v})
+        with patch.object(witness, "wager", cheat):
+            return cal.certify.variable(data, "v", side="lower").interval.low > 0
+
+    assert refuted(count(miss, 20), 20, 0.05)
+
+
+def test_saboteur_upper_bound_without_its_price():
+    """Nothing is added for chance: 20 rows without a case are taken for proof that there are none."""
+
+    def miss(i):
+        data = cal.predictions(rng(8, i).uniform(size=20) < 0.05, np.zeros(20), {"v": np.full(20, "a")})
+        with patch.object(witness, "solve_upper", lambda phi, g, w, n, _: SOLVE(phi, g, w, n, 0.999)):
+            return cal.certify.variable(data, "v", side="upper", seed=i).interval.high < 0.05
+
+    assert refuted(count(miss, 80), 80, 0.05)
+
+
+def test_saboteur_upper_bound_that_looks_one_way():
+    """Each cell's product bets on too high probabilities only."""
+
+    def one_way(ledger, gamma, shift, smear):
+        return float(-ledger.growth(np.full(ledger.sums.shape[1], gamma), shift).sum())
+
+    def miss(i):
+        with patch.object(witness, "_cost", one_way):
+            return cal.certify.variable(draw("shift", 400, i), "v", side="upper", seed=i).interval.high < 0.1
+
+    assert refuted(count(miss, 20), 20, 0.05)
+
+
+SOLVE = witness.solve_upper
+
+
+def test_saboteur_permuted_residuals():
+    """Permutation forgets that the residuals of one level vary more."""
+
+    def miss(i):
+        g = rng(6, i)
+        v = (np.arange(400) < 20).astype(int)
+        p = np.where(v == 1, 0.5, 0.01)
+        residual = (g.uniform(size=400) < p) - p
+        sizes = [np.abs(np.bincount(v, g.permutation(residual))).sum() for _ in range(99)]
+        return p_value(float(np.abs(np.bincount(v, residual)).sum()), np.array(sizes)) <= 0.05
+
+    assert refuted(count(miss, 200), 200, 0.05)
+
+
+def test_saboteur_bins_cut_by_outcome():
+    def miss(i):
+        g = rng(7, i)
+        p = g.uniform(0.3, 0.7, 200)
+        y = g.uniform(size=200) < p
+        data = cal.predictions(y, p, {"v": 1000.0 * y + g.uniform(size=200)})
+        return cal.measure.vece(data, "v", bins=2, draws=99, seed=i).settings["p_value"] <= 0.05
+
+    assert refuted(count(miss, 20), 20, 0.05)
+
+
+def test_rows_and_sketch_agree():
+    data = draw("local", 5000, 0)
+    kept = cal.sketch(data, variables="v")
+    rows, cells = (cal.measure.vece(d, "v", draws=999) for d in (data, kept))
+    assert cells.value == pytest.approx(rows.value, abs=0.004)
+    assert cells.settings["p_value"] == rows.settings["p_value"] == 0.001
+    certified = cal.certify.variable(kept, "v")
+    assert 0.05 < certified.interval.low < 0.15 * 2 / PI < certified.interval.high < 0.16
+    assert along_of(data, "v").strata.n == 5000

@@ -180,7 +180,7 @@ def along(
     }  # fmt: skip
     for i, x in enumerate(at):
         p, gap = 0.5 + 0.2 * math.sin(i / 9), 0.009 + 0.012 * math.sin(i / 6) if gaps is None else gaps[i]
-        row = ("", x, labels[i] if labels else f"{x:g}", p, p + gap, gap, gap - half, gap + half, gap - half / 2,
+        row = ("", x, labels[i] if labels else "missing" if x is None else f"{x:g}", p, p + gap, gap, gap - half, gap + half, gap - half / 2,
                gap + half / 2, 900.0, 0.4 / (i + 1), -1 if labels or x is None else 0)  # fmt: skip
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)

@@ -108,7 +108,13 @@ def _readouts(along: Along, digits: int) -> dict[str, Any]:
     who, *forms = following.readout(along.variable)
     written = along.axis.written if along.axis is not None else str
     cells = [(written(float(p.x or 0.0)), *_cells(p, digits), following.side_number(p)) for p in along.line]
-    return {"x": [float(f"{p.x or 0.0:.7g}") for p in along.line], "n": who, "f": forms, "v": cells}
+    return {"x": [_short(float(p.x or 0.0)) for p in along.line], "n": who, "f": forms, "v": cells}
+
+
+def _short(x: float) -> float:
+    """Return a place as few characters can tell it."""
+    near = float(f"{x:.7g}")
+    return int(near) if near == int(near) else near
 
 
 def _level(along: Along, p: Point, top: float, digits: int) -> Mapping[str, str]:

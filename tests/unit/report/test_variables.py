@@ -1,0 +1,268 @@
+"""The section about variables: what it says, what it rounds, and that no name or small count gets through."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import factories
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import following, ranking, traces, units, variables
+from calibrant.report.along import along_of, share
+from calibrant.report.checks import check_line
+from calibrant.report.html import render
+from calibrant.report.spans import plain
+from calibrant.report.text import markdown, terminal
+from calibrant.results import Curve
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render(factories.variables())
+
+
+def section(text: str) -> str:
+    return re.search(r'<section id="variables".*?</section>', text, re.S)[0]
+
+
+def with_ranking(**columns: object) -> AuditRecord:
+    order = factories.ranking()
+    return factories.followed(factories.record(), replace(order, columns={**order.columns, **columns}), {})
+
+
+def told(record: AuditRecord) -> str:
+    return plain(following.answer(record))
+
+
+def number(text: str) -> Fraction:
+    return Fraction(text.replace("\u2212", "-"))
+
+
+def test_the_answer_names_what_is_shown_and_does_not_call_the_rest_nothing():
+    assert told(factories.variables()) == (
+        "age first, then start and marital. sex is not shown to add anything beyond the overall shift."
+    )
+    many = factories.followed(factories.record(), factories.ranking([f"v{i}" for i in range(30)], found=7), {})
+    assert told(many).startswith("v0 first, then v1, v2, v3 and three more. v7, v8, v9 and 20 more are not shown")
+    none = factories.followed(factories.record(), factories.ranking(found=0), {})
+    assert told(none).startswith(
+        "None of the three is shown: no error beyond the overall shift was found, which is not"
+    )
+    one = factories.followed(factories.record(), factories.ranking(["x"], found=0), {})
+    assert told(one).startswith("Not shown for x: ")
+
+
+def test_every_variable_has_a_row_and_every_curve_a_figure_that_its_row_leads_to(page):
+    text = section(page)
+    assert len(re.findall("<tr><th", re.search(r'<table class="forest follow.*?</table>', text, re.S)[0])) == 1 + 4
+    targets = re.findall(r'<a href="#(curve-[a-z0-9-]+)"', text)
+    assert targets == re.findall(r'<details class="along" id="([a-z0-9-]+)"', text)
+    assert len(targets) == 4
+    assert text.count('<details class="along"') - text.count('" open>') == 3
+    assert len(re.findall('<svg class="spark"', text)) == 4
+    assert all(len(s) <= 600 for s in re.findall(r'<svg class="spark".*?</svg>', text, re.S))
+
+
+@pytest.mark.parametrize("name", ["age", "start", "marital", "sex"])
+def test_a_figure_is_small(page, name):
+    shown = re.findall(r'<details class="along" id="curve-' + name + r".*?</figure></details>", page, re.S)
+    assert len(shown[0].encode()) < 11_500
+
+
+def test_many_variables_are_nine_and_the_rest_on_demand():
+    record = factories.followed(factories.record(), factories.ranking([f"v{i}" for i in range(12)]), {})
+    text = section(render(record))
+    short, whole = text.split('<details id="variables-all">')
+    assert short.count("<tr><th") == 1 + 9
+    assert whole.count("<tr><th") == 1 + 12
+    assert "Show all 12 variables" in whole
+    assert "Gap along it" not in text
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0, 0.5), st.floats(0, 0.5), st.floats(0, 0.3))
+def test_certified_ranges_are_rounded_outward(low, width, beyond):
+    high = low + width
+    record = with_ranking(beyond_low=[low] * 3, beyond_high=[high] * 3, low=[low] * 3, high=[high] * 3,
+                          beyond_shift=[beyond] * 3)  # fmt: skip
+    for row in ranking.rows(record, {}, ranking.axis_top(record), 1.0):
+        for text in (row.range, row.whole):
+            a, b = map(number, text.split(" to "))
+            assert a <= Fraction(repr(low)) * 100
+            assert b >= Fraction(repr(high)) * 100
+        assert 0 <= float(row.track.x[:-1]) <= float(row.track.x[:-1]) + float(row.track.width[:-1]) <= 100.02
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=9), st.floats(1e-4, 0.2))
+def test_bands_are_rounded_outward_and_keep_their_side(gaps, half):
+    curve = factories.along(xs=[float(i) for i in range(len(gaps))], gaps=gaps, half=half)
+    made = variables.figure(factories.record(), along_of("age", curve))
+    for cells, low, high in zip(
+        made["readouts"]["v"], curve.columns["gap_low"], curve.columns["gap_high"], strict=True
+    ):
+        a, b = map(number, cells[4].split(" to "))
+        assert a <= Fraction(repr(low)) * 100
+        assert b >= Fraction(repr(high)) * 100
+        assert (a > 0) == (low > 0)
+        assert (b < 0) == (high < 0)
+        assert cells[5] == (0 if low > 0 else 1 if high < 0 else 2)
+
+
+def test_where_no_proof_covers_the_data_the_table_says_about():
+    none = [None] * 3
+    record = with_ranking(beyond_low=none, beyond_high=none, low=none, high=none)
+    text = section(render(record))
+    assert '<td class="r iv" data-s="0.0074">about 0.7</td>' in text
+    assert "certified" not in text
+    assert 'class="ivl' not in text
+    assert "Ranges are certified" not in markdown(record)
+
+
+def test_the_finding_gives_each_stretch_with_its_largest_gap():
+    gaps = [0.0] * 5 + [0.021, 0.01] + [0.0] * 5 + [-0.011] + [0.0] * 5
+    curve = along_of("age", factories.along(xs=[float(40 + i) for i in range(18)], gaps=gaps, half=0.004))
+    assert plain(following.finding(curve, 1)) == (
+        "The model says too little at age 45 to 46 (by up to 2.1 points), and too much for 52 (by 1.1 points); "
+        "elsewhere it is not shown to be off."
+    )
+    assert following.heading(curve, 1) == "too little at 45 to 46, by up to 2.1 points; one more"
+    assert "allowing for having looked everywhere, the largest is 1.7 to 2.5." in following.further(curve, 1)
+
+
+def test_what_the_whole_test_does_not_find_is_not_told_as_a_finding(page):
+    sex = along_of("sex", factories.variables().variable_curves["sex"])
+    assert following.heading(sex, 1) == "not shown to be off anywhere"
+    assert plain(following.finding(sex, 1)) == "Nowhere along sex is the model shown to be off."
+    loud = along_of("x", factories.along(gaps=[0.02] * 41, p_value=0.4))
+    assert plain(following.finding(loud, 1)) == "Nowhere along x is the model shown to be off."
+
+
+def test_dates_are_dates_and_years_are_years():
+    text = section(render(factories.variables()))
+    assert re.search(r'<text class="xl"[^>]*>20(17|18|19)</text>', text)
+    assert "17000" not in re.sub(r'data-lo="[^"]*"|min="[^"]*"|<script.*?</script>', "", text)
+    assert units.axis_of([2015.0, 2018.0], False).written(2016.0) == "2016"
+    assert units.level(2015.0) == "2015"
+    assert units.level(-3.5) == "\u22123.5"
+    year = with_ranking(worst=["2\u202f015"] * 3, kind=["number"] * 3)
+    assert ranking.rows(year, {}, 1.0, 1.0)[0].worst == "2015"
+    apart = with_ranking(worst=["1\u202f234\u202f567 to 12\u202f015"] * 3, kind=["number"] * 3)
+    assert ranking.rows(apart, {}, 1.0, 1.0)[0].worst == "1\u202f234\u202f567 to 12\u202f015"
+
+
+@pytest.mark.parametrize(
+    ("xs", "dates"),
+    [([0.0, 1e-12], False), ([1e18, 2e18], False), ([5.0], False), ([0.0], False), ([-3.0, 12_000.0], False),
+     ([18_000.0, 18_000.5], True), ([18_000.0, 18_060.0], True), ([-300_000.0, 20_000.0], True), ([1e7, 2e7], True),
+     ([18_000.0, 18_400.0], True)],
+)  # fmt: skip
+def test_an_axis_has_labels_inside_it(xs, dates):
+    axis = units.axis_of(xs, dates)
+    assert axis.low < axis.high
+    assert 1 <= len(axis.ticks) <= 8
+    assert all(axis.low <= t <= axis.high * (1 + 1e-9) + 1e-9 for t in axis.ticks)
+    assert len({axis.labelled(t) for t in axis.ticks}) == len(axis.ticks)
+    assert all(axis.written(x) for x in xs)
+
+
+def test_holes_break_the_line_and_a_lone_point_is_a_dot():
+    curve = factories.along(xs=[1.0, 2.0, 3.0, 9.0], gaps=[0.01] * 4)
+    columns = {**curve.columns, "stretch": [0, 0, 0, 1]}
+    along = along_of("x", Curve(method="m", columns=columns, settings=curve.settings))
+    kinds = [kind for kind, _ in traces.gaps(along, along.axis, 0.015, 4.0).shapes]
+    assert kinds == ["okzone", "hist", "band", "band", "zero", "shift", "curve", "lone"]
+    for _, d in traces.gaps(along, along.axis, 0.015, 4.0).shapes:
+        assert re.fullmatch(r"[Mm][\d\s.\-MVHhlvz]+", d)
+
+
+def test_missing_values_are_a_row_under_the_curve():
+    curve = factories.along("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05])
+    record = factories.followed(factories.record(), factories.ranking(["income"], 1), {"income": curve})
+    text = section(render(record))
+    assert "People without a place on the axis." in text
+    assert "too little for missing, by 5.0 points" in text
+
+
+def test_people_of_levels_do_not_tell_how_many_are_left_out():
+    """With one level left out for being small, no share but the smallest shown could tell its people."""
+    labels, gaps = ("a", "b", "c"), (0.02, 0.02, 0.02)
+    whole = along_of("g", factories.along("g", labels=labels, gaps=gaps))
+    assert [share(whole, p) for p in whole.levels] == ["40%", "20%", "13%"]
+    short = along_of("g", factories.along("g", labels=labels, gaps=gaps, masked=1))
+    assert [share(short, p) for p in short.levels] == ["40%", "20%", "–"]
+    record = factories.followed(factories.record(), factories.ranking(["g"], 1), {
+        "g": factories.along("g", labels=labels, gaps=gaps, masked=1)})  # fmt: skip
+    text = section(render(record))
+    assert "One level is left out" in text
+    assert "900" not in re.sub(r"<script.*?</script>", "", text)
+
+
+def test_values_of_too_few_people_are_not_named_where_the_error_is_largest():
+    record = with_ranking(worst=["tiny"] * 3, worst_rows=[6] * 3)
+    text = section(render(record))
+    assert "tiny" not in text
+    assert "–</td>" in text
+
+
+def test_hostile_names_stay_text():
+    text = section(render(factories.hostile()))
+    assert "<img" not in text
+    assert "alert(1)&gt;" in text
+    assert "49" not in re.findall(r"<h3>(.*?)</h3>", text)
+    assert not re.search("[\u202e\x00\x1b]", text)
+    for block in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.S):
+        assert "<" not in block
+        assert set(json.loads(block)) == {"x", "n", "f", "v"}
+    ids = re.findall(r' id="([^"]*)"', text)
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch("[a-z0-9-]+", i) for i in ids)
+
+
+def test_the_check_is_a_finding_and_never_met():
+    record = factories.variables()
+    line = check_line(next(c for c in record.checks if c.code == "variables"), record)
+    assert (line.status, line.found) == ("found", "Error found")
+    assert line.numbers.startswith("3 of 4 variables; smallest adjusted p = 0.001, the smallest that 999")
+    clear = factories.followed(factories.record(), factories.ranking(found=0), {})
+    line = check_line(Check(code="variables", status="measured"), clear)
+    assert (line.status, line.found) == ("unfound", "No error found (not proof of none)")
+
+
+@pytest.mark.parametrize("status", ["not-run", "not-applicable"])
+def test_without_a_ranking_it_says_why(status):
+    record = factories.record()
+    why = Check(code="variables", status=status, reason="no covariates were given: add columns")
+    record = replace(record, checks=tuple(why if c.code == "variables" else c for c in record.checks))
+    assert "No covariates were given: add columns." in section(render(record))
+    assert "Which variables" not in markdown(record)
+    assert "Beyond the overall shift" not in render(record)
+
+
+def test_pairs_are_not_rows_of_the_ranking_of_variables():
+    order = factories.ranking(["a", "b", "a x b"])
+    record = factories.followed(
+        factories.record(), replace(order, columns={**order.columns, "kind": ["number", "number", "pair"]}), {}
+    )
+    assert [r.variable for r in ranking.ranked(record)] == ["a", "b"]
+
+
+def test_texts_carry_the_ranking():
+    record = factories.variables()
+    text, lines = markdown(record), terminal(record)
+    assert "## Which variables does the error follow?" in text
+    assert "| `age` | 0.7 | 0.1 to 1.1 | 0.8 | p = 0.001 |" in text
+    assert "Variables the error follows: age first" in lines
+    assert AuditRecord.from_json(record.to_json()).ranking.columns["variable"][0] == "age"
+
+
+def test_the_words_of_the_page_are_plain(page):
+    text = re.sub(r"<script.*?</script>|<[^>]*>", " ", section(page))
+    assert not re.search(r"VECE|LOESS|residual|simultaneous|quantile|nan\b", text, re.I)
+    assert render(factories.variables()) == page

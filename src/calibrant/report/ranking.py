@@ -72,7 +72,7 @@ def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
 
 
 def _ranked(line: Mapping[str, Any], alpha: float, mask: int) -> Ranked:
-    seen = line["worst"] is not None and int(line["worst_rows"]) >= mask
+    seen = line["worst_rows"] is not None and int(line["worst_rows"]) >= mask
     return Ranked(
         variable=str(line["variable"]),
         kind=str(line["kind"]),
@@ -85,14 +85,14 @@ def _ranked(line: Mapping[str, Any], alpha: float, mask: int) -> Ranked:
         adjusted=float(line["p_adjusted"]),
         found=float(line["p_adjusted"]) <= alpha,
         worst=str(line["worst"]) if seen else "",
-        gap=float(line["worst_beyond_shift"]),
+        gap=float(line["worst_beyond_shift"]) if seen else 0.0,
     )
 
 
 def draws(record: AuditRecord) -> int | None:
-    """Return how many simulations the p-values rest on."""
-    n = record.ranking.settings.get("draws")
-    return None if n is None else int(n)
+    """Return how many simulated outcomes of everyone the p-values rest on; None where they rest on the normal law."""
+    s = record.ranking.settings
+    return int(s["draws"]) if "draws" in s and str(s.get("null", "")).startswith("exact") else None
 
 
 def shown(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.order import check_of, limit_of
-from calibrant.report.ranking import certified, ranked
+from calibrant.report.ranking import certified, draws, ranked
 from calibrant.report.spans import Text, code, say, sentence, title
 from calibrant.report.wording import unshown_reason
 from calibrant.results import Estimate
@@ -206,7 +206,8 @@ def _figure(record: AuditRecord) -> Text:
 def _ranking(record: AuditRecord) -> Text:
     """Return how the variables were ranked."""
     s = record.ranking.settings
-    null = NULLS[str(s.get("null", "exact")).startswith("exact")].format(draws=num.count(s.get("draws", 0)))
+    n = draws(record)
+    null = NULLS[n is not None].format(draws=num.count(n or 0))
     words = RANKING.format(null=null, alpha=num.percent(float(s.get("alpha", record.settings["alpha"]))))
     return say(words, RANGES if certified(record) else "", "Function ", code(record.ranking.method), ".")
 

@@ -205,10 +205,11 @@ def test_people_of_levels_do_not_tell_how_many_are_left_out():
 
 
 def test_values_of_too_few_people_are_not_named_where_the_error_is_largest():
-    record = with_ranking(worst=["tiny"] * 3, worst_rows=[6] * 3)
-    text = section(render(record))
-    assert "tiny" not in text
-    assert "–</td>" in text
+    for rows, gap in ((6, 0.01), (None, None)):
+        record = with_ranking(worst=["tiny"] * 3, worst_rows=[rows] * 3, worst_beyond_shift=[gap] * 3)
+        text = section(render(record))
+        assert "tiny" not in text
+        assert text.count("–</td>") == 3
 
 
 def test_hostile_names_stay_text():
@@ -233,6 +234,16 @@ def test_the_check_is_a_finding_and_never_met():
     clear = factories.followed(factories.record(), factories.ranking(found=0), {})
     line = check_line(Check(code="variables", status="measured"), clear)
     assert (line.status, line.found) == ("unfound", "No error found (not proof of none)")
+
+
+def test_only_simulated_p_values_have_a_floor():
+    order = factories.ranking()
+    law = {**order.settings, "null": "asymptotic: Gaussian residual sums"}
+    columns = {**order.columns, "p_adjusted": [9e-5, 1.2e-4, 1.0]}
+    text = render(factories.followed(factories.record(), replace(order, settings=law, columns=columns), {}))
+    assert re.findall(r'<td class="r vd"[^>]*>(.*?)</td>', section(text)) == ["p &lt; 0.001", "p &lt; 0.001", "p = 1.0"]
+    assert "simulations can show" not in section(text)
+    assert "p-values come from the normal law of sums" in text
 
 
 @pytest.mark.parametrize("status", ["not-run", "not-applicable"])

@@ -62,7 +62,10 @@ const reveal = () => {
   let target = null;
   try { target = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { return; }
   const details = target && target.closest('details');
-  if (details) { details.open = true; target.scrollIntoView({ behavior: 'instant', block: 'center' }); }
+  if (!details) return;
+  details.open = true;
+  target.scrollIntoView({ behavior: 'instant', block: target === details ? 'start' : 'center' });
 };
 addEventListener('hashchange', reveal);
+addEventListener('click', e => { if (e.target.closest('a[href^="#"]')) setTimeout(reveal); });
 reveal();

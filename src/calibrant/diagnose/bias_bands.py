@@ -36,13 +36,15 @@ class Judged:
     single: Any
 
 
-def judged(bias: Any, null: Any, spread: Any, drawn: Any, alpha: float) -> Judged:
+def judged(bias: Any, null: Any, spread: Any, per: Any, drawn: Any, alpha: float) -> Judged:
     """Compare a map with its simulated ones.
 
     Parameters
     ----------
     bias, null, spread : float arrays of shape (points,)
         Estimate, its variance if the model is calibrated, and its variance from the residuals; both positive.
+    per : float array of shape (points,)
+        What the variance grows by per unit of bias, at most: one over the effective rows.
     drawn : float array of shape (points, draws)
         Simulated estimates; overwritten.
     alpha : float
@@ -60,16 +62,18 @@ def judged(bias: Any, null: Any, spread: Any, drawn: Any, alpha: float) -> Judge
     single = (1 + (drawn >= limit[:, None]).sum(axis=1)) / (len(top) + 1)
     statistic = float(observed.max())
     return Judged(
-        statistic, p_value(statistic, top), wide, *band(bias, null, spread, wide), *band(bias, null, spread, narrow),
+        statistic, p_value(statistic, top), wide, *band(bias, null, spread, per, wide),
+        *band(bias, null, spread, per, narrow),
         (1 + above) / (len(top) + 1), single,
     )  # fmt: skip
 
 
-def band(bias: Any, null: Any, spread: Any, c: Any) -> tuple[Any, Any]:
+def band(bias: Any, null: Any, spread: Any, per: Any, c: Any) -> tuple[Any, Any]:
     r"""Return the values ``b`` not rejected: ``|bias - b| <= c sd(b)``, a score interval.
 
     ``sd(b)^2`` is `null` at ``b = 0`` and `spread` at the estimate, linear between, `null` on the other side of zero,
-    and the larger of the two beyond the estimate. The interval excludes zero exactly where ``|bias| > c sd(0)``.
+    and from the larger of the two on beyond the estimate, where it grows on at the same rate, at most `per`. The
+    interval excludes zero exactly where ``|bias| > c sd(0)``.
     """
     size = np.abs(bias)
     c = np.where(np.isfinite(c), c, 0.0) + np.zeros_like(size) if np.isfinite(c).all() else np.full_like(size, np.inf)
@@ -79,6 +83,7 @@ def band(bias: Any, null: Any, spread: Any, c: Any) -> tuple[Any, Any]:
         root = np.sqrt(np.maximum(q * q - 4 * size**2 * over, 0.0))
         t = 2 * over / np.where(over > 0, q + root, 1.0)
         inner = np.where(over > 0, t * size, size - c * np.sqrt(null))
-        outer = size + c * np.sqrt(np.maximum(null, spread))
+        grows = c**2 * np.clip((spread - null) / np.maximum(size, 1e-12), 0.0, per)
+        outer = size + (grows + np.sqrt(grows**2 + 4 * c**2 * np.maximum(null, spread))) / 2
     low, high = np.where(bias < 0, -outer, inner), np.where(bias < 0, -inner, outer)
     return np.clip(low, -1.0, 1.0), np.clip(high, -1.0, 1.0)

@@ -187,8 +187,8 @@ def curve_of(
     m = Means(**{k: np.concatenate([getattr(p.means, k) for p in parts]) for k in vars(parts[0].means)})
     null, spread = (np.concatenate([getattr(p, k) for p in parts]) for k in ("null", "spread"))
     drawn = np.concatenate([p.draws for p in parts])
-    guard = 0.0 if clustered else GUARD / m.rows**2
-    j = judged(m.bias, null + guard, spread + guard, drawn, ask.alpha)
+    guard, per = (0.0, 0.0) if clustered else (GUARD / m.rows**2, 1.0 / m.rows)
+    j = judged(m.bias, null + guard, spread + guard, per, drawn, ask.alpha)
     contradicted = int(((data.p == 0) & (data.y == 1)).sum() + ((data.p == 1) & (data.y == 0)).sum())
     return Curve(
         method=METHOD,

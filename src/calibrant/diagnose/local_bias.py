@@ -92,7 +92,7 @@ def local_bias(
     / sqrt(null_sd^2 + 1 / rows^2)``: exact at any number of rows, over all points and strata together. The second term
     is one event, so that points with hardly any expected event do not widen the band of all. *Bands* hold the values
     b with ``|bias - b|`` at most the critical value times a standard error, which is that of the null (as in T) at
-    ``b = 0``, that of the residuals at the estimate, of variance linear between, and the larger one beyond. So the
+    ``b = 0``, that of the residuals at the estimate, of variance linear between and growing on beyond. So the
     simultaneous band excludes zero exactly where ``p_adjusted <= alpha``, the pointwise one where ``p_point <= alpha``;
     and where the model is off, the simultaneous band holds the smoothed bias everywhere, asymptotically. It does not
     hold the unsmoothed one: near a step, the map is off up to about a bandwidth beyond it. *Clusters.* Random signs of

@@ -141,12 +141,13 @@ def test_bands_exclude_zero_exactly_where_p_says(data: Any) -> None:
 
 
 def test_band_is_the_score_interval_it_says() -> None:
-    b, null, spread, c = 0.12, 0.03**2, 0.045**2, 2.5
-    low, high = (float(v[0]) for v in band(np.array([b]), np.array([null]), np.array([spread]), c))
-    assert high == pytest.approx(b + c * 0.045)
+    b, null, spread, per, c = 0.12, 0.03**2, 0.045**2, 0.005, 2.5
+    one = [np.array([v]) for v in (b, null, spread, per)]
+    low, high = (float(v[0]) for v in band(*one, c))
+    assert high - b == pytest.approx(c * np.sqrt(spread + per * (high - b)))
     assert b - low == pytest.approx(c * np.sqrt(null + (spread - null) * low / b))
-    assert band(np.array([b]), np.array([null]), np.array([spread]), np.inf) == (-1.0, 1.0)
-    down = band(np.array([-b]), np.array([null]), np.array([spread]), c)
+    assert band(*one, np.inf) == (-1.0, 1.0)
+    down = band(-one[0], *one[1:], c)
     assert (float(down[0][0]), float(down[1][0])) == pytest.approx((-high, -low))
 
 

@@ -23,6 +23,7 @@ GAUSSIAN = 4000  # its draws, at least
 CHUNK = 1 << 21  # residuals held at once
 STREAM = 0x5CE
 NARROW = 0.5  # default width, in median distances: at one, a wave over a quarter of the range goes unseen
+STEPS = 25.0  # least default width, as a part of the range of the scores
 
 
 def kernel_calibration_test(
@@ -43,7 +44,8 @@ def kernel_calibration_test(
         Simulate the outcomes, or the Gaussian limit of their sums. ``"auto"`` simulates outcomes up to 250 million of
         them, and where fewer than 100 cases or non-cases are expected.
     width : float, optional
-        ``w``, in probability units. By default half the median distance between scores.
+        ``w``, in probability units. By default half the median distance between scores, and
+        at least 1/25 of their range.
 
     Returns
     -------
@@ -64,8 +66,8 @@ def kernel_calibration_test(
     **Guarantee.** Simulated: level alpha at any number of rows. Gaussian: asymptotic. With clusters the signs of
     whole clusters' residuals are drawn: asymptotic in their number.
     **Method.** The unbiased estimator ``1 / (n (n - 1)) sum_{i != j} e_i k_ij e_j`` (SKCE, for two classes half of the
-    one with the identity matrix as kernel of the classes), the local statistic with a covariate kernel of one. The kernel is interpolated at Chebyshev points, to 1e-12.
-    Equal scores are joined into cells, with Binomial draws, where that halves the rows. Departure: the null.
+    one with the identity matrix as kernel of the classes), the local statistic with a covariate kernel of one. The
+    kernel is interpolated at Chebyshev points, to 1e-12. Equal scores are joined into cells, with Binomial draws, where that halves the rows. Departure: the null.
     **Cost.** Linear in the rows: rows times points (a few dozen at the default width) times draws.
     **Reads.** Rows.
 
@@ -143,12 +145,14 @@ def _joined(rows: Rows) -> Rows:
 
 
 def _usual(data: Predictions, seed: int) -> float:
-    """Return half the median non-zero distance between scores of a random sample, or 1."""
+    """Return half the median non-zero distance between scores of a random sample, or more; 1 for a single score."""
     order = identities_of(data.n, seed)
     few = data.p[np.argpartition(order, SAMPLE)[:SAMPLE]] if data.n > SAMPLE else data.p
     apart = np.abs(few[:, None] - few)[np.triu_indices(len(few), 1)]
     apart = apart[apart > 0]
-    return NARROW * float(np.median(apart)) if len(apart) else 1.0
+    if not len(apart):
+        return 1.0
+    return max(NARROW * float(np.median(apart)), float(np.ptp(data.p)) / STEPS)
 
 
 def _simulated(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Any:

@@ -154,6 +154,8 @@ class AuditRecord:
         `diagnose.variable_curve` of the covariates that the report draws.
     bias_maps : Mapping of str to Curve
         `diagnose.local_bias` of the group variables.
+    control_chart, importance, subgroups : Curve
+        Of `diagnose`, where the strong calibration test was run; without columns otherwise.
     """
 
     name: str
@@ -172,6 +174,9 @@ class AuditRecord:
     ranking: Curve = field(default_factory=lambda: Curve(method="diagnose.rank_variables", columns={}))
     variable_curves: Mapping[str, Curve] = field(default_factory=dict)
     bias_maps: Mapping[str, Curve] = field(default_factory=dict)
+    control_chart: Curve = field(default_factory=lambda: Curve(method="diagnose.control_chart", columns={}))
+    importance: Curve = field(default_factory=lambda: Curve(method="diagnose.importance", columns={}))
+    subgroups: Curve = field(default_factory=lambda: Curve(method="diagnose.subgroups", columns={}))
     schema: str = field(default=SCHEMA)
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,7 +198,7 @@ class AuditRecord:
         kept["checks"] = tuple(Check.from_dict(c) for c in d["checks"])
         kept["estimates"] = {k: Estimate.from_dict(v) for k, v in d["estimates"].items()}
         kept["reliability"] = Curve.from_dict(d["reliability"])
-        for name in ("curve", "ranking"):
+        for name in ("curve", "ranking", "control_chart", "importance", "subgroups"):
             if name in d:
                 kept[name] = Curve.from_dict(d[name])
         for name in ("variable_curves", "bias_maps"):

@@ -173,12 +173,13 @@ def _curve(group: str, cells: Strata, first: int, at: tuple[Any, Any], span: flo
     points = np.concatenate(at)
     kind = np.repeat([0, 1], [len(at[0]), len(at[1])])
     average = smoother(c.x, c.rows, c.weight, points, span, degree)
-    right = np.clip(np.searchsorted(c.x, points), 1, c.size - 1)
-    before, after = points - c.high[right - 1], np.maximum(c.low[right] - points, points - c.high[right])
-    beyond = np.maximum(np.minimum(np.maximum(c.low[right - 1] - points, before), after), 0.0)
+    seen = np.unique(np.concatenate([c.low, c.high]))
+    right = np.clip(np.searchsorted(seen, points), 1, max(len(seen) - 1, 1))
+    beyond = np.minimum(np.abs(points - seen[right - 1]), np.abs(seen[right] - points))
     axis = float(c.high[-1] - c.low[0])
     spread = float(np.sqrt(np.average((c.x - np.average(c.x, weights=c.rows)) ** 2, weights=c.rows)))
-    crowd = density(c.x, c.weight, points, max(SPREAD * spread * float(c.rows.sum()) ** -0.2, 1e-12))
+    crowd = np.zeros(len(points))
+    crowd[kind == 0] = density(c.x, c.weight, at[0], max(SPREAD * spread * float(c.rows.sum()) ** -0.2, 1e-12))
     labels = tuple(named(c, v) for v in points.tolist())
     near = beyond <= GAP * axis
     if cells.missing:

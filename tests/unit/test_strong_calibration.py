@@ -41,7 +41,7 @@ def planted(n: int = 600, off: float = 0.35, seed: int = 3, **more: Any) -> Any:
     ("fixed", 0.05), ("split", 0.05), ("forward", 0.05), ("eprocess", 0.05), ("auto", 0.0),
 ])  # fmt: skip
 def test_finds_a_planted_group_and_names_its_null(null: Any, tolerance: float) -> None:
-    n, models = (300, QUICK[:1]) if null == "auto" else (1200, QUICK)
+    n, models = (800, QUICK[:1]) if null == "auto" else (1200, QUICK)
     found = strong(planted(n, 0.4), tolerance=tolerance, null=null, models=models, draws=39)
     assert found.p_value <= 0.1
     assert found.settings["null"] == ("refit" if null == "auto" else null)

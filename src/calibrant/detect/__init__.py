@@ -5,6 +5,11 @@ The functions are imported here, at once, so that a function always wins over a 
 
 from __future__ import annotations
 
+from calibrant.detect.adaptive_tests import (
+    adaptive_chi_square_test,
+    adaptive_score_test,
+    multicalibration_score_test,
+)
 from calibrant.detect.classical import hosmer_lemeshow_test, spiegelhalter_test
 from calibrant.detect.cumulative import cumulative_test
 from calibrant.detect.grades import jeffreys_test
@@ -14,12 +19,15 @@ from calibrant.detect.recalibration import cox_test, score_test
 from calibrant.detect.strong_calibration_test import strong_calibration_test
 
 __all__ = [
+    "adaptive_chi_square_test",
+    "adaptive_score_test",
     "cox_test",
     "cumulative_test",
     "hosmer_lemeshow_test",
     "jeffreys_test",
     "kernel_calibration_test",
     "local_calibration_test",
+    "multicalibration_score_test",
     "score_test",
     "spiegelhalter_test",
     "strong_calibration_test",

@@ -7,14 +7,24 @@ from typing import Any
 import numpy as np
 
 from calibrant.detect.tested import Null, impossible, tested
+from calibrant.detect.tolerated import contradicted, grouped_within, leaves_room, within
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.brownian import upper_tail
 from calibrant.stats.classical import groups_of, simulated_sums, simulated_totals
+from calibrant.stats.cusum import Alternative
 
 
 def hosmer_lemeshow_test(
-    data: Any, bins: int = 10, fitted: bool = False, draws: int = 999, null: Null = "simulated", seed: int = 0
+    data: Any,
+    bins: int = 10,
+    fitted: bool = False,
+    draws: int = 999,
+    null: Null = "simulated",
+    seed: int = 0,
+    *,
+    tolerance: float = 0.0,
+    alternative: Alternative = "two-sided",
 ) -> Outcome:
     r"""Hosmer-Lemeshow test: are cases as frequent as predicted in each of ten groups of the score? A legacy test.
 
@@ -35,6 +45,12 @@ def hosmer_lemeshow_test(
     null : {"simulated", "asymptotic"}
         ``"asymptotic"`` is chi-square, with a degree of freedom a group.
     seed : int
+    tolerance : float in [0, 1)
+        How far off the event rate may be at any score: a group then adds ``max(0, O - E_high, E_low - O)^2`` over its
+        variance, with ``E_high`` and ``E_low`` the sums of ``p + tolerance`` and ``p - tolerance`` kept in [0, 1].
+    alternative : {"two-sided", "greater", "less"}
+        ``"greater"``: somewhere more happens than the model says. Without the default, or with a tolerance, the null
+        is simulated.
 
     Returns
     -------
@@ -45,7 +61,7 @@ def hosmer_lemeshow_test(
     Raises
     ------
     NotComputable
-        No group's outcomes can vary; `fitted` with a simulated null; clusters.
+        No group's outcomes can vary; `fitted` with a simulated null; a tolerance or one side with another; clusters.
 
     Notes
     -----
@@ -53,7 +69,8 @@ def hosmer_lemeshow_test(
     **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: as groups grow; a little conservative where scores
     differ within a group, as ``n P (1 - P)`` is then too large a variance.
     **Method.** Hosmer and Lemeshow (1980); groups whose scores are all 0, or all 1, cannot vary and are left out. With
-    weights the variance is ``S P (1 - P)``, S the sum of squared weights. Legacy: the answer depends on an arbitrary number of groups, has no
+    weights the variance is ``S P (1 - P)``, S the sum of squared weights. With a tolerance, one uniform number a row draws
+    its outcome at both edges, so that the simulated statistic dominates (both signs, one level). Legacy: the answer depends on an arbitrary number of groups, has no
     direction, and errors of opposite sign within a group cancel. Prefer `cumulative_test`, which has no groups, or
     `score_test`, which has a direction.
     **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties).
@@ -85,18 +102,23 @@ def hosmer_lemeshow_test(
     degrees = int((groups.variance > 0.0).sum()) - (2 if fitted else 0)
     if degrees < 1:
         raise NotComputable("the Hosmer-Lemeshow test needs groups whose outcomes can vary: there are too few")
-    statistic = float(groups.statistic(groups.observed))
-    totals = simulated_totals(t.q, groups.first, t.ids, t.draws, t.seed) if t.simulates else groups.observed
+    if leaves_room(t, tolerance, alternative):
+        statistic, p = grouped_within(t, groups, tolerance, alternative)
+    else:
+        statistic = float(groups.statistic(groups.observed))
+        totals = simulated_totals(t.q, groups.first, t.ids, t.draws, t.seed) if t.simulates else groups.observed
+        p = t.judge(statistic, groups.statistic(totals), chi_square(statistic, degrees))
     ends = np.append(groups.first[1:], len(t.q.p)) - 1
     columns = {
         "low": t.q.p[groups.first], "high": t.q.p[ends], "group_rows": groups.rows.astype(np.int64),
         "observed": groups.observed, "expected": groups.expected,
     }  # fmt: skip
-    return t.outcome(
-        "hosmer_lemeshow_test", statistic, t.judge(statistic, groups.statistic(totals), chi_square(statistic, degrees)),
-        "the event rate of some group is not its mean score", impossible(t.q), {"bins": int(bins), "fitted": fitted},
+    found = t.outcome(
+        "hosmer_lemeshow_test", statistic, p, "the event rate of some group is not its mean score",
+        contradicted(t, tolerance, alternative), {"bins": int(bins), "fitted": fitted},
         {"degrees": degrees, **{k: tuple(v.tolist()) for k, v in columns.items()}},
     )  # fmt: skip
+    return within(found, tolerance, alternative) if tolerance or alternative != "two-sided" else found
 
 
 def spiegelhalter_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:

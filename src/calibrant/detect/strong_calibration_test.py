@@ -138,7 +138,7 @@ def strong_calibration_test(
         data, variables, tolerance, alternative, seed, detector=detector, models=models, min_size=min_size, folds=folds
     )
     used = chosen_null(q, null)
-    count = _draws(draws, used)
+    count = checked_draws(draws, used)
     if used == "fixed":
         v = strong_nulls.fixed(detectors_of(q, data, variables), count)
     elif used == "eprocess":
@@ -150,8 +150,8 @@ def strong_calibration_test(
         method=METHOD,
         statistic=v.statistic,
         p_value=0.0 if impossible else v.p_value,
-        alternative=_alternative(q),
-        null=_hypothesis(q),
+        alternative=alternative_of(q),
+        null=hypothesis_of(q),
         law=IMPOSSIBLE.format(impossible) if impossible else v.law,
         settings={
             "alternative": q.alternative, "asked": null, "detector": detector, "draws": count, "folds": q.folds,
@@ -186,7 +186,8 @@ def contradictions(q: Question) -> int:
     return up + down
 
 
-def _draws(draws: Any, null: str) -> int:
+def checked_draws(draws: Any, null: str = "fixed") -> int:
+    """Return how many draws to make, by default as many as the null takes."""
     if draws is None:
         return REFITS if null == "refit" else DRAWS
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 19:
@@ -194,7 +195,8 @@ def _draws(draws: Any, null: str) -> int:
     return int(draws)
 
 
-def _alternative(q: Question) -> str:
+def alternative_of(q: Question) -> str:
+    """Say what the test looks for."""
     by = f" by more than {q.edge.tolerance:g}" if q.edge.tolerance else ""
     return {
         "two-sided": f"for some group the event rate is off the score{by}",
@@ -203,7 +205,8 @@ def _alternative(q: Question) -> str:
     }[q.alternative]
 
 
-def _hypothesis(q: Question) -> str:
+def hypothesis_of(q: Question) -> str:
+    """Say what the test doubts."""
     t = f"{q.edge.tolerance:g}"
     return {
         "two-sided": f"|E[Y | p, x] - p| <= {t} for every row",

@@ -53,6 +53,8 @@ class Verdict:
         The rows tested, as the path numbers them.
     facts : Mapping
         How the p-value was found.
+    peaks : float array of shape (draws,) or None
+        The simulated statistics, where there is one law for the whole.
     """
 
     statistic: float
@@ -64,6 +66,7 @@ class Verdict:
     chosen: int
     rows: Any
     facts: Mapping[str, Any] = field(default_factory=dict)
+    peaks: Any = None
 
 
 def judged(q: Question, paths: Any, rows: Any, draws: int, law: str, salt: int = SALT) -> Verdict:
@@ -88,6 +91,7 @@ def judged(q: Question, paths: Any, rows: Any, draws: int, law: str, salt: int =
         chosen=best,
         rows=rows,
         facts={"draws": draws},
+        peaks=null.max(axis=1),
     )
 
 
@@ -139,6 +143,7 @@ def forward(q: Question, draws: int) -> Verdict:
         statistics=tuple(s for s, _ in each),
         p_values=tuple(p for _, p in each),
         facts={"draws": draws, "block_p_values": tuple(v.p_value for v in parts)},
+        peaks=None,
     )
 
 
@@ -222,6 +227,7 @@ def refit(q: Question, most: int) -> Verdict:
         chosen=best,
         rows=np.arange(q.n),
         facts={"refits": len(null), "at_most": most, "exceedances": EXCEEDANCES, "trees": REFIT_TREES},
+        peaks=draws.max(axis=1),
     )
 
 

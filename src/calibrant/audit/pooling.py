@@ -121,7 +121,7 @@ def _pooled_text(column: Any, smallest: int) -> Any:
     if not groups:
         return None
     names, new = [*labels, None], np.full(len(labels) + 1, -1, dtype=np.int32)
-    titles = []
+    titles: list[str] = []
     for members in groups:
         title = names[members[0]] if len(members) == 1 else pool_name([names[m] or MISSING for m in members])
         for m in members:

@@ -34,6 +34,9 @@ class Ledger(Protocol):
         block : int, optional
         """
 
+    def merged(self) -> Ledger:
+        """Return the ledger of all rows in one cell and one block."""
+
 
 @dataclass(frozen=True)
 class RowLedger:
@@ -63,6 +66,10 @@ class RowLedger:
         rows = slice(None) if block is None else self.block == block
         cell = self.cell[rows]
         return np.bincount(cell, np.log1p(tilt[cell] * (self.residual[rows] - shift)), self.cells)
+
+    def merged(self) -> RowLedger:
+        """See `Ledger`."""
+        return RowLedger(self.residual, np.zeros_like(self.cell), np.zeros_like(self.block), 1, 1)
 
 
 def _powers(rows: RowLedger) -> Any:
@@ -106,6 +113,10 @@ class PowerLedger:
         most = np.abs(tilt) * (1.0 + abs(shift))
         rest = 0.25 + most / (5.0 * (1.0 - most))
         return tilt * first - tilt**2 * second / 2 + tilt**3 * third / 3 - tilt**4 * fourth * rest
+
+    def merged(self) -> PowerLedger:
+        """See `Ledger`."""
+        return PowerLedger(self.powers.sum(axis=(0, 1), keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -170,6 +181,12 @@ class ChordLedger:
                 won = np.maximum(won, t * first - t**2 * second * (0.5 + most / (3.0 * (1.0 - most))))
             out += won.sum(axis=1)
         return out
+
+    def merged(self) -> ChordLedger:
+        """See `Ledger`; the chords add up to the same number."""
+        squares = None if self.squares is None else self.squares.sum(axis=(0, 1), keepdims=True)
+        counts, scores = (v.sum(axis=(0, 1), keepdims=True) for v in (self.counts, self.scores))
+        return ChordLedger(counts, scores, self.low, self.high, squares)
 
 
 def ledger_of(rows: RowLedger) -> RowLedger | PowerLedger:

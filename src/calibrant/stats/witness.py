@@ -133,11 +133,12 @@ def shift_limits(ledger: Ledger, delta: float) -> tuple[float, float]:
     """Return limits that hold the overall mean residual with probability at least ``1 - delta``."""
     from scipy.optimize import brentq
 
-    cells, n = ledger.sums.shape[1], float(ledger.sums[..., 0].sum())
+    whole = ledger.merged()
+    n = float(whole.sums[0, 0, 0])
     kappas = np.minimum(2.0 * np.array(MEAN_STAKES) / np.sqrt(n), 0.45)
 
     def excess(m: float, sign: float) -> float:
-        won = [ledger.growth(np.full(cells, sign * k), m).sum() for k in kappas]
+        won = [whole.growth(np.array([sign * k]), m)[0] for k in kappas]
         return log_mean_exp(np.array(won), np.full(len(kappas), 1.0 / len(kappas))) - float(np.log(2.0 / delta))
 
     ends = []

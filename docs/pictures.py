@@ -238,7 +238,65 @@ def published() -> Any:
     )
 
 
-PICTURES = (raw_lower, rounded, jittered, distance, bounded_variation, groups, rows_needed, published)
+def variable_curve() -> Any:
+    """The gap along age in the bundled data in 2018, with the band that holds for all ages."""
+    from calibrant.data.examples import employment_path
+
+    data = cal.read(employment_path(), y="employed", p="predicted_probability", by=["age", "year"])
+    last = np.asarray(data.covariates.column("year")) == 2018
+    rows = cal.predictions(data.y[last], data.p[last], {"age": np.asarray(data.covariates.column("age"))[last]})
+    c = cal.diagnose.variable_curve(rows, "age", grid=61).columns
+    keys = ("x", "gap", "gap_low", "gap_high", "point_low", "point_high")
+    table = [
+        {k: round(v, 4) if k == "x" else points(v) for k, v in zip(keys, row, strict=True)}
+        for row in zip(*(c[k] for k in keys), strict=True)
+    ]
+    x = alt.X("x:Q", title="age", scale=alt.Scale(zero=False, nice=False))
+    y = alt.Y("gap_low:Q", title="happened minus model says, points")
+    base = chart(table).encode(x=x)
+    return (
+        base.mark_area(color=PALE, opacity=0.6).encode(y=y, y2="gap_high:Q")
+        + base.mark_area(color=PALE).encode(y=alt.Y("point_low:Q"), y2="point_high:Q")
+        + base.mark_line(color=BLUE).encode(y="gap:Q")
+        + rule(0.0)
+    ).properties(width=460, height=240)
+
+
+def rank_variables() -> Any:
+    """The variables of the bundled data in 2018: the error beyond the shift, with certified ranges."""
+    from calibrant.data.examples import employment_path
+
+    names = ["age", "sex", "race", "schooling", "marital", "disability", "citizenship", "nativity"]
+    data = cal.read(employment_path(), y="employed", p="predicted_probability", by=[*names, "year"])
+    last = np.asarray(data.covariates.column("year")) == 2018
+    table = data.covariates.filter(last).select(names)
+    found = cal.diagnose.rank_variables(cal.predictions(data.y[last], data.p[last], table))
+    c, alpha = found.columns, found.settings["alpha"]
+    keys = ("variable", "beyond_shift", "beyond_low", "beyond_high", "p_adjusted")
+    kinds = ["error follows it", "not shown"]
+    rows = [
+        {"v": v, "x": points(b), "low": points(a), "high": points(z), "of": kinds[p > alpha]}
+        for v, b, a, z, p in zip(*(c[k] for k in keys), strict=True)
+    ]
+    y = alt.Y("v:N", sort=None, title=None)
+    base = chart(rows).encode(y=y)
+    x = alt.X("x:Q", title="error beyond the overall shift, points")
+    bars = base.mark_bar(height=12).encode(x=x, color=legend(kinds, [BLUE, PALE], symbol="square"))
+    return (bars + base.mark_rule(color="#1e2428").encode(x="low:Q", x2="high:Q")).properties(width=430, height=200)
+
+
+PICTURES = (
+    raw_lower,
+    rounded,
+    jittered,
+    distance,
+    bounded_variation,
+    groups,
+    rows_needed,
+    published,
+    variable_curve,
+    rank_variables,
+)
 
 
 def main(names: list[str]) -> None:

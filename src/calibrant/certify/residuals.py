@@ -110,7 +110,7 @@ def cut_of(dealt: Dealt, name: Any, bins: int, fine: bool) -> Cut:
             raise BadInput(f"variable={name!r} has {cells:,} cells: pass fewer bins")
         ordered = first[3] and second[3]
     leaves = _is_cut(dealt, name)
-    keep = slice(None)
+    keep: Any = slice(None)
     if leaves and len(dealt.pilot):
         mask = np.ones(dealt.rows.n, dtype=bool)
         mask[dealt.pilot] = False

@@ -120,5 +120,5 @@ def fine_sums(cell: Any, x: Any, ends: Any, p: Any, y: Any, out: Any) -> None:
             share = np.where(high > low, (x[known] - low) / (high - low), 0.0)
         place[known] = (np.clip(share, 0.0, 1.0) * 65535.0).astype(np.int64)
     at = (cell, (q >> 29).astype(np.int64), np.asarray(y).astype(np.int64))
-    for field, value in enumerate((1, q, (q >> 14) ** 2, place)):
-        np.add.at(out, (*at, field), value)
+    for field, value in enumerate((np.ones_like(q), q, (q >> 14) ** 2, place)):
+        np.add.at(out[..., field], at, value)

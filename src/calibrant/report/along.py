@@ -81,13 +81,13 @@ def along_of(variable: str, curve: Curve) -> Along:
         variable=variable,
         anchor=anchor_of("curve", variable),
         line=line,
-        levels=tuple(_levels(levels, numbered)),
+        levels=tuple(in_order(levels, numbered)),
         axis=axis_of(xs, bool(s.get("date"))) if xs else None,
         shift=float(s["shift"]),
         p_value=float(s["p_value"]),
         draws=int(s["draws"]),
         masked=int(s["masked"]),
-        runs=tuple(stretches(_lined(line), "x")),
+        runs=runs_of(line),
         settings=dict(s),
     )
 
@@ -99,15 +99,16 @@ def anchor_of(kind: str, variable: str) -> str:
     return "-".join(w for w in (kind, words, digest) if w)
 
 
-def _lined(line: tuple[Point, ...]) -> Curve:
+def runs_of(line: tuple[Point, ...]) -> tuple[Stretch, ...]:
+    """Return where the band of a line excludes zero."""
     columns = {
         "x": tuple(p.x for p in line), "gap_low": tuple(p.low for p in line), "gap_high": tuple(p.high for p in line),
         "stretch": tuple(p.stretch for p in line),
     }  # fmt: skip
-    return Curve(method="diagnose.variable_curve", columns=columns)
+    return tuple(stretches(Curve(method="diagnose.variable_curve", columns=columns), "x"))
 
 
-def _levels(levels: tuple[Point, ...], numbered: bool) -> list[Point]:
+def in_order(levels: tuple[Point, ...], numbered: bool) -> list[Point]:
     """Return levels in order of their numbers; those of a category with the ones shown to be off first."""
     if numbered and any(p.x is not None for p in levels):
         return sorted(levels, key=lambda p: (p.x is None, p.x or 0.0))

@@ -105,6 +105,8 @@ def test_refuses(settings: dict[str, Any], words: tuple[str, ...]) -> None:
 
 
 def test_what_is_not_computable() -> None:
+    with pytest.raises(BadInput, match="list"):
+        strong([0.5])
     with pytest.raises(NotComputable, match="19 rows"):
         strong(planted(19))
     with pytest.raises(NotComputable, match="5 clusters"):
@@ -244,3 +246,16 @@ def test_rows_on_which_no_outcome_could_tell_are_left_out() -> None:
     edge = Boundary.of(p, 0.05)
     q = path(np.array([0.5, 0.5, -0.5]), edge)
     assert q.rows.tolist() == [1]
+
+
+def test_a_sketch_is_tested_by_its_sample_of_rows() -> None:
+    rng = np.random.default_rng(4)
+    age, p = rng.uniform(20, 90, 1500), rng.uniform(0.1, 0.6, 1500)
+    y = (rng.random(1500) < np.where(age > 70, p + 0.3, p)).astype(int)
+    table = pa.table({"y": y, "p": p, "age": age})
+    found = strong(cal.sketch(table, y="y", p="p", variables=["age"], tests=True), tolerance=0.05, models=QUICK)
+    assert found.p_value <= 0.01
+    assert found.parts["rows_tested"] == 1500
+    assert "sketch" in found.settings["reads"]
+    with pytest.raises(NotComputable, match="tests=True"):
+        strong(cal.sketch(table, y="y", p="p"))

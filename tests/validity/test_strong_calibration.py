@@ -82,7 +82,7 @@ def rejects(n: int, shift: Callable[[Any, Any], Any] = lambda p, x: p, **setting
 @pytest.mark.parametrize("null", ["split", "forward", "eprocess"])
 @pytest.mark.parametrize("n", [60, 200])
 def test_level_at_tolerance_zero(null: str, n: int) -> None:
-    assert not refuted(count(rejects(n, null=null), 200), 200, ALPHA)
+    assert not refuted(count(rejects(n, null=null), 100), 100, ALPHA)
 
 
 def test_level_of_repeated_fitting_is_exact() -> None:
@@ -106,13 +106,13 @@ AT_EDGE: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
 def test_level_at_the_edge_of_the_tolerance(name: str, null: str) -> None:
     shift, alternative = AT_EDGE[name]
     once = rejects(200, shift, null=null, tolerance=0.025, alternative=alternative)
-    assert not refuted(count(once, 150), 150, ALPHA)
+    assert not refuted(count(once, 60), 60, ALPHA)
 
 
 @pytest.mark.parametrize("name", ["above by the tolerance", "either side by half"])
 def test_level_of_models_held_with_a_tolerance(name: str) -> None:
     once = rejects(300, AT_EDGE[name][0], null="fixed", tolerance=0.025)
-    assert not refuted(count(once, 200), 200, ALPHA)
+    assert not refuted(count(once, 100), 100, ALPHA)
 
 
 def clustered(replicate: int, told: bool) -> Any:
@@ -137,7 +137,7 @@ def by_cluster(told: bool) -> Callable[[int], bool]:
 
 
 def test_level_with_clusters() -> None:
-    assert not refuted(count(by_cluster(True), 120), 120, ALPHA)
+    assert not refuted(count(by_cluster(True), 80), 80, ALPHA)
 
 
 def test_saboteur_clusters_ignored() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from calibrant.data.coding import Encoded, codings, encode
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.errors import BadInput
+from calibrant.data.sketch import Sketch
+from calibrant.errors import BadInput, NotComputable
 
 SCORE = "score"
 EDGE = 1e-6  # by which a score is kept off 0 and 1 before its logit is taken
@@ -63,12 +64,19 @@ class Features:
 
 
 def rows_of(data: Any) -> Predictions:
-    """Return predictions, or refuse what has no rows of one score."""
+    """Return predictions, or a sketch's uniform sample of rows; refuse what has no rows of one score."""
     if isinstance(data, Predictions):
         return data
     if isinstance(data, MulticlassPredictions):
         raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K")
-    raise BadInput(f"data is a {type(data).__name__}: pass calibrant.predictions(...) or calibrant.read(...)")
+    if not isinstance(data, Sketch):
+        raise BadInput(
+            f"data is a {type(data).__name__}: pass calibrant.predictions(...), calibrant.read(...) or calibrant.sketch(...)"
+        )
+    if "sample" not in data.parts:
+        raise NotComputable("the sketch holds no rows: sketch with variables= and tests=True, or read the rows")
+    sample: Predictions = data.checked().parts["sample"].predictions(data.name)
+    return sample
 
 
 def features_of(data: Predictions, variables: Sequence[str] | None) -> Features:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.detect import strong_nulls
+from calibrant.detect.features import rows_of
 from calibrant.detect.residual_models import TRAIN
 from calibrant.detect.strong_detectors import (
     FOLDS,
@@ -55,8 +56,8 @@ def strong_calibration_test(
 
     Parameters
     ----------
-    data : Predictions
-        Weights enter the fits, the scores and their law. Clusters share a fold, and a sign under the null.
+    data : Predictions or Sketch
+        Of a sketch (made with ``tests=True``) its uniform sample of rows is tested. Weights enter the fits, the scores and their law. Clusters share a fold, and a sign under the null.
     variables : sequence of str, optional
         Covariates beside the score that groups may depend on; all of them by default.
     tolerance : float in [0, 1)
@@ -115,7 +116,7 @@ def strong_calibration_test(
     **Cost.** A few fits, then draws x rows x models additions: 2 s at a thousand rows and 30 s at a million for
     ``"fixed"``; up to a hundred times the fits for ``"refit"``. A fit sees at most 20,000 rows, a uniform sample of its folds
     (5,000 a tree); every row is tested.
-    **Reads.** Rows.
+    **Reads.** Rows, or the sketch's sample of rows.
 
     References
     ----------
@@ -134,13 +135,14 @@ def strong_calibration_test(
     >>> found.p_value, found.settings["null"]
     (0.001, 'fixed')
     """
+    rows = rows_of(data)
     q = question_of(
-        data, variables, tolerance, alternative, seed, detector=detector, models=models, min_size=min_size, folds=folds
+        rows, variables, tolerance, alternative, seed, detector=detector, models=models, min_size=min_size, folds=folds
     )
     used = chosen_null(q, null)
     count = checked_draws(draws, used)
     if used == "fixed":
-        v = strong_nulls.fixed(detectors_of(q, data, variables), count)
+        v = strong_nulls.fixed(detectors_of(q, rows, variables), count)
     elif used == "eprocess":
         v = strong_nulls.eprocess(q)
     else:
@@ -155,7 +157,8 @@ def strong_calibration_test(
         law=IMPOSSIBLE.format(impossible) if impossible else v.law,
         settings={
             "alternative": q.alternative, "asked": null, "detector": detector, "draws": count, "folds": q.folds,
-            "min_size": q.min_size, "null": used, "products_left_out": q.sample.x.left_out, "seed": q.seed,
+            "min_size": q.min_size, "null": used, "products_left_out": q.sample.x.left_out,
+            "reads": "rows" if rows is data else "a uniform sample of the rows of a sketch", "seed": q.seed,
             "tolerance": q.edge.tolerance, "train": TRAIN,
             "variables": tuple(dict.fromkeys((*q.sample.x.tree_of, *q.sample.x.flat_of)))[1:],
         },

@@ -194,10 +194,11 @@ def fit_detectors(
 
     The fits do not depend on the tolerance, the alternative or `min_size`, so that changing those fits nothing anew.
     """
+    rows = rows_of(data)
     q = question_of(
-        data, variables, tolerance, alternative, seed, detector=detector, models=models, min_size=min_size, folds=folds
+        rows, variables, tolerance, alternative, seed, detector=detector, models=models, min_size=min_size, folds=folds
     )
-    return detectors_of(q, data, variables)
+    return detectors_of(q, rows, variables)
 
 
 def detectors_of(q: Question, data: Predictions, variables: Sequence[str] | None) -> Detectors:

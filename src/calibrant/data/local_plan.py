@@ -12,13 +12,14 @@ from calibrant.data.local_spec import SCORE, Levels, Line, LocalSpec
 from calibrant.errors import BadInput
 from calibrant.kernels.features_reference import CELLS, COORDINATE, coordinates
 from calibrant.kernels.reference import mix
+from calibrant.kernels.threads import one_thread
 
 LANDMARKS = 128
 KNOTS = 12
 STEPS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # quantiles at which a step rises
 SPAN = 2.0  # width of the joint kernel, in median distances; of a single coordinate's, one
 TOLERANCE = 1e-4  # of the largest eigenvalue of a kernel's Gram matrix
-PAIRS = 400  # rows whose distances give the median
+PAIRS = 256  # rows whose distances give the median
 JOINT_LEVELS = 16  # columns of a level variable that enters the joint kernel, at most
 OWN, SHARED, LEVEL_COLUMNS = 96, 31, 1024  # columns for levels: of their own, shared by hash; of all variables
 MOST = 100  # covariates
@@ -40,7 +41,6 @@ def local_spec(
 ) -> LocalSpec:
     """Return the features for a sample of rows in random order; `draws` is 0 for the Gaussian null."""
     import pyarrow as pa
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     used = [c for c in how if c.kind != "constant"]
     if len(used) > MOST:
@@ -51,7 +51,7 @@ def local_spec(
     names = ((SCORE,) if score.kind != "constant" else ()) + e.number_names
     fixed = coordinates(z)
     levels = _levels(e)
-    with threadpool_limits(1):
+    with one_thread():
         lines = tuple(_line(name, fixed[:, j]) for j, name in enumerate(names))
         points = joint_points(fixed, e.codes, levels)
         marks, width, whitening = _joint(points, landmarks)

@@ -49,7 +49,7 @@ class Line:
         """The functions at the middle of every cell, in whole steps."""
         z = (np.arange(CELLS) + 0.5) * (2.0 * REACH / CELLS) - REACH
         bells = np.exp(-0.5 * ((z[:, None] - np.array(self.knots)) / self.width) ** 2)
-        smooth = sum(bells[:, k : k + 1] * np.array(row) for k, row in enumerate(self.whitening))
+        smooth = np.einsum("ck,kr->cr", bells, np.array(self.whitening))
         rises = np.arange(CELLS)[:, None] >= np.array(self.steps, dtype=np.int64)
         return np.hstack([np.clip(np.rint(UNIT * smooth), -UNIT, UNIT), rises]).astype(np.int16)
 

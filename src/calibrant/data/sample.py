@@ -18,7 +18,10 @@ SALT = np.uint64(0x5A3C91E7B2D4F680)  # so that the sample is independent of the
 
 def smallest(hashes: Any, ties: tuple[Any, ...], size: int) -> Any:
     """Return the indices of the `size` smallest hashes in increasing order; equal hashes by `ties`."""
-    return np.lexsort((*reversed(ties), hashes))[:size]
+    if len(hashes) <= 2 * size:
+        return np.lexsort((*reversed(ties), hashes))[:size]
+    near = np.flatnonzero(hashes <= np.partition(hashes, size)[size])
+    return near[np.lexsort((*(t[near] for t in reversed(ties)), hashes[near]))[:size]]
 
 
 class Sample:

@@ -13,6 +13,7 @@ from calibrant.data.local_plan import JOINT_LEVELS, KNOTS, STEPS
 from calibrant.data.local_spec import SCORE, LocalSpec
 from calibrant.detect.local_exact import CONTRADICTED, METHOD, NULL
 from calibrant.kernels.features_reference import CELLS, HALF, LOGIT, REACH, SCORE_STEPS, UNIT, VARIANCE
+from calibrant.kernels.threads import one_thread
 from calibrant.results import Outcome
 from calibrant.stats.local_findings import GLOBAL, LOCAL, Findings, findings
 from calibrant.stats.spectra import LEAST, Block, gaussian_scores
@@ -59,10 +60,8 @@ def outcome(
     sums: LocalSums, codings: Sequence[Coding], flips: Any = None, left_out: Sequence[tuple[str, str]] = ()
 ) -> Outcome:
     """Return the outcome of the default test; `flips` are sums of features times sign-flipped residuals of clusters."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
     spec = sums.spec
-    with threadpool_limits(1):
+    with one_thread():
         score, gram, rows = natural(sums)
         simulated = bool(spec.draws) or flips is not None
         if flips is not None:

@@ -1,0 +1,201 @@
+"""The default local calibration test: what it names, what it refuses, and that a sketch says the same as its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import calibrant as cal
+from calibrant.data.local_plan import local_spec
+from calibrant.data.local_spec import LocalSpec
+from calibrant.detect.local_exact import exact_local_test
+from calibrant.detect.local_published import published_local_test
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Outcome
+
+local = cal.detect.local_calibration_test
+
+
+def table(n: int = 1500, off: float = 0.0, seed: int = 1) -> pa.Table:
+    rng = np.random.default_rng([seed, 0xA1])
+    site = np.array([f"site {k}" for k in rng.integers(0, 400, n)])
+    ward = np.array(["a", "b", "c", "d"])[rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])]
+    age = np.where(rng.random(n) < 0.1, np.nan, rng.normal(50, 10, n))
+    p = rng.uniform(0.1, 0.7, n)
+    return pa.table(
+        {
+            "y": (rng.random(n) < p + off * (ward == "d")).astype(np.int8),
+            "p": p,
+            "site": site,
+            "ward": ward,
+            "age": pa.array(age, from_pandas=True),
+            "income": np.exp(2 * rng.normal(size=n)),
+            "member": rng.random(n) < 0.4,
+            "same": np.ones(n),
+        }
+    )
+
+
+def rows(t: pa.Table, **more: Any) -> Any:
+    names = [c for c in t.column_names if c not in ("y", "p")]
+    return cal.predictions(t["y"].to_numpy(), t["p"].to_numpy(), t.select(names), **more)
+
+
+def test_names_the_level_that_is_off_and_says_what_was_done() -> None:
+    found = local(rows(table(off=0.3)), draws=399)
+    assert found.p_value <= 0.01
+    assert found.law == "exact simulation"
+    assert (found.parts["region_variable"], found.parts["region_value"]) == ("ward", "d")
+    assert found.parts["region_gap"] == pytest.approx(0.25, abs=0.1)
+    adjusted = dict(zip(found.parts["variables"], found.parts["variable_adjusted_p"], strict=True))
+    assert adjusted["ward"] <= 0.01
+    assert min(v for k, v in adjusted.items() if k != "ward") > 0.05
+    assert set(adjusted) == {"(score)", "site", "ward", "age", "income", "member", "age is missing"}
+    assert found.settings["ranked"] == ("income",)
+    assert found.settings["left_out"] == (("same", "it takes one value only"),)
+    assert found.settings["levels_shared"] == ("site",)
+    assert Outcome.from_dict(found.to_dict()) == found
+
+
+def test_names_the_range_that_is_off_in_its_own_unit() -> None:
+    t = table(3000)
+    age = np.nan_to_num(t["age"].to_numpy(), nan=0.0)
+    y = np.random.default_rng(5).random(3000) < t["p"].to_numpy() + 0.25 * (age > 60)
+    found = local(rows(t.set_column(0, "y", pa.array(y.astype(np.int8)))), ["age", "member"], draws=199)
+    assert found.parts["region_variable"] == "age"
+    assert found.parts["region_side"] == "at least"
+    assert found.parts["region_value"] == pytest.approx(60, abs=4)
+    assert found.statistic > 0
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_sketch_its_bytes_and_its_pieces_say_the_same_as_the_rows(seed: int) -> None:
+    from calibrant.data.sketch import Sketch
+
+    t = table(2500)
+    names = ["site", "ward", "age", "income", "member"]
+    by_rows = local(rows(t), names, seed=seed)
+    whole = cal.sketch(t, y="y", p="p", variables=names, tests=True, seed=seed)
+    assert local(whole) == by_rows
+    assert local(Sketch.from_bytes(whole.to_bytes())) == by_rows
+    merged = Sketch(whole.spec)
+    for start, stop in ((1000, 2500), (0, 137), (137, 1000)):
+        piece = Sketch(whole.spec)
+        piece.update(t.slice(start, stop - start).combine_chunks().to_batches()[0], first_row=start)
+        merged.merge(piece)
+    assert local(merged) == by_rows
+
+
+def test_the_score_alone_is_enough() -> None:
+    rng = np.random.default_rng(8)
+    p = rng.uniform(size=1500)
+    found = local(cal.predictions(rng.random(1500) < p + 0.2 * np.sin(6 * p) * (p < 0.9), p), draws=199)
+    assert found.p_value <= 0.01
+    assert found.settings["score_only"] is True
+    assert found.parts["variables"] == ("(score)",)
+
+
+def test_a_single_score_and_nothing_else_leaves_the_level() -> None:
+    y = np.arange(200) % 4 == 0
+    assert local(cal.predictions(y, np.full(200, 0.25)), draws=99).p_value == 1.0
+    assert local(cal.predictions(y, np.full(200, 0.6)), draws=99).p_value == 0.01
+
+
+def test_an_impossible_outcome_settles_it() -> None:
+    rng = np.random.default_rng(2)
+    p = np.append(rng.uniform(size=300), [0.0, 1.0])
+    y = np.append(rng.random(300) < p[:300], [True, True])
+    found = local(cal.predictions(y, p, {"x": np.arange(302.0)}), draws=99)
+    assert (found.p_value, found.parts["contradicted"]) == (0.0, 1)
+    assert found.law.startswith("certain")
+    certain = local(cal.predictions([0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0], {"x": [1.0, 2.0, 3.0, 4.0]}), draws=99)
+    assert certain.p_value == 1.0
+
+
+def test_gaussian_and_simulated_nulls_agree_and_are_named() -> None:
+    data = rows(table(4000, off=0.12))
+    a, b = local(data, ["ward", "age"]), local(data, ["ward", "age"], null="gaussian")
+    assert b.settings["draws"] == 4000
+    assert "asymptotic" in b.law
+    for x, z in zip(a.parts["p_values"], b.parts["p_values"], strict=True):
+        assert x == pytest.approx(z, abs=0.06)
+    assert a.statistic == b.statistic
+
+
+def test_the_raw_statistic_is_the_sum_over_pairs() -> None:
+    rng = np.random.default_rng(4)
+    n, p, x = 120, rng.uniform(0.2, 0.8, 120), rng.normal(size=120)
+    y = rng.random(n) < p + 0.2 * np.sign(x)
+    found = local(cal.predictions(y, p, {"x": x}), draws=19)
+    z = np.column_stack([(v - v.mean()) / v.std() for v in (p, x)])
+    k = np.exp(-0.5 * ((z[:, None] - z[None]) ** 2).sum(axis=2) / found.settings["width"] ** 2)
+    e = y - p
+    assert found.statistic == pytest.approx((e @ k @ e - e @ e) / (n * (n - 1)), abs=2e-4)
+
+
+def test_clusters_flip_signs_together() -> None:
+    t = table(1200)
+    found = local(rows(t, clusters=np.arange(1200) // 6), ["ward", "age"], draws=199)
+    assert "clusters" in found.law
+    assert found.p_value > 0.01
+    with pytest.raises(NotComputable, match="one cluster"):
+        local(rows(t, clusters=np.zeros(1200)), ["ward"], draws=99)
+    with pytest.raises(NotComputable, match="independent rows"):
+        local(rows(t, clusters=np.arange(1200)), ["ward"], null="gaussian")
+
+
+def test_the_other_procedures_are_reached() -> None:
+    rng = np.random.default_rng(6)
+    p, x = rng.uniform(0.2, 0.8, 200), rng.normal(size=200)
+    data = cal.predictions(rng.random(200) < p, p, {"x": x})
+    assert local(data, draws=99, features="exact", score_width=1.0) == exact_local_test(data, None, 99, 0, 1.0)
+    theirs = local(data, draws=99, null="permuted", features="published", covariate_gamma=0.1)
+    assert theirs == published_local_test(data, None, 99, "permuted", 0, covariate_gamma=0.1)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"null": "bootstrap"}, "null='bootstrap'"),
+        ({"null": "permuted"}, "null='permuted'"),
+        ({"features": "fourier"}, "features='fourier'"),
+        ({"landmarks": 1}, "landmarks=1"),
+        ({"score_width": 1.0}, "score_width=1.0"),
+        ({"draws": 5}, "draws=5"),
+        ({"variables": "age"}, "pass a list"),
+        ({"variables": ["ages"]}, "did you mean 'age'"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        local(rows(table(60)), **more)
+
+
+def test_data_that_cannot_be_used_is_refused() -> None:
+    t = table(60)
+    with pytest.raises(NotComputable, match="weighted"):
+        local(rows(t, weights=np.ones(60)))
+    with pytest.raises(BadInput, match="tests=True"):
+        local(cal.sketch(t, y="y", p="p", variables=["age"]))
+    with pytest.raises(BadInput, match="age, member"):
+        local(cal.sketch(t, y="y", p="p", variables=["age", "member"], tests=True), ["age"])
+    with pytest.raises(BadInput, match="simulated null needs"):
+        local(cal.sketch(t, y="y", p="p", variables=["age"], tests=True), null="gaussian")
+    with pytest.raises(NotComputable, match="expected"):
+        local(rows(t), null="gaussian")
+    with pytest.raises(BadInput, match="at most 100"):
+        local(cal.predictions([0, 1], [0.2, 0.7], {f"x{j}": [1.0, 2.0] for j in range(101)}))
+
+
+def test_the_features_survive_plain_data() -> None:
+    t = table(300)
+    from calibrant.data.coding import codings
+
+    how = [c for c in codings(t, ["site", "ward", "age", "income"]) if c.kind != "constant"]
+    spec = local_spec(t["p"].to_numpy(), t, how, 99, 7)
+    from dataclasses import asdict
+
+    assert LocalSpec.from_dict(asdict(spec)) == spec

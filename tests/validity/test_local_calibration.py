@@ -1,0 +1,153 @@
+"""The default local calibration test: its level on models that are right, and broken copies that must be noticed."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import calibrant as cal
+from calibrant.detect import local_features
+from calibrant.stats import local_findings, spectra
+from validity.acceptance import LEAST, refuted
+from validity.local_designs import DESIGNS, rows
+
+ALPHA, DRAWS = 0.05, 199
+QUICK = ("extreme scores", "rare", "clumped")
+
+
+def found(design: str, replicate: int, **more: Any) -> Any:
+    return cal.detect.local_calibration_test(rows(design, replicate), draws=DRAWS, seed=replicate, **more)
+
+
+def claims(outcome: Any) -> tuple[float, ...]:
+    """The p-values whose level is claimed."""
+    parts = outcome.parts
+    return outcome.p_value, parts["p_global"], parts["p_local"], min(parts["variable_adjusted_p"], default=1.0)
+
+
+def level(design: str, runs: int) -> None:
+    rejected = (np.array([claims(found(design, r)) for r in range(runs)]) <= ALPHA + 1e-9).sum(axis=0)
+    for count in rejected.tolist():
+        assert not refuted(count, runs, ALPHA), f"{rejected} rejections in {runs} runs"
+    if design not in ("rare", "discrete", "homogeneous"):  # ties: at most alpha there
+        assert binom.cdf(int(rejected[0]), runs, ALPHA) >= LEAST, f"only {rejected[0]} rejections in {runs} runs"
+
+
+@pytest.mark.parametrize("design", QUICK)
+def test_level(design: str) -> None:
+    level(design, 200)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("design", DESIGNS)
+def test_level_at_length(design: str) -> None:
+    level(design, 2000)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("design", ["extreme scores", "paper", "many rows"])
+def test_level_of_the_gaussian_null(design: str) -> None:
+    rejected = sum(found(design, r, null="gaussian").p_value <= ALPHA for r in range(1000))
+    assert not refuted(rejected, 1000, 0.06), f"{rejected} rejections in 1000 runs"
+
+
+@pytest.mark.nightly
+def test_level_with_clusters_where_rows_of_a_cluster_agree() -> None:
+    def once(r: int, told: bool) -> bool:
+        rng = np.random.default_rng([0xC1, r])
+        cluster = np.repeat(np.arange(80), 10)
+        x = np.repeat(rng.normal(size=(80, 2)), 10, axis=0)
+        p = np.full(800, 0.4)
+        y = np.where(rng.random(800) < 0.4, np.repeat(rng.random(80) < 0.4, 10), rng.random(800) < 0.4)
+        data = cal.predictions(y, p, {"a": x[:, 0], "b": x[:, 1]}, clusters=cluster if told else None)
+        return bool(cal.detect.local_calibration_test(data, draws=DRAWS, seed=r).p_value <= ALPHA)
+
+    told = sum(once(r, True) for r in range(400))
+    assert not refuted(told, 400, 0.07), f"{told} rejections in 400 runs"
+    assert refuted(sum(once(r, False) for r in range(60)), 60, ALPHA)
+
+
+# ---- saboteurs ----
+
+Sums = tuple[Any, Any, Any]
+
+
+def permuted_residuals(sums: Any, design: str, replicate: int) -> Sums:
+    """The authors' null: residuals in random order, whatever their variances."""
+    from calibrant.data.identity import identities_of
+    from calibrant.data.local import part_of
+    from calibrant.detect.local_rows import chunks, first_look
+
+    score, gram, counted = REAL_NATURAL(sums)
+    data = rows(design, replicate)
+    ids = identities_of(data.n, replicate)
+    (whole,) = chunks(data, first_look(data, None, replicate, ids)[2], ids)
+    f = np.empty((data.n, sums.spec.columns))
+    sums.features.of(whole.p, part_of(whole.encoded, slice(None)), f)
+    rng = np.random.default_rng([0x5A, replicate])
+    shuffled = np.stack([rng.permutation(data.y - data.p) for _ in range(DRAWS)], axis=1)
+    score[:, 1:] = (f.T @ shuffled) / local_features.sizes(sums.spec)[:, None]
+    return score, gram, counted
+
+
+def uncentred_draws(score: Any, gram: Any) -> Any:
+    """Project the constant and the logit out of the data's sums only."""
+    c = REAL_CENTRED(score, gram)
+    c.score[:, 1:] = score[:, 1:]
+    return c
+
+
+REAL_CENTRED = spectra.centred
+
+
+REAL_NATURAL = local_features.natural
+
+
+def one_sided(p: list[float]) -> bool:
+    """Tell whether p-values are not uniform: too few or too many below one half."""
+    low = sum(v <= 0.5 for v in p)
+    return refuted(low, len(p), 0.5) or refuted(len(p) - low, len(p), 0.5)
+
+
+def local(design: str, runs: int, **more: Any) -> list[float]:
+    return [found(design, r, **more).parts["p_local"] for r in range(runs)]
+
+
+def test_saboteur_permuted_residuals() -> None:
+    hits, runs = 0, 40
+    for r in range(runs):
+        with patch.object(local_features, "natural", lambda sums, r=r: permuted_residuals(sums, "clumped", r)):
+            hits += found("clumped", r).p_value <= ALPHA
+    assert refuted(hits, runs, ALPHA), f"{hits} of {runs}"
+
+
+def test_p_values_are_spread_evenly_and_saboteurs_are_not() -> None:
+    assert not one_sided(local("clumped", 40))
+    with patch.object(local_findings, "centred", uncentred_draws):
+        assert one_sided(local("clumped", 40))
+
+
+def whitened(true: Any, believed: Any, tolerance: float) -> list[float]:
+    """P-values of 200 data sets by a fully whitened statistic; the draws follow the covariance believed in."""
+    rng = np.random.default_rng(0x32)
+    score = np.hstack([spectra.gaussian_scores(g, k, rng) for g, k in ((true, 200), (believed, 999))])
+    with patch.object(spectra, "TOLERANCE", tolerance):
+        s = spectra.spectrum(spectra.centred(score, believed), np.arange(2, len(true)))
+    assert s is not None
+    total = s.squares.sum(axis=0)
+    return [float((1 + np.count_nonzero(total[200:] >= t)) / 1000) for t in total[:200]]
+
+
+def test_saboteur_single_precision_whitening_at_a_millionth() -> None:
+    rng, d = np.random.default_rng(0x64), 42
+    vectors = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    true = 1e6 * (vectors * np.append([1.0, 1.0], np.geomspace(1.0, 2e-6, d - 2))) @ vectors.T
+    noise = rng.normal(size=(d, d)) * 1e6 * 2.0**-24 * np.sqrt(1e6 / 2048)  # of sums over 500 chunks in float32
+    single = true + (noise + noise.T) / 2**0.5
+    assert one_sided(whitened(true, single, 1e-6))
+    assert not one_sided(whitened(true, single, spectra.TOLERANCE))
+    assert not one_sided(whitened(true, true, 1e-6))

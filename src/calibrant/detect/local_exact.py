@@ -90,8 +90,8 @@ def exact_local_test(
     >>> rng = np.random.default_rng(0)
     >>> p, x = rng.uniform(0.2, 0.8, 500), rng.normal(size=500)
     >>> data = cal.predictions(rng.uniform(size=500) < p + 0.2 * np.sign(x), p, {"x": x})
-    >>> exact_local_test(data).p_value
-    0.001
+    >>> exact_local_test(data).p_value < 0.01
+    True
     """
     checked_rows(data)
     checked_draws(draws)

@@ -170,7 +170,7 @@ def _audit(a: argparse.Namespace) -> int:
         whole = _load(a, progress.rows, not a.quick)
         record = audit(
             whole, limit=a.limit, levels=a.levels, alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date,
-            quick=a.quick, fail_on=a.fail_on, seed=whole.spec.seed, step=progress.step,
+            quick=a.quick, tolerance=a.tolerance, fail_on=a.fail_on, seed=whole.spec.seed, step=progress.step,
         )  # fmt: skip
     return _deliver(record, a)
 
@@ -183,7 +183,8 @@ def _example(a: argparse.Namespace) -> int:
     with Progress() as progress:
         record = audit(
             employment_path(), y=EMPLOYMENT["y"], p=EMPLOYMENT["p"], by=EMPLOYMENT_BY, limit=a.limit, levels=a.levels,
-            alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date, quick=a.quick, fail_on=a.fail_on, seed=a.seed,
+            alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date, quick=a.quick, tolerance=a.tolerance,
+            fail_on=a.fail_on, seed=a.seed,
             rows_read=progress.rows, step=progress.step,
         )  # fmt: skip
     _deliver(record, a)

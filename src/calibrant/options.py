@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from calibrant.errors import BadInput
 
 
-GATES = ("local-calibration",)
+GATES = ("local-calibration", "strong-calibration")
 
 
 def data_options(p: argparse.ArgumentParser) -> None:
@@ -71,6 +71,10 @@ def audit_options(
     )
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
+    p.add_argument(
+        "--tolerance", type=float, default=0.0, metavar="D",
+        help="of the strong calibration test: how far off a probability may be for anyone (default 0)",
+    )  # fmt: skip
     p.add_argument(
         "--fail-on", metavar="TESTS", type=names, default=(),
         help="exit with 1 if one of these tests finds error: " + ", ".join(GATES),

@@ -26,7 +26,6 @@ CURVE_EVENTS = 50
 FEW_BINS = 10
 DRAWS = 999
 NOT_YET = {
-    "strong-calibration": "not in this version: the test for any badly served subgroup",
     "repair": "not in this version: recalibration judged on held-out rows",
 }
 
@@ -40,6 +39,7 @@ class Plan:
     levels: int
     bandwidth: float
     seed: int
+    tolerance: float = 0.0
 
 
 def judge(low: float, high: float, limit: float | None) -> Verdict:

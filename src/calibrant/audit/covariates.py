@@ -33,14 +33,20 @@ class Followed:
     checks: tuple[Check, ...] = ()
 
 
-def follow(whole: Sketch, plan: Plan, quick: bool, announce: Callable[[str], None]) -> Followed:
+def rows_held(whole: Sketch) -> Predictions | None:
+    """Return the rows that a sketch for tests holds, small levels pooled; None without."""
+    held = whole.parts.get("sample")
+    return None if held is None else pooled_rows(held.predictions(whole.name), MASK)
+
+
+def follow(
+    whole: Sketch, rows: Predictions | None, plan: Plan, quick: bool, announce: Callable[[str], None]
+) -> Followed:
     """Rank the covariates, draw the first, and test whether error follows any of them.
 
     Where the sketch holds every row, the rows are read: outcomes can then be simulated for each. Small levels are
     pooled first, so that nothing shown is about fewer people than may be shown.
     """
-    held = whole.parts.get("sample")
-    rows = None if held is None else pooled_rows(held.predictions(whole.name), MASK)
     read: Any = rows if rows is not None and rows.n == whole.n else whole
     announce("ranking variables")
     ranking, ranked = _ranking(whole, read, plan)

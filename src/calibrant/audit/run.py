@@ -19,8 +19,9 @@ from calibrant.audit.checks import (
     smoothed,
     worst,
 )  # fmt: skip
-from calibrant.audit.covariates import follow
+from calibrant.audit.covariates import follow, rows_held
 from calibrant.audit.record import AuditRecord, Check, Finding, Status
+from calibrant.audit.strong import search
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
 from calibrant.certify.population import Population, checked_bandwidth, checked_levels, everyone, shares, sketch_of
@@ -34,7 +35,7 @@ MEASURES = (
     "ece", "smooth_ece", "max_calibration_error", "brier", "log_loss", "auroc", "calibration_intercept",
     "calibration_slope", "observed_expected",
 )  # fmt: skip
-GATES = ("local-calibration",)  # tests that may count for the exit status
+GATES = ("local-calibration", "strong-calibration")  # tests that may count for the exit status
 Step = Callable[[str], None]
 
 
@@ -58,6 +59,7 @@ def audit(
     name: str | None = None,
     date: str | None = None,
     quick: bool = False,
+    tolerance: float = 0.0,
     fail_on: Iterable[str] | str | None = None,
     seed: int = 0,
     rows_read: Callable[[int], None] | None = None,
@@ -91,8 +93,10 @@ def audit(
         For the report; a date appears only if given (or from SOURCE_DATE_EPOCH).
     quick : bool
         Leave out the tests.
+    tolerance : float in [0, 1)
+        Of the strong calibration test: how far off a probability may be for anyone, in probability units.
     fail_on : str or sequence of str, optional
-        Tests that count for the exit status if they find error: ``"local-calibration"``.
+        Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``.
     rows_read, step : callable, optional
         Progress: rows just read, and the name of the step that begins.
 
@@ -127,6 +131,8 @@ def audit(
     if limit is not None and not (isinstance(limit, (int, float)) and 0.0 < limit < 1.0):
         raise BadInput(f"limit={limit!r}: pass a number between 0 and 1; 0.02 is two points")
     steps, width = checked_levels(levels), checked_bandwidth(bandwidth, 1 << 14)
+    if not (isinstance(tolerance, (int, float)) and 0.0 <= tolerance < 1.0):
+        raise BadInput(f"tolerance={tolerance!r}: pass a number from 0 up to 1; 0.02 is two points")
     gates = checked_gates(fail_on, quick)
     announce = step or (lambda _: None)
     announce("reading")
@@ -134,10 +140,11 @@ def audit(
     whole = _summarise(
         source, y, p, names_of(by), asked, not quick, intersections, bins, key, positive, drop_missing, seed, rows_read
     )
-    plan = Plan(alpha=alpha, limit=limit, levels=steps, bandwidth=width, seed=whole.spec.seed)
+    plan = Plan(alpha=alpha, limit=limit, levels=steps, bandwidth=width, seed=whole.spec.seed, tolerance=tolerance)
     settings = {
         "alpha": alpha, "limit": limit, "levels": steps, "bandwidth": width, "seed": plan.seed,
         "blocks": whole.spec.blocks, "quick": quick, "outcome": outcome, "date": date or _epoch_date(), "mask": MASK, "fail_on": gates,
+        "tolerance": tolerance,
     }  # fmt: skip
     return _record(whole, plan, settings, name, announce)
 
@@ -187,11 +194,13 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
     measured, unmeasured = _measures(whole, plan)
     announce("certifying groups")
     groups = group_findings(whole, plan)
-    followed = follow(whole, plan, bool(settings["quick"]), announce)
+    rows, quick = rows_held(whole), bool(settings["quick"])
+    followed = follow(whole, rows, plan, quick, announce)
+    searched, diagnosis = search(whole, rows, plan, quick, announce)
     checks = [
         Check(code="error-everyone", status=_status(overall), estimate=overall.upper),
         _group_check(groups, whole),
-        *checks, drawn, *unmeasured, *followed.checks, *not_yet(),
+        *checks, drawn, *unmeasured, *followed.checks, searched, *not_yet(),
     ]  # fmt: skip
     return AuditRecord(
         name=name or whole.name,
@@ -207,6 +216,9 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
         ranking=followed.ranking,
         variable_curves=followed.curves,
         bias_maps=followed.maps,
+        control_chart=diagnosis["control_chart"],
+        importance=diagnosis["importance"],
+        subgroups=diagnosis["subgroups"],
         data=_data(whole),
         settings=settings,
         versions=_versions(),

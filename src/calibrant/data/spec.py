@@ -14,6 +14,7 @@ from calibrant.data.coding import MISSING, OTHER, Coding
 from calibrant.data.local_spec import LocalSpec
 
 SPEC_VERSION = 2
+UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a space
 Kind = Literal["category", "number", "month", "year"]
 
 
@@ -57,11 +58,12 @@ def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:
     """Name the bins between edges as a reader would."""
     if not edges:
         return ("all values",)
-    text = [f"{e:,.6g}".replace(",", "\u202f") for e in edges]
+    space = "\u202f" if max(abs(e) for e in edges) >= UNSPACED else ""
+    text = [f"{e:,.6g}".replace(",", space) for e in edges]
     if not whole:
         inner = [f"{a} to {b}" for a, b in pairwise(text)]
         return (f"under {text[0]}", *inner, f"{text[-1]} and over")
-    last = [f"{e - 1:,.0f}".replace(",", "\u202f") for e in edges]
+    last = [f"{e - 1:,.0f}".replace(",", space) for e in edges]
     inner = [a if a == b else f"{a}–{b}" for a, b in zip(text, last[1:], strict=False)]
     return (f"{last[0]} and under", *inner, f"{text[-1]} and over")
 

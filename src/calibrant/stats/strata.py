@@ -13,6 +13,7 @@ from calibrant.stats.binning import Bins
 
 View = Literal["probability", "confidence"]
 MISSING = "missing"
+UNSPACED = 10_000  # numbers below, years among them, are written without a space
 SUMS = ("rows", "weight", "weight2", "cases", "score", "noise", "resid2")
 
 
@@ -167,7 +168,9 @@ class Strata:
         return (*named, MISSING) if self.missing else named
 
     def _value(self, v: float) -> str:
-        return str(np.datetime64(int(np.floor(v)), "D")) if self.date else f"{v:,.6g}".replace(",", "\u202f")
+        if self.date:
+            return str(np.datetime64(int(np.floor(v)), "D"))
+        return f"{v:,.6g}".replace(",", "\u202f" if abs(v) >= UNSPACED else "")
 
 
 def beyond_shift(gap: Any, share: Any) -> Any:

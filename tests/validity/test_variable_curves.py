@@ -75,7 +75,7 @@ def test_level_of_the_curve_and_of_its_band(kind: str) -> None:
 @pytest.mark.parametrize("kind", VARIABLES)
 @pytest.mark.parametrize("view", ["probability", "confidence"])
 def test_level_at_length(kind: str, view: str) -> None:
-    levels(kind, 2000, view=view)
+    levels(kind, 1000, view=view)
 
 
 def test_level_with_gaussian_sums(monkeypatch: pytest.MonkeyPatch) -> None:

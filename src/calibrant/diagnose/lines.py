@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,9 @@ AS_MANY = "nearly as many values as rows: it looks like an identifier"
 def names_of(data: Any, variables: Any) -> tuple[str, ...]:
     """Return the variables asked for: every covariate by default."""
     if isinstance(data, Sketch):
-        available: tuple[str, ...] = tuple(v.name for v in data.spec.variables)
+        spec = data.spec
+        counted = (c.name for c in spec.codings), (v.name for v in spec.variables), (name for name, _ in spec.left_out)
+        available: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(counted)))
     else:
         available = () if data.covariates is None else tuple(data.covariates.schema.names)
     if variables is None:
@@ -53,7 +56,7 @@ def lines_of(
     """Return a line for each variable that can be ranked, and the reason for each that cannot."""
     lines, left_out = [], {}
     for name in names:
-        reason = _looks_like_rows(data, name)
+        reason = _unrankable(data, name)
         if not reason:
             try:
                 along = (
@@ -90,9 +93,11 @@ def _unfit(along: Along) -> str:
     return ""
 
 
-def _looks_like_rows(data: Any, name: str) -> str:
-    """Return why a column numbers the rows, if it does: text or whole numbers, nearly every value its own."""
-    if not isinstance(data, Predictions) or data.n < 100:
+def _unrankable(data: Any, name: str) -> str:
+    """Return why a column cannot be ranked before it is cut: it numbers the rows, nearly every value its own."""
+    if isinstance(data, Sketch):
+        return dict(data.spec.left_out).get(name, "")
+    if data.n < 100:
         return ""
     import pyarrow as pa
     import pyarrow.compute as pc

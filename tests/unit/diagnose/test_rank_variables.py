@@ -124,3 +124,24 @@ def test_nothing_to_rank() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(NotComputable, match="no covariates"):
         cal.diagnose.rank_variables(cal.predictions(rng.random(90) < 0.5, rng.random(90)))
+
+
+def test_a_sketch_gives_the_same_order_and_curve() -> None:
+    rows = data()
+    table = rows.covariates.select(["income", "height", "region", "same"])
+    whole = cal.sketch(
+        table.append_column("y", pa.array(rows.y)).append_column("p", pa.array(rows.p)), y="y", p="p",
+        variables=["income", "height", "region", "same"],
+    )  # fmt: skip
+    from_rows, from_cells = (cal.diagnose.rank_variables(d, ["income", "height", "region"]) for d in (rows, whole))
+    assert from_cells.columns["variable"][0] == "income"
+    for k in ("beyond_shift_plain", "vece_plain"):
+        ours, theirs = (dict(zip(f.columns["variable"], f.columns[k], strict=True)) for f in (from_rows, from_cells))
+        assert ours == pytest.approx(theirs, abs=2e-3)
+    assert from_cells.settings["null"] == GAUSSIAN
+    assert cal.diagnose.rank_variables(whole).settings["left_out"] == {"same": "it takes one value only"}
+    with pytest.raises(NotComputable, match="pairs"):
+        cal.diagnose.rank_variables(whole, pairs=1)
+    curves = [cal.diagnose.variable_curve(d, "income", grid=[-1.0, 0.0, 1.0]) for d in (rows, whole)]
+    np.testing.assert_allclose(curves[0].columns["gap"], curves[1].columns["gap"], atol=1e-3)
+    np.testing.assert_allclose(curves[0].columns["gap_high"], curves[1].columns["gap_high"], atol=6e-3)

@@ -16,7 +16,7 @@ from calibrant.kernels.threads import one_thread
 
 LANDMARKS = 128
 KNOTS = 12
-STEPS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # quantiles at which a step rises
+STEPS = (0.1, 0.25, 0.5, 0.75, 0.9)  # quantiles at which a step rises
 SPAN = 2.0  # width of the joint kernel, in median distances; of a single coordinate's, one
 TOLERANCE = 1e-4  # of the largest eigenvalue of a kernel's Gram matrix
 PAIRS = 256  # rows whose distances give the median

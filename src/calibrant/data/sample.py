@@ -18,10 +18,14 @@ SALT = np.uint64(0x5A3C91E7B2D4F680)  # so that the sample is independent of the
 
 def smallest(hashes: Any, ties: tuple[Any, ...], size: int) -> Any:
     """Return the indices of the `size` smallest hashes in increasing order; equal hashes by `ties`."""
-    if len(hashes) <= 2 * size:
-        return np.lexsort((*reversed(ties), hashes))[:size]
-    near = np.flatnonzero(hashes <= np.partition(hashes, size)[size])
-    return near[np.lexsort((*(t[near] for t in reversed(ties)), hashes[near]))[:size]]
+    near = np.arange(len(hashes))
+    if len(hashes) > 2 * size:
+        near = np.flatnonzero(hashes <= np.partition(hashes, size)[size])
+    order = near[np.argsort(hashes[near], kind="stable")]
+    found = hashes[order]
+    if (found[1:] == found[:-1]).any():
+        order = near[np.lexsort((*(t[near] for t in reversed(ties)), hashes[near]))]
+    return order[:size]
 
 
 class Sample:

@@ -87,7 +87,7 @@ def local_calibration_test(
     Gaussian: asymptotic. With clusters the signs of whole clusters' residuals are drawn: asymptotic in their number.
     **Method.** Features see no label. Joint: a Gaussian kernel on standardised (or ranked) score and covariates, width
     twice the median distance, at 128 landmarks, categories of up to 14 levels included. Each number by itself: a
-    kernel at 12 quantiles, width the median distance, and steps at 7 quantiles. Each category: its levels (of more than
+    kernel at 12 quantiles, width the median distance, and steps at 5 quantiles. Each category: its levels (of more than
     128, the 96 most frequent; the rest share 31 columns by hash). Sums of features times residuals are centred by projecting
     ``[1, logit p]`` out (logit kept within 16) and taken apart into eigenvectors of their null covariance; the
     statistics are ``sum lambda / (lambda + gamma lambda_1) u^2`` with gamma infinite, 0.1 and 0.01 for the joint

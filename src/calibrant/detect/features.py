@@ -13,7 +13,7 @@ from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 
-SCORE = "score"
+SCORE = "the score"
 EDGE = 1e-6  # by which a score is kept off 0 and 1 before its logit is taken
 LEVELS = 20  # most frequent levels of a category that get a column of their own in regressions
 SEEN = 10  # rows that such a level must have
@@ -31,7 +31,7 @@ class Features:
     flat : float32 array of shape (n, q)
         Standardised logit of the score, standardised numbers, and a column for each frequent level.
     tree_of, flat_of : tuple of str
-        The variable each column comes from; ``"score"`` for the score.
+        The variable each column comes from; ``"the score"`` for the score.
     pairs : int array of shape (r, 2)
         Columns of `flat` that the quadratic regression multiplies.
     left_out : int

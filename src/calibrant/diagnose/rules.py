@@ -1,0 +1,190 @@
+"""Rules: conditions on covariates that select rows, written as a reader would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.coding import DAY, Coding, codings, encode
+from calibrant.data.predictions import Predictions
+from calibrant.detect.features import SCORE
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+STEPS = (DAY, DAY // 24, DAY // 1440, 1_000_000, 1_000, 1)  # a day down to a microsecond, in microseconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """What a rule asks of one variable.
+
+    Parameters
+    ----------
+    variable : str
+    kind : {"number", "date", "category"}
+        A date counts days since 1970.
+    above, up_to : float or None
+        A number is over the first and at most the second; both infinite for a missing one.
+    missing : bool
+        A missing number is selected as well.
+    levels : tuple of str
+        A category is one of these; empty for any.
+    others : tuple of str
+        A category is none of these.
+    whole : bool
+        The number takes whole values only; the date has no time of day.
+    """
+
+    variable: str
+    kind: str
+    above: float | None = None
+    up_to: float | None = None
+    missing: bool = False
+    levels: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    whole: bool = False
+
+    @property
+    def text(self) -> str:
+        """The condition in words."""
+        if self.kind == "category":
+            if self.levels:
+                return f"{self.variable} = {' or '.join(self.levels)}"
+            return f"{self.variable} not {' or '.join(self.others)}"
+        if self.above == np.inf:
+            return f"{self.variable} missing"
+        over = "after" if self.kind == "date" else "over"
+        parts = [f"{over} {self._number(self.above)}"] if self.above is not None else []
+        parts += [f"up to {self._number(self.up_to)}"] if self.up_to is not None else []
+        parts = parts or ["known"]
+        return f"{self.variable} {', '.join(parts)}{' or missing' if self.missing else ''}"
+
+    def _number(self, value: float) -> str:
+        if self.kind == "date":
+            at = EPOCH + timedelta(microseconds=round(value * DAY))
+            return at.date().isoformat() if self.whole else at.replace(tzinfo=None).isoformat()
+        return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+    def joined(self, other: Condition, labels: Sequence[str] = ()) -> Condition:
+        """Return the one condition that says the same as both; `labels` are the levels that rows have."""
+        if self.kind == "category":
+            others = tuple(sorted({*self.others, *other.others}))
+            both = set(self.levels or labels) & set(other.levels or labels) - set(others)
+            if self.levels or other.levels or len(both) == 1:
+                kept = tuple(v for v in labels if v in both)
+                return Condition(variable=self.variable, kind=self.kind, levels=kept)
+            return Condition(variable=self.variable, kind=self.kind, others=others)
+        above = [v for v in (self.above, other.above) if v is not None]
+        up_to = [v for v in (self.up_to, other.up_to) if v is not None]
+        return Condition(
+            variable=self.variable, kind=self.kind, above=max(above, default=None), up_to=min(up_to, default=None),
+            missing=self.missing and other.missing, whole=self.whole,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; `from_dict` reads it back."""
+        known = {k: v for k, v in asdict(self).items() if v not in (None, (), False)}
+        return {**known, "above": "missing"} if self.above == np.inf else known
+
+    @classmethod
+    def from_dict(cls, d: Any) -> Condition:
+        """Rebuild from plain data."""
+        known = {k: tuple(v) if k in ("levels", "others") else v for k, v in d.items()}
+        return cls(**(known | ({"above": np.inf, "missing": True} if known.get("above") == "missing" else {})))
+
+
+def text_of(conditions: Sequence[Condition]) -> str:
+    """Return a rule in words."""
+    return " and ".join(c.text for c in conditions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """What rules read of the rows.
+
+    Parameters
+    ----------
+    numbers : Mapping of str to float array of shape (n,)
+        Numbers and dates as they came, NaN where missing; the score.
+    codes : Mapping of str to int32 array of shape (n,)
+        Levels of categories.
+    labels : Mapping of str to tuple of str
+        Names of the levels.
+    how : Mapping of str to Coding
+        Of the covariates.
+    """
+
+    numbers: dict[str, Any]
+    codes: dict[str, Any]
+    labels: dict[str, tuple[str, ...]]
+    how: dict[str, Coding]
+
+    def kind(self, name: str) -> tuple[str, bool]:
+        """Return "number" or "date" for a column of numbers, and whether all are whole."""
+        coding = self.how.get(name)
+        return ("number", False) if name == SCORE or coding is None else (coding.kind, coding.whole)
+
+    def select(self, condition: Condition) -> Any:
+        """Return which rows meet a condition."""
+        if condition.kind == "category":
+            labels = self.labels[condition.variable]
+            wanted = np.array([
+                (not condition.levels or v in condition.levels) and v not in condition.others for v in labels
+            ])  # fmt: skip
+            return wanted[self.codes[condition.variable]]
+        x = self.numbers[condition.variable]
+        absent = np.isnan(x)
+        inside = ~absent
+        if condition.above is not None:
+            inside &= x > condition.above
+        if condition.up_to is not None:
+            inside &= x <= condition.up_to
+        return inside | absent if condition.missing else inside
+
+    def matching(self, conditions: Sequence[Condition]) -> Any:
+        """Return which rows meet all conditions of a rule."""
+        out = np.ones(len(next(iter(self.numbers.values()))), dtype=bool)
+        for condition in conditions:
+            out &= self.select(condition)
+        return out
+
+    def rows(self, which: Any) -> Columns:
+        """Return the columns of some rows."""
+        return Columns(
+            numbers={k: v[which] for k, v in self.numbers.items()}, codes={k: v[which] for k, v in self.codes.items()},
+            labels=self.labels, how=self.how,
+        )  # fmt: skip
+
+
+def columns_of(data: Predictions, variables: Sequence[str] | None) -> Columns:
+    """Return score and covariates as rules read them."""
+    how = codings(data.covariates, variables)
+    numbers, codes, labels = {SCORE: data.p}, {}, {}
+    if how:
+        x = encode(data.covariates.select([c.name for c in how]), how)
+        numbers |= {name: x.numbers[:, j] for j, name in enumerate(x.number_names)}
+        for j, name in enumerate(x.level_names):
+            if x.level_of[j] == name:
+                codes[name], labels[name] = x.codes[:, j], x.level_labels[j]
+    return Columns(numbers=numbers, codes=codes, labels=labels, how={c.name: c for c in how})
+
+
+def between(low: float, high: float, kind: str, whole: bool) -> float:
+    """Return a number with few digits from `low` to below `high`: a threshold that parts the same rows."""
+    if kind == "date":
+        first, stop = round(low * DAY), round(high * DAY)
+        for step in STEPS:
+            at = (first + stop) // 2 // step * step
+            for tick in (at, at + step):
+                if first <= tick < stop:
+                    return tick / DAY
+        return low
+    middle = low + (high - low) / 2.0
+    for digits in range(1, 18):
+        short = float(f"{middle:.{digits}g}")
+        if low <= short < high:
+            return float(np.floor(short)) if whole else short
+    return low

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-STAKES = (0.5, 1.0, 2.0, 4.0, 8.0)  # bets times the root of the units, over the largest deviation one half
-LARGEST = 0.45
+STAKES = (2.0, 4.0, 8.0, 16.0)  # bets times the root of the units and their size
+LARGEST = 0.9  # share of its wealth that a bet may lose on one unit
+GRID = 201  # hypotheses scanned from the far end, so that every one beyond a limit is refuted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Units:
+    """Independent units: rows, or whole clusters.
+
+    Parameters
+    ----------
+    excess, size : float arrays of shape (units,)
+        Sums of weighted residuals ``w (y - p)``, and of weights.
+    least, most : float arrays of shape (units,)
+        What `excess` would be without a case, and with cases only.
+    """
+
+    excess: Any
+    size: Any
+    least: Any
+    most: Any
+
+    @classmethod
+    def of(cls, y: Any, p: Any, weights: Any, unit: Any) -> Units:
+        """Add up the rows of each unit (0 to U - 1)."""
+        residual = (np.bincount(unit, weights * (v - p)) for v in (y, 0.0, 1.0))
+        excess, least, most = residual
+        return cls(excess=excess, size=np.bincount(unit, weights), least=least, most=most)
 
 
 def rate_evidence(cases: int, rows: int, rate: float) -> float:
@@ -42,45 +69,40 @@ def rate_limits(cases: int, rows: int, delta: float) -> tuple[float, float]:
     return lower(cases), 1.0 - lower(rows - cases)
 
 
-def ratio_evidence(excess: Any, size: Any, mean: float, side: float) -> float:
-    """Return a p-value against "the ratio of sums is at most `mean`" (`side` 1) or at least it (-1).
-
-    Parameters
-    ----------
-    excess, size : float arrays of shape (units,)
-        Sums of weighted residuals, and of weights, of independent units (rows, or clusters); ``|excess| <= size``.
-    mean : float
-    side : float
+def ratio_evidence(units: Units, mean: float, side: float) -> float:
+    """Return a p-value against "expected excess over size is at most `mean`" (`side` 1), or at least it (-1).
 
     Notes
     -----
-    ``prod (1 + k (a_u - m b_u))`` has mean at most one if ``E sum a = m sum b``; an average over fixed bets k likewise.
+    For a bet k fixed by what the outcomes cannot change, ``prod (1 + k (a_u - m b_u))`` has mean at most one if
+    ``E sum a = m sum b``, whatever each unit's own mean; so has an average over bets.
     """
-    return float(min(1.0, np.exp(-_log_wealth(excess, size, mean, side))))
+    return float(min(1.0, np.exp(-_log_wealth(units, mean, side))))
 
 
-def ratio_limits(excess: Any, size: Any, delta: float) -> tuple[float, float]:
+def ratio_limits(units: Units, delta: float) -> tuple[float, float]:
     """Return limits that hold ``E sum excess / sum size`` with probability at least ``1 - delta``."""
     from scipy.optimize import brentq
 
     target = float(np.log(2.0 / delta))
 
     def limit(side: float) -> float:
-        start, stop = -side, side
-        if _log_wealth(excess, size, start, side) <= target:
-            return start
-        if _log_wealth(excess, size, stop, side) >= target:
-            return stop
-        return float(brentq(lambda m: _log_wealth(excess, size, m, side) - target, start, stop, xtol=1e-10))
+        means = np.linspace(-side, side, GRID)
+        before = float(means[0])
+        for m in map(float, means):
+            if _log_wealth(units, m, side) <= target:
+                return m if m == before else brentq(lambda v: _log_wealth(units, v, side) - target, before, m)
+            before = m
+        return before
 
-    return limit(1.0), limit(-1.0)
+    return float(limit(1.0)), float(limit(-1.0))
 
 
-def _log_wealth(excess: Any, size: Any, mean: float, side: float) -> float:
+def _log_wealth(units: Units, mean: float, side: float) -> float:
     """Return the logarithm of the mean, over bets, of what they make of the units."""
-    scale = float(size.max())
-    kish = float(size.sum()) ** 2 / float((size**2).sum())
-    stakes = np.minimum(2.0 * np.array(STAKES) / np.sqrt(kish), LARGEST) * side / scale
-    gain = np.log1p(stakes[:, None] * (excess - mean * size)[None, :]).sum(axis=1)
+    worst = float((side * mean * units.size - np.minimum(side * units.least, side * units.most)).max())
+    stakes = np.array(STAKES) / np.sqrt(float((units.size**2).sum()))
+    stakes = np.minimum(stakes, LARGEST / worst) if worst > 0 else stakes
+    gain = np.log1p(stakes[:, None] * side * (units.excess - mean * units.size)[None, :]).sum(axis=1)
     top = float(gain.max())
     return top + float(np.log(np.exp(gain - top).mean()))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
+from calibrant.report.evidence import summary
 from calibrant.report.measures import WORDS
 from calibrant.report.order import limit_of, shift_side, side, with_verdict
 from calibrant.report.ranking import draws, ranked
@@ -63,6 +64,8 @@ def finding_word(check: Check, record: AuditRecord) -> tuple[str, str]:
         status = "found" if along_found(record) else "unfound"
     elif check.code == "variables":
         status = "found" if any(r.found for r in ranked(record)) else "unfound"
+    elif check.outcome is not None:
+        status = "found" if record.found(check) else "unfound"
     return status, FINDINGS[status]
 
 
@@ -156,6 +159,10 @@ def _variables(_: Check, record: AuditRecord) -> Described:
     return question, f"{following} of {num.count(len(found))} variables; smallest adjusted {least}", meaning
 
 
+def _local(check: Check, record: AuditRecord) -> Described:
+    return "Local calibration test", summary(check, record), "is error left among people with the same score?"
+
+
 def _asked(question: str, meaning: str) -> Callable[[Check, AuditRecord], Described]:
     return lambda check, _: (question, _interval(check), meaning)
 
@@ -178,7 +185,7 @@ KNOWN: dict[str, Callable[[Check, AuditRecord], Described]] = {
     "jittered": _jittered,
     "reliability": _reliability,
     "variables": _variables,
-    "local-calibration": _asked("Local calibration test", "is error left anywhere in the score and the traits?"),
+    "local-calibration": _local,
     "strong-calibration": _asked("Strong calibration test", "does some mix of traits predict the error?"),
     **{k.replace("_", "-"): _asked(name, "") for k, (name, *_) in WORDS.items()},
     "repair": _asked("Comparing repairs", "what would lower the error?"),

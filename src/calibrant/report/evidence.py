@@ -111,4 +111,5 @@ def note(record: AuditRecord) -> str:
     looked = f"p-values are adjusted for looking at {cardinal(len(rows))} variables. " if len(rows) > 1 else ""
     starred = n is not None and any(e.adjusted <= 1 / (n + 1) for e in rows)
     star = f" * The smallest value that {num.count(n)} simulations can show." if starred and n is not None else ""
-    return f"{looked}They do not count error that moving or stretching all scores would mend.{star}"
+    left = "Evidence leaves out what moving or stretching all scores alike would mend; gaps include it."
+    return f"{looked}{left}{star}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report import provenance, views
+from calibrant.report.hidden import hidden
 from calibrant.report.order import limit_of, ordered
 from calibrant.report.spans import visible
 from calibrant.report.variables import variables
@@ -44,7 +45,7 @@ SECTIONS = (
         "Which variables does the error follow?",
         variables,
     ),
-    Section("hidden", "Hidden pockets?", "Is error hiding in a mix of traits?", views.absent("hidden"), "absent"),
+    Section("hidden", "Hidden pockets?", "Is error hiding in a mix of traits?", hidden),
     Section("repair", "What would repair it?", "What would repair it?", views.absent("repair"), "absent"),
     Section("checks", "Every check", "Every check, and what it found", views.checks),
     Section("about", "What was audited", "What was audited", provenance.about, "entries"),

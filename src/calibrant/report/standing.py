@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
+from calibrant.report.evidence import draws_of, local_test
 from calibrant.report.order import check_of, limit_of
 from calibrant.report.ranking import certified, draws, ranked
 from calibrant.report.spans import Text, code, say, sentence, title
@@ -16,10 +17,6 @@ ABSENT = {  # section: the check whose reason explains it, and what is said wher
     "variables": (
         "variables",
         "No variables were ranked in this audit.",
-    ),
-    "hidden": (
-        "strong-calibration",
-        "This version does not search mixes of traits; name a mix as a group of its own to audit it.",
     ),
     "repair": (
         "repair",
@@ -40,7 +37,7 @@ LIMITS = (
         "Other people, places or years.",
         "The certificate covers the population these {rows} rows were drawn from.",
     ),
-    ("Groups nobody listed.", "Only the groups named are audited. No finding is not a proof."),
+    ("Groups nobody listed.", "{searched} No finding is not a proof."),
     ("Whether the recorded outcome is true.", "Errors in the labels count as errors of the model."),
 )
 
@@ -85,6 +82,23 @@ ALONG = (
     "{degree}. Its band, from {draws} sets of simulated outcomes, takes in zero everywhere in at least {times} of "
     "{of} audits of a calibrated model; where the model is off it holds the smoothed gap about as often, approximately. "
     "Function "
+)
+SEARCHED = {
+    True: "Only the groups named are certified. The search finds some mixes of traits, not all.",
+    False: "Only the groups named are audited.",
+}
+TRAITS = (
+    "Among people with similar scores and traits, what happened minus what the model says is compared with {null}: for "
+    "all traits jointly, for each trait by itself, in ranges and levels, and for the score. What moving or stretching "
+    "all scores alike would mend is taken out of these, and tested beside them. All of it is one test, with a chance of at most {alpha} in 100 of a "
+    "finding where there is no error{rough}. Function "
+)
+TRAITS_NULLS = {True: "{draws} sets of simulated outcomes", False: "the normal law of sums over many people"}
+MAPS = (
+    "Each map averages what happened minus what the model says over people near a value, or of a level, near ones more. "
+    "Its band, from {draws} sets of simulated outcomes, excludes zero anywhere on a calibrated model’s map in at most "
+    "{alpha} of 100 audits, at any number of rows; where the model is off it holds the averaged gap about as often, "
+    "approximately. An edge is seen blurred. Function "
 )
 ROUNDING = "Lower bounds are rounded down and upper bounds up, so every printed bound is true as printed."
 ESTIMATED = "The error as estimated, and the rows that would decide, are guides; no verdict rests on them."
@@ -147,10 +161,21 @@ WORDS = (
         "How far single predictions are from what happened; smaller is better. "
         "They mix calibration with how well people are told apart.",
     ),
+    (
+        "Local calibration",
+        "Among people with the same score and the same traits, the share with the outcome is the score. "
+        "Calibrated on average does not make it so.",
+    ),
+    (
+        "Carries evidence",
+        "Simulations of a model that is right hardly ever show this much error along the variable, among people with "
+        "the same score, allowing for having looked at all variables.",
+    ),
     ("AUROC", "How often a person with the outcome has a higher score than one without; 0.5 is guessing."),
 )
 
 
+TRAITED = ("Local calibration", "Carries evidence")  # words of the local calibration test
 FOLLOWED = ("Average gap along a variable", "Beyond the overall shift", "Adjusted p")  # words of the ranking
 
 
@@ -166,7 +191,8 @@ def absent(record: AuditRecord, section: str) -> Text:
 def limits(record: AuditRecord) -> tuple[Text, ...]:
     """Return what the report does not show."""
     rows = num.count(record.everyone.rows)
-    return tuple(say(title(start), text.format(rows=rows)) for start, text in LIMITS)
+    searched = SEARCHED[any(c.outcome is not None for c in record.checks)]
+    return tuple(say(title(start), text.format(rows=rows, searched=searched)) for start, text in LIMITS)
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:
@@ -187,6 +213,8 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         ("Figure", _figure(record)),
         *((("Variables", _ranking(record)),) if ranked(record) else ()),
         *((("Curves", _along(record)),) if record.variable_curves else ()),
+        *((("Traits", _traits(record)),) if local_test(record) else ()),
+        *((("Maps", _maps(record)),) if record.bias_maps else ()),
         ("Estimates", say(ESTIMATED)),
         ("Rounding", say(ROUNDING)),
     )
@@ -221,6 +249,26 @@ def _along(record: AuditRecord) -> Text:
     return say(ALONG.format(span=span, degree=s["degree"], draws=drawn, times=times, of=of), code(curve.method), ".")
 
 
+def _traits(record: AuditRecord) -> Text:
+    """Return how the local calibration test was made."""
+    check = local_test(record)
+    if check is None or check.outcome is None:
+        return ()
+    outcome, n = check.outcome, draws_of(check.outcome)
+    null = TRAITS_NULLS[n is not None].format(draws=num.count(n or 0))
+    rough = ", approximately" if n is None or "asymptotic" in outcome.law else ""
+    words = TRAITS.format(null=null, alpha=num.percent(float(record.settings["alpha"])), rough=rough)
+    return say(words, code(outcome.method), ".")
+
+
+def _maps(record: AuditRecord) -> Text:
+    """Return how the maps were made."""
+    curve = next(iter(record.bias_maps.values()))
+    s = curve.settings
+    words = MAPS.format(draws=num.count(s["draws"]), alpha=num.percent(float(s["alpha"])))
+    return say(words, code(curve.method), ".")
+
+
 def made(text: str, estimate: Estimate) -> Text:
     """Return how an estimate was made: in words, what it rests on, and by which function."""
     return say(f"{text} {GUARANTEES[estimate.interval.guarantee]} Function ", code(estimate.method), ".")
@@ -234,5 +282,7 @@ def glossary(record: AuditRecord) -> tuple[Entry, ...]:
     return tuple(
         (word, say(text.format(step=step, times=times, of=of)))
         for word, text in WORDS
-        if (judged or not word.startswith("Met,")) and (ranked(record) or word not in FOLLOWED)
+        if (judged or not word.startswith("Met,"))
+        and (ranked(record) or word not in FOLLOWED)
+        and (local_test(record) or word not in TRAITED)
     )

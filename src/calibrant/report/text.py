@@ -6,10 +6,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
-from calibrant.report import following, provenance, standing, views
+from calibrant.report import following, hidden, provenance, standing, views
 from calibrant.report import measures as standard
 from calibrant.report import numbers as num
 from calibrant.report.checks import check_line
+from calibrant.report.evidence import local_test, note
 from calibrant.report.guidance import caveats, next_steps
 from calibrant.report.order import MOST_ROWS, limit_of, ordered
 from calibrant.report.ranking import certified_or, draws, ranked, shown
@@ -49,6 +50,8 @@ def terminal(record: AuditRecord) -> str:
         lines += ["", *wrap(plain(tally(record)))]
     if ranked(record):
         lines += ["", *wrap(f"Variables the error follows: {plain(following.answer(record))}")]
+    if local_test(record) is not None:
+        lines += ["", *wrap(f"Error hiding in traits: {plain(hidden.answer(record))}")]
     lines.append("")
     unrun = [c for c in record.checks if c.status in ("not-applicable", "not-run")]
     if unrun:
@@ -133,6 +136,7 @@ def markdown(record: AuditRecord) -> str:
         "## For whom are they off?",
         _groups(record, limit),
         *_variables(record),
+        *_hidden(record),
         "## Every check, and what it found",
         _checks(record),
         "## What was audited",
@@ -230,6 +234,22 @@ def _variables(record: AuditRecord) -> list[str]:
         marked(following.answer(record)),
         _rows(head, rows, (1, 2, 3, 4)),
         following.shift_note(record),
+    ]
+
+
+def _hidden(record: AuditRecord) -> list[str]:
+    if local_test(record) is None:
+        return []
+    head = ("Variable", "Evidence", "Adjusted p", "On its map, farthest off at", "Gap there, points (band)")
+    rows = [
+        (fenced(r.name), r.word, r.p, fenced(r.where) if r.gap else r.where, r.gap or "–") for r in hidden.rows(record)
+    ]
+    return [
+        "## Is error hiding in a mix of traits?",
+        marked(hidden.answer(record)),
+        marked(hidden.worst(record)),
+        _rows(head, rows, (2, 4)) if rows else "",
+        marked(say(note(record))),
     ]
 
 

@@ -128,12 +128,14 @@ def _strip(line: Sequence[Point], axis: Axis) -> str:
     if most <= 0.0 or len(line) < 2:
         return ""
     xs = [axis.share(float(p.x or 0.0)) * SIZE for p in line]
-    half = min(b - a for a, b in pairwise(xs)) / 2
+    steps = [b - a for a, b in pairwise(xs)]
+    least = min(steps)
+    reach = [least / 2, *(d / 2 if d <= 2.5 * least else least / 2 for d in steps), least / 2]
     tall = SIZE * (FLOOR - 1.12) / (1 + FLOOR)
     out, edge = "", -float(SIZE)
-    for p, x in zip(line, xs, strict=True):
+    for i, (p, x) in enumerate(zip(line, xs, strict=True)):
         y = round(SIZE - tall * (max(p.density, 0.0) / most) ** 0.5)
-        left, right = max(0.0, x - half), min(float(SIZE), x + half)
+        left, right = max(0.0, x - reach[i]), min(float(SIZE), x + reach[i + 1])
         gap = left - edge > 1.0
         out += (f"{'V1000' if out else ''}M{left:.0f} 1000" if gap else "") + f"V{y}H{right:.0f}"
         edge = right

@@ -1,0 +1,209 @@
+"""The section about error hidden in traits: the tests, and a map of each group variable, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import charts, evidence, following, maps, traces
+from calibrant.report import numbers as num
+from calibrant.report.along import Along, Point, named
+from calibrant.report.checks import together
+from calibrant.report.figure import EVERY, Table
+from calibrant.report.order import MOST_ROWS, check_of, limit_of
+from calibrant.report.ranking import floored, shown
+from calibrant.report.spans import Span, Text, clipped, say, sentence
+from calibrant.report.wording import cardinal
+
+SHORT = 12  # variables in the table of evidence
+MOST_LEVELS = 9  # of a category on its map: the others are in the JSON
+ROOM = 250  # of the picture, less its margins, in pixels
+GAPS = "Gap, points"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One variable in the table of evidence."""
+
+    name: str
+    p: str
+    status: str
+    word: str
+    where: str
+    gap: str
+    target: str
+
+
+def hidden(record: AuditRecord) -> Mapping[str, Any]:
+    """Return what was found among people with the same score, and where."""
+    if evidence.local_test(record) is None:
+        return {"answer": (), "why": reason(record), "maps": ()}
+    made = maps.maps(record)
+    lines = rows(record)
+    return {
+        "answer": answer(record),
+        "why": (),
+        "worst": worst(record),
+        "rows": lines[:SHORT],
+        "more": lines[SHORT:],
+        "rest": f"Show {num.count(len(lines) - SHORT)} more",
+        "note": evidence.note(record),
+        "maps": tuple(_figure(record, m, i == 0 and m.worst is not None) for i, m in enumerate(made)),
+        "maps_note": maps_note(record, len(made)),
+        "band": f"band holding all of a map, {together(record)}",
+        "shift": _shift(record),
+        "limit": "" if limit_of(record) is None else num.limit_points(limit_of(record) or 0.0),
+    }
+
+
+def answer(record: AuditRecord) -> Text:
+    """Return the first line of "Is error hiding in a mix of traits?"."""
+    return evidence.answer(record)
+
+
+def reason(record: AuditRecord) -> Text:
+    """Return in one line why nothing was tested, and how to get it."""
+    check = check_of(record, evidence.LOCAL)
+    return say(
+        sentence(check.reason) if check is not None and check.reason else "Error hidden in traits was not tested."
+    )
+
+
+def worst(record: AuditRecord) -> Text:
+    """Return the place that is farthest off over all maps, in words with numbers."""
+    made = maps.maps(record)
+    if not made:
+        return ()
+    place = maps.worst(record)
+    if place is None:
+        of = f"any of {cardinal(len(made))} group variables" if len(made) > 1 else "the group variable"
+        return say(f"Nowhere along {of} is the model shown to be off by itself, {evidence.UNPROVEN}.")
+    digits = next(m.digits for m in made if m.worst is place or m.worst == place)
+    told = maps.numbers_of(place, digits)
+    start = say("Farthest off along a group variable: ", _named(place), ". ")
+    people = f"{num.count(place.people)} people" if place.people >= int(record.settings.get("mask", 20)) else ""
+    if place.at == place.where:
+        return say(*start, f"There {told}.", f" {people}." if people else "")
+    among = f"Of these {people}, those" if people else "Those"
+    return say(*start, f"{among} at {place.at} are farthest off: {told}.")
+
+
+def _named(place: maps.Place) -> Span:
+    """Return such as "age 62 to 71" or "marital: divorced"."""
+    between = ": " if place.at == place.where else " "
+    return Span(clipped(f"{clipped(place.variable, 40)}{between}{clipped(place.where, 48)}"), "name")
+
+
+def maps_note(record: AuditRecord, n: int) -> str:
+    """Return what the maps show and what their bands hold."""
+    one = "The map below is of the group variable." if n == 1 else "One map a group variable, the farthest off first."
+    each = (
+        f"Each band holds all of its map, {together(record)}"
+        if n > 1
+        else f"The band holds all of it, {together(record)}"
+    )
+    more = f"; the place named above is shown to be off allowing for all {cardinal(n)} maps." if n > 1 else "."
+    return f"{one} {each}{more if maps.worst(record) is not None else '.'}"
+
+
+def _shift(record: AuditRecord) -> str:
+    shift = record.estimates.get("shift")
+    return "" if shift is None else num.gap(shift.value)
+
+
+def rows(record: AuditRecord) -> tuple[Row, ...]:
+    """Return the variables of the local test, the strongest evidence first, with the place of each map."""
+    made, check = maps.maps(record), evidence.local_test(record)
+    n = evidence.draws_of(check.outcome) if check is not None and check.outcome is not None else None
+    by = {m.along.variable: m for m in made}
+    return tuple(_row(e, by.get(e.variable), n) for e in evidence.carried(record)[:MOST_ROWS])
+
+
+def _row(e: evidence.Evidence, drawn: maps.Map | None, n: int | None) -> Row:
+    place = None if drawn is None else drawn.worst
+    gap = ""
+    if place is not None and drawn is not None:
+        low, high = num.signed_range(place.low, place.high, drawn.digits)
+        gap = f"{num.gap(place.bias, drawn.digits)} ({low} to {high})"
+    return Row(
+        name=evidence.SCORE_NAME if e.variable == evidence.SCORE else shown(e.variable),
+        p=floored(e.adjusted, n),
+        status="found" if e.found else "unfound",
+        word="carries evidence" if e.found else "not shown",
+        where="–" if drawn is None else "nowhere shown" if place is None else clipped(place.where, 60),
+        gap=gap,
+        target="" if drawn is None else drawn.along.anchor,
+    )
+
+
+def _figure(record: AuditRecord, m: maps.Map, opened: bool) -> Mapping[str, Any]:
+    """Return the picture of one map: a line in its band, or levels with their ranges."""
+    along, limit = m.along, limit_of(record)
+    reach = _reach(along)
+    made: dict[str, Any] = {
+        "name": clipped(shown(along.variable)),
+        "anchor": along.anchor,
+        "open": opened,
+        "heading": maps.heading(m),
+        "finds": following.finding(along, m.digits) if along.axis is not None else (),
+        "reading": _reading(along),
+        "levels": tuple(_level(p, reach, m.digits) for p in _farthest(along)),
+        "axis": f"{GAPS}, {num.MINUS}{reach:g} to +{reach:g}",
+        "left": max(len(along.levels) - MOST_LEVELS, 0),
+        "line": None,
+    }
+    if along.axis is not None:
+        axis = along.axis
+        top = charts.reach([{"gap": p.gap * 100, "gap_low": p.low * 100, "gap_high": p.high * 100} for p in along.line],
+                           limit, m.across)  # fmt: skip
+        some = along.line[:: max(1, min(EVERY, len(along.line) // 5))]
+        made |= {
+            "line": traces.gaps(along, axis, limit, top),
+            "low": f"{axis.low:.8g}",
+            "high": f"{axis.high:.8g}",
+            "table": Table(
+                "The map, at some of its points.",
+                (clipped(shown(along.variable)), "Model says, in 100", "Happened, in 100", GAPS, "Band, points"),
+                tuple(_cells(axis.written(float(p.x or 0.0)), p, m.digits) for p in some),
+            ),
+        }
+    return made
+
+
+def _reach(along: Along) -> float:
+    """Return where the axis of levels ends, in points: every gap is inside, and every range that excludes zero."""
+    ends = [max(abs(p.low), abs(p.high)) for p in along.levels if p.side != "unclear"]
+    need = 100 * max([1.1 * abs(p.gap) for p in along.levels] + ends, default=0.0)
+    return float(next((s for s in charts.STEPS if s >= max(need, 1.0)), charts.STEPS[-1]))
+
+
+def _farthest(along: Along) -> tuple[Point, ...]:
+    """Return the levels that are drawn: those farthest off, in the order of the map."""
+    held = sorted(along.levels, key=lambda p: -max(p.low, -p.high, 0.0))[:MOST_LEVELS]
+    return tuple(p for p in along.levels if p in held)
+
+
+def _cells(at: str, p: Point, digits: int) -> tuple[str, ...]:
+    low, high = num.signed_range(p.low, p.high, digits)
+    says, happened = num.nearest(p.predicted, digits), num.nearest(p.observed, digits)
+    return at, says, happened, num.gap(p.gap, digits), f"{low} to {high}"
+
+
+def _level(p: Point, reach: float, digits: int) -> Mapping[str, str]:
+    def at(v: float) -> str:
+        return f"{50 + 50 * max(-1.0, min(1.0, v * 100 / reach)):.4g}%"
+
+    *_, gap, band = _cells("", p, digits)
+    return {
+        "name": named(p), "gap": f"{gap} ({band})", "low": at(p.low), "high": at(p.high), "at": at(p.gap),
+        "side": p.side, "word": following.TOO[p.side],
+    }  # fmt: skip
+
+
+def _reading(along: Along) -> str:
+    """Return how the map was tested."""
+    if along.p_value == 0.0:
+        return "An outcome happened that a score of 0 or 1 called impossible."
+    return following.reading(along).partition(". Gaps")[0] + "."

@@ -10,6 +10,7 @@ from calibrant.data.identity import identities_of
 from calibrant.data.predictions import Predictions
 from calibrant.detect.local_exact import CONTRADICTED, checked_draws, checked_rows, checked_width, rows_of
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.threads import one_thread
 from calibrant.results import Outcome
 from calibrant.stats.kernel_nodes import Nodes, nodes_of
 from calibrant.stats.kernel_null import Rows, ranked
@@ -94,10 +95,11 @@ def kernel_calibration_test(
     except ValueError:
         raise BadInput(f"width={w:g} is under 1/250 of the range of the scores: pass a wider one") from None
     law = _law(rows, draws, null)
-    if law == "gaussian":
-        found = _gaussian(nodes, rows, max(draws, GAUSSIAN), seed)
-    else:
-        found = _simulated(nodes, rows, draws, seed)
+    with one_thread():
+        if law == "gaussian":
+            found = _gaussian(nodes, rows, max(draws, GAUSSIAN), seed)
+        else:
+            found = _simulated(nodes, rows, draws, seed)
     pairs = data.n * (data.n - 1.0)
     return Outcome(
         method=METHOD,

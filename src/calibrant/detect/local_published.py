@@ -11,6 +11,7 @@ from calibrant.data.coding import encode
 from calibrant.data.predictions import Predictions
 from calibrant.detect.local_exact import checked_draws, checked_rows, checked_width, wanted_codings
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.threads import one_thread
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sum import Kernel, off_diagonal
 
@@ -103,9 +104,10 @@ def published_local_test(
     checked_width("covariate_gamma", covariate_gamma)
     kernel, names = _kernel(data, variables, float(score_width), float(covariate_gamma))
     e, n = data.y - data.p, data.n
-    (pairs,), beside = off_diagonal(kernel, e[:, None], np.ones((n, 1)))
+    with one_thread():
+        (pairs,), beside = off_diagonal(kernel, e[:, None], np.ones((n, 1)))
+        found = np.concatenate([off_diagonal(kernel, batch)[0] for batch in _simulated(e, draws, null, seed)])
     by: dict[str, float] = {"paper": n * (n - 1.0), "code": float(beside.sum() + n) * (n - 1.0) / n}
-    found = np.concatenate([off_diagonal(kernel, batch)[0] for batch in _simulated(e, draws, null, seed)])
     return Outcome(
         method=METHOD,
         statistic=float(pairs / by[normalisation]),

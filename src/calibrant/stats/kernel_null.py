@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.kernels.draws import outcomes
+from calibrant.kernels.threads import one_thread
 from calibrant.stats.kernel_sum import TILE, Kernel, off_diagonal
 
 NAMES = ("raw", "centred", "intercept", "intercept and slope")
@@ -148,7 +149,8 @@ def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TI
         drawn = rows.drawn(max(first, 0), count - (first < 0), seed)
         if first < 0:
             drawn = rows.with_data(drawn)
-        found.append(_block(kernel, rows, basis, drawn, tile))
+        with one_thread():
+            found.append(_block(kernel, rows, basis, drawn, tile))
     return np.concatenate(found, axis=1)
 
 

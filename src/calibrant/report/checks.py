@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
+from calibrant.report import searched
 from calibrant.report.evidence import summary
 from calibrant.report.measures import WORDS
 from calibrant.report.order import limit_of, shift_side, side, with_verdict
@@ -163,6 +164,11 @@ def _local(check: Check, record: AuditRecord) -> Described:
     return "Local calibration test", summary(check, record), "is error left among people with the same score?"
 
 
+def _strong(check: Check, record: AuditRecord) -> Described:
+    numbers = "" if check.outcome is None else searched.summary(record)
+    return "Strong calibration test", numbers, f"does some mix of traits predict {searched.sought(record)}?"
+
+
 def _asked(question: str, meaning: str) -> Callable[[Check, AuditRecord], Described]:
     return lambda check, _: (question, _interval(check), meaning)
 
@@ -186,7 +192,7 @@ KNOWN: dict[str, Callable[[Check, AuditRecord], Described]] = {
     "reliability": _reliability,
     "variables": _variables,
     "local-calibration": _local,
-    "strong-calibration": _asked("Strong calibration test", "does some mix of traits predict the error?"),
+    "strong-calibration": _strong,
     **{k.replace("_", "-"): _asked(name, "") for k, (name, *_) in WORDS.items()},
     "repair": _asked("Comparing repairs", "what would lower the error?"),
 }

@@ -16,6 +16,7 @@ from calibrant.results import Outcome
 LOCAL = "local-calibration"
 SCORE = "(score)"  # how the test calls the score among its variables
 SCORE_NAME = "the score itself"
+SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank among draws
 UNPROVEN = "which is not proof of none"
 
 
@@ -37,9 +38,8 @@ def local_test(record: AuditRecord) -> Check | None:
 
 def draws_of(outcome: Outcome) -> int | None:
     """Return how many simulations a p-value rests on; None where it rests on the law of many people."""
-    if outcome.law.startswith("asymptotic") or "draws" not in outcome.settings:
-        return None
-    return int(outcome.settings["draws"])
+    simulated = any(word in outcome.law for word in SIMULATED)
+    return int(outcome.settings["draws"]) if simulated and "draws" in outcome.settings else None
 
 
 def impossible(outcome: Outcome) -> int:
@@ -53,6 +53,12 @@ def p_told(outcome: Outcome) -> str:
     if n:
         return f"certain: {num.count(n)} outcome{'' if n == 1 else 's'} that the score called impossible"
     return num.p_value(outcome.p_value, draws=draws_of(outcome))
+
+
+def told(record: AuditRecord) -> str:
+    """Write the p-value of the local calibration test."""
+    check = local_test(record)
+    return "" if check is None or check.outcome is None else p_told(check.outcome)
 
 
 def carried(record: AuditRecord) -> tuple[Evidence, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report import charts, evidence, following, maps, traces
+from calibrant.report import charts, control, evidence, following, maps, searched, traces
 from calibrant.report import numbers as num
 from calibrant.report.along import Along, Point, named
 from calibrant.report.checks import together
@@ -38,13 +38,15 @@ class Row:
 
 def hidden(record: AuditRecord) -> Mapping[str, Any]:
     """Return what was found among people with the same score, and where."""
-    if evidence.local_test(record) is None:
-        return {"answer": (), "why": reason(record), "maps": ()}
+    if evidence.local_test(record) is None and searched.strong_test(record) is None:
+        return {"answer": (), "why": reason(record, evidence.LOCAL)}
     made = maps.maps(record)
     lines = rows(record)
     return {
         "answer": answer(record),
         "why": (),
+        "untested": untested(record),
+        **_search(record),
         "worst": worst(record),
         "rows": lines[:SHORT],
         "more": lines[SHORT:],
@@ -58,17 +60,74 @@ def hidden(record: AuditRecord) -> Mapping[str, Any]:
     }
 
 
+def _search(record: AuditRecord) -> Mapping[str, Any]:
+    """Return the control chart, the rules and the variables that the search needs."""
+    if searched.strong_test(record) is None:
+        return {"search": False}
+    chart = control.control(record)
+    found = searched.needs(record)[: searched.MOST_VARIABLES]
+    return {
+        "search": True,
+        "chart": chart,
+        "no_chart": "" if chart else "No control chart: no model predicts an error for enough people to draw it.",
+        "rules": searched.rules(record),
+        "rules_note": searched.rules_note(record),
+        "needs": tuple(_bar(n, max(v.high for v in found)) for n in found),
+        "needs_note": searched.needs_note(record),
+    }
+
+
+def _bar(need: searched.Need, most: float) -> Mapping[str, str]:
+    """Return one variable as a bar: the share lost, and its range."""
+    top = max(most, need.lost, 1e-9)
+
+    def at(v: float) -> str:
+        return f"{100 * max(0.0, min(1.0, v / top)):.4g}%"
+
+    low, high = (_percents(v) for v in (need.low, need.high))
+    return {
+        "name": need.name, "lost": f"{_percents(need.lost)}%", "range": f"{low} to {high}%", "at": at(need.lost),
+        "low": at(need.low), "high": at(need.high),
+    }  # fmt: skip
+
+
+def _percents(share: float) -> str:
+    text = num.nearest(share, 0)
+    return "0" if text == f"{num.MINUS}0" else text
+
+
 def answer(record: AuditRecord) -> Text:
     """Return the first line of "Is error hiding in a mix of traits?"."""
-    return evidence.answer(record)
+    local, strong = evidence.local_test(record), searched.strong_test(record)
+    if strong is None:
+        return evidence.answer(record)
+    clause, p = searched.predicts(record), searched.told(record)
+    if local is None:
+        found = say(f"Yes: {clause} ({p}).")
+        return found if record.found(strong) else say(searched.none_found(record))
+    if record.found(local):
+        unproven = "" if record.found(strong) else f", {evidence.UNPROVEN}"
+        return say(*evidence.answer(record), f" {clause[:1].upper()}{clause[1:]}{unproven} ({p}).")
+    by_trait = evidence.told(record)
+    if record.found(strong):
+        rest = f"Among people with the same score, no trait is shown to carry it by itself ({by_trait})."
+        return say(f"Yes: {clause} ({p}). {rest}")
+    return say(f"None was found, {evidence.UNPROVEN}: not by trait ({by_trait}), and {clause} ({p}).")
 
 
-def reason(record: AuditRecord) -> Text:
-    """Return in one line why nothing was tested, and how to get it."""
-    check = check_of(record, evidence.LOCAL)
+def reason(record: AuditRecord, code: str) -> Text:
+    """Return in one line why a test was not run, and how to get it."""
+    check = check_of(record, code)
     return say(
         sentence(check.reason) if check is not None and check.reason else "Error hidden in traits was not tested."
     )
+
+
+def untested(record: AuditRecord) -> tuple[Text, ...]:
+    """Return which of the two tests was not run, and why."""
+    named = ((evidence.LOCAL, "test of each trait"), (searched.STRONG, "search for a mix of traits"))
+    ran = {c.code for c in record.checks if c.outcome is not None}
+    return tuple(say(f"The {what} was not made. ", *reason(record, code)) for code, what in named if code not in ran)
 
 
 def worst(record: AuditRecord) -> Text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
+from calibrant.report import searched
 from calibrant.report.evidence import draws_of, local_test
 from calibrant.report.order import check_of, limit_of
 from calibrant.report.ranking import certified, draws, ranked
@@ -100,6 +101,24 @@ MAPS = (
     "{alpha} of 100 audits, at any number of rows; where the model is off it holds the averaged gap about as often, "
     "approximately. An edge is seen blurred. Function "
 )
+SEARCH = (
+    "Models learn from part of the people where what happened departs from what the model says. Other people are sorted "
+    "by their guesses, the most suspicious first, and the departures are added up. The largest sum over all models and "
+    "places is compared with {null}. Function "
+)
+SEARCH_NULLS = {
+    "split": "the same from {draws} sets of outcomes simulated at the score; true at this number of rows",
+    "refit": "up to {draws} repeats of all of it on simulated outcomes, models fitted anew; true at this number of rows",
+    "fixed": "the same from {draws} sets of simulated outcomes, with the models held; approximate{inflated}",
+    "clusters": "the same from {draws} sets of random signs of whole clusters; approximate",
+}
+INFLATED = ", and more ready to find error in a model that is right than asked for"
+RULES = (
+    "In one half of the people, models of the error and a tree of conditions describe who is suspicious; the other half "
+    "judges each branch, against the share that the model says. Ranges of the gaps hold together at this number of rows. "
+    "Whether a rule is shown to be off is tested on the side it was found on, which can find what its range leaves open. "
+    "Function "
+)
 ROUNDING = "Lower bounds are rounded down and upper bounds up, so every printed bound is true as printed."
 ESTIMATED = "The error as estimated, and the rows that would decide, are guides; no verdict rests on them."
 
@@ -171,11 +190,17 @@ WORDS = (
         "Simulations of a model that is right hardly ever show this much error along the variable, among people with "
         "the same score, allowing for having looked at all variables.",
     ),
+    (
+        "Evidence, in the search",
+        "What happened less what the model says, added up from the most suspicious people on, in units of its chance "
+        "spread over everyone.",
+    ),
     ("AUROC", "How often a person with the outcome has a higher score than one without; 0.5 is guessing."),
 )
 
 
 TRAITED = ("Local calibration", "Carries evidence")  # words of the local calibration test
+SEARCHING = ("Evidence, in the search",)
 FOLLOWED = ("Average gap along a variable", "Beyond the overall shift", "Adjusted p")  # words of the ranking
 
 
@@ -215,6 +240,8 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         *((("Curves", _along(record)),) if record.variable_curves else ()),
         *((("Traits", _traits(record)),) if local_test(record) else ()),
         *((("Maps", _maps(record)),) if record.bias_maps else ()),
+        *((("Search", _search(record)),) if searched.strong_test(record) else ()),
+        *((("Rules", say(RULES, code(record.subgroups.method), ".")),) if searched.rules(record) else ()),
         ("Estimates", say(ESTIMATED)),
         ("Rounding", say(ROUNDING)),
     )
@@ -261,6 +288,18 @@ def _traits(record: AuditRecord) -> Text:
     return say(words, code(outcome.method), ".")
 
 
+def _search(record: AuditRecord) -> Text:
+    """Return how the strong calibration test was made."""
+    check = searched.strong_test(record)
+    if check is None or check.outcome is None:
+        return ()
+    s, law = check.outcome.settings, check.outcome.law
+    kind = "clusters" if "clusters" in law else str(s.get("null"))
+    inflated = INFLATED if not float(s.get("tolerance", 0.0)) else ""
+    null = SEARCH_NULLS.get(kind, law).format(draws=num.count(int(s.get("draws", 0))), inflated=inflated)
+    return say(SEARCH.format(null=null), code(check.outcome.method), ".")
+
+
 def _maps(record: AuditRecord) -> Text:
     """Return how the maps were made."""
     curve = next(iter(record.bias_maps.values()))
@@ -285,4 +324,5 @@ def glossary(record: AuditRecord) -> tuple[Entry, ...]:
         if (judged or not word.startswith("Met,"))
         and (ranked(record) or word not in FOLLOWED)
         and (local_test(record) or word not in TRAITED)
+        and (searched.strong_test(record) or word not in SEARCHING)
     )

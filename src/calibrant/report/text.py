@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
-from calibrant.report import following, hidden, provenance, standing, views
+from calibrant.report import following, hidden, provenance, searched, standing, views
 from calibrant.report import measures as standard
 from calibrant.report import numbers as num
 from calibrant.report.checks import check_line
@@ -50,7 +50,7 @@ def terminal(record: AuditRecord) -> str:
         lines += ["", *wrap(plain(tally(record)))]
     if ranked(record):
         lines += ["", *wrap(f"Variables the error follows: {plain(following.answer(record))}")]
-    if local_test(record) is not None:
+    if local_test(record) is not None or searched.strong_test(record) is not None:
         lines += ["", *wrap(f"Error hiding in traits: {plain(hidden.answer(record))}")]
     lines.append("")
     unrun = [c for c in record.checks if c.status in ("not-applicable", "not-run")]
@@ -237,8 +237,24 @@ def _variables(record: AuditRecord) -> list[str]:
     ]
 
 
+def _rules(record: AuditRecord) -> list[str]:
+    if searched.strong_test(record) is None:
+        return []
+    head = (
+        "Rule",
+        "Share of people",
+        "Model says, in 100",
+        "Happened, in 100",
+        "Gap and its range, points",
+        "The model says",
+    )
+    rows = [(fenced(r.text), r.share, r.says, r.happened, r.gap, r.word) for r in searched.rules(record)]
+    peak = searched.spread(record)
+    return [peak, _rows(head, rows, (1, 2, 3, 4)) if rows else "", searched.rules_note(record)]
+
+
 def _hidden(record: AuditRecord) -> list[str]:
-    if local_test(record) is None:
+    if local_test(record) is None and searched.strong_test(record) is None:
         return []
     head = ("Variable", "Evidence", "Adjusted p", "On its map, farthest off at", "Gap there, points (band)")
     rows = [
@@ -248,6 +264,8 @@ def _hidden(record: AuditRecord) -> list[str]:
         "## Is error hiding in a mix of traits?",
         marked(hidden.answer(record)),
         marked(hidden.worst(record)),
+        *map(marked, hidden.untested(record)),
+        *_rules(record),
         _rows(head, rows, (2, 4)) if rows else "",
         marked(say(note(record))),
     ]

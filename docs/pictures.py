@@ -240,9 +240,7 @@ def published() -> Any:
 
 def variable_curve() -> Any:
     """The gap along age in the bundled data in 2018, with the band that holds for all ages."""
-    from calibrant.data.examples import employment_path
-
-    data = cal.read(employment_path(), y="employed", p="predicted_probability", by=["age", "year"])
+    data = employment(["age", "year"])
     last = np.asarray(data.covariates.column("year")) == 2018
     rows = cal.predictions(data.y[last], data.p[last], {"age": np.asarray(data.covariates.column("age"))[last]})
     c = cal.diagnose.variable_curve(rows, "age", grid=61).columns
@@ -264,10 +262,8 @@ def variable_curve() -> Any:
 
 def rank_variables() -> Any:
     """The variables of the bundled data in 2018: the error beyond the shift, with certified ranges."""
-    from calibrant.data.examples import employment_path
-
     names = ["age", "sex", "race", "schooling", "marital", "disability", "citizenship", "nativity"]
-    data = cal.read(employment_path(), y="employed", p="predicted_probability", by=[*names, "year"])
+    data = employment([*names, "year"])
     last = np.asarray(data.covariates.column("year")) == 2018
     table = data.covariates.filter(last).select(names)
     found = cal.diagnose.rank_variables(cal.predictions(data.y[last], data.p[last], table))
@@ -285,6 +281,147 @@ def rank_variables() -> Any:
     return (bars + base.mark_rule(color="#1e2428").encode(x="low:Q", x2="high:Q")).properties(width=430, height=200)
 
 
+def vece() -> Any:
+    """The plain and the noise-free error along a variable, of calibrated models and of one that is 5 points off."""
+    rng, runs = np.random.default_rng(6), 20
+    rows: list[dict[str, Any]] = []
+    for of, off in {"a calibrated model": 0.0, "5 points off, up or down": 0.05}.items():
+        table = []
+        for _ in range(runs):
+            x, p = rng.uniform(size=3_000), rng.uniform(0.2, 0.8, 3_000)
+            table.append(cal.predictions(rng.uniform(size=3_000) < p + np.where(x < 0.5, off, -off), p, {"x": x}))
+        for bins in (2, 4, 8, 16, 32, 64):
+            found = [cal.measure.vece(d, "x", bins=bins, draws=99) for d in table]
+            for how, values in {
+                "plain": [e.settings["plug_in"] for e in found],
+                "freed of noise": [e.value for e in found],
+            }.items():
+                rows.append({"bins": bins, "y": points(np.mean(values)), "of": of, "how": how})
+    hows = ["plain", "freed of noise"]
+    key = alt.Legend(orient="top", columns=2, symbolType="stroke", symbolStrokeWidth=3)
+    dash = alt.StrokeDash(
+        "how:N", title=None, sort=None, legend=key, scale=alt.Scale(domain=hows, range=[[5, 4], [1, 0]])
+    )
+    base = chart(rows).encode(
+        x=log_axis("bins", "bins of the variable", [2, 4, 8, 16, 32, 64], (1.9, 68), alt.X),
+        y=alt.Y("y:Q", title="error along the variable, points"),
+        color=legend(["a calibrated model", "5 points off, up or down"], columns=2),
+    )
+    return (base.mark_line().encode(strokeDash=dash) + base.mark_point(filled=True, size=40)).properties(
+        width=460, height=240
+    )
+
+
+def variable() -> Any:
+    """Certified ranges by rows: a model that is 5 points off along a variable, up or down, and a calibrated one."""
+    rows: list[dict[str, Any]] = []
+    names = {"5 points off, up or down": 0.05, "a calibrated model": 0.0}
+    for of, off in names.items():
+        for n in SIZES:
+            rng = np.random.default_rng([7, n])
+            x, p = rng.uniform(size=n), rng.uniform(0.2, 0.8, n)
+            data = cal.predictions(rng.uniform(size=n) < p + np.where(x < 0.5, off, -off), p, {"x": x})
+            e = cal.certify.variable(data, "x").interval
+            rows.append({"n": n, "low": points(e.low), "high": points(e.high), "of": of})
+    base = chart(rows).encode(x=rows_axis(), color=legend(list(names), columns=2))
+    y = alt.Y("low:Q", title="certified error along the variable, points", scale=alt.Scale(domain=[0, 16]))
+    low, high = base.encode(y=y), base.encode(y="high:Q")
+    lines = (
+        low.mark_line()
+        + high.mark_line()
+        + low.mark_point(filled=True, size=40)
+        + high.mark_point(filled=True, size=40)
+    )
+    return (lines + rule(5.0, label="5 points", at=300)).properties(width=460, height=240)
+
+
+def _logistic(z: Any) -> Any:
+    return 1 / (1 + np.exp(-z))
+
+
+def _clumped(rng: Any) -> tuple[Any, Any, Any]:
+    """Right; the rows whose outcomes vary most lie close together."""
+    high = rng.random(150) < 0.15
+    p = np.where(high, rng.uniform(0.4, 0.6, 150), rng.uniform(0.005, 0.03, 150))
+    return p, np.where(high, rng.normal(0, 0.05, 150), rng.uniform(-3, 3, 150))[:, None], p
+
+
+def _normal(wrong: str) -> Callable[[Any], tuple[Any, Any, Any]]:
+    """Ten normal covariates: right, or wrong in one of three ways."""
+
+    def draw(rng: Any) -> tuple[Any, Any, Any]:
+        x = rng.normal(size=(500, 10))
+        if wrong in ("right", "left out"):
+            return _logistic(x[:, : 9 if wrong == "left out" else 10].sum(axis=1)), x, _logistic(x.sum(axis=1))
+        p = _logistic(x[:, 0] + 0.5 * x[:, 1])
+        return p, x, np.clip(p + (0.06 if wrong == "shift" else 0.2 * (x[:, 2] > 1.2816)), 0, 1)
+
+    return draw
+
+
+def local_calibration_test() -> Any:
+    """How often the default test and the two published ones reject models that are right, and models that are wrong."""
+    wide, narrow = {"score_width": 5.0, "covariate_gamma": 0.04}, {"score_width": 0.1, "covariate_gamma": 200.0}
+    designs: dict[str, tuple[Any, dict[str, float]]] = {
+        "right: noise in clumps, narrow kernel": (_clumped, narrow),
+        "right: the paper's simulation": (_normal("right"), wide),
+        "wrong: one covariate of ten left out": (_normal("left out"), wide),
+        "wrong: everyone 6 points too low": (_normal("shift"), wide),
+        "wrong: a tenth 20 points too low": (_normal("tenth"), wide),
+    }
+    published: dict[str, Any] = {"features": "published", "draws": 199}
+    tests: dict[str, dict[str, Any]] = {
+        "this test": {"draws": 199},
+        "published, resampled": {**published, "null": "resampled"},
+        "published, permuted": {**published, "null": "permuted"},
+    }
+    runs, rows = 200, []
+    for design, (draw, widths) in designs.items():
+        hits = dict.fromkeys(tests, 0)
+        for r in range(runs):
+            rng = np.random.default_rng([0x10C, r])
+            p, x, eta = draw(rng)
+            data = cal.predictions(rng.random(len(p)) < eta, p, {f"x{j}": v for j, v in enumerate(x.T)})
+            for of, how in tests.items():
+                more = widths if "features" in how else {}
+                hits[of] += cal.detect.local_calibration_test(data, seed=r, **how, **more).p_value <= 0.05
+        rows += [{"d": design, "x": round(100 * h / runs, 1), "of": of} for of, h in hits.items()]
+    base = chart(rows).encode(
+        x=alt.X("x:Q", title="rejected at 0.05, of 100 data sets", scale=alt.Scale(domain=[0, 100])),
+        y=alt.Y("d:N", sort=None, title=None, axis=alt.Axis(labelLimit=280, grid=True)),
+        color=legend(list(tests), [BLUE, RUST, GREY], symbol="circle"),
+        yOffset=alt.YOffset("of:N", sort=list(tests)),
+    )
+    return (base.mark_point(filled=True, size=70, opacity=1) + rule(5.0, "x")).properties(width=330, height=230)
+
+
+def local_bias() -> Any:
+    """The map along age in the bundled data in 2018, women and men apart, under one band."""
+    data = employment(["age", "sex", "year"])
+    table = data.covariates
+    last = np.asarray(table.column("year")) == 2018
+    c = cal.diagnose.local_bias(
+        cal.predictions(data.y[last], data.p[last], table.filter(last).select(["age", "sex"])), "age", strata="sex"
+    ).columns
+    rows = [
+        {"x": x, "b": points(b), "low": points(low), "high": points(high), "of": of}
+        for x, b, low, high, of in zip(*(c[k] for k in ("x", "bias", "bias_low", "bias_high", "stratum")), strict=True)
+    ]
+    x = alt.X("x:Q", title="age", scale=alt.Scale(zero=False, nice=False))
+    panels = []
+    for i, of in enumerate(dict.fromkeys(c["stratum"])):
+        y = alt.Y("low:Q", title=None if i else "happened minus model says, points")
+        base = chart([r for r in rows if r["of"] == of]).encode(x=x)
+        band = base.mark_area(color=PALE).encode(y=y, y2="high:Q")
+        line = base.mark_line(color=BLUE).encode(y="b:Q")
+        panels.append(
+            (band + line + rule(0.0)).properties(
+                width=230, height=220, title=alt.Title(str(of), fontWeight="normal", fontSize=12)
+            )
+        )
+    return alt.hconcat(*panels).resolve_scale(y="shared")
+
+
 PICTURES = (
     raw_lower,
     rounded,
@@ -296,6 +433,10 @@ PICTURES = (
     published,
     variable_curve,
     rank_variables,
+    vece,
+    variable,
+    local_calibration_test,
+    local_bias,
 )
 
 

@@ -211,6 +211,41 @@ def test_the_ranking_keeps_its_level_for_the_others_where_one_variable_errs() ->
     assert not refuted(wrong, 150, 1.3 * ALPHA)
 
 
+ELSEWHERE: dict[str, Callable[[Any, Any], Any]] = {  # error that has nothing to do with any variable
+    "low for everyone": lambda p, base: 0.15 + 0.85 * p,
+    "too sure": lambda p, base: 0.25 + 0.5 * p,
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_error_elsewhere_is_not_found_along_the_variables(name: str) -> None:
+    def sharp(r: int) -> Any:
+        rows = many(r, n=1000)
+        rng = np.random.default_rng([0xE15E, r])
+        p = np.where(rng.random(1000) < 0.5, 0.02, 0.98 if name == "too sure" else 0.05)
+        return cal.predictions(rng.random(1000) < ELSEWHERE[name](p, None), p, rows.covariates)
+
+    wrong = vece = 0
+    for r in range(50):
+        rows = sharp(r)
+        wrong += bool(ranked(rows, r)["p_adjusted"].min() <= ALPHA)
+        vece += cal.measure.vece(rows, "v0", draws=DRAWS, seed=r).settings["p_beyond_shift"] <= ALPHA
+    assert not refuted(wrong, 50, 1.2 * ALPHA)
+    assert not refuted(vece, 50, 1.2 * ALPHA)
+
+
+def test_saboteur_the_noise_of_a_calibrated_model_finds_error_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("calibrant.diagnose.lines.widened", lambda residual, cells, rng: residual)
+    monkeypatch.setattr("calibrant.stats.strata.Strata.variance", property(lambda cells: cells.noise))
+    wrong = 0
+    for r in range(30):
+        rng = np.random.default_rng([0xE15F, r])
+        p = np.where(rng.random(1000) < 0.5, 0.02, 0.98)
+        rows = cal.predictions(rng.random(1000) < 0.25 + 0.5 * p, p, {"v": rng.random(1000), "w": rng.random(1000)})
+        wrong += bool(ranked(rows, r)["p_adjusted"].min() <= ALPHA)
+    assert refuted(wrong, 30, ALPHA)
+
+
 @pytest.mark.nightly
 def test_the_ranking_keeps_its_family_wise_level_at_length() -> None:
     exact(family_errors(2000, "p_adjusted"), 2000)
@@ -253,5 +288,7 @@ def test_the_shared_outcomes_move_variables_together() -> None:
     data = many(3)
     lines, _ = lines_of(data, ["v0", "v3", "v1"], "probability", 10, True)
     drawn_sums = shared_residuals(data, lines, 3000, 3)
-    top = [line.statistic(beyond_shift(v, line.share)) for line, v in zip(lines, drawn_sums, strict=True)]
+    top = [
+        line.statistic(beyond_shift(v, line.share), line.bins.noise) for line, v in zip(lines, drawn_sums, strict=True)
+    ]
     assert np.corrcoef(top[0], top[1])[0, 1] > np.corrcoef(top[0], top[2])[0, 1] + 0.08

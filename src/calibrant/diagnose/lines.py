@@ -20,13 +20,16 @@ from calibrant.kernels.tallies import tallies
 from calibrant.measure.along import Along, along_of, strata_of
 from calibrant.stats.multiplicity import holm, step_down
 from calibrant.stats.simulate import p_value
-from calibrant.stats.strata import View, beyond_shift
+from calibrant.stats.strata import View, beyond_shift, widened
 
 CROWD = 5  # rows a level has on average, at least, or the category is taken for an identifier
 HEAD = 10_000  # rows looked at before all are
 GAUSSIAN_DRAWS = 99_999  # so many that Holm's correction over hundreds of variables can still find something
-EXACT = "exact: outcomes of every row simulated at its score, the same for every variable; step-down maximum"
-GAUSSIAN = "asymptotic: Gaussian residual sums with the exact variance of each bin; Holm"
+EXACT = (
+    "exact: outcomes of every row simulated at its score, the same for every variable, and again with the noise seen, "
+    "the larger p-value counting; step-down maximum"
+)
+GAUSSIAN = "asymptotic: Gaussian residual sums with the variance of each bin, or that seen if larger; Holm"
 ONE_VALUE = "one value only"
 AS_MANY = "nearly as many values as rows: it looks like an identifier"
 
@@ -139,8 +142,8 @@ def shared_residuals(data: Predictions, lines: Sequence[Line], draws: int, seed:
 
 
 def gaussian_residuals(line: Line, noise: Any) -> Any:
-    """Return one line's residual sums with the exact variance of each bin, shape (draws, bins), from standard noise."""
-    return noise[:, : line.bins.size] * (np.sqrt(line.bins.noise) / line.bins.total)
+    """Return one line's residual sums with the variance of each bin, shape (draws, bins), from standard noise."""
+    return noise[:, : line.bins.size] * (np.sqrt(line.bins.variance) / line.bins.total)
 
 
 def standard_noise(lines: Sequence[Line], seed: int, draws: int) -> Any:
@@ -151,15 +154,34 @@ def standard_noise(lines: Sequence[Line], seed: int, draws: int) -> Any:
 
 
 def p_values(data: Any, lines: Sequence[Line], draws: int, seed: int) -> tuple[Any, Any, str]:
-    """Return p-values of the sizes beyond the shift, each by itself and adjusted for all, and the law."""
-    observed = np.array([line.statistic(line.left) for line in lines])
+    """Return p-values of the sizes beyond the shift, each by itself and adjusted for all, and the law.
+
+    With simulated outcomes each is the larger of two: with the noise of a calibrated model, and with the noise seen.
+    """
     if affordable(data, len(lines), draws):
         drawn = shared_residuals(data, lines, draws, seed)
-        top = np.stack([line.statistic(beyond_shift(v, line.share)) for line, v in zip(lines, drawn, strict=True)])
-        own = np.array([p_value(t, s) for t, s in zip(observed.tolist(), top, strict=True)])
-        return own, step_down(observed, top), EXACT
+        rng = np.random.default_rng([seed, STREAM, 2])
+        wide = [widened(v, line.bins, rng) for line, v in zip(lines, drawn, strict=True)]
+        exact, robust = (
+            judged_together(*_measured(lines, sums, [getattr(line.bins, noise) for line in lines]))
+            for sums, noise in ((drawn, "noise"), (wide, "variance"))
+        )
+        return np.maximum(exact[0], robust[0]), np.maximum(exact[1], robust[1]), EXACT
     noise, own = standard_noise(lines, seed, GAUSSIAN_DRAWS), np.empty(len(lines))
     for i, line in enumerate(lines):
-        left = beyond_shift(gaussian_residuals(line, noise), line.share)
-        own[i] = p_value(float(observed[i]), line.statistic(left))
+        observed, top = _measured([line], [gaussian_residuals(line, noise)], [line.bins.variance])
+        own[i] = p_value(float(observed[0]), top[0])
     return own, holm(own), GAUSSIAN
+
+
+def _measured(lines: Sequence[Line], sums: Sequence[Any], variances: Sequence[Any]) -> tuple[Any, Any]:
+    """Return each line's statistic as observed, and of its simulated sums, shape (lines, draws)."""
+    each = list(zip(lines, sums, variances, strict=True))
+    observed = np.array([line.statistic(line.left, v) for line, _, v in each])
+    return observed, np.stack([line.statistic(beyond_shift(s, line.share), v) for line, s, v in each])
+
+
+def judged_together(observed: Any, top: Any) -> tuple[Any, Any]:
+    """Return p-values of statistics simulated together, each by itself and by the step-down maximum."""
+    own = np.array([p_value(t, s) for t, s in zip(observed.tolist(), top, strict=True)])
+    return own, step_down(observed, top)

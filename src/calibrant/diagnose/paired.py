@@ -16,16 +16,17 @@ from calibrant.diagnose.lines import (
     GAUSSIAN_DRAWS,
     affordable,
     gaussian_residuals,
+    judged_together,
     shared_residuals,
     standard_noise,
 )
 from calibrant.diagnose.panels import FEW, PAIR_BINS
-from calibrant.diagnose.ranked import MEAN, Line
+from calibrant.diagnose.ranked import MEAN, STREAM, Line
 from calibrant.kernels.strata import strata_sums
 from calibrant.measure.along import along_of
-from calibrant.stats.multiplicity import holm, step_down
+from calibrant.stats.multiplicity import holm
 from calibrant.stats.simulate import p_value
-from calibrant.stats.strata import SUMS, Strata, View
+from calibrant.stats.strata import SUMS, Strata, View, widened
 
 AT_ONCE = 40  # pairs whose outcomes are simulated together
 MOST = 400  # cells of a pair, at most: a pair of long categories is left out
@@ -47,12 +48,17 @@ class _Pair:
     line: Line
     singles: tuple[Line, Line]
     remainder: Any  # (cells, cells): turns residual sums into what an additive fit leaves of them
-    middle: float
-    spread: float
 
-    def statistic(self, residual: Any) -> Any:
-        """Return the standardised size of the remainder, over the last axis."""
-        return (np.abs(residual @ self.remainder.T).sum(axis=-1) - self.middle) / max(self.spread, 1e-300)
+    def statistic(self, residual: Any, variance: Any) -> Any:
+        """Return the size of the remainder, over the last axis, standardised by sums that are noise of this variance."""
+        noise = (self.remainder**2) @ variance / self.line.bins.total**2
+        middle, spread = MEAN * float(np.sqrt(noise).sum()), float(np.sqrt((1.0 - MEAN**2) * noise.sum()))
+        return (np.abs(residual @ self.remainder.T).sum(axis=-1) - middle) / max(spread, 1e-300)
+
+    def measured(self, sums: Any, variance: Any) -> tuple[float, Any]:
+        """Return the statistic as observed, and of simulated sums, shape (draws,)."""
+        bins = self.line.bins
+        return float(self.statistic(bins.residual / bins.total, variance)), self.statistic(sums, variance)
 
 
 def pair_lines(data: Predictions, names: Sequence[str], view: View, draws: int, seed: int) -> tuple[list[Tested], str]:
@@ -61,26 +67,31 @@ def pair_lines(data: Predictions, names: Sequence[str], view: View, draws: int, 
     chosen = [(a, b) for a, b in combinations(cut, 2) if a.bins.size * b.bins.size <= MOST]
     exact = affordable(data, len(chosen), draws)
     kept: list[_Pair] = []
-    observed: list[float] = []
-    drawn: list[Any] = []
-    own: list[float] = []
+    found: list[list[tuple[float, Any]]] = []  # of each pair: observed and simulated, with either noise
+    rng = np.random.default_rng([seed, STREAM, 3])
     for start in range(0, len(chosen), AT_ONCE):
         pairs = [_pair(data, a, b, view) for a, b in chosen[start : start + AT_ONCE]]
-        sums = (
-            shared_residuals(data, [p.line for p in pairs], draws, seed)
-            if exact
-            else [gaussian_residuals(p.line, standard_noise([p.line], seed, GAUSSIAN_DRAWS)) for p in pairs]
-        )
-        for p, s in zip(pairs, sums, strict=True):
-            kept.append(_without_cells(p))
-            observed.append(float(p.statistic(p.line.bins.residual / p.line.bins.total)))
-            top = p.statistic(s)
-            own.append(p_value(observed[-1], top))
-            drawn.append(top if exact else None)
+        kept += [_without_cells(p) for p in pairs]
+        if exact:
+            sums = shared_residuals(data, [p.line for p in pairs], draws, seed)
+            found += [
+                [p.measured(s, p.line.bins.noise), p.measured(widened(s, p.line.bins, rng), p.line.bins.variance)]
+                for p, s in zip(pairs, sums, strict=True)
+            ]
+            continue
+        for p in pairs:
+            s = gaussian_residuals(p.line, standard_noise([p.line], seed, GAUSSIAN_DRAWS))
+            observed, top = p.measured(s, p.line.bins.variance)
+            found.append([(observed, np.array([p_value(observed, top)]))])
     if not kept:
         return [], EXACT
-    adjusted = step_down(np.array(observed), np.stack(drawn)) if exact else holm(own)
-    rows = zip(kept, observed, own, adjusted.tolist(), strict=True)
+    if exact:
+        judged = [judged_together(*map(np.stack, zip(*each, strict=True))) for each in zip(*found, strict=True)]
+        own, adjusted = (np.maximum(*v) for v in zip(*judged, strict=True))
+    else:
+        own = np.array([f[0][1][0] for f in found])
+        adjusted = holm(own)
+    rows = zip(kept, [f[0][0] for f in found], own.tolist(), adjusted.tolist(), strict=True)
     return [Tested(k.line, k.singles, t, p, a) for k, t, p, a in rows], EXACT if exact else GAUSSIAN
 
 
@@ -108,10 +119,7 @@ def _pair(data: Predictions, a: Line, b: Line, view: View) -> _Pair:
     bins = Strata(name=f"{a.name} x {b.name}", labels=labels, x=x, low=x, high=x, view=view, **own)
     cell = (np.cumsum(sums[:, 0] > 0) - 1).astype(np.int32)[code]
     line = Line(bins.name, "pair", bins, 0, cell)
-    remainder = _remainder(first, second, bins.weight)
-    noise = (remainder**2) @ bins.noise / bins.total**2
-    middle, spread = MEAN * float(np.sqrt(noise).sum()), float(np.sqrt((1.0 - MEAN**2) * noise.sum()))
-    return _Pair(line, (a, b), remainder, middle, spread)
+    return _Pair(line, (a, b), _remainder(first, second, bins.weight))
 
 
 def _remainder(first: Any, second: Any, mass: Any) -> Any:
@@ -126,4 +134,4 @@ def _remainder(first: Any, second: Any, mass: Any) -> Any:
 def _without_cells(p: _Pair) -> _Pair:
     """Drop the rows' cells once they are no longer needed."""
     line = Line(p.line.name, p.line.kind, p.line.bins, 0, None)
-    return _Pair(line, p.singles, p.remainder, p.middle, p.spread)
+    return _Pair(line, p.singles, p.remainder)

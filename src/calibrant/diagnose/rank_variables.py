@@ -82,10 +82,12 @@ def rank_variables(
     **Assumes.** Independent rows; variables named, and bins cut, without looking at outcomes.
     **Guarantee.** *p-values.* Where rows times variables times draws is at most 2e10, outcomes ``Y* ~ Bernoulli(p)`` of all
     rows are simulated, the same for every variable: each p-value is exact for a calibrated model, and the step-down
-    maximum keeps the probability of any false finding at `alpha` however the variables depend on each other; when the
-    model is off along some of them, asymptotically for the rest. Beyond that (or from a sketch) the residual sums are
-    Gaussian with their exact variances, and Holm's correction needs no dependence: asymptotic. *Intervals.* Finite-sample
-    and simultaneous over the variables: see `certify.variable`.
+    maximum keeps the probability of any false finding at `alpha` however the variables depend on each other. When the
+    model is off for everyone, or along some of them, outcomes vary otherwise than its scores say; so the test is done
+    once more with the noise seen in each bin where that is more, and the larger p-value counts: approximately valid for
+    the rest in large samples. Beyond that size (or from a sketch) the residual sums are Gaussian with the larger of these
+    variances, and Holm's correction needs no dependence: asymptotic. *Intervals.* Finite-sample and simultaneous over the
+    variables: see `certify.variable`.
     **Method.** Paper, Section 6: variables ranked by plain VECE (Table 1). Here: by the size from which label noise
     would produce the plain value on average, beyond the shift. Pairs: numbers are cut into six; ``gain`` is the pair's
     ``beyond_shift`` less the larger of its variables' in the same cut; its test fits an additive residual to the cells

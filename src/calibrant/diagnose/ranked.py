@@ -45,15 +45,15 @@ class Line:
         """Residual sums over the total weight, without the overall shift, shape (bins,)."""
         return beyond_shift(self.bins.residual / self.bins.total, self.share)
 
-    def scale(self) -> tuple[float, float]:
-        """Return mean and spread, about, of the size beyond the shift if the model is calibrated; no label is read."""
-        noise, share = self.bins.noise / self.bins.total**2, self.share
+    def scale(self, variance: Any) -> tuple[float, float]:
+        """Return mean and spread, about, of the size beyond the shift if residual sums are noise of this variance."""
+        noise, share = variance / self.bins.total**2, self.share
         var = np.maximum(noise * (1.0 - 2.0 * share) + share**2 * noise.sum(), 0.0)
         return MEAN * float(np.sqrt(var).sum()), float(np.sqrt((1.0 - MEAN**2) * var.sum()))
 
-    def statistic(self, left: Any) -> Any:
-        """Return the standardised size of residuals beyond the shift, over the last axis."""
-        middle, spread = self.scale()
+    def statistic(self, left: Any, variance: Any) -> Any:
+        """Return the size of residuals beyond the shift, over the last axis, standardised by `scale`."""
+        middle, spread = self.scale(variance)
         return (np.abs(left).sum(axis=-1) - middle) / max(spread, 1e-300)
 
     def sizes(self, seed: int, alpha: float) -> dict[str, float]:

@@ -96,6 +96,12 @@ class Strata:
         return float(self.residual.sum() / self.total)
 
     @cached_property
+    def variance(self) -> Any:
+        """Variance of the residual sums, shape (c,): `noise`, or what is seen about each cell's own mean if more."""
+        seen = self.resid2 - self.weight2 * (self.residual / self.weight) ** 2
+        return np.maximum(self.noise, seen * self.rows / np.maximum(self.rows - 1.0, 1.0))
+
+    @cached_property
     def effective(self) -> Any:
         """Kish's effective rows of each cell."""
         return self.weight**2 / self.weight2
@@ -176,6 +182,16 @@ class Strata:
 def beyond_shift(gap: Any, share: Any) -> Any:
     """Return residual sums over the whole, shape (..., cells), without their overall mean, shared by weight."""
     return gap - share * gap.sum(axis=-1, keepdims=True)
+
+
+def widened(residual: Any, cells: Strata, rng: np.random.Generator) -> Any:
+    """Add noise to simulated residual sums over the whole, shape (draws, cells), where more is seen than simulated.
+
+    Outcomes simulated at the scores vary as those of a calibrated model do. Where the model is off, outcomes may vary
+    more: error that has nothing to do with a variable must not be found along it.
+    """
+    more = np.sqrt(cells.variance - cells.noise) / cells.total
+    return residual + more * rng.standard_normal(residual.shape)
 
 
 def matched_residuals(cells: Strata, draws: int, rng: np.random.Generator) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calibrant.audit.checks import DRAWS, MASK, Plan
-from calibrant.audit.pooling import pooled_rows
+from calibrant.audit.pooling import pool_levels, pooled_rows
 from calibrant.audit.record import Check
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
@@ -17,6 +17,19 @@ from calibrant.results import Curve
 CURVES = 8  # variables with a curve of their own, the first of the ranking
 POINTS = 41
 MAPS = 12  # group variables with a map of their own
+MAPPED = (
+    "x",
+    "label",
+    "people",
+    "share",
+    "bias",
+    "bias_low",
+    "bias_high",
+    "predicted",
+    "observed",
+    "rows",
+    "p_adjusted",
+)
 LOCAL = "local-calibration"
 NONE_GIVEN = "no covariates were given: add columns that describe the people"
 QUICK = "left out by --quick"
@@ -127,7 +140,13 @@ def _local(whole: Sketch, plan: Plan, quick: bool) -> Check:
         return Check(code=LOCAL, status="not-applicable", reason=e.reason)
 
 
-def _map(rows: Predictions, name: str, plan: Plan) -> Curve:
+def _map(rows: Predictions, name: str, plan: Plan) -> Curve | None:
+    """Return the map without the points of few people, and the next smallest, so that none follows from a total."""
     from calibrant.diagnose.local_bias import local_bias
 
-    return local_bias(rows, name, grid=POINTS, alpha=plan.alpha, draws=DRAWS, seed=plan.seed)
+    whole = local_bias(rows, name, grid=POINTS, alpha=plan.alpha, draws=DRAWS, seed=plan.seed)
+    shown = sorted(g[0] for g in pool_levels(whole.columns["people"], MASK) if len(g) == 1)
+    if not shown:
+        return None
+    columns = {k: tuple(whole.columns[k][i] for i in shown) for k in MAPPED}
+    return Curve(method=whole.method, columns=columns, settings=whole.settings)

@@ -49,7 +49,9 @@ def test_names_the_level_that_is_off_and_says_what_was_done() -> None:
     assert found.p_value <= 0.01
     assert found.law == "exact simulation"
     assert (found.parts["region_variable"], found.parts["region_value"]) == ("ward", "d")
-    assert found.parts["region_gap"] == pytest.approx(0.25, abs=0.1)
+    assert found.parts["region_gap"] == pytest.approx(0.3, abs=0.1)
+    assert 0.1 < found.parts["region_excess"] < found.parts["region_gap"]
+    assert found.parts["region_rows"] == (np.array(table(off=0.3)["ward"]) == "d").sum()
     adjusted = dict(zip(found.parts["variables"], found.parts["variable_adjusted_p"], strict=True))
     assert adjusted["ward"] <= 0.01
     assert min(v for k, v in adjusted.items() if k != "ward") > 0.05
@@ -87,6 +89,22 @@ def test_a_sketch_its_bytes_and_its_pieces_say_the_same_as_the_rows(seed: int) -
         piece.update(t.slice(start, stop - start).combine_chunks().to_batches()[0], first_row=start)
         merged.merge(piece)
     assert local(merged) == by_rows
+
+
+def test_a_region_is_the_smaller_side() -> None:
+    rng = np.random.default_rng(12)
+    p, x = rng.uniform(0.2, 0.8, 2000), rng.exponential(size=2000)
+    low = x < np.quantile(x, 0.25)
+    found = local(cal.predictions(rng.random(2000) < p - 0.2 * low, p, {"x": x}), draws=99).parts
+    assert (found["region_variable"], found["region_side"]) == ("x", "under")
+    assert found["region_value"] == pytest.approx(np.quantile(x, 0.25), abs=0.02)
+    assert found["region_rows"] == pytest.approx(500, abs=15)
+    assert found["region_gap"] == pytest.approx(-0.2, abs=0.06)
+    assert found["region_z"] < 0
+    flag = rng.random(2000) < 0.2
+    parts = local(cal.predictions(rng.random(2000) < p + 0.2 * flag, p, {"flag": flag}), draws=99).parts
+    assert (parts["region_variable"], parts["region_value"]) == ("flag", "true")
+    assert parts["region_excess"] > 0.1
 
 
 def test_the_score_alone_is_enough() -> None:

@@ -67,8 +67,9 @@ def local_calibration_test(
         ``statistic`` is the unbiased estimate ``KLCE^2_u`` under the joint kernel (it can be negative); ``p_value`` is that
         of the whole test. In ``parts``: ``p_global`` (the overall level and slope), ``p_local`` (everything else),
         ``p_joint``; ``variables`` with ``variable_p`` and ``variable_adjusted_p`` (for all of them together), the score being
-        ``"(score)"``; the range or level that deviates most as ``region_variable``, ``region_side``, ``region_value``,
-        ``region_rows``, ``region_gap`` (mean of y - p beyond what the global level and slope explain) and ``region_z``;
+        ``"(score)"``; the step or level that deviates most as ``region_variable``, ``region_side`` ("at least", "under", "is"),
+        ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p there), ``region_excess`` (what the overall level and
+        slope leave of it) and ``region_z`` (that in null standard deviations);
         ``cases`` and ``expected``; every statistic's name and p-value; and ``contradicted``: rows whose outcome the score
         called impossible. Any such row makes ``p_value`` zero.
 

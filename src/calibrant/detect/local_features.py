@@ -114,22 +114,29 @@ def settings(
 
 
 def region(spec: LocalSpec, codings: Sequence[Coding], found: Findings, score: Any, rows: Any) -> dict[str, Any]:
-    """Return the step or level that deviates most from the rest: variable, side, value, rows, mean residual, score."""
+    """Return the step or level that deviates most from the rest, on the side with fewer rows."""
     if found.column < 0:
         return {}
     j = int(np.searchsorted(spec.starts, found.column, side="right")) - 1
-    count = float(rows[found.column])
-    gap = float(score[found.column, 0] / max(count, 1.0))
-    where = {"region_rows": round(count), "region_gap": gap, "region_z": found.z}
+    n, count, gap, sign = float(rows[0]), float(rows[found.column]), float(score[found.column, 0]), 1.0
+    side, value = named(spec, codings, j, found.column)
+    if side == "at least" and count > n / 2:
+        side, count, gap, sign = "under", n - count, float(score[0, 0]) - gap, -1.0
+    return {
+        "region_variable": [*(q.name for q in spec.lines), *(q.name for q in spec.levels)][j], "region_side": side, "region_value": value,
+        "region_rows": round(count), "region_gap": gap / count, "region_excess": sign * found.excess / count,
+        "region_z": sign * found.z,
+    }  # fmt: skip
+
+
+def named(spec: LocalSpec, codings: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:
+    """Return the side and the value of a step, or "is" and the level."""
     if j >= len(spec.lines):
         v = spec.levels[j - len(spec.lines)]
-        members = np.flatnonzero(v.column == found.column - spec.starts[j])
-        label = level_label(v.name, members, codings)
-        return {"region_variable": v.name, "region_side": "is", "region_value": label, **where}
+        return "is", level_label(v.name, np.flatnonzero(v.column == column - spec.starts[j]), codings)
     q = spec.lines[j]
-    cell = q.steps[found.column - spec.starts[j] - q.smooth]
     coding = spec.score if q.name == SCORE else next(c for c in codings if c.name == q.name)
-    return {"region_variable": q.name, "region_side": "at least", "region_value": original(coding, cell), **where}
+    return "at least", original(coding, q.steps[column - spec.starts[j] - q.smooth])
 
 
 def original(c: Coding, cell: int) -> float:

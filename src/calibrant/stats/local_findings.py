@@ -47,7 +47,9 @@ class Findings:
     column : int
         The step or level with the largest standard score; -1 if none.
     z : float
-        That score: positive where cases are more than the model says.
+        That score: positive where cases are more than the model says, the overall level and slope left aside.
+    excess : float
+        The sum of residuals behind it.
     """
 
     p_values: Mapping[str, float]
@@ -58,6 +60,7 @@ class Findings:
     variables: Mapping[str, tuple[float, float]]
     column: int
     z: float
+    excess: float
 
 
 def findings(score: Any, gram: Any, joint: Any, blocks: Sequence[Block], least: float) -> Findings:
@@ -79,12 +82,13 @@ def findings(score: Any, gram: Any, joint: Any, blocks: Sequence[Block], least: 
     c = centred(score, gram)
     by_name = {"intercept": c.intercept, "intercept and slope": c.slope}
     by_name |= flattened("joint", spectrum(c, joint)) | flattened("additive", additive(c, blocks))
-    column, z = -1, 0.0
+    column, z, excess = -1, 0.0, 0.0
     kept, squares = scanned(c, np.concatenate([b.steps for b in blocks] or [np.zeros(0, np.int64)]), least)
     if len(kept):
         by_name["largest step"] = squares.max(axis=0)
-        column = int(kept[np.argmax(squares[:, 0])])
-        z = float(np.copysign(np.sqrt(squares[:, 0].max()), c.score[column, 0]))
+        column = strongest(c, kept, squares[:, 0])
+        excess = float(c.score[column, 0])
+        z = excess / float(np.sqrt(c.covariance[column, column]))
     each = {b.name: s for b in blocks if (s := surprise(c, b, least)) is not None}
     if each:
         by_name["strongest variable"] = np.max(list(each.values()), axis=0)
@@ -98,7 +102,14 @@ def findings(score: Any, gram: Any, joint: Any, blocks: Sequence[Block], least: 
         variables=adjusted(each),
         column=column,
         z=z,
+        excess=excess,
     )
+
+
+def strongest(c: Centred, columns: Any, squares: Any) -> int:
+    """Return the column with the largest score; of equal ones, such as a level and the only other, the smallest."""
+    near = columns[squares >= squares.max() * (1.0 - 1e-6)]
+    return int(near[np.argmin(c.share[near])])
 
 
 def flattened(name: str, s: Spectrum | None) -> dict[str, Any]:

@@ -28,8 +28,10 @@ print(f"{data.n:,} people, {data.cases:,} employed")""",
     """## The audit
 
 The limit, 1.4 points, is an example. In your own audit choose limit and groups before you see outcomes. In each
-range the first number is about the raw score and the second about the score shown in steps of 2 %.""",
-    """record = cal.audit(data, by=["sex", "nativity", "age"], limit=0.014, outcome="employed", name="employment")
+range the first number is about the raw score and the second about the score shown in steps of 2 %. `quick=True` leaves
+out the tests, which come below.""",
+    """groups = ["sex", "nativity", "age"]
+record = cal.audit(data, by=groups, limit=0.014, outcome="employed", name="employment", quick=True)
 print(record.verdict, record.exit_status)
 
 
@@ -76,19 +78,51 @@ In a notebook, `curve` by itself draws an interactive chart. Here it is kept as 
 
 
 class Picture:
-    def __init__(self, chart):
-        self.svg = vl_convert.vegalite_to_svg(chart.to_json())
+    def __init__(self, chart, of):
+        self.svg, self.of = vl_convert.vegalite_to_svg(chart.to_json()), of
 
     def _repr_svg_(self):
         return self.svg
 
     def __repr__(self):
-        return "the chart of the reliability curve"
+        return f"the chart of {self.of}"
 
 
 curve = cal.diagnose.reliability_curve(data)
 print(f"p = {curve.settings['p_value']}")
-Picture(curve.chart())""",
+Picture(curve.chart(), "the reliability curve")""",
+    """## Along which variable
+
+The last year, with every column that describes people. Everybody is off in the same direction, so the overall shift is
+taken out: what is left of the error along each variable, with certified ranges that hold all together.""",
+    """import numpy as np
+
+names = ["age", "sex", "race", "schooling", "marital", "disability", "citizenship", "nativity"]
+rows = cal.read(employment_path(), y="employed", p="predicted_probability", by=[*names, "year"])
+last = np.asarray(rows.covariates.column("year")) == 2018
+people = cal.predictions(rows.y[last], rows.p[last], rows.covariates.filter(last).select(names))
+ranking = cal.diagnose.rank_variables(people)
+keys = ("variable", "vece", "beyond_shift", "beyond_low", "beyond_high", "p_adjusted")
+print(f"{people.n:,} people; in points\\n{'':14}{'error':>7}{'beyond shift':>14}{'certified':>16}{'adjusted p':>13}")
+for v, e, b, low, high, p in zip(*(ranking.columns[k] for k in keys), strict=True):
+    print(f"{v:14}{100 * e:7.2f}{100 * b:14.2f}{100 * low:10.2f} to {100 * high:.2f}{p:12.3f}")""",
+    """Age comes first. Where along it? The band holds at every age at once.""",
+    """along = cal.diagnose.variable_curve(people, "age")
+s = along.settings
+print(f"p = {s['p_value']}; worst near {s['worst_label']}: {100 * s['worst_gap']:+.1f} points,")
+print(f"allowing for having looked everywhere {100 * s['worst_low']:.1f} to {100 * s['worst_high']:.1f}")
+Picture(along.chart(), "the curve along age")""",
+    """## Among people with the same score
+
+Does what happens still depend on who they are? One test for all columns together, exact at any number of rows. A large
+p-value is not proof of none.""",
+    """test = cal.detect.local_calibration_test(people)
+print(f"p = {test.p_value}: level and slope {test.parts['p_global']}, everything else {test.parts['p_local']}")
+for v, p in zip(test.parts["variables"], test.parts["variable_adjusted_p"], strict=True):
+    print(f"{v:14}adjusted p = {p:.3f}")""",
+    """The map of the size, women and men apart, under one band:""",
+    """ages = range(0, 91, 3)
+Picture(cal.diagnose.local_bias(people, "age", strata="sex", grid=ages).chart(), "the bias map")""",
     """## What noise or rounding would cost
 
 `certify.jittered` is tighter from above than anything for the raw score, but it is about a score with noise. What would

@@ -10,13 +10,15 @@ import numpy as np
 from calibrant.detect.residual_models import Fitted, Sample, cross_fit, dealt
 from calibrant.detect.residual_models import predicted as predictions_of
 from calibrant.detect.strong_detectors import Question
-from calibrant.diagnose.rule_trees import Ballot, Rule, chosen, grown, overlap
-from calibrant.diagnose.rules import Columns
+from calibrant.diagnose.rule_ballot import Ballot, overlap
+from calibrant.diagnose.rule_pairs import chosen
+from calibrant.diagnose.rule_trees import grown
+from calibrant.diagnose.rules import Columns, Rule
 from calibrant.stats.cusum import beyond, observed
 
 FEWEST = 20  # rows that a rule must have in the half that judges it
 GROWN = 50_000  # rows that a tree grows on, a uniform sample
-FOUND = 0.5  # overlap from which a fold's models found a rule
+FOUND = 0.5  # overlap from which a rule was found again
 GROW = 0x62071
 
 
@@ -36,7 +38,7 @@ class Search:
     sides : tuple of float
         1 where more happens than the model says, -1 where less.
     stability : tuple of float
-        Share of the folds whose models alone lead to about the rule.
+        Share of the folds without which the search leads to about the rule as well.
     """
 
     judges: Any
@@ -58,18 +60,20 @@ def search(q: Question, columns: Columns, most: int, depth: int, min_share: floa
     curve = paths[best].curve(own.sample.y)
     top = int(np.nanargmax(curve)) if np.isfinite(curve).any() else -1
     threshold = float(paths[best].excess[top]) if top >= 0 and curve[top] > 0 else 0.0
+    rng = np.random.default_rng([q.seed, GROW])
+    fresh, seen = np.sort(_some(rng, judges)), np.sort(_some(rng, np.arange(len(mine))))
     ballot = Ballot(
-        columns=columns.rows(mine), y=own.sample.y, edge=own.edge, weights=own.sample.weights,
-        alternative=q.alternative,
+        columns=columns.rows(mine[seen]), y=own.sample.y[seen], edge=own.edge.rows(seen),
+        weights=own.sample.heft(seen), alternative=q.alternative,
+        least=max(round(FEWEST * len(seen) / len(mine)), round(min_share * len(seen)), 1),
     )  # fmt: skip
     trees = _Trees(q=q, columns=columns, threshold=threshold, depth=depth, min_share=min_share)
-    rng = np.random.default_rng([q.seed, GROW])
-    fresh = np.sort(_some(rng, judges))
-    seen = np.sort(_some(rng, np.arange(len(mine))))
     folds = _by_fold(q, fitted, best, fresh)
-    rows, target = np.append(mine[seen], fresh), np.append(g[best, seen], folds.mean(axis=0))
-    rules = chosen(trees.nodes(rows, target), ballot, most)
-    again = [chosen(trees.nodes(fresh, one), ballot, most) for one in folds] if rules else []
+    rows, g_of = np.append(mine[seen], fresh), np.append(g[best, seen], folds.mean(axis=0))
+    rules = chosen(trees.nodes(rows, g_of), ballot, most, depth)
+    again = [
+        chosen(trees.nodes(fresh, one), ballot.rows(own.fold[seen] != f), most, depth) for f, one in enumerate(folds)
+    ]
     return Search(
         judges=judges, model=q.pool.names[best], threshold=threshold, rules=tuple(rules),
         sides=tuple(ballot.side(ballot.columns.matching(r))[1] for r in rules),
@@ -105,7 +109,7 @@ class _Trees:
     depth: int
     min_share: float
 
-    def nodes(self, rows: Any, g: Any) -> list[tuple[Rule, int]]:
+    def nodes(self, rows: Any, g: Any) -> list[Rule]:
         """Grow a tree over the covariates of some rows on predictions beyond tolerance and threshold, signed."""
         excess, upper = beyond(g, self.q.edge.rows(rows), self.q.alternative)
         target = np.where(excess >= self.threshold, np.where(upper, excess, -excess), 0.0)

@@ -96,6 +96,9 @@ class Condition:
         return cls(**(known | ({"above": np.inf, "missing": True} if known.get("above") == "missing" else {})))
 
 
+Rule = tuple[Condition, ...]
+
+
 def text_of(conditions: Sequence[Condition]) -> str:
     """Return a rule in words."""
     return " and ".join(c.text for c in conditions)
@@ -157,6 +160,17 @@ class Columns:
             numbers={k: v[which] for k, v in self.numbers.items()}, codes={k: v[which] for k, v in self.codes.items()},
             labels=self.labels, how=self.how,
         )  # fmt: skip
+
+
+def extended(rule: Rule, step: Condition, columns: Columns) -> Rule:
+    """Add a condition to a rule, joined with what the rule asks of the same variable already."""
+    present: tuple[str, ...] = ()
+    if step.kind == "category":
+        rows = np.bincount(columns.codes[step.variable], minlength=len(columns.labels[step.variable]))
+        present = tuple(v for v, n in zip(columns.labels[step.variable], rows, strict=True) if n)
+    same = [c for c in rule if c.variable == step.variable]
+    merged = same[0].joined(step, present) if same else step.joined(step, present)
+    return (*(c for c in rule if c.variable != step.variable), merged)
 
 
 def columns_of(data: Predictions, variables: Sequence[str] | None) -> Columns:

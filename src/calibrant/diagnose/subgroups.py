@@ -71,7 +71,8 @@ def subgroups(
         rate) with limits ``low`` to ``high``, ``gap`` with limits ``gap_low`` to ``gap_high``, all together at
         ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's ``p_adjusted`` against "the
         gap is within the tolerance, on this side"; ``side`` ("too little", "too much": what the model says);
-        ``stability``, the share of five folds' models that lead to a rule with at least half of the rows in common;
+        ``stability``, the share of five searches, each without a fifth of the growing half, that lead to a rule with at
+        least half of the rows in common;
         ``finding``, whether ``p_adjusted`` is at most `alpha`. ``settings["conditions"]`` holds the rules as data.
         ``.chart()`` draws it.
 
@@ -89,12 +90,15 @@ def subgroups(
     rules judged. Limits and p-values are Clopper's and Pearson's, which hold for unequal rates (Hoeffding 1956); with weights or
     clusters, bets on the weighted residuals (of whole clusters). They are of the rows given, as they are, and so of
     those rows' mean rate.
-    **Method.** Residual models are cross-fitted in the growing half; the one with the largest statistic of
-    `strong_calibration_test` sets the threshold, at its peak. A tree of the given depth fits the predicted residual beyond
-    tolerance and threshold, over the covariates of all rows. Of its nodes, those with the largest standardised excess on the growing
-    half become rules, at most one a branch; conditions that add nothing there are left out, and those on one variable
-    merged. Missing numbers are a side of their own.
-    **Cost.** Five fits of the models to 2/5 of the rows (at most 20,000), six trees on at most 50,000 rows: 3 s at 4,000 rows.
+    **Method.** Two sources of rules in the growing half. Residual models are cross-fitted there; the one with the largest
+    statistic of `strong_calibration_test` sets a threshold at its peak, and a tree of the given depth fits the predicted
+    residual beyond tolerance and threshold over the covariates of all rows. And all pairs of simple conditions (nine
+    cuts a number, twenty levels a category, at most 500 conditions) are tried at once. The rule with the largest squared standardised excess,
+    less what the best of so many rules reaches by chance, is then improved one condition at a time; the next is the best over the rows
+    that are left, and is judged only if worth more than chance. Cuts are numbers with few digits; missing numbers are a side of
+    their own. Departure: a tree alone overlapped a planted group of 8 % half as often, as its first cut ignores the second.
+    **Cost.** Five fits of the models to 2/5 of the rows (at most 20,000), and six searches on at most 25,000 rows: 4 s at
+    4,000 rows.
     **Reads.** Rows.
 
     References
@@ -107,12 +111,14 @@ def subgroups(
     >>> import calibrant as cal
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> age, sex = rng.integers(20, 90, 4000), rng.choice(["female", "male"], 4000)
-    >>> p = rng.uniform(0.1, 0.5, 4000)
-    >>> y = rng.random(4000) < np.where((age > 72) & (sex == "female"), p + 0.3, p)
-    >>> table = cal.diagnose.subgroups(cal.predictions(y, p, {"age": age, "sex": sex}), tolerance=0.02)
-    >>> table.columns["rule"][0], table.columns["side"][0]
-    ('sex = female and age over 72', 'too little')
+    >>> sex, ward = rng.choice(["female", "male"], 3000), rng.choice(["a", "b", "c", "d"], 3000)
+    >>> p = rng.uniform(0.1, 0.5, 3000)
+    >>> y = rng.random(3000) < np.where((ward == "b") & (sex == "female"), p + 0.3, p)
+    >>> table = cal.diagnose.subgroups(cal.predictions(y, p, {"sex": sex, "ward": ward}), tolerance=0.02)
+    >>> sorted(table.columns["rule"][0].split(" and ")), table.columns["side"][0]
+    (['sex = female', 'ward = b'], 'too little')
+    >>> table.columns["finding"][0], 0.2 < table.columns["gap_low"][0] < 0.3 < table.columns["gap_high"][0] < 0.4
+    (True, True)
     """
     _check(rules, depth, min_share)
     check_alpha(alpha)

@@ -116,6 +116,28 @@ def test_the_limits_of_the_mean_hold():
     check(miss, 300, 0.1)
 
 
+def test_bets_beyond_the_shift_read_the_past_only():
+    """Rows of the block that is played last, and limits of the shift that all rows set, move no bet placed before."""
+
+    def placed(last):
+        g = rng(9)
+        residual, block = g.uniform(-0.5, 0.5, 800), np.repeat(np.arange(8, dtype=np.uint8), 100)
+        residual[block == 7] = last
+        seen = []
+
+        def wager(block_rows, order, delta, learn, grow):
+            order = np.arange(8)
+            seen.extend(learn(order[: i + 1]) for i in range(7))
+            return 0.0, np.full(7, 0.1), block_rows[order[1:]]
+
+        ledger = RowLedger(residual, g.integers(0, 3, 800).astype(np.int32), block, 3, 8)
+        with patch.object(witness, "wager", wager):
+            witness.lower_bound(ledger, 0.05, 0, True, witness.shift_limits(ledger, 0.01))
+        return [np.append(signal, moment) for signal, moment in seen]
+
+    assert np.array_equal(placed(0.0), placed(0.9))
+
+
 # ---- whole functions ----
 
 

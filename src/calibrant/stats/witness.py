@@ -19,6 +19,7 @@ from calibrant.stats.product import JITTER_WEIGHTS, gammas, log_mean_exp, solve_
 
 MEAN_STAKES = (0.5, 1.0, 2.0, 4.0, 8.0)  # kappa * sqrt(n), over the largest standard deviation one half
 NONE = (0.0,)
+ROOM = 2.0  # residuals less an unknown shift lie within two of zero: bets are capped by this, whatever the data say
 
 
 class Smear:
@@ -52,13 +53,16 @@ class Smear:
 def upper_bound(ledger: Ledger, delta: float, shifts: tuple[float, ...] = NONE, smear: Smear | None = None) -> float:
     """Return an upper bound that fails with probability at most `delta`, for the worst of the shifts m.
 
-    In between two shifts nothing is larger: ``-ln(1 + t (r - m))`` is convex in m.
+    In between two shifts nothing is larger: ``-ln(1 + t (r - m))`` is convex in m. Bets depend on the number of rows only.
     """
     rows = ledger.sums[..., 0].sum(axis=0)
-    room = 1.0 + max(abs(m) for m in shifts)
-    bets = gammas(int(rows.sum())) / room
+    bets = np.minimum(gammas(int(rows.sum())), LARGEST / _room(shifts))
     phi = [max(_cost(ledger, g, m, smear) for m in shifts) for g in bets]
     return solve_upper(np.array(phi), bets, np.array(JITTER_WEIGHTS), int(rows.sum()), delta)
+
+
+def _room(shifts: tuple[float, ...]) -> float:
+    return 1.0 if shifts == NONE else ROOM
 
 
 def _cost(ledger: Ledger, gamma: float, shift: float, smear: Smear | None) -> float:
@@ -76,30 +80,34 @@ def lower_bound(
     """Return a lower bound that fails with probability at most `delta`, for the worst of the shifts.
 
     Half of the evidence from signs learnt on earlier blocks and bet on later ones, in four random orders; half, where
-    there is no jitter, from an average over signs that learns nothing (all of it where there are no blocks).
+    there is no jitter, from an average over signs that learns nothing (all of it where there are no blocks). Neither
+    signs nor stakes may read the shifts, which come from all rows: signs are learnt about the mean of the past.
     """
-    room = 1.0 + max(abs(m) for m in shifts)
+    room = _room(shifts)
     block_rows = ledger.sums[..., 0].sum(axis=1)
     forward = [] if smear is not None else [_forward(ledger, stake, ordered, shifts, room) for stake in GRID]
-    learnt = []
+    learnt: list[Wager] = []
     if len(block_rows) > 1:
 
         def grow(block: int, tilt: Any) -> float:
             return float(np.min([ledger.growth(tilt, m, block) for m in shifts], axis=0).sum())
 
         def learn(past: Any) -> tuple[Any, float]:
-            return _learn(ledger.sums[past].sum(axis=0), float(np.mean(shifts)), room, smear)
+            return _learn(ledger.sums[past].sum(axis=0), room, smear)
 
-        learnt = [wager(block_rows, order, delta, learn, grow) for order in deals(len(block_rows), seed)]
+        for order in deals(len(block_rows), seed):
+            wealth, stakes, rows = wager(block_rows, order, delta, learn, grow)
+            learnt.append((wealth, stakes / room, rows))  # signals are of size 1 / room at most
     share = 1.0 if not (forward and learnt) else 0.5
     weights = [share / max(len(learnt), 1)] * len(learnt) + [share / max(len(forward), 1)] * len(forward)
     return solve(learnt + forward, np.array(weights), delta)
 
 
-def _learn(past: Any, shift: float, room: float, smear: Smear | None) -> tuple[Any, float]:
-    """Soft signs of the cells' residuals, and their mean square winnings."""
+def _learn(past: Any, room: float, smear: Smear | None) -> tuple[Any, float]:
+    """Soft signs of the cells' residuals, about their mean if a shift is allowed for, and their mean square winnings."""
     from scipy.special import ndtr
 
+    shift = 0.0 if room == 1.0 else float(past[:, 1].sum()) / max(float(past[:, 0].sum()), 1.0)
     n, first, square = past[:, 0], past[:, 1] - shift * past[:, 0], past[:, 2]
     mean, noise = (first, square) if smear is None else (smear.spread(first), smear.spread_square(square))
     signal = (2.0 * ndtr(mean / np.sqrt(noise + 0.25)) - 1.0) / room
@@ -114,10 +122,10 @@ def _forward(ledger: Ledger, stake: float, ordered: bool, shifts: tuple[float, .
     Along a number or date the signs follow a Markov chain that seldom changes; levels have independent signs.
     """
     cells, n = ledger.sums.shape[1], float(ledger.sums[..., 0].sum())
-    kappa = min(stake / np.sqrt(max(n, 1.0)), LARGEST)
+    kappa = min(stake / np.sqrt(max(n, 1.0)), LARGEST / room)
     log_wealth = np.zeros((cells, 3))
     for column, sign in ((0, -1.0), (2, 1.0)):
-        tilt = np.full(cells, sign * kappa / room)
+        tilt = np.full(cells, sign * kappa)
         log_wealth[:, column] = np.min([ledger.growth(tilt, m) for m in shifts], axis=0)
     step = np.full((3, 3), SWITCH / 2.0) + np.eye(3) * (1.0 - 1.5 * SWITCH) if ordered else np.full((3, 3), 1.0 / 3.0)
     state, total = np.full(3, 1.0 / 3.0), 0.0

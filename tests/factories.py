@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, Check, Finding, Verdict
-from calibrant.results import Curve, Estimate, Interval
+from calibrant.results import Curve, Estimate, Interval, Outcome
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -214,6 +214,136 @@ def variables(limit: float | None = 0.015) -> AuditRecord:
     return followed(employment(limit), ranking(tuple(curves), found=3), curves)
 
 
+def local_outcome(
+    names: Sequence[str] = ("(score)", "age", "marital", "sex"),
+    adjusted: Sequence[float] = (0.4, 0.001, 0.001, 0.8),
+    p_value: float = 0.001,
+    law: str = "exact simulation",
+    **parts: Any,
+) -> Outcome:
+    """Return an outcome of the local calibration test."""
+    held = {
+        "p_global": 0.3, "p_local": p_value, "contradicted": 0, "variables": tuple(names),
+        "variable_p": tuple(adjusted), "variable_adjusted_p": tuple(adjusted), **parts,
+    }  # fmt: skip
+    return Outcome(
+        method="detect.local_calibration_test", statistic=0.0001, p_value=p_value, law=law, null="calibrated",
+        alternative="not", settings={"draws": 999, "seed": 0}, parts=held,
+    )  # fmt: skip
+
+
+def bias_map(
+    name: str = "age",
+    kind: str = "number",
+    places: Sequence[Any] = tuple(20.0 + 2 * i for i in range(31)),
+    gaps: Sequence[float] | None = None,
+    half: float = 0.006,
+    masked: Sequence[int] = (),
+    scaling: str = "as it is",
+    p_value: float = 0.001,
+) -> Curve:
+    """Return a bias map along one variable; places listed in `masked` are left out."""
+    kept = [i for i in range(len(places)) if i not in masked]
+    columns: dict[str, list[Any]] = {
+        k: [] for k in ("x", "label", "people", "bias", "predicted", "observed", "rows", "share", "null_sd",
+                        "bias_low", "bias_high", "point_low", "point_high", "p_adjusted", "p_point")
+    }  # fmt: skip
+    for i in kept:
+        gap = 0.004 + 0.02 * math.sin(i / 5) if gaps is None else gaps[i]
+        p, off = 0.5 + 0.1 * math.sin(i / 9), abs(gap) > half
+        x = places[i]
+        label = "missing" if x is None else f"{x:g}" if isinstance(x, float) else str(x)
+        row = (x, label, 400 + i, gap, p, p + gap, 800.0, 0.03, half / 3, gap - half, gap + half, gap - half / 2,
+               gap + half / 2, 0.001 if off else 0.6, 0.001 if off else 0.3)  # fmt: skip
+        for key, value in zip(columns, row, strict=True):
+            columns[key].append(value)
+    axis = {"name": name, "kind": kind, "places": tuple(places), "scaling": scaling}
+    settings = {
+        "alpha": 0.05, "axes": (axis,), "draws": 999, "n": 10_000, "p_value": p_value, "masked": len(masked),
+        "contradicted": 0, "critical": 3.1, "law": "exact simulation", "seed": 0, "strata": (),
+    }  # fmt: skip
+    return Curve(method="diagnose.local_bias", columns={k: tuple(v) for k, v in columns.items()}, settings=settings)
+
+
+def strong_outcome(p_value: float = 0.001, null: str = "split", **settings: Any) -> Outcome:
+    """Return an outcome of the strong calibration test."""
+    held = {"draws": 999, "null": null, "tolerance": 0.0, "seed": 0, **settings}
+    return Outcome(
+        method="detect.strong_calibration_test", statistic=4.2, p_value=p_value, law="finite-sample: exact simulation",
+        null="calibrated", alternative="not", settings=held, parts={"impossible": 0},
+    )  # fmt: skip
+
+
+def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4, side: str = "too little") -> Curve:
+    """Return a control chart that peaks after this share of people."""
+    share = [i / 50 for i in range(51)]
+    score = [top * min(x / peak, 1.0) - 0.8 * max(x - peak, 0.0) for x in share]
+    columns: dict[str, Any] = {"share": tuple(share), "score": tuple(score), "line": (line,) * 51}
+    for b in range(1, 9):
+        columns[f"null_{b}"] = tuple(math.sin(b * x * 3) * (b - 4) / 3 for x in share)
+    settings = {
+        "alpha": 0.05, "peak_share": peak, "peak_score": top, "peak_rows": round(10_000 * peak), "rows_tested": 10_000,
+        "side": side, "null": "split", "line": line, "p_value": 0.001, "draws": 999,
+    }  # fmt: skip
+    return Curve(method="diagnose.control_chart", columns=columns, settings=settings)
+
+
+def importance(names: Sequence[str] = ("age", "the score", "sex")) -> Curve:
+    """Return what the statistic loses without each variable."""
+    drops = [3.0 / (i + 1) for i in range(len(names))]
+    columns = {
+        "variable": tuple(names), "drop": tuple(drops), "low": tuple(d - 0.9 for d in drops),
+        "high": tuple(d + 0.9 for d in drops), "share": tuple(d / 4.2 for d in drops),
+    }  # fmt: skip
+    return Curve(method="diagnose.importance", columns=columns, settings={"alpha": 0.05, "statistic": 4.2})
+
+
+def subgroups(rules: Sequence[str] = ("age over 72 and sex = female", "age up to 30"), found: int = 1) -> Curve:
+    """Return rules, of which the first `found` are shown to be off."""
+    n = len(rules)
+    columns = {
+        "rule": tuple(rules), "rows": (120,) * n, "share": (0.024,) * n, "predicted": (0.34,) * n,
+        "observed": (0.79,) * n, "low": (0.61,) * n, "high": (0.91,) * n, "gap": (0.45,) * n,
+        "gap_low": tuple(0.2701 if i < found else -0.0301 for i in range(n)), "gap_high": (0.5701,) * n,
+        "excess": (6.0,) * n, "p_value": (0.001,) * n, "p_adjusted": (0.001,) * n, "side": ("too little",) * n,
+        "stability": (0.8,) * n, "finding": tuple(i < found for i in range(n)),
+    }  # fmt: skip
+    settings = {"alpha": 0.05, "rows_judged": 5_000, "rows_grown": 5_000, "tolerance": 0.0}
+    return Curve(method="diagnose.subgroups", columns=columns, settings=settings)
+
+
+def searched(
+    of: AuditRecord,
+    local: Outcome | None = None,
+    strong: Outcome | None = None,
+    maps: Mapping[str, Curve] | None = None,
+    **curves: Curve,
+) -> AuditRecord:
+    """Return a record in which these tests were run."""
+    made = {"local-calibration": local, "strong-calibration": strong}
+    done = tuple(
+        Check(code=c.code, status="measured", outcome=made[c.code]) if made.get(c.code) is not None else c
+        for c in of.checks
+    )
+    return replace(of, checks=done, bias_maps=maps or {}, **curves)
+
+
+def hidden(limit: float | None = 0.015) -> AuditRecord:
+    """Return the record of the mock-up with both tests of traits, three maps, a chart, bars and rules."""
+    levels = ("married", "widowed", "separated")
+    days = tuple(f"20{10 + i}-03-01" for i in range(12))
+    maps = {
+        "age": bias_map(),
+        "marital": bias_map("marital", "category", levels, gaps=(0.009, 0.002, -0.03)),
+        "start": bias_map("start", "date", days),
+        "sex": bias_map("sex", "category", ("female", "male"), gaps=(0.001, -0.002), p_value=0.6),
+    }
+    return searched(
+        variables(limit), local_outcome(), strong_outcome(), maps,
+        control_chart=control_chart(), importance=importance(), subgroups=subgroups(),
+    )  # fmt: skip
+
+
 def measures(n: int = 10_000) -> dict[str, Estimate]:
     """Return the standard measures, as `calibrant.measure` would."""
     told = {
@@ -409,7 +539,14 @@ def hostile() -> AuditRecord:
     }
     made = record(one, groups, name=HOSTILE[1], data=data, outcome=HOSTILE[0], date=HOSTILE[10])
     curves = {HOSTILE[i]: along(HOSTILE[i]) for i in (0, 1, 7)} | {HOSTILE[4]: along(HOSTILE[4], labels=HOSTILE)}
-    return followed(made, ranking(HOSTILE, found=5), curves)
+    maps = {HOSTILE[i]: bias_map(HOSTILE[i]) for i in (0, 7)} | {
+        HOSTILE[4]: bias_map(HOSTILE[4], "category", HOSTILE, gaps=[0.01 * (1 + i % 3) for i in range(len(HOSTILE))]),
+    }
+    return searched(
+        followed(made, ranking(HOSTILE, found=5), curves),
+        local_outcome(HOSTILE, [0.001] * 6 + [0.5] * 6), strong_outcome(), maps,
+        control_chart=control_chart(), importance=importance(HOSTILE), subgroups=subgroups(HOSTILE, found=6),
+    )  # fmt: skip
 
 
 def tiny() -> AuditRecord:

@@ -32,6 +32,7 @@ RECORDS = {
     "nolimit": lambda: factories.employment(limit=None),
     "undecided": lambda: factories.mixture("undecided", ["undecided", "met"]),
     "variables": factories.variables,
+    "hidden": factories.hidden,
 }
 HARNESS = """<!doctype html><title>harness</title>
 <iframe id="f" width="390" height="844" src="page.html#TARGET"></iframe>

@@ -52,7 +52,7 @@ def hidden(record: AuditRecord) -> Mapping[str, Any]:
         "more": lines[SHORT:],
         "rest": f"Show {num.count(len(lines) - SHORT)} more",
         "note": evidence.note(record),
-        "maps": tuple(_figure(record, m, i == 0 and m.worst is not None) for i, m in enumerate(made)),
+        "maps": tuple(figure(record, m, i == 0 and m.worst is not None) for i, m in enumerate(made)),
         "maps_note": maps_note(record, len(made)),
         "band": f"band holding all of a map, {together(record)}",
         "shift": _shift(record),
@@ -163,7 +163,11 @@ def maps_note(record: AuditRecord, n: int) -> str:
         if n > 1
         else f"The band holds all of it, {together(record)}"
     )
-    more = f"; the place named above is shown to be off allowing for all {cardinal(n)} maps." if n > 1 else "."
+    more = (
+        f"; the place named above is shown to be off allowing for {'both' if n == 2 else f'all {cardinal(n)}'} maps."
+        if n > 1
+        else "."
+    )
     return f"{one} {each}{more if maps.worst(record) is not None else '.'}"
 
 
@@ -197,7 +201,7 @@ def _row(e: evidence.Evidence, drawn: maps.Map | None, n: int | None) -> Row:
     )
 
 
-def _figure(record: AuditRecord, m: maps.Map, opened: bool) -> Mapping[str, Any]:
+def figure(record: AuditRecord, m: maps.Map, opened: bool) -> Mapping[str, Any]:
     """Return the picture of one map: a line in its band, or levels with their ranges."""
     along, limit = m.along, limit_of(record)
     reach = _reach(along)

@@ -143,7 +143,7 @@ def rules_note(record: AuditRecord) -> str:
         return none + ("no rule was worth judging." if "rule" in c else "there are too few people for two halves.")
     n = len(c["rule"])
     level = num.percent(1 - float(s["alpha"]))
-    every = "the range holds" if n == 1 else f"all {cardinal(n)} ranges hold together"
+    every = "the range holds" if n == 1 else f"{'both' if n == 2 else f'all {cardinal(n)}'} ranges hold together"
     pairs = zip(c["finding"], c["gap_low"], c["gap_high"], strict=True)
     open_ = any(found and low <= 0.0 <= high for found, low, high in pairs)
     side = " A rule is tested on the side it was found on, so it can be shown off though its range takes in zero."

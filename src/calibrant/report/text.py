@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -21,6 +22,7 @@ from calibrant.report.wording import VERDICTS, certified_range, headline, lead, 
 SHOWN = 9  # groups in the terminal
 NAME = 34  # cells for a name
 WIDTH = 88
+FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
 
 
 def terminal(record: AuditRecord) -> str:
@@ -51,7 +53,8 @@ def terminal(record: AuditRecord) -> str:
     if ranked(record):
         lines += ["", *wrap(f"Variables the error follows: {plain(following.answer(record))}")]
     if local_test(record) is not None or searched.strong_test(record) is not None:
-        lines += ["", *wrap(f"Error hiding in traits: {plain(hidden.answer(record))}")]
+        found = FLOOR.sub("", plain(hidden.answer(record)))
+        lines += ["", *wrap(f"Error hiding in traits: {found}")]
     lines.append("")
     unrun = [c for c in record.checks if c.status in ("not-applicable", "not-run")]
     if unrun:

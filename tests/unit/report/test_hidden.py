@@ -1,0 +1,318 @@
+"""The section about error hidden in traits: what it says, what it rounds, and what it leaves unsaid."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import factories
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import control, evidence, hidden, maps, searched, standing
+from calibrant.report.checks import check_line
+from calibrant.report.html import render
+from calibrant.report.spans import plain
+from calibrant.report.text import markdown, terminal
+
+SIMULATED = "p = 0.001, the smallest that 999 simulations can show"
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render(factories.hidden())
+
+
+def section(text: str) -> str:
+    return re.search(r'<section id="hidden".*?</section>', text, re.S)[0]
+
+
+def words(text: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<script.*?</script>|<[^>]*>", " ", section(text), flags=re.S))
+
+
+def told(local: Any = None, strong: Any = None, **curves: Any) -> str:
+    return plain(hidden.answer(factories.searched(factories.record(), local, strong, **curves)))
+
+
+def number(text: str) -> Fraction:
+    return Fraction(text.replace("\u2212", "-"))
+
+
+def test_the_answer_names_the_traits():
+    start = "Yes: among people with the same score, what happens still depends on "
+    assert told(factories.local_outcome()) == f"{start}age and marital ({SIMULATED})."
+    many = factories.local_outcome([f"v{i}" for i in range(8)], [0.001] * 7 + [0.3])
+    assert told(many).startswith(f"{start}v0, v1, v2 and four more (")
+    law = factories.local_outcome(p_value=0.00025, law="asymptotic: the sums' joint Gaussian law")
+    assert told(law) == f"{start}age and marital (p < 0.001)."
+
+
+@pytest.mark.parametrize(
+    ("outcome", "answer"),
+    [
+        ({"p_value": 0.43}, "None was found, which is not proof of none (p = 0.43)."),
+        ({"adjusted": (0.001, 0.3, 0.4, 0.8)}, f"Yes, along the score itself ({SIMULATED}); no trait is shown"),
+        ({"adjusted": (0.3, 0.3, 0.4, 0.8)}, "Yes: among people with the same score some error is left"),
+        ({"adjusted": (0.3,) * 4, "p_local": 0.2}, "Only in the level or slope of the score as a whole"),
+        ({"p_value": 0.0, "contradicted": 2}, "Yes, certain: 2 outcomes that the score called impossible."),
+    ],
+)
+def test_each_finding_has_its_own_words(outcome, answer):
+    assert told(factories.local_outcome(**outcome)).startswith(answer)
+
+
+def test_what_the_whole_test_does_not_find_is_no_evidence_along_a_variable():
+    record = factories.searched(factories.record(), factories.local_outcome(p_value=0.2))
+    assert not any(e.found for e in evidence.carried(record))
+
+
+def test_both_tests_are_told_together():
+    found, none = factories.strong_outcome(), factories.strong_outcome(0.3)
+    search = "A model trained to find the error predicts it on people it has not seen"
+    assert told(factories.local_outcome(), found).endswith(f" {search} ({SIMULATED}).")
+    assert told(None, found) == f"Yes: a{search[1:]} ({SIMULATED})."
+    clear = factories.local_outcome(p_value=0.43)
+    assert told(clear, found).startswith(
+        f"Yes: a{search[1:]} ({SIMULATED}). Among people with the same score, no trait"
+    )
+    assert told(clear, none) == (
+        "None was found, which is not proof of none: not by trait (p = 0.43), and a model trained to find the error "
+        "does not predict it on people it has not seen (p = 0.30)."
+    )
+    wide = factories.strong_outcome(tolerance=0.02)
+    assert "trained to find errors of over 2.0 points predicts them" in told(None, wide)
+
+
+def test_the_worst_place_is_told_with_numbers():
+    gaps = [0.0] * 20 + [0.031, 0.048, 0.02] + [0.0] * 8
+    record = factories.searched(factories.record(), factories.local_outcome(), maps={
+        "age": factories.bias_map(gaps=gaps, half=0.017)})  # fmt: skip
+    text = plain(hidden.worst(record))
+    assert text.startswith("Farthest off along a group variable: age 60 to 64. Of these 1\u202f263 people, those at 62")
+    assert "too low by 4.8 points (band +3.1 to +6.5)." in text
+    level = factories.bias_map("marital", "category", ("a", "b"), gaps=(0.0, -0.05))
+    text = plain(hidden.worst(factories.searched(factories.record(), factories.local_outcome(), maps={"m": level})))
+    assert text.startswith("Farthest off along a group variable: m: b. There the model says")
+    assert text.endswith("too high by 5.0 points (band \u22125.6 to \u22124.4). 401 people.")
+
+
+def test_the_worst_place_allows_for_all_maps():
+    """A p-value of 0.02 on one map is a finding; the smallest of five such maps is not."""
+    curve = factories.bias_map(gaps=[0.02] * 31)
+    curve = replace(curve, columns={**curve.columns, "p_adjusted": (0.02,) * 31})
+    for n, found in ((1, True), (2, True), (3, False)):
+        record = factories.searched(
+            factories.record(), factories.local_outcome(), maps={f"v{i}": curve for i in range(n)}
+        )
+        assert (maps.worst(record) is not None) is found
+        assert ("is the model shown to be off by itself" in plain(hidden.worst(record))) is not found
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=9), st.floats(1e-4, 0.2))
+def test_bands_are_rounded_outward_and_keep_their_side(gaps, half):
+    places = [f"level {i}" for i in range(len(gaps))]
+    curve = factories.bias_map("g", "category", places, gaps=gaps, half=half)
+    record = factories.searched(factories.record(), factories.local_outcome(), maps={"g": curve})
+    (made,) = maps.maps(record)
+    low = dict(
+        zip(
+            curve.columns["label"], zip(curve.columns["bias_low"], curve.columns["bias_high"], strict=True), strict=True
+        )
+    )
+    for row in hidden.figure(record, made, False)["levels"]:
+        a, b = map(number, re.search(r"\((.*) to (.*)\)", row["gap"]).groups())
+        true = low[row["name"]]
+        assert a <= Fraction(repr(true[0])) * 100
+        assert b >= Fraction(repr(true[1])) * 100
+        assert (a > 0) == (true[0] > 0)
+        assert (b < 0) == (true[1] < 0)
+
+
+def test_every_map_has_a_small_picture_and_the_worst_is_open_and_first(page):
+    shown = re.findall(r'<details class="along" id="(map-[a-z0-9-]+)"( open)?>(.*?)</figure></details>', page, re.S)
+    assert [bool(opened) for _, opened, _ in shown] == [True, False, False, False]
+    assert shown[0][0].startswith("map-marital")
+    assert shown[-1][0].startswith("map-sex")
+    assert all(len(body.encode()) < 8_000 for *_, body in shown)
+    assert sum("preserveAspectRatio" in body for *_, body in shown) == 2
+    targets = re.findall(r'<a href="#(map-[a-z0-9-]+)"', page)
+    assert set(targets) <= {anchor for anchor, *_ in shown}
+    assert len(targets) == 3
+
+
+def test_holes_break_the_line_and_missing_values_stand_alone():
+    curve = factories.bias_map(places=[1.0, 2.0, 3.0, 4.0, None], gaps=[0.02] * 5, masked=[1], scaling="rank")
+    record = factories.searched(factories.record(), factories.local_outcome(), maps={"income": curve})
+    along = maps.maps(record)[0].along
+    assert [p.stretch for p in along.line] == [0, 1, 1]
+    assert [p.label for p in along.levels] == ["missing"]
+
+
+def test_codes_are_not_read_as_numbers():
+    curve = factories.bias_map("zip", "category", ("007", "012"), gaps=(0.03, 0.0))
+    record = factories.searched(factories.record(), factories.local_outcome(), maps={"zip": curve})
+    assert "zip: 007" in plain(hidden.worst(record))
+    years = factories.bias_map("year", "category", ("2018", "2015"), gaps=(0.03, 0.0))
+    record = factories.searched(factories.record(), factories.local_outcome(), maps={"year": years})
+    assert [p.x for p in maps.maps(record)[0].along.levels] == [2015.0, 2018.0]
+
+
+def test_few_people_are_not_counted():
+    curve = factories.bias_map("g", "category", ("a", "b"), gaps=(0.05, 0.0))
+    curve = replace(curve, columns={**curve.columns, "people": (7, 9_000)})
+    record = factories.searched(factories.record(), factories.local_outcome(), maps={"g": curve})
+    assert "7 people" not in plain(hidden.worst(record))
+
+
+@pytest.mark.parametrize(
+    ("peak", "side", "says"),
+    [
+        (0.1, "too little", "after 10% of people: the error is concentrated in few people. The model says too little"),
+        (0.3, "too much", "neither in few people nor spread over most. The model says too much for them."),
+        (0.66, "both ways", "widely spread, not confined to a small pocket. For some of them"),
+    ],
+)
+def test_the_peak_says_how_widely_error_is_spread(peak, side, says):
+    record = replace(factories.hidden(), control_chart=factories.control_chart(peak, side=side))
+    assert says in searched.spread(record)
+    assert says in section(render(record))
+    clear = factories.searched(
+        record, factories.local_outcome(), factories.strong_outcome(0.4), control_chart=record.control_chart
+    )
+    assert searched.spread(clear) == ""
+    assert "It stays under the dashed line" in control.control(clear)["caption"]
+
+
+@pytest.mark.parametrize("peak", [0.02, 0.5, 0.98])
+@pytest.mark.parametrize(("top", "line"), [(4.2, 2.4), (1.1, 2.4), (0.02, 0.01), (900.0, 3.0), (2.5, None)])
+def test_the_chart_stays_inside_its_picture(peak, top, line):
+    record = replace(factories.hidden(), control_chart=factories.control_chart(peak, top, line))
+    made = control.control(record)
+    for kind, d in made["plot"].shapes:
+        x = y = 0
+        for letter, a, b in re.findall(r"([Mmlh ]?)(-?\d+) ?(-?\d+)?", d) if kind in ("curve", "sim") else ():
+            x, y = (int(a), int(b)) if letter == "M" else (x + int(a), y + int(b or 0))
+            assert -1 <= x <= 1001
+            assert -1 <= y <= 1001
+    assert all(0 <= float(at[:-1]) <= 100 for at, _ in made["plot"].up)
+    assert 2 <= len(made["plot"].up) <= 8
+    assert ("peak", "of people") in {(m.text[:4], m.text[-9:]) for m in made["marks"]}
+    assert bool(made["crossed"]) is (line is not None)
+
+
+def test_the_readout_of_the_chart_rounds_the_line_up(page):
+    data = json.loads(re.search(r'id="pts-control">(.*?)</script>', page, re.S)[1])
+    assert "stays under 2.4 in 95 of 100 repeats" in data["f"][0]
+    assert len(data["x"]) == len(data["v"]) == 51
+    record = replace(factories.hidden(), control_chart=factories.control_chart(line=2.401))
+    assert "stays under 2.5 in" in control.control(record)["readouts"]["f"][0]
+
+
+def test_rules_are_told_with_their_ranges_rounded_outward(page):
+    text = words(page)
+    assert "age over 72 and sex = female 2.4% 34.0 79.0 +45.0 (+27.0 to +57.1) too little" in text
+    assert "age up to 30 2.4% 34.0 79.0 +45.0 (\u22123.1 to +57.1) not shown off" in text
+    assert "every number is from the other half, 5 000 people who did not find them" in text
+    assert "all two ranges hold together" not in text
+    none = replace(factories.hidden(), subgroups=factories.subgroups(()))
+    assert "no rule was worth judging" in section(render(none))
+
+
+def test_a_rule_found_on_one_side_whose_range_takes_in_zero_is_explained():
+    curve = factories.subgroups(found=2)
+    curve = replace(curve, columns={**curve.columns, "gap_low": (-0.001, 0.2)})
+    assert "takes in zero" in searched.rules_note(replace(factories.hidden(), subgroups=curve))
+    assert "takes in zero" not in searched.rules_note(factories.hidden())
+
+
+def test_importance_is_left_out_where_nothing_is_found():
+    record = factories.searched(factories.hidden(), factories.local_outcome(), factories.strong_outcome(0.4),
+                                importance=factories.importance())  # fmt: skip
+    assert searched.needs(record) == ()
+    assert "where nothing is found it would be noise" in section(render(record))
+
+
+@pytest.mark.parametrize("status", ["not-run", "not-applicable"])
+def test_without_tests_it_says_why(status):
+    record = factories.record()
+    why = Check(code="local-calibration", status=status, reason="left out by --quick")
+    record = replace(record, checks=tuple(why if c.code == why.code else c for c in record.checks))
+    assert "Left out by --quick." in words(render(record))
+    assert "## Is error hiding" not in markdown(record)
+    one = factories.searched(factories.record(), factories.local_outcome())
+    assert "The search for a mix of traits was not made. The strong calibration test is not built" in words(render(one))
+    other = factories.searched(factories.record(), None, factories.strong_outcome())
+    assert "The test of each trait was not made." in words(render(other))
+    assert "No control chart: no model predicts an error" in words(render(other))
+
+
+def test_the_checks_are_findings_and_never_met():
+    record = factories.hidden()
+    lines = {c.code: check_line(c, record) for c in record.checks}
+    local, strong = lines["local-calibration"], lines["strong-calibration"]
+    assert (local.status, local.found, local.numbers) == (
+        "found",
+        "Error found",
+        f"{SIMULATED}; evidence in 2 of 3 variables",
+    )
+    assert (strong.status, strong.numbers) == ("found", f"{SIMULATED}; 1 of 2 rules shown to be off")
+    clear = factories.searched(factories.record(), factories.local_outcome(p_value=0.4), factories.strong_outcome(0.3))
+    for code in ("local-calibration", "strong-calibration"):
+        line = check_line(next(c for c in clear.checks if c.code == code), clear)
+        assert (line.status, line.found) == ("unfound", "No error found (not proof of none)")
+
+
+def test_methods_words_and_limits_follow_what_was_run():
+    plain_record, record = factories.record(), factories.hidden()
+    terms = {term for term, _ in standing.methods(record)} - {term for term, _ in standing.methods(plain_record)}
+    assert {"Traits", "Maps", "Search", "Rules"} <= terms
+    words_ = {term for term, _ in standing.glossary(record)} - {term for term, _ in standing.glossary(plain_record)}
+    assert {"Local calibration", "Carries evidence", "Evidence, in the search"} <= words_
+    assert any("The search finds some mixes of traits, not all." in plain(t) for t in standing.limits(record))
+    assert not any("The search finds" in plain(t) for t in standing.limits(plain_record))
+    fixed = factories.searched(plain_record, None, factories.strong_outcome(null="fixed"))
+    assert "more ready to find error" in "".join(plain(t) for _, t in standing.methods(fixed))
+
+
+def test_hostile_names_stay_text():
+    text = section(render(factories.hostile()))
+    assert "<img" not in text
+    assert "alert(1)&gt;" in text
+    assert not re.search("[\u202e\x00\x1b]", text)
+    assert text.count("<script") == text.count("</script>") == 1
+    ids = re.findall(r' id="([^"]*)"', text)
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch("[a-z0-9-]+", i) for i in ids)
+    fences = r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)"
+    part = re.search("## Is error hiding.*?(?=\n## )", markdown(factories.hostile()), re.S)[0]
+    assert "stars** @" in part
+    assert "stars** @" not in re.sub(fences, "", part.replace("\\", ""))
+
+
+def test_texts_carry_the_finding():
+    record = factories.hidden()
+    text, lines = markdown(record), terminal(record)
+    assert "## Is error hiding in a mix of traits?" in text
+    assert "| `age over 72 and sex = female` | 2.4% | 34.0 | 79.0 | +45.0 (+27.0 to +57.1) | too little |" in text
+    assert (
+        "| `marital` | carries evidence | p = 0.001\\* | `separated` |" in text
+        or "| `marital` | carries evidence | p = 0.001* |" in text
+    )
+    assert "Error hiding in traits: Yes: among people" in re.sub(r"\s+", " ", lines)
+    assert "simulations can show" not in lines
+    again = AuditRecord.from_json(record.to_json())
+    assert render(again) == render(record)
+
+
+def test_the_words_of_the_section_are_plain(page):
+    assert not re.search(
+        r"KLCE|CUSUM|residual|simultaneous|kernel|bias|quantile|permut|nan\b|None\b",
+        words(page).replace("None was", ""),
+    )

@@ -107,7 +107,7 @@ print(f"{people.n:,} people; in points\\n{'':14}{'error':>7}{'beyond shift':>14}
 for v, e, b, low, high, p in zip(*(ranking.columns[k] for k in keys), strict=True):
     print(f"{v:14}{100 * e:7.2f}{100 * b:14.2f}{100 * low:10.2f} to {100 * high:.2f}{p:12.3f}")""",
     """Age comes first. Where along it? The band holds at every age at once.""",
-    """along = cal.diagnose.variable_curve(people, "age")
+    """along = cal.diagnose.variable_curve(people, "age", grid=51)
 s = along.settings
 print(f"p = {s['p_value']}; worst near {s['worst_label']}: {100 * s['worst_gap']:+.1f} points,")
 print(f"allowing for having looked everywhere {100 * s['worst_low']:.1f} to {100 * s['worst_high']:.1f}")

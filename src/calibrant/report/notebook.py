@@ -9,6 +9,7 @@ from calibrant.errors import NotComputable
 from calibrant.report import numbers as num
 from calibrant.report.bias_chart import bias
 from calibrant.report.order import side
+from calibrant.report.strong_charts import strong_chart
 from calibrant.report.variable_charts import chart_of
 from calibrant.report.wording import DIRECTIONS
 from calibrant.results import Curve
@@ -127,8 +128,11 @@ def _title(curve: Curve) -> Any:
 
 
 CHARTS: dict[str, Callable[[Curve], Any]] = {
+    "diagnose.control_chart": strong_chart,
+    "diagnose.importance": strong_chart,
     "diagnose.local_bias": bias,
     "diagnose.rank_variables": chart_of,
     "diagnose.reliability_curve": reliability,
+    "diagnose.subgroups": strong_chart,
     "diagnose.variable_curve": chart_of,
 }

@@ -51,7 +51,7 @@ def curve_chart(curve: Curve, dark: bool = False) -> Any:
     c = DARK if dark else LIGHT
     kind = curve.settings["kind"]
     made = _heat(curve, c) if kind == "pair" else _levels(curve, c) if kind == "levels" else _line(curve, c)
-    return _dressed(made, c)
+    return dressed(made, c)
 
 
 def ranking_chart(curve: Curve, dark: bool = False) -> Any:
@@ -84,7 +84,7 @@ def ranking_chart(curve: Curve, dark: bool = False) -> Any:
     shift = num.gap(float(curve.settings["shift"]))
     under = [f"Overall shift, left out here: {shift} points. Lines: certified ranges, all together at {alpha} %."]
     title = alt.TitleParams("Which variables the error follows", subtitle=under)
-    return _dressed(alt.layer(bars, ranges, *ends, title=title).properties(width=WIDTH, height=alt.Step(24)), c)
+    return dressed(alt.layer(bars, ranges, *ends, title=title).properties(width=WIDTH, height=alt.Step(24)), c)
 
 
 def _ranks(curve: Curve) -> list[dict[str, Any]]:
@@ -312,7 +312,7 @@ def _title(curve: Curve) -> Any:
     return alt.TitleParams(f"Where along {name} the probabilities are off", subtitle=under)
 
 
-def _dressed(chart: Any, c: Colours) -> Any:
+def dressed(chart: Any, c: Colours) -> Any:
     """Return a chart in the palette, with a quiet frame."""
     text = {"labelColor": c.ink, "titleColor": c.ink}
     return (

@@ -63,7 +63,10 @@ def follow(
     read: Any = rows if rows is not None and rows.n == whole.n else whole
     announce("ranking variables")
     ranking, ranked = _ranking(whole, read, plan)
-    curves = _each(ranking.columns.get("variable", ())[:CURVES], lambda name: _curve(read, name, plan))
+    first = ranking.columns.get("variable", ())[:CURVES]
+    hidden = {name: _hidden(read, name) for name in first}
+    ranking = _masked(ranking, hidden)
+    curves = _each(first, lambda name: _curve(read, name, plan, hidden[name]))
     announce("testing for error that follows covariates")
     tested = _local(whole, plan, quick)
     maps = {}
@@ -102,29 +105,51 @@ def _ranking(whole: Sketch, read: Any, plan: Plan) -> tuple[Curve, Check]:
         ranking = rank_variables(read, alpha=plan.alpha, draws=DRAWS, seed=plan.seed)
     except NotComputable as e:
         return empty, Check(code="variables", status="not-applicable", reason=e.reason)
-    return _masked(ranking), Check(code="variables", status="measured")
+    return ranking, Check(code="variables", status="measured")
 
 
-def _masked(ranking: Curve) -> Curve:
-    """Return the ranking without the worst bins of fewer people than may be shown."""
-    rows = ranking.columns["worst_rows"]
-    keys = [k for k in ranking.columns if k.startswith("worst")]
-    hidden = {
-        k: tuple(None if n is not None and n < MASK else v for v, n in zip(ranking.columns[k], rows, strict=True))
-        for k in keys
-    }
-    return Curve(method=ranking.method, columns={**ranking.columns, **hidden}, settings=ranking.settings)
+def _hidden(read: Any, name: str) -> tuple[str, ...] | None:
+    """Return the levels that are not shown, so that none of few people follows from the others; None for all.
 
-
-def _curve(read: Any, name: str, plan: Plan) -> Curve | None:
-    from calibrant.diagnose.variable_curve import variable_curve
+    A number of many values has a smooth curve, and no levels.
+    """
+    from calibrant.diagnose.panels import FEW
     from calibrant.measure.along import strata_of
 
-    if isinstance(read, Sketch):
-        strata = strata_of(read, name)
-        if not strata.ordered and strata.rows[strata.rows > 0].min() < MASK:
-            return None  # the missing point would follow from the others
-    return variable_curve(read, name, grid=POINTS, alpha=plan.alpha, draws=DRAWS, seed=plan.seed)
+    strata = strata_of(read, name)
+    if strata.ordered and strata.there > FEW:
+        return ()
+    groups = pool_levels([int(n) for n in strata.rows], MASK)
+    shown = {group[0] for group in groups if len(group) == 1}
+    return tuple(t for i, t in enumerate(strata.titles()) if i not in shown) if groups else None
+
+
+def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None]) -> Curve:
+    """Return the ranking without the worst bins of fewer people than may be shown, or that leave fewer to all others."""
+    c, n = ranking.columns, ranking.settings.get("n", 0)
+    keys = [k for k in c if k.startswith("worst")]
+    if not keys:
+        return ranking
+    keep = [
+        rows >= MASK and not 0 < n - rows < MASK and worst not in (hidden.get(name) or ())
+        for name, worst, rows in zip(c["variable"], c["worst"], c["worst_rows"], strict=True)
+    ]
+    masked = {k: tuple(v if kept else None for v, kept in zip(c[k], keep, strict=True)) for k in keys}
+    return Curve(method=ranking.method, columns={**c, **masked}, settings=ranking.settings)
+
+
+def _curve(read: Any, name: str, plan: Plan, hidden: tuple[str, ...] | None) -> Curve | None:
+    from calibrant.diagnose.variable_curve import variable_curve
+
+    if hidden is None:
+        return None
+    curve = variable_curve(read, name, grid=POINTS, alpha=plan.alpha, draws=DRAWS, seed=plan.seed)
+    labels, s = curve.columns["label"], curve.settings
+    keep = [i for i, label in enumerate(labels) if label not in hidden] if hidden else list(range(len(labels)))
+    if not keep or (hidden and s["worst_label"] in hidden):
+        return None
+    columns = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
+    return Curve(method=curve.method, columns=columns, settings={**s, "masked": s["masked"] + len(labels) - len(keep)})
 
 
 def _local(whole: Sketch, plan: Plan, quick: bool) -> Check:

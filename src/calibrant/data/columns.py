@@ -21,7 +21,8 @@ def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
     for name in names:
         if name not in available:
             near = difflib.get_close_matches(str(name), [str(a) for a in available], n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(map(repr, available[:12]))}"
+            there = f"there are: {', '.join(map(repr, available[:12]))}" if available else f"there is no {role} at all"
+            hint = f"did you mean {near[0]!r}?" if near else there
             raise BadInput(f"{role} column {name!r} is not in the data; {hint}")
 
 

@@ -70,7 +70,8 @@ def sound_rows(
     ids = identities(len(p), first_row, salt, own)
     good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
     if not good.all():
-        p, y, ids, table = p[good], y[good], ids[good], table.filter(pa.array(good))
+        p, y, ids = p[good], y[good], ids[good]
+        table = table.filter(pa.array(good)) if table.num_columns else table
     return Rows(p, y, ids, encode(table, spec.codings, len(p))) if len(p) else None
 
 

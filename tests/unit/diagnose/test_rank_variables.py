@@ -145,3 +145,13 @@ def test_a_sketch_gives_the_same_order_and_curve() -> None:
     curves = [cal.diagnose.variable_curve(d, "income", grid=[-1.0, 0.0, 1.0]) for d in (rows, whole)]
     np.testing.assert_allclose(curves[0].columns["gap"], curves[1].columns["gap"], atol=1e-3)
     np.testing.assert_allclose(curves[0].columns["gap_high"], curves[1].columns["gap_high"], atol=6e-3)
+
+
+def test_a_column_of_intervals_is_left_out_with_the_reason() -> None:
+    rng = np.random.default_rng(8)
+    band = pa.array([{"left": float(i % 3), "right": float(i % 3 + 1)} for i in range(300)])
+    table = pa.table({"band": band, "x": rng.random(300)})
+    rows = cal.predictions(rng.random(300) < 0.5, np.full(300, 0.5), table)
+    found = cal.diagnose.rank_variables(rows, draws=99)
+    assert found.columns["variable"] == ("x",)
+    assert "use text, numbers" in found.settings["left_out"]["band"]

@@ -146,7 +146,8 @@ def finding(along: Along, digits: int) -> Text:
             out += ["" if first else ", and ", TOO[side]]
             out += [" at ", name(along.variable), " "] if first and along.axis is not None else [" for "]
             out.append(_several(told, digits))
-    return say(*out, "; elsewhere it is not shown to be off. ")
+    everywhere = along.axis is None and len(off) == len(along.levels)
+    return say(*out, ". " if everywhere else "; elsewhere it is not shown to be off. ")
 
 
 def _several(told: Sequence[Off], digits: int) -> str:

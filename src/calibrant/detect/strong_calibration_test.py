@@ -15,6 +15,7 @@ from calibrant.detect.strong_detectors import (
     Question,
     check_choice,
     detectors_of,
+    halves_of,
     question_of,
 )
 from calibrant.errors import BadInput
@@ -143,10 +144,12 @@ def strong_calibration_test(
     count = checked_draws(draws, used)
     if used == "fixed":
         v = strong_nulls.fixed(detectors_of(q, rows, variables), count)
+    elif used == "split":
+        v = strong_nulls.split(q, halves_of(q, rows, variables), count)
     elif used == "eprocess":
         v = strong_nulls.eprocess(q)
     else:
-        v = {"refit": strong_nulls.refit, "split": strong_nulls.split, "forward": strong_nulls.forward}[used](q, count)
+        v = {"refit": strong_nulls.refit, "forward": strong_nulls.forward}[used](q, count)
     impossible = contradictions(q)
     return Outcome(
         method=METHOD,

@@ -12,7 +12,18 @@ import numpy as np
 from calibrant.data.identity import identities_of
 from calibrant.data.predictions import Predictions
 from calibrant.detect.features import Features, features_of, rows_of
-from calibrant.detect.residual_models import DEFAULT, Fitted, Forest, Pool, Sample, cross_fit, dealt, pool_of
+from calibrant.detect.residual_models import (
+    DEFAULT,
+    Fitted,
+    Forest,
+    Pool,
+    Sample,
+    cross_fit,
+    dealt,
+    fit_pool,
+    pool_of,
+    predicted,
+)
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.cusum import Alternative, Boundary, Detector, Path, observed, path
 
@@ -209,6 +220,19 @@ def detectors_of(q: Question, data: Predictions, variables: Sequence[str] | None
         data.cache[key] = (q.pool, cross_fit(q.sample, q.pool, q.fold, q.seed))
     g, fitted = data.cache[key][1]
     return Detectors(question=q, g=g, fitted=fitted, paths=q.paths(g))
+
+
+def halves_of(q: Question, data: Predictions, variables: Sequence[str] | None) -> tuple[Any, Any]:
+    """Return one half of the rows and what models fitted to the other predict of it, fitted once."""
+    names = None if variables is None else tuple(variables)
+    key = ("strong halves", names, _identity(q.pool), q.seed)
+    if key not in data.cache:
+        half = dealt(q.n, 2, q.seed, q.cluster)
+        fitted = fit_pool(q.sample, q.pool, np.flatnonzero(half == 0), q.seed)
+        rows = np.flatnonzero(half == 1)
+        data.cache[key] = (q.pool, rows, predicted(fitted, q.sample, q.pool, rows))
+    _, rows, g = data.cache[key]
+    return rows, g
 
 
 def _identity(pool: Pool) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.data.identity import identities_of
-from calibrant.detect.residual_models import cross_fit, dealt, fit_pool, predicted
+from calibrant.detect.residual_models import cross_fit, fit_pool, predicted
 from calibrant.detect.strong_detectors import Detectors, Question, small
 from calibrant.errors import NotComputable
 from calibrant.stats.cusum import Path, beyond, multiplied, observed, simulated
@@ -111,12 +111,10 @@ def fixed(d: Detectors, draws: int) -> Verdict:
     return judged(q, d.paths, np.arange(q.n), draws, LAWS["fixed"] + inflated)
 
 
-def split(q: Question, draws: int) -> Verdict:
-    """Fit models to one half of the rows and test on the other (Theorems 1 and 4)."""
-    half = dealt(q.n, 2, q.seed, q.cluster)
-    fitted = fit_pool(q.sample, q.pool, np.flatnonzero(half == 0), q.seed)
-    rows = np.flatnonzero(half == 1)
-    return judged(q, q.paths(predicted(fitted, q.sample, q.pool, rows), rows), rows, draws, LAWS["split"])
+def split(q: Question, halves: tuple[Any, Any], draws: int) -> Verdict:
+    """Test on one half of the rows what models fitted to the other predict of it (Theorems 1 and 4)."""
+    rows, g = halves
+    return judged(q, q.paths(g, rows), rows, draws, LAWS["split"])
 
 
 def forward(q: Question, draws: int) -> Verdict:

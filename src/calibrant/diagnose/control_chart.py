@@ -11,7 +11,7 @@ from calibrant.data.identity import identities_of
 from calibrant.detect import strong_nulls
 from calibrant.detect.residual_models import cross_fit
 from calibrant.detect.strong_calibration_test import checked_draws, chosen_null, contradictions
-from calibrant.detect.strong_detectors import FOLDS, Question, check_choice, detectors_of, question_of, small
+from calibrant.detect.strong_detectors import FOLDS, Question, check_choice, detectors_of, halves_of, question_of, small
 from calibrant.detect.strong_nulls import AGAIN, REFIT_TREES, SALT, Verdict
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
@@ -138,7 +138,9 @@ def check_alpha(alpha: Any) -> None:
 def _verdict(q: Question, data: Any, variables: Sequence[str] | None, null: str, draws: int) -> Verdict:
     if null == "fixed":
         return strong_nulls.fixed(detectors_of(q, data, variables), draws)
-    return strong_nulls.refit(q, draws) if null == "refit" else strong_nulls.split(q, draws)
+    if null == "refit":
+        return strong_nulls.refit(q, draws)
+    return strong_nulls.split(q, halves_of(q, data, variables), draws)
 
 
 def _settings(q: Question, v: Verdict, null: str, top: int, share: Any, score: Any) -> dict[str, Any]:

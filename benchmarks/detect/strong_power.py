@@ -37,7 +37,7 @@ TESTS: dict[str, Callable[[Any, float, int], Any]] = {
     "strong, default": lambda d, t, r: D.strong_calibration_test(d, tolerance=t, null="fixed", seed=r),
 }
 AUDITED: dict[str, tuple[int, Callable[[int], Any]]] = {
-    "logistic": (10_000, lambda r: LogisticRegression()),
+    "logistic": (10_000, lambda _: LogisticRegression()),
     "forest": (2_000, lambda r: RandomForestClassifier(300, max_depth=8, max_features=0.5, random_state=r)),
 }
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from calibrant.errors import BadInput
 
-
 GATES = ("local-calibration", "strong-calibration")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calibrant.audit.checks import DRAWS, MASK, Plan
@@ -12,7 +12,7 @@ from calibrant.audit.record import Check
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
-from calibrant.results import Curve
+from calibrant.results import Curve, Outcome
 
 CURVES = 8  # variables with a curve of their own, the first of the ranking
 POINTS = 41
@@ -160,9 +160,18 @@ def _local(whole: Sketch, plan: Plan, quick: bool) -> Check:
     if quick or "local" not in whole.parts:
         return Check(code=LOCAL, status="not-run", reason=QUICK if quick else NO_TESTS)
     try:
-        return Check(code=LOCAL, status="measured", outcome=local_calibration_test(whole, draws=DRAWS, seed=plan.seed))
+        outcome = local_calibration_test(whole, draws=DRAWS, seed=plan.seed)
     except NotComputable as e:
         return Check(code=LOCAL, status="not-applicable", reason=e.reason)
+    return Check(code=LOCAL, status="measured", outcome=guarded(outcome, "region_"))
+
+
+def guarded(outcome: Outcome, about: str) -> Outcome:
+    """Return a test's outcome without the parts about a set of fewer people than may be shown, or of all but few."""
+    rows, of = outcome.parts.get(f"{about}rows"), outcome.parts.get("rows_tested", outcome.settings.get("n", 0))
+    if rows is None or (rows >= MASK and not 0 < of - rows < MASK):
+        return outcome
+    return replace(outcome, parts={k: v for k, v in outcome.parts.items() if not k.startswith(about)})
 
 
 def _map(rows: Predictions, name: str, plan: Plan) -> Curve | None:

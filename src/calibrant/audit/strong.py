@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
-from calibrant.audit.checks import Plan
-from calibrant.audit.covariates import NO_TESTS, NONE_GIVEN, QUICK
+from calibrant.audit.checks import MASK, Plan
+from calibrant.audit.covariates import NO_TESTS, NONE_GIVEN, QUICK, guarded
 from calibrant.audit.record import Check
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
@@ -14,6 +16,9 @@ from calibrant.results import Curve
 
 STRONG = "strong-calibration"
 DIAGNOSED = ("control_chart", "importance", "subgroups")
+MORE: dict[str, dict[str, Any]] = {
+    "importance": {"folds": 2, "repeats": 5}
+}  # two fits instead of five: for the audit's time
 
 
 def search(
@@ -31,7 +36,7 @@ def search(
         outcome = strong_calibration_test(rows, tolerance=plan.tolerance, seed=plan.seed)
     except NotComputable as e:
         return Check(code=STRONG, status="not-applicable", reason=e.reason), _diagnosis(None, plan)
-    return Check(code=STRONG, status="measured", outcome=outcome), _diagnosis(rows, plan)
+    return Check(code=STRONG, status="measured", outcome=guarded(outcome, "peak_")), _diagnosis(rows, plan)
 
 
 def _diagnosis(rows: Predictions | None, plan: Plan) -> dict[str, Curve]:
@@ -42,7 +47,11 @@ def _diagnosis(rows: Predictions | None, plan: Plan) -> dict[str, Curve]:
 
     for name in DIAGNOSED:
         try:
-            out[name] = getattr(diagnose, name)(rows, tolerance=plan.tolerance, seed=plan.seed)
+            out[name] = getattr(diagnose, name)(rows, tolerance=plan.tolerance, seed=plan.seed, **MORE.get(name, {}))
         except NotComputable:
             continue  # the outcome says what was found; its picture is left out
+    chart = out["control_chart"]
+    if 0 < chart.settings.get("peak_rows", 0) < MASK:
+        rates = {"peak_observed": None, "peak_predicted": None}
+        out["control_chart"] = replace(chart, settings={**chart.settings, **rates})
     return out

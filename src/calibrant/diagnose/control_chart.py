@@ -23,6 +23,7 @@ Null = Literal["auto", "fixed", "split", "refit"]
 NULLS = ("auto", "fixed", "split", "refit")
 POINTS = 60  # that are drawn
 SHOWN = 8  # simulated paths that are drawn
+LEAST = 20  # rows up to the first point that is drawn
 
 
 def control_chart(
@@ -115,13 +116,14 @@ def control_chart(
     share = np.cumsum(w[v.path.rows]) / w.sum()
     top = int(seen[np.argmax(score[seen])])
     at = np.unique([*seen[np.linspace(0, len(seen) - 1, POINTS - 2).round().astype(int)], top])
+    at = at[at + 1 >= min(LEAST, len(share))]
     grid = share[at]
     columns: dict[str, Any] = {"share": [0.0, *grid.tolist()], "score": [0.0, *score[at].tolist()]}
     limit = float(critical(v.peaks, alpha))
     line = limit if np.isfinite(limit) else None
     columns["line"] = [line] * len(columns["share"])
     for b, (where, values) in enumerate(_simulated_paths(q, v, used)):
-        columns[f"null_{b + 1}"] = [0.0, *_read(where, values, grid)]
+        columns[f"null_{b + 1}"] = [0.0, *(round(v, 3) for v in _read(where, values, grid))]
     return Curve(
         method=METHOD,
         columns={k: tuple(c) for k, c in columns.items()},

@@ -86,7 +86,7 @@ def _peak(alt: Any, s: Any, end: float, c: Colours) -> list[Any]:
 def _control_title(alt: Any, s: Any) -> Any:
     p = num.p_value(float(s["p_value"]), draws=int(s["draws"])) if s["p_value"] else "a probability of 0 or 1 was wrong"
     sub = [f"Whole test: {p}. Grey: simulated repeats without error beyond the tolerance."]
-    if s["peak_rows"] and s["p_value"] <= s["alpha"]:
+    if s["peak_rows"] and s["p_value"] <= s["alpha"] and s["peak_observed"] is not None:
         happened, says = (num.nearest(s[f"peak_{k}"]) for k in ("observed", "predicted"))
         sub.append(f"Up to the peak the model says {says} in 100, {happened} happened: {spread(s['peak_share'])}.")
     else:

@@ -29,6 +29,7 @@ from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import names_of, sketch
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.threads import one_thread
 from calibrant.results import Curve, Estimate
 
 MEASURES = (
@@ -146,7 +147,8 @@ def audit(
         "blocks": whole.spec.blocks, "quick": quick, "outcome": outcome, "date": date or _epoch_date(), "mask": MASK, "fail_on": gates,
         "tolerance": tolerance,
     }  # fmt: skip
-    return _record(whole, plan, settings, name, announce)
+    with one_thread():  # its products are too small to share: threads that wait for each other only burn time
+        return _record(whole, plan, settings, name, announce)
 
 
 def _summarise(

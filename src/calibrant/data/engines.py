@@ -10,6 +10,7 @@ from threading import Lock
 from calibrant.data.sketch import Sketch
 from calibrant.data.sources import Part, Source
 from calibrant.data.spec import Spec
+from calibrant.kernels.threads import one_thread
 
 Progress = Callable[[int], None]
 MANY_GROUPS = 400  # above this one thread keeps one set of counts
@@ -33,7 +34,7 @@ def sketch_source(source: Source, spec: Spec, drop_missing: bool = False, progre
             _read_part(sketch, part, spec.columns, progress)
         return sketch
 
-    with ThreadPoolExecutor(max(threads, 1)) as pool:
+    with one_thread(), ThreadPoolExecutor(max(threads, 1)) as pool:  # the parts are what runs side by side
         sketches = list(pool.map(work, range(max(threads, 1))))
     whole = sketches[0]
     for other in sketches[1:]:

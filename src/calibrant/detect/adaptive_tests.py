@@ -18,7 +18,7 @@ from calibrant.detect.strong_calibration_test import (
     contradictions,
     hypothesis_of,
 )
-from calibrant.detect.strong_detectors import Question, check_choice, detectors_of, question_of
+from calibrant.detect.strong_detectors import Question, check_choice, detectors_of, halves_of, question_of
 from calibrant.detect.strong_nulls import CLUSTERED, INFLATED, LAWS, SALT
 from calibrant.errors import BadInput
 from calibrant.results import Outcome
@@ -264,7 +264,11 @@ def multicalibration_score_test(
     """
     q = question_of(data, variables, tolerance, alternative, seed, models=models)
     reading = Reading(name="multicalibration_score_test", bins=1, by_size=True, root=True)
-    return _held_back(q, reading, QUARTERS, checked_draws(draws))
+    count, part = checked_draws(draws), dealt(q.n, QUARTERS, q.seed, q.cluster)
+    rows = np.flatnonzero(part == QUARTERS - 1)
+    fitted = fit_pool(q.sample, q.pool, np.flatnonzero(part < QUARTERS - 1), q.seed)
+    paths = q.paths(predicted(fitted, q.sample, q.pool, rows), rows)
+    return _judged(q, paths, rows, reading, count, "split", LAWS["split"])
 
 
 def _compared(
@@ -275,18 +279,10 @@ def _compared(
     count = checked_draws(draws)
     held = (q.edge.tolerance > 0 and q.alternative == "two-sided") or q.cluster is not None
     if null == "split" or (null == "auto" and not held):
-        return _held_back(q, reading, 2, count)
+        rows, g = halves_of(q, data, variables)
+        return _judged(q, q.paths(g, rows), rows, reading, count, "split", LAWS["split"])
     law = LAWS["fixed"] + (INFLATED if q.edge.tolerance == 0.0 else "")
     return _judged(q, detectors_of(q, data, variables).paths, np.arange(q.n), reading, count, "fixed", law)
-
-
-def _held_back(q: Question, reading: Reading, parts: int, draws: int) -> Outcome:
-    """Fit to all parts of the rows but one, and test on that."""
-    part = dealt(q.n, parts, q.seed, q.cluster)
-    rows = np.flatnonzero(part == parts - 1)
-    fitted = fit_pool(q.sample, q.pool, np.flatnonzero(part < parts - 1), q.seed)
-    paths = q.paths(predicted(fitted, q.sample, q.pool, rows), rows)
-    return _judged(q, paths, rows, reading, draws, "split", LAWS["split"])
 
 
 def _judged(q: Question, paths: Any, rows: Any, reading: Reading, draws: int, null: str, law: str) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -73,10 +73,9 @@ class Condition:
         if self.kind == "category":
             others = tuple(sorted({*self.others, *other.others}))
             both = set(self.levels or labels) & set(other.levels or labels) - set(others)
-            if self.levels or other.levels or len(both) == 1:
-                kept = tuple(v for v in labels if v in both)
-                return Condition(variable=self.variable, kind=self.kind, levels=kept)
-            return Condition(variable=self.variable, kind=self.kind, others=others)
+            if both and (self.levels or other.levels or len(both) == 1):
+                return replace(self, levels=tuple(v for v in labels if v in both), others=())
+            return replace(self, levels=(), others=others if both else tuple(labels))
         above = [v for v in (self.above, other.above) if v is not None]
         up_to = [v for v in (self.up_to, other.up_to) if v is not None]
         return Condition(

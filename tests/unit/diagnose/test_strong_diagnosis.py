@@ -1,0 +1,230 @@
+"""Control chart, importance and rules of the strong calibration test: what they hold, find and refuse."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import vl_convert as vlc
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeRegressor
+
+import calibrant as cal
+from calibrant.diagnose.rules import Condition, columns_of
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Curve
+
+QUICK: list[tuple[str, Any]] = [
+    ("tree", DecisionTreeRegressor(max_depth=3, min_samples_leaf=10)),
+    ("logistic", LogisticRegression()),
+]
+chart_of, importance, subgroups = cal.diagnose.control_chart, cal.diagnose.importance, cal.diagnose.subgroups
+
+
+def planted(n: int = 1000, off: float = 0.35, seed: int = 3, **more: Any) -> Any:
+    """A model that is off for those over 70 in ward b."""
+    rng = np.random.default_rng([0xD1A, seed])
+    age, ward = rng.integers(20, 90, n), rng.choice(["a", "b", "c"], n)
+    bmi = np.where(rng.random(n) < 0.1, np.nan, rng.normal(27, 5, n))
+    p = rng.uniform(0.35, 0.6, n)
+    y = rng.random(n) < np.where((age > 70) & (ward == "b"), p + off, p)
+    return cal.predictions(y, p, {"age": age, "ward": ward, "bmi": bmi}, **more)
+
+
+@pytest.mark.parametrize("null", ["fixed", "split", "refit"])
+def test_the_chart_shows_the_test(null: Any) -> None:
+    few = QUICK[:1] if null == "refit" else QUICK
+    tolerance = 0.0 if null == "refit" else 0.05
+    data, draws = planted(600), 39
+    curve = chart_of(data, tolerance=tolerance, null=null, models=few, draws=draws, alpha=0.1)
+    found = cal.detect.strong_calibration_test(data, tolerance=tolerance, null=null, models=few, draws=draws)
+    s, c = curve.settings, curve.columns
+    assert (s["p_value"], s["statistic"]) == (found.p_value, found.statistic)
+    assert (s["peak_rows"], s["model"]) == (found.parts["peak_rows"], found.parts["chosen"])
+    assert max(c["score"]) == s["statistic"] == s["peak_score"]
+    assert (max(c["score"]) >= c["line"][0]) == (s["p_value"] <= 0.1)
+    assert len(c["share"]) <= 60
+    assert list(c["share"]) == sorted(set(c["share"]))
+    assert c["share"][0] == c["score"][0] == 0.0
+    assert {f"null_{b}" for b in range(1, 9)} < set(c)
+    assert Curve.from_dict(curve.to_dict()) == curve
+    assert curve.to_frame().num_rows == len(c["share"])
+
+
+def test_the_first_simulated_paths_are_those_of_the_line() -> None:
+    """A path read at all its points would peak where the simulation says; the points drawn come close from below."""
+    from calibrant.detect import strong_nulls
+    from calibrant.detect.strong_detectors import fit_detectors
+
+    data = planted(400)
+    curve = chart_of(data, tolerance=0.05, models=QUICK[:1], draws=39)
+    peaks = strong_nulls.fixed(fit_detectors(data, tolerance=0.05, models=QUICK[:1]), 39).peaks
+    tops = np.array([max(curve.columns[f"null_{b}"]) for b in range(1, 9)])
+    assert (tops <= np.maximum(peaks[:8], 0.0) + 1e-3).all()
+    assert (tops >= 0.3 * peaks[:8]).all()
+
+
+def test_which_way_and_where_the_chart_peaks() -> None:
+    up, down = (chart_of(planted(1500, off), tolerance=0.05, models=QUICK, draws=39) for off in (0.35, -0.35))
+    assert (up.settings["side"], down.settings["side"]) == ("too little", "too much")
+    for curve in (up, down):
+        gap = curve.settings["peak_observed"] - curve.settings["peak_predicted"]
+        assert abs(gap) > 0.2
+        assert 0.04 < curve.settings["peak_share"] < 0.4
+
+
+def test_few_draws_have_no_line_and_nothing_beyond_has_no_chart() -> None:
+    curve = chart_of(planted(300), tolerance=0.05, models=QUICK[:1], draws=19, alpha=0.01)
+    assert set(curve.columns["line"]) == {None}
+    assert Curve.from_dict(curve.to_dict()) == curve
+    curve.chart().to_dict()
+    with pytest.raises(NotComputable, match="no path to draw"):
+        chart_of(planted(300), tolerance=0.9, models=QUICK[:1], draws=19)
+
+
+@pytest.mark.parametrize(("call", "word"), [
+    (lambda d: chart_of(d, null="forward"), "null='forward'"),  # type: ignore[arg-type]
+    (lambda d: chart_of(d, alpha=1.0), "alpha=1.0"),
+    (lambda d: importance(d, repeats=1), "repeats=1"),
+    (lambda d: subgroups(d, rules=0), "rules=0"),
+    (lambda d: subgroups(d, depth=9), "depth=9"),
+    (lambda d: subgroups(d, min_share=0.7), "min_share=0.7"),
+    (lambda d: subgroups(d, ["nobody"]), "nobody"),
+    (lambda d: subgroups(cal.predictions([0, 1, 2], np.eye(3))), "several classes"),
+])  # fmt: skip
+def test_bad_arguments_are_named(call: Any, word: str) -> None:
+    with pytest.raises(BadInput, match=word):
+        call(planted(100))
+
+
+def test_importance_ranks_what_matters() -> None:
+    data = planted(1500)
+    table = importance(data, tolerance=0.05, models=QUICK, repeats=5)
+    c = table.columns
+    assert set(c["variable"][:2]) == {"age", "ward"}
+    assert set(c["variable"]) == {"age", "ward", "bmi", "the score"}
+    assert list(c["drop"]) == sorted(c["drop"], reverse=True)
+    assert all(a <= d <= b for a, d, b in zip(c["low"], c["drop"], c["high"], strict=True))
+    assert c["low"][0] > 0
+    assert c["drop"][0] == pytest.approx(c["share"][0] * table.settings["statistic"])
+    assert Curve.from_dict(table.to_dict()) == table
+    again = importance(data, tolerance=0.05, models=QUICK, repeats=5)
+    assert again == table
+
+
+def test_a_covariate_named_score_is_not_the_score() -> None:
+    rng = np.random.default_rng(8)
+    p, own = rng.uniform(0.2, 0.7, 800), rng.normal(size=800)
+    data = cal.predictions(rng.random(800) < np.where(own > 0.8, p + 0.3, p), p, {"score": own})
+    table = importance(data, tolerance=0.05, models=QUICK, repeats=3)
+    assert table.columns["variable"][0] == "score"
+    assert set(table.columns["variable"]) == {"score", "the score"}
+
+
+def test_importance_of_nothing_is_refused() -> None:
+    with pytest.raises(NotComputable, match="statistic is 0"):
+        importance(planted(300), tolerance=0.9, models=QUICK[:1])
+
+
+def test_rules_name_the_group_and_keep_their_promises() -> None:
+    data = planted(3000)
+    table = subgroups(data, tolerance=0.05, models=QUICK)
+    c = table.columns
+    assert sorted(c["rule"][0].split(" and "))[1] == "ward = b"
+    assert c["finding"][0]
+    assert c["side"][0] == "too little"
+    assert c["stability"][0] >= 0.8
+    columns = columns_of(data, None)
+    rule = [Condition.from_dict(v) for v in table.settings["conditions"][0]]
+    inside = columns.matching(rule)
+    truth = (columns.numbers["age"] > 70) & columns.select(Condition(variable="ward", kind="category", levels=("b",)))
+    assert (inside & truth).sum() / (inside | truth).sum() > 0.5
+    assert c["share"][0] == pytest.approx(inside.mean())
+    for i in range(len(c["rule"])):
+        assert c["rows"][i] >= 20
+        assert c["low"][i] <= c["observed"][i] <= c["high"][i]
+        assert c["gap"][i] == pytest.approx(c["observed"][i] - c["predicted"][i])
+        assert c["gap_low"][i] == pytest.approx(c["low"][i] - c["predicted"][i])
+        assert c["p_value"][i] <= c["p_adjusted"][i]
+    assert list(c["excess"]) == sorted(c["excess"], reverse=True)
+    assert Curve.from_dict(table.to_dict()) == table
+    assert table.to_frame().num_rows == len(c["rule"])
+    assert subgroups(data, tolerance=0.05, models=QUICK) == table
+
+
+def test_the_judging_half_cannot_change_the_rules() -> None:
+    data = planted(600)
+    first = subgroups(data, models=QUICK)
+    from calibrant.detect.residual_models import dealt
+
+    judges = dealt(data.n, 2, 0) == 1
+    y = np.where(judges, 1 - data.y, data.y)
+    second = subgroups(cal.predictions(y, data.p, data.covariates), models=QUICK)
+    assert {json.dumps(r, default=list) for r in first.to_dict()["settings"]["conditions"]} == {
+        json.dumps(r, default=list) for r in second.to_dict()["settings"]["conditions"]
+    }
+
+
+@pytest.mark.parametrize("more", ["weights", "clusters", "both"])
+def test_weights_and_clusters(more: str) -> None:
+    rng = np.random.default_rng(5)
+    extra: dict[str, Any] = {}
+    if more != "clusters":
+        extra["weights"] = rng.uniform(0.5, 2.0, 2000)
+    if more != "weights":
+        extra["clusters"] = rng.integers(0, 300, 2000)
+    c = subgroups(planted(2000, 0.4, **extra), models=QUICK).columns
+    assert "ward = b" in c["rule"][0]
+    assert c["finding"][0]
+    assert 0.0 < c["gap_low"][0] < c["gap"][0] < c["gap_high"][0] < 0.7
+
+
+def test_one_side_only_and_small_data() -> None:
+    table = subgroups(planted(2000, -0.35), models=QUICK, alternative="greater")
+    assert "too much" not in table.columns["side"]
+    with pytest.raises(NotComputable, match="two halves"):
+        subgroups(planted(30), models=QUICK)
+    with pytest.raises(NotComputable, match="clusters"):
+        subgroups(planted(100, clusters=np.arange(100) % 8), models=QUICK)
+    tiny = subgroups(planted(60), models=QUICK)
+    assert all(n >= 20 for n in tiny.columns["rows"])
+
+
+def test_missing_numbers_are_a_side_of_their_own() -> None:
+    rng = np.random.default_rng(6)
+    income = np.where(rng.random(2000) < 0.2, np.nan, rng.lognormal(10, 1, 2000))
+    p = rng.uniform(0.3, 0.6, 2000)
+    data = cal.predictions(rng.random(2000) < np.where(np.isnan(income), p + 0.3, p), p, {"income": income})
+    assert subgroups(data, models=QUICK).columns["rule"][0] == "income missing"
+
+
+def test_without_covariates_rules_are_about_the_score() -> None:
+    rng = np.random.default_rng(7)
+    p = rng.uniform(size=2000)
+    table = subgroups(cal.predictions(rng.random(2000) < np.where(p > 0.7, p - 0.2, p), p), models=QUICK)
+    assert table.columns["rule"][0].startswith("the score over ")
+    assert table.columns["side"][0] == "too much"
+
+
+def test_charts_are_drawn() -> None:
+    data = planted(800)
+    made = [
+        chart_of(data, tolerance=0.02, models=QUICK, draws=39), importance(data, models=QUICK, repeats=2),
+        subgroups(data, models=QUICK, rules=3),
+    ]  # fmt: skip
+    for curve in made:
+        assert "<svg" in vlc.vegalite_to_svg(curve.chart().to_json())
+    hostile = made[2].to_dict()
+    hostile["columns"]["rule"][0] = "</script> \\' \" over 3 and " + "w" * 90
+    assert "<svg" in vlc.vegalite_to_svg(Curve.from_dict(hostile).chart().to_json())
+    empty = Curve(method="diagnose.subgroups", columns=dict.fromkeys(made[2].columns, ()), settings=made[2].settings)
+    with pytest.raises(NotComputable, match="nothing to draw"):
+        empty.chart()
+
+
+def test_constant_covariates_leave_only_the_score() -> None:
+    data = cal.predictions([0, 1] * 100, [0.4, 0.6] * 100, pa.table({"k": [1] * 200}))
+    assert all("k" not in r for r in subgroups(data, models=QUICK).columns["rule"])

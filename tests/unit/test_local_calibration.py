@@ -184,6 +184,8 @@ def test_the_other_procedures_are_reached() -> None:
         ({"score_width": 1.0}, "score_width=1.0"),
         ({"draws": 5}, "draws=5"),
         ({"variables": "age"}, "pass a list"),
+        ({"variables": 5}, "pass a list"),
+        ({"features": ["exact"]}, "features="),
         ({"variables": ["ages"]}, "did you mean 'age'"),
     ],
 )
@@ -206,6 +208,26 @@ def test_data_that_cannot_be_used_is_refused() -> None:
         local(rows(t), null="gaussian")
     with pytest.raises(BadInput, match="at most 100"):
         local(cal.predictions([0, 1], [0.2, 0.7], {f"x{j}": [1.0, 2.0] for j in range(101)}))
+    sketched = cal.sketch(t, y="y", p="p", variables=["age"], tests=True)
+    for names in (5, ["age", ["age"]]):
+        with pytest.raises(BadInput, match="variables="):
+            local(sketched, names)
+    with pytest.raises(NotComputable, match="single row"):
+        local(cal.sketch(t.slice(0, 1), y="y", p="p", variables=["age"], tests=True))
+
+
+@pytest.mark.parametrize("features", ["default", "exact"])
+def test_one_cluster_of_all_rows_is_refused(features: str) -> None:
+    with pytest.raises(NotComputable, match="one cluster"):
+        local(rows(table(60), clusters=np.zeros(60)), features=features)
+
+
+@pytest.mark.parametrize("name", ["(score)", "a is missing"])
+def test_two_variables_of_one_name_are_refused(name: str) -> None:
+    rng = np.random.default_rng(6)
+    a = np.where(rng.uniform(size=60) < 0.3, np.nan, rng.normal(size=60))
+    with pytest.raises(BadInput, match="rename"):
+        local(cal.predictions(rng.integers(0, 2, 60), rng.uniform(size=60), {"a": a, name: rng.normal(size=60)}))
 
 
 def test_the_features_survive_plain_data() -> None:

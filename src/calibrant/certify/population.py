@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import sketch_rows
+from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Side
@@ -90,6 +91,7 @@ class Population:
 
 def sketch_of(data: Any, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
     """Return a sketch of predictions, or the sketch itself."""
+    seed = checked_seed(seed)
     if isinstance(data, Sketch):
         return data.checked()
     if isinstance(data, Predictions):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.published import Bound, kernel_bound
@@ -35,9 +36,7 @@ def published_stream(seed: int) -> np.random.Generator:
 
     A user who simulates scores with the same seed would otherwise have each score perturbed by itself.
     """
-    if seed != int(seed) or seed < 0:
-        raise BadInput(f"seed is {seed}: pass a whole number of at least 0.")
-    return np.random.default_rng([int(seed), 0x5EC4])
+    return np.random.default_rng([checked_seed(seed), 0x5EC4])
 
 
 def positive_bandwidth(bandwidth: float) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from calibrant.certify.population import INDEPENDENT, shares
 from calibrant.certify.residuals import Cut, Dealt, cut_of, dealt_of
 from calibrant.certify.residuals_sketch import sketched_cut
+from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
@@ -105,7 +106,7 @@ def variable(
     True
     """
     name = _named(variable)
-    checked = Asked(bins, bandwidth, beyond_shift, view, side, seed)
+    checked = Asked(bins, bandwidth, beyond_shift, view, side, checked_seed(seed))
     return _family(data, (name,), checked, alpha)[name]
 
 
@@ -123,7 +124,7 @@ def variables(
 
     Each is what `variable` certifies; see there.
     """
-    asked = Asked(bins, None, beyond_shift, view, side, seed)
+    asked = Asked(bins, None, beyond_shift, view, side, checked_seed(seed))
     return _family(data, tuple(_named(name) for name in names), asked, alpha)
 
 

@@ -49,6 +49,9 @@ def local_spec(
     e = encode(table, used, len(p))
     z = np.column_stack([score.scaled(p), e.scaled]) if score.kind != "constant" else e.scaled
     names = ((SCORE,) if score.kind != "constant" else ()) + e.number_names
+    for name in e.level_names + e.number_names:
+        if name == SCORE or (e.level_names + e.number_names).count(name) > 1:
+            raise BadInput(f"covariate {name!r}: the test gives that name to something else, so rename the column")
     fixed = coordinates(z)
     levels = _levels(e)
     with one_thread():

@@ -12,6 +12,7 @@ from calibrant.data.columns import as_float, label_values, level_codes, require
 from calibrant.data.engines import Progress, sketch_source
 from calibrant.data.predictions import Predictions, binary_predictions
 from calibrant.data.profile import Profile
+from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.data.sources import Source, open_source
 from calibrant.data.spec import Spec, Variable
@@ -182,8 +183,7 @@ def make_spec(
     seed: int = 0,
 ) -> Spec:
     """Return the spec of the variables and, if asked, of every pair of them; refuse too many groups."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadInput(f"seed={seed!r}: pass a whole number from 0 up")
+    seed = checked_seed(seed)
     names = [v.name for v in variables]
     groupings: list[tuple[str, ...]] = [(n,) for n in names]
     if intersections:

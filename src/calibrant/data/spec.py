@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from calibrant.data.coding import MISSING, OTHER, Coding
 from calibrant.data.local_spec import LocalSpec
+from calibrant.data.seed import checked_seed
 
 SPEC_VERSION = 2
 UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a space
@@ -108,6 +109,9 @@ class Spec:
     sample: int = 0
     local: LocalSpec | None = None
     version: int = SPEC_VERSION
+
+    def __post_init__(self) -> None:
+        checked_seed(self.seed)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ def jeffreys_test(
     (0.001, ['0.05'])
     """
     checked_null(draws, null, seed)
-    if alternative not in AGAINST:
+    if not isinstance(alternative, str) or alternative not in AGAINST:
         raise BadInput(f"alternative={alternative!r}: pass 'greater', 'less' or 'two-sided'")
     g = _sketched(data, by) if isinstance(data, Sketch) else _graded(data, by)
     t = Tested(g.q, int(draws), null, int(seed), g.reads)

@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant.data.identity import identities_of
 from calibrant.data.predictions import Predictions
+from calibrant.data.seed import checked_seed
 from calibrant.detect.local_exact import CONTRADICTED, checked_draws, checked_rows, checked_width, rows_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.threads import one_thread
@@ -88,6 +89,7 @@ def kernel_calibration_test(
     checked_rows(data)
     checked_draws(draws)
     checked_width("width", width)
+    seed = checked_seed(seed)
     rows = _joined(rows_of(data, identities_of(data.n, seed)))
     w = float(width) if width is not None else _usual(data, seed)
     try:

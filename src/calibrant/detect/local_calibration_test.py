@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from calibrant.data.local_plan import LANDMARKS, NULLS
+from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
-from calibrant.detect.local_exact import checked_draws, checked_rows, exact_local_test
+from calibrant.detect.local_exact import SINGLE, checked_draws, checked_names, checked_rows, exact_local_test
 from calibrant.detect.local_features import outcome
 from calibrant.detect.local_published import published_local_test
 from calibrant.detect.local_rows import flipped, sums_of_rows
@@ -121,7 +122,7 @@ def local_calibration_test(
         "score_width": score_width, "covariate_width": covariate_width, "covariate_gamma": covariate_gamma,
         "normalisation": normalisation,
     }  # fmt: skip
-    given = _checked(features, null, landmarks, options)
+    given, seed = _checked(features, null, landmarks, options), checked_seed(seed)
     if features == "exact":
         return exact_local_test(data, variables, draws, seed, **given)
     if features == "published":
@@ -139,7 +140,7 @@ def local_calibration_test(
 
 def _checked(features: Any, null: Any, landmarks: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options given, or refuse those that do not belong to these features."""
-    if features not in OPTIONS:
+    if not isinstance(features, str) or features not in OPTIONS:
         raise BadInput(f"features={features!r}: pass 'default', 'exact' or 'published'")
     allowed = {"default": NULLS, "exact": ("auto", "simulated"), "published": ("auto", "resampled", "permuted")}[
         features
@@ -160,7 +161,10 @@ def _from_sketch(data: Sketch, variables: Sequence[str] | None, null: str) -> Ou
     if "local" not in whole.parts:
         raise BadInput("this sketch holds no sums for tests: make it with cal.sketch(..., variables=[...], tests=True)")
     sums, held = whole.parts["local"], tuple(c.name for c in whole.spec.codings)
-    if variables is not None and set(variables) != set(held):
+    checked_names(variables)
+    if whole.n < 2:
+        raise NotComputable(SINGLE)
+    if variables is not None and not (all(isinstance(v, str) for v in variables) and set(variables) == set(held)):
         raise BadInput(f"variables={list(variables)!r}: this sketch holds sums for all of {', '.join(held)} together")
     has = "simulated" if sums.spec.draws else "gaussian"
     if null not in ("auto", has):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from calibrant.data.coding import Coding, Encoded, codings, encode
 from calibrant.data.identity import identities_of
 from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.kernel_null import NAMES, Rows, ranked, smallest, statistics
@@ -96,6 +97,7 @@ def exact_local_test(
     """
     checked_rows(data)
     checked_draws(draws)
+    seed = checked_seed(seed)
     for name, width in (("score_width", score_width), ("covariate_width", covariate_width)):
         checked_width(name, width)
     how = wanted_codings(data, variables)
@@ -144,6 +146,7 @@ def _outcome(
     )  # fmt: skip
 
 
+SINGLE = "a single row has no pairs: pass two rows or more"
 CONTRADICTED = "a row with score 0 or 1 has the other outcome"
 
 
@@ -158,13 +161,21 @@ def checked_rows(data: Any) -> None:
     if data.weights is not None:
         raise NotComputable("the kernel test has no null for weighted rows: leave the weights out, and say so")
     if data.n < 2:
-        raise NotComputable("a single row has no pairs: pass two rows or more")
+        raise NotComputable(SINGLE)
 
 
 def checked_draws(draws: Any) -> None:
     """Refuse a number of draws that gives no p-value."""
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 19:
         raise BadInput(f"draws={draws!r}: pass a whole number of at least 19, such as 999")
+
+
+def checked_names(variables: Any) -> None:
+    """Refuse what is no list of names."""
+    if isinstance(variables, str):
+        raise BadInput(f"variables={variables!r}: pass a list of names, such as [{variables!r}]")
+    if variables is not None and not isinstance(variables, Iterable):
+        raise BadInput(f"variables={variables!r}: pass a list of names of covariates, or None for all")
 
 
 def checked_width(name: str, width: Any) -> None:
@@ -175,8 +186,7 @@ def checked_width(name: str, width: Any) -> None:
 
 def wanted_codings(data: Predictions, variables: Sequence[str] | None) -> tuple[Coding, ...]:
     """Return how the covariates asked for are coded; refuse none."""
-    if isinstance(variables, str):
-        raise BadInput(f"variables={variables!r}: pass a list of names, such as [{variables!r}]")
+    checked_names(variables)
     how = codings(data.covariates, variables)
     if not how:
         raise BadInput("no covariates: pass predictions(..., covariates=...) or use detect.kernel_calibration_test")
@@ -186,6 +196,8 @@ def wanted_codings(data: Predictions, variables: Sequence[str] | None) -> tuple[
 def rows_of(data: Predictions, ids: Any) -> Rows:
     """Return the rows of predictions, with their clusters."""
     clusters = None if data.clusters is None else np.unique(data.clusters, return_inverse=True)[1].astype(np.int64)
+    if clusters is not None and not clusters.any():
+        raise NotComputable("all rows are one cluster: nothing tells its noise from a bias")
     return Rows(data.p, np.ones(data.n), data.y.astype(np.float64), ids, clusters)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.data.coding import encode
 from calibrant.data.predictions import Predictions
+from calibrant.data.seed import checked_seed
 from calibrant.detect.local_exact import checked_draws, checked_rows, checked_width, wanted_codings
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.threads import one_thread
@@ -100,6 +101,9 @@ def published_local_test(
     0.001
     """
     _checked(data, draws, null, normalisation)
+    seed = checked_seed(seed)
+    if null == "permuted" and seed >= 1 << 32:
+        raise BadInput(f"seed={seed}: the authors' permutations take seeds under 2**32")
     checked_width("score_width", score_width)
     checked_width("covariate_gamma", covariate_gamma)
     kernel, names = _kernel(data, variables, float(score_width), float(covariate_gamma))

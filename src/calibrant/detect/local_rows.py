@@ -16,7 +16,8 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sample import smallest
 from calibrant.data.spec import Spec
 from calibrant.data.survey import EVERY, LOOK, survey_rows
-from calibrant.errors import BadInput, NotComputable
+from calibrant.detect.local_exact import checked_names
+from calibrant.errors import NotComputable
 from calibrant.kernels.features_reference import ROWS
 
 AT_ONCE = 1 << 15  # rows encoded at once
@@ -43,8 +44,7 @@ def first_look(data: Predictions, variables: Sequence[str] | None, seed: int, id
     """Return scores and covariates of a sample of rows, their codings, and the columns left out, without a label."""
     import pyarrow as pa
 
-    if isinstance(variables, str):
-        raise BadInput(f"variables={variables!r}: pass a list of names, such as [{variables!r}]")
+    checked_names(variables)
     wanted = tuple(variables) if variables is not None else (EVERY,) if data.covariates is not None else ()
     found = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
     if found is None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant.data.identity import identities_of
 from calibrant.data.predictions import Predictions
+from calibrant.data.seed import checked_seed
 from calibrant.detect.features import Features, features_of, rows_of
 from calibrant.detect.residual_models import (
     DEFAULT,
@@ -149,8 +150,7 @@ def question_of(
     check_share("min_size", min_size)
     if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= 20:
         raise BadInput(f"folds={folds!r}: pass a whole number from 2 to 20")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise BadInput(f"seed={seed!r}: pass a whole number, 0 or more")
+    seed = checked_seed(seed)
     if rows.n < LEAST_ROWS:
         raise NotComputable(f"there are {rows.n} rows: residual models need at least {LEAST_ROWS}")
     weights = None if rows.weights is None else rows.weights / rows.weights.mean()

@@ -11,6 +11,7 @@ import numpy as np
 from calibrant.certify.population import everyone
 from calibrant.data.identity import identities_of
 from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
@@ -90,8 +91,7 @@ def checked_null(draws: Any, null: Any, seed: Any) -> None:
         raise BadInput(f"null={null!r}: pass 'simulated' or 'asymptotic'")
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or not 19 <= draws <= MOST_DRAWS:
         raise BadInput(f"draws={draws!r}: pass a whole number from 19 to {MOST_DRAWS:,}, such as 999")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise BadInput(f"seed={seed!r}: pass a whole number from 0 up")
+    checked_seed(seed)
 
 
 def checked_rows(data: Any, what: str, weighted: bool) -> Predictions:

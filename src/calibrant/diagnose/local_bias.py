@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.certify.population import shares
+from calibrant.data.seed import checked_seed
 from calibrant.diagnose.bias_axes import checked, names_of
 from calibrant.diagnose.bias_map import Asked, mapped
 from calibrant.diagnose.bias_published import published_map
@@ -129,6 +130,8 @@ def local_bias(
     """
     rows, names, split = checked(data), names_of(by, "by"), () if strata is None else names_of(strata, "strata")
     published = _kernel(kernel, gamma)
+    if not isinstance(score, (bool, np.bool_)):
+        raise BadInput(f"score={score!r}: pass True to add the score as an axis, or False")
     ask = _asked(alpha, draws, seed)
     both = sorted(set(names) & set(split))
     if both:
@@ -152,7 +155,7 @@ def _asked(alpha: float, draws: Any, seed: int) -> Asked:
     shares(alpha, "two-sided")
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or (draws + 1) * alpha < 1.0 - 1e-9:
         raise BadInput(f"draws={draws!r}: alpha={alpha:g} needs at least {int(np.ceil(1 / alpha)) - 1} draws")
-    return Asked(float(alpha), int(draws), seed)
+    return Asked(float(alpha), int(draws), checked_seed(seed))
 
 
 def _kernel(kernel: Any, gamma: Any) -> float | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.certify.population import shares
 from calibrant.data.predictions import Predictions
+from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.diagnose.lines import affordable, lines_of, names_of, p_values
 from calibrant.diagnose.paired import pair_lines
@@ -114,6 +115,7 @@ def rank_variables(
     """
     view, bins, pairs = checked_view(view), _whole(bins, "bins", 2, 100), _whole(pairs, "pairs", 0, 10_000)
     shares(alpha, "two-sided")
+    seed = checked_seed(seed)
     draws = _whole(draws, "draws", 99, 100_000)
     if not isinstance(data, Sketch):
         checked_rows(data)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.certify.population import shares
+from calibrant.data.seed import checked_seed
 from calibrant.diagnose.banded import Band, Banded, banded
 from calibrant.diagnose.panels import plan_of
 from calibrant.diagnose.verdicts import consistency, worst
@@ -123,6 +124,7 @@ def variable_curve(
     True
     """
     checked_view(view)
+    seed = checked_seed(seed)
     shares(alpha, "two-sided")
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or (draws + 1) * alpha < 1.0 - 1e-9:
         raise BadInput(f"draws={draws!r}: alpha={alpha:g} needs at least {int(np.ceil(1 / alpha)) - 1} draws")

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput
 from calibrant.measure.points import Points, checked_alpha, points
 from calibrant.results import Estimate
@@ -94,6 +95,7 @@ def ece(
     (True, 0.0)
     """
     checked_alpha(alpha)
+    seed = checked_seed(seed)
     if norm not in (1, 2):
         raise BadInput(f"norm={norm!r}: pass 1 or 2")
     q = points(data)

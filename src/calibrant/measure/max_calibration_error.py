@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.data.seed import checked_seed
 from calibrant.measure.ece import DRAWS, INVERSION, Strategy, binned_points
 from calibrant.measure.points import checked_alpha, points
 from calibrant.results import Estimate
@@ -71,6 +72,7 @@ def max_calibration_error(
     0.4
     """
     checked_alpha(alpha)
+    seed = checked_seed(seed)
     q = points(data)
     binned = binned_points(q, bins, strategy)
     mean = binned.gap / binned.share

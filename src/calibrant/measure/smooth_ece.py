@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput
 from calibrant.kernels.bins import spread
 from calibrant.measure.points import Points, checked_alpha, points
@@ -86,6 +87,7 @@ def smooth_ece(data: Any, bandwidth: float | None = None, alpha: float = 0.05, s
     0.17
     """
     checked_alpha(alpha)
+    seed = checked_seed(seed)
     if bandwidth is not None and not (isinstance(bandwidth, (int, float, np.floating)) and SMALLEST <= bandwidth <= 1):
         raise BadInput(f"bandwidth={bandwidth!r}: pass a number from 2**-10 to 1, or None for the automatic one")
     q = points(data)

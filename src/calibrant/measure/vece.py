@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.data.identity import identities_of
+from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import null_sums
@@ -109,6 +110,7 @@ def vece(
     (True, True, 0.001)
     """
     checked_alpha(alpha)
+    seed = checked_seed(seed)
     _checked(bins, method, draws)
     if paper:
         found, asked = _published(data, variable, bins, checked_view(view)), bins

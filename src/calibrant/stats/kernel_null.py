@@ -194,7 +194,7 @@ def ranked(statistics: Any, tie: float = TIE) -> Any:
     out = np.empty(values.shape)
     for row, into in zip(values, out, strict=True):
         ordered = np.sort(row)
-        into[:] = (len(row) - np.searchsorted(ordered, row - tie * row[1:].std(), side="left")) / len(row)
+        into[:] = (len(row) - np.searchsorted(ordered, row - tie * row.std(), side="left")) / len(row)
     return out
 
 

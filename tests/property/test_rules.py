@@ -44,7 +44,7 @@ def read(text: str, columns: Columns) -> Any:
         inside = ~absent & (rest != "missing")
         for word, number in re.findall(r"(over|after|up to) (\S+?)(?:,|$| or)", rest):
             if word == "after" or (word == "up to" and re.match(r"\d{4}-\d\d-", number)):
-                t = (np.datetime64(number, "us") - np.datetime64(0, "us")).astype(np.int64) / 86_400_000_000
+                t = float(np.datetime64(number, "us").astype(np.int64)) / 86_400_000_000
             else:
                 t = float(number)
             inside &= x > t if word in ("over", "after") else x <= t

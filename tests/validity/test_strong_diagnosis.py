@@ -162,7 +162,7 @@ def test_saboteur_rules_judged_on_the_half_that_grew_them() -> None:
 @pytest.mark.parametrize("clustered", [False, True])
 def test_rules_of_calibrated_models_with_the_default_models(clustered: bool) -> None:
     def once(replicate: int) -> bool:
-        more = {"clusters": np.arange(1000) // 4} if clustered else {}
+        more: dict[str, Any] = {"clusters": np.arange(1000) // 4} if clustered else {}
         data = rows(1000, replicate, **more)
         return any(cal.diagnose.subgroups(data, seed=replicate).columns["finding"])
 
@@ -180,7 +180,7 @@ def test_planted_groups_of_nine_in_a_hundred_are_named() -> None:
         inside = (age > 80) & (sex == "f")
         y = rng.random(4000) < np.where(inside, np.minimum(p + 0.3, 1.0), p)
         noise = {f"z{j}": rng.normal(size=4000) for j in range(5)}
-        data = cal.predictions(y, p, {"age": age, "sex": sex, **noise})
+        data: Any = cal.predictions(y, p, {"age": age, "sex": sex, **noise})
         table = cal.diagnose.subgroups(data, tolerance=0.02, seed=replicate)
         rule = [Condition.from_dict(c) for c in table.settings["conditions"][0]]
         top = columns_of(data, None).matching(rule)

@@ -18,8 +18,8 @@ QUICK: list[tuple[str, Any]] = [
     ("tree", DecisionTreeRegressor(max_depth=3, min_samples_leaf=10)),
     ("logistic", LogisticRegression()),
 ]
-ADAPTIVE = [D.adaptive_score_test, D.adaptive_chi_square_test, D.multicalibration_score_test]
-ALONE = [D.hosmer_lemeshow_test, D.score_test]
+ADAPTIVE: list[Any] = [D.adaptive_score_test, D.adaptive_chi_square_test, D.multicalibration_score_test]
+ALONE: list[Any] = [D.hosmer_lemeshow_test, D.score_test]
 
 
 def planted(n: int = 1200, off: float = 0.35, **more: Any) -> Any:
@@ -85,7 +85,7 @@ def test_weights_and_clusters() -> None:
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_tolerance_of_tests_of_the_score(test: Any, ties: bool, weighted: bool) -> None:
-    more = {"weights": np.random.default_rng(1).uniform(0.5, 2.0, 2000)} if weighted else {}
+    more: dict[str, Any] = {"weights": np.random.default_rng(1).uniform(0.5, 2.0, 2000)} if weighted else {}
     for shift, side in ((0.12, "greater"), (-0.12, "less")):
         data = shifted(shift, ties=ties, **more)
         other = "less" if side == "greater" else "greater"

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.linalg import LinAlgWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 import calibrant as cal
 from calibrant.detect.features import TERMS, features_of
-from calibrant.detect.residual_models import dealt
+from calibrant.detect.residual_models import dealt, fit_logistic
 from calibrant.detect.strong_detectors import fit_detectors
 from calibrant.detect.strong_nulls import SALT, fixed
 from calibrant.errors import BadInput, NotComputable
@@ -94,6 +96,9 @@ def test_auto(n: int, tolerance: float, alternative: Any, clusters: bool, used: 
     ({"detector": "mine"}, ("detector", "'mine'")), ({"min_size": 2}, ("min_size", "2")),
     ({"folds": 1}, ("folds", "1")), ({"seed": -1}, ("seed", "-1")), ({"models": [Ridge()]}, ("models", "pair")),
     ({"models": []}, ("models", "at least one")), ({"models": [("a", Ridge()), ("a", Ridge())]}, ("models", "once")),
+    ({"models": Ridge()}, ("models", "pairs")), ({"models": [("a", Ridge)]}, ("models", "pair")),
+    ({"models": [("a", LinearSVC())]}, ("models", "'a'", "predict_proba")), ({"variables": 5}, ("variables", "5")),
+    ({"models": [("a", StandardScaler())]}, ("models", "pair")), ({"variables": ["age", "age"]}, ("'age'", "twice")),
     ({"variables": "age"}, ("variables", "['age']")), ({"variables": ["agee"]}, ("'agee'", "'age'")),
 ])  # fmt: skip
 def test_refuses(settings: dict[str, Any], words: tuple[str, ...]) -> None:
@@ -102,6 +107,45 @@ def test_refuses(settings: dict[str, Any], words: tuple[str, ...]) -> None:
     assert "\n" not in str(caught.value)
     for word in words:
         assert word in str(caught.value)
+
+
+class Answers(Ridge):
+    """A regressor whose answer is what it is told."""
+
+    def __init__(self, answer: Any = None) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def predict(self, x: Any) -> Any:
+        return self.answer(len(x))
+
+
+@pytest.mark.parametrize("answer", [lambda n: np.full(n, np.nan), lambda n: np.zeros(3), lambda n: np.zeros((n, 2))])
+def test_models_that_answer_nonsense_are_named(answer: Any) -> None:
+    with pytest.raises(BadInput, match="models: 'odd' predicts no finite number"):
+        strong(planted(100), null="split", models=[("odd", Answers(answer))])
+
+
+def test_a_column_of_answers_is_taken() -> None:
+    flat, column = (
+        strong(
+            planted(100), null="split", models=[("own", Answers(lambda n, d=d: np.linspace(0.1, 0.2, n).reshape(d)))]
+        )
+        for d in (-1, (-1, 1))
+    )
+    assert flat == column
+
+
+def test_columns_too_far_apart_for_single_precision_are_fitted_in_double() -> None:
+    """Plain scikit-learn finds the Hessian singular; pytest turns its warning into an error."""
+    rng = np.random.default_rng(8)
+    z, y = (300 * rng.normal(size=(500, 1)) + rng.normal(size=(500, 4))).astype(np.float32), rng.integers(0, 2, 500)
+    plain, double = (LogisticRegression(C=10, solver="newton-cholesky", max_iter=50, tol=1e-3) for _ in range(2))
+    with pytest.raises(LinAlgWarning):
+        plain.fit(z, y)
+    fit_logistic(plain, z, y, None)
+    double.fit(z.astype(float), y)
+    assert np.allclose(plain.coef_, double.coef_, rtol=1e-6)
 
 
 def test_what_is_not_computable() -> None:
@@ -257,5 +301,11 @@ def test_a_sketch_is_tested_by_its_sample_of_rows() -> None:
     assert found.p_value <= 0.01
     assert found.parts["rows_tested"] == 1500
     assert "sketch" in found.settings["reads"]
+    sketch = cal.sketch(table, y="y", p="p", variables=["age"], tests=True)
+    for test in (cal.detect.adaptive_score_test, cal.detect.adaptive_chi_square_test):
+        assert test(sketch, tolerance=0.05, models=QUICK, draws=99).p_value <= 0.05
+    assert cal.diagnose.control_chart(sketch, tolerance=0.05, models=QUICK, draws=99).settings["p_value"] == 0.01
+    assert cal.diagnose.importance(sketch, tolerance=0.05, models=QUICK, repeats=2).columns["variable"][0] == "age"
+    assert "age" in cal.diagnose.subgroups(sketch, tolerance=0.05, models=QUICK).columns["rule"][0]
     with pytest.raises(NotComputable, match="tests=True"):
         strong(cal.sketch(table, y="y", p="p"))

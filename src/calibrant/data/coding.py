@@ -124,6 +124,8 @@ def codings(columns: Any, names: Iterable[str] | None = None) -> tuple[Coding, .
     available = () if columns is None else tuple(columns.schema.names)
     wanted = available if names is None else tuple(names)
     require(wanted, available, "covariate")
+    if twice := [name for name in wanted if wanted.count(name) > 1]:
+        raise BadInput(f"covariate {twice[0]!r} is named twice: name each once")
     return tuple(_coding(name, decoded(columns.column(name))) for name in wanted)
 
 

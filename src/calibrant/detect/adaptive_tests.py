@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.data.identity import identities_of
+from calibrant.detect.features import rows_of
 from calibrant.detect.residual_models import TRAIN, dealt, fit_pool, predicted
 from calibrant.detect.strong_calibration_test import (
     DRAWS,
@@ -72,7 +73,7 @@ def adaptive_score_test(
 
     Parameters
     ----------
-    data : Predictions
+    data : Predictions or Sketch
         Weights and clusters are used, as in `strong_calibration_test`.
     variables : sequence of str, optional
         Covariates beside the score; all of them by default.
@@ -120,6 +121,7 @@ def adaptive_score_test(
     >>> cal.detect.adaptive_score_test(data, tolerance=0.05).p_value
     0.001
     """
+    data = rows_of(data)
     q = question_of(data, variables, tolerance, alternative, seed, models=models)
     reading = Reading(name="adaptive_score_test", bins=1, by_size=True, root=True)
     return _compared(q, data, variables, reading, null, draws)
@@ -145,7 +147,7 @@ def adaptive_chi_square_test(
 
     Parameters
     ----------
-    data : Predictions
+    data : Predictions or Sketch
         Weights and clusters are used, as in `strong_calibration_test`.
     variables : sequence of str, optional
         Covariates beside the score; all of them by default.
@@ -197,6 +199,7 @@ def adaptive_chi_square_test(
     """
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 1000:
         raise BadInput(f"bins={bins!r}: pass a whole number of groups from 1 to 1,000, such as 2")
+    data = rows_of(data)
     q = question_of(data, variables, tolerance, alternative, seed, models=models)
     reading = Reading(name="adaptive_chi_square_test", bins=int(bins), by_size=False, root=False)
     return _compared(q, data, variables, reading, null, draws)
@@ -218,7 +221,7 @@ def multicalibration_score_test(
 
     Parameters
     ----------
-    data : Predictions
+    data : Predictions or Sketch
         Weights and clusters are used, as in `strong_calibration_test`.
     variables : sequence of str, optional
         Covariates beside the score; all of them by default.
@@ -262,6 +265,7 @@ def multicalibration_score_test(
     >>> cal.detect.multicalibration_score_test(data, tolerance=0.05).p_value
     0.001
     """
+    data = rows_of(data)
     q = question_of(data, variables, tolerance, alternative, seed, models=models)
     reading = Reading(name="multicalibration_score_test", bins=1, by_size=True, root=True)
     count, part = checked_draws(draws), dealt(q.n, QUARTERS, q.seed, q.cluster)

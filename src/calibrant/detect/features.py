@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,8 @@ def rows_of(data: Any) -> Predictions:
 
 def features_of(data: Predictions, variables: Sequence[str] | None) -> Features:
     """Return the features of predictions, remembered with them."""
+    if variables is not None and (isinstance(variables, str) or not isinstance(variables, Iterable)):
+        raise BadInput(f"variables={variables!r}: pass a list of names, such as [{variables!r}]")
     key = ("strong features", None if variables is None else tuple(variables))
     if key not in data.cache:
         data.cache[key] = _features(data, variables)
@@ -89,8 +91,6 @@ def features_of(data: Predictions, variables: Sequence[str] | None) -> Features:
 
 
 def _features(data: Predictions, variables: Sequence[str] | None) -> Features:
-    if isinstance(variables, str):
-        raise BadInput(f"variables={variables!r}: pass a list of names, such as [{variables!r}]")
     how = codings(data.covariates, variables)
     table = data.covariates.select([c.name for c in how]) if how else None
     p = np.clip(data.p, EDGE, 1.0 - EDGE)

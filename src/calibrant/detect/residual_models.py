@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -111,8 +112,26 @@ class Quadratic:
 
         model = LogisticRegression(C=self.strength, solver="newton-cholesky", max_iter=50, tol=1e-3)
         with one_thread():
-            model.fit(s.x.quadratic(rows), y, sample_weight=w)
+            fit_logistic(model, s.x.quadratic(rows), y, w)
         return _Logistic(model.coef_[0].astype(np.float64), float(model.intercept_[0]))
+
+
+def fit_logistic(model: Any, z: Any, y: Any, w: Any) -> None:
+    """Fit in single precision, or in double where columns that nearly repeat each other ask for it.
+
+    Steps that run out leave a model that orders the rows a little worse; no level depends on it.
+    """
+    from scipy.linalg import LinAlgWarning
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LinAlgWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            model.fit(z, y, sample_weight=w)
+        except LinAlgWarning:
+            warnings.simplefilter("ignore", LinAlgWarning)
+            model.fit(z.astype(np.float64), y, sample_weight=w)
 
 
 @dataclass(frozen=True)
@@ -161,18 +180,23 @@ class Given:
             if not extra:
                 raise
             raise BadInput(f"models: {self.name!r} takes no sample_weight ({e}), and the data have weights") from None
-        return _Given(model, two)
+        return _Given(self.name, model, two)
 
 
 @dataclass(frozen=True)
 class _Given:
+    name: str
     model: Any
     two: bool
 
     def predict(self, x: Features, p: Any, rows: Any) -> Any:
-        if self.two:
-            return np.concatenate([self.model.predict_proba(x.flat[part])[:, 1] - p[part] for part in _parts(rows)])
-        return np.concatenate([np.asarray(self.model.predict(x.flat[part]), dtype=float) for part in _parts(rows)])
+        return np.concatenate([self._part(x.flat[part], p[part]) for part in _parts(rows)])
+
+    def _part(self, z: Any, p: Any) -> Any:
+        g = self.model.predict_proba(z)[:, 1] - p if self.two else np.asarray(self.model.predict(z), dtype=float)
+        if g.shape in ((len(z), 1), (len(z),)) and np.isfinite(g).all():
+            return g.reshape(-1)
+        raise BadInput(f"models: {self.name!r} predicts no finite number for each row: predict must return shape (n,)")
 
 
 def _parts(rows: Any) -> list[Any]:
@@ -221,15 +245,26 @@ def pool_of(detector: str, models: Sequence[tuple[str, Any]] | None) -> Pool:
     return Pool(learners, tuple(m.name for m in learners), _identity(len(learners)))
 
 
+def _is_estimator(model: Any) -> bool:
+    """Tell whether this is an object that can be cloned, fitted and asked."""
+    return not isinstance(model, type) and all(hasattr(model, name) for name in ("get_params", "fit", "predict"))
+
+
 def _identity(k: int) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in np.eye(k).tolist())
 
 
 def _users(models: Sequence[tuple[str, Any]]) -> Pool:
+    from sklearn.base import is_classifier
+
+    if not isinstance(models, Iterable):
+        raise BadInput(f"models={models!r}: pass a list of pairs (name, scikit-learn estimator)")
     pairs = list(models)
     for pair in pairs:
-        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and hasattr(pair[1], "fit")):
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and _is_estimator(pair[1])):
             raise BadInput(f"models: {pair!r} is not a pair (name, scikit-learn estimator)")
+        if is_classifier(pair[1]) and not hasattr(pair[1], "predict_proba"):
+            raise BadInput(f"models: {pair[0]!r} has no predict_proba: calibrate it, or pass a regressor")
     names = [name for name, _ in pairs]
     if not pairs or len(set(names)) < len(names):
         raise BadInput(f"models names {names}: pass at least one pair (name, estimator), each name once")

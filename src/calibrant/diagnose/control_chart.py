@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.data.identity import identities_of
 from calibrant.detect import strong_nulls
+from calibrant.detect.features import rows_of
 from calibrant.detect.residual_models import cross_fit
 from calibrant.detect.strong_calibration_test import checked_draws, chosen_null, contradictions
 from calibrant.detect.strong_detectors import FOLDS, Question, check_choice, detectors_of, halves_of, question_of, small
@@ -103,6 +104,7 @@ def control_chart(
     """
     check_choice("null", null, NULLS)
     check_alpha(alpha)
+    data = rows_of(data)
     q = question_of(
         data, variables, tolerance, alternative, seed, detector=detector, models=models, min_size=min_size, folds=folds
     )

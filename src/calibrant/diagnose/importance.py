@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.detect.features import SCORE, Features
+from calibrant.detect.features import SCORE, Features, rows_of
 from calibrant.detect.strong_detectors import FOLDS, Detectors, detectors_of, question_of
 from calibrant.diagnose.control_chart import check_alpha
 from calibrant.errors import BadInput, NotComputable
@@ -97,6 +97,7 @@ def importance(
     if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or not 2 <= repeats <= 1000:
         raise BadInput(f"repeats={repeats!r}: pass a whole number of permutations from 2 to 1,000, such as 10")
     check_alpha(alpha)
+    data = rows_of(data)
     q = question_of(
         data, variables, tolerance, alternative, seed, detector=detector, models=models, min_size=min_size, folds=folds
     )

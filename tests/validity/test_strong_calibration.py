@@ -199,8 +199,9 @@ def test_level_of_the_default_models(null: str, n: int, runs: int) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("n", [100, 300])
-def test_inflation_of_models_held_is_as_documented(n: int) -> None:
+def test_inflation_of_models_held_is_no_more_than_documented(n: int) -> None:
+    """Documented as 13 to 18 %; that models held can reject too often is what the saboteur with bumps shows."""
     runs = 500
     found = count(rejects(n, null="fixed", models=None, draws=199), runs)
-    assert refuted(found, runs, ALPHA), "no longer inflated: say so in the documentation"
-    assert not refuted(found, runs, 0.2)
+    assert not refuted(found, runs, 0.18)
+    assert binom.cdf(found, runs, ALPHA) >= LEAST, "rejects less than asked: say so in the documentation"

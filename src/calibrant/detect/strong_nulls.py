@@ -29,7 +29,7 @@ LAWS: Mapping[str, str] = {
     "forward": f"{SPLIT}, earlier ones for each block; p-values joined by Fisher's method",
     "eprocess": "finite-sample: test martingale with models fitted to earlier blocks (Ville's inequality)",
 }
-INFLATED = "; rejects too often at tolerance 0 (about 0.15 to 0.18 of calibrated models at 0.10)"
+INFLATED = "; rejects too often at tolerance 0 (13 to 18 % of calibrated models where 10 % was asked)"
 CLUSTERED = "asymptotic in the number of clusters: a random sign for each cluster's scores"
 EXACT = "finite-sample: exact simulation of the whole procedure, models fitted anew to each draw"
 AT_EDGE = "; exact where every rate is at the edge of the tolerance, asymptotic elsewhere in the null"

@@ -67,7 +67,7 @@ def importance(
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
-    **Guarantee.** Asymptotic, each variable by itself: a normal interval by the spread over repeats, of which each draws rows
+    **Guarantee.** Asymptotic, each variable by itself: Student's interval by the spread over repeats, of which each draws rows
     (or clusters) with replacement besides, for both terms alike. No test: where `strong_calibration_test` finds
     nothing, drops are drops of noise.
     **Method.** Section 2.4 of the paper. Models see the permuted variable and are not refitted; the row's own score stays
@@ -187,10 +187,10 @@ def _resampled(rng: Any, r: _Readable) -> Any:
 
 
 def _table(names: tuple[str, ...], drops: Any, statistic: float, alpha: float, settings: dict[str, Any]) -> Curve:
-    from scipy.special import ndtri
+    from scipy.special import stdtrit
 
     drop = drops[:, :, 0].mean(axis=1)
-    half = float(ndtri(1.0 - alpha / 2.0)) * drops[:, :, 1].std(axis=1, ddof=1)
+    half = float(stdtrit(drops.shape[1] - 1, 1.0 - alpha / 2.0)) * drops[:, :, 1].std(axis=1, ddof=1)
     order = sorted(range(len(names)), key=lambda j: (-drop[j], j))
     columns: dict[str, tuple[Any, ...]] = {
         "variable": tuple(names[j] for j in order),

@@ -12,7 +12,9 @@ import calibrant as cal
 from calibrant.data.local_plan import local_spec
 from calibrant.data.local_spec import LocalSpec
 from calibrant.detect.local_exact import exact_local_test
+from calibrant.detect.local_features import blocks_of, natural, populous
 from calibrant.detect.local_published import published_local_test
+from calibrant.detect.local_rows import sums_of_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 
@@ -141,6 +143,21 @@ def test_gaussian_and_simulated_nulls_agree_and_are_named() -> None:
     for x, z in zip(a.parts["p_values"], b.parts["p_values"], strict=True):
         assert x == pytest.approx(z, abs=0.06)
     assert a.statistic == b.statistic
+
+
+def test_the_gaussian_null_reads_no_level_of_few_expected_events() -> None:
+    rng = np.random.default_rng(17)
+    p, g = rng.uniform(0.2, 0.3, 2000), np.where(rng.random(2000) < 0.3, "often", "rest").astype("U9")
+    g[:600] = [f"seldom {i % 50}" for i in range(600)]
+    data = cal.predictions(rng.random(2000) < p, p, {"g": g})
+    spec = sums_of_rows(data, ["g"], 0, "gaussian", 3, 32)[0]
+    _, gram, people = natural(spec)
+    kept = populous(blocks_of(spec.spec)[-1], gram)
+    assert len(blocks_of(spec.spec)[-1].smooth) > 50
+    read = people[kept.smooth]
+    assert (read[read > 0] > 100).all()
+    assert np.count_nonzero(read) == 2
+    assert "g" in local(data, null="gaussian", variables=["g"]).parts["variables"]
 
 
 def test_the_raw_statistic_is_the_sum_over_pairs() -> None:

@@ -56,6 +56,21 @@ def test_level_of_the_gaussian_null(design: str) -> None:
 
 
 @pytest.mark.nightly
+def test_level_of_the_gaussian_null_with_many_rare_levels() -> None:
+    share = 1.0 / np.arange(1, 90)
+
+    def once(r: int) -> tuple[bool, bool]:
+        rng = np.random.default_rng([0xC2, r])
+        p, g = rng.uniform(0.03, 0.04, 3500), rng.choice(89, 3500, p=share / share.sum()).astype(str)
+        data = cal.predictions(rng.random(3500) < p, p, {"x": rng.normal(size=3500), "g": g})
+        outcome = cal.detect.local_calibration_test(data, null="gaussian", seed=r)
+        return outcome.p_value <= ALPHA, min(outcome.parts["variable_adjusted_p"]) <= ALPHA
+
+    rejected = np.sum([once(r) for r in range(600)], axis=0)
+    assert not any(refuted(int(k), 600, 0.06) for k in rejected), f"{rejected} rejections in 600 runs"
+
+
+@pytest.mark.nightly
 def test_level_with_clusters_where_rows_of_a_cluster_agree() -> None:
     def once(r: int, told: bool) -> bool:
         rng = np.random.default_rng([0xC1, r])

@@ -86,7 +86,7 @@ def local_calibration_test(
     **Assumes.** Independent rows (or clusters); covariates chosen without the labels.
     **Guarantee.** Simulated: level alpha at any number of rows, for ``p_value``, ``p_global``, ``p_local`` and the smallest
     adjusted p: given the rows, data and draws are exchangeable under the null and every p-value is a rank among them.
-    Gaussian: asymptotic. With clusters the signs of whole clusters' residuals are drawn: asymptotic in their number.
+    Gaussian: asymptotic; levels whose residuals have a null variance under 25 are not read by themselves. With clusters the signs of whole clusters' residuals are drawn: asymptotic in their number.
     **Method.** Features see no label. Joint: a Gaussian kernel on standardised (or ranked) score and covariates, width
     twice the median distance, at 128 landmarks, categories of up to 14 levels included. Each number by itself: a
     kernel at 12 quantiles, width the median distance, and steps at 5 quantiles. Each category: its levels (of more than

@@ -19,7 +19,7 @@ from calibrant.stats.local_findings import GLOBAL, LOCAL, Findings, findings
 from calibrant.stats.spectra import LEAST, Block, gaussian_scores
 
 GAUSSIAN = 4000  # draws
-LEAST_GAUSSIAN = 25.0  # null variance from which on a step's sum counts as Gaussian
+LEAST_GAUSSIAN = 25.0  # null variance from which on the sum of a step or a level counts as Gaussian
 STREAM = 0x10CA1
 EXACT = "exact simulation"
 LIMIT = "asymptotic: the sums' joint Gaussian law"
@@ -35,6 +35,15 @@ def blocks_of(spec: LocalSpec) -> list[Block]:
     for v, first, last in zip(spec.levels, after, after[1:], strict=False):
         out.append(Block(v.name, np.arange(first, last), np.arange(first, last), levels=True))
     return out
+
+
+def populous(b: Block, gram: Any) -> Block:
+    """Return a variable without the levels whose sums are too small to be Gaussian."""
+    if not b.levels:
+        return b
+    variance = np.diag(gram)[b.smooth]
+    kept = b.smooth[(variance >= LEAST_GAUSSIAN) | (variance == 0.0)]  # nothing is read from an empty one
+    return Block(b.name, kept, kept, levels=True)
 
 
 def sizes(spec: LocalSpec) -> Any:
@@ -70,7 +79,10 @@ def outcome(
             rng = np.random.default_rng([STREAM, spec.seed])
             score = np.column_stack([score[:, 0], gaussian_scores(gram, GAUSSIAN, rng)])
         joint = np.arange(2, 2 + spec.joint)
-        found = findings(score, gram, joint, blocks_of(spec), LEAST if simulated else LEAST_GAUSSIAN)
+        blocks = blocks_of(spec)
+        if not simulated:
+            blocks = [populous(b, gram) for b in blocks]
+        found = findings(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN)
     law = CLUSTERED if flips is not None else EXACT if simulated else LIMIT
     n, cases, contradicted = (int(v) for v in sums.counts)
     squared = float(joined(sums.diagonal)[0]) / UNIT / (1 << 16)

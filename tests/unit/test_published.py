@@ -120,7 +120,7 @@ def test_extreme_bandwidth(bound, bandwidth):
 @pytest.mark.parametrize("bound", ALL)
 @pytest.mark.parametrize("seed", [-1, 0.5])
 def test_seed(bound, seed):
-    with pytest.raises(BadInput, match="seed is"):
+    with pytest.raises(BadInput, match=f"seed={seed}: "):
         bound(rows(), seed=seed)
 
 

@@ -103,8 +103,8 @@ class Sketch:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the counts and the spec: equal for equal data, however it was stored or read."""
-        digest = hashlib.sha256(self.spec.digest.encode())
+        """SHA-256 of the counts and what decides them: equal for equal data, however it was stored or read."""
+        digest = hashlib.sha256(self.spec.counted.digest.encode())
         for name in ARRAYS:
             where, values = self._sparse(name)
             digest.update(where.tobytes())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -169,6 +169,11 @@ class Spec:
     def digest(self) -> str:
         """SHA-256 of the spec."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def counted(self) -> Spec:
+        """The spec without its parts: what the counts of scores and groups depend on."""
+        return replace(self, codings=(), left_out=(), sample=0, local=None)
 
     def salt(self, part: str) -> int:
         """Return the 64-bit number mixed into the identity of every row of a part."""

@@ -16,16 +16,18 @@ def _window(x: Any, rows: Any, t: float, need: float) -> Any:
     last = x.shape[0]
     right = np.searchsorted(x, t)
     left = right
-    held, h = 0.0, 0.0
-    while (held < need - 1e-9 or h <= 0.0) and (left > 0 or right < last):
+    held, h, near = 0.0, -1.0, np.inf
+    while (held < need - 1e-9 or h <= near) and (left > 0 or right < last):
         if right >= last or (left > 0 and t - x[left - 1] <= x[right] - t):
             left -= 1
             far, n = t - x[left], rows[left]
         else:
             far, n = x[right] - t, rows[right]
             right += 1
-        h = far * (1.0 + 1e-9) if held >= need - 1e-9 else far
+        near, h = min(near, far), far
         held += n
+    if h <= near:
+        h = 1.5 * near if near > 0.0 else 1.0
     while left > 0 and t - x[left - 1] < h:
         left -= 1
     while right < last and x[right] - t < h:
@@ -35,7 +37,7 @@ def _window(x: Any, rows: Any, t: float, need: float) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _fit(x: Any, mass: Any, t: float, a: int, b: int, h: float, degree: int, out: Any, tilt: Any) -> None:
-    inverse = 1.0 / h if h > 0.0 else 0.0
+    inverse = 1.0 / h
     s0, s1 = 0.0, 0.0
     for c in range(a, b):
         u = (x[c] - t) * inverse

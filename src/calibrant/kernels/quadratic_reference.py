@@ -10,14 +10,16 @@ FLAT = 1e-9  # a spread, relative to the window, below which there is no slope (
 
 
 def reach(x: Any, rows: Any, t: float, need: float) -> float:
-    """Return the distance from `t` within which `need` rows lie; the next larger one where that is zero."""
+    """Return the distance from `t` within which `need` rows lie; or farther, so that a row lies strictly within it."""
     far = np.abs(x - t)
     order = np.argsort(far, kind="stable")
     held = np.cumsum(rows[order])
     last = min(int(np.searchsorted(held, need - 1e-9)), len(x) - 1)
-    h = float(far[order[last]])
-    beyond = far[far > 0]
-    return h if h > 0 or not len(beyond) else float(beyond.min()) * (1.0 + 1e-9)
+    h, near = float(far[order[last]]), float(far.min())
+    if h > near:
+        return h
+    beyond = far[far > near]
+    return float(beyond.min()) if len(beyond) else 1.5 * near if near > 0 else 1.0
 
 
 def operator(x: Any, rows: Any, mass: Any, grid: Any, need: float, degree: int) -> tuple[Any, Any]:
@@ -46,7 +48,7 @@ def operator(x: Any, rows: Any, mass: Any, grid: Any, need: float, degree: int) 
     value, slope = np.zeros((len(grid), len(x))), np.zeros((len(grid), len(x)))
     for j, t in enumerate(grid):
         h = reach(x, rows, t, need)
-        u = (x - t) / h if h > 0 else np.zeros(len(x))
+        u = (x - t) / h
         tricube = np.where(np.abs(u) < 1.0, np.clip(1.0 - np.abs(u) ** 3, 0.0, None) ** 3, 0.0)
         k = tricube * mass
         s0 = k.sum()
@@ -63,5 +65,5 @@ def operator(x: Any, rows: Any, mass: Any, grid: Any, need: float, degree: int) 
                 out = out + (middle * middle + m3 / m2 * middle - m2) * bend / norm
                 tilt = tilt + (-2.0 * middle - m3 / m2) * bend / norm
         value[j] = tricube * out
-        slope[j] = tricube * tilt / (h if h > 0 else 1.0)
+        slope[j] = tricube * tilt / h
     return value, slope

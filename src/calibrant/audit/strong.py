@@ -17,8 +17,6 @@ from calibrant.results import Curve
 STRONG = "strong-calibration"
 DIAGNOSED = ("control_chart", "importance", "subgroups")
 MORE: dict[str, dict[str, Any]] = {"importance": {"folds": 2}}  # two fits instead of five, for the time of an audit
-    "importance": {"folds": 2, "repeats": 5}
-}  # two fits instead of five: for the audit's time
 
 
 def search(

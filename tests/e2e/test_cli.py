@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 from calibrant import AuditRecord
@@ -121,6 +122,20 @@ def test_sketches_add_up_to_the_same_audit(log: Path, capsys: pytest.CaptureFixt
     assert from_sketch["data"]["fingerprint"] == from_file["data"]["fingerprint"]
     main(["audit", str(log / "c.sketch"), "--json", "-"])
     assert json.loads(capsys.readouterr().out)["data"]["rows"] == 6000
+
+
+def test_a_test_named_as_a_gate_counts_for_the_exit_status(tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    p, x = rng.uniform(0.2, 0.8, 3000), rng.normal(size=3000)
+    y = rng.uniform(size=3000) < p + np.where(x > 0, 0.15, -0.15)
+    file, held = tmp_path / "off.parquet", str(tmp_path / "off.sketch")
+    pq.write_table(pa.table({"y": y.astype(int), "p": p, "x": x}), file)
+    data = [str(file), "--label", "y", "--score", "p"]
+    assert main(["audit", *data]) == 0
+    assert main(["audit", *data, "--fail-on", "local-calibration"]) == 1
+    assert main(["sketch", *data, "--out", held]) == 0
+    assert main(["audit", held, "--fail-on", "local-calibration"]) == 3  # not run is not a pass
+    assert main(["audit", *data, "--quick", "--fail-on", "local-calibration"]) == 2
 
 
 def test_certify_and_plan(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

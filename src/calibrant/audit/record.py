@@ -225,7 +225,7 @@ class AuditRecord:
             return 1
         limited = self.settings.get("limit") is not None
         counted = gates + [c for c in self.checks if limited and c.code.startswith("error-")]
-        undone = any(c.status == "not-applicable" for c in counted)
+        undone = any(c.status == "not-applicable" for c in counted) or any(c.status == "not-run" for c in gates)
         return 3 if self.verdict == "undecided" or undone else 0
 
     def found(self, check: Check) -> bool:

@@ -219,7 +219,7 @@ class AuditRecord:
 
     @property
     def exit_status(self) -> int:
-        """0 met, or no limit; 1 broken, or a test named by `fail_on` found error; 3 undecided, or a check that counts did not apply."""
+        """0 met, or no limit; 1 broken, or a test named by `fail_on` found error; 3 undecided, or a check that counts did not apply or run."""
         gates = [c for c in self.checks if c.code in self.settings.get("fail_on", ())]
         if self.verdict == "broken" or any(self.found(c) for c in gates):
             return 1

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from calibrant.audit.record import GATES
 from calibrant.errors import BadInput
-
-GATES = ("local-calibration", "strong-calibration")
 
 
 def data_options(p: argparse.ArgumentParser) -> None:

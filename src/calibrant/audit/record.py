@@ -11,6 +11,7 @@ from calibrant.errors import BadInput
 from calibrant.results import Curve, Estimate, Outcome, frozen, plain
 
 SCHEMA = "calibrant/1"
+GATES = ("local-calibration", "strong-calibration")  # tests that may count for the exit status
 Verdict = Literal["met", "undecided", "broken", "none"]
 Status = Literal["met", "undecided", "broken", "measured", "not-applicable", "not-run"]
 

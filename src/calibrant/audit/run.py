@@ -20,7 +20,7 @@ from calibrant.audit.checks import (
     worst,
 )  # fmt: skip
 from calibrant.audit.covariates import follow, rows_held
-from calibrant.audit.record import AuditRecord, Check, Finding, Status
+from calibrant.audit.record import GATES, AuditRecord, Check, Finding, Status
 from calibrant.audit.strong import search
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
@@ -36,7 +36,6 @@ MEASURES = (
     "ece", "smooth_ece", "max_calibration_error", "brier", "log_loss", "auroc", "calibration_intercept",
     "calibration_slope", "observed_expected",
 )  # fmt: skip
-GATES = ("local-calibration", "strong-calibration")  # tests that may count for the exit status
 Step = Callable[[str], None]
 
 

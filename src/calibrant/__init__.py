@@ -24,7 +24,7 @@ _WHERE = {
     "BadInput": "calibrant.errors",
     "NotComputable": "calibrant.errors",
 }
-_MODULES = ("certify", "detect", "diagnose", "measure")
+_MODULES = ("certify", "detect", "diagnose", "measure", "repair")
 __all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from calibrant import detect as detect
     from calibrant import diagnose as diagnose
     from calibrant import measure as measure
+    from calibrant import repair as repair
     from calibrant.audit.record import AuditRecord as AuditRecord
     from calibrant.audit.run import audit as audit
     from calibrant.data.predictions import MulticlassPredictions as MulticlassPredictions

@@ -5,10 +5,13 @@ The names are imported here, at once, so that each is always the class or functi
 
 from __future__ import annotations
 
+from calibrant.repair.augmented import AugmentedBeta, AugmentedLogistic
 from calibrant.repair.fitted import FittedMap
 from calibrant.repair.platt import Platt
 
 __all__ = [
+    "AugmentedBeta",
+    "AugmentedLogistic",
     "FittedMap",
     "Platt",
 ]

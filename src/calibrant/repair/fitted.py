@@ -21,6 +21,7 @@ from calibrant.results import frozen, plain
 FORMAT = "calibrant-map/1"
 Order = Literal["kept", "kept up to ties", "may change"]
 WHERE = {  # where each kind of map is
+    "Augmented": "calibrant.repair.augmented",
     "Logistic": "calibrant.repair.platt",
 }
 

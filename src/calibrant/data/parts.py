@@ -22,7 +22,7 @@ class Rows:
     p : float64 array of shape (n,)
     y : int8 array of shape (n,)
     ids : uint64 array of shape (n,)
-        Identities, mixed with the seed.
+        Identities, mixed with the seed; zeros where no part of the spec uses them.
     encoded : Encoded
         The covariates that the spec codes.
     """
@@ -67,12 +67,12 @@ def sound_rows(
     import pyarrow as pa
 
     table = pa.table({c.name: columns[c.name] for c in spec.codings})
-    ids = identities(len(p), first_row, salt, own)
+    ids = identities(len(p), first_row, salt, own) if spec.sample or spec.local else np.zeros(len(p), dtype=np.uint64)
     good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
     if not good.all():
         p, y, ids = p[good], y[good], ids[good]
         table = table.filter(pa.array(good)) if table.num_columns else table
-    return Rows(p, y, ids, encode(table, spec.codings, len(p))) if len(p) else None
+    return Rows(p, y, ids, encode(table, spec.codings, len(p), spec.local is not None)) if len(p) else None
 
 
 def state_of(parts: Mapping[str, Part]) -> tuple[dict[str, dict[str, list[int]]], bytes]:

@@ -121,6 +121,7 @@ class _Look:
     def __init__(self) -> None:
         self.n, self.expected = 0, 0.0
         self.kept: list[tuple[Any, Any, dict[str, Any]]] = []
+        self.limit = np.uint64(0xFFFFFFFFFFFFFFFF)  # no larger hash can be among the smallest
 
     def add(self, ids: Any, p: Any, columns: dict[str, Any]) -> None:
         """Look at a batch: keep its smallest hashes only."""
@@ -129,12 +130,13 @@ class _Look:
         good = (p >= 0.0) & (p <= 1.0)
         self.n += int(good.sum())
         self.expected += float(p[good].sum())
-        rows = np.flatnonzero(good)
+        rows = np.flatnonzero(good & (ids <= self.limit))
         rows = rows[smallest(ids[rows], (), LOOK)]
         take = pa.array(rows)
-        self.kept.append((ids[rows], p[rows], {k: decoded(decoded(v).take(take)) for k, v in columns.items()}))
-        if sum(len(k[0]) for k in self.kept) > 10 * LOOK:
+        self.kept.append((ids[rows], p[rows], {k: _taken(v, take) for k, v in columns.items()}))
+        if sum(len(k[0]) for k in self.kept) > 3 * LOOK:
             self.kept = [self._best()]
+            self.limit = self.kept[0][0][-1]
 
     def _best(self) -> tuple[Any, Any, dict[str, Any]]:
         import pyarrow as pa
@@ -156,6 +158,13 @@ class _Look:
         gone = {name for name, _ in left}
         used = tuple(name for name in names if name not in gone)
         return Survey(pa.table({n: columns[n] for n in used}), p, self.n, self.expected, used, left)
+
+
+def _taken(column: Any, take: Any) -> Any:
+    """Return some values in a plain layout; a dictionary is not spelt out for the others."""
+    import pyarrow as pa
+
+    return decoded((column if pa.types.is_dictionary(column.type) else decoded(column)).take(take))
 
 
 def _joined(chunks: Sequence[Any], name: str) -> Any:

@@ -12,19 +12,11 @@ import numpy as np
 from calibrant.errors import BadInput
 from calibrant.repair.fitted import Batch, FittedMap
 from calibrant.repair.fitting import fit_rows, logistic_fit, logit, targets
-from calibrant.repair.inputs import (
-    PUBLISHED_EDGES,
-    Edges,
-    checked_names,
-    edges_of,
-    encoded,
-    indicators,
-    kept_levels,
-    within,
-)
+from calibrant.repair.inputs import Edges, checked_names, edges_of, encoded, indicators, kept_levels, logs
 from calibrant.repair.provenance import fitted_on
 
-Form = Literal["logit", "raw", "beta"]
+Form = Literal["logit", "raw", "beta", "published beta"]
+PUBLISHED = 1e-4  # where the published procedure puts scores of exactly 0
 FREE = 1e3  # columns are multiplied by this before a ridge that should pass them by: theirs is a millionth
 
 
@@ -34,8 +26,8 @@ class Augmented(FittedMap):
 
     Parameters
     ----------
-    form : {"logit", "raw", "beta"}
-        ``t(p)``: log-odds; the score; or ``ln p`` and ``-ln(1 - p)``.
+    form : {"logit", "raw", "beta", "published beta"}
+        ``t(p)``: log-odds; the score; or ``ln p`` and ``-ln(1 - p)``, the last with scores of exactly 0 and 1 moved by 0.0001.
     slopes : tuple of float
     intercept : float
     numbers, squares : tuple of float
@@ -45,7 +37,7 @@ class Augmented(FittedMap):
     levels : tuple of float
         The coefficients, in that order.
     edges : tuple of float
-        Where scores near 0 and 1 are held.
+        Nearer to 0, and to 1, than these logarithms of the score are continued along their tangents.
     """
 
     form: Form
@@ -76,9 +68,11 @@ def score_columns(p: Any, form: Form, edges: Edges) -> Any:
     """Return what the curve is a function of, shape (n, 1) or (n, 2)."""
     if form == "raw":
         return np.asarray(p, dtype=np.float64)[:, None]
-    inside = within(p, edges)
-    one, zero = np.log(inside), -np.log1p(-inside)
-    return np.column_stack([one, zero]) if form == "beta" else (one + zero)[:, None]
+    if form == "published beta":
+        inside = np.where(p == 0.0, PUBLISHED, np.where(p == 1.0, 1.0 - PUBLISHED, p))
+        return np.column_stack([np.log(inside), -np.log(1.0 - inside)])
+    one, zero = logs(p, edges)
+    return np.column_stack([one, -zero]) if form == "beta" else (one - zero)[:, None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +213,7 @@ class AugmentedBeta:
 
     def fit(self, data: Any) -> Augmented:
         """Fit the curve to rows."""
-        return _fitted(self, data, "beta", self.paper)
+        return _fitted(self, data, "published beta" if self.paper else "beta", self.paper)
 
 
 def _checked(recipe: Any) -> None:
@@ -235,7 +229,7 @@ def _fitted(recipe: Any, data: Any, form: Form, paper: bool = False) -> Augmente
     name = type(recipe).__name__
     rows = fit_rows(data, name)
     how, x, constants = encoded(rows, checked_names(recipe.variables))
-    edges = PUBLISHED_EDGES if paper else edges_of(rows.p)
+    edges = edges_of(rows.p)
     kept = kept_levels(x)
     parts = [x.scaled, x.scaled**2 - 1.0 if recipe.quadratic else x.scaled[:, :0], indicators(x.codes, kept)]
     score = score_columns(rows.p, form, edges)

@@ -13,8 +13,7 @@ from calibrant.repair.fitting import EDGE
 
 LEVELS = 50  # most frequent levels of a category that get a column of their own
 SEEN = 10  # rows that such a level must have
-Edges = tuple[float, float, float, float]  # scores up to the first become the second, from the third on the fourth
-PUBLISHED_EDGES: Edges = (0.0, 1e-4, 1.0, 1.0 - 1e-4)
+Edges = tuple[float, float]  # nearer to 0, and to 1, than these a logarithm is continued along its tangent
 
 
 def checked_names(variables: Any) -> tuple[str, ...]:
@@ -56,18 +55,22 @@ def indicators(codes: Any, kept: Sequence[Sequence[int]]) -> Any:
 
 
 def edges_of(p: Any) -> Edges:
-    """Return how near 0 and 1 scores are let before a logarithm is taken.
+    """Return how near 0 and 1 logarithms of scores are taken as they are.
 
-    Not nearer than a millionth, unless a hundredth of the rows is: a network that says 1e-20 of most people still orders
-    them, while a lone 0 among moderate scores must not rule the fit.
+    A millionth, or nearer if a hundredth of the rows is nearer: a network that says 1e-20 of most people still orders them,
+    while a lone 0 among moderate scores must not rule the fit.
     """
-    above, below = p[p > 0.0], p[p < 1.0]
-    low = min(EDGE, float(np.quantile(above, 0.01))) if len(above) else EDGE
-    high = max(1.0 - EDGE, float(np.quantile(below, 0.99))) if len(below) else 1.0 - EDGE
-    return (low, low, high, high)
+    low, high = (min(EDGE, float(np.quantile(v[v > 0.0], 0.01))) if (v > 0.0).any() else EDGE for v in (p, 1.0 - p))
+    return (max(low, 1e-300), high)
 
 
-def within(p: Any, edges: Edges) -> Any:
-    """Return scores kept inside the edges."""
-    low, to_low, high, to_high = edges
-    return np.where(p <= low, to_low, np.where(p >= high, to_high, p))
+def logs(p: Any, edges: Edges) -> tuple[Any, Any]:
+    """Return the logarithms of scores and of what is left to 1, finite and without new ties."""
+    one, zero = (np.log(np.maximum(v, e)) + np.minimum(v - e, 0.0) / e for v, e in ((p, edges[0]), (1.0 - p, edges[1])))
+    return one, zero
+
+
+def log_odds(p: Any, edges: Edges) -> Any:
+    """Return the log-odds of scores."""
+    one, zero = logs(p, edges)
+    return one - zero

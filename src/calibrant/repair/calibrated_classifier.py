@@ -1,0 +1,311 @@
+"""A scikit-learn classifier whose probabilities are repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch, assert_all_finite, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
+
+from calibrant.errors import BadInput
+from calibrant.repair.classifier_columns import Taken, chosen, table_of
+from calibrant.repair.classifier_fit import ClassifierFit, Repaired, checked_classes, checked_weights
+from calibrant.repair.classifier_scores import answers, stacked
+from calibrant.repair.fitted import FittedMap
+from calibrant.repair.platt import Platt
+
+
+class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    r"""A scikit-learn classifier with its probabilities repaired by any recipe of `calibrant.repair`.
+
+    Estimand: ``P(Y = class | the classifier's score, and the variables)``, in the shape of the recipe.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        With ``predict_proba``, or else ``decision_function``; `sklearn.linear_model.LogisticRegression` by default. Wrap a
+        fitted one in `sklearn.frozen.FrozenEstimator` to keep it as it is.
+    repair : recipe, optional
+        ``Platt()`` by default. With three classes or more: `Dirichlet` repairs all classes at once; any other recipe repairs
+        each class against the rest, and the rows are divided by their sums.
+    variables : sequence of str or int, optional
+        Columns of X that the repair may read: names, or places (``"x0"`` or 0 is the first column of an array). With
+        ``covariates=`` given to `fit`, columns of those. By default the columns that the recipe itself names in its
+        setting ``variables``, if it has one; otherwise none of X, and all of ``covariates=``.
+    cv : int, splitter, iterable of splits, or "prefit"
+        How rows are divided for scores out of fold; an int means so many stratified folds, or as
+        many as the rarest class has rows if those are fewer (`folds_` tells). ``"prefit"``: `estimator` is fitted
+        already, is never changed, and all rows passed to `fit` serve the repair: they must not be its training rows.
+    ensemble : bool
+        False: scores out of fold fit one map, and the classifier is fitted again to all rows. True: each fold's classifier
+        keeps the map fitted on the rows it left out, and the probabilities are averaged, as scikit-learn does.
+    n_jobs : int, optional
+        Processes over the folds.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        Labels; the second of two is the case.
+    repaired_ : tuple of Repaired
+        Classifiers and their maps: one, or with ``ensemble=True`` one a fold.
+    folds_ : int
+        Folds used; 0 if the classifier was fitted already.
+    estimator_ : classifier
+        The fitted classifier; with ``ensemble=True`` there are several and this raises `AttributeError`.
+    map_ : FittedMap
+        The one map, whose ``to_json`` deploys it without pickle; `AttributeError` if there are several.
+    n_features_in_, feature_names_in_
+        Of X, as scikit-learn has them.
+
+    Raises
+    ------
+    BadInput
+        On `fit`: something that is not a recipe, a column that is not there, one class, a class of one row.
+    NotComputable
+        On `fit`: the recipe cannot be fitted to these scores.
+
+    Notes
+    -----
+    **Assumes.** Rows are independent, or a group splitter keeps those together that are not. With ``ensemble=False``, that
+    the classifier fitted to all rows errs as those fitted to parts of them do: with few rows it is a little less wrong, and
+    the one map corrects slightly too much.
+    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on rows that `fit` has not seen.
+    **Method.** Decision values d become scores ``expit(d / s)``, s their standard deviation over the rows of the fit. Rows
+    of weight 0 do not enter the map. Metadata: with ``sklearn.set_config(enable_metadata_routing=True)``, ``covariates``
+    is requested by ``set_fit_request``, ``set_predict_proba_request`` and the like, ``groups`` goes to the splitter and the
+    rest where it is requested; without routing, ``groups`` goes to the splitter and the rest to the classifier's fit.
+    **Cost.** ``cv`` fits of the classifier and one more; one map.
+    **Reads.** pandas, Polars, arrays and sparse matrices; weights, unless the repair is `Dirichlet`.
+
+    References
+    ----------
+    Platt, "Probabilistic outputs for support vector machines", Advances in Large Margin Classifiers (1999), section 2.1,
+    for scores out of fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> import calibrant as cal
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat(rng.normal(size=(2000, 1)), 4, axis=1)  # four times the same: naive Bayes is too sure
+    >>> y = np.where(rng.normal(size=2000) < X[:, 0], "bought", "left")
+    >>> model = cal.repair.CalibratedClassifier(GaussianNB(), cal.repair.Platt()).fit(X, y)
+    >>> bool(0.2 < model.map_.slope < 0.6), model.classes_.tolist()
+    (True, ['bought', 'left'])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        repair: Any = None,
+        *,
+        variables: Sequence[str | int] | None = None,
+        cv: Any = 5,
+        ensemble: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.repair = repair
+        self.variables = variables
+        self.cv = cv
+        self.ensemble = ensemble
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, covariates: Any = None, **params: Any) -> Any:
+        """Fit the classifier and the repair of its probabilities.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, d)
+        y : array-like of shape (n,)
+            Labels, numbers or text.
+        sample_weight : array-like of shape (n,), optional
+        covariates : frame or mapping of n rows, optional
+            Variables for the repair that the classifier does not see.
+        **params
+            ``groups`` for the splitter, and whatever the classifier's fit takes; see Notes on routing.
+        """
+        X, y = self._checked(X, y)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        weights = checked_weights(sample_weight, len(y))
+        checked_classes(self.classes_, index, weights)
+        params = params if weights is None else {**params, "sample_weight": weights}
+        to_split, to_fit = self._routed(params)
+        self._taken, self._beside = self._columns(X, covariates)
+        table = self._table(X, covariates, len(y))
+        fit = ClassifierFit(
+            X,
+            y,
+            index,
+            self.classes_,
+            weights,
+            table,
+            to_fit,
+            self._recipe(),
+            get_tags(self._base()).input_tags.pairwise,
+        )
+        self.repaired_ = tuple(self._repaired(fit, to_split))
+        return self
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+        if y is None:
+            raise BadInput("CalibratedClassifier requires y to be passed, but the target y is None")
+        X, y = indexable(X, y)
+        if not len(y):
+            raise BadInput("X has 0 sample(s): a repair needs rows")
+        validate_data(self, X, skip_check_array=True)
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        return X, y
+
+    def _recipe(self) -> Any:
+        recipe = Platt() if self.repair is None else self.repair
+        if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or hasattr(recipe, "get_params"):
+            raise BadInput(f"repair={recipe!r}: pass a recipe of calibrant.repair, such as Platt()")
+        return recipe
+
+    def _base(self) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression()
+
+    def _columns(self, X: Any, covariates: Any) -> tuple[Taken, tuple[str, ...] | None]:
+        """Decide which columns of X the repair reads, or which of the covariates passed beside it."""
+        wanted = self.variables if self.variables is not None else getattr(self.repair, "variables", None)
+        wanted = (wanted,) if isinstance(wanted, (str, int)) else wanted
+        if covariates is not None:
+            return Taken(), () if wanted is None else tuple(str(v) for v in wanted)
+        return (Taken() if wanted is None else chosen(X, wanted)), None
+
+    def _table(self, X: Any, covariates: Any, n: int) -> Any:
+        if self._beside is None:
+            if covariates is not None:
+                raise BadInput("covariates= was not given to fit: leave it out, or fit with it")
+            return table_of(self._taken.of(X), n)
+        if covariates is None:
+            raise BadInput("the repair was fitted with covariates=: pass those of these rows")
+        table = table_of(covariates, n)
+        for name in self._beside:
+            if name not in table.schema.names:
+                raise BadInput(f"covariates have no column {name!r}; they have {', '.join(table.schema.names[:8])}")
+        return table.select(list(self._beside)) if self._beside else table
+
+    def _routed(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Divide metadata between the splitter and the classifier's fit."""
+        from sklearn import get_config
+
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **params)
+            splitter = routed.get("splitter", Bunch(split={}))
+            return dict(splitter.split), dict(routed.estimator.fit)
+        to_fit = dict(params)
+        groups = to_fit.pop("groups", None)
+        if "sample_weight" in to_fit and not has_fit_parameter(self._base(), "sample_weight"):
+            raise BadInput(
+                f"{type(self._base()).__name__}.fit takes no sample_weight: leave the weights out, or choose a classifier that does"
+            )
+        return ({} if groups is None else {"groups": groups}), to_fit
+
+    def _repaired(self, fit: ClassifierFit, to_split: dict[str, Any]) -> Iterator[Repaired]:
+        base = self._base()
+        if (isinstance(self.cv, str) and self.cv == "prefit") or isinstance(base, FrozenEstimator):
+            check_is_fitted(base)
+            self.classes_, self.folds_ = base.classes_, 0
+            fit = fit.learnt(self.classes_)
+            yield fit.repaired(base, answers(base, fit.X, self.classes_), np.arange(len(fit.y)))
+            return
+        folds = self._folds(fit, to_split)
+        self.folds_ = len(folds)
+        models = Parallel(n_jobs=self.n_jobs)(delayed(fit.trained)(clone(base), train) for train, _ in folds)
+        said = [
+            answers(m, fit.rows(test, train), self.classes_) for m, (train, test) in zip(models, folds, strict=True)
+        ]
+        if self.ensemble:
+            for model, s, (_, test) in zip(models, said, folds, strict=True):
+                yield fit.repaired(model, s, test)
+            return
+        tests = [test for _, test in folds]
+        every = np.concatenate(tests)
+        if len(np.unique(every)) < len(every) or len(every) < len(fit.y):
+            raise BadInput(
+                "cv: every row must be left out exactly once to fit one map; use such folds, or ensemble=True"
+            )
+        yield fit.repaired(fit.trained(clone(base), None), stacked(said, tests, len(fit.y)), np.arange(len(fit.y)))
+
+    def _folds(self, fit: ClassifierFit, to_split: dict[str, Any]) -> list[tuple[Any, Any]]:
+        cv, fewest = self.cv, int(np.bincount(fit.index).min())
+        if isinstance(cv, (int, np.integer)):
+            if cv < 2 or fewest < 2:
+                raise BadInput(
+                    f"cv={cv}: two folds or more are needed, and two rows of every class; the rarest has {fewest} of {len(fit.y)}"
+                )
+            cv = min(int(cv), fewest)
+        return list(check_cv(cv, fit.y, classifier=True).split(fit.X, fit.y, **to_split))
+
+    def predict_proba(self, X: Any, *, covariates: Any = None) -> Any:
+        """Return repaired probabilities, float64 array of shape (n, K), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        (X,) = indexable(X)
+        if getattr(X, "ndim", 2) != 1:  # if it is, the classifier says what is wrong
+            validate_data(self, X, skip_check_array=True, reset=False)
+        table = self._table(X, covariates, X.shape[0] if hasattr(X, "shape") else len(X))
+        return np.mean([r.probabilities(X, table, self.classes_) for r in self.repaired_], axis=0)
+
+    def predict(self, X: Any, *, covariates: Any = None) -> Any:
+        """Return the label of the largest repaired probability."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X, covariates=covariates).argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, covariates: Any = None) -> float:
+        """Return the accuracy of `predict`."""
+        right = self.predict(X, covariates=covariates) == np.asarray(y).ravel()
+        return float(np.average(right, weights=sample_weight))
+
+    @property
+    def estimator_(self) -> Any:
+        """The fitted classifier."""
+        return self._only().estimator
+
+    @property
+    def map_(self) -> FittedMap:
+        """The fitted map."""
+        maps = self._only().maps
+        if len(maps) > 1:
+            raise AttributeError("one map a class: see repaired_[0].maps")
+        return maps[0]
+
+    def _only(self) -> Repaired:
+        if not hasattr(self, "repaired_"):
+            raise AttributeError("not fitted yet")
+        if len(self.repaired_) > 1:
+            raise AttributeError("ensemble=True has one a fold: see repaired_")
+        return self.repaired_[0]
+
+    def get_metadata_routing(self) -> Any:
+        """Return who asks for which metadata, for scikit-learn."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(estimator=self._base(), method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        if hasattr(self.cv, "split"):
+            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags, base = super().__sklearn_tags__(), get_tags(self._base())
+        tags.input_tags = base.input_tags
+        tags.non_deterministic = base.non_deterministic
+        if base.classifier_tags is not None:
+            tags.classifier_tags = base.classifier_tags
+        tags.target_tags.multi_output = False
+        return tags

@@ -52,18 +52,21 @@ class FittedOn:
 
 
 def fitted_on(data: Any) -> FittedOn:
-    """Describe the rows of a fit."""
+    """Describe the rows of a fit; of several classes, every class but the first counts as a case."""
     hashes = row_hashes(data)
     once, repeated, distinct = _looked_at(hashes)
     return FittedOn(
-        rows=data.n, cases=data.cases, digest=_digest(hashes), sample=tuple(f"{int(h):016x}" for h in once[:KEPT]),
+        rows=data.n, cases=int(np.count_nonzero(data.y)), digest=_digest(hashes), sample=tuple(f"{int(h):016x}" for h in once[:KEPT]),
         repeated=repeated, distinct=distinct,
     )  # fmt: skip
 
 
 def row_hashes(data: Any) -> Any:
-    """Return one number for the score and label of each row."""
-    return mix(mix(np.ascontiguousarray(data.p).view(np.uint64)) ^ data.y.astype(np.uint64))
+    """Return one number for the score, or the scores of all classes, and label of each row."""
+    state = np.zeros(data.n, dtype=np.uint64)
+    for column in data.p.T if data.p.ndim == 2 else (data.p,):
+        state = mix(state ^ np.ascontiguousarray(column).view(np.uint64))
+    return mix(state ^ data.y.astype(np.uint64))
 
 
 def digest(data: Any) -> str:

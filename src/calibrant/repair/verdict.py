@@ -1,0 +1,125 @@
+"""Which repair is better, worse or undecided, and in what; and the one to take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.repair.comparison import AS_AUDITED
+
+SIMPLICITY = (
+    "Rounding", "Jitter", "Temperature", "Platt", "Beta", "Isotonic", "Histogram", "ScalingBinning", "BBQ", "AugmentedLogistic",
+    "AugmentedBeta", "VariableTree", "LocalBias", "ProportionalMulticalibrator", "Multicalibrator",
+)  # fmt: skip
+WORDS = {
+    "error": "certified error", "worst_group": "the worst group", "brier": "Brier score", "log_loss": "log loss",
+    "accuracy": "accuracy",
+}  # fmt: skip
+MATTERS = ("error", "worst_group", "brier", "log_loss", "variable:", "group:")
+LISTED = 3  # names in a line before it counts
+
+
+def simplicity(recipe: str) -> int:
+    """Return the place of a recipe in the order of simplicity; one it does not know is last."""
+    return SIMPLICITY.index(recipe) if recipe in SIMPLICITY else len(SIMPLICITY)
+
+
+def by_ends(low: float, high: float, upward: bool = False) -> str:
+    """Say what a range of a change shows; smaller is better unless `upward`."""
+    if upward:
+        low, high = -high, -low
+    return "better" if high < 0.0 else "worse" if low > 0.0 else "undecided"
+
+
+def by_certificates(before: tuple[Any, Any], after: tuple[Any, Any]) -> str | None:
+    """Say what two certified ranges show; None where one is missing."""
+    if None in (*before, *after):
+        return None
+    return "better" if after[1] < before[0] else "worse" if after[0] > before[1] else "undecided"
+
+
+def verdict_of(
+    name: str, table: Mapping[str, Mapping[str, Any]], differences: Sequence[Mapping[str, Any]],
+    variables: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:  # fmt: skip
+    """Return what one repair made better and worse, and what is undecided."""
+    shown: dict[str, str] = {}
+    before, after = table[AS_AUDITED], table[name]
+    for item, low, high in (
+        ("error", "error_low", "error_high"),
+        ("worst_group", "worst_group_low", "worst_group_high"),
+    ):
+        found = by_certificates((before[low], before[high]), (after[low], after[high]))
+        shown |= {} if found is None else {item: found}
+    shown |= {row["measure"]: row["shown"] for row in differences if row["probability"] == name}
+    shown |= {f"variable:{row['variable']}": row["shown"] for row in variables if row["probability"] == name}
+    shown |= {f"group:{row['variable']}={row['level']}": row["shown"] for row in groups if row["probability"] == name}
+    lists = {kind: tuple(k for k, v in shown.items() if v == kind) for kind in ("better", "worse", "undecided")}
+    return {**lists, "line": line_of(name, lists)}
+
+
+def line_of(name: str, lists: Mapping[str, tuple[str, ...]]) -> str:
+    """Return one line of plain words."""
+    better, worse = (_named(lists[kind]) for kind in ("better", "worse"))
+    if not better and not worse:
+        return f"{name}: nothing is shown to be better or worse"
+    said = [f"better in {better}"] if better else ["nothing is shown to be better"]
+    said += [f"worse in {worse}"] if worse else ["nothing is shown to be worse"]
+    return f"{name}: {'; '.join(said)}"
+
+
+def _named(items: Sequence[str]) -> str:
+    plain = [WORDS[i] for i in items if i in WORDS]
+    along = [i.removeprefix("variable:") for i in items if i.startswith("variable:")]
+    groups = [i.removeprefix("group:") for i in items if i.startswith("group:")]
+    if along:
+        plain.append(
+            f"error along {', '.join(along)}" if len(along) <= LISTED else f"error along {len(along)} variables"
+        )
+    if groups:
+        plain.append(
+            f"the gap of {', '.join(groups)}" if len(groups) <= LISTED else f"the gaps of {len(groups)} groups"
+        )
+    return ", ".join(plain)
+
+
+def recommended(
+    table: Mapping[str, Mapping[str, Any]], verdicts: Mapping[str, Mapping[str, Any]], worse_than: Mapping[str, Sequence[str]]
+) -> str:  # fmt: skip
+    """Return the repair to take.
+
+    A repair is a candidate if something that matters (certified error, worst group, Brier score, log loss, error along a
+    variable, the gap of a group) is shown better than as audited, and neither Brier score, log loss, certified error nor
+    worst group is shown worse. Among candidates the best is the one with the least Brier score. The simplest candidate is
+    taken that is not shown worse than the best in Brier score, and whose certified error and worst group are not certified
+    to be larger than those of any other candidate; the order of the table decides between equally simple ones. Without a
+    candidate: as audited.
+
+    Parameters
+    ----------
+    table : Mapping
+        Rows of the table by name.
+    verdicts : Mapping
+    worse_than : Mapping
+        For each name those that it is shown to be worse than in Brier score.
+    """
+    never = ("brier", "log_loss", "error", "worst_group")
+    candidates = [
+        name
+        for name, v in verdicts.items()
+        if any(item.startswith(MATTERS) for item in v["better"]) and not any(item in never for item in v["worse"])
+    ]
+    if not candidates:
+        return AS_AUDITED
+    best = min(candidates, key=lambda name: table[name]["brier"])
+    fit = [
+        name
+        for name in candidates
+        if best not in worse_than[name] and not any(_certified_worse(table[name], table[o]) for o in candidates)
+    ]
+    return min(fit or [best], key=lambda name: simplicity(table[name]["recipe"]))
+
+
+def _certified_worse(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    ends = ("error_low", "error_high"), ("worst_group_low", "worst_group_high")
+    return any(by_certificates((other[a], other[b]), (one[a], one[b])) == "worse" for a, b in ends)

@@ -37,3 +37,9 @@ def outcomes(ids: Any, rate: Any, first: int, draws: int, salt: int) -> Any:
         steps = np.arange(first, first + draws, dtype=np.uint64) * np.uint64(GOLDEN)
         bits = mix(start[:, None] + steps[None, :]) >> np.uint64(11)
     return (bits.astype(np.float64) * 2.0**-53 < np.asarray(rate)[:, None]).astype(np.uint8)
+
+
+def uniforms(ids: Any, salt: int) -> Any:
+    """Return one uniform number in [0, 1) a row, keyed by its identity: an outcome of draw 0 is 1 where this is below the rate."""
+    bits = mix(mix(np.asarray(ids, dtype=np.uint64) ^ np.uint64(salt))) >> np.uint64(11)
+    return bits.astype(np.float64) * 2.0**-53

@@ -22,7 +22,14 @@ FORMAT = "calibrant-map/1"
 Order = Literal["kept", "kept up to ties", "may change"]
 WHERE = {  # where each kind of map is
     "Augmented": "calibrant.repair.augmented",
+    "BetaCurve": "calibrant.repair.beta",
+    "Jittered": "calibrant.repair.jitter",
+    "KernelShift": "calibrant.repair.kernel_shift",
     "Logistic": "calibrant.repair.platt",
+    "Piecewise": "calibrant.repair.isotonic",
+    "Rounded": "calibrant.repair.rounding",
+    "Softmax": "calibrant.repair.dirichlet",
+    "Steps": "calibrant.repair.steps",
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.errors import BadInput, NotComputable
 
-EDGE = 1e-6  # scores are kept this far from 0 and 1 where a logit is taken
+EDGE = 1e-6  # nearer to 0 and 1 than this a logarithm is continued along its tangent
 
 
 def fit_rows(data: Any, recipe: str, fewest: int = 2) -> Predictions:
@@ -27,10 +27,14 @@ def fit_rows(data: Any, recipe: str, fewest: int = 2) -> Predictions:
     return data
 
 
+def log_of(p: Any) -> Any:
+    """Return the logarithm of scores, continued below `EDGE` along its tangent: finite at 0, and no two scores tie."""
+    return np.log(np.maximum(p, EDGE)) + np.minimum(p - EDGE, 0.0) / EDGE
+
+
 def logit(p: Any) -> Any:
-    """Return the log-odds of scores kept `EDGE` away from 0 and 1."""
-    inside = np.clip(p, EDGE, 1.0 - EDGE)
-    return np.log(inside) - np.log1p(-inside)
+    """Return the log-odds of scores, continued along their tangents within `EDGE` of 0 and 1."""
+    return log_of(p) - log_of(1.0 - p)
 
 
 def targets(rows: Predictions) -> Any:

@@ -61,6 +61,17 @@ class Jitter:
         """Return ``sum_c rows_c K(t|c)^2``, the scale of sampling noise."""
         return np.maximum(self._convolve(self._square, rows / self.mass**2), 0.0)
 
+    def draw(self, cells: Any, uniform: Any) -> Any:
+        """Return a grid point for each cell c, drawn from ``K(.|c)`` by exact inversion of uniform numbers."""
+        start = self.size - 1 - cells
+        low, high = self._below[start], self._below[start + self.size]
+        found = np.searchsorted(self._below, low + uniform * (high - low), side="right") - 1
+        return (np.clip(found - start, 0, self.size - 1) + 0.5) / self.size
+
+    @cached_property
+    def _below(self) -> Any:
+        return np.concatenate([[0.0], np.cumsum(self._sech)])
+
     @cached_property
     def _square(self) -> Any:
         return self._transform(self._sech**2)

@@ -19,6 +19,7 @@ RANKS = {
     "diagnose": 3, "repair": 3, "monitor": 3, "audit": 4, "report": 5, "progress": 6,
     "__main__": 7,
     "options": 6,
+    "repairing": 6,
     "cli": 6,
 }  # fmt: skip
 STRANGERS = {("stats", "data"), ("data", "stats")}

@@ -158,7 +158,7 @@ def compare(
         checked_levels(levels), float(alpha), _checked_tests(tests), _count(test_rows, "test_rows", 100),
         _count(draws, "draws", 99), bool(certify_groups), seed,
     )  # fmt: skip
-    names, left_out = _variables(rows, variables, seed)
+    names, left_out = audited_variables(rows, variables, seed)
     chosen = default_repairs(names) if repairs is None else named(repairs)
     grouping = names_of(by)
     with one_thread():
@@ -191,9 +191,11 @@ def _count(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
-def _variables(data: Predictions, variables: Any, seed: int) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+def audited_variables(
+    data: Predictions, variables: Any, seed: int
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Return the covariates to audit; of "every one" those that can be used, and why others cannot."""
-    every = variables is None or variables == EVERY
+    every = variables is None or variables in (EVERY, (EVERY,))
     wanted = (EVERY,) if every and data.covariates is not None else () if every else names_of(variables)
     found = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
     return ((), ()) if found is None else (found.names, found.left_out)

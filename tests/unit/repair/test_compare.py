@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,6 @@ import pytest
 
 import calibrant as cal
 from calibrant.repair.comparison import AS_AUDITED, Comparison
-from calibrant.repair.fitted import FittedMap
-from calibrant.repair.platt import Logistic
 
 Platt = cal.repair.Platt
 

@@ -1,0 +1,96 @@
+"""A fitted map applied to files of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.chosen import hashes_of, identities_in, note_scores
+from calibrant.data.columns import as_float, require
+from calibrant.data.faults import Faults
+from calibrant.data.rewrite import rewrite
+from calibrant.data.sources import Source
+from calibrant.data.spec import Spec
+from calibrant.errors import BadInput
+from calibrant.repair.fitted import FittedMap
+
+OPTION = ", or pass drop_missing=True (--drop-missing) to leave those rows out and count them"
+
+
+def repaired_name(score: str) -> str:
+    """Return the name of the column of repaired scores."""
+    return f"{score}_repaired"
+
+
+def fitted_name(score: str) -> str:
+    """Return the name of the column that says which rows the map was fitted on."""
+    return f"{score}_fitted_on"
+
+
+def checked_map(one: FittedMap, source: Source, score: str) -> None:
+    """Refuse a map that cannot be applied to a source."""
+    if one.recipe == "Dirichlet":
+        raise BadInput("this map repairs several classes at once: call it in Python on predictions with a matrix")
+    require([score], source.columns, "score")
+    require(one.reads, source.columns, "covariate")
+
+
+def apply_map(
+    one: FittedMap, source: Source, spec: Spec, path: Path, fitted_rows: Any = None, gaps: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> int:  # fmt: skip
+    """Write every row of a source with its repaired score; return the rows written.
+
+    Parameters
+    ----------
+    one : FittedMap
+    source : Source
+    spec : Spec
+        Names score and key, and the seed of the rows' identities.
+    path : Path
+    fitted_rows : sorted uint64 array, optional
+        Hashed identities of rows that the map was fitted on: a second column marks them.
+    gaps : bool
+        A missing score has no repaired score; otherwise it is an error.
+    progress : callable, optional
+
+    Raises
+    ------
+    BadInput
+        A score is missing or out of range: it names column, count and first row. Nothing is written.
+    """
+    import pyarrow as pa
+
+    faults, score, named = Faults(), spec.score, replace(spec, seed=0)  # a map's own seed decides what it draws
+
+    def added(batch: Any, part: str, row: int) -> dict[str, Any]:
+        p = as_float(batch.column(score), score, "score")
+        sound = (p >= 0.0) & (p <= 1.0)
+        bad = not sound.all()
+        if bad:
+            note_scores(faults, p, part, row)
+        values = one.scores(np.where(sound, p, 0.5) if bad else p, batch, identities_in(batch, named, part, row))
+        out = {repaired_name(score): pa.array(values, mask=~sound if bad else None)}
+        if fitted_rows is not None:
+            out[fitted_name(score)] = pa.array(among(hashes_of(batch, spec, part, row), fitted_rows))
+        return out
+
+    def settle() -> None:
+        try:
+            faults.check(spec, gaps)
+        except BadInput as e:
+            raise BadInput(str(e).replace(OPTION, "")) from None
+
+    return rewrite(source, path, (score,), added, settle, progress)
+
+
+def among(hashes: Any, ordered: Any) -> Any:
+    """Tell which hashes are in an ordered array."""
+    if not len(ordered):
+        return np.zeros(len(hashes), dtype=bool)
+    at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)
+    return ordered[at] == hashes

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant import __version__
+from calibrant import __version__, repairing
 from calibrant.errors import BadInput, NotComputable
 from calibrant.options import audit_options, bins, certify_options, data_options, group_options, plan_options
 from calibrant.progress import Progress
@@ -30,6 +30,7 @@ ABOUT = """Audit the predicted probabilities of any classifier: how far they are
 start here:
   calibrant example                          the audit of bundled real data, with a report
   calibrant audit log.parquet --label y --score p --by sex,age --limit 0.02 --report audit.html
+  calibrant repair log.parquet --label y --score p --out repaired.parquet --map map.json
   calibrant plan 0.02                        how many rows a certificate takes
 """
 
@@ -75,6 +76,13 @@ def build_parser() -> argparse.ArgumentParser:
     )
     merge.add_argument("sketches", nargs="+", metavar="SKETCH")
     merge.add_argument("--out", required=True, metavar="FILE", help="where to write the sum")
+    fix = add("repair", repairing.repair, "fit repairs, judge them on other rows, write the best", repairing.REPAIR)
+    fix.epilog = repairing.STATUS
+    data_options(fix)
+    repairing.repair_options(fix)
+    use = add("apply", repairing.apply, "stream files through a repair's map", repairing.APPLY)
+    use.epilog = repairing.APPLY_STATUS
+    repairing.apply_options(use)
     return top
 
 

@@ -16,7 +16,8 @@ from calibrant.kernels.trees_reference import BINS
 def _cell(codes: Any, i: int, first: int, second: int, score: float, levels: int) -> Any:
     key = np.int64(codes[i, first]) * BINS if first >= 0 else np.int64(0)
     key += np.int64(codes[i, second]) if second >= 0 else np.int64(0)
-    return np.uint64(key * levels + min(np.int64(score * levels), levels - 1))
+    level: Any = min(np.int64(score * levels), levels - 1)
+    return np.uint64(key * levels + level)
 
 
 @njit(cache=True, nogil=True)

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 from calibrant.repair.augmented import AugmentedBeta, AugmentedLogistic
 from calibrant.repair.bbq import BBQ
 from calibrant.repair.beta import Beta
+from calibrant.repair.boosting import Trees
 from calibrant.repair.compare import compare
 from calibrant.repair.comparison import Comparison
 from calibrant.repair.dirichlet import Dirichlet
 from calibrant.repair.fitted import FittedMap
+from calibrant.repair.groups import Groups
 from calibrant.repair.histogram import Histogram
 from calibrant.repair.isotonic import Isotonic
 from calibrant.repair.jitter import Jitter
 from calibrant.repair.local_bias import LocalBias
+from calibrant.repair.multicalibrator import Multicalibrator
 from calibrant.repair.platt import Platt
+from calibrant.repair.proportional_multicalibrator import ProportionalMulticalibrator
 from calibrant.repair.rounding import Rounding
 from calibrant.repair.scaling_binning import ScalingBinning
 from calibrant.repair.temperature import Temperature
@@ -37,14 +41,18 @@ __all__ = [
     "Comparison",
     "Dirichlet",
     "FittedMap",
+    "Groups",
     "Histogram",
     "Isotonic",
     "Jitter",
     "LocalBias",
+    "Multicalibrator",
     "Platt",
+    "ProportionalMulticalibrator",
     "Rounding",
     "ScalingBinning",
     "Temperature",
+    "Trees",
     "compare",
 ]
 

@@ -23,8 +23,10 @@ Order = Literal["kept", "kept up to ties", "may change"]
 WHERE = {  # where each kind of map is
     "Augmented": "calibrant.repair.augmented",
     "BetaCurve": "calibrant.repair.beta",
+    "BoostedTrees": "calibrant.repair.boosted_trees",
     "Jittered": "calibrant.repair.jitter",
     "KernelShift": "calibrant.repair.kernel_shift",
+    "LevelShifts": "calibrant.repair.level_shifts",
     "Logistic": "calibrant.repair.platt",
     "Piecewise": "calibrant.repair.isotonic",
     "Rounded": "calibrant.repair.rounding",

@@ -152,15 +152,15 @@ def _load(a: argparse.Namespace, progress: Any = None, tests: bool = False) -> A
 
 def _merged(files: Sequence[str]) -> Any:
     from calibrant.data.sketch import Sketch
+    from calibrant.data.sketch_file import stored_sketch
 
     whole = None
     for file in files:
         try:
-            raw = Path(file).read_bytes()
-        except OSError as e:
-            raise BadInput(f"cannot read {file!r}: {e.strerror}") from None
-        one = Sketch.from_bytes(raw)
-        whole = one if whole is None else whole.merge(one)
+            one = Sketch.from_bytes(stored_sketch(file))
+            whole = one if whole is None else whole.merge(one)
+        except BadInput as e:
+            raise BadInput(f"{file}: {e}") from None
     return whole
 
 

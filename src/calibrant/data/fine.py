@@ -68,6 +68,10 @@ class Fine:
         """Return the sums by covariate."""
         return dict(self.held)
 
+    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Tell whether arrays of these shapes can be this part's state."""
+        return {name: held.shape for name, held in self.held.items()} == dict(shapes)
+
     def load(self, arrays: Mapping[str, Any]) -> None:
         """Take over the sums that `arrays` described."""
         self.held = {name: np.array(arrays[name]) for name in self.held}

@@ -132,6 +132,10 @@ class LocalSums:
         """Return the state."""
         return {name: getattr(self, name) for name in ("counts", "hits", "means", "gram", "diagonal")}
 
+    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Tell whether arrays of these shapes can be this part's state."""
+        return {name: held.shape for name, held in self.arrays().items()} == dict(shapes)
+
     def load(self, arrays: Mapping[str, Any]) -> None:
         """Take over the state that `arrays` described."""
         for name, values in arrays.items():

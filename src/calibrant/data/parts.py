@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -11,6 +12,8 @@ import numpy as np
 from calibrant.data.coding import Encoded, encode
 from calibrant.data.identity import identities
 from calibrant.data.spec import Spec
+
+Take = Callable[[int], Any]
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,9 @@ class Part(Protocol):
 
     def arrays(self) -> dict[str, Any]:
         """Return the state as int64 arrays by name, the same bits for the same rows."""
+
+    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Tell whether arrays of these shapes can be this part's state."""
 
     def load(self, arrays: Mapping[str, Any]) -> None:
         """Take over the state that `arrays` described."""
@@ -82,13 +88,8 @@ def state_of(parts: Mapping[str, Part]) -> tuple[dict[str, dict[str, list[int]]]
     return shapes, b"".join(a.astype("<i8").tobytes() for arrays in held.values() for a in arrays.values())
 
 
-def load_state(parts: Mapping[str, Part], shapes: Mapping[str, Mapping[str, list[int]]], body: bytes) -> None:
-    """Load what `state_of` returned into empty parts."""
-    flat, at = np.frombuffer(body, dtype="<i8"), 0
+def load_state(parts: Mapping[str, Part], shapes: Mapping[str, Mapping[str, list[int]]], take: Take) -> None:
+    """Load what `state_of` returned into empty parts; `take` returns its next so many whole numbers."""
     for name, part in sorted(parts.items()):
-        arrays = {}
-        for key, shape in sorted(shapes[name].items()):
-            size = int(np.prod(shape))
-            arrays[key] = flat[at : at + size].reshape(shape).astype(np.int64)
-            at += size
-        part.load(arrays)
+        sizes = sorted(shapes[name].items())
+        part.load({key: take(math.prod(shape)).astype(np.int64).reshape(shape) for key, shape in sizes})

@@ -41,6 +41,11 @@ class Sample:
         self._held = 0
         self._limit = np.uint64(0xFFFFFFFFFFFFFFFF)
 
+    def narrow(self, share: float) -> None:
+        """Take only rows whose hash is in this smallest share of all: where the whole is known to hold enough of them."""
+        if share < 1.0:
+            self._limit = np.uint64(int(share * 2.0**64))
+
     def update(self, rows: Rows) -> None:
         """Add rows."""
         hashes = mix(rows.ids ^ SALT)
@@ -48,10 +53,12 @@ class Sample:
         e = rows.encoded
         line = np.empty((len(kept), self.lines.shape[1]), dtype=np.int64)
         line[:, 0] = hashes[kept].view(np.int64)
-        line[:, 1] = np.ascontiguousarray(rows.p[kept], dtype=np.float64).view(np.int64)
+        line[:, 1] = (np.ascontiguousarray(rows.p[kept], dtype=np.float64) + 0.0).view(np.int64)
         line[:, 2] = rows.y[kept]
         d = e.numbers.shape[1]
-        line[:, 3 : 3 + d] = np.ascontiguousarray(e.numbers[kept]).view(np.int64)
+        numbers = np.ascontiguousarray(e.numbers[kept]) + 0.0  # minus zero is zero
+        numbers[np.isnan(numbers)] = np.nan  # of one kind
+        line[:, 3 : 3 + d] = numbers.view(np.int64)
         line[:, 3 + d :] = e.codes[kept]
         self._add(line)
 
@@ -77,6 +84,11 @@ class Sample:
         if self._new:
             self._settle()
         return {"lines": self.lines}
+
+    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Tell whether arrays of these shapes can be this part's state."""
+        rows, wide = shapes["lines"] if shapes.keys() == {"lines"} and len(shapes["lines"]) == 2 else (-1, 0)
+        return 0 <= rows <= self.spec.sample and wide == self.lines.shape[1]
 
     def load(self, arrays: Mapping[str, Any]) -> None:
         """Take over the state that `arrays` described."""

@@ -79,7 +79,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     the one map corrects slightly too much.
     **Guarantee.** None by itself: judge with `calibrant.repair.compare` on rows that `fit` has not seen.
     **Method.** Decision values d become scores ``expit(d / s)``, s their standard deviation over the rows of the fit. Rows
-    of weight 0 do not enter the map. Metadata: with ``sklearn.set_config(enable_metadata_routing=True)``, ``covariates``
+    of weight 0 do not enter the map. `Jitter` draws by the row's features, so that the same features are always shown the
+    same score, alone or among others. Metadata: with ``sklearn.set_config(enable_metadata_routing=True)``, ``covariates``
     is requested by ``set_fit_request``, ``set_predict_proba_request`` and the like, ``groups`` goes to the splitter and the
     rest where it is requested; without routing, ``groups`` goes to the splitter and the rest to the classifier's fit.
     **Cost.** ``cv`` fits of the classifier and one more; one map.
@@ -307,5 +308,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         tags.non_deterministic = base.non_deterministic
         if base.classifier_tags is not None:
             tags.classifier_tags = base.classifier_tags
+            tags.classifier_tags.multi_label = False
         tags.target_tags.multi_output = False
         return tags

@@ -10,9 +10,11 @@ from sklearn.utils import _safe_indexing
 
 from calibrant.data.predictions import binary_predictions, predictions
 from calibrant.errors import BadInput
-from calibrant.repair.classifier_columns import unlabelled
+from calibrant.repair.classifier_identities import row_identities
 from calibrant.repair.classifier_scores import Said, answers, shares
+from calibrant.repair.dirichlet import Dirichlet
 from calibrant.repair.fitted import FittedMap
+from calibrant.repair.jitter import Jittered
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,15 @@ class Repaired:
     def probabilities(self, X: Any, columns: Any, classes: Any) -> Any:
         """Return repaired probabilities, float64 array of shape (n, K)."""
         said = answers(self.estimator, X, classes)
-        if len(classes) == 2:
-            p = self.maps[0](unlabelled(said.scores(self.scale), columns)).p
-            return np.column_stack([1.0 - p, p])
-        if len(self.maps) == 1:
-            matrix = said.matrix(self.scale)
-            rows: Any = predictions(np.zeros(len(matrix), dtype=np.int32), matrix, columns)
-            return self.maps[0](rows).p
+        if len(classes) > 2 and len(self.maps) == 1:
+            return self.maps[0].scores(said.matrix(self.scale))
+        ids = row_identities(X) if any(isinstance(m, Jittered) for m in self.maps) else None
         scores = said.scores(self.scale)
-        return shares(np.column_stack([m(unlabelled(s, columns)).p for m, s in zip(self.maps, scores.T, strict=True)]))
+        if len(classes) == 2:
+            p = self.maps[0].scores(scores, columns, ids)
+            return np.column_stack([1.0 - p, p])
+        every = zip(self.maps, scores.T, strict=True)
+        return shares(np.column_stack([m.scores(p, columns, ids) for m, p in every]))
 
 
 @dataclass(frozen=True)
@@ -98,14 +100,12 @@ class ClassifierFit:
         rows, said = self._counted(rows, said)
         if not len(rows):
             raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
-        scale, index = said.spread(), self.index[rows]
         table = None if self.table is None else self.table.take(rows)
         weights = None if self.weights is None else self.weights[rows]
-        if len(self.classes) > 2 and all_classes(self.recipe):
+        scale, index = said.spread(weights), self.index[rows]
+        if len(self.classes) > 2 and isinstance(self.recipe, Dirichlet):
             if weights is not None and np.ptp(weights) > 0:
-                raise BadInput(
-                    f"{type(self.recipe).__name__} takes no sample_weight: leave it out, or use another repair"
-                )
+                raise BadInput("Dirichlet takes no sample_weight: leave it out, or use another repair")
             return Repaired(estimator, (self.recipe.fit(predictions(index, said.matrix(scale), table)),), scale)
         scores = said.scores(scale)
         columns = [(1, scores)] if len(self.classes) == 2 else list(enumerate(scores.T))
@@ -117,11 +117,6 @@ class ClassifierFit:
             return rows, said
         kept = self.weights[rows] > 0
         return rows[kept], replace(said, values=said.values[kept])
-
-
-def all_classes(recipe: Any) -> bool:
-    """Tell whether a recipe repairs all classes at once."""
-    return type(recipe).__name__ == "Dirichlet"
 
 
 def checked_weights(weights: Any, n: int) -> Any:

@@ -39,9 +39,14 @@ class Said:
 
         return softmax(self.values / scale, axis=1) if self.decision else shares(self.values)
 
-    def spread(self) -> float:
+    def spread(self, weights: Any = None) -> float:
         """Return the standard deviation of decision values, 1 if there is none or for probabilities."""
-        return float(self.values.std()) or 1.0 if self.decision else 1.0
+        if not self.decision:
+            return 1.0
+        heft = np.ones(len(self.values)) if weights is None else weights
+        each = (heft / heft.sum()).reshape(-1, *[1] * (self.values.ndim - 1)) / (self.values[0].size)
+        mean = (each * self.values).sum()
+        return float(np.sqrt((each * (self.values - mean) ** 2).sum())) or 1.0
 
 
 def answers(estimator: Any, X: Any, classes: Any) -> Said:
@@ -53,6 +58,8 @@ def answers(estimator: Any, X: Any, classes: Any) -> Said:
         It has neither, did not learn the same classes, or says something that is not a probability.
     """
     name = type(estimator).__name__
+    if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
+        raise BadInput(f"{name} has neither predict_proba nor decision_function: pass a classifier that has one")
     if not np.array_equal(estimator.classes_, classes):
         raise BadInput(
             f"{name} learnt the classes {_listed(estimator.classes_)} and y has {_listed(classes)}: "
@@ -60,10 +67,8 @@ def answers(estimator: Any, X: Any, classes: Any) -> Said:
         )
     if hasattr(estimator, "predict_proba"):
         values, decision = np.asarray(estimator.predict_proba(X), dtype=np.float64), False
-    elif hasattr(estimator, "decision_function"):
-        values, decision = np.asarray(estimator.decision_function(X), dtype=np.float64), True
     else:
-        raise BadInput(f"{name} has neither predict_proba nor decision_function: pass a classifier that has one")
+        values, decision = np.asarray(estimator.decision_function(X), dtype=np.float64), True
     if not np.isfinite(values).all():
         raise BadInput(f"{name} gives scores that are missing or infinite: check the rows it is given")
     if decision:

@@ -20,7 +20,7 @@ Confidence = Literal["top label", "positive"]
 Form = Literal["unweighted", "weighted"]
 ROOT = 1e-12  # added under a square root, so that its slope stays finite at 0
 TAIL = 24.0  # bandwidths from the score; beyond them lies 5e-11 of the jitter
-NEAR = 1e-6  # of the bandwidth: scores nearer to 0 or 1 than this have the expectation of that distance
+NEAR = 1e-12  # of the bandwidth: scores nearer to 0 or 1 than this have the expectation of that distance
 
 
 class CrossEntropyMMCE(nn.Module):  # type: ignore[misc]
@@ -215,7 +215,7 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
     **Method.** Equation 34, with ``p`` before the jitter in the condition for near pairs. Gauss-Legendre quadrature in v, where
     ``s = p + h x`` and x runs as ``v^3`` to the end of [0, 1] or 24 bandwidths, on each side of the score: nodes crowd where
     the logarithm is steep, and 48 reach 2e-8 for bandwidths from 2^-10 on. The normaliser is in closed form.
-    **Cost.** 4 nodes numbers a row, and cases x non-cases of a batch.
+    **Cost.** A table of 4 ``nodes`` numbers a row, and cases x non-cases of a batch.
     **Reads.** Logits of shape (m,), (m, 1) or (m, 2), and labels 0 and 1 of shape (m,).
 
     References

@@ -233,7 +233,12 @@ def _fitted(recipe: Any, data: Any, form: Form, paper: bool = False) -> Augmente
     kept = kept_levels(x)
     parts = [x.scaled, x.scaled**2 - 1.0 if recipe.quadratic else x.scaled[:, :0], indicators(x.codes, kept)]
     score = score_columns(rows.p, form, edges)
-    slopes, rest, intercept = _coefficients(rows, score, np.hstack(parts), 1.0 if paper else recipe.ridge, paper)
+    z = np.hstack(parts)
+    if paper:
+        found, intercept = logistic_fit(np.hstack([score, z]), rows.y.astype(float), rows.weights, 1.0)
+        slopes, rest = found[:2], found[2:]
+    else:
+        slopes, rest, intercept = coefficients(targets(rows), rows.weights, score, z, recipe.ridge)
     cut = np.cumsum([0, *(part.shape[1] for part in parts)])
     numbers, squares, levels = (tuple(rest[a:b].tolist()) for a, b in itertools.pairwise(cut))
     settings = {
@@ -247,23 +252,24 @@ def _fitted(recipe: Any, data: Any, form: Form, paper: bool = False) -> Augmente
     )  # fmt: skip
 
 
-def _coefficients(rows: Any, score: Any, z: Any, ridge: float, paper: bool) -> tuple[Any, Any, float]:
-    """Return the coefficients of the score (at least 0 unless as published) and of the rest, and the intercept."""
-    if paper:
-        all_of_them, intercept = logistic_fit(np.hstack([score, z]), rows.y.astype(float), rows.weights, ridge)
-        return all_of_them[: score.shape[1]], all_of_them[score.shape[1] :], intercept
-    target, used = targets(rows), np.flatnonzero(np.ptp(score, axis=0) > 0)
+def coefficients(target: Any, weight: Any, score: Any, z: Any = None, ridge: float = 0.0) -> tuple[Any, Any, float]:
+    """Return coefficients of the score's columns (of two, at least 0) and of the columns z, and the intercept.
+
+    The ridge is on z alone.
+    """
+    z = np.zeros((len(score), 0)) if z is None else z
+    used = np.flatnonzero(np.ptp(score, axis=0) > 0)
     middle, spread = score.mean(axis=0), np.maximum(score.std(axis=0), 1e-12)
     while len(used) + z.shape[1]:
         free = (score[:, used] - middle[used]) / spread[used] * FREE
-        found, intercept = logistic_fit(np.hstack([free, z]), target, rows.weights, ridge)
+        found, intercept = logistic_fit(np.hstack([free, z]), target, weight, ridge)
         own = found[: len(used)] * FREE / spread[used]
         if score.shape[1] == 1 or not (own < 0).any():
             break
         used = used[own > own.min()]
     else:
         own, found = np.zeros(0), np.zeros(0)
-        intercept = float(logit(np.average(target, weights=rows.weights)))
+        intercept = float(logit(np.average(target, weights=weight)))
     slopes = np.zeros(score.shape[1])
     slopes[used] = own
     return slopes, found[len(used) :], intercept - float(slopes @ middle)

@@ -15,6 +15,7 @@ from calibrant.repair.inputs import checked_names
 from calibrant.repair.kernel_shift import KernelShift
 from calibrant.repair.local_fit import local_fit, sample_of
 from calibrant.repair.provenance import fitted_on
+from calibrant.repair.shrinkage import FOLDS
 
 FEWEST = 20  # cases, and non-cases
 
@@ -45,7 +46,7 @@ class LocalBias:
     BadInput
         A setting out of range; no such covariate.
     NotComputable
-        Fewer than 20 rows of either outcome.
+        Fewer than 20 rows of either outcome, or five clusters.
 
     Notes
     -----
@@ -60,8 +61,8 @@ class LocalBias:
     the log-odds, so that no probability leaves [0, 1]; it is fitted jointly, so that neighbours are not counted for one another
     and a direction that noise could explain is left alone; and it is a map for new rows, of a few hundred numbers.
     Of more than 200,000 rows a uniform sample is fitted.
-    **Cost.** Rows times the square of the features (about 128, and 12 a number), eight times or so: 10 s of CPU time for 100,000
-    rows with ten variables. A repaired row takes about 3 us.
+    **Cost.** Rows times the square of the features (256, and 12 a number, at most), eight times or so: 10 s of CPU time for 100,000
+    rows with ten variables. A repaired row takes about 10 us.
     **Reads.** Rows; weights and clusters are used.
 
     References
@@ -73,9 +74,9 @@ class LocalBias:
     >>> import calibrant as cal
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> p, age = rng.uniform(0.2, 0.8, 8_000), rng.uniform(18, 90, 8_000)
-    >>> y = rng.uniform(size=8_000) < p + 0.15 * np.sin(age / 8) * (p > 0.5)  # waves of error among high scores
-    >>> first, second = (cal.predictions(y[a], p[a], {"age": age[a]}) for a in (slice(0, 4_000), slice(4_000, None)))
+    >>> p, age = rng.uniform(0.1, 0.9, 16_000), rng.uniform(18, 90, 16_000)
+    >>> y = rng.uniform(size=16_000) < p + (p - 0.5) / 2 * np.sin(age / 12)  # too moderate at some ages, too extreme at others
+    >>> first, second = (cal.predictions(y[a], p[a], {"age": age[a]}) for a in (slice(0, 12_000), slice(12_000, None)))
     >>> fitted = cal.repair.LocalBias().fit(first)
     >>> tests = [cal.detect.local_calibration_test(d, draws=199).p_value for d in (second, fitted(second))]
     >>> bool(tests[0] <= 0.01), bool(tests[1] > 0.05)
@@ -85,7 +86,7 @@ class LocalBias:
     variables: str | Sequence[str] | None = None
     bandwidth: float = 1.0
     shrink: float | None = None
-    landmarks: int = 128
+    landmarks: int = 256
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -108,6 +109,10 @@ class LocalBias:
             raise NotComputable(
                 f"LocalBias needs at least {FEWEST} rows of each outcome, to choose how much to correct: there are "
                 f"{rows.cases} with outcome 1 and {rows.n - rows.cases} with outcome 0; take Platt or AugmentedLogistic"
+            )
+        if rows.clusters is not None and (many := len(np.unique(rows.clusters))) < FOLDS:
+            raise NotComputable(
+                f"LocalBias needs at least {FOLDS} clusters, to choose how much to correct: there are {many}"
             )
         names = None if self.variables is None else checked_names(self.variables)
         found = local_fit(

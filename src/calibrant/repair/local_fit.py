@@ -14,7 +14,7 @@ from calibrant.repair.fitting import logistic_fit, targets
 from calibrant.repair.inputs import Edges, edges_of, encoded, kept_levels, log_odds
 from calibrant.repair.kernel_features import Frame, frame_of
 from calibrant.repair.kernel_shift import codes_of, positions
-from calibrant.repair.shrinkage import FOLDS, Choice, Trial, chosen, fitted, losses, paired
+from calibrant.repair.shrinkage import FOLDS, Choice, Trial, chosen, fitted, folds_of, losses, paired
 
 STREAM = 0xB1A5
 MOST = 200_000  # rows; of more, a uniform sample is fitted
@@ -102,11 +102,7 @@ def _line(t: Any, edges: Edges, target: Any, weight: Any) -> Overall:
 
 
 def _trial(rows: Predictions, overall: Overall, frame: Frame, features: Any, free: int, rng: Any) -> Trial:
-    if rows.clusters is None:
-        unit, fold = np.arange(rows.n), rng.integers(0, FOLDS, rows.n)
-    else:
-        unit = np.unique(rows.clusters, return_inverse=True)[1].reshape(-1)
-        fold = rng.integers(0, FOLDS, unit.max() + 1)[unit]
+    unit, fold = folds_of(rows, rng)
     weight = np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
     joint = 0 if frame.joint is None else frame.joint.half.shape[1]
     return Trial(rows.y.astype(np.float64), weight, overall.log_odds, features, free, joint, fold, unit)

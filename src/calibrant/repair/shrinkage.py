@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.data.predictions import Predictions
+
 FOLDS = 5
 PENALTIES = tuple(10.0 ** (k / 2.0) for k in range(-2, 9))
 JOINT = (0.0, 0.3, 3.0)  # prior variance of the joint features, in that of the others; 0: without them
@@ -87,10 +89,17 @@ def chosen(t: Trial, strengths: Sequence[float] = PENALTIES, shares: Sequence[fl
     return best
 
 
+def folds_of(rows: Predictions, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Return the independent unit of each row (its cluster, or itself), and a fold that keeps units whole."""
+    names = np.arange(rows.n) if rows.clusters is None else rows.clusters
+    unit = np.unique(names, return_inverse=True)[1].reshape(-1)
+    return unit, rng.permutation(np.arange(unit.max() + 1) % FOLDS)[unit]
+
+
 def paired(gains: Any, unit: Any) -> tuple[float, float]:
     """Return the mean gain of the rows, and its standard error over independent units."""
     sums, n = np.bincount(unit, gains), len(gains)
-    return float(gains.sum()) / n, float(sums.std()) * np.sqrt(len(sums)) / n
+    return float(gains.sum()) / n, float(sums.std() * np.sqrt(len(sums)) / n)
 
 
 def losses(y: Any, eta: Any) -> Any:

@@ -27,6 +27,7 @@ from calibrant.repair.proportional_multicalibrator import ProportionalMulticalib
 from calibrant.repair.rounding import Rounding
 from calibrant.repair.scaling_binning import ScalingBinning
 from calibrant.repair.temperature import Temperature
+from calibrant.repair.variable_tree import VariableTree
 
 if TYPE_CHECKING:
     from calibrant.repair import objectives as objectives
@@ -53,6 +54,7 @@ __all__ = [
     "ScalingBinning",
     "Temperature",
     "Trees",
+    "VariableTree",
     "compare",
 ]
 

@@ -22,6 +22,7 @@ FORMAT = "calibrant-map/1"
 Order = Literal["kept", "kept up to ties", "may change"]
 WHERE = {  # where each kind of map is
     "Augmented": "calibrant.repair.augmented",
+    "Branches": "calibrant.repair.branches",
     "BetaCurve": "calibrant.repair.beta",
     "BoostedTrees": "calibrant.repair.boosted_trees",
     "Jittered": "calibrant.repair.jitter",

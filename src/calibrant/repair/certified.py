@@ -40,7 +40,7 @@ def certificates(
     """
     if unproved(judged):
         return {name: dict(NONE) for name in judged.scores}
-    counted = groups or groups_of(judged.data, (), {}, seed)
+    counted = groups or groups_of(judged.data, (), {}, 1, seed)
     share = alpha / len(judged.scores)
     out = {}
     for name, q in judged.scores.items():

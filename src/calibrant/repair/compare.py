@@ -19,7 +19,7 @@ from calibrant.kernels.threads import one_thread
 from calibrant.repair.along import variable_rows
 from calibrant.repair.certified import certificates, p_values, unproved
 from calibrant.repair.comparison import AS_AUDITED, Comparison, curve_of
-from calibrant.repair.grouped import CLEAR, Groups, group_rows, groups_of
+from calibrant.repair.grouped import CLEAR, FEWEST, Groups, group_rows, groups_of
 from calibrant.repair.judged import LOSSES, Judged
 from calibrant.repair.rounds import Fits, default_repairs, fits_of, named
 from calibrant.repair.split import checked_folds
@@ -50,6 +50,7 @@ class Plan:
     test_rows: int
     draws: int
     certify_groups: bool
+    smallest_group: int
     seed: int
 
 
@@ -68,6 +69,7 @@ def compare(
     test_rows: int = 20_000,
     draws: int = 999,
     certify_groups: bool = True,
+    smallest_group: int = FEWEST,
     seed: int = 0,
 ) -> Comparison:
     r"""Judge repairs on rows that none of them was fitted on: what got better, what got worse, what is undecided.
@@ -89,7 +91,7 @@ def compare(
     folds : int, 2 to 20, or 0
         Cross-fit instead: each fold is judged with maps fitted on the others.
     by : str or sequence of str, optional
-        Covariates whose levels are the groups; groups of fewer than 20 people are left out.
+        Covariates whose levels are the groups.
     variables : str or sequence of str, optional
         Covariates along which error is audited, and that the tests read; every one that can be used by default.
     bins : mapping of str to sequence of float, optional
@@ -105,6 +107,9 @@ def compare(
         Of the tests.
     certify_groups : bool
         Certify every group of every probability: about 5 ms each.
+    smallest_group : int
+        People in the smallest group that is judged. The largest certified upper bound of a group is mostly that of a
+        small one, whatever the repair.
     seed : int
         Deals rows into halves or folds, and serves certificates and tests.
 
@@ -156,14 +161,15 @@ def compare(
     shares(alpha, "two-sided")
     plan = Plan(
         checked_levels(levels), float(alpha), _checked_tests(tests), _count(test_rows, "test_rows", 100),
-        _count(draws, "draws", 99), bool(certify_groups), seed,
+        _count(draws, "draws", 99), bool(certify_groups),
+        _count(smallest_group, "smallest_group", 1), seed,
     )  # fmt: skip
     names, left_out = audited_variables(rows, variables, seed)
     chosen = default_repairs(names) if repairs is None else named(repairs)
     grouping = names_of(by)
     with one_thread():
         fits = fits_of(rows, chosen, fit_on, checked_folds(folds), seed)
-        groups = groups_of(fits.judged.data, grouping, bins or {}, seed) if grouping else None
+        groups = groups_of(fits.judged.data, grouping, bins or {}, plan.smallest_group, seed) if grouping else None
         return _compared(fits, names, groups, plan, left_out)
 
 
@@ -234,7 +240,7 @@ def _compared(
             "how": fits.how, "rows_fit": fits.rows_fit, "rows_judged": judged.data.n, "cases_judged": judged.data.cases,
             "folds": judged.folds, "levels": plan.levels, "alpha": plan.alpha, "shares": SHARES, "groups": len(groups.names) if groups else 0,
             "variables": variables, "variables_left_out": left_out, "left_out": fits.left_out, "tests": plan.tests,
-            "test_rows": tested_rows, "draws": plan.draws, "certify_groups": plan.certify_groups, "seed": plan.seed,
+            "test_rows": tested_rows, "draws": plan.draws, "certify_groups": plan.certify_groups, "smallest_group": plan.smallest_group, "seed": plan.seed,
             "not_applicable": (*((("certificates", reason),) if reason else ()), *refused),
         },
     )  # fmt: skip

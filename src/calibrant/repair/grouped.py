@@ -28,7 +28,7 @@ CLEAR = 0.005  # half a point
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups named without looking at outcomes, of at least 20 people.
+    """Groups named without looking at outcomes, each of enough people.
 
     Parameters
     ----------
@@ -55,7 +55,9 @@ class Groups:
         return out.checked()
 
 
-def groups_of(data: Predictions, by: Sequence[str], bins: Mapping[str, Sequence[float]], seed: int) -> Groups:
+def groups_of(
+    data: Predictions, by: Sequence[str], bins: Mapping[str, Sequence[float]], fewest: int, seed: int
+) -> Groups:
     """Return the groups that the levels of columns make."""
     table = data.covariates
     require(by, () if table is None else tuple(table.schema.names), "group")
@@ -73,7 +75,7 @@ def groups_of(data: Predictions, by: Sequence[str], bins: Mapping[str, Sequence[
         order = np.argsort(code, kind="stable")
         ends = np.searchsorted(code[order], np.arange(spec.sizes[g] + 1))
         for level, title in enumerate(spec.group_names(g)):
-            if ends[level + 1] - ends[level] >= FEWEST:
+            if ends[level + 1] - ends[level] >= fewest:
                 names.append(title)
                 index.append(base + level)
                 rows.append(np.sort(order[ends[level] : ends[level + 1]]))

@@ -45,7 +45,7 @@ def drawn():
 class Scores(ClassifierMixin, BaseEstimator):
     """A classifier whose only feature is its probability."""
 
-    def fit(self, X, y):
+    def fit(self, X, y):  # noqa: ARG002
         self.classes_ = np.array([0, 1])
         self.n_features_in_ = 1
         return self

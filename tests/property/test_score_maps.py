@@ -47,8 +47,7 @@ def fitted(recipe, data):
         warnings.simplefilter("error")
         try:
             return recipe.fit(data)
-        except NotComputable as e:
-            assert str(e)
+        except NotComputable:
             return None
 
 
@@ -67,7 +66,6 @@ def test_values_are_probabilities_json_makes_an_equal_map_and_order_is_as_told(r
     assert shown.max() <= 1.0
     again = FittedMap.from_json(made.to_json())
     assert again == made
-    assert hash(type(again)) == hash(type(made))
     assert (again.scores(ASCENDING) == shown).all()
     if made.order != "may change":
         assert (np.diff(shown) >= 0).all()

@@ -44,7 +44,7 @@ class BBQ:
     -----
     **Assumes.** Nothing about the shape.
     **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept only if the average happens to rise; see `order`.
-    **Method.** Binnings of ``n^(1/3) / 10`` to ``10 n^(1/3)`` bins (five rows a bin at least), each as likely beforehand. "bdeu": the event rate of a bin has the prior
+    **Method.** Binnings of ``n^(1/3) / 10`` to ``10 n^(1/3)`` bins (five rows a bin at least, ten bins a distinct score at most), each as likely beforehand. "bdeu": the event rate of a bin has the prior
     ``Beta(2 m, 2 (1 - m))``, m the bin's middle kept 0.005 from 0 and 1; the binning is weighed by the probability of the outcomes and shows the posterior
     means, which lie within (0, 1). "bic" and "aic": weighed by ``exp(-criterion / 2)``; the binning shows plain event rates, an empty bin its middle. Binnings are dropped beyond the
     "elbow" of the weights, by the authors' rule. Departures from the authors' program: cuts are at the balanced quantiles, scores that tie stay together, a
@@ -97,7 +97,7 @@ def _binnings(scores: Any, heft: Any, cases: Any, spacing: Spacing, score: Score
     below, hits = (np.concatenate([[0.0], np.cumsum(v)]) for v in (heft, cases))
     n = float(below[-1])
     fewest = max(1, int(n ** (1 / 3) / BREADTH))
-    most = max(1, int(min(np.ceil(n / 5), np.ceil(n ** (1 / 3) * BREADTH))))
+    most = max(1, int(min(np.ceil(n / 5), np.ceil(n ** (1 / 3) * BREADTH), BREADTH * len(scores))))
     out: list[tuple[Any, Any, float]] = []
     for bins in range(min(fewest, most), most + 1):
         if spacing == "mass":
@@ -110,7 +110,8 @@ def _binnings(scores: Any, heft: Any, cases: Any, spacing: Spacing, score: Score
             continue
         bounds = np.concatenate([[0], cuts, [len(scores)]])
         ends = np.concatenate([[0.0], edges, [1.0]])
-        rates, value = _judged(np.diff(below[bounds]), np.diff(hits[bounds]), 0.5 * (ends[:-1] + ends[1:]), n, score)
+        total = np.diff(below[bounds])
+        rates, value = _judged(total, np.minimum(np.diff(hits[bounds]), total), 0.5 * (ends[:-1] + ends[1:]), n, score)
         out.append((edges, rates, value))
     return out
 

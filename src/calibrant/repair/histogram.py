@@ -83,9 +83,8 @@ class Histogram:
 
 def rates(heft: Any, cases: Any, cuts: Any, edges: Any) -> Any:
     """Return the event rate of each bin, an empty bin's middle; `cuts` are the first distinct scores of bins 2, 3, ..."""
-    bounds = np.concatenate([[0], cuts, [len(heft)]])
-    total = np.diff(np.concatenate([[0.0], np.cumsum(heft)])[bounds])
-    hits = np.diff(np.concatenate([[0.0], np.cumsum(cases)])[bounds])
+    rows = np.diff(np.concatenate([[0], cuts, [len(heft)]]))
+    held = np.repeat(np.arange(len(rows)), rows)
+    total, hits = np.bincount(held, heft, len(rows)), np.bincount(held, cases, len(rows))
     ends = np.concatenate([[0.0], edges, [1.0]])
-    filled = np.diff(bounds) > 0
-    return np.clip(np.divide(hits, total, out=0.5 * (ends[:-1] + ends[1:]), where=filled), 0.0, 1.0)
+    return np.clip(np.divide(hits, total, out=0.5 * (ends[:-1] + ends[1:]), where=rows > 0), 0.0, 1.0)

@@ -76,13 +76,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     merge.add_argument("sketches", nargs="+", metavar="SKETCH")
     merge.add_argument("--out", required=True, metavar="FILE", help="where to write the sum")
-    fix = add("repair", repairing.repair, "fit repairs, judge them on other rows, write the best", repairing.REPAIR)
-    fix.epilog = repairing.STATUS
-    data_options(fix)
-    repairing.repair_options(fix)
-    use = add("apply", repairing.apply, "stream files through a repair's map", repairing.APPLY)
-    use.epilog = repairing.APPLY_STATUS
-    repairing.apply_options(use)
+    repairing.add_commands(add)
     return top
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.errors import BadInput
-from calibrant.options import bins, names
+from calibrant.options import bins, data_options, names
 from calibrant.progress import Progress
 
 if TYPE_CHECKING:
@@ -49,6 +50,17 @@ APPLY = """Streams files of any size; covariates that the map reads must be ther
 example:
   calibrant apply map.json tomorrow.parquet --score p --out tomorrow-repaired.parquet
 """
+
+
+def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add both commands to the parser."""
+    fix = add("repair", repair, "fit repairs, judge them on other rows, and write the best", REPAIR)
+    fix.epilog = STATUS
+    data_options(fix)
+    repair_options(fix)
+    use = add("apply", apply, "stream files through the map of a repair", APPLY)
+    use.epilog = APPLY_STATUS
+    apply_options(use)
 
 
 def repair_options(p: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from calibrant.kernels.reference import mix
 SALT = np.uint64(0x7B1D4C9A52E6F083)  # so that the halves are independent of blocks and samples
 
 
-def dealt(data: Predictions, parts: int, seed: int) -> Any:
+def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> Any:
     """Return the part of each row, 0 to `parts` - 1: equally many rows each, or as nearly as whole clusters allow."""
     if data.clusters is None:
         unit, size = np.arange(data.n), np.ones(data.n, dtype=np.int64)
@@ -25,7 +25,7 @@ def dealt(data: Predictions, parts: int, seed: int) -> Any:
     if len(size) < parts:
         what = "rows" if data.clusters is None else "clusters"
         raise NotComputable(f"{len(size)} {what} cannot be dealt into {parts} parts: pass fit_on=, or more {what}")
-    order = np.argsort(mix(identities_of(len(size), seed) ^ SALT), kind="stable")
+    order = np.argsort(mix(identities_of(len(size), seed) ^ salt), kind="stable")
     before = np.cumsum(size[order]) - 0.5 * size[order]
     part = np.empty(len(size), dtype=np.int64)
     part[order] = np.minimum((before * parts / data.n).astype(np.int64), parts - 1)
@@ -57,7 +57,7 @@ def taken(data: Predictions, rows: Any) -> Predictions:
 
 def sampled(data: Predictions, most: int, seed: int) -> Any:
     """Return the numbers of at most about `most` rows, uniform by identity; whole clusters."""
-    return np.arange(data.n) if data.n <= most else np.flatnonzero(dealt(data, -(-data.n // most), seed) == 0)
+    return np.arange(data.n) if data.n <= most else np.flatnonzero(dealt(data, -(-data.n // most), seed, ~SALT) == 0)
 
 
 def checked_folds(folds: Any) -> int:

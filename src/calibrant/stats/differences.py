@@ -16,7 +16,7 @@ from calibrant.stats.product import log_mean_exp
 
 STAKES = (2.0, 4.0, 8.0)  # kappa sqrt(n) spread; the best is sqrt(2 ln(2 / delta)), about 3.5
 WEIGHTS = (0.25, 0.5, 0.25)
-LARGEST = 0.45
+LARGEST = 0.9
 CELLS = 1024
 
 
@@ -68,7 +68,7 @@ def units_of(y: Any, p: Any, without: Any, happened: Any, weight: Any = None, cl
     size = int(cluster.max()) + 1
     share = size / len(y)
     value, low, high, noise = (np.bincount(cluster, v, size) for v in (value, low, high, noise))
-    spread = np.sqrt(noise.mean()) * share * share**-0.25  # between independent rows and rows of one fate
+    spread = np.sqrt(noise.mean()) * share**0.75  # between independent rows and rows of one fate
     return Units(value * share, low * share, high * share, float(spread))
 
 

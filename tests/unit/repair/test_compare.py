@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,34 +11,285 @@ import pytest
 
 import calibrant as cal
 from calibrant.repair.comparison import AS_AUDITED, Comparison
+from calibrant.repair.fitted import FittedMap
+from calibrant.repair.platt import Logistic
+from calibrant.repair.split import dealt, taken
+from calibrant.repair.verdict import recommended, simplicity
 
-Platt = cal.repair.Platt
+Platt, compare = cal.repair.Platt, cal.repair.compare
 
 
-def rows(n: int = 6000, seed: int = 11, bend: float = 1.0, groups: bool = True, **more: Any) -> Any:
-    """Return predictions whose event rate is the score to a power, with two groups and a number beside it."""
+def rows(n: int = 6000, seed: int = 11, bend: float = 1.0, **more: Any) -> Any:
+    """Return predictions whose score is the event rate to a power, with a group and a number beside it."""
     rng = np.random.default_rng([seed, 0xC0])
     true = rng.uniform(0.02, 0.98, n)
     side = {"sex": np.array(["f", "m"])[rng.integers(0, 2, n)], "age": rng.integers(18, 90, n)}
-    return cal.predictions(rng.uniform(size=n) < true, true**bend, side if groups else None, **more)
+    return cal.predictions(rng.uniform(size=n) < true, true**bend, side, **more)
 
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    return cal.repair.compare(rows(bend=2.0), [Platt(), Platt(scale="raw")], by=["sex", "age"], tests=())
+    return compare(
+        rows(bend=2.0), [Platt(), Platt(scale="raw")], by=["sex", "age"], tests="local", test_rows=500, draws=99
+    )
 
 
 def test_names_rows_and_round_trip(found: Comparison) -> None:
     assert found.table.columns["probability"] == (AS_AUDITED, "Platt", "Platt 2")
     assert set(found.maps) == {"Platt", "Platt 2"} == set(found.verdicts)
-    again = Comparison.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
-    assert again == found
+    assert len(found.variables.columns["vece"]) == 3 * 2
+    assert len(found.differences.columns["change"]) == 2 * 3
+    assert Comparison.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
 
 
 def test_a_real_improvement_is_recommended_and_said(found: Comparison) -> None:
     v = found.verdicts["Platt"]
     assert {"error", "brier", "log_loss"} <= set(v["better"])
     assert not v["worse"]
-    assert v["line"].startswith("Platt: better in certified error, Brier score")
+    assert v["line"].startswith("Platt: better in certified error")
     assert found.recommended in ("Platt", "Platt 2")
-    assert found.row("Platt")["error_high"] < found.row(AS_AUDITED)["error_low"]
+    before, after = found.row(AS_AUDITED), found.row("Platt")
+    assert after["error_high"] < before["error_low"]
+    assert after["distance_high"] < before["distance_high"]
+    assert before["local_p"] <= 0.05
+    assert after["groups_better"] > 0 == before["groups_better"]
+
+
+def test_numbers_are_those_of_measure_and_certify(found: Comparison) -> None:
+    data = rows(bend=2.0)
+    judged = taken(data, np.flatnonzero(dealt(data, 2, 0) == 1))
+    row = found.row("Platt")
+    after = found.maps["Platt"](judged)
+    assert row["brier"] == pytest.approx(cal.measure.brier(after).value, abs=1e-12)
+    assert row["log_loss"] == pytest.approx(cal.measure.log_loss(after).value, abs=1e-9)
+    assert row["auroc"] == pytest.approx(cal.measure.auroc(after).value, abs=1e-12)
+    assert row["error_low"] == pytest.approx(cal.certify.raw_lower(after, alpha=0.05 / 6).value, abs=1e-12)
+    high = cal.certify.rounded(after, levels=50, alpha=0.05 / 6, side="upper").interval.high
+    assert row["error_high"] == pytest.approx(high, abs=1e-12)
+    c = found.variables.columns
+    at = next(i for i, v in enumerate(c["variable"]) if v == "age" and c["probability"][i] == "Platt")
+    assert c["vece"][at] == pytest.approx(cal.measure.vece(after, "age").value, abs=2e-3)
+    gaps = {
+        v: g
+        for p, v, g in zip(*(found.groups.columns[k] for k in ("probability", "level", "gap")), strict=True)
+        if p == "Platt"
+    }
+    men = np.asarray(judged.covariates.column("sex").to_pylist()) == "m"
+    assert gaps["m"] == pytest.approx((after.y[men] - after.p[men]).mean(), abs=1e-12)
+
+
+def test_halves_are_disjoint_and_the_same_again() -> None:
+    data = rows(1001)
+    part = dealt(data, 2, 3)
+    assert (part == dealt(data, 2, 3)).all()
+    assert abs(int(part.sum()) - 500) <= 1
+    assert (part != dealt(data, 2, 4)).any()
+
+
+def test_clusters_are_kept_together() -> None:
+    data = rows(4000, bend=2.0)
+    data = replace(data, clusters=np.random.default_rng(3).integers(0, 300, 4000), cache={})
+    for parts in (2, 5):
+        part = dealt(data, parts, 0)
+        assert all(len(set(part[data.clusters == c])) == 1 for c in np.unique(data.clusters))
+        assert np.bincount(part).min() > 4000 / parts / 2
+    found = compare(data, [Platt()], by="sex", tests=())
+    assert found.row("Platt")["error_low"] is None
+    assert "clusters" in dict(found.settings["not_applicable"])["certificates"]
+    assert {"brier", "log_loss"} <= set(found.verdicts["Platt"]["better"])
+    with pytest.raises(cal.NotComputable, match="1 clusters cannot be dealt into 2 parts"):
+        compare(replace(data, clusters=np.zeros(4000), cache={}), [Platt()])
+
+
+def test_weights_change_the_scores_and_leave_no_certificate() -> None:
+    data = rows(4000, bend=2.0)
+    weight = np.random.default_rng(4).uniform(1, 3, 4000)
+    found = compare(replace(data, weights=weight, cache={}), [Platt()], tests=())
+    judged = taken(replace(data, weights=weight, cache={}), np.flatnonzero(dealt(data, 2, 0) == 1))
+    assert found.row(AS_AUDITED)["brier"] == pytest.approx(cal.measure.brier(judged).value)
+    assert found.row(AS_AUDITED)["error_high"] is None
+    assert "brier" in found.verdicts["Platt"]["better"]
+
+
+def test_folds_judge_every_row_and_give_a_map_of_all() -> None:
+    data = rows(3000, bend=2.5)
+    found = compare(data, [Platt()], folds=3, by="sex", tests="local", test_rows=600, draws=99)
+    assert found.settings["rows_judged"] == 3000
+    assert found.settings["folds"] == 3
+    assert found.maps["Platt"].fitted_on.rows == 3000
+    assert "brier" in found.verdicts["Platt"]["better"]
+    assert found.row(AS_AUDITED)["error_low"] < found.row(AS_AUDITED)["error_high"]
+    assert found.row(AS_AUDITED)["local_p"] >= 0.03  # three times the smallest possible of 99 draws
+
+
+def test_fit_on_other_rows_judges_all() -> None:
+    found = compare(rows(2000, seed=1), [Platt()], fit_on=rows(3000, seed=2), tests=())
+    assert (found.settings["rows_fit"], found.settings["rows_judged"], found.settings["how"]) == (3000, 2000, "fit_on")
+
+
+def test_a_fitted_map_is_judged_on_all_rows_and_beside_recipes() -> None:
+    fitted = Platt().fit(rows(3000, seed=5))
+    assert compare(rows(2000), fitted, tests=()).settings["how"] == "fitted"
+    both = compare(rows(2000), {"old": fitted, "new": Platt()}, tests=())
+    assert both.settings["rows_judged"] == 1000
+    assert both.maps["old"] == fitted
+
+
+def test_a_harmful_repair_is_called_worse() -> None:
+    harmful = Logistic(recipe="Platt", slope=3.0, intercept=0.0)
+    found = compare(rows(20_000), {"sharpen": harmful}, by=["sex"], tests=())
+    v = found.verdicts["sharpen"]
+    assert {"error", "brier", "log_loss"} <= set(v["worse"])
+    assert "nothing is shown to be better; worse in certified error, the worst group, Brier score" in v["line"]
+    assert found.recommended == AS_AUDITED
+
+
+def test_harm_moved_to_a_group_is_named() -> None:
+    data = rows(20_000)
+    men = np.asarray(data.covariates.column("sex").to_pylist()) == "m"
+    y = np.where(men, data.y, np.random.default_rng(9).uniform(size=data.n) < data.p**2).astype(np.int8)
+    found = compare(replace(data, y=y, cache={}), [Platt()], by="sex", tests=())
+    v = found.verdicts["Platt"]
+    assert "group:sex=f" in v["better"]
+    assert "group:sex=m" in v["worse"]
+    assert "worse in the gap of sex=m" in v["line"]
+
+
+def subset(data: Any, keep: Any) -> Any:
+    return taken(data, np.flatnonzero(keep))
+
+
+def test_judging_on_rows_of_the_fit_is_refused() -> None:
+    data = rows(3000)
+    half = np.arange(3000) < 1500
+    for fit, judge in (
+        (data, data),
+        (data, subset(data, half)),
+        (subset(data, half), data),
+        (data, subset(data, np.arange(3000) >= 2700)),
+    ):
+        with pytest.raises(cal.BadInput, match="repair 'Platt' would be judged on"):
+            compare(judge, [Platt().fit(fit)], tests=())
+    shuffled = taken(data, np.random.default_rng(0).permutation(3000))
+    with pytest.raises(cal.BadInput, match="the very rows it was fitted on"):
+        compare(shuffled, Platt().fit(data), tests=())
+    with pytest.raises(cal.BadInput, match="data holds rows of fit_on"):
+        compare(data, [Platt()], fit_on=subset(data, half), tests=())
+    with pytest.raises(cal.BadInput, match="'Platt' would be judged on"):
+        compare(data, [Platt().fit(data), Platt()], folds=2, tests=())
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 3])
+def test_equal_scores_of_other_people_are_no_reason_to_refuse(digits: int) -> None:
+    one, other = rows(3000, seed=21), rows(3000, seed=22)
+    coarse = [replace(d, p=np.round(d.p, digits), cache={}) for d in (one, other)]
+    compare(coarse[0], Platt().fit(coarse[1]), tests=())
+    compare(coarse[0], [Platt()], tests=())
+
+
+def test_the_same_counts_of_few_scores_are_no_reason_to_refuse() -> None:
+    y, p = np.arange(400) % 2, np.repeat([0.25, 0.5], 200)
+    compare(cal.predictions(y, p), Platt().fit(cal.predictions(y, p)), tests=())
+
+
+def test_what_was_not_fitted_may_be_judged_anywhere() -> None:
+    data = rows(2000)
+    found = compare(data, {"steps": cal.repair.Rounding(levels=20).fit(data)}, tests=())
+    assert found.settings["rows_judged"] == 2000
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"repairs": [Platt]}, "repair 'type' is a Platt: pass a recipe"),
+        ({"repairs": ["platt"]}, "repair 'str' is a str"),
+        ({"repairs": []}, "repairs is empty"),
+        ({"repairs": {"as audited": Platt()}}, "cannot be named 'as audited'"),
+        ({"folds": 1}, "folds=1: pass a whole number from 2 to 20"),
+        ({"folds": 2, "fit_on": rows(50)}, "pass one"),
+        ({"fit_on": 3}, "fit_on is a int"),
+        ({"tests": "weak"}, "tests='weak': choose from local, strong"),
+        ({"by": "sexx"}, "group column 'sexx' is not in the data; did you mean 'sex'"),
+        ({"variables": "agee"}, "covariate column 'agee' is not in the data"),
+        ({"alpha": 0.0}, "alpha=0.0"),
+        ({"levels": 1}, "levels=1"),
+        ({"draws": 5}, "draws=5"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_settings_that_cannot_be_used(how: dict[str, Any], says: str) -> None:
+    with pytest.raises(cal.BadInput, match=says):
+        compare(rows(200), **{"repairs": [Platt()], "tests": (), **how})
+
+
+def test_data_that_cannot_be_used() -> None:
+    with pytest.raises(cal.BadInput, match="several classes"):
+        compare(cal.predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
+    with pytest.raises(cal.BadInput, match="data is a str"):
+        compare("rows.csv")
+    with pytest.raises(cal.BadInput, match="fitted already"):
+        compare(rows(200), Platt().fit(rows(100, seed=2)), folds=2)
+    with pytest.raises(cal.NotComputable, match="no repair could be fitted: Platt cannot be fitted"):
+        compare(cal.predictions(np.zeros(50), np.full(50, 0.2)), [Platt()])
+    with pytest.raises(cal.NotComputable, match="at least two rows"):
+        compare(cal.predictions([0], [0.2]), [Platt()])
+
+
+class Picky(Platt):
+    def fit(self, data: Any) -> Any:  # noqa: ARG002
+        raise cal.NotComputable("it is picky")
+
+
+def test_what_cannot_be_fitted_is_left_out_and_said() -> None:
+    for folds in (0, 2):
+        found = compare(rows(300), {"a": Platt(), "b": Picky()}, folds=folds, tests=())
+        assert found.settings["left_out"] == (("b", "it is picky"),)
+        assert set(found.maps) == {"a"}
+
+
+@pytest.mark.parametrize("p", [np.full(60, 0.3), np.tile([0.0, 1.0], 30), np.tile([0.2, 0.2, 0.7], 20)])
+def test_degenerate_scores_give_numbers(p: Any) -> None:
+    y = np.arange(60) % 3 == 0
+    found = compare(cal.predictions(y, p, {"x": np.arange(60) % 4}), [Platt()], by="x", tests=())
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_judged_rows_of_one_class_have_no_auroc() -> None:
+    judged = cal.predictions(np.zeros(300), np.random.default_rng(0).uniform(size=300))
+    found = compare(judged, Platt().fit(rows(500)), tests=())
+    assert found.row("Platt")["auroc"] is None
+
+
+def table(**brier: float) -> dict[str, dict[str, Any]]:
+    ends = {"error_low": 0.0, "error_high": 0.1, "worst_group_low": None, "worst_group_high": None}
+    return {name: {"brier": b, "recipe": name, **ends} for name, b in {AS_AUDITED: 0.2, **brier}.items()}
+
+
+def said(better: str = "brier", worse: str = "") -> dict[str, Any]:
+    return {"better": (better,) if better else (), "worse": (worse,) if worse else ()}
+
+
+def test_the_simplest_that_is_not_shown_worse_is_recommended() -> None:
+    t = table(Isotonic=0.10, Platt=0.11, BBQ=0.12)
+    verdicts = {name: said() for name in ("Isotonic", "Platt", "BBQ")}
+    nothing: dict[str, tuple[str, ...]] = dict.fromkeys(t, ())
+    assert recommended(t, verdicts, nothing) == "Platt"
+    assert recommended(t, verdicts, {**nothing, "Platt": ("Isotonic",)}) == "Isotonic"
+    assert recommended(t, {**verdicts, "Platt": said("accuracy")}, nothing) == "Isotonic"
+    assert recommended(t, {**verdicts, "Platt": said("brier", "log_loss")}, nothing) == "Isotonic"
+    assert recommended(t, {name: said("") for name in verdicts}, nothing) == AS_AUDITED
+    t["Platt"] |= {"error_low": 0.2, "error_high": 0.3}
+    assert recommended(t, verdicts, nothing) == "Isotonic"
+    assert simplicity("Platt") < simplicity("VariableTree") < simplicity("yours")
+
+
+def test_by_default_the_score_is_repaired_and_with_covariates_they_are_read() -> None:
+    assert set(compare(rows(600), tests=()).maps) == {"Platt", "Beta", "Isotonic", "AugmentedLogistic"}
+    assert "AugmentedLogistic" not in compare(rows(600), variables=(), tests=()).maps
+
+
+def test_a_map_carries_what_refuses_it_through_json() -> None:
+    data = rows(500)
+    again = FittedMap.from_json(Platt().fit(data).to_json())
+    with pytest.raises(cal.BadInput, match="would be judged on"):
+        compare(data, again, tests=())

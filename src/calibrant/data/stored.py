@@ -71,4 +71,6 @@ def _row(inner: tuple[Any, ...], plain: Any, where: str) -> tuple[Any, ...]:
     kinds = inner[:1] * len(plain) if inner[-1] is Ellipsis else inner
     if len(kinds) != len(plain):
         raise Damaged(where, f"has {len(plain)} entries, not {len(kinds)}")
+    if inner[-1] is Ellipsis and inner[0] in SOUND and all(type(v) is inner[0] and SOUND[inner[0]](v) for v in plain):
+        return tuple(plain)
     return tuple(value(k, v, f"{where}[{i}]") for i, (k, v) in enumerate(zip(kinds, plain, strict=True)))

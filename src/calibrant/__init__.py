@@ -22,6 +22,7 @@ _WHERE = {
     "Sketch": "calibrant.data.sketch",
     "AuditRecord": "calibrant.audit.record",
     "BadInput": "calibrant.errors",
+    "EngineFailed": "calibrant.errors",
     "NotComputable": "calibrant.errors",
 }
 _MODULES = ("certify", "detect", "diagnose", "measure", "repair")
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from calibrant.data.read import sketch as sketch
     from calibrant.data.sketch import Sketch as Sketch
     from calibrant.errors import BadInput as BadInput
+    from calibrant.errors import EngineFailed as EngineFailed
     from calibrant.errors import NotComputable as NotComputable
 
 

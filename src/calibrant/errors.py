@@ -26,5 +26,9 @@ class NotComputable(RuntimeError):
         self.reason = reason
 
 
+class EngineFailed(RuntimeError):
+    """A cluster did not finish: no result was made, and nothing of what was read is kept."""
+
+
 class CalibrantWarning(UserWarning):
     """Something the reader of a result should know, though the result stands."""

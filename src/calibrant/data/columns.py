@@ -142,13 +142,22 @@ def _category_codes(column: Any, variable: Variable) -> Any:
 
 
 def dated(column: Any, kind: str) -> Any:
-    """Return dates as text, by month or by year; other columns unchanged."""
+    """Return dates as text, by month or by year of universal time; other columns unchanged."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if kind not in ("month", "year") or pa.types.is_string(column.type):
         return column
-    return pc.strftime(column, format="%Y-%m" if kind == "month" else "%Y").cast(pa.string())
+    return pc.strftime(_one_way(column), format="%Y-%m" if kind == "month" else "%Y").cast(pa.string())
+
+
+def _one_way(column: Any) -> Any:
+    """Return times in microseconds of universal time, as engines that know no other unit or zone have them."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp("us"), safe=False)
+    return column.cast(pa.date32()) if pa.types.is_date(column.type) else column
 
 
 def row_ids(columns: Sequence[Any], seed: int) -> Any:
@@ -160,7 +169,7 @@ def row_ids(columns: Sequence[Any], seed: int) -> Any:
 
     out = None
     for column in columns:
-        text = decoded(column).cast(pa.large_string()).fill_null("\x00")
+        text = _one_way(decoded(column)).cast(pa.large_string()).fill_null("\x00")
         offsets = np.frombuffer(text.buffers()[1], dtype=np.int64)[text.offset : text.offset + len(text) + 1]
         data = text.buffers()[2]
         raw = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)

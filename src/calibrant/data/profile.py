@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class Profile:
 
         self.kind = "number"
         values = as_float(column, self.name, "group")
-        values = values[~np.isnan(values)]
+        values = values[~np.isnan(values)] + 0.0  # minus zero is zero
         if np.isinf(values).any():
             raise BadInput(f"group column {self.name!r} holds infinite values: replace or cap them")
         if self.whole:
@@ -78,8 +79,9 @@ class Profile:
 
     def _one_kind(self, before: Kind) -> None:
         if self.seen and before != self.kind:
+            first, second = sorted((before, self.kind))
             raise BadInput(
-                f"group column {self.name!r} holds {before} values in one place and {self.kind} values in another: "
+                f"group column {self.name!r} holds {first} values in one place and {second} values in another: "
                 "store it one way in every file"
             )
         self.seen = True
@@ -90,6 +92,33 @@ class Profile:
                 f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: it looks like an identifier; "
                 "group by something coarser"
             )
+
+    def merge(self, other: Profile) -> None:
+        """Add the counts of another part of the column."""
+        if not other.seen:
+            return
+        kind, self.kind = self.kind, other.kind
+        self._one_kind(kind)
+        self.counts.update(other.counts)
+        self.whole &= other.whole
+        if len(self.exact) <= FEW:
+            self.exact |= other.exact
+        self._guard()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "name": self.name, "kind": self.kind, "counts": list(self.counts.items()), "exact": list(self.exact),
+            "whole": self.whole, "seen": self.seen,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Profile:
+        """Rebuild from plain data."""
+        made = cls(d["name"])
+        made.kind, made.whole, made.seen = d["kind"], d["whole"], d["seen"]
+        made.counts, made.exact = Counter(dict(map(tuple, d["counts"]))), set(d["exact"])
+        return made
 
     def variable(self, edges: tuple[float, ...] | None = None) -> Variable:
         """Fix the levels: values, or bins at `edges` if given, or bins at round numbers."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from calibrant.data.columns import as_float, label_values, level_codes, require
-from calibrant.data.engines import Progress, sketch_source
+from calibrant.data.engines import Progress, first_look, sketch_source
+from calibrant.data.first_look import FirstLook
 from calibrant.data.predictions import Predictions, binary_predictions
 from calibrant.data.profile import Profile
 from calibrant.data.seed import checked_seed
@@ -17,10 +19,13 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.sources import Source, open_source
 from calibrant.data.spec import Spec, Variable
 from calibrant.data.survey import EVERY, survey, survey_rows, with_parts
+from calibrant.data.survey import wanted as wanted_covariates
 from calibrant.errors import BadInput, NotComputable
 
 MAX_GROUPS = 4000
 STEP = 1 << 20
+BLOCKS = Spec.blocks
+NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 
 
 def names_of(by: Any) -> tuple[str, ...]:
@@ -113,13 +118,15 @@ def sketch(
     seed: int = 0,
     spec: Spec | None = None,
     progress: Progress | None = None,
+    engine: Any = None,
 ) -> Sketch:
-    """Summarise any number of rows in one pass (two with `by`); only the sums are kept.
+    """Summarise any number of rows in one pass (two with `by` or `variables`); only the sums are kept.
 
     Parameters
     ----------
-    source : path, glob, list of paths, directory, frame or Predictions
-        As `read`; files are streamed in record batches on threads.
+    source : path, URI, glob, list of paths, directory, query, frame or Predictions
+        As `read`; files are streamed in record batches on threads. A Spark or Dask DataFrame is summed up where its
+        rows lie. Text that begins with ``select``, ``from`` or ``with`` is a query for DuckDB.
     y, p : str
         Columns of labels and probabilities; not used for `Predictions`.
     by : str or sequence of str, optional
@@ -135,7 +142,8 @@ def sketch(
     bins : mapping of str to sequence of float, optional
         Inner bin edges of a numeric variable, chosen by you.
     key : str or sequence of str, optional
-        Columns that identify a row. By default file and row number do.
+        Columns that identify a row. By default file and row number do; a Spark or Dask DataFrame has none, and what needs
+        them (lower bounds, `variables`, `tests`) is refused without a key.
     positive, drop_missing
         As `read`.
     seed : int
@@ -143,54 +151,108 @@ def sketch(
     spec : Spec, optional
         Of an earlier sketch, so that the two merge; replaces every other setting.
     progress : callable, optional
-        Called with the number of rows just read.
+        Called with the number of rows just read; on a cluster once, at the end.
+    engine : SparkSession, distributed.Client or DuckDB connection, optional
+        Live and yours. A session or client reads the Parquet files that `source` names on its own machines, past table
+        formats and row policies; a connection runs the query. A DataFrame brings its own.
 
     Returns
     -------
     Sketch
+
+    Raises
+    ------
+    BadInput
+        The data or a setting cannot be used, here or on a worker.
+    EngineFailed
+        The cluster did not finish; there is no partial result.
     """
     by = names_of(by)
     if isinstance(source, Predictions):
-        if y or p or key or positive or drop_missing or spec:
-            raise BadInput("predictions bring labels and scores: leave y, p, key, positive, drop_missing and spec out")
+        if y or p or key or positive or drop_missing or spec or engine is not None:
+            raise BadInput(
+                "predictions bring labels and scores: leave y, p, key, positive, drop_missing, spec and engine out"
+            )
         return sketch_rows(source, by, intersections, bins or {}, seed, names_of(variables), tests).copy()
     wanted = (y, p, *by, *names_of(key), *names_of(variables)) if spec is None else spec.columns
-    opened = open_source(source, [] if EVERY in wanted else wanted)
+    opened, looked = open_source(source, [] if EVERY in wanted else wanted, engine), None
     if spec is None:
         if y is None or p is None:
             raise BadInput("name the columns: y= for the labels and p= for the probabilities")
-        keys = names_of(key)
-        _require_all(opened, y, p, by, keys)
-        levels = _variables(opened, by, bins or {})
-        spec = make_spec(y, p, levels, intersections, positive=positive, key=keys, seed=seed)
-        spec = with_parts(spec, survey(opened, spec, names_of(variables)), tests)
+        plain = _plain_spec(opened, y, p, by, names_of(key), positive, seed, bool(variables))
+        spec, looked = fixed_spec(opened, plain, by, names_of(variables), tests, intersections, bins or {})
     else:
         _require_all(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
         require([c.name for c in spec.codings], opened.columns, "covariate")
-    out = sketch_source(opened, spec, drop_missing, progress)
+        if not opened.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
+            raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with key=")
+    out = sketch_source(opened, spec, drop_missing, progress, looked)
     out.name, out.files = opened.name, opened.files
     return out
 
 
-def make_spec(
+def _plain_spec(
+    opened: Source,
     y: str,
     p: str,
-    variables: tuple[Variable, ...],
-    intersections: bool,
-    *,
-    positive: str | None = None,
-    key: tuple[str, ...] = (),
-    seed: int = 0,
+    by: tuple[str, ...],
+    key: tuple[str, ...],
+    positive: str | None,
+    seed: int,
+    covariates: bool,
 ) -> Spec:
-    """Return the spec of the variables and, if asked, of every pair of them; refuse too many groups."""
-    seed = checked_seed(seed)
+    """Return the spec of columns, key, seed and blocks; rows that nothing tells apart are not dealt into blocks."""
+    _require_all(opened, y, p, by, key)
+    if covariates and not key and not opened.numbered:
+        raise BadInput(f"variables= needs to know the rows, and {NO_NUMBERS}: pass key= (columns that identify a row)")
+    blocks = BLOCKS if key or opened.numbered else 1
+    return Spec(label=y, score=p, positive=positive, key=key, seed=checked_seed(seed), blocks=blocks)
+
+
+def fixed_spec(
+    opened: Source,
+    plain: Spec,
+    by: tuple[str, ...],
+    variables: tuple[str, ...],
+    tests: bool,
+    intersections: bool,
+    bins: Mapping[str, Sequence[float]],
+) -> tuple[Spec, FirstLook | None]:
+    """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
+    unknown = [b for b in bins if b not in by]
+    if unknown:
+        raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in by= (--by) too")
+    names = wanted_covariates(variables, opened.columns, plain) if variables else ()
+    if not by and not names:
+        if opened.rows == 0:
+            raise BadInput("no rows to audit: the data is empty")
+        return with_parts(plain, None, tests), None
+    if not opened.again:
+        what = "groups need" if by else "covariates need"
+        raise BadInput(f"a stream can be read only once and {what} a first look: pass spec=, or a table or file")
+    looked = first_look(opened, plain, by, names)
+    spec = grouped(plain, levels_of(looked.profiles, bins), intersections)
+    found = survey(looked.look, names, EVERY in variables) if variables else None
+    return with_parts(spec, found, tests), looked
+
+
+def levels_of(profiles: Sequence[Profile], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:
+    """Fix the levels of group columns."""
+    return tuple(q.variable(tuple(map(float, bins[q.name])) if q.name in bins else None) for q in profiles)
+
+
+def make_spec(y: str, p: str, variables: tuple[Variable, ...], intersections: bool, *, seed: int = 0) -> Spec:
+    """Return the spec of rows in memory: see `grouped`."""
+    return grouped(Spec(label=y, score=p, seed=checked_seed(seed)), variables, intersections)
+
+
+def grouped(spec: Spec, variables: tuple[Variable, ...], intersections: bool) -> Spec:
+    """Return the spec with the variables and, if asked, every pair of them; refuse too many groups."""
     names = [v.name for v in variables]
     groupings: list[tuple[str, ...]] = [(n,) for n in names]
     if intersections:
         groupings += list(itertools.combinations(names, 2))
-    spec = Spec(
-        label=y, score=p, positive=positive, variables=variables, groupings=tuple(groupings), key=key, seed=seed
-    )
+    spec = replace(spec, variables=variables, groupings=tuple(groupings))
     if spec.group_count > MAX_GROUPS:
         raise BadInput(
             f"{spec.group_count:,} groups are too many (at most {MAX_GROUPS:,}): name fewer variables, or coarser bins"
@@ -218,22 +280,6 @@ def _require_all(opened: Source, y: str, p: str, by: Sequence[str], key: Sequenc
         )
 
 
-def _variables(opened: Source, by: tuple[str, ...], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:
-    unknown = [b for b in bins if b not in by]
-    if unknown:
-        raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in by= (--by) too")
-    if not by:
-        return ()
-    if not opened.again:
-        raise BadInput("a stream can be read only once and groups need a first look: pass spec=, or a table or file")
-    profiles = [Profile(name) for name in by]
-    for part in opened.parts:
-        for batch in part.read(by, ()):
-            for profile in profiles:
-                profile.update(batch.column(profile.name))
-    return tuple(q.variable(tuple(map(float, bins[q.name])) if q.name in bins else None) for q in profiles)
-
-
 def sketch_rows(
     data: Predictions,
     by: tuple[str, ...],
@@ -256,7 +302,7 @@ def sketch_rows(
     profiles = [Profile(name) for name in by]
     for profile in profiles:
         profile.update(table.column(profile.name))
-    levels = tuple(q.variable(tuple(map(float, bins[q.name])) if q.name in bins else None) for q in profiles)
+    levels = levels_of(profiles, bins)
     spec = make_spec("y_true", "y_prob", levels, intersections, seed=seed)
     spec = with_parts(spec, survey_rows(data, spec, variables), tests)
     out = Sketch(spec, drop_missing=data.dropped > 0)

@@ -6,13 +6,15 @@ import glob as globbing
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
 
+from calibrant.data.filesystems import Listing, dataset_files, is_query, is_uri, uri_files
+from calibrant.data.fragments import ROWS, Fragment, Fragments, read_group
 from calibrant.errors import BadInput
 
-ROWS = 1 << 18  # a batch fills the cache-sized counters of every block many times over
 CSV_ENDINGS = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".tsv", ".tsv.gz", ".txt")
 
 
@@ -35,9 +37,32 @@ class Part:
     read: Callable[[Sequence[str], Sequence[str]], Iterator[Any]]
 
 
+class Cluster(Protocol):
+    """Rows that lie elsewhere, and machines that sum them up."""
+
+    def run(self, task: Any) -> list[bytes]:
+        """Do a `task.Task` and return messages that together cover every row once; see `work`."""
+
+
 @dataclass(frozen=True)
 class Source:
-    """Column names and parts; `again` says whether the parts can be read more than once."""
+    """Columns, and parts that are read here or a cluster that reads them there.
+
+    Parameters
+    ----------
+    name : str
+    columns : tuple of str
+    parts : tuple of Part
+    rows : int or None
+    again : bool
+        The rows can be read more than once.
+    files : tuple of str
+    numbered : bool
+        A row has a file and a number, so that it is known without a key.
+    cluster : Cluster or None
+    fragments : Fragments or None
+        The same rows as row groups of Parquet files, if that is what they are.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -45,18 +70,48 @@ class Source:
     rows: int | None
     again: bool = True
     files: tuple[str, ...] = ()
+    numbered: bool = True
+    cluster: Cluster | None = None
+    fragments: Fragments | None = None
 
 
-def open_source(source: Any, wanted: Sequence[Any] = ()) -> Source:
-    """Return the source behind a path, a glob, a list of paths, a directory, or any kind of frame.
+def open_source(source: Any, wanted: Sequence[Any] = (), engine: Any = None) -> Source:
+    """Return the source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
 
-    `wanted` are the columns that will be read: a frame with unreadable others is cut down to them.
+    `wanted` are the columns that will be read: a frame with unreadable others is cut down to them. `engine` is a live
+    session or client that reads the files, or a DuckDB connection for a query.
     """
+    from calibrant.data.clusters import cluster_frame, on_engine, query
+
+    framed = cluster_frame(source, engine)
+    if framed is not None:
+        return framed
+    if is_query(source):
+        return _relation(query(str(source), engine))
     if isinstance(source, (str, Path)):
-        return _files([_expand(str(source))], str(source))
+        return on_engine(_files_of([str(source)]), engine)
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, Path)) for s in source):
-        return _files([_expand(str(s)) for s in source], str(source[0]))
-    return _frame(source, [w for w in wanted if w])
+        return on_engine(_files_of([str(s) for s in source]), engine)
+    if type(source).__module__ == "pyarrow._dataset":
+        return on_engine(_remote(dataset_files(source), "data"), engine)
+    return on_engine(_frame(source, [w for w in wanted if w]), engine)
+
+
+def _files_of(given: list[str]) -> Source:
+    remote = [is_uri(g) for g in given]
+    if any(remote):
+        if not all(remote):
+            raise BadInput("paths and URIs are mixed: give all of them as URIs (file:///... for a path)")
+        return _remote(uri_files(given), given[0])
+    return _files([_expand(g) for g in given], given[0])
+
+
+def _remote(found: Listing, given: str) -> Source:
+    alone = len(found.paths) == 1
+    names = ["" if alone else p[len(found.root) :].lstrip("/") for p in found.paths]
+    with ThreadPoolExecutor(16) as pool:  # each opens a file only to read where its row groups are
+        opened = list(pool.map(lambda p, name: _parquet(p, name, found.filesystem), found.paths, names))
+    return _together(opened, [PurePosixPath(p).name for p in found.paths], given)
 
 
 def _expand(pattern: str) -> tuple[Path, list[Path]]:
@@ -82,18 +137,26 @@ def _files(expanded: list[tuple[Path, list[Path]]], given: str) -> Source:
     root = Path(os.path.commonpath([r for r, _ in expanded]))
     alone = len(paths) == 1
     opened = [_one_file(p, "" if alone else p.relative_to(root).as_posix()) for p in paths]
+    return _together(opened, [p.name for p in paths], given)
+
+
+def _together(opened: list[Source], files: list[str], given: str) -> Source:
+    """Return the files of one data set as one source."""
     columns = opened[0].columns
-    for path, one in zip(paths, opened, strict=True):
+    for file, one in zip(files, opened, strict=True):
         missing = sorted(set(columns) - set(one.columns))
         if missing:
             raise BadInput(
-                f"{path.name} lacks column {missing[0]!r} that {paths[0].name} has: files of one data set share columns"
+                f"{file} lacks column {missing[0]!r} that {files[0]} has: files of one data set share columns"
             )
     rows = [s.rows for s in opened]
     total = None if any(r is None for r in rows) else sum(r for r in rows if r is not None)
-    name = (paths[0].name.split(".")[0] if alone else given) or given
+    name = (files[0].split(".")[0] if len(files) == 1 else given) or given
     parts = tuple(q for s in opened for q in s.parts)
-    return Source(name, columns, parts, total, files=tuple(p.name for p in paths))
+    held = [s.fragments for s in opened if s.fragments is not None]
+    pieces = tuple(piece for f in held for piece in f.pieces)
+    fragments = Fragments(held[0].filesystem, pieces) if len(held) == len(opened) else None
+    return Source(name, columns, parts, total, files=tuple(files), fragments=fragments)
 
 
 def _one_file(path: Path, name: str) -> Source:
@@ -103,33 +166,32 @@ def _one_file(path: Path, name: str) -> Source:
         return _csv(path, name)
     if path.suffix.lower() in (".arrow", ".feather", ".ipc"):
         return _ipc(path)
-    return _parquet(path, name)
+    from pyarrow.fs import LocalFileSystem
+
+    return _parquet(str(path), name, LocalFileSystem())
 
 
-def _parquet(path: Path, name: str) -> Source:
+def _parquet(path: str, name: str, filesystem: Any) -> Source:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path)
+        with pq.ParquetFile(path, filesystem=filesystem) as file:
+            schema, meta = file.schema_arrow, file.metadata
     except (pa.ArrowInvalid, OSError) as e:
-        raise BadInput(f"{path.name} is not Parquet, CSV or Arrow IPC ({str(e).splitlines()[0][:80]})") from None
-    schema = file.schema_arrow
-    texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-    meta = file.metadata
+        what = "Parquet, CSV or Arrow IPC" if filesystem.type_name == "local" else "Parquet"
+        raise BadInput(f"{PurePosixPath(path).name} is not {what} ({str(e).splitlines()[0][:80]})") from None
 
-    def reader(group: int) -> Callable[[Sequence[str], Sequence[str]], Iterator[Any]]:
-        def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[Any]:
-            with pq.ParquetFile(path, read_dictionary=[t for t in texts if t in columns]) as opened:
-                yield from opened.iter_batches(ROWS, row_groups=[group], columns=list(columns), use_threads=False)
+    def reader(piece: Fragment) -> Callable[[Sequence[str], Sequence[str]], Iterator[Any]]:
+        return lambda columns, _: read_group(filesystem, piece, columns)
 
-        return read
-
-    parts, start = [], 0
+    parts, pieces, start = [], [], 0
     for g in range(meta.num_row_groups):
-        parts.append(Part(name, start, reader(g)))
-        start += meta.row_group(g).num_rows
-    return Source(name, tuple(schema.names), tuple(parts), start)
+        piece = (path, name, start, g, meta.row_group(g).num_rows)
+        parts.append(Part(name, start, reader(piece)))
+        pieces.append(piece)
+        start += piece[4]
+    return Source(name, tuple(schema.names), tuple(parts), start, fragments=Fragments(filesystem, tuple(pieces)))
 
 
 def _csv(path: Path, name: str) -> Source:

@@ -11,11 +11,12 @@ from calibrant.data.coding import Coding, codings, encode
 from calibrant.data.identity import identities_of
 from calibrant.data.local import LocalSums, part_of
 from calibrant.data.local_plan import ENOUGH, local_spec, simulates
+from calibrant.data.look import LOOK
 from calibrant.data.parts import Rows
 from calibrant.data.predictions import Predictions
 from calibrant.data.sample import smallest
 from calibrant.data.spec import Spec
-from calibrant.data.survey import EVERY, LOOK, survey_rows
+from calibrant.data.survey import EVERY, survey_rows
 from calibrant.detect.local_exact import checked_names
 from calibrant.errors import NotComputable
 from calibrant.kernels.features_reference import ROWS

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.errors import BadInput
 from calibrant.stats.cells import Cells, log_growth
 from calibrant.stats.product import solve_lower
 
@@ -49,6 +50,11 @@ def lower_bound(cells: Cells, delta: float, seed: int = 0) -> float:
 
 def deals(blocks: int, seed: int) -> list[Any]:
     """Random orders of the blocks; each starts with a different block while there are enough."""
+    if blocks < 2:
+        raise BadInput(
+            "a lower bound learns on some rows and is judged on others, and rows without identity cannot be dealt: "
+            "pass key= (columns that identify a row) when sketching"
+        )
     rng = np.random.default_rng([seed, 0xCA11])
     base = rng.permutation(blocks)
     return [np.concatenate(([base[i % blocks]], rng.permutation(np.delete(base, i % blocks)))) for i in range(DEALS)]

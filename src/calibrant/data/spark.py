@@ -1,0 +1,156 @@
+"""Spark DataFrames, and Parquet row groups read by a Spark session's executors: classic or Connect, by `mapInArrow`.
+
+One task a partition sums its rows up; `repartition` gathers the sums in a few buckets and a second `mapInArrow` joins
+them. Nothing of the session is changed but a job tag, by which the work can be cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+from calibrant.data.fragments import Fragments
+from calibrant.data.task import Task
+from calibrant.data.travel import caller
+from calibrant.errors import EngineFailed
+
+BUCKETS = 16  # sums that reach the driver, at most
+PIECE = 1 << 23  # bytes of a sum that one row carries
+SCHEMA = "bucket int, part long, piece int, pieces int, data binary"
+TOO_OLD = "Spark {}: calibrant needs Spark 4 (pip install 'pyspark[connect]>=4')"
+
+
+class SparkFrame:
+    """The rows of a Spark DataFrame.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    def run(self, task: Task) -> list[bytes]:
+        """Return messages that together cover every partition once."""
+        raw = task.to_bytes()
+        quoted = ("`" + c.replace("`", "``") + "`" for c in task.columns)
+        return _run(self.frame.select(*quoted), raw, _of_rows(raw))
+
+
+class SparkFragments:
+    """Row groups of Parquet files that the executors open themselves.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+    fragments : Fragments
+    """
+
+    def __init__(self, session: Any, fragments: Fragments) -> None:
+        self.session, self.fragments = session, fragments
+
+    def run(self, task: Task) -> list[bytes]:
+        """Return messages that together cover every fragment once."""
+        raw, shares = task.to_bytes(), self.fragments.shares()
+        return _run(self.session.range(0, len(shares), 1, len(shares)), raw, _of_fragments(raw, shares))
+
+
+def _run(frame: Any, raw: bytes, sum_up: Callable[[Any], Iterator[Any]]) -> list[bytes]:
+    session, tag = frame.sparkSession, f"calibrant-{uuid4().hex}"
+    if int(session.version.split(".")[0]) < 4:
+        raise EngineFailed(TOO_OLD.format(session.version))
+    session.addTag(tag)
+    try:
+        sums = frame.mapInArrow(sum_up, SCHEMA).repartition(BUCKETS, "bucket")
+        table = sums.mapInArrow(_joining(raw), SCHEMA).toArrow()
+    except BaseException as e:
+        session.interruptTag(tag)
+        if type(e).__module__.startswith(("pyspark.", "py4j.", "grpc")):
+            raise EngineFailed(f"the Spark job failed, and nothing was counted: {told(e)}") from e
+        raise
+    finally:
+        session.removeTag(tag)
+    return list(_gatherer()(table.to_batches()))
+
+
+def told(error: BaseException) -> str:
+    """Return the one line of an engine's error that says most: the last of a Python traceback, or the first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    python = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    if python:
+        after = [q for q in lines[python[0] + 1 :] if not q.startswith(("File ", "at ", "^")) and ": " in q]
+        lines = after or lines
+    return (lines or [type(error).__name__])[0][:300]
+
+
+# ---- what travels: no name of calibrant may be needed to unpickle it ----
+
+
+def _of_rows(raw: bytes) -> Callable[[Any], Iterator[Any]]:
+    call, pieces = caller("Spark"), _cutter()
+
+    def sum_up(batches: Any) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        part = TaskContext.get().partitionId()
+        yield from pieces(part, call("count_frame", raw, part, batches))
+
+    return sum_up
+
+
+def _of_fragments(raw: bytes, shares: Sequence[Any]) -> Callable[[Any], Iterator[Any]]:
+    call, pieces = caller("Spark"), _cutter()
+
+    def sum_up(batches: Any) -> Iterator[Any]:
+        for batch in batches:
+            for part in batch.column(0).to_pylist():
+                yield from pieces(part, call("count_fragments", raw, part, shares[part]))
+
+    return sum_up
+
+
+def _joining(raw: bytes) -> Callable[[Any], Iterator[Any]]:
+    call, pieces, whole = caller("Spark"), _cutter(), _gatherer()
+
+    def join(batches: Any) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        messages, bucket = list(whole(batches)), TaskContext.get().partitionId()
+        if messages:
+            yield from pieces(bucket, call("join", raw, bucket, messages))
+
+    return join
+
+
+def _cutter() -> Callable[[int, bytes], Iterator[Any]]:
+    buckets, size = BUCKETS, PIECE
+
+    def pieces(part: int, data: bytes) -> Iterator[Any]:
+        import pyarrow as pa
+
+        types = (pa.int32(), pa.int64(), pa.int32(), pa.int32(), pa.binary())
+        names, of = ["bucket", "part", "piece", "pieces", "data"], max(-(-len(data) // size), 1)
+        for i in range(of):
+            row = (part % buckets, part, i, of, data[i * size : (i + 1) * size])
+            columns = [pa.array([v], t) for v, t in zip(row, types, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, names)
+
+    return pieces
+
+
+def _gatherer() -> Callable[[Any], Iterator[bytes]]:
+    def whole(batches: Any) -> Iterator[bytes]:
+        held: dict[int, dict[int, bytes]] = {}
+        for batch in batches:
+            rows = (batch.column(i).to_pylist() for i in range(5))
+            for _, part, piece, of, data in zip(*rows, strict=True):
+                held.setdefault(part, {})[piece] = data
+                if len(held[part]) == of:
+                    own = held.pop(part)
+                    yield b"".join(own[i] for i in range(of))
+        if held:
+            raise RuntimeError(f"pieces of part {min(held)} are missing")
+
+    return whole

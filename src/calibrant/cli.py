@@ -68,12 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--tests", action="store_true", help="also hold what tests need, whole rows among it: guard it like the data"
     )
     sketch.add_argument("--out", required=True, metavar="FILE", help="where to write the sketch")
-    merge = add(
-        "merge",
-        _merge,
-        "add sketches up into one",
-        "Sketches merge if they were made from one spec: see sketch --like.",
-    )
+    merge = add("merge", _merge, "add sketches up into one", _MERGE)
     merge.add_argument("sketches", nargs="+", metavar="SKETCH")
     merge.add_argument("--out", required=True, metavar="FILE", help="where to write the sum")
     repairing.add_commands(add)
@@ -96,6 +91,7 @@ _CERTIFY = """Each line says which classifier it is about: the raw score, the sc
 example:
   calibrant certify scores.csv --label y --score p --method rounded,jittered,distance
 """
+_MERGE = "Sketches merge if they were made from one spec: see sketch --like."
 _PLAN = """An average case for planning, not a certificate. Uniform scores unless a file of scores is given.
 
 examples:

@@ -22,8 +22,8 @@ class Groups:
     ----------
     alpha : float in (0, 1)
         Residual that a cell may keep.
-    least : float in (0, 1]
-        Share of the rows that a cell must hold to be looked at.
+    fewest : int
+        Rows (of mean weight) that a cell must hold to be looked at.
     levels : int
         Levels of the score, of equal width.
     cuts : int
@@ -33,7 +33,7 @@ class Groups:
     """
 
     alpha: float = 0.02
-    least: float = 0.01
+    fewest: int = 100
     levels: int = 10
     cuts: int = 5
     depth: int = 1
@@ -44,4 +44,4 @@ class Groups:
 
     def cells(self, variables: tuple[str, ...] | None) -> Cells:
         """Return the cells to look at."""
-        return Cells(variables=variables, cuts=self.cuts, depth=self.depth, levels=self.levels, least=self.least)
+        return Cells(variables=variables, cuts=self.cuts, depth=self.depth, levels=self.levels, fewest=self.fewest)

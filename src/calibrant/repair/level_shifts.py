@@ -70,24 +70,22 @@ class Cells:
     depth : int
         1: groups of one variable; 2: of each pair too.
     levels : int
-    least : float
-        Share of the rows that a cell must hold.
+    fewest : int
+        Rows that a cell must hold.
     """
 
     variables: Sequence[str] | None
     cuts: int
     depth: int
     levels: int
-    least: float
+    fewest: int
 
     def check(self) -> None:
         """Refuse settings that cannot be used."""
-        for name, low, high in (("cuts", 2, BINS), ("depth", 1, 2), ("levels", 1, 100)):
+        for name, low, high in (("cuts", 2, BINS), ("depth", 1, 2), ("levels", 1, 100), ("fewest", 1, 10**9)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
                 raise BadInput(f"{name}={value!r}: pass a whole number from {low} to {high}")
-        if isinstance(self.least, bool) or not isinstance(self.least, (int, float)) or not 0 < self.least <= 1:
-            raise BadInput(f"least={self.least!r}: pass a share of the rows, above 0 and at most 1")
 
 
 def groupings(columns: int, depth: int) -> tuple[tuple[int, int], ...]:
@@ -102,15 +100,15 @@ def shifted(rows: Predictions, cells: Cells, off: Judge, recipe: str, settings: 
     columns = encode(rows.covariates.select([c.name for c in how]), how) if how else None
     edges = () if columns is None else number_edges(columns, how, cells.cuts)
     codes = binned(columns, how, edges, rows.n)
-    weight = np.ones(rows.n) if rows.weights is None else rows.weights
-    p, least = np.array(rows.p, dtype=np.float64), cells.least * float(weight.sum())
+    weight = np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
+    p = np.array(rows.p, dtype=np.float64)
     every = groupings(codes.shape[1], cells.depth)
     steps: list[tuple[tuple[int, int], tuple[int, ...], tuple[float, ...]]] = []
     done, sweeps = False, 0
     while not done and sweeps < SWEEPS:
         done, sweeps = True, sweeps + 1
         for first, second in every:
-            held, by = _step(codes, first, second, rows.y, p, weight, cells.levels, least, off)
+            held, by = _step(codes, first, second, rows.y, p, weight, cells.levels, cells.fewest, off)
             if len(held):
                 done = False
                 steps.append(((first, second), tuple(int(c) for c in held), tuple(float(v) for v in by[held])))
@@ -123,13 +121,13 @@ def shifted(rows: Predictions, cells: Cells, off: Judge, recipe: str, settings: 
 
 
 def _step(
-    codes: Any, first: int, second: int, y: Any, p: Any, weight: Any, levels: int, least: float, off: Judge
+    codes: Any, first: int, second: int, y: Any, p: Any, weight: Any, levels: int, fewest: int, off: Judge
 ) -> tuple[Any, Any]:
     """Return the cells of one grouping that are large enough and off, and what each cell is to be shifted by."""
     sums = cell_sums(codes, first, second, y, p, weight, levels)
     heft = np.maximum(sums[:, 0], np.finfo(float).tiny)
     rate, score = sums[:, 1] / heft, sums[:, 2] / heft
-    held = np.flatnonzero((sums[:, 0] >= least) & (sums[:, 0] > 0) & off(rate, score))
+    held = np.flatnonzero((sums[:, 0] >= fewest * (1.0 - 1e-12)) & off(rate, score))
     by = np.zeros(len(sums))
     by[held] = (rate - score)[held]
     return held, by

@@ -19,6 +19,7 @@ from calibrant.repair.boosted_trees import BoostedTrees
 from calibrant.repair.boosting import Booster, Problem, Trees
 from calibrant.repair.fitting import fit_rows, logit
 from calibrant.repair.groups import Groups
+from calibrant.repair.inputs import checked_names
 from calibrant.repair.level_shifts import LevelShifts, shifted
 from calibrant.repair.provenance import fitted_on
 from calibrant.repair.tree_count import Choice, choose
@@ -35,7 +36,7 @@ class Multicalibrator:
 
     Parameters
     ----------
-    variables : sequence of str, optional
+    variables : str or sequence of str, optional
         Covariates that make the groups; all by default.
     learner : Trees or Groups
         ``Trees()`` looks for groups itself, by boosting the residual; ``Groups()`` goes over every level of the named variables,
@@ -59,7 +60,7 @@ class Multicalibrator:
     -----
     **Assumes.** Rows like those to be repaired, which the model was not trained on.
     **Guarantee.** None on other rows by itself: judge with `calibrant.repair.compare`. On the rows of the fit ``Groups`` leaves no
-    cell that holds a share `least` of the rows with a mean residual beyond `alpha` (``settings["reached"]``). ``Trees`` changes
+    cell of `fewest` rows with a mean residual beyond `alpha` (``settings["reached"]``). ``Trees`` changes
     nothing unless the change lowers the log loss on rows that did not choose it and points along their residuals by `doubt`
     null standard errors; that test is not exact, because folds share rows.
     **Method.** ``Trees``: the log-odds first become a straight line of themselves (logistic regression), then a sum of trees of
@@ -69,8 +70,8 @@ class Multicalibrator:
     2, that fits the held-out rows best. Levels of a category are sorted by their own step at each split.
     ``Groups``: Algorithm 3.2 of Hebert-Johnson et al. without its noise: a cell (group x level) whose mean residual is beyond alpha
     is shifted by it, clipped to [0, 1]; repeated over all cells until none is. Each shift lowers the Brier score on the fit's rows by
-    at least ``least alpha^2``, so it ends. Departures: cells of one variable are shifted at once, being disjoint; a cell must hold
-    a share of all rows rather than ``alpha lambda`` of its group; scores are not rounded to their level at the end, which would
+    at least ``alpha^2 fewest / n``, so it ends. Departures: cells of one variable are shifted at once, being disjoint; a cell must hold
+    a number of rows rather than a share ``alpha lambda`` of its group; scores are not rounded to their level at the end, which would
     lose the order within it.
     **Cost.** ``Trees``: linear in the rows, times columns and trees; two to five CPU-seconds at 100,000 rows and 10 covariates.
     ``Groups``: a pass over the rows for each variable and sweep.
@@ -95,12 +96,13 @@ class Multicalibrator:
     [0.6, 0.5]
     """
 
-    variables: Sequence[str] | None = None
+    variables: str | Sequence[str] | None = None
     learner: Trees | Groups = field(default_factory=Trees)
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variables", named(self.variables))
+        if self.variables is not None:
+            checked_names(self.variables)
         checked_seed(self.seed)
         if not isinstance(self.learner, (Trees, Groups)):
             raise BadInput(f"learner={self.learner!r}: pass calibrant.repair.Trees(...) or Groups(...)")
@@ -108,7 +110,7 @@ class Multicalibrator:
     def fit(self, data: Any) -> BoostedTrees | LevelShifts:
         """Fit to rows."""
         rows = fit_rows(data, NAME)
-        names: Any = self.variables
+        names = None if self.variables is None else checked_names(self.variables)
         if isinstance(self.learner, Groups):
             alpha = self.learner.alpha
             settings = {"learner": "groups", **asdict(self.learner)}
@@ -116,15 +118,6 @@ class Multicalibrator:
                 rows, self.learner.cells(names), lambda rate, score: abs(rate - score) > alpha, NAME, settings
             )
         return _boosted(rows, names, self.learner, int(self.seed))
-
-
-def named(variables: Any) -> tuple[str, ...] | None:
-    """Return the names given, or refuse a bare string."""
-    if variables is None:
-        return None
-    if isinstance(variables, str) or not isinstance(variables, Sequence):
-        raise BadInput(f"variables={variables!r}: pass a list of names, such as [{variables!r}]")
-    return tuple(variables)
 
 
 def _boosted(rows: Predictions, names: tuple[str, ...] | None, learner: Trees, seed: int) -> BoostedTrees:

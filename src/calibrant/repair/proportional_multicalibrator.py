@@ -10,8 +10,8 @@ import numpy as np
 
 from calibrant.repair.fitting import fit_rows
 from calibrant.repair.groups import checked_number
+from calibrant.repair.inputs import checked_names
 from calibrant.repair.level_shifts import Cells, LevelShifts, shifted
-from calibrant.repair.multicalibrator import named
 
 NAME = "ProportionalMulticalibrator"
 
@@ -24,14 +24,14 @@ class ProportionalMulticalibrator:
 
     Parameters
     ----------
-    variables : sequence of str, optional
+    variables : str or sequence of str, optional
         Covariates whose levels (or parts, of a number) are the groups; all by default.
     alpha : float in (0, 1)
         Share of the event rate that a cell may be off by.
     rho : float in (0, 1]
         Event rate below which `alpha` is taken of `rho` instead.
-    least : float in (0, 1]
-        Share of the rows that a cell must hold to be looked at.
+    fewest : int
+        Rows (of mean weight) that a cell must hold to be looked at.
     levels : int
         Levels of the score, of equal width.
     cuts : int
@@ -54,11 +54,11 @@ class ProportionalMulticalibrator:
     Notes
     -----
     **Assumes.** Rows like those to be repaired, which the model was not trained on.
-    **Guarantee.** On the rows of the fit no cell of a share `least` of the rows is off by more (``settings["reached"]``); on others
+    **Guarantee.** On the rows of the fit no cell of `fewest` rows is off by more (``settings["reached"]``); on others
     none: judge with `calibrant.repair.compare`.
     **Method.** Algorithm 1 of La Cava et al.: a cell (group S, level I) with event rate ybar and mean score rbar is shifted by
     ``ybar - rbar`` where ``|ybar - rbar| > alpha max(ybar, rho)``, clipped to [0, 1]; repeated until none is. Each shift lowers the
-    Brier score by at least ``least (alpha rho)^2``, so it ends. Departures: one share `least` of all rows takes the place of the
+    Brier score by at least ``(alpha rho)^2 fewest / n``, so it ends. Departures: one number of rows takes the place of the
     paper's ``gamma`` (of a group) and ``alpha lambda`` (of a level in it); cells of one variable are shifted at once, being
     disjoint; everyone is a group too.
     **Cost.** A pass over the rows for each variable (and pair) and sweep.
@@ -80,22 +80,24 @@ class ProportionalMulticalibrator:
     [1.0, 1.0]
     """
 
-    variables: Sequence[str] | None = None
+    variables: str | Sequence[str] | None = None
     alpha: float = 0.1
     rho: float = 0.1
-    least: float = 0.01
+    fewest: int = 100
     levels: int = 10
     cuts: int = 5
     depth: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variables", named(self.variables))
+        if self.variables is not None:
+            checked_names(self.variables)
         checked_number("alpha", self.alpha, 0.0, 1.0)
         checked_number("rho", self.rho, 0.0, 1.0 + 1e-12)
         self._cells().check()
 
     def _cells(self) -> Cells:
-        return Cells(variables=self.variables, cuts=self.cuts, depth=self.depth, levels=self.levels, least=self.least)
+        names = None if self.variables is None else checked_names(self.variables)
+        return Cells(variables=names, cuts=self.cuts, depth=self.depth, levels=self.levels, fewest=self.fewest)
 
     def fit(self, data: Any) -> LevelShifts:
         """Fit to rows."""

@@ -55,7 +55,7 @@ class Isotonic:
     stretches, which tie the scores within. Its ends may be exactly 0 and 1, where a single surprise makes the log loss infinite.
     **Method.** Rows of one score are pooled, then SciPy's pool-adjacent-violators. Between the ends of neighbouring level stretches the map is straight, and
     beyond the outermost scores level: scikit-learn's ``IsotonicRegression(out_of_bounds="clip")``.
-    **Cost.** One sort: less than scikit-learn's fit, see [Repairs compared](../benchmarks-repair.md).
+    **Cost.** One sort: less than scikit-learn's fit, a third of it at a million rows.
     **Reads.** Rows; weights are used.
 
     References

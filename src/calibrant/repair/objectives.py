@@ -32,7 +32,7 @@ class CrossEntropyMMCE(nn.Module):  # type: ignore[misc]
     Parameters
     ----------
     strength : float
-        Of the penalty; 0 is cross-entropy. The authors try 1 to 8 or so.
+        Of the penalty; 0 is cross-entropy.
     form : {"unweighted", "weighted"}
         The authors' MMCE_m, or their MMCE_w, in which rows that came true and rows that did not count the same.
     confidence : {"top label", "positive"}
@@ -51,7 +51,8 @@ class CrossEntropyMMCE(nn.Module):  # type: ignore[misc]
     **Assumes.** Batches of a hundred rows or more: the penalty is that of the batch, and its mean over small batches is mostly
     noise.
     **Guarantee.** None. The unweighted penalty tends to 0 for calibrated confidences. The weighted one does not unless half of them
-    come true, and pulls calibrated scores away: ``E[(1 - r) k | c = 1] = E[r k | c = 0]`` is another condition.
+    come true: ``E[(1 - r) k | c = 1] = E[r k | c = 0]`` is another condition, it pulls calibrated scores towards one half, and at
+    strength 1 it makes a linear model say one half of everyone.
     **Method.** Kumar et al., the square root of their squared statistic, with 1e-12 under the root. As in their program, the
     weighted penalty is 0 for a batch in which all or none came true. The largest probability has a kink where two classes
     tie; the gradient is that of one side.
@@ -220,7 +221,7 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
 
     References
     ----------
-    "Certifying calibration error by perturbing the classifier", appendix F, equation 34.
+    Ciosek et al., "Measuring Uncertainty Calibration", arXiv:2512.13872, appendix F, equation 34.
     """
 
     def __init__(self, bandwidth: float = 2**-6, *, margin: float = 1.0, nodes: int = 48) -> None:

@@ -12,6 +12,7 @@ from calibrant.stats.strata import Strata, beyond_shift
 
 SIZE_DRAWS = 1000  # of the label noise that debiased sizes are free of
 STREAM = 0x4A9C
+TIE = 1e-6  # sizes whose relative difference is smaller are equal
 MEAN = float(np.sqrt(2.0 / np.pi))  # of the absolute value of a standard normal
 
 
@@ -70,8 +71,12 @@ class Line:
         return out
 
     def worst(self) -> dict[str, Any]:
-        """Return the bin that adds most to the size beyond the shift, in the user's units."""
-        at = int(np.argmax(np.abs(self.left)))
+        """Return the bin that adds most to the size beyond the shift, in the user's units; of equal ones, the first.
+
+        Two bins always add equally much, and rounding must not choose between them.
+        """
+        size = np.abs(self.left)
+        at = int(np.flatnonzero(size >= (1.0 - TIE) * size.max())[0])
         weight = float(self.bins.weight[at])
         observed, says = float(self.bins.cases[at]) / weight, float(self.bins.score[at]) / weight
         return {

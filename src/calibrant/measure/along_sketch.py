@@ -48,7 +48,7 @@ def fine_ledger(held: Any, view: View) -> ChordLedger:
 
 
 def _fine(coding: Coding, held: Any, view: View) -> Strata:
-    kept = np.flatnonzero(held[..., 0].sum(axis=(1, 2)))
+    kept = _ordered(coding, held[..., 0].sum(axis=(1, 2)))
     sums = held[kept].astype(np.float64)
     rows, score = sums[..., 0], sums[..., 1] / SCALE
     short = SHORT * score - 0.5 * rows  # about the sum of the 16-bit scores
@@ -67,6 +67,19 @@ def _fine(coding: Coding, held: Any, view: View) -> Strata:
     if missing:
         x[-1] = low[-1] = high[-1] = np.nan
     return _strata(coding.name, labels, (x, low, high), rows, score, square, missing, view, coding.kind == "date")
+
+
+def _ordered(coding: Coding, rows: Any) -> Any:
+    """Return the cells that hold rows: a category's most frequent level first, as rows in memory are coded.
+
+    The first look orders levels by a sample, and simulations depend on the order.
+    """
+    kept = np.flatnonzero(rows)
+    own = len(coding.levels)
+    if coding.kind != "category" or coding.levels == ("false", "true"):
+        return kept
+    levels = sorted((int(i) for i in kept if i < own), key=lambda i: (-int(rows[i]), coding.levels[i]))
+    return np.array([*levels, *(int(i) for i in kept if i >= own)], dtype=np.int64)
 
 
 def _grouped(sketch: Sketch, grouping: int, name: str, view: View) -> Strata:

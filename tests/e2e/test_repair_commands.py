@@ -1,0 +1,289 @@
+"""`calibrant repair` and `calibrant apply`, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.data.sources import ROWS
+from calibrant.repair.comparison import Comparison
+from calibrant.repair.fitted import FittedMap
+from calibrant.repair.platt import Logistic
+from calibrant.repair.provenance import fitted_on
+
+BIG = 700_000
+
+
+def table(n: int, bend: float = 2.0, seed: int = 3) -> Any:
+    rng = np.random.default_rng([seed, 0xE2E])
+    true = rng.uniform(size=n)
+    return pa.table({
+        "id": [f"k{i}" for i in range(n)] if n < 10_000 else pa.array(np.arange(n)),
+        "y": (rng.uniform(size=n) < true).astype(np.int8), "p": true**bend,
+        "sex": pa.array(np.where(rng.uniform(size=n) < 0.5, "f", "m")), "age": rng.integers(18, 90, n),
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with two files that hold more rows than a batch, and than are fitted on and judged."""
+    where = tmp_path_factory.mktemp("big")
+    whole = table(BIG)
+    (where / "log").mkdir()
+    pq.write_table(whole.slice(0, 400_000), where / "log" / "a.parquet", row_group_size=300_000)
+    pq.write_table(whole.slice(400_000), where / "log" / "b.parquet", row_group_size=300_000)
+    assert ROWS < 300_000 < BIG
+    args = [
+        "repair",
+        str(where / "log"),
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "--variables",
+        "age,sex",
+        "--by",
+        "sex",
+        "--quick",
+    ]
+    assert (
+        main([*args, "--method", "platt,beta", "--out", str(where / "out.parquet"), "--map", str(where / "map.json")])
+        == 0
+    )
+    return where
+
+
+def test_every_row_and_column_is_there_with_its_repaired_score(big: Path) -> None:
+    out, whole = pq.read_table(big / "out.parquet"), table(BIG)
+    assert out.column_names == [*whole.column_names, "p_repaired", "p_fitted_on"]
+    assert out.select(whole.column_names).equals(whole)
+    fitted = FittedMap.from_json((big / "map.json").read_text())
+    np.testing.assert_array_equal(out["p_repaired"].to_numpy(), fitted.scores(whole["p"].to_numpy()))
+
+
+def test_the_rows_of_the_fit_are_marked_exactly(big: Path) -> None:
+    out = pq.read_table(big / "out.parquet")
+    fitted = FittedMap.from_json((big / "map.json").read_text())
+    rows = out.filter(out["p_fitted_on"])
+    assert rows.num_rows == fitted.fitted_on.rows == 150_000
+    data = cal.predictions(rows["y"].to_numpy(), rows["p"].to_numpy())
+    assert fitted_on(data) == fitted.fitted_on
+    with pytest.raises(cal.BadInput, match="very rows it was fitted on"):
+        cal.repair.compare(data, fitted, tests=())
+    others = out.filter(pc.invert(out["p_fitted_on"])).slice(0, 20_000)
+    judged = cal.predictions(others["y"].to_numpy(), others["p"].to_numpy())
+    assert cal.repair.compare(judged, fitted, tests=()).recommended == fitted.recipe
+
+
+def test_apply_gives_the_same_scores_in_any_format(big: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = pq.read_table(big / "out.parquet")["p_repaired"].to_numpy()
+    for ending in ("parquet", "arrow", "csv"):
+        out = big / f"applied.{ending}"
+        assert main(["apply", str(big / "map.json"), str(big / "log"), "--score", "p", "--out", str(out)]) == 0
+        assert "700,000 rows, p_repaired by" in capsys.readouterr().out
+        read = {"parquet": pq.read_table, "arrow": pyarrow.feather.read_table, "csv": pyarrow.csv.read_csv}[ending](out)
+        assert read.column_names == ["id", "y", "p", "sex", "age", "p_repaired"]
+        np.testing.assert_allclose(read["p_repaired"].to_numpy(), expected, rtol=1e-14)
+        assert read["sex"].type == pa.string()
+    assert not list(big.glob(".*"))
+
+
+def test_csv_by_key_with_covariates_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pyarrow.csv.write_csv(table(4000), tmp_path / "log.csv")
+    args = [
+        "repair",
+        str(tmp_path / "log.csv"),
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "--key",
+        "id",
+        "--by",
+        "sex",
+        "--quick",
+        "--json",
+    ]
+    more = ["--method", "augmented-logistic", "--out", str(tmp_path / "out.tsv"), "--map", str(tmp_path / "m.json")]
+    assert main([*args, "--variables", "sex,age", *more]) == 0
+    found = Comparison.from_dict(json.loads(capsys.readouterr().out))
+    assert found.recommended == "AugmentedLogistic"
+    assert found.maps["AugmentedLogistic"] == FittedMap.from_json((tmp_path / "m.json").read_text())
+    out = pyarrow.csv.read_csv(tmp_path / "out.tsv", parse_options=pyarrow.csv.ParseOptions(delimiter="\t"))
+    assert out["p_fitted_on"].to_pylist().count(True) == 2000
+    whole = table(4000)
+    again = found.maps["AugmentedLogistic"].scores(whole["p"].to_numpy(), whole)
+    np.testing.assert_allclose(out["p_repaired"].to_numpy(), again, atol=1e-12)
+    shuffled = whole.take(np.random.default_rng(0).permutation(4000))
+    pq.write_table(shuffled, tmp_path / "shuffled.parquet")
+    args[1] = str(tmp_path / "shuffled.parquet")
+    assert main([*args, "--variables", "sex,age", *more[:2]]) == 0  # the key names the rows, not their place
+    again_found = Comparison.from_dict(json.loads(capsys.readouterr().out))
+    mine, other = (f.maps["AugmentedLogistic"].fitted_on for f in (found, again_found))
+    assert mine == other
+
+
+def test_judging_on_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(table(3000, seed=1), tmp_path / "old.parquet")
+    pq.write_table(table(2000, seed=2), tmp_path / "new.parquet")
+    args = [
+        "repair",
+        str(tmp_path / "old.parquet"),
+        "--judge",
+        str(tmp_path / "new.parquet"),
+        "--label",
+        "y",
+        "--score",
+        "p",
+    ]
+    more = ["--method", "platt", "--variables", "none", "--out", str(tmp_path / "o.parquet")]
+    assert main([*args, *more]) == 0
+    said = capsys.readouterr().out
+    assert "Fitted on 3 000 other rows, judged on 2 000." in said.replace("\u202f", " ")
+    assert "Recommended: Platt" in said
+    assert all(pq.read_table(tmp_path / "o.parquet")["p_fitted_on"].to_pylist())
+    args[3] = args[1]
+    assert main([*args, *more]) == 2
+    assert "data holds the very rows of fit_on" in capsys.readouterr().err
+
+
+def test_nothing_better_writes_nothing_unless_one_repair_was_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(table(3000, bend=1.0), tmp_path / "log.parquet")
+    out, where = tmp_path / "o.parquet", tmp_path / "m.json"
+    args = ["repair", str(tmp_path / "log.parquet"), "--label", "y", "--score", "p", "--variables", "none"]
+    assert main([*args, "--out", str(out), "--map", str(where)]) == 3
+    said = capsys.readouterr().out
+    assert "leave it as it is" in said
+    assert "map: nothing written" in said
+    assert not out.exists()
+    assert not where.exists()
+    assert main([*args, "--out", str(out), "--map", str(where), "--method", "platt"]) == 3
+    assert out.exists()
+
+
+def test_a_repair_shown_to_be_worse_exits_with_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(8)
+    p = rng.uniform(size=4000)
+    pq.write_table(pa.table({"y": (rng.uniform(size=4000) < p**3).astype(int), "p": p}), tmp_path / "old.parquet")
+    p = rng.uniform(size=4000)
+    pq.write_table(pa.table({"y": (rng.uniform(size=4000) < p**0.5).astype(int), "p": p}), tmp_path / "new.parquet")
+    args = [
+        "repair",
+        str(tmp_path / "old.parquet"),
+        "--judge",
+        str(tmp_path / "new.parquet"),
+        "--label",
+        "y",
+        "--score",
+        "p",
+    ]
+    assert main([*args, "--method", "platt"]) == 1
+    assert "worse in certified error" in capsys.readouterr().out
+
+
+def broken(tmp_path: Path, **columns: Any) -> str:
+    whole = table(100)
+    for name, values in columns.items():
+        whole = whole.set_column(whole.column_names.index(name), name, pa.array(values))
+    pq.write_table(whole, tmp_path / "bad.parquet")
+    return str(tmp_path / "bad.parquet")
+
+
+def scores(*changed: tuple[int, Any]) -> list[Any]:
+    out: list[Any] = table(100)["p"].to_pylist()
+    for row, value in changed:
+        out[row] = value
+    return out
+
+
+def saved(tmp_path: Path, one: Any = None) -> str:
+    (tmp_path / "map.json").write_text((one or Logistic(recipe="Platt", slope=2.0, intercept=0.0)).to_json())
+    return str(tmp_path / "map.json")
+
+
+def test_apply_names_bad_scores_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "o.parquet"
+    for values, says in (
+        (
+            scores((7, None), (9, float("nan"))),
+            "column 'p': 2 values are missing (null or NaN); fill them in. First: row 7",
+        ),
+        (scores((3, 1.5)), "column 'p': 1 value is outside 0 to 1; did you pass logits"),
+    ):
+        assert main(["apply", saved(tmp_path), broken(tmp_path, p=values), "--score", "p", "--out", str(out)]) == 2
+        assert says in capsys.readouterr().err
+        assert sorted(f.name for f in tmp_path.iterdir()) == ["bad.parquet", "map.json"]
+
+
+def test_repair_can_pass_over_missing_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = table(3000)
+    values = [None if i % 10 == 0 else v for i, v in enumerate(whole["p"].to_pylist())]
+    pq.write_table(whole.set_column(2, "p", pa.array(values)), tmp_path / "log.parquet")
+    args = ["repair", str(tmp_path / "log.parquet"), "--label", "y", "--score", "p", "--variables", "none", "--quick"]
+    args += ["--method", "platt", "--out", str(tmp_path / "o.parquet")]
+    assert main(args) == 2
+    assert "column 'p': 300 values are missing" in capsys.readouterr().err
+    assert main([*args, "--drop-missing"]) == 0
+    repaired = pq.read_table(tmp_path / "o.parquet")["p_repaired"]
+    assert repaired.null_count == 300
+    assert repaired[1].as_py() is not None
+
+
+def test_what_apply_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, where = broken(tmp_path), saved(tmp_path)
+    pq.write_table(table(50).append_column("p_repaired", pa.array(np.zeros(50))), tmp_path / "twice.parquet")
+    (tmp_path / "no.json").write_text("{}")
+    (tmp_path / "not.json").write_text("map")
+    reads = cal.repair.AugmentedLogistic(variables=("sex",)).fit(
+        cal.predictions(table(200)["y"].to_numpy(), table(200)["p"].to_numpy(), table(200).select(["sex"]))
+    )
+    (tmp_path / "reads.json").write_text(replace(reads, codings=(replace(reads.codings[0], name="gender"),)).to_json())
+    for args, says in (
+        ([where, good, "--score", "q", "--out", "o.parquet"], "score column 'q' is not in the data"),
+        ([where, good, "--score", "p", "--out", "o.xlsx"], "cannot write 'o.xlsx': end its name in .parquet"),
+        ([where, good, "--score", "p", "--out", str(tmp_path / "no" / "o.csv")], "there is no directory"),
+        ([where, good, "--score", "p", "--out", good], "is among the files to read"),
+        (
+            [where, str(tmp_path / "twice.parquet"), "--score", "p", "--out", "o.csv"],
+            "column 'p_repaired' is in the data already",
+        ),
+        ([str(tmp_path / "gone.json"), good, "--score", "p", "--out", "o.csv"], "cannot read the map"),
+        ([str(tmp_path / "no.json"), good, "--score", "p", "--out", "o.csv"], "not a map of this version"),
+        ([str(tmp_path / "not.json"), good, "--score", "p", "--out", "o.csv"], "not JSON"),
+        (
+            [str(tmp_path / "reads.json"), good, "--score", "p", "--out", "o.csv"],
+            "covariate column 'gender' is not in the data",
+        ),
+    ):
+        assert main(["apply", *args]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_what_repair_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = broken(tmp_path)
+    for args, says in (
+        (["--label", "z", "--score", "p"], "label column 'z' is not in the data"),
+        (["--label", "y"], "name the columns"),
+        (["--label", "y", "--score", "p", "--method", "plat"], "--method 'plat': choose auto"),
+        (["--label", "y", "--score", "p", "--method", "augmented-beta", "--variables", "none"], "reads covariates"),
+        (["--label", "y", "--score", "p", "--by", "y"], "covariate 'y' is the label"),
+        (["--label", "y", "--score", "p", "--by", "sexx"], "'sexx' is not in the data; did you mean 'sex'"),
+        (["--label", "sex", "--score", "p"], "pass positive="),
+        (["--label", "sex", "--score", "p", "--positive", "x"], "positive='x' does not occur"),
+    ):
+        assert main(["repair", good, *args]) == 2
+        assert says in capsys.readouterr().err

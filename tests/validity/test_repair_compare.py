@@ -1,0 +1,224 @@
+"""The judge of repairs keeps its error rate: its limits exactly, its verdicts by simulation, and broken copies are caught."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.repair.along import bins_along, variable_rows
+from calibrant.repair.compare import SHARES, _differences
+from calibrant.repair.comparison import AS_AUDITED
+from calibrant.repair.grouped import group_rows, groups_of
+from calibrant.repair.judged import LOSSES
+from calibrant.repair.provenance import fitted_on, overlap
+from calibrant.repair.rounds import fits_of
+from calibrant.stats.differences import mean_limits, units_of
+from validity.acceptance import check, count, refuted
+
+REPAIRS = {"Platt": cal.repair.Platt(), "Isotonic": cal.repair.Isotonic()}
+ALPHA = 0.2
+SLACK = 1e-9
+
+
+# ---- the limits, by enumeration ----
+
+
+def missed(limits: Any, z0: Any, z1: Any, rate: Any, p: Any, delta: float, cluster: Any = None) -> tuple[float, float]:
+    """Return the exact probabilities that the mean of the means lies below and above the limits."""
+    truth = float((z0 * (1 - rate) + z1 * rate).mean())
+    below = above = 0.0
+    for outcome in itertools.product((0, 1), repeat=len(p)):
+        y = np.array(outcome)
+        weight = float(np.prod(np.where(y == 1, rate, 1 - rate)))
+        low, high = limits(units_of(y, p, z0, z1, None, cluster), delta)
+        below += weight * (truth < low - SLACK)
+        above += weight * (truth > high + SLACK)
+    return below, above
+
+
+def normal_limits(u: Any, delta: float) -> tuple[float, float]:
+    """Saboteur: the large-sample interval."""
+    half = 2.0 * u.value.std() / np.sqrt(len(u.value))
+    return u.mean - half, u.mean + half
+
+
+DESIGNS = {
+    "coins": (np.full(8, -0.5), np.full(8, 0.5), np.full(8, 0.5)),
+    "rare": (np.full(8, -0.1), np.full(8, 0.9), np.full(8, 0.1)),
+    "one heavy row": (np.r_[np.full(7, -0.05), -1.0], np.r_[np.full(7, 0.05), 3.0], np.r_[np.full(7, 0.5), 0.2]),
+    "all sure": (np.full(8, -0.2), np.full(8, 0.8), np.full(8, 0.999)),
+    "mixed": (np.linspace(-1, 0, 8), np.linspace(1, -0.5, 8), np.linspace(0.05, 0.9, 8)),
+}
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.1])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_limits_miss_no_more_than_they_say(design: str, delta: float) -> None:
+    z0, z1, rate = DESIGNS[design]
+    for p in (rate, 1 - rate):
+        below, above = missed(mean_limits, z0, z1, rate, p, delta)
+        assert below <= delta / 2
+        assert above <= delta / 2
+
+
+def test_limits_hold_for_clusters_of_one_fate() -> None:
+    cluster = np.repeat(np.arange(8), 3)
+    z0, z1 = np.full(24, -0.3), np.full(24, 0.7)
+    for rate in (0.3, 0.1):
+        truth, miss = float(z0[0] * (1 - rate) + z1[0] * rate), 0.0
+        for fate in itertools.product((0, 1), repeat=8):
+            y = np.repeat(fate, 3)
+            low, high = mean_limits(units_of(y, np.full(24, 0.3), z0, z1, None, cluster), 0.2)
+            miss += float(rate ** sum(fate) * (1 - rate) ** (8 - sum(fate))) * (not low <= truth <= high)
+        assert miss <= 0.2
+
+
+def test_rows_of_one_fate_taken_as_independent_are_caught() -> None:
+    miss = 0.0
+    for fate in itertools.product((0, 1), repeat=8):
+        low, high = mean_limits(
+            units_of(np.repeat(fate, 12), np.full(96, 0.5), np.full(96, -0.5), np.full(96, 0.5)), 0.1
+        )
+        miss += 0.5**8 * (not low <= 0.0 <= high)
+    assert miss > 0.1
+
+
+def test_a_normal_interval_is_caught() -> None:
+    z0, z1, rate = DESIGNS["rare"]
+    assert missed(normal_limits, z0, z1, rate, rate, 0.05)[1] > 0.3
+
+
+def test_limits_close_in_on_the_mean() -> None:
+    rng = np.random.default_rng(77)
+    p = rng.uniform(size=50_000)
+    y = (rng.uniform(size=50_000) < p).astype(np.int8)
+    low, high = mean_limits(units_of(y, p, -p, 1 - p), 0.05)
+    assert high - low < 2 * 1.7 * 1.96 * np.sqrt((p * (1 - p)).mean() / 50_000)
+
+
+# ---- the verdicts, by simulation ----
+
+
+def bent(p: Any) -> Any:
+    return np.clip(p + 0.1 * np.sin(6.0 * p), 0.01, 0.99)
+
+
+def drawn(seed: int, n: int, rate: Any = None) -> tuple[Any, Any]:
+    """Return predictions and the event rates behind them; calibrated without `rate`."""
+    rng = np.random.default_rng([0xBEEF, seed])
+    p = rng.uniform(0.02, 0.98, n)
+    side = {"sex": np.array(["f", "m"])[rng.integers(0, 2, n)], "age": rng.integers(20, 80, n).astype(float)}
+    true = p if rate is None else rate(p)
+    return cal.predictions(rng.uniform(size=n) < true, p, side), true
+
+
+def statements_missed(seed: int, n: int, rate: Any, folds: int) -> bool:
+    """Tell whether any range of any paired statement misses its truth."""
+    data, true = drawn(seed, n, rate)
+    judged = fits_of(data, REPAIRS, None, folds, 0).judged
+    place = {float(p): float(t) for p, t in zip(data.p, true, strict=True)}
+    eta = np.array([place[float(p)] for p in judged.data.p])
+    for row in _differences(judged, ALPHA * SHARES["scores"])[0]:
+        loss = LOSSES[row["measure"]]
+        before, after = loss(judged.scores[AS_AUDITED]), loss(judged.scores[row["probability"]])
+        change = float(((after[0] - before[0]) * (1 - eta) + (after[1] - before[1]) * eta).mean())
+        change = -change if row["measure"] == "accuracy" else change
+        if not row["change_low"] - SLACK <= change <= row["change_high"] + SLACK:
+            return True
+    groups = groups_of(judged.data, ("sex",), {}, 20, 0)
+    for i, row in enumerate(group_rows(judged.data, groups, judged.scores, ALPHA * SHARES["groups"])):
+        at = groups.rows[i % len(groups.rows)]
+        gap, moved = (
+            float((eta - judged.data.p)[at].mean()),
+            float((judged.scores[row["probability"]] - judged.data.p)[at].mean()),
+        )
+        if not row["change_low"] - SLACK <= abs(gap - moved) - abs(gap) <= row["change_high"] + SLACK:
+            return True
+    bin_ = bins_along(judged, "age")
+    for row in variable_rows(judged, ("age",), ALPHA * SHARES["variables"], 0)[1:]:
+        change = sum(
+            share * squared(eta[at] - judged.scores[row["probability"]][at], eta[at] - judged.data.p[at], bin_[at])
+            for at, share in judged.each_fold()
+        )
+        if not row["change_low"] - SLACK <= change <= row["change_high"] + SLACK:
+            return True
+    return False
+
+
+def squared(after: Any, before: Any, bin_: Any) -> float:
+    rows = np.maximum(np.bincount(bin_), 1)
+    mean = [np.bincount(bin_, r) / rows for r in (after, before)]
+    return float((rows / len(bin_) * (mean[0] ** 2 - mean[1] ** 2)).sum())
+
+
+@pytest.mark.parametrize(("rate", "folds"), [(None, 0), (bent, 0), (None, 3)])
+def test_all_paired_statements_hold_together(rate: Any, folds: int) -> None:
+    check(lambda r: statements_missed(r, 600, rate, folds), 60, ALPHA)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("rate", "folds"), [(None, 0), (bent, 0), (None, 3), (bent, 5)])
+@pytest.mark.parametrize("n", [100, 2000])
+def test_all_paired_statements_hold_together_in_depth(rate: Any, folds: int, n: int) -> None:
+    check(lambda r: statements_missed(10_000 + r, n, rate, folds), 1000, ALPHA)
+
+
+def called_better(seed: int, n: int) -> bool:
+    data, _ = drawn(50_000 + seed, n)
+    found = cal.repair.compare(data, REPAIRS, by="sex", alpha=ALPHA, tests=(), certify_groups=False)
+    return any(v["better"] for v in found.verdicts.values())
+
+
+def test_no_repair_of_a_calibrated_score_is_called_better() -> None:
+    check(lambda r: called_better(r, 400), 25, ALPHA)
+
+
+@pytest.mark.nightly
+def test_no_repair_of_a_calibrated_score_is_called_better_in_depth() -> None:
+    check(lambda r: called_better(r, 3000), 1000, ALPHA)
+
+
+def better_on_its_own_rows(seed: int) -> bool:
+    """Saboteur: a repair judged on the rows it was fitted on."""
+    from calibrant.repair.judged import Judged
+
+    data, _ = drawn(70_000 + seed, 400)
+    scores = {AS_AUDITED: data.p, "Isotonic": cal.repair.Isotonic().fit(data)(data).p}
+    judged = Judged(data, scores, np.zeros(data.n, dtype=np.int64))
+    return any(row["shown"] == "better" for row in _differences(judged, ALPHA)[0])
+
+
+def test_judging_on_the_rows_of_the_fit_would_be_caught() -> None:
+    runs = 60
+    assert refuted(count(better_on_its_own_rows, runs), runs, ALPHA)
+
+
+# ---- rows of the fit: found where they are, and not where they are not ----
+
+
+@pytest.mark.parametrize("values", [None, 20_000, 3000, 500, 50, 7, 2])
+def test_other_rows_are_not_taken_for_the_rows_of_a_fit(values: int | None) -> None:
+    for seed in range(40):
+        rng = np.random.default_rng([0xFADE, seed])
+        p = rng.uniform(size=4000) if values is None else rng.integers(0, values, 4000) / values
+        y = rng.uniform(size=4000) < p
+        one, other = cal.predictions(y[:1500], p[:1500]), cal.predictions(y[1500:], p[1500:])
+        assert not overlap(fitted_on(one), other)
+        assert not overlap(fitted_on(other), one)
+
+
+@pytest.mark.parametrize(
+    ("values", "first", "last"),
+    [(None, 0, 1500), (None, 0, 400), (None, 1300, 4000), (20_000, 0, 1500), (20_000, 0, 1000), (20_000, 400, 4000)],
+)
+def test_rows_of_a_fit_are_found_among_others(values: int | None, first: int, last: int) -> None:
+    for seed in range(10):
+        rng = np.random.default_rng([0xFEED, seed])
+        p = rng.uniform(size=4000) if values is None else rng.integers(0, values, 4000) / values
+        y = rng.uniform(size=4000) < p
+        fitted = fitted_on(cal.predictions(y[:1500], p[:1500]))
+        assert overlap(fitted, cal.predictions(y[first:last], p[first:last]))

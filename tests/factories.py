@@ -344,6 +344,37 @@ def hidden(limit: float | None = 0.015) -> AuditRecord:
     )  # fmt: skip
 
 
+def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 41, **columns: Any) -> Curve:
+    """Return as audited and two repairs, judged on one half."""
+    made = {
+        "probability": ("as audited", "Isotonic", "AugmentedLogistic"), "recipe": ("", "Isotonic", "AugmentedLogistic"),
+        "order": ("kept", "kept up to ties", "may change"), "error_low": (0.0061, 0.0, 0.0),
+        "error_high": (0.0139, after, 0.0101), "brier": (0.1223, 0.1222, 0.1221), "log_loss": (0.3791, 0.3784, 0.3783),
+        "auroc": (0.9040, 0.9040, 0.9042), "accuracy": (0.82, 0.82, 0.83), "local_p": (0.001, 0.0123, 0.21),
+        "largest_gap": (0.037, 0.027, 0.026) if groups else (None,) * 3,
+        "largest_gap_group": ("marital: separated",) * 3 if groups else (None,) * 3,
+        "groups_better": (0, 27, 28), "groups_worse": (0, 4, 2), "groups_shown_better": (0, 9, 9),
+        "groups_shown_worse": (0, 0, 0), "error_along": (0.0102, 0.006, 0.002), **columns,
+    }  # fmt: skip
+    verdicts = {
+        "Isotonic": {"better": ("brier",), "worse": (), "line": "Isotonic: better in Brier score; nothing is shown to be worse"},
+        "AugmentedLogistic": {"better": (), "worse": (), "line": "AugmentedLogistic: nothing is shown to be better or worse"},
+    }  # fmt: skip
+    settings = {
+        "how": "halves", "rows_fit": 5_000, "rows_judged": 5_000, "cases_judged": 2_500, "groups": groups, "alpha": 0.05,
+        "levels": 50, "tests": ("local",), "test_rows": 5_000, "draws": 999, "left_out": (), "recommended": recommended,
+        "along": "age", "verdicts": verdicts,
+    }  # fmt: skip
+    return Curve(method="repair.compare", columns=made, settings=settings)
+
+
+def repaired(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
+    """Return the record of the mock-up with repairs compared."""
+    of = hidden(limit)
+    done = tuple(Check(code="repair", status="measured") if c.code == "repair" else c for c in of.checks)
+    return replace(of, checks=done, repairs=repairs(**settings))
+
+
 def measures(n: int = 10_000) -> dict[str, Estimate]:
     """Return the standard measures, as `calibrant.measure` would."""
     told = {

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.audit.pooling import pool_levels, pool_name, pool_pairs
-from calibrant.audit.record import Check, Finding, Verdict
+from calibrant.audit.record import Finding, Verdict
 from calibrant.certify.population import INDEPENDENT, Population, pooled
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rounded import rounded_of
@@ -25,9 +25,6 @@ MASK = 20
 CURVE_EVENTS = 50
 FEW_BINS = 10
 DRAWS = 999
-NOT_YET = {
-    "repair": "not in this version: recalibration judged on held-out rows",
-}
 
 
 @dataclass(frozen=True)
@@ -224,8 +221,3 @@ def _joined(rows: Any, smallest: int) -> Any:
     if held < smallest and run:
         out[out == run] = run - 1
     return out
-
-
-def not_yet() -> list[Check]:
-    """Return the checks this version does not have: not run is not a pass."""
-    return [Check(code=code, status="not-run", reason=reason) for code, reason in NOT_YET.items()]

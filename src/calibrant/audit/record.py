@@ -157,6 +157,9 @@ class AuditRecord:
         `diagnose.local_bias` of the group variables.
     control_chart, importance, subgroups : Curve
         Of `diagnose`, where the strong calibration test was run; without columns otherwise.
+    repairs : Curve
+        The table of `repair.compare`, fitted on one half of the rows held and judged on the other; its settings hold the
+        verdicts and what is recommended. Without columns where nothing was compared.
     """
 
     name: str
@@ -178,6 +181,7 @@ class AuditRecord:
     control_chart: Curve = field(default_factory=lambda: Curve(method="diagnose.control_chart", columns={}))
     importance: Curve = field(default_factory=lambda: Curve(method="diagnose.importance", columns={}))
     subgroups: Curve = field(default_factory=lambda: Curve(method="diagnose.subgroups", columns={}))
+    repairs: Curve = field(default_factory=lambda: Curve(method="repair.compare", columns={}))
     schema: str = field(default=SCHEMA)
 
     def to_dict(self) -> dict[str, Any]:
@@ -199,7 +203,7 @@ class AuditRecord:
         kept["checks"] = tuple(Check.from_dict(c) for c in d["checks"])
         kept["estimates"] = {k: Estimate.from_dict(v) for k, v in d["estimates"].items()}
         kept["reliability"] = Curve.from_dict(d["reliability"])
-        for name in ("curve", "ranking", "control_chart", "importance", "subgroups"):
+        for name in ("curve", "ranking", "control_chart", "importance", "subgroups", "repairs"):
             if name in d:
                 kept[name] = Curve.from_dict(d[name])
         for name in ("variable_curves", "bias_maps"):

@@ -13,7 +13,6 @@ from calibrant.audit.checks import (
     Plan,
     finding,
     group_findings,
-    not_yet,
     reliability,
     shift,
     smoothed,
@@ -21,6 +20,7 @@ from calibrant.audit.checks import (
 )  # fmt: skip
 from calibrant.audit.covariates import follow, rows_held
 from calibrant.audit.record import GATES, AuditRecord, Check, Finding, Status
+from calibrant.audit.repairs import weigh
 from calibrant.audit.strong import search
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
@@ -64,13 +64,15 @@ def audit(
     seed: int = 0,
     rows_read: Callable[[int], None] | None = None,
     step: Step | None = None,
+    engine: Any = None,
 ) -> AuditRecord:
     r"""Audit predicted probabilities: certified error for everyone and for every group, judged against a limit.
 
     Parameters
     ----------
-    source : path, glob, frame, Predictions or Sketch
-        As `calibrant.sketch`. Files may be larger than memory.
+    source : path, URI, glob, query, frame, Predictions or Sketch
+        As `calibrant.sketch`. Files may be larger than memory; Spark and Dask DataFrames stay on their cluster and need
+        `key`.
     y, p : str
         Columns of labels and probabilities; not used for `Predictions` and `Sketch`.
     by : str or sequence of str, optional
@@ -99,6 +101,8 @@ def audit(
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``.
     rows_read, step : callable, optional
         Progress: rows just read, and the name of the step that begins.
+    engine : SparkSession, distributed.Client or DuckDB connection, optional
+        As `calibrant.sketch`.
 
     Returns
     -------
@@ -138,8 +142,9 @@ def audit(
     announce("reading")
     asked = names_of(variables)
     whole = _summarise(
-        source, y, p, names_of(by), asked, not quick, intersections, bins, key, positive, drop_missing, seed, rows_read
-    )
+        source, y, p, names_of(by), asked, not quick, intersections, bins, key, positive, drop_missing, seed, rows_read,
+        engine,
+    )  # fmt: skip
     plan = Plan(alpha=alpha, limit=limit, levels=steps, bandwidth=width, seed=whole.spec.seed, tolerance=tolerance)
     settings = {
         "alpha": alpha, "limit": limit, "levels": steps, "bandwidth": width, "seed": plan.seed,
@@ -164,24 +169,25 @@ def _summarise(
     drop_missing: bool,
     seed: int,
     rows_read: Callable[[int], None] | None,
+    engine: Any,
 ) -> Sketch:
     if isinstance(source, MulticlassPredictions):
         return sketch_of(source, seed)
     more: dict[str, Any] = {"variables": variables, "tests": tests and bool(variables)}
     if isinstance(source, Sketch):
-        options = (by, y, p, key, positive, bins, intersections, drop_missing)
+        options = (by, y, p, key, positive, bins, intersections, drop_missing, engine is not None)
         if any(options) or seed not in (0, source.spec.seed):
             raise BadInput("a sketch brings its own columns, groups and seed: leave every option of reading out")
         return source.checked()
     if isinstance(source, Predictions):
-        if y or p or key or positive or drop_missing:
+        if y or p or key or positive or drop_missing or engine is not None:
             raise BadInput(
-                "predictions bring their own labels and scores: leave y, p, key, positive and drop_missing out"
+                "predictions bring their own labels and scores: leave y, p, key, positive, drop_missing and engine out"
             )
         return sketch(source, by=by, intersections=intersections, bins=bins, seed=seed, **more)
     return sketch(
         source, y=y, p=p, by=by, intersections=intersections, bins=bins, key=key, positive=positive,
-        drop_missing=drop_missing, seed=seed, progress=rows_read, **more,
+        drop_missing=drop_missing, seed=seed, progress=rows_read, engine=engine, **more,
     )  # fmt: skip
 
 
@@ -198,10 +204,11 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
     rows, quick = rows_held(whole), bool(settings["quick"])
     followed = follow(whole, rows, plan, quick, announce)
     searched, diagnosis = search(whole, rows, plan, quick, announce)
+    weighed, repairs = weigh(whole, rows, followed.ranking.columns.get("variable", ()), plan, quick, announce)
     checks = [
         Check(code="error-everyone", status=_status(overall), estimate=overall.upper),
         _group_check(groups, whole),
-        *checks, drawn, *unmeasured, *followed.checks, searched, *not_yet(),
+        *checks, drawn, *unmeasured, *followed.checks, searched, weighed,
     ]  # fmt: skip
     return AuditRecord(
         name=name or whole.name,
@@ -220,6 +227,7 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
         control_chart=diagnosis["control_chart"],
         importance=diagnosis["importance"],
         subgroups=diagnosis["subgroups"],
+        repairs=repairs,
         data=_data(whole),
         settings=settings,
         versions=_versions(),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
-from calibrant.report import searched
+from calibrant.report import repairs, searched
 from calibrant.report.evidence import summary
 from calibrant.report.measures import WORDS
 from calibrant.report.order import limit_of, shift_side, side, with_verdict
@@ -169,6 +169,10 @@ def _strong(check: Check, record: AuditRecord) -> Described:
     return "Strong calibration test", numbers, f"does some mix of traits predict {searched.sought(record)}?"
 
 
+def _repair(_: Check, record: AuditRecord) -> Described:
+    return "Comparing repairs", repairs.summary(record), "what would lower the error, judged on people held out?"
+
+
 def _asked(question: str, meaning: str) -> Callable[[Check, AuditRecord], Described]:
     return lambda check, _: (question, _interval(check), meaning)
 
@@ -194,5 +198,5 @@ KNOWN: dict[str, Callable[[Check, AuditRecord], Described]] = {
     "local-calibration": _local,
     "strong-calibration": _strong,
     **{k.replace("_", "-"): _asked(name, "") for k, (name, *_) in WORDS.items()},
-    "repair": _asked("Comparing repairs", "what would lower the error?"),
+    "repair": _repair,
 }

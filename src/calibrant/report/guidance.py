@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
+from calibrant.report import repairs
 from calibrant.report.order import MOST_ROWS, limit_of, median_need, with_verdict
 from calibrant.report.spans import Text, code, link, name, say, title
 from calibrant.report.wording import cardinal, too, unshown_reason, would_decide
@@ -57,7 +58,8 @@ def _for_broken(record: AuditRecord) -> list[Text]:
                 _and_others(len(broken) - 1), ". ", _sample_direction(broken[0], len(broken) > 1))
         )  # fmt: skip
     if steps:
-        steps.append(say("Recalibrate the model on people who are not in this audit, then audit it again."))
+        alone = say("Recalibrate the model on people who are not in this audit, then audit it again.")
+        steps.append(repairs.step(record) or alone)
     return steps
 
 

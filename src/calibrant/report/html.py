@@ -16,6 +16,7 @@ from calibrant.report import numbers as num
 from calibrant.report import provenance, views
 from calibrant.report.hidden import hidden
 from calibrant.report.order import limit_of, ordered
+from calibrant.report.repairs import repairs
 from calibrant.report.spans import visible
 from calibrant.report.variables import variables
 from calibrant.report.wording import VERDICTS, page_title
@@ -46,7 +47,7 @@ SECTIONS = (
         variables,
     ),
     Section("hidden", "Hidden pockets?", "Is error hiding in a mix of traits?", hidden),
-    Section("repair", "What would repair it?", "What would repair it?", views.absent("repair"), "absent"),
+    Section("repair", "What would repair it?", "What would repair it?", repairs),
     Section("checks", "Every check", "Every check, and what it found", views.checks),
     Section("about", "What was audited", "What was audited", provenance.about, "entries"),
     Section("limits", "Not shown here", "What this report does not show", views.limits),

@@ -14,15 +14,9 @@ from calibrant.results import Estimate
 
 Entry = tuple[str, Text]
 
-ABSENT = {  # section: the check whose reason explains it, and what is said where it was not run
-    "variables": (
-        "variables",
-        "No variables were ranked in this audit.",
-    ),
-    "repair": (
-        "repair",
-        "This version does not compare repairs; recalibrate on other people, then audit the result.",
-    ),
+ABSENT = {  # section, named like its check: what is said where no reason was recorded
+    "variables": "No variables were ranked in this audit.",
+    "repair": "No repairs were compared in this audit.",
 }
 
 LIMITS = (
@@ -206,11 +200,9 @@ FOLLOWED = ("Average gap along a variable", "Beyond the overall shift", "Adjuste
 
 def absent(record: AuditRecord, section: str) -> Text:
     """Return in one line why a section is empty, and how to get what it would hold."""
-    explained_by, standard = ABSENT[section]
-    check = check_of(record, explained_by)
-    told = ("not-applicable", "not-run") if section == "variables" else ("not-applicable",)
-    refused = check is not None and check.status in told and check.reason
-    return say(sentence(check.reason) if check is not None and refused else standard)
+    check = check_of(record, section)
+    refused = check is not None and check.status in ("not-applicable", "not-run") and check.reason
+    return say(sentence(check.reason) if check is not None and refused else ABSENT[section])
 
 
 def limits(record: AuditRecord) -> tuple[Text, ...]:

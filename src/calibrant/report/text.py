@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
-from calibrant.report import following, hidden, provenance, searched, standing, views
+from calibrant.report import following, hidden, provenance, repairs, searched, standing, views
 from calibrant.report import measures as standard
 from calibrant.report import numbers as num
 from calibrant.report.checks import check_line
@@ -55,6 +55,8 @@ def terminal(record: AuditRecord) -> str:
     if local_test(record) is not None or searched.strong_test(record) is not None:
         found = FLOOR.sub("", plain(hidden.answer(record)))
         lines += ["", *wrap(f"Error hiding in traits: {found}")]
+    if repairs.compared(record):
+        lines += ["", *wrap(f"What would repair it: {plain(repairs.answer(record))}")]
     lines.append("")
     unrun = [c for c in record.checks if c.status in ("not-applicable", "not-run")]
     if unrun:
@@ -140,6 +142,7 @@ def markdown(record: AuditRecord) -> str:
         _groups(record, limit),
         *_variables(record),
         *_hidden(record),
+        *_repairs(record),
         "## Every check, and what it found",
         _checks(record),
         "## What was audited",
@@ -271,6 +274,25 @@ def _hidden(record: AuditRecord) -> list[str]:
         *_rules(record),
         _rows(head, rows, (2, 4)) if rows else "",
         marked(say(note(record))),
+    ]
+
+
+def _repairs(record: AuditRecord) -> list[str]:
+    if not repairs.compared(record):
+        return []
+    found = repairs.repairs(record)
+    head = ("Probabilities", "Certified error, points", "Largest group gap, points", "Brier score", "Log loss", "AUROC", "Local p†", "Groups better, worse*")  # fmt: skip
+    rows = [
+        (x.name, x.certified, f"{x.gap} {fenced(x.group)}" if x.group else x.gap, x.brier, x.log_loss, x.auroc, x.local, x.groups)
+        for x in found["lines"]
+    ]  # fmt: skip
+    return [
+        "## What would repair it?",
+        marked(found["answer"]),
+        marked(say(found["caption"])),
+        _rows(head, rows, (1, 2, 3, 4, 5, 6, 7)),
+        marked(say(found["note"])),
+        marked(found["how"]),
     ]
 
 

@@ -180,11 +180,6 @@ def caption(record: AuditRecord, shortened: bool) -> str:
     return f"{first} {num.count(total)} ranges hold together, {together(record)}."
 
 
-def absent(section: str) -> Any:
-    """Return the view of a section that is not built: one line that says why."""
-    return lambda record: {"why": standing.absent(record, section)}
-
-
 def checks(record: AuditRecord) -> View:
     """Return every check as a row."""
     return {"lines": tuple(check_line(c, record) for c in record.checks)}

@@ -65,14 +65,15 @@ def _joined(raw: bytes, sums: list[Any], client: Any) -> list[bytes]:
     join = dask.delayed(_joining(raw), pure=False)
     while len(sums) > FAN:
         sums = [join(sums[i : i + FAN]) for i in range(0, len(sums), FAN)]
-    client = client or _active()
-    if client is None:
-        return list(dask.compute(*sums))
-    futures = client.compute(sums)
+    client, futures = client or _active(), []
     try:
+        if client is None:
+            return list(dask.compute(*sums))
+        futures = client.compute(sums)
         return list(client.gather(futures))
     except BaseException as e:
-        client.cancel(futures)
+        if futures:
+            client.cancel(futures)
         if isinstance(e, Exception):
             why = (str(e) or type(e).__name__).splitlines()[0][:300]
             raise EngineFailed(f"the Dask computation failed, and nothing was counted: {why}") from e

@@ -30,7 +30,7 @@ def check_spec(spec: Spec) -> None:
         raise BadInput(
             f"the sketch's spec has version {spec.version}, this calibrant knows {SPEC_VERSION}: use the version that made it"
         )
-    _need(2 <= spec.blocks <= MOST_BLOCKS, "spec.blocks", f"is {spec.blocks}")
+    _need(1 <= spec.blocks <= MOST_BLOCKS, "spec.blocks", f"is {spec.blocks}")
     _need(0 <= spec.seed <= LARGEST_SEED, "spec.seed", "is not a seed")
     for name, given in (("key", spec.key), ("variables", [v.name for v in spec.variables])):
         _need(len(set(given)) == len(given), f"spec.{name}", "names a column twice")

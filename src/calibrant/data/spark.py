@@ -15,7 +15,7 @@ from calibrant.data.task import Task
 from calibrant.data.travel import caller
 from calibrant.errors import EngineFailed
 
-BUCKETS = 16  # sums that reach the driver, at most
+BUCKETS = 32  # sums that reach the driver, at most
 PIECE = 1 << 23  # bytes of a sum that one row carries
 SCHEMA = "bucket int, part long, piece int, pieces int, data binary"
 TOO_OLD = "Spark {}: calibrant needs Spark 4 (pip install 'pyspark[connect]>=4')"
@@ -72,7 +72,10 @@ def _run(frame: Any, raw: bytes, sum_up: Callable[[Any], Iterator[Any]]) -> list
         raise
     finally:
         session.removeTag(tag)
-    return list(_gatherer()(table.to_batches()))
+    try:
+        return list(_gatherer()(table.to_batches()))
+    except RuntimeError as e:
+        raise EngineFailed(f"{e}: nothing was counted, so run it again") from None
 
 
 def told(error: BaseException) -> str:
@@ -125,7 +128,7 @@ def _joining(raw: bytes) -> Callable[[Any], Iterator[Any]]:
 
 
 def _cutter() -> Callable[[int, bytes], Iterator[Any]]:
-    buckets, size = BUCKETS, PIECE
+    buckets, size = _labels(BUCKETS), PIECE
 
     def pieces(part: int, data: bytes) -> Iterator[Any]:
         import pyarrow as pa
@@ -133,11 +136,33 @@ def _cutter() -> Callable[[int, bytes], Iterator[Any]]:
         types = (pa.int32(), pa.int64(), pa.int32(), pa.int32(), pa.binary())
         names, of = ["bucket", "part", "piece", "pieces", "data"], max(-(-len(data) // size), 1)
         for i in range(of):
-            row = (part % buckets, part, i, of, data[i * size : (i + 1) * size])
+            row = (buckets[part % len(buckets)], part, i, of, data[i * size : (i + 1) * size])
             columns = [pa.array([v], t) for v, t in zip(row, types, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, names)
 
     return pieces
+
+
+def _labels(buckets: int) -> list[int]:
+    """Return numbers that Spark's hash deals to different buckets; any others would add up to the same, less evenly."""
+    found: dict[int, int] = {}
+    number = 0
+    while len(found) < buckets:
+        found.setdefault(_murmur(number) % buckets, number)
+        number += 1
+    return list(found.values())
+
+
+def _murmur(number: int) -> int:
+    """Murmur3 of a 32-bit number with Spark's seed, signed."""
+    whole = 0xFFFFFFFF
+    k = number * 0xCC9E2D51 & whole
+    h = 42 ^ (((k << 15 | k >> 17) & whole) * 0x1B873593 & whole)
+    h = ((h << 13 | h >> 19) & whole) * 5 + 0xE6546B64 & whole ^ 4
+    h = (h ^ h >> 16) * 0x85EBCA6B & whole
+    h = (h ^ h >> 13) * 0xC2B2AE35 & whole
+    h ^= h >> 16
+    return h - (1 << 32) if h >> 31 else h
 
 
 def _gatherer() -> Callable[[Any], Iterator[bytes]]:

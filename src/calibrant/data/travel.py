@@ -14,12 +14,12 @@ import calibrant
 WORK = "calibrant.data.work"
 
 
-def caller(engine: str, work: str = WORK) -> Callable[..., Any]:
+def caller(engine: str) -> Callable[..., Any]:
     """Return a function that runs one of `data.work` by name where it is unpickled.
 
     Called with the function's name, the task and the part, then what the function takes; returns its message.
     """
-    version = calibrant.__version__
+    version, work = calibrant.__version__, WORK
 
     def call(name: str, task: bytes, part: int, *given: Any) -> bytes:
         import importlib

@@ -1,0 +1,337 @@
+"""One answer everywhere: the same bits from files, queries, Spark (classic and Connect) and Dask, on real engines."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import calibrant as cal
+from calibrant.data import engines, look, survey, travel
+from calibrant.data.sketch import Sketch
+from e2e.cluster_log import COLUMNS, bits, sketched, table, write
+
+NO_SPARK = "PySpark 4 is not installed: pip install 'calibrant[spark]'"
+NO_DASK = "Dask is not installed: pip install 'calibrant[dask]'"
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),  # of pandas 3, which calibrant does not use there
+    pytest.mark.filterwarnings("ignore::UserWarning:pyspark"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+spark_tests = pytest.mark.xdist_group("spark")
+dask_tests = pytest.mark.xdist_group("dask")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small() -> Iterator[None]:
+    """Samples smaller than the log, so that which rows are in them shows."""
+    with pytest.MonkeyPatch.context() as m:
+        m.setattr(look, "LOOK", 3000)
+        m.setattr(survey, "KEPT", 2000)
+        m.setattr(survey, "DRAWS", 99)
+        yield
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("log") / "log.parquet")
+
+
+@pytest.fixture(scope="module")
+def local(log: Path) -> Sketch:
+    return sketched(str(log))  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    """A classic session whose Java process also serves Spark Connect."""
+    sql = pytest.importorskip("pyspark.sql", reason=NO_SPARK)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    before = {k: os.environ.get(k) for k in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    options = {
+        "spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.sql.session.timeZone": "America/New_York",
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin", "spark.connect.grpc.binding.port": port,
+        "spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false",
+    }  # fmt: skip
+    builder = sql.SparkSession.builder.master("local[2]")
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = builder.getOrCreate()
+        yield made
+        made.stop()
+    for name, old in before.items():
+        os.environ.pop(name) if old is None else os.environ.update({name: old})
+
+
+@pytest.fixture(scope="module")
+def connect(session: Any) -> Iterator[Any]:
+    remote = pytest.importorskip("pyspark.sql.connect.session", reason=NO_SPARK)
+    port = session.conf.get("spark.connect.grpc.binding.port")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = remote.SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+        yield made
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed", reason=NO_DASK)
+    pytest.importorskip("dask.dataframe", reason=NO_DASK)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.Client(cluster) as made,
+    ):
+        yield made
+
+
+def spark_frame(session: Any, log: Path, parts: int) -> Any:
+    return session.read.parquet(str(log)).repartition(parts)  # repartition shuffles the rows
+
+
+# ---- the same bits ----
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads(log: Path, local: Sketch, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines.os, "cpu_count", lambda: threads)
+    assert bits(sketched(str(log))) == bits(local)
+
+
+def test_shuffled_rows_and_other_storage(tmp_path: Path, local: Sketch) -> None:
+    """Rows in another order, in another number of row groups; strings as views, times in other units and zones."""
+    order = np.random.default_rng(5).permutation(len(t := table()))
+    t = t.take(pa.array(order))
+    stored = {
+        "site": pa.array(t["site"].to_pylist(), pa.large_string()), "at": t["at"].cast(pa.timestamp("ns", tz="Asia/Tokyo")),
+        "month": t["month"].cast(pa.timestamp("us", tz="Europe/Paris")), "id": t["id"].cast(pa.int32()),
+    }  # fmt: skip
+    for name, column in stored.items():
+        t = t.set_column(t.schema.get_field_index(name), name, column)
+    assert bits(sketched(t)) == bits(local)
+    assert bits(sketched(t, key="id")) == bits(sketched(table(), key="id"))  # two rows of each
+    t = t.set_column(t.schema.get_field_index("site"), "site", stored["site"].cast(pa.string_view()))
+    assert bits(sketched(t)) == bits(local)
+
+
+def test_merge_order(local: Sketch) -> None:
+    t = table()
+    cuts = np.random.default_rng(1).choice(len(t), 9, replace=False)
+    pieces = [t.slice(a, b - a) for a, b in zip([0, *sorted(cuts)], [*sorted(cuts), len(t)], strict=True)]
+    made = [cal.sketch(piece, spec=local.spec) for piece in pieces]
+    for seed in range(3):
+        whole = Sketch(local.spec)
+        for i in np.random.default_rng(seed).permutation(len(made)):
+            whole.merge(made[i])
+        assert bits(whole) == bits(local)
+
+
+def test_a_query_counts_as_sql_does(log: Path, local: Sketch) -> None:
+    """Every cell of everyone and of each site, counted by DuckDB; and a query as a source."""
+    duckdb = pytest.importorskip("duckdb")
+    score = "least(cast(floor(p * 1073741824) as bigint), 1073741823)"
+    counted = duckdb.sql(f"select {score} >> 16, y, count(*) from '{log}' group by all").fetchall()  # noqa: S608
+    cells = local.cells.sum(axis=0)
+    assert {(c, y): n for c, y, n in counted} == {
+        (int(c), y): int(cells[c, y]) for y in (0, 1) for c in np.flatnonzero(cells[:, y])
+    }
+    by_site = duckdb.sql(
+        f"select coalesce(site, 'missing'), {score} >> 20, y, count(*) from '{log}' group by all"  # noqa: S608
+    ).fetchall()
+    names, held = [n[0][1] for n in local.spec.group_names(0)], local.group_cells.sum(axis=1)
+    assert {row[:3]: row[3] for row in by_site} == {
+        (names[g], int(c), y): int(held[g, c, y])
+        for g in range(len(names))
+        for y in (0, 1)
+        for c in np.flatnonzero(held[g, :, y])
+    }
+    with duckdb.connect() as own:
+        assert bits(sketched(f"select * from '{log}' order by age", engine=own)) == bits(local)  # noqa: S608
+    with pytest.raises(cal.BadInput, match="cannot be run"):
+        sketched("select * from nowhere")
+
+
+def test_uris_and_datasets(log: Path, local: Sketch, tmp_path: Path) -> None:
+    from pyarrow import dataset, fs
+
+    assert bits(sketched(log.as_uri())) == bits(local)
+    below = fs.SubTreeFileSystem(str(log.parent), fs.LocalFileSystem())
+    assert bits(sketched(dataset.dataset("log.parquet", filesystem=below, format="parquet"))) == bits(local)
+    (tmp_path / "a" / "day=1").mkdir(parents=True)
+    for i, name in enumerate(("a/day=1/x.parquet", "a/y.parquet", "a/_z.parquet")):
+        pq.write_table(table(900).slice(300 * i, 300), tmp_path / name)
+    kw = {k: v for k, v in COLUMNS.items() if k != "key"}
+    for path in (tmp_path / "a", tmp_path / "a" / "**" / "*.parquet", tmp_path / "a" / "[x-z].parquet"):
+        there = f"file://{path}"
+        assert bits(cal.sketch(there, **kw)) == bits(cal.sketch(str(path), **kw)), there
+    for wrong in (f"file://{tmp_path}/none/*.parquet", "nothing://bucket/log", f"file://{tmp_path}/none"):
+        with pytest.raises(cal.BadInput, match=r"no file|cannot read"):
+            cal.sketch(wrong, y="y", p="p")
+
+
+@spark_tests
+@pytest.mark.parametrize("parts", [3, 17, 100])
+def test_spark_classic(session: Any, log: Path, local: Sketch, parts: int) -> None:
+    settings = {row.key: row.value for row in session.sql("set").collect()}
+    assert bits(sketched(spark_frame(session, log, parts))) == bits(local)
+    assert {row.key: row.value for row in session.sql("set").collect()} == settings
+    assert not session.getTags()
+
+
+@spark_tests
+def test_spark_connect(connect: Any, log: Path, local: Sketch) -> None:
+    assert bits(sketched(spark_frame(connect, log, 5))) == bits(local)
+
+
+@spark_tests
+@pytest.mark.parametrize("remote", [False, True])
+def test_spark_reads_fragments(
+    session: Any, request: pytest.FixtureRequest, log: Path, local: Sketch, remote: bool
+) -> None:
+    """Executors open the files themselves: rows keep file and number, so that no key is needed."""
+    on = request.getfixturevalue("connect") if remote else session
+    kw = {k: v for k, v in COLUMNS.items() if k != "key"}
+    here = cal.sketch(str(log), **kw)
+    there = cal.sketch(str(log) if remote else log.as_uri(), engine=on, **kw)
+    assert bits(there) == bits(here)
+    assert (there.name, there.files) == (here.name if remote else log.as_uri(), here.files)
+
+
+@dask_tests
+def test_dask(client: Any, log: Path, local: Sketch) -> None:
+    frames = pytest.importorskip("dask.dataframe", reason=NO_DASK)
+    frame = frames.read_parquet(log, split_row_groups=True)
+    assert frame.npartitions > 8  # so that sums are joined in a tree
+    assert bits(sketched(frame)) == bits(local)
+    kw = {k: v for k, v in COLUMNS.items() if k != "key"}
+    assert bits(cal.sketch(str(log), engine=client, **kw)) == bits(cal.sketch(str(log), **kw))
+
+
+@dask_tests
+def test_dask_without_a_cluster(log: Path, local: Sketch) -> None:
+    frames = pytest.importorskip("dask.dataframe", reason=NO_DASK)
+    import dask
+
+    with dask.config.set(scheduler="threads"):
+        assert bits(sketched(frames.read_parquet(log).repartition(npartitions=3))) == bits(local)
+
+
+@spark_tests
+def test_an_audit_on_a_cluster(session: Any, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every method that reads the sketch: the whole record is that of the file."""
+    monkeypatch.setattr(survey, "DRAWS", 999)
+    kw = {"y": "y", "p": "p", "by": ["site"], "key": ["id", "at"], "variables": ["age", "site"], "limit": 0.1}
+    here, there = cal.audit(str(log), **kw), cal.audit(spark_frame(session, log, 4), name="log", **kw)
+    plain = [record.to_dict() for record in (here, there)]
+    for record in plain:
+        record["data"] = {k: v for k, v in record["data"].items() if k not in ("files", "file_count")}
+    assert plain[0] == plain[1]
+
+
+# ---- what is refused, and how ----
+
+
+@spark_tests
+def test_what_needs_to_know_the_rows_asks_for_a_key(session: Any, log: Path, local: Sketch) -> None:
+    frame = spark_frame(session, log, 2)
+    whole = cal.sketch(frame, y="y", p="p", by="site")
+    for method in ("rounded", "jittered", "distance"):
+        assert getattr(cal.certify, method)(whole, side="upper") == getattr(cal.certify, method)(local, side="upper")
+    assert Sketch.from_bytes(whole.to_bytes()).fingerprint == whole.fingerprint
+    asks = [
+        lambda: cal.certify.raw_lower(whole),
+        lambda: cal.certify.rounded(whole),
+        lambda: cal.certify.groups(whole),
+        lambda: cal.sketch(frame, y="y", p="p", variables="age"),
+        lambda: cal.audit(frame, y="y", p="p"),
+        lambda: cal.audit(whole),
+        lambda: cal.sketch(frame, spec=cal.sketch(str(log), y="y", p="p").spec),
+    ]
+    for ask in asks:
+        with pytest.raises(cal.BadInput, match=r"key="):
+            ask()
+
+
+@spark_tests
+def test_bad_rows_on_executors_are_bad_input_here(session: Any, log: Path) -> None:
+    frame = spark_frame(session, log, 3)
+    cases = [
+        (frame.selectExpr("y", "p * 100 as p"), {}, "percentages"),
+        (frame.selectExpr("y", "if(age = 20, null, p) as p"), {}, r"value(s are| is) missing"),
+        (frame.selectExpr("y", "site as p"), {}, "not numbers"),
+        (frame.selectExpr("y", "p", "array(age) as a"), {"by": "a"}, "use text, numbers"),
+        (frame.where("age < 0"), {}, "no rows"),
+        (frame, {"by": "sit"}, "did you mean 'site'"),
+    ]
+    for made, more, said in cases:
+        with pytest.raises(cal.BadInput, match=said) as e:
+            cal.sketch(made, y="y", p="p", **more)
+        assert "\n" not in str(e.value)
+    counted = cal.sketch(frame.selectExpr("y", "if(age = 20, null, p) as p"), y="y", p="p", drop_missing=True)
+    assert counted.dropped == int((table()["age"].to_numpy() == 20).sum())
+
+
+@spark_tests
+@pytest.mark.parametrize("lacking", [False, True])
+def test_executors_without_this_calibrant(
+    session: Any, log: Path, lacking: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = cal.__version__
+    if lacking:
+        monkeypatch.setattr(travel, "WORK", "calibrant_of_another_machine")
+    else:
+        monkeypatch.setattr(cal, "__version__", "9.9.9")
+    with pytest.raises(cal.BadInput, match="worker") as e:
+        cal.sketch(spark_frame(session, log, 2), y="y", p="p")
+    said = str(e.value)
+    assert ("cannot import" in said and "install" in said) if lacking else (here in said and "9.9.9" in said)
+
+
+@spark_tests
+def test_a_failed_job_is_one_clear_line(session: Any, log: Path) -> None:
+    frame = spark_frame(session, log, 2).selectExpr("y", "if(age = 20, raise_error('the disk is gone'), p) as p")
+    with pytest.raises(cal.EngineFailed, match="the disk is gone") as e:
+        cal.sketch(frame, y="y", p="p")
+    assert "\n" not in str(e.value)
+    assert not session.getTags()
+
+
+@spark_tests
+def test_a_frame_that_changes_is_refused(session: Any, log: Path) -> None:
+    changing = spark_frame(session, log, 2).where("rand() < 0.5")
+    with pytest.raises(cal.BadInput, match="changed while it was read"):
+        cal.sketch(changing, y="y", p="p", by="site")
+
+
+def test_a_part_that_ran_twice_does_not_count_twice(local: Sketch) -> None:
+    from calibrant.data.task import Task
+    from calibrant.data.work import count_frame, join, joined
+
+    task = Task(kind="count", spec=cal.sketch(table(), y="y", p="p").spec)
+    raw, batches = task.to_bytes(), table().to_batches(max_chunksize=5000)
+    a, b = (count_frame(raw, i, batches[i : i + 1]) for i in (0, 1))
+    assert joined(task, [join(raw, [b]), a])[0].n == 10_000
+    for twice in ([a, b, a], [join(raw, [a, b]), b]):
+        with pytest.raises(cal.EngineFailed, match="twice"):
+            joined(task, twice)
+
+
+def test_an_engine_is_not_guessed(log: Path) -> None:
+    for source, engine in ((str(log), object()), (table(), object()), ("select 1", object())):
+        with pytest.raises(cal.BadInput, match="engine"):
+            cal.sketch(source, y="y", p="p", engine=engine)

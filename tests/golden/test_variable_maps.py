@@ -32,7 +32,8 @@ def adult_rows(shared, seed=None):
     order = np.random.RandomState(0).permutation(n) if seed is None else np.random.default_rng(seed).permutation(n)
     parts = table.iloc[order[:2500]], table.iloc[np.sort(order[2500:])]
     fit, test = (
-        cal.predictions(t["actual"].to_numpy(), t["prob_1"].to_numpy(), {v: t[v].to_numpy() for v in NUMBERS}) for t in parts
+        cal.predictions(t["actual"].to_numpy(), t["prob_1"].to_numpy(), {v: t[v].to_numpy() for v in NUMBERS})
+        for t in parts
     )
     return fit, test, parts[1]
 

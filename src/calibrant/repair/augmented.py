@@ -91,8 +91,8 @@ class AugmentedLogistic:
     quadratic : bool
         Add the squares of numbers.
     ridge : float, 0 or more
-        Penalty ``ridge / 2`` times the sum of squares of the coefficients of the variables; that of the score and the
-        intercept are free. With 1, a level of ten people with scores of 0.5 moves seven tenths of the way it would without.
+        Penalty ``ridge / 2`` times the sum of squares of the coefficients of the variables; that of the score and the intercept are
+        free. Levels are drawn to one another as by a normal prior of standard deviation ``ridge ** -0.5``.
 
     Raises
     ------

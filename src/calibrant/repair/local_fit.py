@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,7 +46,12 @@ def sample_of(rows: Predictions, seed: int) -> Predictions:
 
 
 def local_fit(
-    rows: Predictions, names: tuple[str, ...] | None, bandwidth: float, shrink: float | None, landmarks: int, seed: int
+    rows: Predictions,
+    names: tuple[str, ...] | None,
+    widths: Sequence[float],
+    shrink: float | None,
+    landmarks: int,
+    seed: int,
 ) -> dict[str, Any]:
     """Return the fields of the map that is fitted, its settings among them."""
     rng = np.random.default_rng([seed, STREAM])
@@ -54,11 +59,15 @@ def local_fit(
     how, x, constants = ((), None, ()) if score_only else encoded(rows, names)
     score = _score_axis(rows.p)
     z, codes = positions(rows.p, None if x is None else x.scaled, score), codes_of(x, slice(None), rows.n)
-    frame = frame_of(z, codes, () if x is None else kept_levels(x), landmarks, bandwidth, rng)
-    overall = _overall(rows)
+    kept, overall = () if x is None else kept_levels(x), _overall(rows)
     free = np.column_stack([np.ones(rows.n), overall.t])[:, : 1 + (np.ptp(overall.t) > 0)]
-    t = _trial(rows, overall, frame, frame.columns(free, z, codes), free.shape[1], rng)
-    choice = chosen(t) if shrink is None else Choice(t.penalty(shrink, 1.0), shrink, 1.0, 0.0, 0.0)
+    units, tried = folds_of(rows, rng), []
+    for width in widths:
+        frame = frame_of(z, codes, kept, landmarks, width, np.random.default_rng([seed, STREAM, 2]))
+        t = _trial(rows, overall, frame, frame.columns(free, z, codes), free.shape[1], units)
+        choice = chosen(t) if shrink is None else Choice(t.penalty(shrink, 1.0), shrink, 1.0, 0.0, 0.0)
+        tried.append((choice, frame, t, width))
+    choice, frame, t, width = max(tried, key=lambda entry: entry[0].gain)
     found: Mapping[str, Any] = {}
     if choice.penalty is not None:
         beta = fitted(t, choice.penalty)
@@ -72,7 +81,7 @@ def local_fit(
     return {
         "codings": how, "slope": overall.slope, "intercept": overall.intercept, "score": score, "edges": overall.edges,
         "settings": {
-            "constant": constants, "correction": kind, "bandwidth": bandwidth, "shrink_asked": shrink,
+            "constant": constants, "correction": kind, "bandwidth": width, "shrink_asked": shrink,
             "shrink": None if choice.penalty is None else float(choice.strength), "joint": float(choice.joint), "gain": choice.gain,
             "gain_error": choice.error, "features": t.features.shape[1], "rows_used": rows.n, "seed": seed,
         },
@@ -101,11 +110,12 @@ def _line(t: Any, edges: Edges, target: Any, weight: Any) -> Overall:
     return Overall(t, edges, float(slopes[0]), intercept)
 
 
-def _trial(rows: Predictions, overall: Overall, frame: Frame, features: Any, free: int, rng: Any) -> Trial:
-    unit, fold = folds_of(rows, rng)
+def _trial(
+    rows: Predictions, overall: Overall, frame: Frame, features: Any, free: int, units: tuple[Any, Any]
+) -> Trial:
     weight = np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
     joint = 0 if frame.joint is None else frame.joint.half.shape[1]
-    return Trial(rows.y.astype(np.float64), weight, overall.log_odds, features, free, joint, fold, unit)
+    return Trial(rows.y.astype(np.float64), weight, overall.log_odds, features, free, joint, units[1], units[0])
 
 
 def _better(rows: Predictions, overall: Overall, t: Trial) -> bool:

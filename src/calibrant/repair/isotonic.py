@@ -32,7 +32,7 @@ class Piecewise(FittedMap):
             return np.full(len(rows.p), v[0])
         at = np.clip(np.searchsorted(x, rows.p, side="right") - 1, 0, len(x) - 2)
         left, right = v[at], v[at + 1]
-        share = np.clip((rows.p - x[at]) / (x[at + 1] - x[at]), 0.0, 1.0)
+        share = (np.clip(rows.p, x[at], x[at + 1]) - x[at]) / (x[at + 1] - x[at])
         low, high = np.minimum(left, right), np.maximum(left, right)
         return np.clip(left + share * (right - left), low, high)  # rounding must not swap two scores
 

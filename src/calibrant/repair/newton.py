@@ -69,7 +69,7 @@ def _descend(x: Any, target: Any, heft: Any, penalty: Any, at: Any) -> Any:
         slope = x @ (heft * (mean - target)) + penalty * at
         bend = (x * (heft * mean * (1.0 - mean))) @ x.T
         bend[np.diag_indices_from(bend)] += penalty
-        step = -np.linalg.lstsq(bend, slope, rcond=1e-13)[0]
+        step = -np.linalg.lstsq(bend, slope, rcond=1e-10)[0]
         at = at + step
         if -float(step @ slope) <= 1e-14 * total:  # the error left is of the order of its square
             break

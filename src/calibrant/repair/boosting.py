@@ -48,7 +48,7 @@ class Trees:
     ridge: float = 10.0
     least: float = 5.0
     folds: int = 5
-    doubt: float = 2.0
+    doubt: float = 2.5
 
     def __post_init__(self) -> None:
         for name, few, many in (("depth", 1, 6), ("most", 1, 5000), ("folds", 2, 20)):

@@ -78,6 +78,8 @@ def read(
 
     by = names_of(by)
     opened = open_source(source, (y, p, *by))
+    if opened.cluster is not None:
+        raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
     _require_all(opened, y, p, by, ())
     columns = list(dict.fromkeys([y, p, *by]))
     batches = [b for part in opened.parts for b in part.read(columns, (p,))]

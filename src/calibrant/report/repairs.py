@@ -144,7 +144,7 @@ def lines(record: AuditRecord) -> tuple[Line, ...]:
             group=visible(r["largest_gap_group"] or ""), along=_points(r["error_along"]), brier=num.decimals(r["brier"], 4),
             log_loss=num.decimals(r["log_loss"], 4), auroc="–" if r["auroc"] is None else num.decimals(r["auroc"], 4),
             local=_short_p(r["local_p"], draws), groups="–" if first else f"{r['groups_better']}, {r['groups_worse']}",
-            chosen=r["probability"] == chosen,
+            chosen=r["probability"] == chosen and not first,
         ))  # fmt: skip
     return tuple(out)
 

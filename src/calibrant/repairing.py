@@ -19,7 +19,7 @@ METHODS = {
     "platt": "Platt", "temperature": "Temperature", "beta": "Beta", "isotonic": "Isotonic", "histogram": "Histogram",
     "scaling-binning": "ScalingBinning", "bbq": "BBQ", "augmented-logistic": "AugmentedLogistic",
     "augmented-beta": "AugmentedBeta", "variable-tree": "VariableTree", "local-bias": "LocalBias",
-    "multicalibrator": "Multicalibrator",
+    "multicalibrator": "Multicalibrator", "proportional-multicalibrator": "ProportionalMulticalibrator",
 }  # fmt: skip
 NEVER = ("brier", "log_loss", "error", "worst_group")
 STATUS = """exit status:
@@ -72,12 +72,17 @@ def repair_options(p: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     p.add_argument("--bins", metavar="COLUMN=A,B,…", action="append", default=[], help="bin edges of a group column")
     p.add_argument(
-        "--method", metavar="NAMES", type=names, default=("auto",), help="auto, or some of: " + ", ".join(METHODS)
+        "--method",
+        metavar="NAMES",
+        type=names,
+        default=("auto",),
+        help="auto: platt, beta, isotonic and, with covariates, augmented-logistic and multicalibrator; or some of: "
+        + ", ".join(METHODS),
     )
     p.add_argument("--judge", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
     p.add_argument("--levels", type=int, default=50, metavar="K", help="steps of the certified error (default 50)")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of the verdicts (default 0.05)")
-    p.add_argument("--quick", action="store_true", help="leave out the tests")
+    p.add_argument("--quick", action="store_true", help="leave out the tests, and multicalibration from auto")
     p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
     p.add_argument("--map", metavar="MAP.json", help="write the map")
     p.add_argument("--json", action="store_true", help="print the comparison as JSON instead of a table")
@@ -166,7 +171,7 @@ def _judged(a: argparse.Namespace, source: Any, spec: Any, progress: Progress) -
     usable = _usable(mine.data, variables, spec.seed)
     progress.step("comparing repairs")
     found = compare(
-        other.data if other else mine.data, _recipes(a.method, usable), fit_on=mine.data if other else None, by=a.by,
+        other.data if other else mine.data, _recipes(a.method, usable, a.quick), fit_on=mine.data if other else None, by=a.by,
         variables=usable, bins=bins(a.bins), levels=a.levels, alpha=a.alpha, tests=() if a.quick else ("local",), seed=spec.seed,
     )  # fmt: skip
     return found, np.sort(mine.hashes if other else mine.hashes[dealt(mine.data, 2, spec.seed) == 0])
@@ -188,14 +193,16 @@ def _usable(data: Any, variables: tuple[str, ...], seed: int) -> tuple[str, ...]
     return audited_variables(data, variables, seed)[0]
 
 
-def _recipes(methods: tuple[str, ...], variables: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return the recipes named, or None for the default ones."""
+def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) -> dict[str, Any]:
+    """Return the recipes named, or for "auto" the default ones and multicalibration, which takes longer."""
     from dataclasses import fields
 
     from calibrant import repair as recipes
+    from calibrant.repair.rounds import default_repairs
 
     if methods == ("auto",):
-        return None
+        more = {"Multicalibrator": recipes.Multicalibrator(variables=variables)} if variables and not quick else {}
+        return default_repairs(variables) | more
     out = {}
     for name in methods:
         if name not in METHODS:

@@ -150,7 +150,7 @@ def table_two(tables: list[Table], splits: int, draws: int) -> None:
                 spent += time.process_time() - start
                 found.append(judged(table, p, held, draws))
             f = pd.DataFrame(found)
-            mean, sd, middle = f.mean(), f.std(), f.median()
+            mean, sd, middle = f.mean(), f.std(ddof=min(1, splits - 1)), f.median()
             print(
                 f"| {name} | {mean.brier:.4f} ({sd.brier:.4f}) | {mean.ece:.4f} ({sd.ece:.4f}) | {mean.auroc:.4f} "
                 f"| {mean.klce:.5f} ({sd.klce:.5f}) | {middle.published:.3f} "

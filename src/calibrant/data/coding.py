@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.data.columns import as_float, decoded, require
+from calibrant.data.columns import as_float, changed, decoded, require
 from calibrant.errors import BadInput
 
 OTHER, MISSING = "other", "missing"
@@ -243,8 +243,12 @@ def encode(columns: Any, how: Sequence[Coding], n: int | None = None, scale: boo
 
 
 def _values(column: Any, c: Coding) -> Any:
+    import pyarrow as pa
+
     if c.kind == "date" and is_date(column.type):
         return as_days(column)
+    if c.kind == "date" and not pa.types.is_null(column.type):
+        raise changed(c.name, "covariate", "dates", column.type)
     values = as_float(column, c.name, "covariate")
     if np.isinf(values).any():
         raise BadInput(f"covariate {c.name!r} holds infinite values: replace or cap them")
@@ -261,7 +265,10 @@ def _codes(column: Any, c: Coding) -> Any:
         table = _codes(column.dictionary, c)
         at = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return np.append(table, len(c.levels) + 1).astype(np.int32)[at]
-    text = as_text(decoded(column))
+    column = decoded(column)
+    if not (pa.types.is_string(column.type) or pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
+        raise changed(c.name, "covariate", f"values such as {c.levels[0]!r}", column.type)
+    text = as_text(column)
     found = pc.fill_null(pc.index_in(text, value_set=pa.array(c.levels, pa.string())), len(c.levels))
     codes = found.to_numpy(zero_copy_only=False)
     absent = text.is_null().to_numpy(zero_copy_only=False) if text.null_count else None

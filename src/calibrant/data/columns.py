@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ABSENT = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # text that means "no label"
 
+FIXES = {"label": "pass positive= (--positive) to name the case", "score": "convert it to numbers in [0, 1]"}
+
 
 def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
     """Raise `BadInput` for a column that is not there, with the nearest name."""
@@ -52,7 +54,7 @@ def as_float(column: Any, name: str, role: str) -> Any:
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     if not numeric:
-        fix = "pass positive= (--positive) to name the case" if role == "label" else "convert it to numbers in [0, 1]"
+        fix = FIXES.get(role, "store it as numbers")
         example = next((str(v) for v in column if v.is_valid), "")
         raise BadInput(f"{role} column {name!r} holds {column.type} (such as {example!r}), not numbers; {fix}")
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
@@ -125,6 +127,10 @@ def _category_codes(column: Any, variable: Variable) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if variable.kind in ("month", "year") and not _is_date_or_empty(column.type):
+        raise changed(variable.name, "group", "dates", column.type)
+    if pa.types.is_null(column.type):
+        return np.full(len(column), len(variable.labels) - 1, dtype=np.int32)
     column = dated(column, variable.kind)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
@@ -133,12 +139,38 @@ def _category_codes(column: Any, variable: Variable) -> Any:
     try:
         values = pa.array(variable.values, pa.string()).cast(column.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        number = (
+            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+        )
+        if not (number and all(map(_is_number, variable.values))):
+            raise changed(variable.name, "group", f"values such as {variable.values[0]!r}", column.type) from None
         column, values = column.cast(pa.string()), pa.array(variable.values, pa.string())
     other, missing = len(variable.values), len(variable.values) + 1
     codes = pc.fill_null(pc.index_in(column, value_set=values), other).to_numpy(zero_copy_only=False)
     if column.null_count:
         codes = np.where(column.is_null().to_numpy(zero_copy_only=False), missing, codes)
     return codes.astype(np.int32, copy=False)
+
+
+def changed(name: str, role: str, was: str, now: Any) -> BadInput:
+    """Return the refusal of a column that is not of the kind that the spec was fixed for."""
+    return BadInput(
+        f"{role} column {name!r} held {was} when the spec was fixed and holds {now} here: store it as it was, or sketch anew"
+    )
+
+
+def _is_date_or_empty(t: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_date(t) or pa.types.is_timestamp(t) or pa.types.is_null(t))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def dated(column: Any, kind: str) -> Any:

@@ -22,6 +22,8 @@ MOST_SAMPLED = 10_000_000
 MOST_DRAWS = 100_000
 MOST_COLUMNS = 8192  # features of the local test
 REACH = 1 << 24  # of a landmark's coordinates, in steps
+NARROW, WIDE = 1e-5, 1e5  # of a bell, in standard deviations; coordinates have steps of 1/4096 and end at 8
+LARGE = 1e6  # in absolute value, of a whitening
 
 
 def check_spec(spec: Spec) -> None:
@@ -117,8 +119,9 @@ def _check_local(s: LocalSpec, how: Sequence[Coding]) -> None:
 
 def _check_line(line: Line, where: str) -> None:
     _need(0 < len(line.knots) <= MOST_CELLS and increasing(line.knots), where, "has knots that do not increase")
-    _need(line.width > 0, where, f"has width {line.width}")
+    _need(NARROW <= line.width <= WIDE and all(abs(v) <= WIDE for v in line.knots), where, f"has width {line.width}")
     _need(_shaped(line.whitening, len(line.knots), len(line.knots)), where, "has a whitening of the wrong shape")
+    _need(all(abs(v) <= LARGE for row in line.whitening for v in row), where, "has a whitening out of reach")
     _need(increasing((-1, *line.steps, TABLE)), where, "has steps outside the table")
 
 
@@ -132,7 +135,7 @@ def _check_joint(s: LocalSpec) -> None:
     where, marks = "spec.local.landmarks", len(s.landmarks)
     wide = len(s.lines) + sum(q.width for q in s.levels if q.spread)
     _need(bool(s.landmarks) == bool(s.whitening), where, "do not go with the whitening")
-    _need(s.width > 0, where, f"have width {s.width}")
+    _need(NARROW <= s.width <= WIDE, where, f"have width {s.width}")
     _need(marks <= MOST_CELLS and all(len(m) == wide for m in s.landmarks), where, "have the wrong shape")
     _need(not marks or _shaped(s.whitening, marks, marks), "spec.local.whitening", "has the wrong shape")
     _need(all(abs(v) <= REACH for m in s.landmarks for v in m), where, "lie out of reach")

@@ -112,24 +112,21 @@ def joined(task: Task, messages: Iterable[bytes], refuse: bool = True) -> tuple[
 
 def from_frame(batches: Iterable[Any], part: int) -> Iterator[Numbered]:
     """Join small batches; their rows are numbered within the part, for messages only."""
+    held, rows, first = list[Any](), 0, 0
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+            rows += batch.num_rows
+        if rows >= ROWS:
+            yield f"partition {part}", first, _one(held)
+            held, rows, first = [], 0, first + rows
+    if held:
+        yield f"partition {part}", first, _one(held)
+
+
+def _one(held: list[Any]) -> Any:
     import pyarrow as pa
 
-    held, row = list[Any](), 0
-    for batch in batches:
-        held.append(batch)
-        if sum(b.num_rows for b in held) >= ROWS:
-            yield _place(part), row, _one(held, pa)
-            row += sum(b.num_rows for b in held)
-            held = []
-    if held:
-        yield _place(part), row, _one(held, pa)
-
-
-def _place(part: int) -> str:
-    return f"partition {part}"
-
-
-def _one(held: list[Any], pa: Any) -> Any:
     return held[0] if len(held) == 1 else pa.Table.from_batches(held).combine_chunks().to_batches()[0]
 
 

@@ -77,7 +77,7 @@ RECIPES = {
 def calibrated(_folder: Path) -> None:
     """Mean move of the scores of a calibrated model, 20 data sets."""
     line("rows", *RECIPES)
-    for n in (500, 2_000, 8_000):
+    for n in (500, 2_000):
         new, _ = drawn(4_000, 999, 0.0)
         moved = [
             [float(np.abs(r.fit(d)(new).p - new.p).mean()) for r in RECIPES.values()]

@@ -5,7 +5,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.repair import Multicalibrator, Trees
-from tests.validity.acceptance import count, refuted
+from validity.acceptance import count, refuted
 
 RATE = 0.1  # what the documentation says; about 0.06 is measured
 

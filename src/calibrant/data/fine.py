@@ -11,8 +11,10 @@ from calibrant.data.coding import Coding, as_days, is_date
 from calibrant.data.columns import as_float, decoded
 from calibrant.data.parts import Rows
 from calibrant.data.spec import Spec
+from calibrant.errors import BadInput
 
 CELLS = 1024  # along a number or a date; distinct values where there are fewer
+MOST = 1 << 31  # rows of a cell, side and label: so many squares of 16-bit scores stay within 64 bits
 FIELDS = 4  # rows, sum of the 30-bit score, sum of the squared 16-bit score, sum of the 16-bit place in the cell
 
 
@@ -58,11 +60,21 @@ class Fine:
             fine_sums(locate(x, ends[1:-1]), x, ends, p, y, self.held[c.name])
         for j, c in enumerate(self.levels):
             fine_sums(np.ascontiguousarray(rows.encoded.codes[:, j]), None, None, p, y, self.held[c.name])
+        self._guard()
 
     def merge(self, other: Fine) -> None:
         """Add the sums of another part of the same spec."""
         for name, held in self.held.items():
             held += other.held[name]
+        self._guard()
+
+    def _guard(self) -> None:
+        for name, held in self.held.items():
+            if int(held[..., 0].max(initial=0)) > MOST:
+                raise BadInput(
+                    f"covariate {name!r}: more than {MOST:,} rows share one value, outcome and side of 0.5; sketch fewer rows "
+                    "at a time, or leave it out of variables"
+                )
 
     def arrays(self) -> dict[str, Any]:
         """Return the sums by covariate."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.data.coding import Coding
+from calibrant.data.fine import MOST as MOST_FINE
 from calibrant.data.stored import Damaged
 from calibrant.kernels.features_reference import UNIT, VARIANCE
 from calibrant.kernels.reference import CELL_BITS, GROUP_BITS, LEVELS, SCORE_BITS
@@ -102,6 +103,7 @@ def _check_fine(held: Any, totals: Any, where: str) -> None:
     """Check one covariate's sums; `totals` are everyone's counts and remainder sums by side and label."""
     n, q, square, place = (held[..., k] for k in range(4))
     _within(n, place, 1 << 16, where)
+    _need((n <= MOST_FINE).all(), where, "has an impossible count")
     low = np.array([0, 1 << (SCORE_BITS - 1)], dtype=np.int64)[:, None]
     _within(n, q - n * low, 1 << (SCORE_BITS - 1), where)
     side = (n.sum(axis=0), (q - n * low).sum(axis=0))

@@ -44,7 +44,11 @@ def rebuilt(cls: type[T], plain: Any, where: str) -> T:
         raise Damaged(
             where, f"must have {odd[0]!r}" if odd and odd[0] in fields else f"holds {odd!r}" if odd else "is none"
         )
-    return cls(**{name: value(wanted, plain[name], f"{where}.{name}") for name, wanted in fields.items()})
+    given = {name: value(wanted, plain[name], f"{where}.{name}") for name, wanted in fields.items()}
+    try:
+        return cls(**given)
+    except BadInput as e:
+        raise Damaged(where, f"is unsound: {e}") from None
 
 
 def value(kind: Any, plain: Any, where: str) -> Any:

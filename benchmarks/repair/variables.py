@@ -165,6 +165,7 @@ def homeowners(folder: Path) -> None:
 
 def cost(_folder: Path) -> None:
     """CPU seconds of a fit, and microseconds a repaired row, at ten numbers."""
+    REPAIR.AugmentedLogistic(variables="x").fit(drawn(500, 0, 0.0)[0])  # loads scikit-learn
     line("", "rows", "fit s", "us a row", "JSON bytes")
     for n in (10_000, 100_000):
         rng = np.random.default_rng(34)

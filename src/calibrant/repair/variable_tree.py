@@ -63,7 +63,7 @@ class VariableTree:
     need no rule; a and b stay at least 0; the depth is chosen, and must gain more than a standard error; several variables and
     categories, whose levels are put in the order of their mean residual, drawn in by 20 rows. Missing numbers go with the
     median, or, if there were such at the fit, may be split off; unseen levels stand in the middle of the order.
-    **Cost.** Six trees, and Newton's method in each node: 4 s of CPU time for 100,000 rows and ten variables.
+    **Cost.** Six trees, and Newton's method in each node: 5 s of CPU time for 100,000 rows and ten variables.
     **Reads.** Rows; weights and clusters are used.
 
     References

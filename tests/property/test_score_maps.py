@@ -1,5 +1,6 @@
 """What every map of the score keeps: JSON, order, weights as copies, chunks."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -66,6 +67,7 @@ def test_values_are_probabilities_json_makes_an_equal_map_and_order_is_as_told(r
     assert shown.max() <= 1.0
     again = FittedMap.from_json(made.to_json())
     assert again == made
+    assert copy.deepcopy(again) == made  # as scikit-learn's clone does
     assert (again.scores(ASCENDING) == shown).all()
     if made.order != "may change":
         assert (np.diff(shown) >= 0).all()

@@ -144,7 +144,11 @@ def bare(function: Any) -> str:
 def test_api_page_is_complete_and_true() -> None:
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
     public = [getattr(cal, n) for n in cal.__all__ if n != "__version__"]
-    public += [getattr(module, n) for module in (cal.certify, cal.measure, cal.diagnose) for n in module.__all__]
+    public += [
+        getattr(module, n)
+        for module in (cal.certify, cal.detect, cal.diagnose, cal.measure, cal.repair)
+        for n in module.__all__
+    ]
     for thing in public:
         if inspect.isfunction(thing):
             assert f"`{bare(thing)}`" in page, bare(thing)

@@ -113,6 +113,9 @@ class FittedMap:
         out.flags.writeable = False
         return replace(data, p=out, cache={})
 
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return FittedMap.from_dict, (self.to_dict(),)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain lists, dictionaries, numbers and strings."""
         own = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}

@@ -209,7 +209,7 @@ def test_spark_reads_fragments(
     here = cal.sketch(str(log), **kw)
     there = cal.sketch(str(log) if remote else log.as_uri(), engine=on, **kw)
     assert bits(there) == bits(here)
-    assert (there.name, there.files) == (here.name if remote else log.as_uri(), here.files)
+    assert (there.name, there.files) == (here.name, here.files)
 
 
 @dask_tests

@@ -323,6 +323,15 @@ def test_files_that_are_no_sketch_are_refused_by_name(tmp_path: Path, capsys: An
             stored_sketch(path)
 
 
+def test_a_sketch_of_a_thousand_million_rows_is_sound() -> None:
+    for raw in sound()[:4]:
+        sketch = Sketch.from_bytes(raw)
+        for _ in range(26):
+            sketch.merge(sketch.copy())
+        assert sketch.n == 24 << 26
+        assert not refused(sketch.to_bytes())
+
+
 def test_changed_files_are_refused_or_whole() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tally = fuzz(1, 2000)

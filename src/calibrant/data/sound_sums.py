@@ -39,7 +39,9 @@ def check_sums(sketch: Sketch) -> None:
     if "sample" in sketch.parts:
         _check_sample(sketch, int(rows.sum()), int(rows[1]))
     if "local" in sketch.parts:
-        shown = float((held[..., :2].sum(axis=(0, 2)) * (at << REST)).sum() + held[..., 2:4].sum()) / 2.0**SCORE_BITS
+        shown = (
+            float((held[..., :2].sum(axis=(0, 2)) * (at * 2.0**REST)).sum() + held[..., 2:4].sum()) / 2.0**SCORE_BITS
+        )
         _check_local(sketch.parts["local"], int(rows.sum()), int(rows[1]), shown)
 
 
@@ -101,14 +103,16 @@ def _check_groups(sketch: Sketch, coarse: Any, levels: Any) -> None:
 
 def _check_fine(held: Any, totals: Any, where: str) -> None:
     """Check one covariate's sums; `totals` are everyone's counts and remainder sums by side and label."""
-    n, q, square, place = (held[..., k] for k in range(4))
-    _within(n, place, 1 << 16, where)
+    n, q, square, place = (
+        held[..., k] for k in range(4)
+    )  # sums of q wrap where they leave 64 bits, alike on both sides
     _need((n <= MOST_FINE).all(), where, "has an impossible count")
+    _within(n, place, 1 << 16, where)
     low = np.array([0, 1 << (SCORE_BITS - 1)], dtype=np.int64)[:, None]
     _within(n, q - n * low, 1 << (SCORE_BITS - 1), where)
     side = (n.sum(axis=0), (q - n * low).sum(axis=0))
     _need((side[0] == totals[:, :2]).all() and (side[1] == totals[:, 2:]).all(), where, "does not add up to the cells")
-    most, least = q * ((1 << 16) - 1) / 2.0**14, (np.maximum(q / 2.0**14 - n, 0.0)) ** 2
+    most, least = q * (((1 << 16) - 1) / 2.0**14), (np.maximum(q / 2.0**14 - n, 0.0)) ** 2
     slack = 1e-9
     _need((square >= 0).all() and (square <= most * (1 + slack)).all(), where, "has squares that its rows cannot have")
     _need(

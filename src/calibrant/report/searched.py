@@ -14,6 +14,7 @@ from calibrant.report.wording import cardinal
 
 STRONG = "strong-calibration"
 MOST_VARIABLES = 8
+SEARCHES = 5  # anew, each without a fifth of the half that finds the rules
 FEW, MANY = 0.2, 0.5  # shares of people: a peak before the first is concentrated, one after the second spread
 
 
@@ -32,6 +33,7 @@ class Rule:
     """One group in words, judged on people who did not find it."""
 
     text: str
+    again: str
     share: str
     says: str
     happened: str
@@ -123,12 +125,24 @@ def rules(record: AuditRecord) -> tuple[Rule, ...]:
     c = record.subgroups.columns
     if not c.get("rule"):
         return ()
-    keys = ("rule", "share", "predicted", "observed", "gap", "gap_low", "gap_high", "finding", "side")
+    keys = (
+        "rule",
+        "rows",
+        "stability",
+        "share",
+        "predicted",
+        "observed",
+        "gap",
+        "gap_low",
+        "gap_high",
+        "finding",
+        "side",
+    )
     out = []
-    for text, share, says, happened, gap, low, high, found, side in zip(*(c[k] for k in keys), strict=True):
+    for text, n, stable, share, says, happened, gap, low, high, found, side in zip(*(c[k] for k in keys), strict=True):
         a, b = num.signed_range(float(low), float(high))
         out.append(Rule(
-            text=visible(text), share=f"{num.nearest(float(share))}%", says=num.nearest(float(says)),
+            text=visible(text), again=f"{num.count(n)} people judged; found again in {round(SEARCHES * float(stable))} of {SEARCHES} searches", share=f"{num.nearest(float(share))}%", says=num.nearest(float(says)),
             happened=num.nearest(float(happened)), gap=f"{num.gap(float(gap))} ({a} to {b})", found=bool(found),
             word=str(side) if found else "not shown off",
         ))  # fmt: skip

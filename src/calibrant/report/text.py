@@ -254,7 +254,9 @@ def _rules(record: AuditRecord) -> list[str]:
         "Gap and its range, points",
         "The model says",
     )
-    rows = [(fenced(r.text), r.share, r.says, r.happened, r.gap, r.word) for r in searched.rules(record)]
+    rows = [
+        (f"{fenced(r.text)} ({r.again})", r.share, r.says, r.happened, r.gap, r.word) for r in searched.rules(record)
+    ]
     peak = searched.spread(record)
     return [peak, _rows(head, rows, (1, 2, 3, 4)) if rows else "", searched.rules_note(record)]
 

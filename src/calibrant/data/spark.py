@@ -67,6 +67,8 @@ def _run(frame: Any, raw: bytes, sum_up: Callable[[Any], Iterator[Any]]) -> list
         table = sums.mapInArrow(_joining(raw), SCHEMA).toArrow()
     except BaseException as e:
         session.interruptTag(tag)
+        if _interrupted(e):
+            raise KeyboardInterrupt from e
         if type(e).__module__.startswith(("pyspark.", "py4j.", "grpc")):
             raise EngineFailed(f"the Spark job failed, and nothing was counted: {told(e)}") from e
         raise
@@ -78,9 +80,17 @@ def _run(frame: Any, raw: bytes, sum_up: Callable[[Any], Iterator[Any]]) -> list
         raise EngineFailed(f"{e}: nothing was counted, so run it again") from None
 
 
+def _interrupted(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is behind an error: a classic session hides it behind that of the job it cancelled."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
 def told(error: BaseException) -> str:
     """Return the one line of an engine's error that says most: the last of a Python traceback, or the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [q for q in lines if not q.startswith("An error occurred while calling")]
     python = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     if python:
         after = [q for q in lines[python[0] + 1 :] if not q.startswith(("File ", "at ", "^")) and ": " in q]

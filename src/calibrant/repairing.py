@@ -21,7 +21,6 @@ METHODS = {
     "augmented-beta": "AugmentedBeta", "variable-tree": "VariableTree", "local-bias": "LocalBias",
     "multicalibrator": "Multicalibrator", "proportional-multicalibrator": "ProportionalMulticalibrator",
 }  # fmt: skip
-NEVER = ("brier", "log_loss", "error", "worst_group")
 STATUS = """exit status:
   0   a repair is shown to be better; its map is written
   1   the one repair asked for is shown to be worse; its map is written all the same
@@ -237,6 +236,8 @@ def _say(found: Comparison, chosen: str | None, a: argparse.Namespace) -> None:
 
 
 def _status(found: Comparison, chosen: str | None) -> int:
+    from calibrant.repair.verdict import NEVER
+
     if chosen is not None and chosen == found.recommended:
         return 0
     return 1 if chosen is not None and any(item in NEVER for item in found.verdicts[chosen]["worse"]) else 3

@@ -17,8 +17,8 @@ from calibrant.repair.judged import Judged
 from calibrant.repair.split import sampled, taken
 
 NONE: dict[str, Any] = {
-    "error_low": None, "error_high": None, "distance_high": None, "worst_group_low": None, "worst_group_low_group": None,
-    "worst_group_high": None, "worst_group_high_group": None,
+    "error_low": None, "error_high": None, "error_shown_low": None, "distance_high": None, "worst_group_low": None,
+    "worst_group_low_group": None, "worst_group_high": None, "worst_group_high_group": None, "worst_group_shown_low": None,
 }  # fmt: skip
 UNPROVED = "certificates are proved for independent rows of equal weight, not for {}="
 
@@ -54,13 +54,13 @@ def certificates(
 def _everyone(folds: list[tuple[Sketch, float]], levels: int, delta: float, seed: int) -> dict[str, Any]:
     from calibrant.stats.distance import distance_upper
 
-    ends = np.zeros(3)
+    ends = np.zeros(4)
     for sketch, share in folds:
         q, each = Population(sketch.cells, sketch.levels), delta / len(folds)
         low = raw_lower_of(q, each / 2, 1.0, seed).interval.low
-        high = rounded_of(q, levels, (0.0, each / 2), 1.0, seed).interval.high
-        ends += share * np.array([low, high, distance_upper(q.cells, each)[0]])
-    return dict(zip(("error_low", "error_high", "distance_high"), ends.tolist(), strict=True))
+        shown = rounded_of(q, levels, (each / 2, each / 2), 1.0, seed).interval
+        ends += share * np.array([low, shown.high, shown.low, distance_upper(q.cells, each)[0]])
+    return dict(zip(("error_low", "error_high", "error_shown_low", "distance_high"), ends.tolist(), strict=True))
 
 
 def _groups(folds: list[tuple[Sketch, float]], groups: Groups, levels: int, delta: float, seed: int) -> dict[str, Any]:
@@ -68,10 +68,10 @@ def _groups(folds: list[tuple[Sketch, float]], groups: Groups, levels: int, delt
     for i in groups.index:
         held = [q for q in (group(sketch, i) for sketch, _ in folds) if q.n]
         populations.append((held, [q.n / sum(h.n for h in held) for q in held]))
-    at, low, top, high = worst_group(populations, levels, delta / (2 * len(groups.index)), seed)
+    at, low, top, high, shown = worst_group(populations, levels, delta / (2 * len(groups.index)), seed)
     return {
         "worst_group_low": low, "worst_group_low_group": title(groups, at), "worst_group_high": high,
-        "worst_group_high_group": title(groups, top),
+        "worst_group_high_group": title(groups, top), "worst_group_shown_low": shown,
     }  # fmt: skip
 
 

@@ -27,10 +27,10 @@ from calibrant.repair.verdict import by_ends, recommended, verdict_of
 
 TESTS = ("local", "strong")
 TABLE = (
-    "probability", "recipe", "order", "error_low", "error_high", "distance_high", "brier", "log_loss", "auroc", "accuracy",
-    "local_p", "strong_p", "largest_vece", "largest_vece_variable", "largest_gap", "largest_gap_group", "worst_group_low",
-    "worst_group_low_group", "worst_group_high", "worst_group_high_group", "groups_better", "groups_worse",
-    "groups_shown_better", "groups_shown_worse",
+    "probability", "recipe", "order", "error_low", "error_high", "error_shown_low", "distance_high", "brier", "log_loss",
+    "auroc", "accuracy", "local_p", "strong_p", "largest_vece", "largest_vece_variable", "largest_gap", "largest_gap_group", "worst_group_low",
+    "worst_group_low_group", "worst_group_high", "worst_group_high_group", "worst_group_shown_low", "groups_better",
+    "groups_worse", "groups_shown_better", "groups_shown_worse",
 )  # fmt: skip
 DIFFERENCES = ("probability", "measure", "change", "change_low", "change_high", "shown")
 VARIABLES = (
@@ -131,9 +131,10 @@ def compare(
     groups and variables chosen without the judged outcomes.
     **Guarantee.** Finite-sample. All paired statements (a Brier score, log loss, accuracy, error along a variable or gap of
     a group is better, or worse) hold together with probability ``1 - alpha``; half of alpha goes to the scores, a quarter
-    each to variables and groups. So do, each family by itself, the certified ranges of all probabilities (and "error"),
-    the distances, and the groups' certificates (and "worst group"). Tests keep their own level; with folds p-values
-    are Bonferroni's over folds.
+    each to variables and groups. So do, each family by itself, the certified ranges of all probabilities (raw below,
+    shown in steps above), those of the scores as shown (by which "error" is judged: like with like), the distances, and the
+    same two ranges of the groups (by which "worst group" is). Tests keep their own level; with folds p-values are
+    Bonferroni's over folds.
     **Method.** Given the scores every paired change is linear in the outcomes: betting limits with stakes fixed by the
     scores (`stats.differences`). For a group one range of its gap as audited gives the change of every repair, since the
     mean score moves by a known amount. Along a variable the judged change is that of ``sum_b P(b) E[Y - p | b]^2``.

@@ -121,8 +121,10 @@ def group_rows(data: Predictions, groups: Groups, scores: Mapping[str, Any], del
 
 def worst_group(
     populations: Sequence[tuple[Sequence[Population], Sequence[float]]], levels: int, delta: float, seed: int
-) -> tuple[int, float, int, float]:
-    """Return the group with the largest certified lower bound, that bound, and the same for upper bounds.
+) -> tuple[int, float, int, float, float]:
+    """Return the group of the largest lower bound, the bound, the same from above, and the largest lower bound in steps.
+
+    Lower bounds are of the raw scores, upper bounds and the last one of the scores shown in steps.
 
     Parameters
     ----------
@@ -140,10 +142,11 @@ def worst_group(
         upper.append(float(np.dot(share, [e.interval.high for e in ends])))
         plain.append(float(np.dot(share, [e.value for e in ends])) - 1.0 / np.sqrt(sum(q.n for q in folds)))
     looked = np.argsort(-np.array(plain), kind="stable")[:LOOKED]
-    lower = {}
+    lower, shown = {}, 0.0
     for i in looked:
         folds, share = populations[int(i)]
         found = [raw_lower_of(q, delta / len(folds), 1.0, seed).interval.low for q in folds]
-        lower[int(i)] = float(np.dot(share, found))
+        steps = [rounded_of(q, levels, (delta / len(folds), 0.0), 1.0, seed).interval.low for q in folds]
+        lower[int(i)], shown = float(np.dot(share, found)), max(shown, float(np.dot(share, steps)))
     best, top = max(lower, key=lambda i: lower[i]), int(np.argmax(upper))
-    return best, lower[best], top, upper[top]
+    return best, lower[best], top, upper[top], shown

@@ -15,6 +15,8 @@ WORDS = {
     "error": "certified error", "worst_group": "the worst group", "brier": "Brier score", "log_loss": "log loss",
     "accuracy": "accuracy",
 }  # fmt: skip
+NEVER = ("brier", "log_loss", "error", "worst_group")  # what a repair that is recommended must not be shown worse in
+ENDS = {"error": ("error_shown_low", "error_high"), "worst_group": ("worst_group_shown_low", "worst_group_high")}
 MATTERS = ("error", "worst_group", "brier", "log_loss", "variable:", "group:")
 LISTED = 3  # names in a line before it counts
 
@@ -32,7 +34,7 @@ def by_ends(low: float, high: float, upward: bool = False) -> str:
 
 
 def by_certificates(before: tuple[Any, Any], after: tuple[Any, Any]) -> str | None:
-    """Say what two certified ranges show; None where one is missing."""
+    """Say what two certified ranges of one kind of error show; None where one is missing."""
     if None in (*before, *after):
         return None
     return "better" if after[1] < before[0] else "worse" if after[0] > before[1] else "undecided"
@@ -45,10 +47,7 @@ def verdict_of(
     """Return what one repair made better and worse, and what is undecided."""
     shown: dict[str, str] = {}
     before, after = table[AS_AUDITED], table[name]
-    for item, low, high in (
-        ("error", "error_low", "error_high"),
-        ("worst_group", "worst_group_low", "worst_group_high"),
-    ):
+    for item, (low, high) in ENDS.items():
         found = by_certificates((before[low], before[high]), (after[low], after[high]))
         shown |= {} if found is None else {item: found}
     shown |= {row["measure"]: row["shown"] for row in differences if row["probability"] == name}
@@ -103,11 +102,10 @@ def recommended(
     worse_than : Mapping
         For each name those that it is shown to be worse than in Brier score.
     """
-    never = ("brier", "log_loss", "error", "worst_group")
     candidates = [
         name
         for name, v in verdicts.items()
-        if any(item.startswith(MATTERS) for item in v["better"]) and not any(item in never for item in v["worse"])
+        if any(item.startswith(MATTERS) for item in v["better"]) and not any(item in NEVER for item in v["worse"])
     ]
     if not candidates:
         return AS_AUDITED
@@ -121,5 +119,4 @@ def recommended(
 
 
 def _certified_worse(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    ends = ("error_low", "error_high"), ("worst_group_low", "worst_group_high")
-    return any(by_certificates((other[a], other[b]), (one[a], one[b])) == "worse" for a, b in ends)
+    return any(by_certificates((other[a], other[b]), (one[a], one[b])) == "worse" for a, b in ENDS.values())

@@ -49,7 +49,7 @@ def test_a_real_improvement_is_recommended_and_said(found: Comparison) -> None:
     assert v["line"].startswith("Platt: better in certified error")
     assert found.recommended in ("Platt", "Platt 2")
     before, after = found.row(AS_AUDITED), found.row("Platt")
-    assert after["error_high"] < before["error_low"]
+    assert after["error_high"] < before["error_shown_low"]
     assert after["distance_high"] < before["distance_high"]
     assert before["local_p"] <= 0.05
     assert after["groups_better"] > 0 == before["groups_better"]
@@ -66,6 +66,8 @@ def test_numbers_are_those_of_measure_and_certify(found: Comparison) -> None:
     assert row["error_low"] == pytest.approx(cal.certify.raw_lower(after, alpha=0.05 / 6).value, abs=1e-12)
     high = cal.certify.rounded(after, levels=50, alpha=0.05 / 6, side="upper").interval.high
     assert row["error_high"] == pytest.approx(high, abs=1e-12)
+    low = cal.certify.rounded(after, levels=50, alpha=0.05 / 6, side="lower").interval.low
+    assert row["error_shown_low"] == pytest.approx(low, abs=1e-12)
     c = found.variables.columns
     at = next(i for i, v in enumerate(c["variable"]) if v == "age" and c["probability"][i] == "Platt")
     assert c["vece"][at] == pytest.approx(cal.measure.vece(after, "age").value, abs=2e-3)
@@ -142,6 +144,23 @@ def test_a_harmful_repair_is_called_worse() -> None:
     assert {"error", "brier", "log_loss"} <= set(v["worse"])
     assert "nothing is shown to be better; worse in certified error, the worst group, Brier score" in v["line"]
     assert found.recommended == AS_AUDITED
+
+
+@pytest.mark.parametrize("folds", [0, 2])
+def test_a_map_that_changes_nothing_is_shown_neither_better_nor_worse(folds: int) -> None:
+    rng = np.random.default_rng(6)
+    high = rng.uniform(size=4000) < 0.5  # error that steps of two points hide: the raw lower end is above the upper end
+    data = cal.predictions(
+        rng.uniform(size=4000) < np.where(high, 0.7, 0.3), np.where(high, 0.505, 0.495), {"g": np.full(4000, "all")}
+    )
+    same = Logistic(recipe="Platt", slope=1.0, intercept=0.0)
+    repairs = {"same": same, "Platt": Platt()} if folds else {"same": same}
+    found = compare(data, repairs, by="g", folds=folds, tests=())
+    row = found.row(AS_AUDITED)
+    assert row["error_low"] > row["error_high"] > row["error_shown_low"]
+    assert row["worst_group_low"] > row["worst_group_high"] > row["worst_group_shown_low"]
+    assert found.verdicts["same"]["better"] == found.verdicts["same"]["worse"] == ()
+    assert folds or found.recommended == AS_AUDITED
 
 
 def test_harm_moved_to_a_group_is_named() -> None:
@@ -261,7 +280,7 @@ def test_judged_rows_of_one_class_have_no_auroc() -> None:
 
 
 def table(**brier: float) -> dict[str, dict[str, Any]]:
-    ends = {"error_low": 0.0, "error_high": 0.1, "worst_group_low": None, "worst_group_high": None}
+    ends = {"error_shown_low": 0.0, "error_high": 0.1, "worst_group_shown_low": None, "worst_group_high": None}
     return {name: {"brier": b, "recipe": name, **ends} for name, b in {AS_AUDITED: 0.2, **brier}.items()}
 
 
@@ -278,7 +297,7 @@ def test_the_simplest_that_is_not_shown_worse_is_recommended() -> None:
     assert recommended(t, {**verdicts, "Platt": said("accuracy")}, nothing) == "Isotonic"
     assert recommended(t, {**verdicts, "Platt": said("brier", "log_loss")}, nothing) == "Isotonic"
     assert recommended(t, {name: said("") for name in verdicts}, nothing) == AS_AUDITED
-    t["Platt"] |= {"error_low": 0.2, "error_high": 0.3}
+    t["Platt"] |= {"error_shown_low": 0.2, "error_high": 0.3}
     assert recommended(t, verdicts, nothing) == "Isotonic"
     assert simplicity("Platt") < simplicity("VariableTree") < simplicity("yours")
 

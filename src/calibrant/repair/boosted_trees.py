@@ -9,10 +9,12 @@ import numpy as np
 
 from calibrant.kernels.strata import locate
 from calibrant.kernels.trees import add_trees
+from calibrant.kernels.trees_reference import BINS
 from calibrant.repair.binned import Edges, binned
 from calibrant.repair.boosting import ROUND
 from calibrant.repair.fitted import Batch, FittedMap, Order
 from calibrant.repair.fitting import logit
+from calibrant.repair.soundness import inputs_of, rising, sound
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,22 @@ class BoostedTrees(FittedMap):
     def order(self) -> Order:
         """Kept if there is no tree and the slope is above 0."""
         return "kept" if not self.value and 1.0 + self.scale * (self.slope - 1.0) > 0 else "may change"
+
+    def check(self) -> None:
+        """Raise `ValueError` if the trees are not of one shape, or ask for what is not there."""
+        x, trees = inputs_of(self.codings), len(self.value)
+        sound(len(self.feature) == len(self.left) == trees, "every tree needs features, sides and values")
+        if not trees:
+            return
+        nodes = len(self.feature[0])
+        sound(nodes > 0 and nodes & (nodes + 1) == 0, "a tree must be full")
+        same = {(len(f), len(m), len(v)) for f, m, v in zip(self.feature, self.left, self.value, strict=True)}
+        sound(same == {(nodes, nodes, nodes + 1)}, "trees must be of one shape")
+        sound(all(0 <= j <= x.columns for f in self.feature for j in f), "a tree asks for a column that is not there")
+        sound(all(0 <= m < 1 << BINS for own in self.left for m in own), "sides must be sets of bins")
+        sound(len(self.edges) == x.numbers, "every number needs edges")
+        sound(len(self.score_edges) == -(-trees // ROUND), "every ten trees need edges of the score")
+        sound(all(len(e) < BINS and rising(e) for e in (*self.edges, *self.score_edges)), "edges must rise, and be few")
 
     def values(self, rows: Batch) -> Any:
         """Return the repaired scores."""

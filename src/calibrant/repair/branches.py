@@ -12,6 +12,7 @@ from calibrant.data.coding import Coding, Encoded
 from calibrant.repair.augmented import Form, score_columns
 from calibrant.repair.fitted import Batch, FittedMap
 from calibrant.repair.inputs import Edges
+from calibrant.repair.soundness import inputs_of, shares, sound
 
 SHOWN = 8  # levels named in a rule
 Path = dict[int, tuple[float, float]]  # inputs and the ends between which they lie
@@ -54,6 +55,17 @@ class Branches(FittedMap):
         if len(self.feature) > 1 or min(self.slopes[0]) < 0:
             return "may change"
         return "kept" if max(self.slopes[0]) > 0 else "kept up to ties"
+
+    def check(self) -> None:
+        """Raise `ValueError` if the nodes do not make a tree of these covariates."""
+        x, size = inputs_of(self.codings), len(self.feature)
+        lengths = {len(v) for v in (self.threshold, self.left, self.right, self.slopes, self.intercepts)}
+        sound(size > 0 and lengths == {size}, "every node needs a feature, a threshold, two children and a curve")
+        for node, (j, *children) in enumerate(zip(self.feature, self.left, self.right, strict=True)):
+            sound(j < x.columns, "a node asks for a covariate that is not there")
+            sound(j < 0 or all(node < child < size for child in children), "children must follow their node")
+        sound(tuple(map(len, self.places)) == x.levels, "every level needs a place")
+        sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 
     def values(self, rows: Batch) -> Any:
         """Return the repaired scores."""

@@ -13,6 +13,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.fitted import Batch, FittedMap
 from calibrant.repair.fitting import log_of
 from calibrant.repair.provenance import fitted_on
+from calibrant.repair.soundness import sound
 
 Penalty = Literal["odir", "l2"]
 GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -25,6 +26,11 @@ class Softmax(FittedMap):
 
     weights: tuple[tuple[float, ...], ...]
     intercepts: tuple[float, ...]
+
+    def check(self) -> None:
+        """Raise `ValueError` if the matrix is not one of K classes."""
+        k = len(self.intercepts)
+        sound(k > 1 and [len(row) for row in self.weights] == [k] * k, "weights must be K rows of K, intercepts K")
 
     def values(self, rows: Batch) -> Any:
         """Return the repaired probabilities, of shape (n, K)."""

@@ -16,6 +16,7 @@ from calibrant.data.identity import identities_of
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.errors import BadInput
 from calibrant.repair.provenance import FittedOn
+from calibrant.repair.soundness import checked_codings, checked_types
 from calibrant.results import frozen, plain
 
 FORMAT = "calibrant-map/1"
@@ -85,6 +86,9 @@ class FittedMap:
         """Return the repaired scores, float64 in [0, 1]."""
         raise NotImplementedError
 
+    def check(self) -> None:
+        """Raise `ValueError` if parts of the map do not go together; `from_dict` asks, once their types are right."""
+
     def scores(self, p: Any, columns: Any = None, ids: Any = None) -> Any:
         """Return the repaired scores of rows given as arrays.
 
@@ -95,7 +99,15 @@ class FittedMap:
             Covariates; needed if the map `reads` any.
         ids : uint64 array of shape (n,), optional
             Identities of the rows, for a map that draws; by default those of rows 0 to n - 1.
+
+        Raises
+        ------
+        BadInput
+            A score is missing or outside 0 to 1; a covariate is not there, or is of another kind than at the fit.
         """
+        p = np.asarray(p, dtype=np.float64)
+        if not p.ndim or not ((p >= 0.0) & (p <= 1.0)).all():
+            raise BadInput("scores to repair must be an array of numbers from 0 to 1, none missing: did you pass logits?")
         ids = identities_of(len(p), 0) if ids is None else ids
         if not self.codings:
             return self.values(Batch(p, None, ids))
@@ -142,7 +154,7 @@ class FittedMap:
         cls = getattr(import_module(WHERE[d["kind"]]), d["kind"])
         try:
             return cls._rebuilt({k: v for k, v in d.items() if k not in ("format", "kind")})  # type: ignore[no-any-return]
-        except (TypeError, KeyError, ValueError, AttributeError) as e:
+        except (TypeError, KeyError, ValueError, AttributeError, OverflowError) as e:
             raise BadInput(f"map of kind {d['kind']!r} cannot be used: {e}") from None
 
     @staticmethod
@@ -150,7 +162,7 @@ class FittedMap:
         """Rebuild the map from JSON text."""
         try:
             d = json.loads(text)
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             raise BadInput(f"not JSON ({e}): a map is written by to_json or calibrant repair --map") from None
         return FittedMap.from_dict(d)
 
@@ -159,12 +171,15 @@ class FittedMap:
         known = {f.name for f in fields(cls)}
         if extra := sorted(set(d) - known):
             raise ValueError(f"unknown field {extra[0]!r}")
-        return cls(**{k: _loaded(k, v) for k, v in d.items()})
+        one = cls(**{k: _loaded(k, v) for k, v in d.items()})
+        checked_codings(one.codings)
+        checked_types(one)
+        checked_types(one.fitted_on)
+        one.check()
+        return one
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, FittedMap):
-        return value.to_dict()
     if isinstance(value, (tuple, list)):
         return [_plain(v) for v in value]
     if isinstance(value, (Coding, FittedOn)):
@@ -177,8 +192,6 @@ def _loaded(name: str, value: Any) -> Any:
         return tuple(Coding.from_dict(c) for c in value)
     if name == "fitted_on":
         return FittedOn.from_dict(value)
-    if isinstance(value, Mapping) and value.get("format") == FORMAT:
-        return FittedMap.from_dict(value)
     if isinstance(value, list):
         return tuple(_loaded("", v) for v in value)
     return frozen(value)

@@ -11,6 +11,7 @@ from calibrant.repair.distinct import distinct
 from calibrant.repair.fitted import Batch, FittedMap, Order
 from calibrant.repair.fitting import fit_rows
 from calibrant.repair.provenance import fitted_on
+from calibrant.repair.soundness import rising, shares, sound
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,12 @@ class Piecewise(FittedMap):
     def order(self) -> Order:
         """Kept up to ties if what is shown never falls."""
         return "kept up to ties" if bool((np.diff(self.shown) >= 0).all()) else "may change"
+
+    def check(self) -> None:
+        """Raise `ValueError` if the points are not in order, or not probabilities."""
+        sound(len(self.knots) == len(self.shown) > 0, "knots and shown must be equally many")
+        sound(rising(self.knots, strictly=True), "knots must rise")
+        sound(shares(self.shown), "shown must lie within 0 and 1")
 
     def values(self, rows: Batch) -> Any:
         """Return the repaired scores."""

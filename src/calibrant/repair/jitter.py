@@ -23,6 +23,11 @@ class Jittered(FittedMap):
     bandwidth: float
     seed: int
 
+    def check(self) -> None:
+        """Raise `ValueError` if bandwidth or seed cannot be used."""
+        checked_bandwidth(self.bandwidth, GRID)
+        checked_seed(self.seed)
+
     def values(self, rows: Batch) -> Any:
         """Return the perturbed scores."""
         from calibrant.stats.jitter import jitter

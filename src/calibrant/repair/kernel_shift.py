@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.repair.fitted import Batch, FittedMap
 from calibrant.repair.inputs import Edges, indicators, log_odds
+from calibrant.repair.soundness import inputs_of, rising, shares, sound
 
 APART = 2.0  # squared distance of two different levels, numbers being in standard deviations
 HELD = 8192  # rows taken at once
@@ -60,6 +61,20 @@ class KernelShift(FittedMap):
         if self.lines or self.heights or self.constants or self.slope < 0:
             return "may change"
         return "kept" if self.slope > 0 else "kept up to ties"
+
+    def check(self) -> None:
+        """Raise `ValueError` if bells, levels and covariates do not match."""
+        x, bells_there = inputs_of(self.codings), len(self.heights)
+        sound(len(self.score) > 1 and self.score[1] > 0 and rising(self.score[2:]), "score must be location and scale")
+        sound(min(self.edges) > 0 and shares(self.edges) and self.width > 0, "edges must lie between 0 and 1")
+        for axis, width, knots, heights in self.lines:
+            sound(0 <= axis <= x.numbers and width > 0, "a line is along an axis that is not there")
+            sound(len(knots) == len(heights) > 0, "every knot needs a height")
+        sound(len(self.landmarks) == len(self.levels_there) == bells_there, "every landmark needs levels and a height")
+        sound(all(len(m) == 1 + x.numbers for m in self.landmarks), "a landmark lacks a number")
+        sound(all(len(c) == len(x.levels) for c in self.levels_there), "a landmark lacks a level")
+        sound(len(self.constants) == sum(map(len, self.kept)), "a level lacks its constant")
+        sound(not self.constants or len(self.kept) == len(x.levels), "kept must have an entry for each level variable")
 
     def values(self, rows: Batch) -> Any:
         """Return the repaired scores."""

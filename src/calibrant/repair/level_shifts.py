@@ -18,7 +18,9 @@ from calibrant.kernels.trees_reference import BINS
 from calibrant.repair.binned import Edges, binned, number_edges
 from calibrant.repair.fitted import Batch, FittedMap
 from calibrant.repair.provenance import fitted_on
+from calibrant.repair.soundness import inputs_of, rising, sound
 
+MOST = 100  # levels
 SWEEPS = 500  # over all groupings, at most
 Judge = Callable[[Any, Any], Any]  # event rates and mean scores of cells -> which are off
 
@@ -46,6 +48,17 @@ class LevelShifts(FittedMap):
     grouping: tuple[tuple[int, int], ...] = ()
     cells: tuple[tuple[int, ...], ...] = ()
     shifts: tuple[tuple[float, ...], ...] = ()
+
+    def check(self) -> None:
+        """Raise `ValueError` if a step is about columns or cells that are not there."""
+        x = inputs_of(self.codings)
+        sound(1 <= self.levels <= MOST, f"levels must be from 1 to {MOST}")
+        sound(len(self.edges) == x.numbers and all(len(e) < BINS and rising(e) for e in self.edges), "edges must rise")
+        sound(len(self.grouping) == len(self.cells) == len(self.shifts), "every step needs columns, cells and shifts")
+        for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
+            sound(-1 <= first <= x.columns and -1 <= second <= x.columns, "a step asks for a column that is not there")
+            top = cell_count(first, second, self.levels)
+            sound(len(cells) == len(by) and all(0 <= c < top for c in cells), "a step shifts a cell that is not there")
 
     def values(self, rows: Batch) -> Any:
         """Return the repaired scores."""
@@ -82,7 +95,7 @@ class Cells:
 
     def check(self) -> None:
         """Refuse settings that cannot be used."""
-        for name, low, high in (("cuts", 2, BINS), ("depth", 1, 2), ("levels", 1, 100), ("fewest", 1, 10**9)):
+        for name, low, high in (("cuts", 2, BINS), ("depth", 1, 2), ("levels", 1, MOST), ("fewest", 1, 10**9)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
                 raise BadInput(f"{name}={value!r}: pass a whole number from {low} to {high}")

@@ -46,7 +46,7 @@ class FittedOn:
         """Rebuild from plain data."""
         return cls(
             rows=int(d["rows"]), cases=int(d["cases"]), digest=str(d["digest"]),
-            sample=tuple(str(v) for v in d.get("sample", ())), repeated=float(d.get("repeated", 1.0)),
+            sample=tuple(f"{int(str(v), 16):016x}" for v in d.get("sample", ())), repeated=float(d.get("repeated", 1.0)),
             distinct=int(d.get("distinct", 0)),
         )  # fmt: skip
 

@@ -25,6 +25,10 @@ class Rounded(FittedMap):
         """Kept up to ties."""
         return "kept up to ties"
 
+    def check(self) -> None:
+        """Raise `ValueError` if there cannot be so many levels."""
+        checked_levels(self.levels)
+
     def values(self, rows: Batch) -> Any:
         """Return the rounded scores."""
         q, k = fixed_point(rows.p), self.levels

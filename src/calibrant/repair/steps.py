@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.errors import BadInput
 from calibrant.repair.fitted import Batch, FittedMap, Order
+from calibrant.repair.soundness import rising, shares, sound
 
 Spacing = Literal["mass", "width"]
 
@@ -24,6 +25,12 @@ class Steps(FittedMap):
     def order(self) -> Order:
         """Kept up to ties if what is shown never falls."""
         return "kept up to ties" if bool((np.diff(self.shown) >= 0).all()) else "may change"
+
+    def check(self) -> None:
+        """Raise `ValueError` if the steps are not in order, or not probabilities."""
+        sound(len(self.shown) == len(self.edges) + 1, "there must be one edge less than values shown")
+        sound(rising(self.edges), "edges must rise")
+        sound(shares(self.shown), "shown must lie within 0 and 1")
 
     def values(self, rows: Batch) -> Any:
         """Return the repaired scores."""

@@ -221,7 +221,7 @@ def step(record: AuditRecord) -> Text:
     gaps = ""
     if record.repairs.settings["groups"]:
         gaps = f"; the gap shrinks for {chosen['groups_better']} groups and grows for {chosen['groups_worse']}"
-    return say(f"{change}{gaps}. ", link("Compare repairs", "repair"), ".")
+    return say(f"{change}{gaps}. ", link("Compare repairs", "repair"))
 
 
 def summary(record: AuditRecord) -> str:

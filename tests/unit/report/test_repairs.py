@@ -103,3 +103,7 @@ def test_a_hostile_group_name_is_text() -> None:
 def test_the_record_round_trips() -> None:
     record = factories.repaired()
     assert AuditRecord.from_json(record.to_json()).to_json() == record.to_json()
+
+
+def test_the_next_step_reads_well_without_its_link() -> None:
+    assert "grows for 4.\n" in text.terminal(factories.repaired()) + "\n"

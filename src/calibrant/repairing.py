@@ -102,6 +102,8 @@ def repair(a: argparse.Namespace) -> int:
 
     if not (a.label and a.score):
         raise BadInput("name the columns: --label for the outcomes and --score for the probabilities")
+    if a.map:
+        _check_map(Path(a.map))
     source, spec = _opened(a.files), _spec(a)
     added = (repaired_name(a.score), fitted_name(a.score))
     path = checked_target(a.out, (*a.files, *([a.judge] if a.judge else ())), source, added) if a.out else None
@@ -241,6 +243,15 @@ def _status(found: Comparison, chosen: str | None) -> int:
     if chosen is not None and chosen == found.recommended:
         return 0
     return 1 if chosen is not None and any(item in NEVER for item in found.verdicts[chosen]["worse"]) else 3
+
+
+def _check_map(path: Path) -> None:
+    """Refuse a map that would be written nowhere, or over data."""
+    if path.suffix.lower() != ".json":
+        raise BadInput(f"cannot write the map to {str(path)!r}: end its name in .json")
+    if path.is_dir() or not path.resolve().parent.is_dir():
+        why = "it is a directory" if path.is_dir() else f"there is no directory {str(path.parent)!r}"
+        raise BadInput(f"cannot write the map to {str(path)!r}: {why}")
 
 
 def _write(target: str, content: str) -> None:

@@ -273,6 +273,15 @@ def test_what_apply_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert says in capsys.readouterr().err
 
 
+def test_a_format_that_cannot_hold_a_column_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(table(50).append_column("list", pa.array([[1, 2]] * 50)), tmp_path / "lists.parquet")
+    args = ["apply", saved(tmp_path), str(tmp_path / "lists.parquet"), "--score", "p", "--out"]
+    assert main([*args, str(tmp_path / "o.csv")]) == 2
+    assert "o.csv': Unsupported Type" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*o.csv*"))
+    assert main([*args, str(tmp_path / "o.parquet")]) == 0
+
+
 def test_what_repair_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = broken(tmp_path)
     for args, says in (
@@ -283,6 +292,12 @@ def test_what_repair_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--label", "y", "--score", "p", "--by", "y"], "covariate 'y' is the label"),
         (["--label", "y", "--score", "p", "--by", "sexx"], "'sexx' is not in the data; did you mean 'sex'"),
         (["--label", "sex", "--score", "p"], "pass positive="),
+        (["--label", "y", "--score", "p", "--map", good], "end its name in .json"),
+        (["--label", "y", "--score", "p", "--map", str(tmp_path / "no" / "m.json")], "there is no directory"),
+        (
+            ["--label", "y", "--score", "p", "--by", "sex", "--bins", "age=40"],
+            "bins for 'age': it is not among the groups",
+        ),
         (["--label", "sex", "--score", "p", "--positive", "x"], "positive='x' does not occur"),
     ):
         assert main(["repair", good, *args]) == 2

@@ -14,7 +14,7 @@ from calibrant.repair.fitted import Batch, FittedMap
 from calibrant.repair.fitting import fit_rows, logistic_fit, logit, targets
 from calibrant.repair.inputs import Edges, checked_names, edges_of, encoded, indicators, kept_levels, logs
 from calibrant.repair.provenance import fitted_on
-from calibrant.repair.soundness import inputs_of, shares, sound
+from calibrant.repair.soundness import inputs_of, known, shares, sound
 
 Form = Literal["logit", "raw", "beta", "published beta"]
 PUBLISHED = 1e-4  # where the published procedure puts scores of exactly 0
@@ -55,7 +55,7 @@ class Augmented(FittedMap):
         x = inputs_of(self.codings)
         sound(len(self.slopes) == (2 if "beta" in self.form else 1), "slopes are too many or too few")
         sound(len(self.numbers) == x.numbers and len(self.squares) in (0, x.numbers), "a number lacks its coefficient")
-        sound(len(self.kept) == len(x.levels), "kept must have an entry for each level variable")
+        sound(known(self.kept, x.levels), "kept must name levels of each level variable")
         sound(len(self.levels) == sum(map(len, self.kept)), "a level lacks its coefficient")
         sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 

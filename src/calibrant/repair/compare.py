@@ -168,6 +168,8 @@ def compare(
     names, left_out = audited_variables(rows, variables, seed)
     chosen = default_repairs(names) if repairs is None else named(repairs)
     grouping = names_of(by)
+    if stray := sorted(set(bins or ()) - set(grouping)):
+        raise BadInput(f"bins for {stray[0]!r}: it is not among the groups; name it in by=, or leave its bins out")
     with one_thread():
         fits = fits_of(rows, chosen, fit_on, checked_folds(folds), seed)
         groups = groups_of(fits.judged.data, grouping, bins or {}, plan.smallest_group, seed) if grouping else None

@@ -107,7 +107,9 @@ class FittedMap:
         """
         p = np.asarray(p, dtype=np.float64)
         if not p.ndim or not ((p >= 0.0) & (p <= 1.0)).all():
-            raise BadInput("scores to repair must be an array of numbers from 0 to 1, none missing: did you pass logits?")
+            raise BadInput(
+                "scores to repair must be an array of numbers from 0 to 1, none missing: did you pass logits?"
+            )
         ids = identities_of(len(p), 0) if ids is None else ids
         if not self.codings:
             return self.values(Batch(p, None, ids))
@@ -149,7 +151,7 @@ class FittedMap:
         if not isinstance(d, Mapping) or d.get("format") != FORMAT:
             found = d.get("format") if isinstance(d, Mapping) else type(d).__name__
             raise BadInput(f"not a map of this version of calibrant: format is {found!r}, not {FORMAT!r}")
-        if d.get("kind") not in WHERE:
+        if d.get("kind") not in tuple(WHERE):
             raise BadInput(f"map of an unknown kind {d.get('kind')!r}: this calibrant knows {', '.join(sorted(WHERE))}")
         cls = getattr(import_module(WHERE[d["kind"]]), d["kind"])
         try:

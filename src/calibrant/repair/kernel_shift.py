@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.repair.fitted import Batch, FittedMap
 from calibrant.repair.inputs import Edges, indicators, log_odds
-from calibrant.repair.soundness import inputs_of, rising, shares, sound
+from calibrant.repair.soundness import inputs_of, known, rising, shares, sound
 
 APART = 2.0  # squared distance of two different levels, numbers being in standard deviations
 HELD = 8192  # rows taken at once
@@ -72,9 +72,9 @@ class KernelShift(FittedMap):
             sound(len(knots) == len(heights) > 0, "every knot needs a height")
         sound(len(self.landmarks) == len(self.levels_there) == bells_there, "every landmark needs levels and a height")
         sound(all(len(m) == 1 + x.numbers for m in self.landmarks), "a landmark lacks a number")
-        sound(all(len(c) == len(x.levels) for c in self.levels_there), "a landmark lacks a level")
+        sound(all(known([(c,) for c in own], x.levels) for own in self.levels_there), "a landmark lacks a level")
         sound(len(self.constants) == sum(map(len, self.kept)), "a level lacks its constant")
-        sound(not self.constants or len(self.kept) == len(x.levels), "kept must have an entry for each level variable")
+        sound(not self.constants or known(self.kept, x.levels), "kept must name levels of each level variable")
 
     def values(self, rows: Batch) -> Any:
         """Return the repaired scores."""

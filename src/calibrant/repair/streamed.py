@@ -61,7 +61,8 @@ def apply_map(
     Raises
     ------
     BadInput
-        A score is missing or out of range: it names column, count and first row. Nothing is written.
+        A score is missing or out of range: it names column, count and first row. Or the format cannot hold a column,
+        such as lists in CSV. Nothing is written.
     """
     import pyarrow as pa
 
@@ -85,7 +86,10 @@ def apply_map(
         except BadInput as e:
             raise BadInput(str(e).replace(OPTION, "")) from None
 
-    return rewrite(source, path, (score,), added, settle, progress)
+    try:
+        return rewrite(source, path, (score,), added, settle, progress)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
+        raise BadInput(f"cannot write {str(path)!r}: {str(e).splitlines()[0]}; another format may hold it") from None
 
 
 def among(hashes: Any, ordered: Any) -> Any:

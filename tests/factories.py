@@ -350,7 +350,7 @@ def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 
         "probability": ("as audited", "Isotonic", "AugmentedLogistic"), "recipe": ("", "Isotonic", "AugmentedLogistic"),
         "order": ("kept", "kept up to ties", "may change"), "error_low": (0.0061, 0.0, 0.0),
         "error_high": (0.0139, after, 0.0101), "brier": (0.1223, 0.1222, 0.1221), "log_loss": (0.3791, 0.3784, 0.3783),
-        "auroc": (0.9040, 0.9040, 0.9042), "accuracy": (0.82, 0.82, 0.83), "local_p": (0.001, 0.0123, 0.21),
+        "auroc": (0.9040, 0.9040, 0.9042), "accuracy": (0.82, 0.82, 0.83), "impossible": (0, 0, 0), "local_p": (0.001, 0.0123, 0.21),
         "largest_gap": (0.037, 0.027, 0.026) if groups else (None,) * 3,
         "largest_gap_group": ("marital: separated",) * 3 if groups else (None,) * 3,
         "groups_better": (0, 27, 28), "groups_worse": (0, 4, 2), "groups_shown_better": (0, 9, 9),

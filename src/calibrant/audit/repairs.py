@@ -18,7 +18,7 @@ REPAIR = "repair"
 NO_ROWS = "no rows were kept: a repair is fitted on rows, which an audit keeps where there are covariates"
 NONE = Curve(method="repair.compare", columns={})
 COLUMNS = (
-    "probability", "recipe", "order", "error_low", "error_high", "brier", "log_loss", "auroc", "accuracy", "local_p",
+    "probability", "recipe", "order", "error_low", "error_high", "brier", "log_loss", "auroc", "accuracy", "impossible", "local_p",
     "largest_gap", "largest_gap_group", "groups_better", "groups_worse", "groups_shown_better", "groups_shown_worse",
 )  # fmt: skip
 SETTINGS = (

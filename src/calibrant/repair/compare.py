@@ -28,7 +28,7 @@ from calibrant.repair.verdict import by_ends, recommended, verdict_of
 TESTS = ("local", "strong")
 TABLE = (
     "probability", "recipe", "order", "error_low", "error_high", "error_shown_low", "distance_high", "brier", "log_loss",
-    "auroc", "accuracy", "local_p", "strong_p", "largest_vece", "largest_vece_variable", "largest_gap", "largest_gap_group", "worst_group_low",
+    "auroc", "accuracy", "impossible", "local_p", "strong_p", "largest_vece", "largest_vece_variable", "largest_gap", "largest_gap_group", "worst_group_low",
     "worst_group_low_group", "worst_group_high", "worst_group_high_group", "worst_group_shown_low", "groups_better",
     "groups_worse", "groups_shown_better", "groups_shown_worse",
 )  # fmt: skip

@@ -93,13 +93,14 @@ class Judged:
         return (-mean, -high, -low) if measure == "accuracy" else (mean, low, high)
 
     def plain_scores(self, name: str) -> dict[str, float | None]:
-        """Return Brier score, log loss, accuracy and AUROC of one probability."""
+        """Return Brier score, log loss, accuracy and AUROC of one probability, and how many outcomes it called impossible."""
         y, p = self.data.y, self.scores[name]
         weight = np.ones(self.data.n) if self.data.weights is None else self.data.weights
         out: dict[str, float | None] = {}
         for measure, loss in LOSSES.items():
             mean = float(weight @ np.where(y == 1, *loss(p)[::-1]) / weight.sum())
             out[measure] = 1.0 - mean if measure == "accuracy" else mean
+        out["impossible"] = int(np.count_nonzero(np.where(y == 1, p == 0.0, p == 1.0)))
         two = 0 < self.data.cases < self.data.n
         out["auroc"] = ranking(p, y, np.ones(self.data.n), weight).auroc if two else None
         return out

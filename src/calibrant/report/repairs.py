@@ -142,8 +142,8 @@ def lines(record: AuditRecord) -> tuple[Line, ...]:
         out.append(Line(
             name=AS_AUDITED if first else named(r["recipe"]), certified=f"{low}{_upper(r)}", gap=_points(r["largest_gap"]),
             group=visible(r["largest_gap_group"] or ""), along=_points(r["error_along"]), brier=num.decimals(r["brier"], 4),
-            log_loss=num.decimals(r["log_loss"], 4), auroc="–" if r["auroc"] is None else num.decimals(r["auroc"], 4),
-            local=_short_p(r["local_p"], draws), groups="–" if first else f"{r['groups_better']}, {r['groups_worse']}",
+            log_loss="infinite" if r["impossible"] else num.decimals(r["log_loss"], 4), auroc="–" if r["auroc"] is None else num.decimals(r["auroc"], 4),
+            local="refuted" if r["impossible"] else _short_p(r["local_p"], draws), groups="–" if first else f"{r['groups_better']}, {r['groups_worse']}",
             chosen=r["probability"] == chosen and not first,
         ))  # fmt: skip
     return tuple(out)
@@ -178,6 +178,9 @@ def note(record: AuditRecord, local: bool) -> str:
             f"† Is error left among people with the same score? p of the local calibration test on "
             f"{num.count(s['test_rows'])} of the people judged; a large p is not proof of none. "
         )
+    if refuted := sum(bool(r["impossible"]) for r in rows(record)):
+        which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
+        text += f"Refuted, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
     return text + orders(record)
 
 

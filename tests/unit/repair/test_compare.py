@@ -229,6 +229,7 @@ def test_what_was_not_fitted_may_be_judged_anywhere() -> None:
         ({"fit_on": 3}, "fit_on is a int"),
         ({"tests": "weak"}, "tests='weak': choose from local, strong"),
         ({"by": "sexx"}, "group column 'sexx' is not in the data; did you mean 'sex'"),
+        ({"by": "sex", "bins": {"age": [40]}}, "bins for 'age': it is not among the groups"),
         ({"variables": "agee"}, "covariate column 'agee' is not in the data"),
         ({"alpha": 0.0}, "alpha=0.0"),
         ({"levels": 1}, "levels=1"),
@@ -312,3 +313,20 @@ def test_a_map_carries_what_refuses_it_through_json() -> None:
     again = FittedMap.from_json(Platt().fit(data).to_json())
     with pytest.raises(cal.BadInput, match="would be judged on"):
         compare(data, again, tests=())
+
+
+def test_a_repair_that_called_impossible_what_happened_is_never_recommended() -> None:
+    rng = np.random.default_rng(77)
+    low = np.arange(8_000) % 20 == 0
+
+    def year(rate: float) -> cal.Predictions:
+        true = np.where(low, rate, rng.uniform(0.2, 0.8, 8_000))
+        return cal.predictions(rng.uniform(size=8_000) < true, np.where(low, rng.uniform(0.001, 0.002, 8_000), true**2))
+
+    earlier, later = year(0.0), year(0.02)
+    found = cal.repair.compare(later, [cal.repair.Isotonic(), cal.repair.Beta()], fit_on=earlier, tests=())
+    assert found.row("Isotonic")["impossible"] > 0
+    assert found.row("Beta")["impossible"] == 0
+    assert "certainty" in found.verdicts["Isotonic"]["worse"]
+    assert "certainty" in found.verdicts["Isotonic"]["line"]
+    assert found.recommended == "Beta"

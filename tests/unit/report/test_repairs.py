@@ -107,3 +107,11 @@ def test_the_record_round_trips() -> None:
 
 def test_the_next_step_reads_well_without_its_link() -> None:
     assert "grows for 4.\n" in text.terminal(factories.repaired()) + "\n"
+
+
+def test_a_repair_that_called_impossible_what_happened_is_told() -> None:
+    page = section(factories.repaired(impossible=(0, 2, 0)))
+    assert page.count("infinite") == 1
+    assert page.count("refuted") == 1
+    assert "no chance at all" in page
+    assert "no chance at all" not in section(factories.repaired())

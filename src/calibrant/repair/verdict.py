@@ -15,13 +15,7 @@ WORDS = {
     "error": "certified error", "worst_group": "the worst group", "brier": "Brier score", "log_loss": "log loss",
     "accuracy": "accuracy", "certainty": "certainty (it called outcomes impossible that happened)",
 }  # fmt: skip
-NEVER = (
-    "brier",
-    "log_loss",
-    "error",
-    "worst_group",
-    "certainty",
-)  # what a repair that is recommended must not be shown worse in
+NEVER = ("brier", "log_loss", "error", "worst_group", "certainty")  # a recommended repair is not shown worse in these
 ENDS = {"error": ("error_shown_low", "error_high"), "worst_group": ("worst_group_shown_low", "worst_group_high")}
 MATTERS = ("error", "worst_group", "brier", "log_loss", "variable:", "group:")
 LISTED = 3  # names in a line before it counts
@@ -98,9 +92,9 @@ def recommended(
     A repair is a candidate if something that matters (certified error, worst group, Brier score, log loss, error along a
     variable, the gap of a group) is shown better than as audited, and neither Brier score, log loss, certified error nor
     worst group is shown worse, nor did an outcome happen that only it called impossible (a score of 0 or 1 refuted). Among
-    candidates the best is the one with the least Brier score. The simplest candidate is taken that is not shown worse than the best in Brier score, and whose certified error and worst group are not certified
-    to be larger than those of any other candidate; the order of the table decides between equally simple ones. Without a
-    candidate: as audited.
+    candidates the best is the one with the least Brier score. The simplest candidate is taken that is not shown worse than
+    the best in Brier score, and whose certified error and worst group are not certified to be larger than those of any other
+    candidate; the order of the table decides between equally simple ones. Without a candidate: as audited.
 
     Parameters
     ----------

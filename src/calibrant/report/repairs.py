@@ -107,10 +107,28 @@ def answer(record: AuditRecord) -> Text:
             f"{'the repair tried is' if tried == 1 else f'none of the {cardinal(tried)} repairs tried is'} shown to be better than leaving the probabilities alone. "
             "That is not proof that none would."
         )  # fmt: skip
-    text = f"{_capital(named(chosen['recipe']))}: at most {_upper(chosen)} points instead of {_upper(before)}."
-    if _upper(chosen) == _upper(before):
-        text = f"{_capital(named(chosen['recipe']))}: at most {_upper(chosen)} points, as before, but {_shown(record, chosen)}."
+    text = f"{_capital(named(chosen['recipe']))}: {_told(record, chosen, before)}."
     return say(text + (f" {_gaps(record, chosen)}" if record.repairs.settings["groups"] else ""))
+
+
+def _told(record: AuditRecord, chosen: Mapping[str, Any], before: Mapping[str, Any]) -> str:
+    shown, after = _shown(record, chosen), _upper(chosen)
+    if chosen["error_high"] is None:
+        return shown
+    if _falls(chosen, before):
+        return f"at most {after} points instead of {_upper(before)}"
+    same = after == _upper(before)
+    return (
+        f"at most {after} points, as before, but {shown}"
+        if same
+        else f"{shown}, but at most {after} points instead of {_upper(before)}"
+    )
+
+
+def _falls(chosen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Tell whether the certified upper end falls, as it is written."""
+    ends = chosen["error_high"], before["error_high"]
+    return None not in ends and ends[0] < ends[1] and _upper(chosen) != _upper(before)
 
 
 def _shown(record: AuditRecord, chosen: Mapping[str, Any]) -> str:
@@ -206,7 +224,7 @@ def how(record: AuditRecord) -> Text:
         return ()
     verdict = str(record.repairs.settings["verdicts"][chosen["probability"]]["line"]).partition(": ")[2]
     return say(
-        f"{_capital(named(chosen['recipe']))} is the simplest repair that is shown to help and is not shown to be worse than the others: "
+        f"{_capital(named(chosen['recipe']))} is the simplest repair that is shown to help and is not shown to be worse than the best of them: "
         f"{visible(verdict)}. To repair a file: ",
         code("calibrant repair FILE --label … --score … --out repaired.parquet --map map.json"), ".",
     )  # fmt: skip
@@ -219,7 +237,7 @@ def step(record: AuditRecord) -> Text:
         return ()
     before = rows(record)[0]
     change = f"Recalibrating by {named(chosen['recipe'])} brings the certified error from at most {_upper(before)} to at most {_upper(chosen)} points on people held out"
-    if _upper(chosen) == _upper(before):
+    if not _falls(chosen, before):
         change = f"Recalibrating by {named(chosen['recipe'])} is shown to help on people held out"
     gaps = ""
     if record.repairs.settings["groups"]:

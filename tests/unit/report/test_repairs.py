@@ -52,6 +52,21 @@ def test_an_upper_end_that_stays_says_what_is_better() -> None:
     assert "as before, but better in Brier score" in plain(repairs.answer(record))
 
 
+def test_an_upper_end_that_rises_is_not_told_as_a_gain() -> None:
+    record = factories.repaired(after=0.0152)
+    assert plain(repairs.answer(record)).startswith(
+        "Isotonic regression: better in Brier score, but at most 1.6 points instead of 1.4."
+    )
+    assert plain(repairs.step(record)).startswith(
+        "Recalibrating by isotonic regression is shown to help on people held"
+    )
+
+
+def test_without_certificates_the_answer_names_what_is_better() -> None:
+    record = factories.repaired(error_low=(None,) * 3, error_high=(None,) * 3)
+    assert plain(repairs.answer(record)).startswith("Isotonic regression: better in Brier score. The gap shrinks")
+
+
 def test_without_groups_there_is_no_column_of_groups() -> None:
     page = section(factories.repaired(groups=0))
     assert "group" not in page.replace("Groups", "group").split("<table")[1].split("</table>")[0]

@@ -103,7 +103,8 @@ class FittedMap:
         Raises
         ------
         BadInput
-            A score is missing or outside 0 to 1; a covariate is not there, or is of another kind than at the fit.
+            A score is missing or outside 0 to 1; a covariate is not there, is of another kind than at the fit, or has
+            another number of rows.
         """
         p = np.asarray(p, dtype=np.float64)
         if not p.ndim or not ((p >= 0.0) & (p <= 1.0)).all():
@@ -113,6 +114,8 @@ class FittedMap:
         ids = identities_of(len(p), 0) if ids is None else ids
         if not self.codings:
             return self.values(Batch(p, None, ids))
+        if columns is not None and getattr(columns, "num_rows", None) != len(p):
+            raise BadInput(f"columns must be a pyarrow.Table of as many rows as there are scores, {len(p):,}")
         available = () if columns is None else tuple(columns.schema.names)
         require(self.reads, available, "covariate")
         return self.values(Batch(p, encode(columns.select(list(self.reads)), self.codings, len(p)), ids))

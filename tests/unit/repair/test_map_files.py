@@ -132,6 +132,15 @@ def test_what_is_no_map_is_refused(said: str) -> None:
         FittedMap.from_json(said)
 
 
+def test_covariates_of_other_rows_are_refused() -> None:
+    fitted = FittedMap.from_json(text("AugmentedLogistic"))
+    for columns in (rows().covariates, {"age": [3.0, 4.0], "town": ["a", "b"]}):
+        with pytest.raises(cal.BadInput, match="as many rows as there are scores, 2"):
+            fitted.scores(np.array([0.2, 0.3]), columns)
+    with pytest.raises(cal.BadInput, match="'age' is not in the data"):
+        fitted.scores(np.array([0.2, 0.3]))
+
+
 @pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize("p", [[0.5, np.nan], [0.5, -7.0], [1e9, 0.5], 0.5])
 def test_scores_that_are_no_probabilities_are_refused(name: str, p: Any) -> None:

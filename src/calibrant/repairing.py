@@ -167,7 +167,9 @@ def _judged(a: argparse.Namespace, source: Any, spec: Any, progress: Progress) -
     columns = _columns(source, spec, (*variables, *a.by))
     mine = chosen_rows(source, spec, columns, KEPT, a.drop_missing, progress.rows)
     other = None
-    if a.judge:
+    if not a.judge:
+        _check_keys(mine.hashes, a.key)
+    else:
         other = chosen_rows(_opened([a.judge]), spec, columns, KEPT, a.drop_missing, progress.rows)
     usable = _usable(mine.data, variables, spec.seed)
     progress.step("comparing repairs")
@@ -176,6 +178,17 @@ def _judged(a: argparse.Namespace, source: Any, spec: Any, progress: Progress) -
         variables=usable, bins=bins(a.bins), levels=a.levels, alpha=a.alpha, tests=() if a.quick else ("local",), seed=spec.seed,
     )  # fmt: skip
     return found, np.sort(mine.hashes if other else mine.hashes[dealt(mine.data, 2, spec.seed) == 0])
+
+
+def _check_keys(hashes: Any, key: tuple[str, ...]) -> None:
+    """Refuse a key that rows share: one half would be fitted and the other judged on the same person."""
+    import numpy as np
+
+    if repeated := len(hashes) - len(np.unique(hashes)):
+        raise BadInput(
+            f"--key {','.join(key)}: {repeated:,} of {len(hashes):,} rows repeat the key of another; name columns that "
+            "identify a row, or judge on another file (--judge)"
+        )
 
 
 def _columns(source: Any, spec: Any, asked: tuple[str, ...]) -> tuple[str, ...]:

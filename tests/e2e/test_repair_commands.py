@@ -292,6 +292,7 @@ def test_what_repair_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--label", "y", "--score", "p", "--by", "y"], "covariate 'y' is the label"),
         (["--label", "y", "--score", "p", "--by", "sexx"], "'sexx' is not in the data; did you mean 'sex'"),
         (["--label", "sex", "--score", "p"], "pass positive="),
+        (["--label", "y", "--score", "p", "--key", "sex"], "--key sex: 98 of 100 rows repeat the key of another"),
         (["--label", "y", "--score", "p", "--map", good], "end its name in .json"),
         (["--label", "y", "--score", "p", "--map", str(tmp_path / "no" / "m.json")], "there is no directory"),
         (

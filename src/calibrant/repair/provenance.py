@@ -69,11 +69,6 @@ def row_hashes(data: Any) -> Any:
     return mix(state ^ data.y.astype(np.uint64))
 
 
-def digest(data: Any) -> str:
-    """Return a number of the scores and labels that does not depend on their order."""
-    return _digest(row_hashes(data))
-
-
 def _digest(hashes: Any) -> str:
     return f"{int(np.add.reduce(hashes, dtype=np.uint64)):016x}{int(np.bitwise_xor.reduce(hashes)):016x}"
 

@@ -34,6 +34,13 @@ def is_query(source: Any) -> bool:
     return isinstance(source, str) and QUERY.match(source) is not None and not Path(source.strip()).exists()
 
 
+def shown(uri: str) -> str:
+    """Return a URI without what may be secret: user, password, options."""
+    scheme, between, place = uri.partition("?")[0].partition("://")
+    bucket, slash, path = place.partition("/")
+    return f"{scheme}{between}{bucket.rpartition('@')[2]}{slash}{path}"
+
+
 def uri_files(uris: list[str]) -> Listing:
     """List what URIs name: files, directories or globs, on one filesystem."""
     listings = [_listing(uri) for uri in uris]
@@ -73,12 +80,17 @@ def _listing(uri: str) -> Listing:
             return Listing(filesystem, posixpath.dirname(root), (root,))
         there = filesystem.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True))
     except (pa.ArrowInvalid, OSError, NotImplementedError) as e:
-        raise BadInput(f"cannot read {uri!r}: {str(e).splitlines()[0][:160]}") from None
+        why = (str(e) or type(e).__name__).splitlines()[0]
+        for secret in (uri, fixed + question + options, options, place.partition("://")[2].rpartition("@")[0]):
+            why = why.replace(secret, shown(uri) if secret == uri else "...") if secret else why
+        raise BadInput(f"cannot read {shown(uri)!r}: {why[:160]}") from None
     root = root.rstrip("/")
     wanted = _matcher(place[len(fixed) :]) if pattern else re.compile(r"(.*/)?[^/._][^/]*")
     paths = sorted(f.path for f in there if f.is_file and wanted.fullmatch(f.path[len(root) :].lstrip("/")))
     if not paths:
-        raise BadInput(f"no file at {uri!r}: check the address (a glob such as 's3://bucket/log/*.parquet' works too)")
+        raise BadInput(
+            f"no file at {shown(uri)!r}: check the address (a glob such as 's3://bucket/log/*.parquet' works too)"
+        )
     return Listing(filesystem, root, tuple(paths))
 
 

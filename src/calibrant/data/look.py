@@ -86,8 +86,7 @@ class Look:
 
 def _cut(ids: Any, p: Any, columns: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     """Return the rows of the `LOOK` smallest identities, in order; rows of one identity by what they hold."""
-    alike = len(np.unique(ids)) < len(ids)
-    order = smallest(ids, (p, _content(columns, len(ids))) if alike else (), LOOK)
+    order = smallest(ids, lambda: (_content(columns, len(ids)), p), LOOK)
     return ids[order], p[order], {k: _taken(v, order) for k, v in columns.items()}
 
 

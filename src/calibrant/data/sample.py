@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,23 @@ from calibrant.data.coding import Coding
 from calibrant.data.parts import Rows
 from calibrant.data.predictions import Predictions
 from calibrant.data.spec import Spec
+from calibrant.errors import BadInput
 from calibrant.kernels.reference import mix
 
+MOST_ALIKE = 0.01  # share of the sample that the rows of one key may be where the sample ends
 SALT = np.uint64(0x5A3C91E7B2D4F680)  # so that the sample is independent of the random blocks
 
 
-def smallest(hashes: Any, ties: tuple[Any, ...], size: int) -> Any:
-    """Return the indices of the `size` smallest hashes in increasing order; equal hashes by `ties`."""
+def smallest(hashes: Any, ties: tuple[Any, ...] | Callable[[], tuple[Any, ...]], size: int) -> Any:
+    """Return the indices of the `size` smallest hashes in increasing order; equal hashes by `ties`, made if needed."""
     near = np.arange(len(hashes))
     if len(hashes) > 2 * size:
         near = np.flatnonzero(hashes <= np.partition(hashes, size)[size])
     order = near[np.argsort(hashes[near], kind="stable")]
     found = hashes[order]
     if (found[1:] == found[:-1]).any():
-        order = near[np.lexsort((*(t[near] for t in reversed(ties)), hashes[near]))]
+        keys = ties() if callable(ties) else ties
+        order = near[np.lexsort((*(t[near] for t in reversed(keys)), hashes[near]))]
     return order[:size]
 
 
@@ -74,7 +77,7 @@ class Sample:
 
     def _settle(self) -> None:
         lines = np.concatenate([self.lines, *self._new])
-        order = smallest(lines[:, 0].view(np.uint64), tuple(lines[:, 1:].T), self.spec.sample)
+        order = smallest(lines[:, 0].view(np.uint64), lambda: _ties(lines), self.spec.sample)
         self.lines, self._new, self._held = lines[order], [], 0
         if len(order) == self.spec.sample:
             self._limit = self.lines[-1:, 0].view(np.uint64)[0]
@@ -94,11 +97,23 @@ class Sample:
         """Take over the state that `arrays` described."""
         self.lines, self._new, self._held = arrays["lines"], [], 0
 
+    def _check_key(self, lines: Any) -> None:
+        """Refuse a sample that was cut through many rows of one key: which of them are in it, their content decides."""
+        if not self.spec.key or len(lines) < self.spec.sample:
+            return
+        last = int((lines[:, 0] == lines[-1, 0]).sum())
+        if last > MOST_ALIKE * len(lines):
+            raise BadInput(
+                f"key={'+'.join(self.spec.key)!r} tells too few rows apart: {last:,} of {len(lines):,} sampled rows share one "
+                "value (rows without a key share one): name more columns in key="
+            )
+
     def predictions(self, name: str = "data") -> Predictions:
         """Return the sample as rows, covariates as the user knows them."""
         import pyarrow as pa
 
         lines = self.arrays()["lines"]
+        self._check_key(lines)
         numbers = [c for c in self.spec.codings if c.kind in ("number", "date")]
         levels = [c for c in self.spec.codings if c.kind == "category"]
         columns = {c.name: _number(lines[:, 3 + j], c) for j, c in enumerate(numbers)}
@@ -107,6 +122,15 @@ class Sample:
         y, p = lines[:, 2].astype(np.int8), np.ascontiguousarray(lines[:, 1]).view(np.float64)
         y.flags.writeable = p.flags.writeable = False
         return Predictions(y=y, p=p, covariates=table if columns else None, name=name)
+
+
+def _ties(lines: Any) -> tuple[Any, ...]:
+    """Return what orders rows of one identity: their content, stirred; the label last, so that it does not choose rows."""
+    others = [lines[:, j] for j in (1, *range(3, lines.shape[1]))]
+    stirred = np.zeros(len(lines), dtype=np.uint64)
+    for column in others:
+        stirred = mix(stirred ^ column.view(np.uint64))
+    return (stirred, *others, lines[:, 2])
 
 
 def width(codings: tuple[Coding, ...]) -> int:

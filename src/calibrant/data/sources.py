@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
-from calibrant.data.filesystems import Listing, dataset_files, is_query, is_uri, uri_files
+from calibrant.data.filesystems import Listing, dataset_files, is_query, is_uri, shown, uri_files
 from calibrant.data.fragments import ROWS, Fragment, Fragments, read_group
 from calibrant.errors import BadInput
 
@@ -40,8 +40,8 @@ class Part:
 class Cluster(Protocol):
     """Rows that lie elsewhere, and machines that sum them up."""
 
-    def run(self, task: Any) -> list[bytes]:
-        """Do a `task.Task` and return messages that together cover every row once; see `work`."""
+    def run(self, task: Any) -> tuple[list[bytes], int | None]:
+        """Do a `task.Task`; return messages that together cover every part once (see `work`), and how many parts if known."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _files_of(given: list[str]) -> Source:
     if any(remote):
         if not all(remote):
             raise BadInput("paths and URIs are mixed: give all of them as URIs (file:///... for a path)")
-        return _remote(uri_files(given), given[0])
+        return _remote(uri_files(given), shown(given[0]))
     return _files([_expand(g) for g in given], given[0])
 
 

@@ -8,6 +8,7 @@ from calibrant.data.sources import Source
 from calibrant.errors import BadInput
 
 ENGINES = "pass a live SparkSession, a distributed.Client, or a DuckDB connection for a query"
+LIVE = {"spark": ("sql", "range", "addTag"), "dask": ("gather", "compute", "cancel")}  # of a session, of a client
 
 
 def kind_of(thing: Any) -> str:
@@ -22,8 +23,10 @@ def cluster_frame(source: Any, engine: Any) -> Source | None:
     kind = kind_of(source)
     if kind not in ("spark", "dask") or not hasattr(source, "columns"):
         return None
-    if engine is not None and kind_of(engine) != kind:
-        raise BadInput(f"engine= is of another kind than the {kind.capitalize()} DataFrame: leave it out")
+    if engine is not None and (kind_of(engine) != kind or not all(hasattr(engine, a) for a in LIVE[kind])):
+        raise BadInput(
+            f"engine= is a {type(engine).__name__} and the source a {kind.capitalize()} DataFrame: leave it out"
+        )
     if kind == "spark":
         from calibrant.data.spark import SparkFrame
 
@@ -40,7 +43,7 @@ def on_engine(source: Source, engine: Any) -> Source:
     if engine is None:
         return source
     kind = kind_of(engine)
-    if kind not in ("spark", "dask"):
+    if not all(hasattr(engine, a) for a in LIVE.get(kind, ("none",))):
         raise BadInput(f"engine is a {type(engine).__name__}: {ENGINES}")
     if source.fragments is None:
         raise BadInput(

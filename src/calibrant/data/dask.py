@@ -27,14 +27,14 @@ class DaskFrame:
     def __init__(self, frame: Any, client: Any = None) -> None:
         self.frame, self.client = frame, client
 
-    def run(self, task: Task) -> list[bytes]:
-        """Return messages that together cover every partition once."""
+    def run(self, task: Task) -> tuple[list[bytes], int]:
+        """Return messages that together cover every partition once, and how many partitions there are."""
         import dask
 
         raw = task.to_bytes()
         count = dask.delayed(_counting(raw, "count_pandas"), pure=False)
         parts = self.frame[list(task.columns)].to_delayed()
-        return _joined(raw, [count(i, part) for i, part in enumerate(parts)], self.client)
+        return _joined(raw, [count(i, part) for i, part in enumerate(parts)], self.client), len(parts)
 
 
 class DaskFragments:
@@ -49,14 +49,15 @@ class DaskFragments:
     def __init__(self, client: Any, fragments: Fragments) -> None:
         self.client, self.fragments = client, fragments
 
-    def run(self, task: Task) -> list[bytes]:
-        """Return messages that together cover every fragment once."""
+    def run(self, task: Task) -> tuple[list[bytes], int]:
+        """Return messages that together cover every share of fragments once, and how many there are."""
         import dask
 
         raw = task.to_bytes()
         count = dask.delayed(_counting(raw, "count_fragments"), pure=False, traverse=False)
         shares = self.fragments.shares()
-        return _joined(raw, [count(i, dask.delayed(s, traverse=False)) for i, s in enumerate(shares)], self.client)
+        sums = [count(i, dask.delayed(s, traverse=False)) for i, s in enumerate(shares)]
+        return _joined(raw, sums, self.client), len(shares)
 
 
 def _joined(raw: bytes, sums: list[Any], client: Any) -> list[bytes]:
@@ -81,14 +82,14 @@ def _joined(raw: bytes, sums: list[Any], client: Any) -> list[bytes]:
 
 
 def _active() -> Any:
-    """Return the client that Dask would use; None if it would use this process."""
+    """Return the client that Dask would use; None if it would use this process, as `dask.config.set` may say."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
-    try:
-        return distributed.default_client()
-    except ValueError:
-        return None
+    from dask.base import get_scheduler
+
+    owner = getattr(get_scheduler(), "__self__", None)
+    return owner if isinstance(owner, distributed.Client) else None
 
 
 # ---- what travels: no name of calibrant may be needed to unpickle it ----

@@ -14,10 +14,11 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.sources import Part, Source
 from calibrant.data.spec import Spec
 from calibrant.data.task import Task
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, EngineFailed
 from calibrant.kernels.threads import one_thread
 
 Progress = Callable[[int], None]
+CHANGED = "the data changed while it was read: {} rows at first, then {}; cache it, or write it to files"
 MANY_GROUPS = 400  # above this one thread keeps one set of counts
 
 
@@ -25,6 +26,8 @@ def first_look(source: Source, spec: Spec, by: Sequence[str], covariates: Sequen
     """Read groups and covariates once, never the labels."""
     task = Task(kind="look", spec=spec, by=tuple(by), covariates=tuple(covariates))
     found: FirstLook = _reduced(source, task, None)
+    if source.rows not in (None, found.rows_read):
+        raise BadInput(CHANGED.format(source.rows, found.rows_read))
     return found
 
 
@@ -43,11 +46,10 @@ def sketch_source(
     known = looked.look.n if looked is not None and looked.covariates else None
     task = Task(kind="count", spec=spec, drop_missing=drop_missing, rows=known)
     whole: Sketch = _reduced(source, task, progress)
-    if looked is not None and looked.rows_read != whole.rows_read:
-        raise BadInput(
-            f"the data changed while it was read: {looked.rows_read} rows at first, then {whole.rows_read}; cache it, or "
-            "write it to files"
-        )
+    whole.faults.check(spec, drop_missing)
+    expected = source.rows if looked is None else looked.rows_read
+    if expected is not None and expected != whole.rows_read:
+        raise BadInput(CHANGED.format(expected, whole.rows_read))
     whole.checked()
     if (
         task.rows is not None
@@ -63,7 +65,10 @@ def _reduced(source: Source, task: Task, progress: Progress | None) -> Any:
         return _on_threads(source, task, progress)
     from calibrant.data.work import joined
 
-    whole, _ = joined(task, source.cluster.run(task))
+    messages, count = source.cluster.run(task)
+    whole, parts = joined(task, messages)
+    if count not in (None, len(parts)):
+        raise EngineFailed(f"{len(parts)} of {count} parts came back: nothing was counted, so run it again")
     if progress is not None:
         progress(whole.rows_read)
     return whole

@@ -40,8 +40,8 @@ FOREIGN = "not a calibrant sketch: pass a file that `calibrant sketch` wrote"
 CHANGED = "the sketch is truncated or was changed after it was written: make it again"
 
 
-def sketch_bytes(sketch: Sketch) -> bytes:
-    """Return the sketch as bytes."""
+def sketch_bytes(sketch: Sketch, level: int = 6) -> bytes:
+    """Return the sketch as bytes; a lower level is quicker and larger."""
     body, lengths = [], []
     for name in ARRAYS:
         where, values = sketch._sparse(name)
@@ -53,7 +53,7 @@ def sketch_bytes(sketch: Sketch) -> bytes:
          "name": _plain(sketch.name), "files": [_plain(f) for f in sketch.files], "drop_missing": sketch.drop_missing,
          "parts": shapes}, sort_keys=True
     ).encode()  # fmt: skip
-    small = zlib.compress(b"".join([*body, more]), 6)
+    small = zlib.compress(b"".join([*body, more]), level)
     content = SIZES.pack(len(header), len(small)) + header + small
     return MAGIC + hashlib.sha256(content).digest() + content
 

@@ -7,6 +7,7 @@ them. Nothing of the session is changed but a job tag, by which the work can be 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +19,7 @@ from calibrant.errors import EngineFailed
 BUCKETS = 32  # sums that reach the driver, at most
 PIECE = 1 << 23  # bytes of a sum that one row carries
 SCHEMA = "bucket int, part long, piece int, pieces int, data binary"
-TOO_OLD = "Spark {}: calibrant needs Spark 4 (pip install 'pyspark[connect]>=4')"
+TOO_OLD = "Spark {}: calibrant needs Spark 4 or later, on the cluster too (here: pip install 'pyspark[connect]>=4')"
 
 
 class SparkFrame:
@@ -32,11 +33,11 @@ class SparkFrame:
     def __init__(self, frame: Any) -> None:
         self.frame = frame
 
-    def run(self, task: Task) -> list[bytes]:
-        """Return messages that together cover every partition once."""
+    def run(self, task: Task) -> tuple[list[bytes], None]:
+        """Return messages that together cover every partition once; how many there are, only the job knows."""
         raw = task.to_bytes()
-        quoted = ("`" + c.replace("`", "``") + "`" for c in task.columns)
-        return _run(self.frame.select(*quoted), raw, _of_rows(raw))
+        quoted = ["`" + c.replace("`", "``") + "`" for c in task.columns]
+        return _run(self.frame.sparkSession, lambda: self.frame.select(*quoted), raw, _of_rows(raw)), None
 
 
 class SparkFragments:
@@ -51,29 +52,37 @@ class SparkFragments:
     def __init__(self, session: Any, fragments: Fragments) -> None:
         self.session, self.fragments = session, fragments
 
-    def run(self, task: Task) -> list[bytes]:
-        """Return messages that together cover every fragment once."""
+    def run(self, task: Task) -> tuple[list[bytes], int]:
+        """Return messages that together cover every share of fragments once, and how many there are."""
         raw, shares = task.to_bytes(), self.fragments.shares()
-        return _run(self.session.range(0, len(shares), 1, len(shares)), raw, _of_fragments(raw, shares))
+        if not shares:
+            return [], 0
+
+        def numbers() -> Any:
+            return self.session.range(0, len(shares), 1, len(shares))
+
+        return _run(self.session, numbers, raw, _of_fragments(raw, shares)), len(shares)
 
 
-def _run(frame: Any, raw: bytes, sum_up: Callable[[Any], Iterator[Any]]) -> list[bytes]:
-    session, tag = frame.sparkSession, f"calibrant-{uuid4().hex}"
-    if int(session.version.split(".")[0]) < 4:
-        raise EngineFailed(TOO_OLD.format(session.version))
-    session.addTag(tag)
+def _run(session: Any, rows: Callable[[], Any], raw: bytes, sum_up: Callable[[Any], Iterator[Any]]) -> list[bytes]:
+    tag = f"calibrant-{uuid4().hex}"
     try:
-        sums = frame.mapInArrow(sum_up, SCHEMA).repartition(BUCKETS, "bucket")
+        if int(session.version.split(".")[0]) < 4:
+            raise EngineFailed(TOO_OLD.format(session.version))
+        session.addTag(tag)
+        sums = rows().mapInArrow(sum_up, SCHEMA).repartition(BUCKETS, "bucket")
         table = sums.mapInArrow(_joining(raw), SCHEMA).toArrow()
     except BaseException as e:
-        session.interruptTag(tag)
+        with suppress(Exception):  # the session may be what failed
+            session.interruptTag(tag)
         if _interrupted(e):
             raise KeyboardInterrupt from e
-        if type(e).__module__.startswith(("pyspark.", "py4j.", "grpc")):
+        if type(e).__module__.startswith(("pyspark.", "py4j.", "grpc")) or isinstance(e, ConnectionError):
             raise EngineFailed(f"the Spark job failed, and nothing was counted: {told(e)}") from e
         raise
     finally:
-        session.removeTag(tag)
+        with suppress(Exception):
+            session.removeTag(tag)
     try:
         return list(_gatherer()(table.to_batches()))
     except RuntimeError as e:
@@ -128,11 +137,14 @@ def _joining(raw: bytes) -> Callable[[Any], Iterator[Any]]:
     call, pieces, whole = caller("Spark"), _cutter(), _gatherer()
 
     def join(batches: Any) -> Iterator[Any]:
+        import itertools
+
         from pyspark import TaskContext
 
-        messages, bucket = list(whole(batches)), TaskContext.get().partitionId()
-        if messages:
-            yield from pieces(bucket, call("join", raw, bucket, messages))
+        messages, bucket = whole(batches), TaskContext.get().partitionId()
+        first = next(messages, None)
+        if first is not None:  # what follows is joined as it comes
+            yield from pieces(bucket, call("join", raw, bucket, itertools.chain([first], messages)))
 
     return join
 

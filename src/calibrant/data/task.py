@@ -10,9 +10,11 @@ from typing import Any, Literal, Protocol, Self
 from calibrant.data.faults import Faults
 from calibrant.data.first_look import FirstLook
 from calibrant.data.sketch import Sketch
+from calibrant.data.sketch_file import sketch_bytes
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
 
+QUICK = 1  # compression of what travels and is unpacked at once
 SPARE = 12.0  # standard deviations by which more rows than a sample holds are kept in each part
 
 
@@ -87,9 +89,10 @@ def dumped(summary: Any) -> tuple[dict[str, Any], bytes]:
         return {}, summary.to_bytes()
     faults = asdict(summary.faults)
     try:
-        return faults, summary.to_bytes()
+        summary.faults.check(summary.spec, summary.drop_missing)
     except BadInput:
-        return faults, Sketch(summary.spec, summary.drop_missing).to_bytes()
+        summary = Sketch(summary.spec, summary.drop_missing)
+    return faults, sketch_bytes(summary, QUICK)
 
 
 def loaded(task: Task, faults: dict[str, Any], state: bytes) -> Any:

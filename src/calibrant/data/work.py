@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from calibrant.data.fragments import read_fragment
@@ -20,6 +22,7 @@ from calibrant.errors import BadInput, EngineFailed, NotComputable
 
 Numbered = tuple[str, int, Any]  # part, number of the first row, record batch
 ROWS = 1 << 17  # smaller batches are joined until they have so many rows
+TURN = Lock()
 REFUSALS: dict[str, type[Exception]] = {"BadInput": BadInput, "NotComputable": NotComputable}
 
 
@@ -87,27 +90,29 @@ def join(raw: bytes, messages: Iterable[bytes]) -> bytes:
 
 def joined(task: Task, messages: Iterable[bytes], refuse: bool = True) -> tuple[Any, list[int]]:
     """Return the summary of all parts and which they are; raise (or with not `refuse` return) a refusal."""
-    whole, seen, refusals = task.start(), list[int](), list[tuple[int, Exception]]()
+    whole, seen, refusals = task.start(), set[int](), list[tuple[int, Exception]]()
+    refused = set[int]()
     for raw in messages:
         header, body = parsed(raw)
-        twice = set(seen) & set(header["parts"])
-        if twice:
+        parts = set(header["parts"])
+        if "refused" in header:  # a worker of another version may not know which parts it was to join
+            refused |= parts
+            refusals.append((min(parts), REFUSALS.get(header["refused"], EngineFailed)(header["why"])))
+            continue
+        if twice := seen & parts:
             raise EngineFailed(f"part {min(twice)} came back twice: nothing was counted, so run it again")
-        seen += header["parts"]
-        if "refused" in header:
-            kind = REFUSALS.get(header["refused"], EngineFailed)
-            refusals.append((min(header["parts"]), kind(header["why"])))
-        elif not refusals:
+        seen |= parts
+        if not refusals:
             try:
                 whole.merge(loaded(task, header["faults"], body))
             except BadInput as e:
-                refusals.append((min(header["parts"]), e))
+                refusals.append((min(parts), e))
     if not refusals:
         return whole, sorted(seen)
     error = min(refusals, key=lambda r: r[0])[1]
     if refuse:
         raise error
-    return error, sorted(seen)
+    return error, sorted(seen | refused)
 
 
 def from_frame(batches: Iterable[Any], part: int) -> Iterator[Numbered]:
@@ -118,16 +123,20 @@ def from_frame(batches: Iterable[Any], part: int) -> Iterator[Numbered]:
             held.append(batch)
             rows += batch.num_rows
         if rows >= ROWS:
-            yield f"partition {part}", first, _one(held)
+            yield from _together(held, part, first)
             held, rows, first = [], 0, first + rows
     if held:
-        yield f"partition {part}", first, _one(held)
+        yield from _together(held, part, first)
 
 
-def _one(held: list[Any]) -> Any:
+def _together(held: list[Any], part: int, first: int) -> Iterator[Numbered]:
+    """Yield batches as one, or as more where texts are too long for one array."""
     import pyarrow as pa
 
-    return held[0] if len(held) == 1 else pa.Table.from_batches(held).combine_chunks().to_batches()[0]
+    whole = held if len(held) == 1 else pa.Table.from_batches(held).combine_chunks().to_batches()
+    for batch in whole:
+        yield f"partition {part}", first, batch
+        first += batch.num_rows
 
 
 def make_room() -> None:
@@ -135,12 +144,35 @@ def make_room() -> None:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~")) / ".cache")
     places = (Path(__file__).parent, home, home.parent)
     if "NUMBA_CACHE_DIR" not in os.environ and not any(os.access(p, os.W_OK) for p in places):
-        where = Path(tempfile.gettempdir()) / f"calibrant-compiled-{os.getuid()}"
-        os.environ["NUMBA_CACHE_DIR"] = str(where)
+        os.environ["NUMBA_CACHE_DIR"] = _own_directory()
 
 
-def _one_thread() -> AbstractContextManager[Any]:
-    from calibrant.kernels.threads import one_thread
+def _own_directory() -> str:
+    """Return a temporary directory in which nobody else can write: what is stored there is code."""
+    me = os.getuid() if hasattr(os, "getuid") else 0
+    where = Path(tempfile.gettempdir()) / f"calibrant-compiled-{me}"
+    try:
+        where.mkdir(mode=0o700, exist_ok=True)
+        found = where.lstat()
+    except OSError:
+        return tempfile.mkdtemp(prefix="calibrant-compiled-")
+    mine = stat.S_ISDIR(found.st_mode) and (os.name == "nt" or (found.st_uid == me and not found.st_mode & 0o022))
+    return str(where) if mine else tempfile.mkdtemp(prefix="calibrant-compiled-")
 
-    manager: AbstractContextManager[Any] = one_thread()
-    return manager
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Linear algebra on one thread, set and unset by the first of the tasks that overlap where workers are threads.
+
+    Were each to restore what it found, the last would restore what the first had set. The sums are exact either way.
+    """
+    if not TURN.acquire(blocking=False):
+        yield
+        return
+    try:
+        from calibrant.kernels.threads import one_thread
+
+        with one_thread():
+            yield
+    finally:
+        TURN.release()

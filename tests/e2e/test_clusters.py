@@ -22,6 +22,7 @@ from e2e.cluster_log import COLUMNS, bits, sketched, table, write
 
 NO_SPARK = "PySpark 4 is not installed: pip install 'calibrant[spark]'"
 NO_DASK = "Dask is not installed: pip install 'calibrant[dask]'"
+PLAIN: dict[str, Any] = {"tests": False}  # the local test's sums are most of a full sketch's work
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),  # of pandas 3, which calibrant does not use there
     pytest.mark.filterwarnings("ignore::UserWarning:pyspark"),
@@ -184,13 +185,25 @@ def test_uris_and_datasets(log: Path, local: Sketch, tmp_path: Path) -> None:
             cal.sketch(wrong, y="y", p="p")
 
 
+@pytest.fixture(scope="module")
+def plain(log: Path) -> Sketch:
+    return sketched(str(log), **PLAIN)  # type: ignore[no-any-return]
+
+
 @spark_tests
-@pytest.mark.parametrize("parts", [3, 17, 100])
+@pytest.mark.parametrize("parts", [3, *(pytest.param(n, marks=pytest.mark.nightly) for n in (17, 100))])
 def test_spark_classic(session: Any, log: Path, local: Sketch, parts: int) -> None:
     settings = {row.key: row.value for row in session.sql("set").collect()}
     assert bits(sketched(spark_frame(session, log, parts))) == bits(local)
     assert {row.key: row.value for row in session.sql("set").collect()} == settings
     assert not session.getTags()
+
+
+@spark_tests
+@pytest.mark.parametrize("parts", [17, 100])
+def test_spark_classic_without_tests(session: Any, log: Path, plain: Sketch, parts: int) -> None:
+    frame = spark_frame(session, log, parts)
+    assert bits(sketched(frame, **PLAIN) if parts < 100 else cal.sketch(frame, spec=plain.spec)) == bits(plain)
 
 
 @spark_tests
@@ -205,7 +218,7 @@ def test_spark_reads_fragments(
 ) -> None:
     """Executors open the files themselves: rows keep file and number, so that no key is needed."""
     on = request.getfixturevalue("connect") if remote else session
-    kw = {k: v for k, v in COLUMNS.items() if k != "key"}
+    kw = {k: v for k, v in (COLUMNS if remote else COLUMNS | PLAIN).items() if k != "key"}
     here = cal.sketch(str(log), **kw)
     there = cal.sketch(str(log) if remote else log.as_uri(), engine=on, **kw)
     assert bits(there) == bits(here)
@@ -218,24 +231,36 @@ def test_dask(client: Any, log: Path, local: Sketch) -> None:
     frame = frames.read_parquet(log, split_row_groups=True)
     assert frame.npartitions > 8  # so that sums are joined in a tree
     assert bits(sketched(frame)) == bits(local)
-    kw = {k: v for k, v in COLUMNS.items() if k != "key"}
+    kw = {k: v for k, v in (COLUMNS | PLAIN).items() if k != "key"}
     assert bits(cal.sketch(str(log), engine=client, **kw)) == bits(cal.sketch(str(log), **kw))
 
 
 @dask_tests
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's own use of pandas
 def test_dask_without_a_cluster(log: Path, local: Sketch) -> None:
     frames = pytest.importorskip("dask.dataframe", reason=NO_DASK)
     import dask
+    import distributed
 
-    with dask.config.set(scheduler="threads"):
+    with dask.config.set(scheduler="threads"), pytest.MonkeyPatch.context() as m:
+        m.setattr(distributed.Client, "compute", None, raising=True)  # another test's client may still be active
         assert bits(sketched(frames.read_parquet(log).repartition(npartitions=3))) == bits(local)
 
 
 @spark_tests
-def test_an_audit_on_a_cluster(session: Any, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.nightly)])
+def test_an_audit_on_a_cluster(session: Any, log: Path, monkeypatch: pytest.MonkeyPatch, quick: bool) -> None:
     """Every method that reads the sketch: the whole record is that of the file."""
     monkeypatch.setattr(survey, "DRAWS", 999)
-    kw = {"y": "y", "p": "p", "by": ["site"], "key": ["id", "at"], "variables": ["age", "site"], "limit": 0.1}
+    kw = {
+        "y": "y",
+        "p": "p",
+        "by": ["site"],
+        "key": ["id", "at"],
+        "variables": ["age", "site"],
+        "limit": 0.1,
+        "quick": quick,
+    }
     here, there = cal.audit(str(log), **kw), cal.audit(spark_frame(session, log, 4), name="log", **kw)
     plain = [record.to_dict() for record in (here, there)]
     for record in plain:
@@ -272,9 +297,9 @@ def test_bad_rows_on_executors_are_bad_input_here(session: Any, log: Path) -> No
     frame = spark_frame(session, log, 3)
     cases = [
         (frame.selectExpr("y", "p * 100 as p"), {}, "percentages"),
-        (frame.selectExpr("y", "if(age = 20, null, p) as p"), {}, r"value(s are| is) missing"),
         (frame.selectExpr("y", "site as p"), {}, "not numbers"),
         (frame.selectExpr("y", "p", "array(age) as a"), {"by": "a"}, "use text, numbers"),
+        (frame.selectExpr("y", "site", "if(age = 20, null, p) as p"), {"by": "site"}, r"value(s are| is) missing"),
         (frame.where("age < 0"), {}, "no rows"),
         (frame, {"by": "sit"}, "did you mean 'site'"),
     ]

@@ -8,9 +8,7 @@ from calibrant.kernels import level_shifts, level_shifts_reference, trees, trees
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.integers(0, 2**32), st.integers(1, 200), st.integers(1, 4), st.integers(1, 4), st.sampled_from([1, 2, 7, 52])
-)
+@given(st.integers(0, 2**32), st.integers(1, 200), st.integers(1, 4), st.integers(1, 4), st.sampled_from([1, 2, 7, 52]))
 def test_trees(seed, n, d, depth, bins):
     g = np.random.default_rng([0x7EE5, seed])
     codes = g.integers(0, bins, (n, d)).astype(np.uint8)

@@ -12,7 +12,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
+from calibrant.data.rewrite import checked_target
 from calibrant.data.sketch import Sketch
+from calibrant.data.sources import open_source
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
 
@@ -196,3 +198,13 @@ def test_the_rows_that_would_decide_decide_about_half_the_time(kind: str, error:
     assert n is not None
     decided = sum(lower_bound(draw(n, seed).cells, 0.05) > limit for seed in range(1, 41))
     assert 8 <= decided <= 38
+
+
+def test_a_column_that_only_some_files_have_is_left_out_and_said(tmp_path):
+    table = pa.table({"y": [0, 1] * 50, "p": [0.25, 0.75] * 50, "age": list(range(100))})
+    pq.write_table(table, tmp_path / "a.parquet")
+    pq.write_table(table.append_column("new", table.column("age")), tmp_path / "b.parquet")
+    sketch = cal.sketch(str(tmp_path / "*.parquet"), y="y", p="p", variables="*")
+    assert ("new", "only some of the files have it") in sketch.spec.left_out
+    with pytest.raises(BadInput, match="only some of the files have column 'new'"):
+        checked_target(str(tmp_path / "out.parquet"), (), open_source(str(tmp_path / "*.parquet")), ())

@@ -235,6 +235,10 @@ def fixed_spec(
     looked = first_look(opened, plain, by, names)
     spec = grouped(plain, levels_of(looked.profiles, bins), intersections)
     found = survey(looked.look, names, EVERY in variables) if variables else None
+    if found is not None and EVERY in variables:
+        found = replace(
+            found, left_out=(*found.left_out, *((c, "only some of the files have it") for c in opened.partial))
+        )
     return with_parts(spec, found, tests), looked
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob as globbing
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ Progress = Callable[[int], None]
 
 
 def checked_target(out: str, files: Iterable[str], source: Source, added: Sequence[str]) -> Path:
-    """Return where to write, or say why not: an unknown ending, an input, no such directory, a column that is there."""
+    """Return where to write, or say why not: an unknown ending, an input, no such directory, columns that differ."""
     path = Path(out)
     if not path.name.lower().endswith((*PARQUET, *CSV, *IPC)):
         raise BadInput(f"cannot write {out!r}: end its name in .parquet, .csv, .tsv, .arrow or .feather")
@@ -28,6 +29,10 @@ def checked_target(out: str, files: Iterable[str], source: Source, added: Sequen
         raise BadInput(f"cannot write {out!r}: it is a directory")
     if path.exists() and any(_holds(f, path) for f in files):
         raise BadInput(f"{out!r} is among the files to read: write to another file")
+    if source.partial:
+        raise BadInput(
+            f"only some of the files have column {source.partial[0]!r}: write them apart, or make them alike"
+        )
     for name in added:
         if name in source.columns:
             raise BadInput(f"column {name!r} is in the data already: rename it, or leave it out of the file")
@@ -69,7 +74,8 @@ def rewrite(
     except OSError as e:
         raise BadInput(f"cannot write {str(path)!r}: {e.strerror or e}") from None
     finally:
-        target.close()
+        with suppress(OSError):  # a full disk: said above
+            target.close()
         part_of.unlink(missing_ok=True)
     return rows
 

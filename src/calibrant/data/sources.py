@@ -62,6 +62,8 @@ class Source:
     cluster : Cluster or None
     fragments : Fragments or None
         The same rows as row groups of Parquet files, if that is what they are.
+    partial : tuple of str
+        Columns that only some of the files have: they are not read.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Source:
     numbered: bool = True
     cluster: Cluster | None = None
     fragments: Fragments | None = None
+    partial: tuple[str, ...] = ()
 
 
 def open_source(source: Any, wanted: Sequence[Any] = (), engine: Any = None) -> Source:
@@ -156,7 +159,8 @@ def _together(opened: list[Source], files: list[str], given: str) -> Source:
     held = [s.fragments for s in opened if s.fragments is not None]
     pieces = tuple(piece for f in held for piece in f.pieces)
     fragments = Fragments(held[0].filesystem, pieces) if len(held) == len(opened) else None
-    return Source(name, columns, parts, total, files=tuple(files), fragments=fragments)
+    partial = tuple(sorted({c for s in opened for c in s.columns} - set(columns)))
+    return Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial)
 
 
 def _one_file(path: Path, name: str) -> Source:

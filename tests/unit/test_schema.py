@@ -109,7 +109,9 @@ BROKEN_RECORDS = {
     "rows as text": _set("everyone", "rows", to="3001"),
     "interval without a guarantee": _drop("everyone", "lower", "interval", "guarantee"),
     "an estimate of something else": _set("everyone", "lower", "method", to="certify.rounded"),
-    "a refusal without a reason": _set("checks", -1, "reason", to=""),
+    "a refusal without a reason": _set(
+        "checks", -1, to={"code": "repair", "status": "not-run", "reason": "", "estimate": None, "outcome": None}
+    ),
     "infinite as a bare word": _set("estimates", "shift", "value", to="inf"),
     "unknown reference": _set("reference", "accuracy", to=0.9),
     "unknown setting": _set("settings", "threads", to=4),

@@ -18,7 +18,7 @@ from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.data.sources import Source, open_source
 from calibrant.data.spec import Spec, Variable
-from calibrant.data.survey import EVERY, survey, survey_rows, with_parts
+from calibrant.data.survey import EVERY, KEPT, survey, survey_rows, with_parts
 from calibrant.data.survey import wanted as wanted_covariates
 from calibrant.errors import BadInput, NotComputable
 
@@ -228,6 +228,8 @@ def fixed_spec(
     if not by and not names:
         if opened.rows == 0:
             raise BadInput("no rows to audit: the data is empty")
+        if EVERY in variables:  # there is no other column: nothing to look at, but rows may be kept
+            return replace(plain, sample=KEPT if tests else 0), None
         return with_parts(plain, None, tests), None
     if not opened.again:
         what = "groups need" if by else "covariates need"

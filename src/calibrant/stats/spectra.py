@@ -13,6 +13,7 @@ TOLERANCE = 1e-4  # of the largest eigenvalue
 SAME = 1e-9  # share of a variance below which nothing is left after centring
 TIE = 1e-5  # null standard deviations within which two statistics are equal
 LEAST = 2.0  # null variance of a sum that is scanned
+HUGE = 1e150  # numbers above it overflow when squared
 HEAVIEST = 8.0  # weight of a level, at most
 
 
@@ -155,8 +156,14 @@ def ranks(statistics: Any) -> Any:
     out = np.empty(t.shape)
     for i, row in enumerate(t):
         order = np.sort(row)
-        out[i] = (len(row) - np.searchsorted(order, row - TIE * row.std(), side="left")) / len(row)
+        out[i] = (len(row) - np.searchsorted(order, row - TIE * _spread(row), side="left")) / len(row)
     return out
+
+
+def _spread(row: Any) -> float:
+    """Return the standard deviation, of numbers too large to be squared too: a score of 0 that was refuted makes them."""
+    largest = float(np.abs(row).max())
+    return float(row.std() if largest < HUGE else largest * (row / largest).std())
 
 
 def combined(p: Any, weights: Sequence[float]) -> Any:

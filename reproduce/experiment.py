@@ -27,13 +27,13 @@ ITEMS = {
 REPRODUCED, DIFFERS = "reproduced", "reproduced with these differences"
 SUBSTITUTE, IMPOSSIBLE = "substitute data", "not possible"
 NO_RESULT = "states no result"
-STATUSES = (ITEMS = {
+STATUSES = (REPRODUCED, DIFFERS, SUBSTITUTE, IMPOSSIBLE, NO_RESULT)
+ITEMS = {
     "trustworthy": (*(f"Figure {i}" for i in range(1, 7)), *(f"Table {i}" for i in range(1, 4))),
     "variable": (*(f"Figure {i}" for i in range(1, 13)), *(f"Table {i}" for i in range(1, 13))),
     "strong": (*(f"Figure {i}" for i in range(1, 6)), "Table 1"),
     "measuring": (*(f"Figure {i}" for i in range(1, 6)), "Table 1"),
 }
-REPRODUCED, DIFFERS, SUBSTITUTE, IMPOSSIBLE, NO_RESULT)
 WIDTHS = ("tiny", "quick", "full")
 
 Row = dict[str, Any]  # text, numbers, truth values or None: what JSON holds
@@ -152,7 +152,10 @@ def plain(row: Row) -> Row:
 
 def versions() -> dict[str, str]:
     """Versions that the numbers may hang on."""
-    return {"python": platform.python_version(), **{k: metadata.version(k) for k in ("calibrant", "numpy", "scikit-learn")}}
+    return {
+        "python": platform.python_version(),
+        **{k: metadata.version(k) for k in ("calibrant", "numpy", "scikit-learn")},
+    }
 
 
 def draw(name: str, rows: Iterable[Row]) -> Path | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 HERE = Path(__file__).parent
@@ -126,10 +127,17 @@ def names() -> list[str]:
     return [f"{p.parent.name}/{p.stem}" for p in scripts if "EXPERIMENT = " in p.read_text(encoding="utf-8")]
 
 
+def script(name: str) -> ModuleType:
+    """Module of an experiment."""
+    return import_module(f"reproduce.{name.replace('/', '.')}")
+
+
 def find(name: str) -> Experiment:
     """Experiment of this name."""
-    found = import_module(f"reproduce.{name.replace('/', '.')}").EXPERIMENT
-    assert isinstance(found, Experiment) and found.status in STATUSES and set(found.sizes) == set(WIDTHS)
+    found = script(name).EXPERIMENT
+    assert isinstance(found, Experiment)
+    assert found.status in STATUSES
+    assert set(found.sizes) == set(WIDTHS)
     return found
 
 

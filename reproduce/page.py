@@ -1,0 +1,139 @@
+"""Write the pages of the documentation from the results that are checked in: python reproduce/page.py"""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from reproduce import experiment
+from reproduce.experiment import ITEMS, PAPERS, Result
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+NOTE = "<!-- Written by reproduce/page.py from reproduce/results. -->\n"
+HEAD = f"""{NOTE}# The four papers, made again
+
+calibrant unites four papers. Here is every table and figure of theirs, made again with this library's public interface, beside
+what was published, and what differs and why. Each is a script of under 150 lines that reads like the paper's experiment;
+its result is [checked in](https://github.com/calibrant/calibrant/tree/main/reproduce/results) with seed and versions.
+
+```text
+pip install --editable ".[reproduce]"
+python reproduce/run.py all                        # --quick, twenty minutes on two cores
+python reproduce/run.py strong/figure_2 --full     # the paper's size; each page says what that costs
+python reproduce/page.py                           # these pages, from the results
+```
+
+Data come with packages of the Python index and are fetched on first use; nothing is copied into the repository. Where the data are private or cannot be fetched so, a public
+substitute stands in, by name. "Claims" are what the paper says of the item; those that did not come out are written out on the paper's page.
+"""
+
+
+def paper_page(paper: str) -> str:
+    """Name of a paper's page."""
+    return f"reproduce-{paper}.md"
+
+
+def anchor(name: str) -> str:
+    """Anchor of an experiment on its paper's page."""
+    return name.split("/")[1].replace("_", "-")
+
+
+def number(value: Any) -> str:
+    """Return a cell as text."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) and value > 9999 else str(value).replace("|", "\\|")
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return rows as a Markdown table; a column that is text in any row is set to the left."""
+    columns = list(dict.fromkeys(k for r in rows for k in r))
+    left = [any(isinstance(r.get(c), str) for r in rows) for c in columns]
+    lines = ["| " + " | ".join(columns) + " |", "|" + "|".join("---" if t else "---:" for t in left) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(number(r.get(c)) for c in columns) + " |" for r in rows])
+
+
+def without(paper: str) -> dict[str, tuple[str, str]]:
+    """Items of a paper that no script makes: their status, and why."""
+    found: dict[str, tuple[str, str]] = import_module(f"reproduce.{paper}").WITHOUT
+    return found
+
+
+def held(result: Result) -> str:
+    """Return how many claims hold."""
+    return f"{sum(result.claims.values())} of {len(result.claims)}"
+
+
+def index() -> str:
+    """Return the page that has a row for every item of every paper."""
+    parts = [HEAD]
+    for paper, title in PAPERS.items():
+        made = {i: n for n in experiment.names() if n.startswith(f"{paper}/") for i in experiment.find(n).items}
+        rows = []
+        for item in ITEMS[paper]:
+            if item in made:
+                name, e = made[item], experiment.find(made[item])
+                link = f"[{item}]({paper_page(paper)}#{anchor(name)})"
+                rows.append(
+                    {
+                        "item": link,
+                        "shows": e.title,
+                        "status": e.status,
+                        "claims that hold": held(Result.load(name)),
+                        "differences": e.difference,
+                    }
+                )
+            else:
+                status, why = without(paper)[item]
+                rows.append({"item": item, "shows": "", "status": status, "claims that hold": "", "differences": why})
+        parts.append(f"## {title}\n\n[Everything, side by side]({paper_page(paper)})\n\n{table(rows)}\n")
+    return "\n".join(parts)
+
+
+def section(name: str) -> str:
+    """Return an experiment as a section: what was done, claims, numbers side by side, the chart."""
+    e, result = experiment.find(name), Result.load(name)
+    text = (experiment.script(name).__doc__ or "").strip()
+    rows = e.table(result.rows) if e.table else result.rows
+    claims = [{"claim": k, "holds here": v} for k, v in result.claims.items()]
+    parts = [
+        f'<a id="{anchor(name)}"></a>',
+        f"## {', '.join(e.items)}: {e.title}",
+        f"*{e.status[0].upper()}{e.status[1:]}.* {e.difference}",
+        text,
+    ]
+    parts += [table(claims)] * bool(claims) + [table(rows)]
+    if experiment.picture(name).is_file():
+        parts.append(f"![{', '.join(e.items)}: {e.title}](img/reproduce/{experiment.picture(name).name})")
+    seen = ", ".join(f"{k} {v}" for k, v in result.versions.items())
+    parts.append(
+        f"`python reproduce/run.py {name} --{result.size}`: size {result.amount:,}, seed {result.seed}, {result.cpu_seconds:,.0f} CPU seconds; {seen}."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page by its file name."""
+    out = {"reproduce.md": index()}
+    for paper, title in PAPERS.items():
+        made = [n for n in experiment.names() if n.startswith(f"{paper}/")]
+        out[paper_page(paper)] = "\n".join(
+            [f"{NOTE}# {title}\n\n[All four papers](reproduce.md)\n", *map(section, sorted(made, key=order))]
+        )
+    return out
+
+
+def order(name: str) -> tuple[int, str]:
+    """Place of an experiment on its page: as in the paper's list of items."""
+    return ITEMS[name.split("/")[0]].index(experiment.find(name).items[0]), name
+
+
+if __name__ == "__main__":
+    for file, content in pages().items():
+        (DOCS / file).write_text(content, encoding="utf-8")

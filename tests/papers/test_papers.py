@@ -1,0 +1,106 @@
+"""The scripts that make the four papers' tables and figures again: complete, short, on the public interface, and in shape."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from reproduce import experiment, page, sources  # noqa: E402
+
+NAMES = experiment.names()
+PUBLIC = {"calibrant", "calibrant.repair", "calibrant.repair.objectives", "calibrant.results"}
+
+
+def path_of(name: str) -> Path:
+    return ROOT / "reproduce" / f"{name}.py"
+
+
+def imported(path: Path) -> set[str]:
+    """Modules of the library that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return {m for m in found if m.split(".")[0] == "calibrant"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shape_at_a_small_size(name: str) -> None:
+    """Every script runs, and what must come out at any size comes out."""
+    found = experiment.find(name)
+    try:
+        sources.require(found.needs)
+        result = experiment.carry_out(name, "tiny")
+    except sources.Missing as e:
+        pytest.skip(f"{e} (CALIBRANT_SHARED)")
+    assert result.rows
+    assert set(found.sure) <= set(result.claims)
+    assert [claim for claim in found.sure if not result.claims[claim]] == []
+    assert found.table is None or found.table(result.rows)
+    assert found.chart is None or found.chart(result.rows).to_dict()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_checked_in_is_of_this_script(name: str) -> None:
+    result, found = experiment.Result.load(name), experiment.find(name)
+    assert result.items == found.items
+    assert result.size in ("quick", "full")
+    assert result.amount == found.sizes[result.size]
+    assert {k: bool(v) for k, v in found.claims(result.rows).items()} == result.claims
+    assert experiment.picture(name).is_file() == (found.chart is not None)
+
+
+@pytest.mark.parametrize("paper", experiment.PAPERS)
+def test_no_table_or_figure_is_missing(paper: str) -> None:
+    made = [i for n in NAMES if n.startswith(f"{paper}/") for i in experiment.find(n).items]
+    assert sorted({*made, *page.without(paper)}) == sorted(experiment.ITEMS[paper])
+    assert not set(made) & set(page.without(paper))
+    assert {status for status, _ in page.without(paper).values()} <= set(experiment.STATUSES)
+
+
+@pytest.mark.parametrize("file", ["reproduce.md", *map(page.paper_page, experiment.PAPERS)])
+def test_pages_say_what_the_results_say(file: str) -> None:
+    assert (ROOT / "docs" / file).read_text(encoding="utf-8") == page.pages()[file], "run: python reproduce/page.py"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "reproduce").rglob("*.py")), ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_scripts_are_short_and_use_the_public_interface(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) < (150 if path.parent.name in experiment.PAPERS else 200)
+    assert imported(path) <= PUBLIC
+
+
+def test_an_unknown_package_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sources, "CACHE", tmp_path)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(sources.Missing, match="pip could not download no-such-thing==1"):
+        sources.package("no-such-thing==1")
+
+
+def test_results_survive_a_round_trip() -> None:
+    for name in NAMES:
+        result = experiment.Result.load(name)
+        assert [experiment.plain(r) for r in result.rows] == result.rows
+
+
+def test_numbers_that_json_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(experiment, "RESULTS", tmp_path)
+    row = {"share": float("nan")}
+    result = experiment.Result(
+        name="x/y",
+        items=("Table 1",),
+        size="quick",
+        amount=1,
+        seed=0,
+        cpu_seconds=0.0,
+        versions={},
+        claims={},
+        rows=[row],
+    )
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        result.save()

@@ -71,13 +71,13 @@ def checked_view(view: Any) -> View:
     return "confidence" if view == "confidence" else "probability"
 
 
-def checked_rows(data: Any) -> Predictions:
-    """Return predictions whose rows count as independent, or refuse the data."""
+def checked_rows(data: Any, clusters: bool = False) -> Predictions:
+    """Return predictions whose rows count as independent, or (with `clusters`) may come in clusters; refuse others."""
     if isinstance(data, MulticlassPredictions):
         raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k)")
     if not isinstance(data, Predictions):
         raise BadInput(f"data is a {type(data).__name__}: pass calibrant.predictions(...) or calibrant.read(...)")
-    if data.clusters is not None:
+    if data.clusters is not None and not clusters:
         raise NotComputable("the intervals are derived for independent rows, not for clusters=: leave clusters out")
     if data.n == 0:
         raise NotComputable("there are no rows")
@@ -93,7 +93,7 @@ def covariate(rows: Predictions, variable: Any) -> Any:
 
 
 def _numbers(rows: Predictions, name: str, column: Any, view: View) -> Along:
-    date, values = is_date(column.type), _values(column, name)
+    date, values = is_date(column.type), finite_values(column, name)
     ordered = np.sort(values)  # NaN last
     there = len(ordered) - int(np.isnan(ordered).sum())
     ordered = ordered[:there]
@@ -111,7 +111,8 @@ def _numbers(rows: Predictions, name: str, column: Any, view: View) -> Along:
     return Along(_strata(name, None, x, low, high, sums, missing, view, date), cell)
 
 
-def _values(column: Any, name: str) -> Any:
+def finite_values(column: Any, name: str) -> Any:
+    """Return a column of numbers or dates (in days) as float64, NaN where missing; refuse infinite values."""
     values = as_days(column) if is_date(column.type) else as_float(column, name, "covariate")
     if np.isinf(values).any():
         raise BadInput(f"covariate {name!r} holds infinite values: replace or cap them")
@@ -123,7 +124,7 @@ def numbers_of(data: Any, variable: str) -> Any:
     column = covariate(checked_rows(data), variable)
     if not (is_number(column.type) or is_date(column.type)):
         raise NotComputable(f"covariate {variable!r} is a category: it has levels and no order")
-    return _values(column, variable)
+    return finite_values(column, variable)
 
 
 def rows_along(data: Predictions, name: str, values: Any, cell: Any, view: View) -> Strata:

@@ -1,0 +1,121 @@
+"""The mean of a covariate among the people with the event, inferred from probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant.errors import BadInput, NotComputable
+from calibrant.measure.inferring import Inferring, inferring
+from calibrant.measure.points import checked_alpha
+from calibrant.results import Estimate
+from calibrant.stats.inferred import Quantity, inferred_mean_of
+
+FEWEST = 2  # cases, or clusters: one has no spread
+
+
+def inferred_mean(
+    data: Any, variable: str, level: Any = None, quantity: Quantity = "bias", alpha: float = 0.05
+) -> Estimate:
+    r"""Mean of a covariate among the people with the event, inferred from probabilities in place of labels: its bias.
+
+    Estimand: ``E[p I] / E[p] - E[Y I] / E[Y]``, the inferred mean less the true one, where I is the covariate, or 1 at
+    `level` and 0 elsewhere; in the covariate's unit (days for a date), or in probability units with `level`. With
+    ``quantity="inferred"`` the first term, with ``"observed"`` the second, ``E[I | Y = 1]``.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        Sampling weights and clusters are used.
+    variable : str
+        A covariate: a number or a date, or with `level` a category too.
+    level : str, number or bool, optional
+        Describe by the share of people at this value. Needed for a category; ``"missing"`` for missing values.
+    quantity : {"bias", "inferred", "observed"}
+        What the value and its interval are about.
+    alpha : float in (0, 1)
+
+    Returns
+    -------
+    Estimate
+        A bias of 0 is best; above 0 the people with the event look to have more of the covariate than they have. Settings
+        hold ``inferred``, ``observed`` and ``bias``, the standard error ``error`` of the value with its degrees of
+        ``freedom``, and ``missing``, the rows without a value.
+
+    Raises
+    ------
+    BadInput
+        No such variable or level, a category without `level`, or a setting out of range.
+    NotComputable
+        Fewer than two cases (or clusters), every probability is zero, or the covariate has one value only.
+
+    Notes
+    -----
+    **Assumes.** Independent rows (or clusters), or rows sampled with known weights.
+    **Guarantee.** Asymptotic in the number of cases, or of clusters: see Coverage. The bias is zero if the model is
+    locally calibrated on the covariate; the converse does not hold.
+    **Method.** Equation 1 of the paper with p for ``P(Y = 1 | x)``, over the empirical distribution of the rows. The paper
+    judges the bias by 200 refitted models; here it has the delta method's variance, in which p, Y and both denominators
+    are random together, or if larger that of outcomes with probability p (made to agree with the overall rate).
+    Student's t with the effective number of cases, or the number of clusters, less one. **Missing values:** without
+    `level` the mean is among people whose value is known, in both terms, and `n` counts them; with `level` they are
+    people elsewhere.
+    **Coverage.** See docs/measures.md.
+    **Cost.** One pass over the rows.
+    **Reads.** Rows, or the sketch's cells along the variable: a number of many values is read at each cell's mean.
+
+    References
+    ----------
+    Vashistha and Farahi, "I-trustworthy models: a framework for trustworthiness evaluation of probabilistic
+    classifiers", AISTATS 2025, arXiv:2501.15617. The weighted estimator: Chen, Kallus, Mao, Svacha and Udell, "Fairness
+    under unawareness", FAT* 2019, arXiv:1811.11154.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> data = cal.predictions([0, 1, 0, 1], [0.25, 0.75, 0.5, 0.5], {"age": [20, 30, 50, 60]})
+    >>> found = cal.measure.inferred_mean(data, "age")
+    >>> found.settings["inferred"], found.settings["observed"], found.value
+    (41.25, 45.0, -3.75)
+    """
+    checked_alpha(alpha)
+    q, wanted = inferring(data, variable), checked_quantity(quantity)
+    if level is None:
+        x, kept = _numbers(q)
+        span, unit = (-np.inf, np.inf), ""
+    else:
+        x, kept = q.at(level).astype(np.float64), np.ones(len(q.code), dtype=bool)
+        span, unit = (-1.0 if wanted == "bias" else 0.0, 1.0), "probability"
+    sums = q.sums.of(kept)
+    if (x == x[0]).all():
+        raise NotComputable(f"{variable!r} has one value only, so that nothing is inferred about it")
+    cases, units = int(sums.cases.sum()), sums.clusters
+    if cases < FEWEST or 0 < units < FEWEST:
+        raise NotComputable(
+            f"a mean among the cases needs {FEWEST} or more: there are {cases} cases"
+            + (f" and {units} clusters" if units else "")
+        )
+    if not sums.score.any():
+        raise NotComputable("every probability is zero: they describe nobody")
+    found = inferred_mean_of(sums, x, wanted)
+    named = {"level": None if level is None else str(level)}
+    return q.estimate("inferred_mean", found, wanted, alpha, span, unit, n=int(sums.rows.sum()), cases=cases, **named)
+
+
+def checked_quantity(quantity: Any) -> Quantity:
+    """Return what is asked for, or refuse it."""
+    found: tuple[Quantity, ...] = ("bias", "inferred", "observed")
+    if quantity not in found:
+        raise BadInput(f"quantity={quantity!r}: pass 'bias', 'inferred' or 'observed'")
+    return found[found.index(quantity)]
+
+
+def _numbers(q: Inferring) -> tuple[Any, Any]:
+    """Return the values there are, and where."""
+    if q.x is None:
+        raise BadInput(f"covariate {q.name!r} is a category: pass level=, such as level={q.labels[0]!r}")
+    kept = ~np.isnan(q.x)
+    if not kept.any():
+        raise NotComputable(f"{q.name!r} has no values")
+    return q.x[kept], kept

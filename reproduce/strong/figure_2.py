@@ -1,0 +1,175 @@
+"""Figure 2 of the strong calibration paper: power of the test beside all comparators, and which variables matter.
+
+The paper audits a logistic regression that is wrong in a corner of the covariates, and a forest that is slow to learn, on
+400 to 1,600 rows with tolerances of 2.5, 5 and 7.5 points, two-sided at level 0.10 (100 replicates), and shuffles variables.
+
+Here: ten covariates, uniform on [-5, 5]; logit of the event rate ``0.8 x0 + 0.4 x1 + 0.2 x2``, but ``0.2 x1 + 0.2 x2`` where
+``x0 < -2`` and ``x1 > 2`` (the authors' program). Audited: a logistic regression fitted on 10,000 rows, and a forest (300 trees
+of depth 8, half of the features a split) fitted on 2,000. The same data sets, residual models and folds serve all tests and
+tolerances; "authors" has the paper's models and weights, "default" ours. --quick leaves the authors' models and 400 rows out.
+--full: about FULL_COST.
+"""
+
+from collections import Counter
+from functools import partial
+from itertools import product
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+import calibrant as cal
+from reproduce.experiment import DIFFERS, Experiment, Row
+from reproduce.strong.nine_tests import ALONG_SCORE, STRONG, TESTS, power_lines, shares
+from reproduce.strong.simulation import AUDITED, audited, rate
+
+TOLERANCES = (0.025, 0.05, 0.075)
+FULL = 100  # replicates
+PRINTED_SHARE = {"logistic": "0.6 / 0.5 / 0.3", "forest": "0.8 / 0.5 / 0.3"}
+PRINTED_FIRST = {"logistic": "score, x1, x2 (their corner)", "forest": "x1, x2, score, x3"}
+# An independent run of the authors' program on this design, which is not in the paper: 400; 800; 1,600 rows.
+RUN = {
+    **dict.fromkeys(ALONG_SCORE[:2], "0; 0; 0"),
+    "adaptive chi-square, 2 groups": ".25/.17/.10; .58/.36/.23; .97/.88/.76",
+    "adaptive score": ".32/.17/.12; .66/.42/.27; .99/.92/.87",
+    "strong, authors": ".34/.24/.17; .71/.54/.44; .99/.96/.90",
+    "strong, default": ".49/.34/.22; .84/.66/.52; 1/.97/.92",
+}
+ASKED = {"logistic": "800: .78/.58/.45; 1,600: -/-/.87", "forest": "1,600: .75/.58/.40"}
+
+
+def run(size: int, seed: int) -> list[Row]:
+    """Shares of replicates in which each test finds the error, then what the strong test's statistic hangs on."""
+    kinds, rows = (list(AUDITED), (800, 1600)) if size > 1 else (["logistic"], (200,))
+    rows = (400, *rows) if size >= FULL else rows
+    tests = {k: v for k, v in TESTS.items() if size >= FULL or k != "strong, authors"}
+    replicates = range(seed * 10_000, seed * 10_000 + size)
+    out: list[Row] = []
+    for kind, n in product(kinds, rows):
+        found = shares(partial(audited, kind, n), replicates, tests, TOLERANCES)
+        out += [{"what": "power", "audited": kind, "rows": n, **row} for row in found]
+    detector = "authors" if size >= FULL else "default"
+    return out + [r for kind in kinds for r in shuffled(kind, rows[-1], detector, replicates[: max(size // 5, 1)])]
+
+
+def shuffled(kind: str, n: int, detector: Any, replicates: range) -> list[Row]:
+    """Mean loss of the statistic when a variable is shuffled, the model that gave it, and how many are badly served."""
+    drops, models, beyond = Counter[str](), Counter[str](), Counter[float]()
+    for r in replicates:
+        data = audited(kind, n, r)
+        off = abs(rate(np.column_stack([c.to_numpy() for c in data.covariates.columns])) - data.p)
+        beyond.update({t: (off > t).mean() for t in TOLERANCES})
+        found = cal.diagnose.importance(data, tolerance=0.05, repeats=2, seed=r, detector=detector)
+        drops.update(dict(zip(found.columns["variable"], found.columns["drop"], strict=True)))
+        models[found.settings["model"].split()[0]] += 1
+    row = {"audited": kind, "rows": n, "test": f"strong, {detector}", "replicates": len(replicates)}
+    return [
+        *({"what": "importance", **row, "variable": k, "value": v / len(replicates)} for k, v in drops.most_common()),
+        *({"what": "chosen", **row, "variable": k, "value": v / len(replicates)} for k, v in models.items()),
+        *({"what": "badly served", **row, "tolerance": k, "value": v / len(replicates)} for k, v in beyond.items()),
+    ]
+
+
+def claims(rows: list[Row]) -> dict[str, bool]:
+    """What the paper says of its figure."""
+    power = {(r["test"], r["audited"], r["rows"], r["tolerance"]): r["value"] for r in rows if r["what"] == "power"}
+    names, cells = {k[0] for k in power}, {k[1:] for k in power}
+    chi, simple = [n for n in names if "adaptive chi" in n], "adaptive score"
+    best = {c: max(power[name, *c] for name in names if name not in STRONG) for c in cells}
+    gain = {
+        n: mean(power[STRONG[1], *c] - power[simple, *c] for c in cells if c[1] == n) for n in {c[1] for c in cells}
+    }
+    first = {k: [r["variable"] for r in rows if r["what"] == "importance" and r["audited"] == k] for k in AUDITED}
+    chosen = {(r["audited"], r["variable"]): r["value"] for r in rows if r["what"] == "chosen"}
+    doubt, corner = max(r["replicates"] for r in rows) ** -0.5, {"the score", "x0", "x1"}  # two standard errors
+    out = {
+        "tests along the score alone find next to nothing": max(power[n, *c] for n in ALONG_SCORE for c in cells) < 0.06
+    }
+    for name in sorted(names & set(STRONG)):
+        out[f"{name}: more power than every comparator in every setting"] = all(
+            power[name, *c] > best[c] for c in cells
+        )
+        out[f"{name}: in no setting less power than a comparator by over two standard errors"] = all(
+            power[name, *c] >= best[c] - doubt for c in cells
+        )
+    return out | {
+        "adaptive score: at least the power of adaptive chi-square in every setting": all(
+            power[simple, *c] >= power[n, *c] for n in chi for c in cells),
+        "adaptive score: twice the power of adaptive chi-square in some setting": any(
+            power[simple, *c] >= 2 * power[n, *c] > 0 for n in chi for c in cells),
+        "the strong test gains most over the adaptive score with the fewest rows": max(gain, key=gain.__getitem__) == min(gain),
+        "logistic audited: the score and the corner's two variables matter most": set(first["logistic"][:3]) == corner,
+        "forest audited: they are among the four that matter most": corner <= set(first["forest"][:4]),
+        "logistic audited: mostly a forest of residuals is chosen": chosen.get(("logistic", "forest"), 0) > 0.5,
+        "forest audited: mostly a logistic model of residuals is chosen": chosen.get(("forest", "logistic"), 0) > 0.5,
+    }  # fmt: skip
+
+
+def table(rows: list[Row]) -> list[Row]:
+    """Power of each test beside the independent run, who is badly served, and what matters."""
+    sizes = sorted({r["rows"] for r in rows})
+    lines = dict.fromkeys((r["audited"], r["what"], r["test"]) for r in rows if r["what"] in ("power", "badly served"))
+    out = []
+    for kind, what, test in lines:
+        same = [r for r in rows if (r["audited"], r["what"], r["test"]) == (kind, what, test)]
+        ours = {f"{n:,} rows": " / ".join(f"{r['value']:.2f}" for r in same if r["rows"] == n) for n in sizes}
+        beside = RUN.get(test, "") if kind == "logistic" else ""
+        asked = ASKED[kind] if test == STRONG[1] else ""
+        if what != "power":
+            test, beside, asked = "share of rows beyond the tolerance", f"printed: {PRINTED_SHARE[kind]}", ""
+        out.append(
+            {
+                "audited": kind,
+                "power at 0.025 / 0.05 / 0.075": test,
+                **ours,
+                "independent run, 400; 800; 1,600": beside,
+                "asked for": asked,
+            }
+        )
+    for kind in dict.fromkeys(k for k, _, _ in lines):
+        first = [r["variable"] for r in rows if r["what"] == "importance" and r["audited"] == kind][:4]
+        out.append(
+            {
+                **dict.fromkeys(out[0], ""),
+                "audited": kind,
+                "power at 0.025 / 0.05 / 0.075": "most important variables",
+                f"{sizes[-1]:,} rows": ", ".join(first),
+                "independent run, 400; 800; 1,600": f"printed: {PRINTED_FIRST[kind]}",
+            }
+        )
+    return out
+
+
+def chart(rows: list[Row]) -> Any:
+    """Power against rows for each audited model and tolerance; on the right, what the statistic hangs on."""
+    import altair as alt
+
+    lines = []
+    for kind in dict.fromkeys(r["audited"] for r in rows):
+        same = [r for r in rows if r["audited"] == kind]
+        points = power_lines([r for r in same if r["what"] == "power"], "tolerance", f"{kind} audited: tolerance")
+        bars = [r for r in same if r["what"] == "importance"]
+        lines.append(points | alt.Chart(alt.InlineData(values=bars)).mark_bar().encode(
+            x=alt.X("value:Q", title="loss when shuffled"), y=alt.Y("variable:N", sort="-x", title=None),
+        ).properties(width=90, height=150))  # fmt: skip
+    return alt.vconcat(*lines)
+
+
+EXPERIMENT = Experiment(
+    items=("Figure 2",),
+    title="Power of the test beside all comparators, and variable importance",
+    status=DIFFERS,
+    difference=(
+        "The design is that of the authors' program, whose formula differs from the one in print (coefficients 0.8, 0.4, 0.2 for "
+        "0.6, 0.4, 0.2; the corner x0 < -2, x1 > 2 for x1 < -2, x2 > 2). The figure has no numbers in print (read: no numbers in "
+        "print), so that power stands beside an independent run of the authors' program on this design. Comparators run with our "
+        "default residual models, and our default test joins them in one mean; the paper's models and weights are the test "
+        "'strong, authors'. All tests hold their level at these tolerances (see Figure 4)."
+    ),
+    sizes={"tiny": 1, "quick": 10, "full": FULL},
+    run=run,
+    claims=claims,
+    sure=("tests along the score alone find next to nothing",),
+    chart=chart,
+    table=table,
+)

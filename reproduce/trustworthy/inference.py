@@ -1,0 +1,133 @@
+"""Figures 1 and 2 share this: models judged on random splits by the usual scores and by what they infer."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import altair as alt
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import calibrant as cal
+from calibrant.repair import AugmentedLogistic
+from reproduce.experiment import Row
+from reproduce.trustworthy.data import Table, housing
+
+FEW = 10  # splits from which on all rows are used
+SCORES = "accuracy", "Brier score", "ECE"
+MISSED = "interval excludes 0"
+Models = dict[str, tuple[list[str], Any]]  # name: features, estimator
+
+
+def regression() -> Any:
+    """Return a logistic regression."""
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+def judged(data: Any, bias: Any) -> dict[str, float]:
+    """Return a model's usual scores, and what it infers beside its bias."""
+    return {
+        "accuracy": float(np.mean((data.p >= 0.5) == data.y)),
+        "Brier score": cal.measure.brier(data).value,
+        "ECE": cal.measure.ece(data, bins=10, strategy="equal-width").value,
+        "inferred": bias.settings["inferred"],
+        "bias": bias.value,
+        MISSED: float(not bias.interval.low <= 0 <= bias.interval.high),
+    }
+
+
+def one_split(
+    table: Table, models: Models, along: str, held: float, infer: Callable[[Any], Any], seed: int
+) -> dict[str, dict[str, float]]:
+    """Train and judge the models on one split, and the first one once more, repaired along what is inferred."""
+    train, test = train_test_split(np.arange(len(table.y)), test_size=held, random_state=seed)
+    found: dict[str, dict[str, float]] = {}
+    for name, (seen, model) in models.items():
+        model.fit(table.x[seen].iloc[train], table.y[train])
+        p = model.predict_proba(table.x[seen].iloc[test])[:, 1]
+        data = cal.predictions(table.y[test], p, table.x[[along]].iloc[test])
+        if not found:
+            halves = np.array_split(np.arange(len(test)), 2)
+            fit, rest = (
+                cal.predictions(data.y[h], data.p[h], {along: table.x[along].to_numpy()[test][h]}) for h in halves
+            )
+            repaired = AugmentedLogistic(variables=along).fit(fit)(rest)
+            found[f"{name}, repaired"] = judged(repaired, infer(repaired))
+        found[name] = judged(data, infer(data))
+    return {m: found[m] for m in (*models, *(m for m in found if m not in models))}
+
+
+def over_splits(
+    size: int, seed: int, held: float, models: Callable[[Table], Models], asked: Callable[[Table], tuple[str, Any]]
+) -> list[Row]:
+    """Return means, deviations and histograms over splits."""
+    table = housing()
+    if size < FEW:
+        rows = np.random.default_rng(seed).permutation(len(table.y))[:6000]
+        table = Table(**{**vars(table), "x": table.x.iloc[rows].reset_index(drop=True), "y": table.y[rows]})
+    along, infer = asked(table)
+    found = [one_split(table, models(table), along, held, infer, 1000 * seed + i) for i in range(size)]
+    out: list[Row] = []
+    for measure in (*SCORES, "inferred", "bias", MISSED):
+        values = {m: np.array([f[m][measure] for f in found]) for m in found[0]}
+        for model, v in values.items():
+            head = {"data": table.name, "model": model, "measure": measure}
+            out.append({**head, "kind": "summary", "mean": v.mean(), "sd": v.std(), "splits": size})
+            if measure in (*SCORES, "inferred"):
+                edges = np.histogram_bin_edges(np.concatenate(list(values.values())), 40)
+                for count, low, high in zip(np.histogram(v, edges)[0], edges[:-1], edges[1:], strict=True):
+                    out += [{**head, "kind": "bar", "low": low, "high": high, "splits": count}] * bool(count)
+    return out
+
+
+def summary(rows: Iterable[Row]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return mean and deviation by model and measure."""
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for r in rows:
+        if r["kind"] == "summary":
+            found.setdefault(r["model"], {})[r["measure"]] = r["mean"], r["sd"]
+    return found
+
+
+def better(rows: list[Row], a: str, b: str, measure: str) -> bool:
+    """Return whether one model is better than another on average."""
+    s = summary(rows)
+    return (s[a][measure][0] > s[b][measure][0]) == (measure == "accuracy")
+
+
+def biased(rows: list[Row], model: str) -> bool:
+    """Return whether the 95 % interval of the bias excludes 0 in most splits."""
+    return summary(rows)[model][MISSED][0] > 0.5
+
+
+def side_by_side(rows: list[Row]) -> list[Row]:
+    """Return a line for each model; there is no number in print."""
+    return [
+        {
+            "model": model,
+            "published": "no numbers in print",
+            **{m: round(v[m][0], 4) for m in (*SCORES, "inferred", "bias")},
+            "standard deviation of the bias": round(v["bias"][1], 4),
+            "splits whose 95 % interval of the bias excludes 0": f"{v[MISSED][0]:.0%}",
+        }
+        for model, v in summary(rows).items()
+    ]
+
+
+def drawn(rows: list[Row], inferred: str) -> Any:
+    """Draw histograms over splits as the paper does, with what is inferred on the right (dashed: the truth)."""
+    panels = []
+    for measure in (*SCORES, "inferred"):
+        x = alt.X("low:Q", title=inferred if measure == "inferred" else measure, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=3))  # fmt: skip
+        y = alt.Y("splits:Q", title="splits" if measure == "accuracy" else None).stack(None)
+        color = alt.Color("model:N", title=None, legend=alt.Legend(orient="top"))
+        bars = [r for r in rows if r["kind"] == "bar" and r["measure"] == measure]
+        panel = alt.Chart(alt.Data(values=bars)).mark_bar(opacity=0.6).encode(x=x, x2="high:Q", y=y, color=color)
+        if measure == "inferred":
+            first = next(iter(summary(rows).values()))
+            truth = [{"low": first["inferred"][0] - first["bias"][0]}]
+            panel += alt.Chart(alt.Data(values=truth)).mark_rule(strokeDash=[4, 3]).encode(x="low:Q")
+        panels.append(panel.properties(width=135, height=130))
+    return alt.hconcat(*panels)

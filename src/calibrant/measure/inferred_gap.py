@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 from calibrant.measure.inferred_mean import checked_quantity
 from calibrant.measure.inferring import inferring
 from calibrant.measure.points import checked_alpha
@@ -47,7 +47,7 @@ def inferred_gap(
     BadInput
         No such variable or level, `reference` is `level`, or a setting out of range.
     NotComputable
-        Either group has fewer than two rows, or there are fewer than two clusters.
+        Either group has fewer than two rows (or clusters).
 
     Notes
     -----
@@ -56,8 +56,8 @@ def inferred_gap(
     zero if the model is calibrated in both groups, or off by the same in both.
     **Method.** The ownership gap of the paper's Figure 2. The variance is that of the residuals ``p - Y`` in each group
     (of p or Y for the other quantities), or if larger that of outcomes with probability p (made to agree with the overall
-    rate), so that it is not zero where a group has no case. Student's t with the effective rows of the smaller
-    group, or the number of clusters, less one.
+    rate), so that it is not zero where a group has no case. Student's t with the effective rows (or
+    clusters) of the smaller group, less one.
     **Coverage.** See docs/measures.md.
     **Cost.** One pass over the rows.
     **Reads.** Rows, or the sketch's cells along the variable.
@@ -84,10 +84,6 @@ def inferred_gap(
     rows = [int(q.sums.rows[mask].sum()) for mask in (group, other)]
     kept = group | other
     sums = q.sums.of(kept)
-    if min(rows) < 2:
-        raise NotComputable(f"a gap needs two rows in either group: there are {rows[0]:,} and {rows[1]:,}")
-    if sums.clusters == 1:
-        raise NotComputable("a gap needs two clusters or more: there is one")
     found = inferred_gap_of(sums, group[kept], other[kept], wanted)
     named = {"level": str(level), "reference": None if reference is None else str(reference)}
     return q.estimate(

@@ -12,8 +12,6 @@ from calibrant.measure.points import checked_alpha
 from calibrant.results import Estimate
 from calibrant.stats.inferred import Quantity, inferred_mean_of
 
-FEWEST = 2  # cases, or clusters: one has no spread
-
 
 def inferred_mean(
     data: Any, variable: str, level: Any = None, quantity: Quantity = "bias", alpha: float = 0.05
@@ -48,7 +46,7 @@ def inferred_mean(
     BadInput
         No such variable or level, a category without `level`, or a setting out of range.
     NotComputable
-        Fewer than two cases (or clusters), every probability is zero, or the covariate has one value only.
+        Fewer than two rows (or clusters) have a case, or a probability above zero; or the covariate has one value only.
 
     Notes
     -----
@@ -58,7 +56,7 @@ def inferred_mean(
     **Method.** Equation 1 of the paper with p for ``P(Y = 1 | x)``, over the empirical distribution of the rows. The paper
     judges the bias by 200 refitted models; here it has the delta method's variance, in which p, Y and both denominators
     are random together, or if larger that of outcomes with probability p (made to agree with the overall rate).
-    Student's t with the effective number of cases, or the number of clusters, less one. **Missing values:** without
+    Student's t with the effective number of cases, or of clusters that hold them, less one. **Missing values:** without
     `level` the mean is among people whose value is known, in both terms, and `n` counts them; with `level` they are
     people elsewhere.
     **Coverage.** See docs/measures.md.
@@ -90,17 +88,11 @@ def inferred_mean(
     sums = q.sums.of(kept)
     if (x == x[0]).all():
         raise NotComputable(f"{variable!r} has one value only, so that nothing is inferred about it")
-    cases, units = int(sums.cases.sum()), sums.clusters
-    if cases < FEWEST or 0 < units < FEWEST:
-        raise NotComputable(
-            f"a mean among the cases needs {FEWEST} or more: there are {cases} cases"
-            + (f" and {units} clusters" if units else "")
-        )
-    if not sums.score.any():
-        raise NotComputable("every probability is zero: they describe nobody")
     found = inferred_mean_of(sums, x, wanted)
     named = {"level": None if level is None else str(level)}
-    return q.estimate("inferred_mean", found, wanted, alpha, span, unit, n=int(sums.rows.sum()), cases=cases, **named)
+    return q.estimate(
+        "inferred_mean", found, wanted, alpha, span, unit, n=int(sums.rows.sum()), cases=int(sums.cases.sum()), **named
+    )
 
 
 def checked_quantity(quantity: Any) -> Quantity:

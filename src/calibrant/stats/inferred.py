@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.errors import NotComputable
+
 Quantity = Literal["bias", "inferred", "observed"]
 
 
@@ -36,6 +38,22 @@ class Sums:
     def clusters(self) -> int:
         """Clusters that have an entry; 0 for independent rows."""
         return 0 if self.unit is None else len(np.unique(self.unit))
+
+    def size(self, total: Any, square: Any, of: str) -> float:
+        """Return Kish's effective number of rows, or clusters, from sums of a quantity and of its square per entry.
+
+        Raises
+        ------
+        NotComputable
+            There is one at most, which has no spread.
+        """
+        part = self.heft * total
+        squares = self.heft**2 * square if self.unit is None else np.bincount(self.unit, part) ** 2
+        size = float(part.sum()) ** 2 / float(squares.sum()) if part.any() else 0.0
+        if size < 1.0 + 1e-9:
+            what = "rows" if self.unit is None else "clusters"
+            raise NotComputable(f"an interval needs two {what} or more {of}: there is {'one' if size else 'none'}")
+        return size
 
     def of(self, kept: Any) -> Sums:
         """Return some of the entries."""
@@ -85,43 +103,50 @@ def inferred_mean_of(sums: Sums, x: Any, quantity: Quantity) -> Inferred:
     """Return ``sum w p x / sum w p``, ``sum w y x / sum w y`` and their difference, by the delta method.
 
     A row moves the first by ``w p (x - first) / sum w p``, the second likewise, to first order.
+
+    Raises
+    ------
+    NotComputable
+        Fewer than two rows or clusters have a case, or a probability above zero.
     """
+    likely = sums.size(sums.score, sums.square, "with a probability above zero")
+    size = sums.size(sums.cases, sums.cases, "with the event")
+    size = likely if quantity == "inferred" else size
     expected, cases = float(sums.heft @ sums.score), float(sums.heft @ sums.cases)
     inferred, observed = (float((sums.heft * v) @ x / t) for v, t in ((sums.score, expected), (sums.cases, cases)))
     zero = np.zeros(len(x))
     a, b = (x - inferred) / expected, (x - observed) / cases
     terms = {"bias": (a, -b), "inferred": (a, zero), "observed": (zero, b)}[quantity]
-    if quantity == "inferred":
-        size = expected**2 / float(sums.heft**2 @ sums.square)
-    else:
-        size = cases**2 / float(sums.heft**2 @ sums.cases)
-    size = float(min(size, sums.clusters)) if sums.clusters else size
     variance = sums.variance(*terms, zero, cases / expected) * size / (size - 1.0)
     value = {"bias": inferred - observed, "inferred": inferred, "observed": observed}[quantity]
     return Inferred(inferred, observed, value, float(np.sqrt(max(variance, 0.0))), size - 1.0)
 
 
 def inferred_gap_of(sums: Sums, group: Any, other: Any, quantity: Quantity) -> Inferred:
-    """Return the difference of mean p, of mean y, and of both, between two groups of entries (boolean masks)."""
+    """Return the difference of mean p, of mean y, and of both, between two groups of entries (boolean masks).
+
+    Raises
+    ------
+    NotComputable
+        A group has fewer than two rows or clusters.
+    """
     mass = sums.heft * sums.rows
     expected, cases = float(sums.heft @ sums.score), float(sums.heft @ sums.cases)
     use = {"bias": (1.0, -1.0), "inferred": (1.0, 0.0), "observed": (0.0, 1.0)}[quantity]
     means, sizes = [], []
     h, c = np.zeros(len(mass)), np.zeros(len(mass))
     for mask, sign in ((group, 1.0), (other, -1.0)):
+        there = sums.rows * mask
+        size = sums.size(there, there, "in each group")
         total = float(mass[mask].sum())
         mean = [float((sums.heft * v)[mask].sum() / total) for v in (sums.score, sums.cases)]
-        size = total**2 / float((sums.heft * mass)[mask].sum())
-        grown = 1.0 if sums.clusters else float(np.sqrt(size / (size - 1.0)))
+        grown = float(np.sqrt(size / (size - 1.0)))
         h[mask] = sign * grown / total
         c[mask] = -sign * grown / total * (use[0] * mean[0] + use[1] * mean[1])
         means.append(mean)
         sizes.append(size)
     rate = cases / expected if expected > 0 else 0.0
     variance, size = sums.variance(use[0] * h, use[1] * h, c, rate), min(sizes)
-    if sums.clusters:
-        size = float(min(size, sums.clusters))
-        variance *= size / (size - 1.0)
     inferred, observed = (means[0][k] - means[1][k] for k in (0, 1))
     value = {"bias": inferred - observed, "inferred": inferred, "observed": observed}[quantity]
     return Inferred(inferred, observed, value, float(np.sqrt(max(variance, 0.0))), size - 1.0)

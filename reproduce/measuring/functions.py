@@ -18,7 +18,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 CALIBRATED, _, PARABOLA, WAVES = FUNCTIONS
 
 
-def sample(function: str, n: int, seed: tuple[int, ...]) -> cal.Predictions:
+def sample(function: str, n: int, seed: tuple[int, ...]) -> Any:
     """Draw uniform scores and outcomes whose rate is `function` of them."""
     rng = np.random.default_rng([*seed, n])
     s = rng.uniform(size=n)

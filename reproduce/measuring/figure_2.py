@@ -1,0 +1,148 @@
+"""Figure 2: what jittering the scores costs in AUROC.
+
+The paper fine-tunes BERT (IMDb reviews, spam) and a vision transformer (CIFAR-10: transport against animals) with a loss that
+knows of the jitter, and shows the AUROC against its bandwidth h. Here: a network with one hidden layer of 64 units on each of
+three tasks, IMDb reviews by TF-IDF, phishing sites, and digits with a closed loop (four of the ten) against the others; 1,000
+training rows as in the paper (500 for phishing). It is trained with cross-entropy, and with `JitteredCrossEntropy` for each h; 250 validation rows choose the
+epoch. The AUROC after jittering is its expectation over the jitter, computed exactly by `certify.jitter_cost`.
+
+--full: about 8 CPU minutes.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+
+import calibrant as cal
+from reproduce.experiment import SUBSTITUTE, Experiment, Row
+from reproduce.measuring import data
+
+BANDWIDTHS = tuple(2.0**-k for k in range(9, 1, -1))
+REVIEWS, PHISHING, DIGITS = TASKS = ("IMDb reviews", "phishing sites", "digits with a loop")
+PLAIN, AWARE = "cross-entropy", "JitteredCrossEntropy"
+FREE = "h = 2^-6 costs under 0.005 of AUROC in every task, jitter-aware training"
+FREE_PLAIN = "h = 2^-6 costs under 0.005 of AUROC in every task, cross-entropy training"
+BETTER = "at h = 2^-6 jitter-aware training has the higher AUROC in every task"
+DEAR = "h = 2^-2 costs more than h = 2^-6 in every task"
+
+
+def rows_of(task: str, rng: np.random.Generator) -> tuple[Any, Any, int]:
+    """Return features, labels and the number of training rows; they come first, then 250 validation rows, then the test."""
+    if task == REVIEWS:
+        x, y = data.reviews(rng, 1000, 1250)
+        return x.toarray(), y, 1000
+    x, y = data.phishing(rng) if task == PHISHING else data.digits(rng)
+    train = 500 if task == PHISHING else 1000
+    return StandardScaler().fit(x[:train]).transform(x), y, train
+
+
+def scores(x: Any, y: Any, train: int, loss: Any, seed: int) -> Any:
+    """Train the network; predict the test rows after the epoch with the least loss on the validation rows."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    inputs, labels = torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32)
+    net = torch.nn.Sequential(torch.nn.Linear(x.shape[1], 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
+    optimiser = torch.optim.Adam(net.parameters(), lr=3e-3)
+    held, least = slice(train, train + 250), np.inf
+    for _ in range(15):
+        for batch in torch.randperm(train).split(100):
+            optimiser.zero_grad()
+            loss(net(inputs[batch])[:, 0], labels[batch]).backward()
+            optimiser.step()
+        with torch.no_grad():
+            z = net(inputs)[:, 0].double()
+            found = float(loss(z[held], labels[held].double()))
+        if found < least:
+            least, p = found, torch.sigmoid(z[held.stop :]).numpy()
+    return cal.predictions(y[held.stop :], p)
+
+
+def run(repeats: int, seed: int) -> list[Row]:
+    """Train on `repeats` splits of each task; a single repeat leaves reviews out and looks at two bandwidths only."""
+    import torch
+
+    from calibrant.repair.objectives import JitteredCrossEntropy
+
+    widths = BANDWIDTHS if repeats > 1 else (2.0**-6, 2.0**-2)
+    found: dict[tuple[str, str, float], list[float]] = {}
+    for i, task in enumerate(TASKS if repeats > 1 else TASKS[1:]):
+        for r in range(repeats):
+            x, y, train = rows_of(task, np.random.default_rng([seed, i, r]))
+            plain = scores(x, y, train, torch.nn.BCEWithLogitsLoss(), r)
+            found.setdefault((task, PLAIN, 0.0), []).append(cal.measure.auroc(plain).value)
+            for h in widths:
+                aware = scores(x, y, train, JitteredCrossEntropy(h), r)
+                for name, shown in ((PLAIN, plain), (AWARE, aware)):
+                    jittered = cal.certify.jitter_cost(shown, h).columns["auroc"][1]
+                    found.setdefault((task, name, h), []).append(jittered)
+    return [
+        {
+            "task": task, "training": name, "h": h, "AUROC": np.mean(a), "repeats": repeats,
+            "cost": np.mean(found[task, PLAIN, 0.0]) - np.mean(a),
+            "error of cost": np.std(np.subtract(found[task, PLAIN, 0.0], a)) / max(repeats - 1, 1) ** 0.5,
+        }
+        for (task, name, h), a in found.items()
+    ]  # fmt: skip
+
+
+def claims(rows: list[Row]) -> dict[str, bool]:
+    """What the paper says of the figure; the cost is against the unjittered network trained with cross-entropy."""
+    cost = {(r["task"], r["training"], r["h"]): r["cost"] for r in rows}
+    small, large, tasks = 2.0**-6, 2.0**-2, {r["task"] for r in rows}
+    return {
+        FREE: all(cost[t, AWARE, small] < 0.005 for t in tasks),
+        FREE_PLAIN: all(cost[t, PLAIN, small] < 0.005 for t in tasks),
+        DEAR: all(cost[t, m, large] > cost[t, m, small] + 0.01 for t in tasks for m in (PLAIN, AWARE)),
+        BETTER: all(cost[t, AWARE, small] < cost[t, PLAIN, small] for t in tasks),
+    }
+
+
+def table(rows: list[Row]) -> list[Row]:
+    """AUROC as it is, and what h = 2^-6 and 2^-4 cost."""
+    at = {(r["task"], r["training"], r["h"]): r for r in rows}
+    return [
+        {
+            "task": t, "training": m, "AUROC without jitter, cross-entropy": f"{at[t, PLAIN, 0.0]['AUROC']:.4f}",
+            "cost of h = 2^-6, published": "almost nothing",
+            "cost of h = 2^-6, here": f"{at[t, m, 2.0**-6]['cost']:.4f} ± {at[t, m, 2.0**-6]['error of cost']:.4f}",
+            "cost of h = 2^-2, here": f"{at[t, m, 2.0**-2]['cost']:.4f} ± {at[t, m, 2.0**-2]['error of cost']:.4f}",
+        }
+        for t in TASKS for m in (PLAIN, AWARE) if (t, m, 2.0**-6) in at
+    ]  # fmt: skip
+
+
+def chart(rows: list[Row]) -> Any:
+    """AUROC against the bandwidth; broken lines: without jitter; upright: the paper's h."""
+    import altair as alt
+
+    base = alt.Chart(alt.Data(values=rows))
+    y = alt.Y("AUROC:Q", title="expected AUROC", scale=alt.Scale(zero=False))
+    axis = alt.Axis(values=list(BANDWIDTHS[::2]), labelExpr="'2^' + round(log(datum.value) / log(2))")
+    x = alt.X("h:Q", title="bandwidth h", scale=alt.Scale(type="log", base=2), axis=axis)
+    lines = base.transform_filter("datum.h > 0").mark_line(point=True).encode(x, y, color="training:N")
+    without = base.transform_filter("datum.h == 0").mark_rule(strokeDash=[4, 3], color="#777").encode(y)
+    used = base.transform_filter(f"datum.h == {2.0**-6}").mark_rule(color="#ccc").encode(x)
+    panels = alt.layer(used, without, lines).properties(width=190, height=190)
+    facet = alt.Facet("task:N", sort=list(TASKS), title="broken line: without jitter; grey: the paper's h")
+    return panels.facet(facet, columns=3).resolve_scale(y="independent").configure_legend(orient="bottom")
+
+
+EXPERIMENT = Experiment(
+    items=("Figure 2",),
+    title="AUROC of the jittered score against the bandwidth",
+    status=SUBSTITUTE,
+    difference="IMDb reviews are the paper's data; phishing sites stand in for spam and digits for CIFAR-10, which come with no "
+    "package that can be fetched by name. Networks with one hidden layer stand in for fine-tuned BERT and ViT, which need weights to be "
+    "downloaded. The AUROC is the expectation over the jitter, not that of one draw. Both trainings are shown; the "
+    "paper shows the jitter-aware one. The figure has no numbers in print.",
+    sizes={"tiny": 1, "quick": 4, "full": 16},
+    run=run,
+    claims=claims,
+    sure=(DEAR,),
+    chart=chart,
+    table=table,
+    needs=("torch",),
+)  # fmt: skip

@@ -112,3 +112,17 @@ def test_intersections_are_all_pairs() -> None:
     assert (("a", "x"), ("b", "u")) in found
     assert len(found) == 2 + 2 + 4
     assert found[("a", "x"), ("b", "u")].n == 2
+
+
+def test_row_labels_of_pandas_are_no_covariate() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"y": rng.random(400) < 0.5, "p": rng.random(400), "v": rng.integers(0, 3, 400)})
+    some = frame.sample(frac=0.5, random_state=0)  # as train_test_split leaves it: labels out of order
+    data = cal.predictions(some.y.to_numpy(), some.p.to_numpy(), some[["v"]])
+    assert data.covariates.column_names == ["v"]
+    whole = [cal.sketch(f, y="y", p="p", by="v").fingerprint for f in (some, some.reset_index(drop=True))]
+    assert whole[0] == whole[1]
+    assert "__index_level_0__" not in cal.audit(some, y="y", p="p", quick=True).to_json()
+    named = cal.predictions(some.y.to_numpy(), some.p.to_numpy(), some.set_index("v")[["p"]])
+    assert "v" in named.covariates.column_names  # an index with a name is a column like any other

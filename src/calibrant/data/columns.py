@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,14 @@ def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
             there = f"there are: {', '.join(map(repr, available[:12]))}" if available else f"there is no {role} at all"
             hint = f"did you mean {near[0]!r}?" if near else there
             raise BadInput(f"{role} column {name!r} is not in the data; {hint}")
+
+
+def imported(frame: Any) -> Any:
+    """Return a frame as an Arrow table, without the row labels that pandas hands over as a column when they have no name."""
+    import pyarrow as pa
+
+    table = pa.RecordBatchReader.from_stream(frame).read_all()
+    return table.drop_columns([c for c in table.column_names if re.fullmatch(r"__index_level_\d+__", c)])
 
 
 def decoded(column: Any) -> Any:

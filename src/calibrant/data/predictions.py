@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.data.columns import label_values
+from calibrant.data.columns import imported, label_values
 from calibrant.data.faults import Faults
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
@@ -273,7 +273,7 @@ def _covariates(covariates: Any, n: int) -> Any:
             raise BadInput(
                 f"covariates is a {type(covariates).__name__}: pass a pandas, Polars or Arrow table, or a dictionary"
             )
-        covariates = pa.RecordBatchReader.from_stream(covariates).read_all()
+        covariates = imported(covariates)
     if covariates.num_rows != n:
         raise BadInput(f"covariates has {covariates.num_rows:,} rows and y_true {n:,}: pass one row each")
     return covariates

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
+from calibrant.data.columns import imported
 from calibrant.data.filesystems import Listing, dataset_files, is_query, is_uri, shown, uri_files
 from calibrant.data.fragments import ROWS, Fragment, Fragments, read_group
 from calibrant.errors import BadInput
@@ -291,11 +292,11 @@ def _imported(source: Any, wanted: list[Any]) -> Any:
     import pyarrow as pa
 
     try:
-        return pa.RecordBatchReader.from_stream(source).read_all()
+        return imported(source)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         kept = [w for w in wanted if w in list(source.columns)]
         try:
-            return pa.RecordBatchReader.from_stream(source[kept]).read_all()
+            return imported(source[kept])
         except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
             raise BadInput(f"a column mixes types ({str(e).splitlines()[0]}): make it text or numbers") from None
 

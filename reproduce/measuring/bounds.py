@@ -36,3 +36,8 @@ BOUNDS: dict[str, Callable[[Any, float], float]] = {
 def high(estimate: Any) -> float:
     """Upper end."""
     return float(estimate.interval.high)
+
+
+def powers(low: int, high: int) -> list[float]:
+    """Powers of ten from `low` to `high`, for an axis."""
+    return [10.0**k for k in range(low, high + 1)]

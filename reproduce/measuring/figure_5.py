@@ -95,7 +95,8 @@ EXPERIMENT = Experiment(
     status=DIFFERS,
     difference="The NW and TV surrogates have no public function in calibrant: they are steps inside `published_kernel` and "
     "`published_total_variation`; the reliability curve with its band stands in. Its error at the ends and at the bottom of the "
-    "parabola, which the paper remarks on for TV, is that of its window, which shrinks as n^(-1/5). The parabola is (2s − 1)², "
+    "parabola, which the paper remarks on for TV, is that of its window, which shrinks as n^(-1/5), and the band is one for the "
+    "smoothed curve: it does not count that error. The parabola is (2s − 1)², "
     "its formula is not in print; no numbers in print.",
     sizes={"tiny": 2, "quick": 10, "full": 64},
     run=run,

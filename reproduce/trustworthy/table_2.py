@@ -1,0 +1,143 @@
+"""Training losses: cross-entropy alone, with the MMCE penalty, and with the MMD penalty.
+
+A logistic regression in PyTorch on the American Housing Survey (tested for income and race), Adult and heart disease (age and gender). Three quarters of the rows
+train, the last quarter is judged by Brier score, ECE, and KLCE^2 given the two variables with its p-value (score width 0.1, gamma 25,
+500 permutations). The print names neither epochs nor strengths; those here are the ones of the authors' program
+(github.com/ritwikvashistha/I-trustworthy): Adam at 0.01, batches of 32, 100 epochs, penalties times 0.7, the MMD's kernel of
+width 25 on all features. Their ECE is the mean over ten equal-width bins whatever their rows, made here with scikit-learn.
+
+The losses are `repair.objectives`. Beside the published test stands the p-value of `local_calibration_test`. The size is the
+number of epochs; --full: 100, about 40 CPU minutes.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.calibration import calibration_curve
+from sklearn.model_selection import train_test_split
+from torch import nn
+
+import calibrant as cal
+from calibrant.repair.objectives import CrossEntropyMMCE, CrossEntropyMMD
+from reproduce.experiment import DIFFERS, Experiment, Row
+from reproduce.trustworthy.data import Table, adult, heart, housing
+
+LOSSES = "XE", "XE + MMCE", "XE + MMD"
+PUBLISHED = {  # Brier score, ECE, KLCE² and p
+    ("AHS", "XE"): (0.1699, 0.0193, 0.0006, 0.002), ("AHS", "XE + MMCE"): (0.1703, 0.0157, 0.0001, 0.002),
+    ("AHS", "XE + MMD"): (0.1711, 0.0266, 0.0003, 0.002), ("Adult", "XE"): (0.1080, 0.0478, 0.0009, 0.002),
+    ("Adult", "XE + MMCE"): (0.1145, 0.0680, 0.0014, 0.002), ("Adult", "XE + MMD"): (0.1092, 0.0360, 0.0015, 0.002),
+    ("Heart Disease", "XE"): (0.1162, 0.1014, 0.0031, 0.26), ("Heart Disease", "XE + MMCE"): (0.1130, 0.0801, 0.0038, 0.222),
+    ("Heart Disease", "XE + MMD"): (0.1150, 0.0964, 0.0028, 0.262),
+}  # fmt: skip
+MEASURES = "Brier score", "ECE", "KLCE²", "published p"
+FEW = 600  # rows of a table at the size of a test
+
+
+def objective(name: str) -> Any:
+    """Return the loss of logits, labels and features."""
+    if name == "XE":
+        entropy = nn.BCEWithLogitsLoss()
+        return lambda z, y, x: entropy(z, y.to(z.dtype))
+    if name == "XE + MMCE":
+        penalised = CrossEntropyMMCE(0.7)
+        return lambda z, y, x: penalised(z, y)
+    return CrossEntropyMMD(0.7, width=25.0)
+
+
+def trained(x: Any, y: Any, loss: Any, epochs: int, seed: int) -> Any:
+    """Return a linear model, trained."""
+    torch.manual_seed(seed)
+    model = nn.Linear(x.shape[1], 1)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(epochs):
+        for batch in torch.randperm(len(y)).split(32):
+            if len(batch) > 1:
+                optimiser.zero_grad()
+                loss(model(x[batch])[:, 0], y[batch], x[batch]).backward()
+                optimiser.step()
+    return model
+
+
+def judged(y: Any, p: Any, on: Any, seed: int) -> dict[str, float]:
+    """Return the measures of the table, and this library's p-value."""
+    data, test = cal.predictions(y, p, on), cal.detect.local_calibration_test
+    published = test(
+        data, null="permuted", features="published", score_width=0.1, covariate_gamma=25.0, normalisation="code",
+        draws=500, seed=seed,
+    )  # fmt: skip
+    happened, said = calibration_curve(y, p, n_bins=10)
+    return {
+        "Brier score": cal.measure.brier(data).value,
+        "ECE": float(np.abs(happened - said).mean()),
+        "ECE by rows": cal.measure.ece(data, bins=10, strategy="equal-width").value,
+        "KLCE²": published.statistic,
+        "published p": published.p_value,
+        "our p": test(data, draws=499, seed=seed).p_value,
+    }
+
+
+def run(size: int, seed: int) -> list[Row]:
+    """Return the measures of every table and loss."""
+    torch.set_num_threads(1)
+    tables: dict[str, Table] = {t.name: t for t in (housing(), adult(), heart())}
+    out: list[Row] = []
+    for table in tables.values():
+        rows = np.random.default_rng(seed).permutation(len(table.y))[: FEW if size == 1 else None]
+        train, test = train_test_split(rows, test_size=0.25, random_state=1090 + seed)
+        x = torch.from_numpy(table.scaled().astype(np.float32))
+        y = torch.from_numpy(table.y.astype(np.int64))
+        for name in LOSSES:
+            model = trained(x[train], y[train], objective(name), max(size, 2), seed)
+            with torch.no_grad():
+                p = torch.sigmoid(model(x[test])[:, 0].double()).numpy()
+            found = judged(table.y[test], p, table.x[list(table.tested)].iloc[test], seed)
+            head = {"data": table.name, "tested": len(test), "loss": name}
+            published = dict(zip(MEASURES, PUBLISHED[table.name, name], strict=True))
+            out.append({**head, **found, **{f"{k} in print": v for k, v in published.items()}})
+    return out
+
+
+def claims(rows: list[Row]) -> dict[str, bool]:
+    """Return what the paper says of the table."""
+    of = {(r["data"], r["loss"]): r for r in rows}
+    large = [r for r in rows if r["data"] != "Heart Disease"]
+    small = [r for r in rows if r["data"] == "Heart Disease"]
+    unlike = [{tuple(sorted(LOSSES, key=lambda k: of[d, k][m])) for d, _ in of} for m in ("Brier score", "KLCE²")]
+    return {
+        "no loss makes the two large tables locally calibrated: published p": all(r["published p"] <= 0.05 for r in large),
+        "nor by this library's test": all(r["our p"] <= 0.05 for r in large),
+        "heart disease: local calibration is not rejected, whatever the loss: published p": all(r["published p"] > 0.05 for r in small),
+        "neither penalty lowers KLCE² on every table": all(any(of[d, k]["KLCE²"] >= of[d, "XE"]["KLCE²"] for d, _ in of) for k in LOSSES[1:]),
+        "the order of the losses differs from table to table": all(len(orders) > 1 for orders in unlike),
+        "every Brier score is within 0.02 of the published one": all(abs(r["Brier score"] - r["Brier score in print"]) < 0.02 for r in rows),
+    }  # fmt: skip
+
+
+def side_by_side(rows: list[Row]) -> list[Row]:
+    """Return a line for each table and loss, published numbers first."""
+    lines = []
+    for r in rows:
+        line: Row = {"data": r["data"], "loss": r["loss"]}
+        for k in MEASURES:
+            line[f"{'p' if k == 'published p' else k}, published"] = r[f"{k} in print"]
+            line["p by the published test" if k == "published p" else k] = round(r[k], 3 if k == "published p" else 4)
+        lines.append({**line, "p by this library's test": round(r["our p"], 3)})
+    return lines
+
+
+EXPERIMENT = Experiment(
+    items=("Table 2",),
+    title="cross-entropy with and without MMCE and MMD penalties",
+    status=DIFFERS,
+    difference=(
+        "Splits and start values are ours. The public Adult has 45,222 rows without missing values; the paper's 32,561 are the older training file. The published KLCE² of XE + MMCE on the housing data, 0.0001, is 0.0010 in the run that the authors' program prints. "
+        "The form of their MMCE is not known; ours is the unweighted one, for the weighted destroys a model (training losses)."
+    ),
+    sizes={"tiny": 1, "quick": 2, "full": 100},
+    run=run,
+    claims=claims,
+    table=side_by_side,
+    needs=("torch",),
+)

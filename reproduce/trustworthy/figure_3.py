@@ -38,7 +38,7 @@ def p_values(y: Any, p: Any, x: Any, seed: int) -> dict[str, float]:
     """Return the p-value of each test."""
     test = cal.detect.local_calibration_test
     data = cal.predictions(y, p, {f"x{j}": x[:, j] for j in range(x.shape[1])})
-    as_published = {"features": "published", "score_width": 5.0, "covariate_gamma": 1 / 25}
+    as_published: dict[str, Any] = {"features": "published", "score_width": 5.0, "covariate_gamma": 1 / 25}
     exact = test(data, draws=DRAWS, seed=seed, features="exact", score_width=WIDE / p.std(), covariate_width=WIDE)
     return {
         DEFAULT: test(data, draws=DRAWS, seed=seed).p_value,

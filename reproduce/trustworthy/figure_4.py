@@ -41,7 +41,7 @@ def judged(data: Any, draws: int, seed: int) -> tuple[float, ...]:
         data, null="permuted", features="published", score_width=0.1, covariate_gamma=0.5, normalisation="code",
         draws=draws, seed=seed,
     )  # fmt: skip
-    bins = {"bins": 20, "strategy": "equal-width"}
+    bins: dict[str, Any] = {"bins": 20, "strategy": "equal-width"}
     return (
         cal.measure.brier(data).value, cal.measure.ece(data, **bins).value, cal.measure.max_calibration_error(data, **bins).value,
         published.statistic, published.p_value, test(data, draws=draws, seed=seed).p_value,
@@ -56,7 +56,8 @@ def run(size: int, seed: int) -> list[Row]:
         train, fit, held = thirds(len(y), seed, split)
         model = RandomForestClassifier(random_state=split).fit(x.iloc[train], y[train])
         p = np.clip(model.predict_proba(x)[:, 1], EDGE, 1 - EDGE)
-        one, other = (cal.predictions(y[rows], p[rows], x[list(TESTED)].iloc[rows]) for rows in (fit, held))
+        parts: list[Any] = [cal.predictions(y[r], p[r], x[list(TESTED)].iloc[r]) for r in (fit, held)]
+        one, other = parts
         for name, recipe in RECIPES.items():
             data = recipe.fit(one)(other) if recipe else other
             data = cal.predictions(data.y, np.clip(data.p, EDGE, 1 - EDGE), data.covariates)

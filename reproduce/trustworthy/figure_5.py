@@ -42,7 +42,13 @@ def rejected(design: str, n: int, width: float, i: int, seed: int) -> dict[str, 
     """Return which nulls reject a right model."""
     y, p, x = right_model(design, n, np.random.default_rng([seed, n, i]))
     data, test = cal.predictions(y, p, {f"x{j}": v for j, v in enumerate(x.T)}), cal.detect.local_calibration_test
-    same = {"features": "published", "score_width": width, "covariate_gamma": width**-2, "draws": DRAWS, "seed": i}
+    same: dict[str, Any] = {
+        "features": "published",
+        "score_width": width,
+        "covariate_gamma": width**-2,
+        "draws": DRAWS,
+        "seed": i,
+    }
     w = width / np.sqrt(2)  # exp(-d^2 / 2 w^2) here, exp(-d^2 / width^2) there
     exact = test(data, features="exact", score_width=w / p.std(), covariate_width=w, draws=DRAWS, seed=i)
     values = {

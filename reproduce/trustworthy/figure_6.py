@@ -28,7 +28,7 @@ EDGE = 1e-3
 def published(fit: Any, held: Any) -> list[Row]:
     """Return the third-order curve of each group through the bias predicted at the held-out defendants."""
     points = np.column_stack([*(np.asarray(held.covariates[c]) for c in TESTED), held.p])
-    found = cal.diagnose.local_bias(fit, by=TESTED, kernel="published", gamma=0.5, grid=points, draws=99)
+    found = cal.diagnose.local_bias(fit, by=TESTED, kernel="published", gamma=0.5, grid=points.tolist(), draws=99)
     age, male, white, bias = (np.asarray(found.columns[k], dtype=float) for k in ("x", "x2", "x3", "bias"))
     out = []
     for (m, w), name in GROUPS.items():
@@ -43,7 +43,7 @@ def mapped(fit: Any, draws: int) -> list[Row]:
     age, male, white = (np.asarray(fit.covariates[c]) for c in TESTED)
     group = [GROUPS[m, w] for m, w in zip(male, white, strict=True)]
     data = cal.predictions(fit.y, fit.p, {"age": 10 * age, "group": group})
-    found = cal.diagnose.local_bias(data, by="age", strata="group", grid=AGES, draws=draws)
+    found = cal.diagnose.local_bias(data, by="age", strata="group", grid=AGES.tolist(), draws=draws)
     c = found.columns
     columns = zip(c["stratum"], c["x"], c["bias"], c["bias_low"], c["bias_high"], strict=True)
     return [

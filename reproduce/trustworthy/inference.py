@@ -50,10 +50,9 @@ def one_split(
         data = cal.predictions(table.y[test], p, table.x[[along]].iloc[test])
         if not found:
             halves = np.array_split(np.arange(len(test)), 2)
-            fit, rest = (
-                cal.predictions(data.y[h], data.p[h], {along: table.x[along].to_numpy()[test][h]}) for h in halves
-            )
-            repaired = AugmentedLogistic(variables=along).fit(fit)(rest)
+            column = table.x[along].to_numpy()[test]
+            parts: list[Any] = [cal.predictions(data.y[h], data.p[h], {along: column[h]}) for h in halves]
+            repaired = AugmentedLogistic(variables=along).fit(parts[0])(parts[1])
             found[f"{name}, repaired"] = judged(repaired, infer(repaired))
         found[name] = judged(data, infer(data))
     return {m: found[m] for m in (*models, *(m for m in found if m not in models))}

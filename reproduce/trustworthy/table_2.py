@@ -39,10 +39,10 @@ def objective(name: str) -> Any:
     """Return the loss of logits, labels and features."""
     if name == "XE":
         entropy = nn.BCEWithLogitsLoss()
-        return lambda z, y, x: entropy(z, y.to(z.dtype))
+        return lambda z, y, _: entropy(z, y.to(z.dtype))
     if name == "XE + MMCE":
         penalised = CrossEntropyMMCE(0.7)
-        return lambda z, y, x: penalised(z, y)
+        return lambda z, y, _: penalised(z, y)
     return CrossEntropyMMD(0.7, width=25.0)
 
 

@@ -113,7 +113,7 @@ def drawn(rows: list[Row]) -> Any:
         colors = alt.Scale(domain=["here, each split", "published"], range=["#4c78a8", "#e45756"])
         chart = alt.Chart(alt.Data(values=dots)).mark_point(size=40, filled=True, opacity=0.7)
         chart = chart.encode(
-            x=alt.X("x:Q", title=measure, axis=alt.Axis(tickCount=4)),
+            x=alt.X("x:Q", title=measure, axis=alt.Axis(tickCount=3)),
             y=y if i % 3 == 0 else y.axis(None),
             shape=alt.Shape("of:N", title=None, scale=mark["of"], legend=alt.Legend(orient="bottom")),
             color=alt.Color("of:N", title=None, scale=colors, legend=alt.Legend(orient="bottom")),

@@ -123,7 +123,11 @@ def drawn(rows: list[Row], inferred: str) -> Any:
         y = alt.Y("splits:Q", title="splits" if measure == "accuracy" else None).stack(None)
         color = alt.Color("model:N", title=None, legend=alt.Legend(orient="top"))
         bars = [r for r in rows if r["kind"] == "bar" and r["measure"] == measure]
-        panel = alt.Chart(alt.Data(values=bars)).mark_bar(opacity=0.6).encode(x=x, x2="high:Q", y=y, color=color)
+        panel = (
+            alt.Chart(alt.Data(values=bars))
+            .mark_rect(opacity=0.6)
+            .encode(x=x, x2="high:Q", y=y, y2=alt.datum(0), color=color)
+        )
         if measure == "inferred":
             first = next(iter(summary(rows).values()))
             truth = [{"low": first["inferred"][0] - first["bias"][0]}]

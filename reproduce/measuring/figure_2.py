@@ -3,10 +3,10 @@
 The paper fine-tunes BERT (IMDb reviews, spam) and a vision transformer (CIFAR-10: transport against animals) with a loss that
 knows of the jitter, and shows the AUROC against its bandwidth h. Here: a network with one hidden layer of 64 units on each of
 three tasks, IMDb reviews by TF-IDF, phishing sites, and digits with a closed loop (four of the ten) against the others; 1,000
-training rows as in the paper (500 for phishing). It is trained with cross-entropy, and with `JitteredCrossEntropy` for each h; 250 validation rows choose the
-epoch. The AUROC after jittering is its expectation over the jitter, computed exactly by `certify.jitter_cost`.
+training rows as in the paper (500 for phishing). It is trained with cross-entropy, and with `JitteredCrossEntropy` for each h, with and without the margin
+between near pairs that the paper adds; 250 validation rows choose the epoch. The AUROC after jittering is its expectation over the jitter, computed exactly by `certify.jitter_cost`.
 
---full: about 8 CPU minutes.
+--full: about 11 CPU minutes.
 """
 
 from typing import Any
@@ -18,13 +18,12 @@ import calibrant as cal
 from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.measuring import data
 
-BANDWIDTHS = tuple(2.0**-k for k in range(9, 1, -1))
+BANDWIDTHS = tuple(2.0**-k for k in range(8, 1, -1))
 REVIEWS, PHISHING, DIGITS = TASKS = ("IMDb reviews", "phishing sites", "digits with a loop")
-PLAIN, AWARE = "cross-entropy", "JitteredCrossEntropy"
-FREE = "h = 2^-6 costs under 0.005 of AUROC in every task, jitter-aware training"
-FREE_PLAIN = "h = 2^-6 costs under 0.005 of AUROC in every task, cross-entropy training"
-BETTER = "at h = 2^-6 jitter-aware training has the higher AUROC in every task"
-DEAR = "h = 2^-2 costs more than h = 2^-6 in every task"
+PLAIN, LOGS, AWARE = TRAININGS = ("cross-entropy", "jitter-aware, without its margin", "jitter-aware")
+FREE = {m: f"h = 2^-6 costs under 0.005 of AUROC in every task: {m}" for m in TRAININGS}
+BETTER = "training that knows of the jitter makes up for it: the higher AUROC at h = 2^-6 in every task"
+DEAR = "h = 2^-2 costs over 0.01 more than h = 2^-6 in every task"
 
 
 def rows_of(task: str, rng: np.random.Generator) -> tuple[Any, Any, int]:
@@ -61,22 +60,24 @@ def scores(x: Any, y: Any, train: int, loss: Any, seed: int) -> Any:
 
 
 def run(repeats: int, seed: int) -> list[Row]:
-    """Train on `repeats` splits of each task; a single repeat leaves reviews out and looks at two bandwidths only."""
+    """Train on `repeats` splits of each task; a single repeat takes phishing sites and two bandwidths only."""
     import torch
 
     from calibrant.repair.objectives import JitteredCrossEntropy
 
     widths = BANDWIDTHS if repeats > 1 else (2.0**-6, 2.0**-2)
     found: dict[tuple[str, str, float], list[float]] = {}
-    for i, task in enumerate(TASKS if repeats > 1 else TASKS[1:]):
+    for task in TASKS if repeats > 1 else (PHISHING,):
         for r in range(repeats):
-            x, y, train = rows_of(task, np.random.default_rng([seed, i, r]))
+            x, y, train = rows_of(task, np.random.default_rng([seed, len(task), r]))
             plain = scores(x, y, train, torch.nn.BCEWithLogitsLoss(), r)
             found.setdefault((task, PLAIN, 0.0), []).append(cal.measure.auroc(plain).value)
             for h in widths:
-                aware = scores(x, y, train, JitteredCrossEntropy(h), r)
-                for name, shown in ((PLAIN, plain), (AWARE, aware)):
-                    jittered = cal.certify.jitter_cost(shown, h).columns["auroc"][1]
+                shown = {PLAIN: plain}
+                for name, margin in ((LOGS, 0.0), (AWARE, 1.0)):
+                    shown[name] = scores(x, y, train, JitteredCrossEntropy(h, margin=margin), r)
+                for name, p in shown.items():
+                    jittered = cal.certify.jitter_cost(p, h).columns["auroc"][1]
                     found.setdefault((task, name, h), []).append(jittered)
     return [
         {
@@ -93,15 +94,14 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     cost = {(r["task"], r["training"], r["h"]): r["cost"] for r in rows}
     small, large, tasks = 2.0**-6, 2.0**-2, {r["task"] for r in rows}
     return {
-        FREE: all(cost[t, AWARE, small] < 0.005 for t in tasks),
-        FREE_PLAIN: all(cost[t, PLAIN, small] < 0.005 for t in tasks),
-        DEAR: all(cost[t, m, large] > cost[t, m, small] + 0.01 for t in tasks for m in (PLAIN, AWARE)),
+        **{FREE[m]: all(cost[t, m, small] < 0.005 for t in tasks) for m in TRAININGS},
+        DEAR: all(cost[t, m, large] > cost[t, m, small] + 0.01 for t in tasks for m in TRAININGS),
         BETTER: all(cost[t, AWARE, small] < cost[t, PLAIN, small] for t in tasks),
     }
 
 
 def table(rows: list[Row]) -> list[Row]:
-    """AUROC as it is, and what h = 2^-6 and 2^-4 cost."""
+    """AUROC as it is, and what h = 2^-6 and 2^-2 cost."""
     at = {(r["task"], r["training"], r["h"]): r for r in rows}
     return [
         {
@@ -110,7 +110,7 @@ def table(rows: list[Row]) -> list[Row]:
             "cost of h = 2^-6, here": f"{at[t, m, 2.0**-6]['cost']:.4f} ± {at[t, m, 2.0**-6]['error of cost']:.4f}",
             "cost of h = 2^-2, here": f"{at[t, m, 2.0**-2]['cost']:.4f} ± {at[t, m, 2.0**-2]['error of cost']:.4f}",
         }
-        for t in TASKS for m in (PLAIN, AWARE) if (t, m, 2.0**-6) in at
+        for t in TASKS for m in TRAININGS if (t, m, 2.0**-6) in at
     ]  # fmt: skip
 
 
@@ -122,12 +122,15 @@ def chart(rows: list[Row]) -> Any:
     y = alt.Y("AUROC:Q", title="expected AUROC", scale=alt.Scale(zero=False))
     axis = alt.Axis(values=list(BANDWIDTHS[::2]), labelExpr="'2^' + round(log(datum.value) / log(2))")
     x = alt.X("h:Q", title="bandwidth h", scale=alt.Scale(type="log", base=2), axis=axis)
-    lines = base.transform_filter("datum.h > 0").mark_line(point=True).encode(x, y, color="training:N")
+    training = alt.Color(
+        "training:N", sort=list(TRAININGS), title=None, legend=alt.Legend(orient="bottom", labelLimit=300)
+    )
+    lines = base.transform_filter("datum.h > 0").mark_line(point=True).encode(x, y, training)
     without = base.transform_filter("datum.h == 0").mark_rule(strokeDash=[4, 3], color="#777").encode(y)
     used = base.transform_filter(f"datum.h == {2.0**-6}").mark_rule(color="#ccc").encode(x)
     panels = alt.layer(used, without, lines).properties(width=190, height=190)
     facet = alt.Facet("task:N", sort=list(TASKS), title="broken line: without jitter; grey: the paper's h")
-    return panels.facet(facet, columns=3).resolve_scale(y="independent").configure_legend(orient="bottom")
+    return panels.facet(facet, columns=3).resolve_scale(y="independent")
 
 
 EXPERIMENT = Experiment(
@@ -136,8 +139,8 @@ EXPERIMENT = Experiment(
     status=SUBSTITUTE,
     difference="IMDb reviews are the paper's data; phishing sites stand in for spam and digits for CIFAR-10, which come with no "
     "package that can be fetched by name. Networks with one hidden layer stand in for fine-tuned BERT and ViT, which need weights to be "
-    "downloaded. The AUROC is the expectation over the jitter, not that of one draw. Both trainings are shown; the "
-    "paper shows the jitter-aware one. The figure has no numbers in print.",
+    "downloaded. The AUROC is the expectation over the jitter, not that of one draw. The paper shows the "
+    "jitter-aware training only; here its margin makes the network of the reviews overfit. The figure has no numbers in print.",
     sizes={"tiny": 1, "quick": 4, "full": 16},
     run=run,
     claims=claims,

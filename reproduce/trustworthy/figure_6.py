@@ -77,13 +77,20 @@ def means(rows: list[Row], method: str, column: str = "bias") -> dict[str, float
     return {g: float(np.mean([r[column] for r in kept if r["group"] == g])) for g in GROUPS.values()}
 
 
+def share_above(rows: list[Row], method: str, group: str) -> float:
+    """Return in which share of the splits the bias is above 0."""
+    kept = [r["bias"] for r in rows if r["kind"] == "split" and (r["method"], r["group"]) == (method, group)]
+    return float(np.mean(np.array(kept) > 0))
+
+
 def claims(rows: list[Row]) -> dict[str, bool]:
     """Return what the paper says of the figure: averages over splits."""
-    here, ours = means(rows, "published"), means(rows, "ours")
+    here = means(rows, "published")
+    above = {m: min(share_above(rows, m, g) for g in GROUPS.values()) for m in ("published", "ours")}
     p = [r["p"] for r in rows if r["kind"] == "split" and r["method"] == "ours" and r["group"] == "other men"]
     return {
-        "the model underestimates the risk of all four groups at 30 to 40": min(here.values()) > 0,
-        "so too by this library's map": min(ours.values()) > 0,
+        "the model underestimates the risk of all four groups at 30 to 40, in three quarters of the splits": above["published"] >= 0.75,
+        "so too by this library's map": above["ours"] >= 0.75,
         "among the race with more defendants, women and men differ (by more than a point)": abs(here["other men"] - here["other women"]) > 0.01,
         "the bias changes along age in every group (by more than two points)": min(means(rows, "published", "change").values()) > 0.02,
         "beyond the paper: the map as a whole excludes calibration (median p at most 0.01)": float(np.median(p)) <= 0.01,
@@ -92,14 +99,12 @@ def claims(rows: list[Row]) -> dict[str, bool]:
 
 def side_by_side(rows: list[Row]) -> list[Row]:
     """Return a line for each group: the mean bias from 30 to 40."""
-    splits = 1 + max(r["split"] for r in rows if r["kind"] == "split")
     lines = []
     for group in GROUPS.values():
         line: Row = {"group": group, "published": "no numbers in print: above 0 at 30 to 40"}
         for method, title in (("published", "equation 7"), ("ours", "our map")):
-            kept = [r["bias"] for r in rows if r["kind"] == "split" and (r["method"], r["group"]) == (method, group)]
-            line[f"{title}, mean bias at 30 to 40"] = round(float(np.mean(kept)), 3)
-            line[f"{title}, splits above 0"] = f"{sum(v > 0 for v in kept)} of {splits}"
+            line[f"{title}, mean bias at 30 to 40"] = round(means(rows, method)[group], 3)
+            line[f"{title}, splits above 0"] = f"{share_above(rows, method, group):.0%}"
         lines.append(line)
     return lines
 
@@ -125,7 +130,7 @@ EXPERIMENT = Experiment(
     title="local calibration bias by age, gender and race on COMPAS",
     status=DIFFERS,
     difference=(
-        "The print has no numbers, so the shape is compared; the kernel is the one of the authors' program. It is wide (half a unit of every axis is next to nothing), so that equation 7 shows little more than one common shift; the narrower map has bands that show how little 2,000 defendants can say of a group. "
+        "The print has no numbers, so the shape is compared; the kernel is the one of the authors' program. The paper has one split, and what it reads from it does not come back from split to split. The kernel is wide (half a unit of every axis is next to nothing), so that equation 7 shows little more than one common shift; the narrower map has bands that show how little 2,000 defendants can say of a group. "
         "The public file has 6,167 defendants and races Caucasian or not; the paper's panels are African-American or not."
     ),
     sizes={"tiny": 1, "quick": 8, "full": 20},

@@ -1,0 +1,148 @@
+"""The paper's recalibrations and its two errors, each as published and as this library does it by default."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import calibrant as cal
+from calibrant.repair import AugmentedBeta, Beta, Platt, ScalingBinning, VariableTree
+from reproduce.experiment import Row
+from reproduce.variable.models import Fold
+
+WAYS = ("as published", "default")
+NONE, BINNED, PLATT, BETA = "uncalibrated", "scaling-binning", "Platt scaling", "beta calibration"
+TREE, AUGMENTED = "variable-based (tree)", "variable-based (augmented beta)"
+
+
+def recipes(variable: str, depth: int = 2, leaf: float = 0.1) -> dict[str, tuple[Any, Any]]:
+    """Recipes of the paper: as published, and with this library's defaults."""
+    tree = VariableTree(variables=variable, depth=depth, leaf=leaf, paper=True)
+    return {
+        NONE: (None, None),
+        BINNED: (ScalingBinning(split=False), ScalingBinning()),
+        PLATT: (Platt(scale="raw"), Platt()),
+        BETA: (replace(tree, depth=0), Beta()),
+        TREE: (tree, VariableTree(variables=variable)),
+        AUGMENTED: (AugmentedBeta(variables=variable, paper=True), AugmentedBeta(variables=variable)),
+    }
+
+
+def other_class(d: Any, zero: Any) -> Any:
+    """Return the same rows with class 0 as the outcome."""
+    return cal.predictions(1 - d.y, zero, {c: d.covariates.column(c).to_numpy() for c in d.covariates.column_names})
+
+
+def after(recipe: Any, fold: Fold, way: str) -> tuple[Any, Any]:
+    """Return the probabilities of the classes 1 and 0 that are shown for the test rows."""
+    if recipe is None:
+        return fold.test.p, fold.zero_test
+    p = recipe.fit(fold.fit)(fold.test).p
+    if isinstance(recipe, ScalingBinning) and way == "as published":  # theirs is fitted for each class
+        mapped = recipe.fit(other_class(fold.fit, fold.zero_fit))
+        return p, mapped(other_class(fold.test, fold.zero_test)).p
+    return p, 1.0 - p
+
+
+def errors(recipe: Any, folds: list[Fold], way: str) -> Any:
+    """Return wrong or right, and the error that the model predicts of itself, for the test rows of all folds.
+
+    As published, right and wrong stay those of the class before recalibration; by default the class follows from the probability.
+    """
+    wrong, predicted, columns = [], [], []
+    for f in folds:
+        one, zero = after(recipe, f, way)
+        stated = np.maximum(f.test.p, f.zero_test)
+        decides = f.test.p > f.zero_test if way == "as published" else one >= 0.5
+        wrong.append(decides != f.test.y)
+        predicted.append(np.clip(1.0 - np.maximum(one, zero), 0.0, 1.0))
+        columns.append({c: f.test.covariates.column(c).to_numpy() for c in f.test.covariates.column_names})
+        columns[-1]["error before"] = 1.0 - stated
+    joined = {c: np.concatenate([v[c] for v in columns]) for c in columns[0]}
+    return cal.predictions(np.concatenate(wrong), np.concatenate(predicted), joined)
+
+
+def measured(shown: Any, variable: str, way: str) -> dict[str, float]:
+    """Return ECE and VECE in per cent: published in bins of the score before recalibration; by default of its own, free of noise."""
+    if way == "as published":
+        ece = cal.measure.vece(shown, "error before", paper=True, draws=99).value
+        vece = cal.measure.vece(shown, variable, paper=True, draws=99).value
+    else:
+        ece = cal.measure.ece(shown, bins=10, debiased=True).value
+        vece = cal.measure.vece(shown, variable, draws=99).value
+    return {"ECE": 100 * ece, "VECE": 100 * vece}
+
+
+def compared(name: str, rounds: list[list[Fold]], variable: str, depth: int = 2, leaf: float = 0.1) -> list[Row]:
+    """Measure every recalibration both ways; means over the rounds."""
+    rows: list[Row] = []
+    for method, pair in recipes(variable, depth, leaf).items():
+        for way, recipe in zip(WAYS, pair, strict=True):
+            found = [measured(errors(recipe, folds, way), variable, way) for folds in rounds]
+            rows += [
+                {"data": name, "method": method, "way": way, "error": e, "value": float(np.mean([f[e] for f in found]))}
+                for e in ("ECE", "VECE")
+            ]
+    return rows
+
+
+def along(
+    name: str,
+    rounds: list[list[Fold]],
+    variable: str,
+    others: tuple[str, ...],
+    score: str,
+    depth: int = 2,
+    leaf: float = 0.1,
+) -> list[Row]:
+    """Measure the VECE of several variables: uncalibrated, after a map of the score, and after a tree of `variable`."""
+    pairs, rows = recipes(variable, depth, leaf), []
+    for method in (NONE, score, TREE) if rounds else ():
+        for way, recipe in zip(WAYS, pairs[method], strict=True):
+            shown = [errors(recipe, folds, way) for folds in rounds]
+            rows += [
+                {"data": name, "method": method, "way": way, "error": "VECE", "variable": v,
+                 "value": float(np.mean([measured(s, v, way)["VECE"] for s in shown]))}
+                for v in others
+            ]  # fmt: skip
+    return rows
+
+
+def curves(
+    name: str,
+    folds: list[Fold],
+    variable: str,
+    methods: tuple[str, ...],
+    depth: int = 2,
+    leaf: float = 0.1,
+    span: float = 0.85,
+) -> list[Row]:
+    """Smooth the error and the predicted error along the variable, and the accuracy along the confidence, as published."""
+    pairs, rows = recipes(variable, depth, leaf), []
+    for method in methods:
+        shown = errors(pairs[method][0], folds, "as published")
+        rows += drawn(shown, variable, {"data": name, "method": method}, span)
+    return rows
+
+
+def drawn(shown: Any, variable: str, about: Row, span: float = 0.85) -> list[Row]:
+    """Return the rows of two charts: along the variable, and along the score."""
+    try:
+        c = cal.diagnose.variable_curve(shown, variable, span=span, grid=41, draws=199)
+    except cal.errors.NotComputable:  # the model expects next to no errors of so few people
+        return diagram(shown, about)
+    x, predicted, observed, low, high = (c.columns[k] for k in ("x", "predicted", "observed", "gap_low", "gap_high"))
+    rows: list[Row] = [
+        {**about, "kind": "variable", "x": a, "predicted": p, "observed": o, "low": p + lo, "high": p + hi,
+         "worst": c.settings["worst_gap"], "p_value": c.settings["p_value"]}
+        for a, p, o, lo, hi in zip(x, predicted, observed, low, high, strict=True)
+    ]  # fmt: skip
+    return rows + diagram(shown, about)
+
+
+def diagram(shown: Any, about: Row) -> list[Row]:
+    """Return the paper's reliability diagram: confidence and accuracy of ten bins of equally many rows."""
+    parts = np.array_split(np.argsort(shown.p, kind="stable")[::-1], 10)
+    return [
+        {**about, "kind": "score", "x": 1.0 - shown.p[i].mean(), "observed": 1.0 - shown.y[i].mean()} for i in parts
+    ]

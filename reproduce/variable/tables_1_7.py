@@ -1,0 +1,106 @@
+"""Tables 1 and 7: the variables of Adult by their error (VECE), and what recalibration along age does to the others.
+
+Table 1 ranks variables of the beta-calibrated network by VECE, beside the worst error along each: the largest distance of two
+local quadratic (LOESS) curves, span 0.9. Table 7 has the VECE of six variables uncalibrated, after beta calibration, and after
+the tree of age. The authors' predictions are read where they are at hand, and three networks of our own are trained the same way (see
+tables_2_10). --full: as quick, about 25 CPU seconds.
+"""
+
+from typing import Any
+
+import calibrant as cal
+from reproduce.experiment import DIFFERS, Experiment, Row
+from reproduce.variable import charts, models
+from reproduce.variable.data import NUMBERS
+from reproduce.variable.recalibrated import BETA, NONE, TREE, WAYS, along, errors, recipes
+
+PRINTED: dict[str, Any] = {  # VECE uncalibrated, beta-calibrated, after the tree of age; worst error
+    "education-num": (20.67, 9.95, 8.53, 20.13), "age": (20.67, 9.59, 2.11, 23.44), "hours-per-week": (20.67, 7.94, 6.02, 18.21),
+    "fnlwgt": (20.67, 5.06, 4.10, 12.08), "capital-gain": (20.67, 1.50, 1.39, None), "capital-loss": (20.67, 1.50, 1.39, None),
+}  # fmt: skip
+AUTHORS, OWN, DEPTH = "the authors' predictions", "our networks", 3
+RANKED = NUMBERS[:4]
+WORST = "worst error"
+
+
+def run(size: int, seed: int) -> list[Row]:
+    """Measure the errors along each variable."""
+    rows: list[Row] = []
+    for name, rounds in {AUTHORS: models.authors(), OWN: models.adult(size, seed)}.items():
+        rows += along(name, rounds, "age", NUMBERS, BETA, depth=DEPTH)
+        for way, recipe in zip(WAYS, recipes("age", DEPTH)[BETA], strict=True):
+            shown = [errors(recipe, folds, way) for folds in rounds]
+            rows += [{"data": name, "method": BETA, "way": way, "error": WORST, "variable": v, "value": worst(shown, v)} for v in RANKED if shown]  # fmt: skip
+    return rows
+
+
+def worst(shown: list[Any], variable: str) -> float:
+    """Return the mean over networks of the worst error along a variable, in per cent."""
+    found = [cal.diagnose.variable_curve(s, variable, span=0.9, draws=99).settings["worst_gap"] for s in shown]
+    return 100 * float(sum(abs(f) for f in found)) / len(found)
+
+
+def values(rows: list[Row]) -> dict[tuple[str, str, str, str, str], float]:
+    """Return the values by data, way, method, error and variable."""
+    return {(r["data"], r["way"], r["method"], r["error"], r["variable"]): r["value"] for r in rows}
+
+
+def claims(rows: list[Row]) -> dict[str, bool]:
+    """What the paper says of these tables."""
+    v, out = values(rows), {}
+    for data in dict.fromkeys(r["data"] for r in rows):
+        for way in WAYS:
+            none, beta, tree = ({x: v[data, way, m, "VECE", x] for x in NUMBERS} for m in (NONE, BETA, TREE))
+            end = f" ({data}, {way})"
+            out["Uncalibrated, the VECE is the same along all six variables, to half a point" + end] = max(none.values()) - min(none.values()) < 0.5  # fmt: skip
+            out["After beta calibration age and years of education lead" + end] = min(beta["age"], beta["education-num"]) > max(beta[x] for x in NUMBERS[2:])  # fmt: skip
+            out["Recalibration along age more than halves the VECE of age" + end] = 2 * tree["age"] < beta["age"]
+            out["It lowers that of all six variables" + end] = all(tree[x] < beta[x] for x in NUMBERS)
+    if AUTHORS in {r["data"] for r in rows}:
+        off = [abs(v[AUTHORS, "as published", m, "VECE", x] - p[i]) for x, p in PRINTED.items() for i, m in enumerate((NONE, BETA, TREE))]  # fmt: skip
+        out["The eighteen printed errors come out to 0.01 points, rounding apart"] = max(off) < 0.015
+        misses = [abs(v[AUTHORS, "as published", BETA, WORST, x] - PRINTED[x][3]) for x in RANKED]
+        out["The printed worst errors come out to 1.5 points"] = max(misses) < 1.5
+    return out
+
+
+def table(rows: list[Row]) -> list[Row]:
+    """Printed values beside ours."""
+    v, out = values(rows), []
+    asked = [
+        (NONE, "VECE", 0, NUMBERS),
+        (BETA, "VECE", 1, NUMBERS),
+        (TREE, "VECE", 2, NUMBERS),
+        (BETA, WORST, 3, RANKED),
+    ]
+    for method, error, place, variables in asked:
+        for x in variables:
+            ours = {f"{d}, {w}": round(v[d, w, method, error, x], 2) for d in (AUTHORS, OWN) for w in WAYS if (d, w, method, error, x) in v}  # fmt: skip
+            out.append({"error": f"{error}, {method}", "variable": x, "printed": PRINTED[x][place], **ours})
+    return out
+
+
+def chart(rows: list[Row]) -> Any:
+    """The errors along six variables after beta calibration and after the tree of age."""
+    printed = [{"variable": x, "method": m, "value": p[i], "kind": "printed"} for i, m in ((1, BETA), (2, TREE)) for x, p in PRINTED.items()]  # fmt: skip
+    ours = [{**r, "kind": f"{r['data']}, {r['way']}"} for r in rows if r["error"] == "VECE" and r["method"] != NONE]
+    return charts.dots(printed + ours, kinds="kind", facet="method", across="variable")
+
+
+EXPERIMENT = Experiment(
+    items=("Table 1", "Table 7"),
+    title="Variables of Adult by their error, before and after recalibration along age",
+    status=DIFFERS,
+    difference=(
+        "The printed numbers need a tree of depth 3, not the 2 of the text, and right and wrong by the class before recalibration; 'as published' follows them, 'default' is "
+        "this library's procedure. Nearly all values of capital-gain and capital-loss are zero: published bins then hold everyone in one, and what is left is the overall shift; by default the zeros are a bin and the others have theirs. "
+        "The worst errors differ a little from print because the local regression here is exact, where the published one interpolates. "
+        "Our own networks, three with a deal of the rows each (means are shown), are trained on 30,148 rows of the public copy without missing values; which variables lead is a property of the network."
+    ),
+    sizes={"tiny": 2_000, "quick": 45_222, "full": 45_222},
+    run=run,
+    claims=claims,
+    sure=(f"Uncalibrated, the VECE is the same along all six variables, to half a point ({OWN}, as published)",),
+    chart=chart,
+    table=table,
+)  # fmt: skip

@@ -1,0 +1,98 @@
+"""Tables 2 and 10: errors over scores (ECE) and along age (VECE) of a network on Adult, before and after each recalibration.
+
+The authors trained a network with hidden layers of 100 and 75 on 32,561 rows of UCI Adult, recalibrated it on 2,500 and
+tested it on 13,781. Here their predictions are read where they are at hand, and three networks of our own are trained the same
+way on the public copy without missing values, its inputs as they are (age next to census weight: with standardised inputs it
+would be 85 % accurate and well calibrated, not 79 % and almost certain of everything, as theirs was). Every recalibration
+is fitted and measured twice: by the paper's procedure and by this library's defaults. --full: as quick, about 30 CPU seconds.
+"""
+
+from typing import Any
+
+from reproduce.experiment import DIFFERS, Experiment, Row
+from reproduce.variable import charts, models
+from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, compared
+
+PRINTED = {NONE: (20.67, 20.67), BINNED: (2.27, 9.25), PLATT: (4.57, 10.13), BETA: (1.65, 9.59), TREE: (1.64, 2.11), AUGMENTED: (1.49, 1.87)}  # fmt: skip
+AUTHORS, OWN = "the authors' predictions", "our networks"
+DEPTH = 3  # of the authors' program; their text says 2
+IN_TEXT = "variable-based (tree of depth 2, as in the text)"
+SCORES = (BINNED, PLATT, BETA)
+
+
+def run(size: int, seed: int) -> list[Row]:
+    """Measure the authors' predictions, if they are here, and those of networks of our own on `size` rows."""
+    rows: list[Row] = []
+    for name, rounds in {AUTHORS: models.authors(), OWN: models.adult(size, seed)}.items():
+        if rounds:
+            rows += compared(name, rounds, "age", depth=DEPTH)
+            text = compared(name, rounds, "age", depth=2)
+            rows += [{**r, "method": IN_TEXT} for r in text if r["method"] == TREE and r["way"] == "as published"]
+    return rows
+
+
+def values(rows: list[Row]) -> dict[tuple[str, str, str, str], float]:
+    """Return the values by data, way, method and error."""
+    return {(r["data"], r["way"], r["method"], r["error"]): r["value"] for r in rows}
+
+
+def claims(rows: list[Row]) -> dict[str, bool]:
+    """What the paper says of these tables."""
+    v, out = values(rows), {}
+    for data in dict.fromkeys(r["data"] for r in rows):
+        for way in ("as published", "default"):
+            ece, vece = ({m: v[data, way, m, e] for m in PRINTED} for e in ("ECE", "VECE"))
+            end = f" ({data}, {way})"
+            out["Uncalibrated, ECE and VECE are the same to 0.1 points: the model is overconfident everywhere" + end] = abs(ece[NONE] - vece[NONE]) < 0.1  # fmt: skip
+            out["Every recalibration of the score alone at least halves the ECE" + end] = max(ece[m] for m in SCORES) < ece[NONE] / 2  # fmt: skip
+            out["After it the error along age stays: VECE is still over twice the ECE" + end] = all(vece[m] > 2 * ece[m] for m in SCORES)  # fmt: skip
+            out["The tree of age lowers the VECE to less than half of that of any map of the score" + end] = 2 * vece[TREE] < min(vece[m] for m in SCORES)  # fmt: skip
+            out["The tree's ECE is at most half a point above that of beta calibration" + end] = ece[TREE] < ece[BETA] + 0.5  # fmt: skip
+            out["The augmented beta curve too lowers the VECE to less than half of beta calibration's" + end] = 2 * vece[AUGMENTED] < vece[BETA]  # fmt: skip
+    if (AUTHORS, "as published", NONE, "ECE") in v:
+        off = {(m, e): abs(v[AUTHORS, "as published", m, e] - p) for m, both in PRINTED.items() for e, p in zip(("ECE", "VECE"), both, strict=True)}  # fmt: skip
+        out["The printed numbers come out to 0.1 points, but for scaling-binning"] = all(d < 0.1 for (m, _), d in off.items() if m != BINNED)  # fmt: skip
+        out["The tree of the paper's text, of depth 2, gives the printed VECE of 2.11 to 0.1 points"] = abs(v[AUTHORS, "as published", IN_TEXT, "VECE"] - 2.11) < 0.1  # fmt: skip
+    return out
+
+
+def table(rows: list[Row]) -> list[Row]:
+    """Printed values beside ours."""
+    v, out = values(rows), []
+    for data in dict.fromkeys(r["data"] for r in rows):
+        for m in (*PRINTED, IN_TEXT):
+            ours = {
+                f"{e}, {way}": None if (data, way, m, e) not in v else round(v[data, way, m, e], 2)
+                for e in ("ECE", "VECE") for way in ("as published", "default")
+            }  # fmt: skip
+            ece, vece = PRINTED.get(m, (None, None))
+            out.append({"data": data, "recalibration": m, "ECE printed": ece, "VECE printed": vece, **ours})
+    return out
+
+
+def chart(rows: list[Row]) -> Any:
+    """Printed and reproduced errors."""
+    printed = [{"method": m, "error": e, "value": p, "kind": "printed"} for m, both in PRINTED.items() for e, p in zip(("ECE", "VECE"), both, strict=True)]  # fmt: skip
+    ours = [{**r, "kind": f"{r['data']}, {r['way']}"} for r in rows if r["method"] in PRINTED]
+    return charts.dots(printed + ours, kinds="kind", height=190)
+
+
+EXPERIMENT = Experiment(
+    items=("Table 2", "Table 10"),
+    title="ECE and VECE of a network on Adult, before and after recalibration",
+    status=DIFFERS,
+    difference=(
+        "The printed numbers need choices that the text leaves out or contradicts, found in the authors' files: a tree of depth 3 rather than 2, right and wrong by the class "
+        "before recalibration, and the ECE in bins of the score before recalibration, of which ties leave three on Adult; 'as published' follows them. "
+        "'Default' is this library's: the class follows from the probability shown, bins are of the score judged, the bias from noise is taken off, and the recipes are its own; "
+        "so the ECE of beta calibration is about 3.5 %, not 1.65 %. "
+        "Scaling-binning and Platt scaling differ from print because this library has no ridge and treats probabilities within 1e-6 of 0 and 1 alike. "
+        "Our own networks, three with a deal of the rows each (means are shown), are trained on 30,148 rows of the public copy without missing values, for at most 20 passes, and keep the weights that are best on a tenth of them; the paper does not say how long, and from pass to pass the accuracy of such a network jumps. Recalibration changes the class of more of their people than of the authors', which the published errors ignore."
+    ),
+    sizes={"tiny": 2_000, "quick": 45_222, "full": 45_222},
+    run=run,
+    claims=claims,
+    sure=(f"Uncalibrated, ECE and VECE are the same to 0.1 points: the model is overconfident everywhere ({OWN}, as published)",),
+    chart=chart,
+    table=table,
+)  # fmt: skip

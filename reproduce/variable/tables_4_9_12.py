@@ -1,0 +1,94 @@
+"""Tables 4, 9 and 12: errors over scores (ECE) and along age and balance (VECE) of networks on Bank Marketing.
+
+The authors trained a network with hidden layers of 100 and 75 on 31,647 rows of UCI Bank Marketing, recalibrated it on 1,000
+and tested it on 12,564. Here the official tenth of the data is cross-fitted: of its 4,521 rows three fifths train, one
+fifth calibrates and one is tested, in turn, so that every row is tested once a round. Inputs are standardised, which gives
+the printed accuracy and uncalibrated error. The size is the number of networks, five a round; values are means over rounds.
+--full: about 90 CPU seconds.
+"""
+
+from typing import Any
+
+from reproduce.experiment import SUBSTITUTE, Experiment, Row
+from reproduce.variable import charts, data, models
+from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, WAYS, along, compared
+
+PRINTED = {NONE: (4.69, 4.69), BINNED: (4.37, 3.39), PLATT: (2.38, 2.83), BETA: (2.48, 2.77), TREE: (2.10, 0.52), AUGMENTED: (2.09, 1.13)}  # fmt: skip
+VARIABLES = {"balance": (5.35, 4.17, 3.22), "age": (4.69, 2.83, 0.52)}  # uncalibrated, Platt, tree of age
+SCORES = (BINNED, PLATT, BETA)
+LEAF = 0.05  # of the authors' program; their text says 0.1
+
+
+def run(size: int, seed: int) -> list[Row]:
+    """Train `size` networks and measure them."""
+    rounds = models.cross_fitted(data.bank(), size, 30, seed)
+    both = compared("Bank Marketing, a tenth", rounds, "age", leaf=LEAF)
+    others = along("Bank Marketing, a tenth", rounds, "age", ("balance",), PLATT, leaf=LEAF)
+    return [{**r, "variable": "age"} for r in both] + others
+
+
+def values(rows: list[Row]) -> dict[tuple[str, str, str, str], float]:
+    """Return the values by way, method, error and variable."""
+    return {(r["way"], r["method"], r["error"], r["variable"]): r["value"] for r in rows}
+
+
+def claims(rows: list[Row]) -> dict[str, bool]:
+    """What the paper says of these tables."""
+    v, out = values(rows), {}
+    for way in WAYS:
+        ece, vece = ({m: v[way, m, e, "age"] for m in PRINTED} for e in ("ECE", "VECE"))
+        end = f" ({way})"
+        out["Uncalibrated, ECE and VECE are the same to one point: the model is overconfident everywhere" + end] = abs(ece[NONE] - vece[NONE]) < 1  # fmt: skip
+        out["Every recalibration of the score alone lowers both ECE and VECE" + end] = all(ece[m] < ece[NONE] and vece[m] < vece[NONE] for m in SCORES)  # fmt: skip
+        out["The tree of age has the lowest VECE" + end] = vece[TREE] < min(vece[m] for m in (*SCORES, AUGMENTED))
+        out["Its VECE is less than half of that of any map of the score" + end] = 2 * vece[TREE] < min(vece[m] for m in SCORES)  # fmt: skip
+        out["Its ECE is at most half a point above the best map of the score" + end] = ece[TREE] < min(ece[m] for m in SCORES) + 0.5  # fmt: skip
+        out["The augmented beta curve too has a lower VECE than any map of the score" + end] = vece[AUGMENTED] < min(vece[m] for m in SCORES)  # fmt: skip
+        out["Recalibration along age raises the VECE of balance by less than half a point over Platt scaling's" + end] = v[way, TREE, "VECE", "balance"] < v[way, PLATT, "VECE", "balance"] + 0.5  # fmt: skip
+    return out
+
+
+def table(rows: list[Row]) -> list[Row]:
+    """Printed values, of all the data, beside ours, of a tenth."""
+    v, out = values(rows), []
+    asked = [("ECE", "age", m, p[0]) for m, p in PRINTED.items()] + [
+        ("VECE", "age", m, p[1]) for m, p in PRINTED.items()
+    ]
+    asked += [("VECE", "balance", m, p) for m, p in zip((NONE, PLATT, TREE), VARIABLES["balance"], strict=True)]
+    for error, variable, m, printed in asked:
+        ours = {f"a tenth, {way}": round(v[way, m, error, variable], 2) for way in WAYS}
+        out.append(
+            {
+                "error": error if error == "ECE" else f"VECE of {variable}",
+                "recalibration": m,
+                "printed": printed,
+                **ours,
+            }
+        )
+    return out
+
+
+def chart(rows: list[Row]) -> Any:
+    """Printed and reproduced errors."""
+    printed = [{"method": m, "error": e, "value": p, "kind": "printed (all rows)"} for m, both in PRINTED.items() for e, p in zip(("ECE", "VECE"), both, strict=True)]  # fmt: skip
+    ours = [{**r, "kind": f"a tenth, {r['way']}"} for r in rows if r["variable"] == "age"]
+    return charts.dots(printed + ours, kinds="kind", height=190)
+
+
+EXPERIMENT = Experiment(
+    items=("Table 4", "Table 9", "Table 12"),
+    title="ECE and VECE of networks on Bank Marketing, before and after recalibration",
+    status=SUBSTITUTE,
+    difference=(
+        "The data are the official tenth of Bank Marketing (4,521 rows; the whole is in no package of the Python index), cross-fitted, so networks learn from 2,713 rows rather than 31,647. "
+        "A VECE of 4,521 rows in ten bins is about 1.2 points too large from noise alone; 'default' takes that off, 'as published' does not. "
+        "The published tree has the settings of the authors' program: leaves of a twentieth of the rows, not a tenth. "
+        "'As published' keeps the class from before recalibration and takes the ECE in bins of the score before it; 'default' is this library's procedure."
+    ),
+    sizes={"tiny": 2, "quick": 15, "full": 50},
+    run=run,
+    claims=claims,
+    sure=("Uncalibrated, ECE and VECE are the same to one point: the model is overconfident everywhere (as published)",),
+    chart=chart,
+    table=table,
+)  # fmt: skip

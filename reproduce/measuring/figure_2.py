@@ -77,8 +77,7 @@ def run(repeats: int, seed: int) -> list[Row]:
                 for name, margin in ((LOGS, 0.0), (AWARE, 1.0)):
                     shown[name] = scores(x, y, train, JitteredCrossEntropy(h, margin=margin), r)
                 for name, p in shown.items():
-                    jittered = cal.certify.jitter_cost(p, h).columns["auroc"][1]
-                    found.setdefault((task, name, h), []).append(jittered)
+                    found.setdefault((task, name, h), []).append(cal.certify.jitter_cost(p, h).columns["auroc"][1])
     return [
         {
             "task": task, "training": name, "h": h, "AUROC": np.mean(a), "repeats": repeats,
@@ -103,12 +102,12 @@ def claims(rows: list[Row]) -> dict[str, bool]:
 def table(rows: list[Row]) -> list[Row]:
     """AUROC as it is, and what h = 2^-6 and 2^-2 cost."""
     at = {(r["task"], r["training"], r["h"]): r for r in rows}
+    tell = {k: f"{r['cost']:.4f} ± {r['error of cost']:.4f}" for k, r in at.items()}
     return [
         {
             "task": t, "training": m, "AUROC without jitter, cross-entropy": f"{at[t, PLAIN, 0.0]['AUROC']:.4f}",
             "cost of h = 2^-6, published": "almost nothing",
-            "cost of h = 2^-6, here": f"{at[t, m, 2.0**-6]['cost']:.4f} ± {at[t, m, 2.0**-6]['error of cost']:.4f}",
-            "cost of h = 2^-2, here": f"{at[t, m, 2.0**-2]['cost']:.4f} ± {at[t, m, 2.0**-2]['error of cost']:.4f}",
+            "cost of h = 2^-6, here": tell[t, m, 2.0**-6], "cost of h = 2^-2, here": tell[t, m, 2.0**-2],
         }
         for t in TASKS for m in TRAININGS if (t, m, 2.0**-6) in at
     ]  # fmt: skip
@@ -122,9 +121,8 @@ def chart(rows: list[Row]) -> Any:
     y = alt.Y("AUROC:Q", title="expected AUROC", scale=alt.Scale(zero=False))
     axis = alt.Axis(values=list(BANDWIDTHS[::2]), labelExpr="'2^' + round(log(datum.value) / log(2))")
     x = alt.X("h:Q", title="bandwidth h", scale=alt.Scale(type="log", base=2), axis=axis)
-    training = alt.Color(
-        "training:N", sort=list(TRAININGS), title=None, legend=alt.Legend(orient="bottom", labelLimit=300)
-    )
+    legend = alt.Legend(orient="bottom", labelLimit=300, title=None)
+    training = alt.Color("training:N", sort=None, legend=legend)
     lines = base.transform_filter("datum.h > 0").mark_line(point=True).encode(x, y, training)
     without = base.transform_filter("datum.h == 0").mark_rule(strokeDash=[4, 3], color="#777").encode(y)
     used = base.transform_filter(f"datum.h == {2.0**-6}").mark_rule(color="#ccc").encode(x)

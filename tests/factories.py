@@ -196,6 +196,25 @@ def along(
     return Curve(method="diagnose.variable_curve", columns=columns, settings=settings)
 
 
+def inference(names: Sequence[str] = ("age", "start", "sex"), found: int = 2) -> Curve:
+    """Return what probabilities would say of the cases: a number, a date and a level, then levels of the rest."""
+    kinds = ("number", "date", *("level" for _ in names))
+    columns: dict[str, list[Any]] = {
+        k: [] for k in ("variable", "kind", "level", "inferred", "observed", "bias", "low", "high", "error", "z")
+    }
+    for i, name in enumerate(names):
+        kind = kinds[i]
+        at, error = {"number": (43.6, 0.068), "date": (17_600.0, 5.0), "level": (0.35, 0.003)}[kind]
+        z = 6.0 - i if i < found else 0.9 / (i + 1)
+        level = names[-1 - i] if kind == "level" else None
+        row = (name, kind, level, at + z * error, at, z * error, (z - 3.2) * error, (z + 3.2) * error, error, z)
+        for key, value in zip(columns, row, strict=True):
+            columns[key].append(value)
+    return Curve(
+        method="measure.inferred_mean", columns=columns, settings={"alpha": 0.05, "simultaneous": "Bonferroni"}
+    )
+
+
 def followed(of: AuditRecord, order: Curve, curves: Mapping[str, Curve]) -> AuditRecord:
     """Return a record with a ranking and curves along variables."""
     done = tuple(Check(code=c.code, status="measured") if c.code == "variables" else c for c in of.checks)
@@ -573,6 +592,7 @@ def hostile() -> AuditRecord:
     maps = {HOSTILE[i]: bias_map(HOSTILE[i]) for i in (0, 7)} | {
         HOSTILE[4]: bias_map(HOSTILE[4], "category", HOSTILE, gaps=[0.01 * (1 + i % 3) for i in range(len(HOSTILE))]),
     }
+    made = replace(made, inference=inference(HOSTILE, found=4))
     return searched(
         followed(made, ranking(HOSTILE, found=5), curves),
         local_outcome(HOSTILE, [0.001] * 6 + [0.5] * 6), strong_outcome(), maps,

@@ -64,7 +64,7 @@ def follow(
     announce("ranking variables")
     ranking, ranked = _ranking(whole, read, plan)
     first = ranking.columns.get("variable", ())[:CURVES]
-    hidden = {name: _hidden(read, name) for name in first}
+    hidden = {name: unshown_levels(read, name) for name in first}
     ranking = _masked(ranking, hidden)
     curves = _each(first, lambda name: _curve(read, name, plan, hidden[name]))
     announce("testing for error that follows covariates")
@@ -108,7 +108,7 @@ def _ranking(whole: Sketch, read: Any, plan: Plan) -> tuple[Curve, Check]:
     return ranking, Check(code="variables", status="measured")
 
 
-def _hidden(read: Any, name: str) -> tuple[str, ...] | None:
+def unshown_levels(read: Any, name: str) -> tuple[str, ...] | None:
     """Return the levels that are not shown, so that none of few people follows from the others; None for all.
 
     A number of many values has a smooth curve, and no levels.

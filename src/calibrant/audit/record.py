@@ -157,6 +157,9 @@ class AuditRecord:
         `diagnose.local_bias` of the group variables.
     control_chart, importance, subgroups : Curve
         Of `diagnose`, where the strong calibration test was run; without columns otherwise.
+    inference : Curve
+        The bias of each covariate's mean, or of the share at each level, among the cases when probabilities stand in for
+        labels (`measure.inferred_mean`), with limits that hold together; without columns where nothing can be said.
     repairs : Curve
         The table of `repair.compare`, fitted on one half of the rows held and judged on the other; its settings hold the
         verdicts and what is recommended. Without columns where nothing was compared.
@@ -181,6 +184,7 @@ class AuditRecord:
     control_chart: Curve = field(default_factory=lambda: Curve(method="diagnose.control_chart", columns={}))
     importance: Curve = field(default_factory=lambda: Curve(method="diagnose.importance", columns={}))
     subgroups: Curve = field(default_factory=lambda: Curve(method="diagnose.subgroups", columns={}))
+    inference: Curve = field(default_factory=lambda: Curve(method="measure.inferred_mean", columns={}))
     repairs: Curve = field(default_factory=lambda: Curve(method="repair.compare", columns={}))
     schema: str = field(default=SCHEMA)
 
@@ -203,7 +207,7 @@ class AuditRecord:
         kept["checks"] = tuple(Check.from_dict(c) for c in d["checks"])
         kept["estimates"] = {k: Estimate.from_dict(v) for k, v in d["estimates"].items()}
         kept["reliability"] = Curve.from_dict(d["reliability"])
-        for name in ("curve", "ranking", "control_chart", "importance", "subgroups", "repairs"):
+        for name in ("curve", "ranking", "control_chart", "importance", "subgroups", "inference", "repairs"):
             if name in d:
                 kept[name] = Curve.from_dict(d[name])
         for name in ("variable_curves", "bias_maps"):

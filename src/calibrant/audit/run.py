@@ -19,6 +19,7 @@ from calibrant.audit.checks import (
     worst,
 )  # fmt: skip
 from calibrant.audit.covariates import follow, rows_held
+from calibrant.audit.inference import inference
 from calibrant.audit.record import GATES, AuditRecord, Check, Finding, Status
 from calibrant.audit.repairs import weigh
 from calibrant.audit.strong import search
@@ -222,16 +223,15 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
         curve=smoothed(q, plan),
         measures=measured,
         ranking=followed.ranking,
+        inference=inference(whole, plan),
         variable_curves=followed.curves,
         bias_maps=followed.maps,
-        control_chart=diagnosis["control_chart"],
-        importance=diagnosis["importance"],
-        subgroups=diagnosis["subgroups"],
+        control_chart=diagnosis["control_chart"], importance=diagnosis["importance"], subgroups=diagnosis["subgroups"],
         repairs=repairs,
         data=_data(whole),
         settings=settings,
         versions=_versions(),
-    )
+    )  # fmt: skip
 
 
 def checked_gates(fail_on: Any, quick: bool) -> tuple[str, ...]:

@@ -78,7 +78,11 @@ def inferred_mean(
     (41.25, 45.0, -3.75)
     """
     checked_alpha(alpha)
-    q, wanted = inferring(data, variable), checked_quantity(quantity)
+    return described(inferring(data, variable), level, checked_quantity(quantity), alpha)
+
+
+def described(q: Inferring, level: Any, wanted: Quantity, alpha: float) -> Estimate:
+    """Return the mean of a covariate, or the share at a level, among the cases."""
     if level is None:
         x, kept = _numbers(q)
         span, unit = (-np.inf, np.inf), ""
@@ -87,7 +91,7 @@ def inferred_mean(
         span, unit = (-1.0 if wanted == "bias" else 0.0, 1.0), "probability"
     sums = q.sums.of(kept)
     if (x == x[0]).all():
-        raise NotComputable(f"{variable!r} has one value only, so that nothing is inferred about it")
+        raise NotComputable(f"{q.name!r} has one value only, so that nothing is inferred about it")
     found = inferred_mean_of(sums, x, wanted)
     named = {"level": None if level is None else str(level)}
     return q.estimate(

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
-from calibrant.report import following, hidden, provenance, repairs, searched, standing, views
+from calibrant.report import following, hidden, inference, provenance, repairs, searched, standing, views
 from calibrant.report import measures as standard
 from calibrant.report import numbers as num
 from calibrant.report.checks import check_line
@@ -52,6 +52,8 @@ def terminal(record: AuditRecord) -> str:
         lines += ["", *wrap(plain(tally(record)))]
     if ranked(record):
         lines += ["", *wrap(f"Variables the error follows: {plain(following.answer(record))}")]
+    if inference.wrong(record):
+        lines += ["", *wrap(plain(inference.answer(record)))]
     if local_test(record) is not None or searched.strong_test(record) is not None:
         found = FLOOR.sub("", plain(hidden.answer(record)))
         lines += ["", *wrap(f"Error hiding in traits: {found}")]
@@ -240,6 +242,7 @@ def _variables(record: AuditRecord) -> list[str]:
         marked(following.answer(record)),
         _rows(head, rows, (1, 2, 3, 4)),
         following.shift_note(record),
+        marked(inference.answer(record)) if inference.wrong(record) else "",
     ]
 
 

@@ -84,10 +84,10 @@ def _dated(low: float, high: float, between: float) -> Axis:
     if span <= 120:
         step = next(s for s in (1, 2, 7, 14, 28) if span / s <= LABELS - 1)
         ticks = tuple(float(k) for k in range(math.ceil(low), math.floor(high) + 1, step))
-        return Axis(low, high, ticks, _day, _day)
+        return Axis(low, high, ticks, day, day)
     months = next(s for s in (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 24000) if span / 30.44 / s <= LABELS)
     ticks = tuple(x for x in _starts(_of(low).year, _of(high).year, months) if low <= x <= high)
-    return Axis(low, high, ticks, _month if between >= 20 else _day, _year if months % 12 == 0 else _month)
+    return Axis(low, high, ticks, _month if between >= 20 else day, _year if months % 12 == 0 else _month)
 
 
 def _starts(first: int, last: int, months: int) -> list[float]:
@@ -105,7 +105,8 @@ def _minute(x: float) -> str:
     return f"{_of(x):%Y-%m-%d %H:%M}"
 
 
-def _day(x: float) -> str:
+def day(x: float) -> str:
+    """Write days since 1970 as a date."""
     return _of(x).date().isoformat()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report import charts, following, ranking, standing, traces
+from calibrant.report import charts, following, inference, ranking, standing, traces
 from calibrant.report import numbers as num
 from calibrant.report.along import MOST_LEVELS, Along, Point, named, share
 from calibrant.report.checks import together
@@ -35,6 +35,7 @@ def variables(record: AuditRecord) -> Mapping[str, Any]:
         "top": f"{top:g}",
         "drawn": bool(curves),
         "notes": following.notes(record, scale),
+        "inference": inference.inference(record),
         "figures": tuple(figure(record, a) for a in curves.values()),
     }
 

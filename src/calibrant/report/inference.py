@@ -1,0 +1,167 @@
+"""What probabilities in place of labels would say about the cases: sentences, and a short table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.checks import together
+from calibrant.report.figure import Table
+from calibrant.report.ranking import shown
+from calibrant.report.spans import Span, Text, clipped, given, say
+from calibrant.report.units import day, number
+from calibrant.report.wording import cardinal
+
+SHORT = 8  # lines of the table
+TOLD = 2  # in a sentence
+LARGE, SMALL = 1e15, 1e-6  # beyond these a number is written with a power of ten
+HEAD = ("Among the cases", "By the probabilities", "By the labels", "Off by", "Range")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One mean or share; a share, its bias and its ends are fractions."""
+
+    variable: str
+    kind: str
+    level: str
+    inferred: float
+    observed: float
+    bias: float
+    low: float
+    high: float
+    error: float
+
+    @property
+    def found(self) -> bool:
+        """Whether it is shown to come out wrong."""
+        return self.low > 0.0 or self.high < 0.0
+
+    @property
+    def name(self) -> str:
+        """The variable, or the variable and its level."""
+        return clipped(f"{shown(self.variable)}: {shown(self.level)}" if self.kind == "level" else shown(self.variable))
+
+    @property
+    def digits(self) -> int:
+        """Decimals that its standard error leaves a meaning; a share has one at least."""
+        error = self.error * (100.0 if self.kind == "level" else 1.0)
+        digits = min(max(-math.floor(math.log10(error)), 0), 9) if error > 0.0 else 1
+        return max(digits, 1) if self.kind == "level" else digits
+
+    def value(self, x: float) -> str:
+        """Write a mean or a share."""
+        if self.kind == "level":
+            return f"{num.nearest(x, self.digits)}%"
+        if self.kind == "date":
+            return day(x)
+        return _far(x) if _is_far(x) else number(x, self.digits)
+
+    def off(self) -> str:
+        """Write the bias, with its unit where it has one."""
+        if self.kind == "level":
+            return f"{num.gap(self.bias, self.digits)} points"
+        sign = "+" if self.bias > 0.0 else ""
+        told = _far(self.bias) if _is_far(self.bias) else number(self.bias, self.digits)
+        return f"{sign}{told} days" if self.kind == "date" else f"{sign}{told}"
+
+    def range(self) -> str:
+        """Write the range of the bias, rounded outward; one that excludes zero is written so that it does."""
+        if self.kind == "level":
+            return " to ".join(num.signed_range(self.low, self.high, self.digits))
+        if _is_far(max(abs(self.low), abs(self.high))):
+            return f"{_far(self.low)} to {_far(self.high)}"
+        digits = self.digits
+        while True:
+            a, b = _cut(self.low, digits, ROUND_FLOOR), _cut(self.high, digits, ROUND_CEILING)
+            if not self.found or (a and b):
+                return f"{_signed(a)} to {_signed(b)}"
+            digits += 1
+
+
+def lines(record: AuditRecord) -> tuple[Line, ...]:
+    """Return the means and shares of a record, the least likely by chance first."""
+    c = record.inference.columns
+    if not c.get("variable"):
+        return ()
+    keys = ("variable", "kind", "level", "inferred", "observed", "bias", "low", "high", "error")
+    rows = (dict(zip(keys, row, strict=True)) for row in zip(*(c[k] for k in keys), strict=True))
+    return tuple(Line(**{**r, "level": "" if r["level"] is None else str(r["level"])}) for r in rows)
+
+
+def wrong(record: AuditRecord) -> tuple[Line, ...]:
+    """Return those that are shown to come out wrong."""
+    return tuple(line for line in lines(record) if line.found)
+
+
+def answer(record: AuditRecord) -> Text:
+    """Return what would come out wrong about the cases, in a sentence; empty where nothing could be asked."""
+    found, cases = lines(record), _cases(record)
+    if not found:
+        return ()
+    off = wrong(record)
+    if not off:
+        start = say("If the probabilities stood in for the labels, no mean and no share among ", *cases)
+        return say(*start, " is shown to come out wrong, which is not proof of none.")
+    out: list[str | Span] = ["If the probabilities stood in for the labels, ", *cases, " would look different: "]
+    for i, line in enumerate(off[:TOLD]):
+        out += ["; " if i else "", *_told(line)]
+    more = len(off) - TOLD
+    rest = (
+        f". {cardinal(more).capitalize()} more of {num.count(len(found))} means and shares would be wrong."
+        if more > 0
+        else "."
+    )
+    return say(*out, rest)
+
+
+def _told(line: Line) -> Text:
+    told, true = line.value(line.inferred), line.value(line.observed)
+    words = f" would be {told} of them" if line.kind == "level" else f" would average {told}"
+    return say(Span(line.name, "name"), f"{words} and not {true}")
+
+
+def _cases(record: AuditRecord) -> Text:
+    outcome = record.settings.get("outcome")
+    return say("the cases") if outcome is None else say("the people who are ", given(outcome))
+
+
+def inference(record: AuditRecord) -> Mapping[str, Any] | None:
+    """Return the sentence and the table of the page; None where nothing could be asked."""
+    found = lines(record)
+    if not found:
+        return None
+    first = "The least likely to be chance first. " if len(found) > 1 else ""
+    more = len(found) - SHORT
+    rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    return {
+        "heading": f"{num.count(len(wrong(record)))} of {num.count(len(found))} means and shares come out wrong",
+        "answer": answer(record),
+        "table": Table(
+            f"{first}Ranges are approximate and hold together, {together(record)}.{rest}",
+            HEAD,
+            tuple((v.name, v.value(v.inferred), v.value(v.observed), v.off(), v.range()) for v in found[:SHORT]),
+        ),
+    }
+
+
+def _cut(x: float, digits: int, rounding: str) -> Decimal:
+    return num.cut(Decimal(repr(float(x))), digits, rounding)
+
+
+def _signed(x: Decimal) -> str:
+    text = f"{abs(x):,f}" if abs(x) >= 10_000 else f"{abs(x):f}"
+    return (num.MINUS if x < 0 else "+" if x else "") + text.replace(",", num.THIN)
+
+
+def _is_far(x: float) -> bool:
+    return x != 0.0 and not SMALL <= abs(x) < LARGE
+
+
+def _far(x: float) -> str:
+    return f"{x:.3g}".replace("-", num.MINUS)

@@ -1,0 +1,154 @@
+"""Probabilities in place of labels: what the record holds, what the page and the texts say, and what they must not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+import factories
+from calibrant.audit.record import AuditRecord
+from calibrant.report import inference
+from calibrant.report.html import render
+from calibrant.report.spans import plain
+from calibrant.report.text import markdown, terminal
+
+
+def audited(n: int = 4000, **columns: Any) -> AuditRecord:
+    """Return an audit of a model blind to age, which the outcome follows."""
+    rng = np.random.default_rng([0x1FE2, n])
+    age = rng.integers(18, 90, n)
+    p = rng.uniform(0.3, 0.7, n)
+    y = rng.uniform(size=n) < p + 0.006 * (age - 54)
+    town = np.array(["a", "b", "c", "d"])[np.minimum(np.arange(n) * 7 // n, 3)]
+    return cal.audit(cal.predictions(y, p, {"age": age, "town": town} | columns), quick=True, outcome="well")
+
+
+def told(lines: tuple[Any, ...]) -> AuditRecord:
+    """Return a record with these lines."""
+    keys = ("variable", "kind", "level", "inferred", "observed", "bias", "low", "high", "error")
+    columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(keys)}
+    return replace(factories.record(), inference=replace(factories.inference(), columns=columns))
+
+
+def section(text: str) -> str:
+    found = re.search(r'<details id="inference".*?</details>', text, re.S)
+    return "" if found is None else found[0]
+
+
+def test_audit_measures_every_covariate_with_limits_that_hold_together():
+    record = audited()
+    c, s = record.inference.columns, record.inference.settings
+    assert c["variable"][0] == "age"
+    assert c["low"][0] < c["bias"][0] < c["high"][0] < 0
+    assert s["lines"] == len(c["variable"]) == 5
+    assert list(np.abs(c["z"])) == sorted(np.abs(c["z"]), reverse=True)
+    assert sum(v for v, name in zip(c["observed"], c["variable"], strict=True) if name == "town") == pytest.approx(1)
+    assert AuditRecord.from_json(record.to_json()).to_json() == record.to_json()
+
+
+def test_audit_agrees_with_the_measure():
+    rng = np.random.default_rng([0x1FE2, 3])
+    p, age = rng.uniform(size=3000), rng.integers(18, 90, 3000)
+    data = cal.predictions(rng.uniform(size=3000) < p, p, {"age": age, "sex": rng.choice(["f", "m"], 3000)})
+    c = cal.audit(data, quick=True).inference.columns
+    assert sorted(c["variable"]) == ["age", "sex"]
+    for name, level, bias, low, high in zip(*(c[k] for k in ("variable", "level", "bias", "low", "high")), strict=True):
+        alone = cal.measure.inferred_mean(data, name, level=level, alpha=0.025)
+        assert (bias, low, high) == pytest.approx((alone.value, alone.interval.low, alone.interval.high), abs=1e-6)
+
+
+def test_of_two_levels_the_rarer_one_is_told():
+    sex = np.where(np.arange(4000) % 3, "f", "m")
+    c = audited(sex=sex, few=np.where(np.arange(4000) % 1000, "x", "y")).inference.columns
+    assert [v for n, v in zip(c["variable"], c["level"], strict=True) if n == "sex"] == ["m"]
+    assert "few" not in c["variable"]
+
+
+def test_small_levels_cannot_be_worked_out():
+    n = 4000
+    town = np.array(["a"] * 2000 + ["b"] * 1500 + ["c"] * 490 + ["d"] * 10)
+    rooms = np.repeat([1.0, 2.0, 3.0, 4.0], [2000, 1500, 490, 10])
+    lost = np.where(np.arange(n) < 7, np.nan, np.arange(n) % 3)
+    c = audited(place=town, rooms=rooms, lost=lost).inference.columns
+    assert {v for k, v in zip(c["variable"], c["level"], strict=True) if k == "place"} == {"a", "b"}
+    assert not {"rooms", "lost"} & set(c["variable"])
+
+
+def test_many_levels_constants_and_missing_values_are_not_described():
+    many = np.arange(4000) % 11
+    sparse = np.where(np.arange(4000) % 4, np.where(np.arange(4000) % 3, "u", "v"), None)
+    c = audited(many=many.astype(str), one=np.full(4000, "z"), sparse=sparse).inference.columns
+    assert not {"many", "one"} & set(c["variable"])
+    assert sorted(v for n, v in zip(c["variable"], c["level"], strict=True) if n == "sparse") == ["u", "v"]
+
+
+def test_few_cases_and_no_covariates_say_why():
+    p = np.full(400, 0.01)
+    few = cal.audit(cal.predictions(np.arange(400) < 5, p, {"x": np.arange(400)}), quick=True).inference
+    none = cal.audit(cal.predictions(np.arange(400) < 200, p), quick=True).inference
+    assert few.columns == none.columns == {}
+    assert "need 20 cases" in few.settings["reason"]
+    assert "no covariates" in none.settings["reason"]
+
+
+def test_older_records_have_none():
+    d = audited().to_dict()
+    del d["inference"]
+    old = AuditRecord.from_dict(d)
+    assert old.inference.columns == {}
+    assert section(render(old)) == ""
+    assert "stood in for the labels" not in terminal(old) + markdown(old)
+
+
+def test_page_and_texts_say_it_in_plain_words():
+    record = audited()
+    sentence = plain(inference.answer(record))
+    c = record.inference.columns
+    assert sentence.startswith(
+        "If the probabilities stood in for the labels, the people who are well would look different: "
+    )
+    assert f"age would average {c['inferred'][0]:.1f} and not {c['observed'][0]:.1f}" in sentence
+    page = section(render(record))
+    assert len(page.encode()) < 4000
+    assert page.count("<tr><th") == 1 + 5
+    assert "hold together, 95 of 100 times" in page
+    assert sentence in " ".join(terminal(record).split())
+    assert "stood in for the labels" in markdown(record)
+
+
+def test_nothing_found_is_one_sentence_on_the_page_only():
+    record = told((("age", "number", None, 43.61, 43.6, 0.01, -0.2, 0.22, 0.07),))
+    assert plain(inference.answer(record)).endswith("is shown to come out wrong, which is not proof of none.")
+    assert "stood in for the labels" not in terminal(record) + markdown(record)
+
+
+def test_numbers_are_written_in_their_units_and_ranges_outward():
+    lines = inference.lines(
+        told((
+            ("age", "number", None, 41.234, 43.6, -2.366, -2.55, -2.18, 0.068),
+            ("start", "date", None, 17_600.0, 17_620.0, -20.0, -30.2, -9.8, 5.0),
+            ("income", "number", None, 51_234.6, 60_000.0, -8765.4, -12_000.4, -5000.2, 1500.0),
+            ("town", "level", "a", 0.3456, 0.34, 0.0056, 0.0003, 0.011, 0.002),
+            ("tiny", "number", None, 2e-9, 1e-9, 1e-9, -1e-9, 3e-9, 1e-9),
+        ))
+    )  # fmt: skip
+    shown = [(v.name, v.value(v.inferred), v.value(v.observed), v.off(), v.range()) for v in lines]
+    assert shown == [
+        ("age", "41.23", "43.60", "−2.37", "−2.55 to −2.18"),
+        ("start", "2018-03-10", "2018-03-30", "−20 days", "−31 to −9"),
+        ("income", "51\u202f235", "60\u202f000", "−8765", "−12\u202f001 to −5000"),
+        ("town: a", "34.6%", "34.0%", "+0.6 points", "+0.03 to +1.10"),
+        ("tiny", "2e−09", "1e−09", "+1e−09", "−1e−09 to 3e−09"),
+    ]
+
+
+def test_hostile_names_stay_text():
+    page = section(render(factories.hostile()))
+    assert page.count("<tr><th") == 1 + inference.SHORT
+    assert "<img" not in page
+    assert "\u202e" not in page

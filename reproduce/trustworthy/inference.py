@@ -75,7 +75,7 @@ def over_splits(
             head = {"data": table.name, "model": model, "measure": measure}
             out.append({**head, "kind": "summary", "mean": v.mean(), "sd": v.std(), "splits": size})
             if measure in (*SCORES, "inferred"):
-                edges = np.histogram_bin_edges(np.concatenate(list(values.values())), 40)
+                edges = np.histogram_bin_edges(np.concatenate(list(values.values())), 12 + size // 8)
                 for count, low, high in zip(np.histogram(v, edges)[0], edges[:-1], edges[1:], strict=True):
                     out += [{**head, "kind": "bar", "low": low, "high": high, "splits": count}] * bool(count)
     return out

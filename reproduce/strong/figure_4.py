@@ -113,16 +113,20 @@ def chart(rows: list[Row]) -> Any:
 
     shown = [r for r in rows if r["test"] in (*STRONG, *PROVEN)]
     sure = [binomtest(round(r["value"] * r["replicates"]), r["replicates"]).proportion_ci() for r in shown]
-    points = [{**r, "low": c.low, "high": c.high} for r, c in zip(shown, sure, strict=True)]
+    points = [
+        {**r, "low": c.low, "high": c.high, "panel": f"{r['law']}, {r['side']}"}
+        for r, c in zip(shown, sure, strict=True)
+    ]
     rows_axis = alt.X("rows:Q", title="rows audited", scale=alt.Scale(type="log", nice=False, padding=8),
                       axis=alt.Axis(values=sorted({r["rows"] for r in rows})))  # fmt: skip
     color = alt.Color("test:N", title=None, legend=alt.Legend(orient="bottom"))
     base = alt.Chart().encode(x=rows_axis, color=color, xOffset="test:N")
     level = alt.Chart().mark_rule(strokeDash=[4, 4]).encode(y=alt.datum(ALPHA))
     lines = base.mark_line(point=True).encode(y=alt.Y("value:Q", title="share rejected"))
-    return alt.layer(base.mark_rule().encode(y="low:Q", y2="high:Q"), lines, level).properties(width=170, height=150).facet(
-        data=alt.InlineData(values=points), column=alt.Column("law:N", title="outcomes drawn at", sort=list(LAWS)),
-        row=alt.Row("side:N", title=None))  # fmt: skip
+    names = list(dict.fromkeys(r["panel"] for r in points))
+    whole = alt.layer(base.mark_rule().encode(y="low:Q", y2="high:Q"), lines, level).properties(width=170, height=140)
+    panel = alt.Facet("panel:N", title="outcomes drawn at, and alternative", sort=names)
+    return whole.facet(panel, data=alt.InlineData(values=points), columns=3)
 
 
 EXPERIMENT = Experiment(

@@ -1,7 +1,7 @@
 """The nine tests that the figures compare: the six of the paper's Table 1, of which three come in two forms."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
 
@@ -56,8 +56,10 @@ def power_lines(points: list[Any], column: str, title: str) -> Any:
     """Power against rows: a line for each test, a panel for each value of a column."""
     import altair as alt
 
-    names = [t for t in TESTS if any(r["test"] == t for r in points)]
-    scale = alt.Scale(domain=names, range=[c for t, c in zip(TESTS, COLOURS, strict=True) if t in names])
+    points = [r for r in points if r["what"] == "power"]
+    known = dict(zip(TESTS, COLOURS, strict=True))
+    names = sorted(dict.fromkeys(r["test"] for r in points), key=[*TESTS, "strong, split"].index)
+    scale = alt.Scale(domain=names, range=[known.get(t, "#4a0e4e") for t in names])
     color = alt.Color("test:N", title=None, scale=scale, legend=alt.Legend(columns=3, orient="bottom", labelLimit=240))
     lines = alt.Chart().mark_line(point=alt.OverlayMarkDef(size=20), clip=True).encode(
         x=alt.X("rows:Q", title="rows audited", axis=alt.Axis(values=sorted({r["rows"] for r in points})),
@@ -65,3 +67,19 @@ def power_lines(points: list[Any], column: str, title: str) -> Any:
         y=alt.Y("value:Q", title="share found", scale=alt.Scale(domain=[0, 1])), color=color,
     ).properties(width=140, height=130)  # fmt: skip
     return lines.facet(data=alt.InlineData(values=points), column=alt.Column(f"{column}:N", title=title))
+
+
+def importance_bars(rows: list[Any]) -> Any:
+    """Loss of the statistic when each variable is shuffled, the largest first."""
+    import altair as alt
+
+    bars = alt.Chart(alt.InlineData(values=[r for r in rows if r["what"] == "importance"])).mark_bar()
+    at = {"x": alt.X("value:Q", title="loss when shuffled"), "y": alt.Y("variable:N", sort="-x", title=None)}
+    return bars.encode(**at).properties(width=90, height=140)
+
+
+def stacked(charts: Iterable[Any]) -> Any:
+    """One chart above the other."""
+    import altair as alt
+
+    return alt.vconcat(*charts)

@@ -7,7 +7,7 @@ train, the last quarter is judged by Brier score, ECE, and KLCE^2 given the two 
 width 25 on all features. Their ECE is the mean over ten equal-width bins whatever their rows, made here with scikit-learn.
 
 The losses are `repair.objectives`. Beside the published test stands the p-value of `local_calibration_test`. The size is the
-number of epochs; --full: 100, about 40 CPU minutes.
+number of epochs on the large tables, heart disease always has 100; --full: 100, about 20 CPU minutes.
 """
 
 from typing import Any
@@ -88,8 +88,9 @@ def run(size: int, seed: int) -> list[Row]:
         train, test = train_test_split(rows, test_size=0.25, random_state=1090 + seed)
         x = torch.from_numpy(table.scaled().astype(np.float32))
         y = torch.from_numpy(table.y.astype(np.int64))
+        epochs = max(size, 100) if len(train) < FEW * 2 and size > 1 else max(size, 2)
         for name in LOSSES:
-            model = trained(x[train], y[train], objective(name), max(size, 2), seed)
+            model = trained(x[train], y[train], objective(name), epochs, seed)
             with torch.no_grad():
                 p = torch.sigmoid(model(x[test])[:, 0].double()).numpy()
             found = judged(table.y[test], p, table.x[list(table.tested)].iloc[test], seed)
@@ -132,7 +133,7 @@ EXPERIMENT = Experiment(
     title="cross-entropy with and without MMCE and MMD penalties",
     status=DIFFERS,
     difference=(
-        "Splits and start values are ours. The public Adult has 45,222 rows without missing values; the paper's 32,561 are the older training file. The published KLCE² of XE + MMCE on the housing data, 0.0001, is 0.0010 in the run that the authors' program prints. "
+        "Splits and start values are ours; with --quick, two epochs on the large tables. The public Adult has 45,222 rows without missing values; the paper's 32,561 are the older training file. The published KLCE² of XE + MMCE on the housing data, 0.0001, is 0.0010 in the run that the authors' program prints. "
         "The form of their MMCE is not known; ours is the unweighted one, for the weighted destroys a model (training losses)."
     ),
     sizes={"tiny": 1, "quick": 2, "full": 100},

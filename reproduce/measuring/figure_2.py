@@ -6,7 +6,7 @@ three tasks, IMDb reviews by TF-IDF, phishing sites, and digits with a closed lo
 training rows as in the paper (500 for phishing). It is trained with cross-entropy, and with `JitteredCrossEntropy` for each h, with and without the margin
 between near pairs that the paper adds; 250 validation rows choose the epoch. The AUROC after jittering is its expectation over the jitter, computed exactly by `certify.jitter_cost`.
 
---full: about 11 CPU minutes.
+--full: about 10 CPU minutes.
 """
 
 from typing import Any

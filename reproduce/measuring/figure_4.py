@@ -6,7 +6,7 @@ rows, from growing samples of the test rows; the truth is unknown. Here: the emp
 film reviews (10,000 training rows, logistic regression of TF-IDF). The published bounds and calibrant's are means over random samples
 without replacement; certified lower bounds on the error of the raw score are an extra line. Total variation at most 1, level 0.05.
 
---full: about 2 CPU minutes.
+--full: about 1 CPU minute.
 """
 
 from collections.abc import Iterator

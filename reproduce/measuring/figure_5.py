@@ -5,7 +5,7 @@ a parabola, for three numbers of rows. In calibrant those two live inside the pu
 offers is `diagnose.reliability_curve`: outcomes less scores smoothed locally, with a band over the whole curve. Here: that curve
 and its 95% band for a parabola, one sample of each size drawn, and their accuracy over many samples.
 
---full: about 1 CPU minute.
+--full: about 30 CPU seconds.
 """
 
 from itertools import pairwise

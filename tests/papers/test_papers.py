@@ -12,7 +12,13 @@ sys.path.insert(0, str(ROOT))
 from reproduce import experiment, page, sources  # noqa: E402
 
 NAMES = experiment.names()
-PUBLIC = {"calibrant", "calibrant.repair", "calibrant.repair.objectives", "calibrant.results"}
+PUBLIC = {
+    "calibrant",
+    "calibrant.data.examples",
+    "calibrant.repair",
+    "calibrant.repair.objectives",
+    "calibrant.results",
+}
 
 
 def path_of(name: str) -> Path:

@@ -200,18 +200,20 @@ def inference(names: Sequence[str] = ("age", "start", "sex"), found: int = 2) ->
     """Return what probabilities would say of the cases: a number, a date and a level, then levels of the rest."""
     kinds = ("number", "date", *("level" for _ in names))
     columns: dict[str, list[Any]] = {
-        k: [] for k in ("variable", "kind", "level", "inferred", "observed", "bias", "low", "high", "error", "z")
+        k: [] for k in ("variable", "level", "inferred", "observed", "bias", "low", "high")
     }
     for i, name in enumerate(names):
         kind = kinds[i]
         at, error = {"number": (43.6, 0.068), "date": (17_600.0, 5.0), "level": (0.35, 0.003)}[kind]
         z = 6.0 - i if i < found else 0.9 / (i + 1)
         level = names[-1 - i] if kind == "level" else None
-        row = (name, kind, level, at + z * error, at, z * error, (z - 3.2) * error, (z + 3.2) * error, error, z)
+        row = (name, level, at + z * error, at, z * error, (z - 3.2) * error, (z + 3.2) * error)
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
     return Curve(
-        method="measure.inferred_mean", columns=columns, settings={"alpha": 0.05, "simultaneous": "Bonferroni"}
+        method="measure.inferred_mean",
+        columns=columns,
+        settings={"alpha": 0.05, "simultaneous": "Bonferroni", "dates": tuple(names[1:2])},
     )
 
 

@@ -12,7 +12,7 @@ from calibrant.results import Curve, Estimate
 
 METHOD = "measure.inferred_mean"
 MOST_LEVELS = 10  # of a category that is described
-COLUMNS = ("variable", "kind", "level", "inferred", "observed", "bias", "low", "high", "error", "z")
+COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")
 FEW = f"means among the cases need {MASK} cases and {MASK} others"
 
 
@@ -29,13 +29,13 @@ def inference(whole: Sketch, plan: Plan) -> Curve:
     if min(whole.cases, whole.n - whole.cases) < MASK:
         return Curve(method=METHOD, columns={}, settings={"reason": FEW})
     asked = [(q, level) for name in names for q, level in _lines(whole, name)]
-    found = [(q, e) for q, level in asked if (e := _estimate(q, level, plan.alpha / len(asked))) is not None]
-    lines = sorted((_line(q, e) for q, e in found), key=lambda v: -abs(v[-1]))
+    found = [e for q, level in asked if (e := _estimate(q, level, plan.alpha / len(asked))) is not None]
+    lines = sorted(map(_line, found), key=_chance)
     columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(COLUMNS)} if lines else {}
-    settings = {
-        "quantity": "bias", "alpha": plan.alpha, "simultaneous": "Bonferroni", "lines": len(asked),
-        "guarantee": "asymptotic", "most_levels": MOST_LEVELS, "reason": "" if lines else "no covariate can be described",
-    }  # fmt: skip
+    dates = tuple(sorted({q.name for q, _ in asked if q.date}))
+    settings = {"alpha": plan.alpha, "simultaneous": "Bonferroni", "lines": len(asked), "dates": dates}
+    if not lines:
+        settings["reason"] = "no covariate can be described"
     return Curve(method=METHOD, columns=columns, settings=settings)
 
 
@@ -71,10 +71,13 @@ def _estimate(q: Any, level: str | None, alpha: float) -> Estimate | None:
         return None
 
 
-def _line(q: Any, e: Estimate) -> tuple[Any, ...]:
+def _line(e: Estimate) -> tuple[Any, ...]:
     s = e.settings
-    kind = "level" if s["level"] is not None else "date" if q.date else "number"
-    z = e.value / s["error"] if s["error"] else 0.0
-    return (
-        q.name, kind, s["level"], s["inferred"], s["observed"], e.value, e.interval.low, e.interval.high, s["error"], z,
-    )  # fmt: skip
+    ends = (e.interval.low, e.interval.high)
+    return s["variable"], s["level"], s["inferred"], s["observed"], e.value, *ends
+
+
+def _chance(line: tuple[Any, ...]) -> float:
+    """Return minus the bias in widths of its range, and so, for one number of cases, in standard errors."""
+    bias, low, high = line[-3:]
+    return -abs(bias) / (high - low) if high > low else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -17,10 +17,11 @@ from calibrant.report.spans import Span, Text, clipped, given, say
 from calibrant.report.units import day, number
 from calibrant.report.wording import cardinal
 
-SHORT = 8  # lines of the table
+SHORT = 6  # lines of the table
 TOLD = 2  # in a sentence
+WIDTH = 6.0  # standard errors that a range is wide, about
 LARGE, SMALL = 1e15, 1e-6  # beyond these a number is written with a power of ten
-HEAD = ("Among the cases", "By the probabilities", "By the labels", "Off by", "Range")
+HEAD = ("Among the cases", "Probabilities say", "Labels say", "Off by", "Range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,6 @@ class Line:
     bias: float
     low: float
     high: float
-    error: float
 
     @property
     def found(self) -> bool:
@@ -49,8 +49,8 @@ class Line:
 
     @property
     def digits(self) -> int:
-        """Decimals that its standard error leaves a meaning; a share has one at least."""
-        error = self.error * (100.0 if self.kind == "level" else 1.0)
+        """Decimals that mean something: those of about a standard error of the bias; a share has one at least."""
+        error = (self.high - self.low) / WIDTH * (100.0 if self.kind == "level" else 1.0)
         digits = min(max(-math.floor(math.log10(error)), 0), 9) if error > 0.0 else 1
         return max(digits, 1) if self.kind == "level" else digits
 
@@ -89,9 +89,16 @@ def lines(record: AuditRecord) -> tuple[Line, ...]:
     c = record.inference.columns
     if not c.get("variable"):
         return ()
-    keys = ("variable", "kind", "level", "inferred", "observed", "bias", "low", "high", "error")
+    keys = ("variable", "level", "inferred", "observed", "bias", "low", "high")
     rows = (dict(zip(keys, row, strict=True)) for row in zip(*(c[k] for k in keys), strict=True))
-    return tuple(Line(**{**r, "level": "" if r["level"] is None else str(r["level"])}) for r in rows)
+    dates = record.inference.settings.get("dates", ())
+    return tuple(Line(kind=_kind(r, dates), **{**r, "level": str(r["level"])}) for r in rows)
+
+
+def _kind(line: Mapping[str, Any], dates: Sequence[str]) -> str:
+    if line["level"] is not None:
+        return "level"
+    return "date" if line["variable"] in dates else "number"
 
 
 def wrong(record: AuditRecord) -> tuple[Line, ...]:

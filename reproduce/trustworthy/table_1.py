@@ -6,10 +6,12 @@ permutations, so that p is at least 0.002; for MC and PMC the authors' program a
 
 Here MC is `repair.Multicalibrator(learner=Groups())` and PMC `repair.ProportionalMulticalibrator()`, fitted on scores of the
 training rows that are cross-fitted, each row's from a model that did not see it. The published test has score width 0.1 in every cell; beside its p-value stands that of
-this library's `local_calibration_test`. Two lines are ours: `Multicalibrator()` with trees, and `LocalBias`. Scores are kept within [0.001, 0.999].
+this library's `local_calibration_test`. The logistic regression is the authors', which stops after 100 iterations on features as they are, before it has
+converged; the converged one stands beside it. Two lines are ours: `Multicalibrator()` with trees, and `LocalBias`. Scores are kept within [0.001, 0.999].
 One split, as in the paper. The size is the number of rows of the survey that are used; --full: all, about four CPU minutes.
 """
 
+import warnings
 from typing import Any
 
 import altair as alt
@@ -34,7 +36,8 @@ PUBLISHED = {
 }
 MODELS = {
     "constant": DummyClassifier(strategy="prior"),
-    "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    "logistic regression": LogisticRegression(),
+    "regression, converged": make_pipeline(StandardScaler(), LogisticRegression()),
     "forest": RandomForestClassifier(random_state=0),
 }
 
@@ -58,10 +61,8 @@ def within(data: Any) -> Any:
 def p_values(data: Any, seed: int) -> dict[str, float]:
     """Return the published p-value and statistic, and this library's p-value."""
     test = cal.detect.local_calibration_test
-    published = test(
-        data, null="permuted", features="published", score_width=0.1, covariate_gamma=25.0, normalisation="code",
-        draws=DRAWS, seed=seed,
-    )  # fmt: skip
+    as_published: dict[str, Any] = {"features": "published", "score_width": 0.1, "covariate_gamma": 25.0}
+    published = test(data, null="permuted", normalisation="code", draws=DRAWS, seed=seed, **as_published)
     ours = test(data, draws=499, seed=seed)
     return {"KLCE²": published.statistic, "published p": published.p_value, "our p": ours.p_value}
 
@@ -75,8 +76,9 @@ def run(size: int, seed: int) -> list[Row]:
     x, test_x, y, test_y = train_test_split(every, outcome, test_size=0.25, random_state=1090 + seed)
     out: list[Row] = []
     for name, model in MODELS.items():
-        crossed = cross_val_predict(model, x, y, cv=5, method="predict_proba")[:, 1]
-        p = model.fit(x, y).predict_proba(test_x)[:, 1]
+        with warnings.catch_warnings(action="ignore"):  # that it did not converge
+            crossed = cross_val_predict(model, x, y, cv=5, method="predict_proba")[:, 1]
+            p = model.fit(x, y).predict_proba(test_x)[:, 1]
         fit = within(cal.predictions(y, crossed, x[on]))
         held = within(cal.predictions(test_y, p, test_x[on]))
         for repair, recipe in recipes(table.tested).items():
@@ -94,8 +96,7 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     """Return what the paper says of the table."""
     m = by_cell(rows)
     return {
-        "no model is locally calibrated before: published p": all(m["none", k, "published p"] <= 0.05 for k in MODELS),
-        "no model is locally calibrated before: our p": all(m["none", k, "our p"] <= 0.05 for k in MODELS),
+        "no model is locally calibrated before, by either test": all(m["none", k, p] <= 0.05 for k in PUBLISHED["none"] for p in ("published p", "our p")),
         "the constant and the regression are not after MC and PMC: published p": all(m[r, k, "published p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")),
         "nor by our p": all(m[r, k, "our p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")),
         "the forest is not after MC and PMC: published p": all(m[r, "forest", "published p"] <= 0.05 for r in ("MC", "PMC")),
@@ -120,15 +121,16 @@ def side_by_side(rows: list[Row]) -> list[Row]:
 def drawn(rows: list[Row]) -> Any:
     """Draw the p-values on a logarithmic axis; dashed: 0.05."""
     dots = [{**r, "p": max(r[k], 0.001), "test": t} for r in rows for k, t in (("published p", "published test"), ("our p", "this library's test"))]  # fmt: skip
-    axis = alt.Axis(values=[0.002, 0.01, 0.05, 0.2, 1])
-    x = alt.X("p:Q", title="p-value", scale=alt.Scale(type="log", domain=[0.001, 1]), axis=axis)
+    x = alt.X(
+        "p:Q", title="p-value", scale=alt.Scale(type="log", domain=[0.001, 1]), axis=alt.Axis(values=[0.002, 0.05, 1])
+    )
     panels = []
     for model in MODELS:
         points = alt.Chart(alt.Data(values=[d for d in dots if d["model"] == model])).mark_point(size=45, filled=True, opacity=0.6)  # fmt: skip
         y = alt.Y("repair:N", sort=list(recipes(("", ""))), title=None)
         points = points.encode(x=x, y=y if model == "constant" else y.axis(None), color=alt.Color("test:N", title=None, legend=alt.Legend(orient="bottom")))  # fmt: skip
         line = alt.Chart(alt.Data(values=[{"p": 0.05}])).mark_rule(strokeDash=[4, 3]).encode(x="p:Q")
-        panels.append((points + line).properties(width=175, height=130, title=model))
+        panels.append((points + line).properties(width=130, height=130, title=model))
     return alt.hconcat(*panels)
 
 
@@ -137,7 +139,7 @@ EXPERIMENT = Experiment(
     title="p-values of local calibration after multicalibration",
     status=DIFFERS,
     difference=(
-        "MC and PMC are this library's, fitted on cross-fitted scores; the authors use pmcboost, which fits them on scores of the rows that trained the model. One score width in every cell, where their program changes it from cell to cell."
+        "MC and PMC are this library's, fitted on cross-fitted scores; the authors use pmcboost, which fits them on scores of the rows that trained the model. One score width in every cell, where their program changes it from cell to cell. The published result for the regression hangs on its not having converged, see the line of the one that has."
     ),
     sizes={"tiny": 1000, "quick": 20_000, "full": 48_660},
     run=run,

@@ -19,6 +19,7 @@ from calibrant.report.wording import cardinal
 
 SHORT = 6  # lines of the table
 TOLD = 2  # in a sentence
+NAMED = 40  # characters of a name in a sentence
 WIDTH = 6.0  # standard errors that a range is wide, about
 LARGE, SMALL = 1e15, 1e-6  # beyond these a number is written with a power of ten
 HEAD = ("Among the cases", "Probabilities say", "Labels say", "Off by", "Range")
@@ -117,7 +118,7 @@ def answer(record: AuditRecord) -> Text:
         return say(*start, " is shown to come out wrong, which is not proof of none.")
     out: list[str | Span] = ["If the probabilities stood in for the labels, ", *cases, " would look different: "]
     for i, line in enumerate(off[:TOLD]):
-        out += ["; " if i else "", *_told(line)]
+        out += ["; " if i else "", *_told(line, "them")]
     more = len(off) - TOLD
     rest = (
         f". {cardinal(more).capitalize()} more of {num.count(len(found))} means and shares would be wrong."
@@ -127,10 +128,28 @@ def answer(record: AuditRecord) -> Text:
     return say(*out, rest)
 
 
-def _told(line: Line) -> Text:
+def heading(record: AuditRecord) -> str:
+    """Return how many come out wrong."""
+    return f"{num.count(len(wrong(record)))} of {num.count(len(lines(record)))} means and shares of the cases come out wrong"
+
+
+def short(record: AuditRecord) -> Text:
+    """Return the first of what would come out wrong, and how many more; empty where nothing is shown to."""
+    off = wrong(record)
+    if not off:
+        return ()
+    more = len(off) - 1
+    rest = (
+        f"; {cardinal(more)} more of {num.count(len(lines(record)))} means and shares come out wrong." if more else "."
+    )
+    return say("Probabilities in place of labels: ", *_told(off[0], "the cases"), rest)
+
+
+def _told(line: Line, whom: str) -> Text:
     told, true = line.value(line.inferred), line.value(line.observed)
-    words = f" would be {told} of them" if line.kind == "level" else f" would average {told}"
-    return say(Span(line.name, "name"), f"{words} and not {true}")
+    of = "" if whom == "them" else f" of {whom}"
+    words = f" would be {told} of {whom}" if line.kind == "level" else f"{of} would average {told}"
+    return say(Span(clipped(line.name, NAMED), "name"), f"{words} and not {true}")
 
 
 def _cases(record: AuditRecord) -> Text:
@@ -147,7 +166,7 @@ def inference(record: AuditRecord) -> Mapping[str, Any] | None:
     more = len(found) - SHORT
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
     return {
-        "heading": f"{num.count(len(wrong(record)))} of {num.count(len(found))} means and shares come out wrong",
+        "heading": heading(record),
         "answer": answer(record),
         "table": Table(
             f"{first}Ranges are approximate and hold together, {together(record)}.{rest}",

@@ -104,7 +104,7 @@ def test_older_records_have_none():
     old = AuditRecord.from_dict(d)
     assert old.inference.columns == {}
     assert section(render(old)) == ""
-    assert "stood in for the labels" not in terminal(old) + markdown(old)
+    assert "in place of labels" not in terminal(old) + markdown(old)
 
 
 def test_page_and_texts_say_it_in_plain_words():
@@ -119,14 +119,16 @@ def test_page_and_texts_say_it_in_plain_words():
     assert len(page.encode()) < 4000
     assert page.count("<tr><th") == 1 + 5
     assert "hold together, 95 of 100 times" in page
-    assert sentence in " ".join(terminal(record).split())
-    assert "stood in for the labels" in markdown(record)
+    line = plain(inference.short(record))
+    assert line.startswith("Probabilities in place of labels: age of the cases would average ")
+    assert "Probabilities in place of labels: 1 of 5 means and shares of the cases come out wrong." in terminal(record)
+    assert "Probabilities in place of labels: `age` of the cases" in markdown(record)
 
 
 def test_nothing_found_is_one_sentence_on_the_page_only():
     record = told((("age", None, 43.61, 43.6, 0.01, -0.2, 0.22),))
     assert plain(inference.answer(record)).endswith("is shown to come out wrong, which is not proof of none.")
-    assert "stood in for the labels" not in terminal(record) + markdown(record)
+    assert "in place of labels" not in terminal(record) + markdown(record)
 
 
 def test_numbers_are_written_in_their_units_and_ranges_outward():

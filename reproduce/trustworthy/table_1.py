@@ -121,9 +121,8 @@ def side_by_side(rows: list[Row]) -> list[Row]:
 def drawn(rows: list[Row]) -> Any:
     """Draw the p-values on a logarithmic axis; dashed: 0.05."""
     dots = [{**r, "p": max(r[k], 0.001), "test": t} for r in rows for k, t in (("published p", "published test"), ("our p", "this library's test"))]  # fmt: skip
-    x = alt.X(
-        "p:Q", title="p-value", scale=alt.Scale(type="log", domain=[0.001, 1]), axis=alt.Axis(values=[0.002, 0.05, 1])
-    )
+    axis = {"scale": alt.Scale(type="log", domain=[0.001, 1]), "axis": alt.Axis(values=[0.002, 0.05, 1])}
+    x = alt.X("p:Q", title="p-value", **axis)
     panels = []
     for model in MODELS:
         points = alt.Chart(alt.Data(values=[d for d in dots if d["model"] == model])).mark_point(size=45, filled=True, opacity=0.6)  # fmt: skip

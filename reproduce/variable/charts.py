@@ -72,7 +72,7 @@ def _diagram(score: Any, method: str, width: int, ends: list[float], first: bool
         .mark_line(color="#999", strokeDash=[4, 3])
         .encode(x=x, y=y)
     )
-    return (line + marks).properties(width=width, height=width, title=method.replace(" (", "|(").split("|"))
+    return (line + marks).properties(width=width, height=min(width, 160), title=method.replace(" (", "|(").split("|"))
 
 
 def _errors(along: Any, axis: Any, height: Any, width: int, first: bool) -> Any:

@@ -13,7 +13,8 @@ import numpy as np
 
 from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.variable import charts, data, models
-from reproduce.variable.recalibrated import NONE, PLATT, WAYS, drawn, errors, measured, recipes
+from reproduce.variable.curves import drawn
+from reproduce.variable.recalibrated import NONE, PLATT, WAYS, errors, measured, recipes
 
 PRINTED = {"ECE": 0.74, "VECE": 2.04}
 

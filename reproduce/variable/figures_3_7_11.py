@@ -12,7 +12,8 @@ import numpy as np
 
 from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.variable import charts, models
-from reproduce.variable.recalibrated import AUGMENTED, BETA, NONE, TREE, curves
+from reproduce.variable.curves import curves
+from reproduce.variable.recalibrated import AUGMENTED, BETA, NONE, TREE
 
 METHODS, LENGTH = (NONE, BETA, TREE, AUGMENTED), "length in characters"
 
@@ -67,7 +68,7 @@ EXPERIMENT = Experiment(
         "Short reviews here come from another site than long ones. "
         "Bands hold at all lengths together, where the paper has one for each length; the axis of length is logarithmic."
     ),
-    sizes={"tiny": 2_500, "quick": 33_434, "full": 33_434},
+    sizes={"tiny": 1_500, "quick": 33_434, "full": 33_434},
     run=run,
     claims=claims,
     chart=chart,

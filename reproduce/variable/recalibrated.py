@@ -13,6 +13,7 @@ from reproduce.variable.models import Fold
 WAYS = ("as published", "default")
 NONE, BINNED, PLATT, BETA = "uncalibrated", "scaling-binning", "Platt scaling", "beta calibration"
 TREE, AUGMENTED = "variable-based (tree)", "variable-based (augmented beta)"
+METHODS = (NONE, BINNED, PLATT, BETA, TREE, AUGMENTED)
 
 
 def recipes(variable: str, depth: int = 2, leaf: float = 0.1) -> dict[str, tuple[Any, Any]]:
@@ -73,11 +74,18 @@ def measured(shown: Any, variable: str, way: str) -> dict[str, float]:
     return {"ECE": 100 * ece, "VECE": 100 * vece}
 
 
-def compared(name: str, rounds: list[list[Fold]], variable: str, depth: int = 2, leaf: float = 0.1) -> list[Row]:
-    """Measure every recalibration both ways; means over the rounds."""
+def compared(
+    name: str,
+    rounds: list[list[Fold]],
+    variable: str,
+    depth: int = 2,
+    leaf: float = 0.1,
+    only: tuple[str, ...] = METHODS,
+) -> list[Row]:
+    """Measure every recalibration, or `only` some, both ways; means over the rounds."""
     rows: list[Row] = []
-    for method, pair in recipes(variable, depth, leaf).items():
-        for way, recipe in zip(WAYS, pair, strict=True):
+    for method in only:
+        for way, recipe in zip(WAYS, recipes(variable, depth, leaf)[method], strict=True):
             found = [measured(errors(recipe, folds, way), variable, way) for folds in rounds]
             rows += [
                 {"data": name, "method": method, "way": way, "error": e, "value": float(np.mean([f[e] for f in found]))}
@@ -106,43 +114,3 @@ def along(
                 for v in others
             ]  # fmt: skip
     return rows
-
-
-def curves(
-    name: str,
-    folds: list[Fold],
-    variable: str,
-    methods: tuple[str, ...],
-    depth: int = 2,
-    leaf: float = 0.1,
-    span: float = 0.85,
-) -> list[Row]:
-    """Smooth the error and the predicted error along the variable, and the accuracy along the confidence, as published."""
-    pairs, rows = recipes(variable, depth, leaf), []
-    for method in methods:
-        shown = errors(pairs[method][0], folds, "as published")
-        rows += drawn(shown, variable, {"data": name, "method": method}, span)
-    return rows
-
-
-def drawn(shown: Any, variable: str, about: Row, span: float = 0.85) -> list[Row]:
-    """Return the rows of two charts: along the variable, and along the score."""
-    try:
-        c = cal.diagnose.variable_curve(shown, variable, span=span, grid=41, draws=199)
-    except cal.errors.NotComputable:  # the model expects next to no errors of so few people
-        return diagram(shown, about)
-    x, predicted, observed, low, high = (c.columns[k] for k in ("x", "predicted", "observed", "gap_low", "gap_high"))
-    rows: list[Row] = [
-        {**about, "kind": "variable", "x": a, "predicted": p, "observed": o, "low": p + lo, "high": p + hi,
-         "worst": c.settings["worst_gap"], "p_value": c.settings["p_value"]}
-        for a, p, o, lo, hi in zip(x, predicted, observed, low, high, strict=True)
-    ]  # fmt: skip
-    return rows + diagram(shown, about)
-
-
-def diagram(shown: Any, about: Row) -> list[Row]:
-    """Return the paper's reliability diagram: confidence and accuracy of ten bins of equally many rows."""
-    parts = np.array_split(np.argsort(shown.p, kind="stable")[::-1], 10)
-    return [
-        {**about, "kind": "score", "x": 1.0 - shown.p[i].mean(), "observed": 1.0 - shown.y[i].mean()} for i in parts
-    ]

@@ -121,7 +121,7 @@ def drawn(rows: list[Row]) -> Any:
         for axis, title, kept in (("width", f"kernel width, {n} rows", [r for r in rows if r["n"] == n]), ("n", f"rows, width {width}", [r for r in rows if r["width"] == width])):  # fmt: skip
             here = [{k: v for k, v in r.items() if k != "published"} for r in kept if r["design"] == design]
             here += [{**r, "type 1": r["published"], "null": "published"} for r in kept if r["design"] == design and r["published"] and r["null"] == PERMUTED]  # fmt: skip
-            x, y = alt.X(f"{axis}:Q", title=title), alt.Y("type 1:Q", title="Type I error", scale=alt.Scale(domain=[0, 0.25], clamp=True))  # fmt: skip
+            x, y = alt.X(f"{axis}:Q", title=title), alt.Y("type 1:Q", title="Type I error", scale=alt.Scale(domain=[0, 0.3], clamp=True))  # fmt: skip
             drawn_ = alt.Chart(alt.Data(values=here)).mark_line(point=True, clip=True)
             drawn_ = drawn_.encode(x=x, y=y, color=alt.Color("null:N", title="null", legend=alt.Legend(orient="bottom")))  # fmt: skip
             level = alt.Chart(alt.Data(values=[{"type 1": ALPHA}])).mark_rule(strokeDash=[4, 3]).encode(y="type 1:Q")

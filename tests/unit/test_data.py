@@ -126,3 +126,7 @@ def test_row_labels_of_pandas_are_no_covariate() -> None:
     assert "__index_level_0__" not in cal.audit(some, y="y", p="p", quick=True).to_json()
     named = cal.predictions(some.y.to_numpy(), some.p.to_numpy(), some.set_index("v")[["p"]])
     assert "v" in named.covariates.column_names  # an index with a name is a column like any other
+
+
+def test_an_empty_dictionary_is_no_covariates() -> None:
+    assert cal.predictions([0, 1], [0.2, 0.8], {}).covariates is None

@@ -262,7 +262,7 @@ def _weights(weights: Any, n: int) -> Any:
 
 
 def _covariates(covariates: Any, n: int) -> Any:
-    if covariates is None:
+    if covariates is None or (isinstance(covariates, Mapping) and not covariates):
         return None
     import pyarrow as pa
 

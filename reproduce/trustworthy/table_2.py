@@ -13,13 +13,10 @@ number of epochs on the large tables, heart disease always has 100; --full: 100,
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.calibration import calibration_curve
 from sklearn.model_selection import train_test_split
-from torch import nn
 
 import calibrant as cal
-from calibrant.repair.objectives import CrossEntropyMMCE, CrossEntropyMMD
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.trustworthy.data import Table, adult, heart, housing
 
@@ -37,6 +34,10 @@ FEW = 600  # rows of a table at the size of a test
 
 def objective(name: str) -> Any:
     """Return the loss of logits, labels and features."""
+    from torch import nn
+
+    from calibrant.repair.objectives import CrossEntropyMMCE, CrossEntropyMMD
+
     if name == "XE":
         entropy = nn.BCEWithLogitsLoss()
         return lambda z, y, _: entropy(z, y.to(z.dtype))
@@ -48,8 +49,10 @@ def objective(name: str) -> Any:
 
 def trained(x: Any, y: Any, loss: Any, epochs: int, seed: int) -> Any:
     """Return a linear model, trained."""
+    import torch
+
     torch.manual_seed(seed)
-    model = nn.Linear(x.shape[1], 1)
+    model = torch.nn.Linear(x.shape[1], 1)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(epochs):
         for batch in torch.randperm(len(y)).split(32):
@@ -80,6 +83,8 @@ def judged(y: Any, p: Any, on: Any, seed: int) -> dict[str, float]:
 
 def run(size: int, seed: int) -> list[Row]:
     """Return the measures of every table and loss."""
+    import torch
+
     torch.set_num_threads(1)
     tables: dict[str, Table] = {t.name: t for t in (housing(), *([adult()] if size > 1 else []), heart())}
     out: list[Row] = []

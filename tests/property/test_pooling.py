@@ -109,14 +109,19 @@ def test_pools_do_not_depend_on_the_order_of_distinct_counts(rows, order):
 
 
 def pooled_tables(table: Any) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
-    """What an audit of two variables and their pairs shows: sums over levels, over pairs, and empty cells."""
+    """What an audit of two variables and their pairs shows: sums over levels, over pairs, and pairs that have nobody.
+
+    The pairs are of levels as shown, pooled. Somebody who knows from elsewhere which pairs of finer levels have nobody may learn
+    more: of [[0, 1, 20], [20, 0, 0]], that the second column holds one person.
+    """
     index = np.arange(table.size).reshape(table.shape)
     first, second = (pool_levels(table.sum(axis=i).tolist(), MASK) for i in (1, 0))
     spec = SimpleNamespace(by_name={"b": SimpleNamespace(labels=range(table.shape[1]))})
     pairs = _pair_pools(table.reshape(-1), first, second, spec, ("a", "b"))
     levels = [index[list(g)].reshape(-1) for g in first] + [index[:, list(g)].reshape(-1) for g in second]
-    empty = [[i] for i in range(table.size) if not table.reshape(-1)[i]]
-    known = [levels, pairs, [*empty, range(table.size)]]
+    blocks = [index[np.ix_(a, b)].reshape(-1) for a in first for b in second if pairs]
+    empty = [block for block in blocks if not table.reshape(-1)[block].sum()]
+    known = [levels, pairs, [*([i] for block in empty for i in block), range(table.size)]]
     return tuple([indicator(list(g), table.size) for g in part] for part in known)
 
 

@@ -29,12 +29,6 @@ REPRODUCED, DIFFERS = "reproduced", "reproduced with these differences"
 SUBSTITUTE, IMPOSSIBLE = "substitute data", "not possible"
 NO_RESULT = "states no result"
 STATUSES = (REPRODUCED, DIFFERS, SUBSTITUTE, IMPOSSIBLE, NO_RESULT)
-ITEMS = {
-    "trustworthy": (*(f"Figure {i}" for i in range(1, 7)), *(f"Table {i}" for i in range(1, 4))),
-    "variable": (*(f"Figure {i}" for i in range(1, 13)), *(f"Table {i}" for i in range(1, 13))),
-    "strong": (*(f"Figure {i}" for i in range(1, 6)), "Table 1"),
-    "measuring": (*(f"Figure {i}" for i in range(1, 6)), "Table 1"),
-}
 WIDTHS = ("tiny", "quick", "full")
 
 Row = dict[str, Any]  # text, numbers, truth values or None: what JSON holds

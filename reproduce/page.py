@@ -26,8 +26,10 @@ python reproduce/page.py                           # these pages, from the resul
 ```
 
 Data come with packages of the Python index and are fetched on first use; nothing is copied into the repository. Where the data are private or cannot be fetched so, a public
-substitute stands in, by name. "Claims" are what the paper says of the item; those that did not come out are written out on the paper's page.
+substitute stands in, by name. Claims are what the paper says of the item, and what is asked of this library beyond it; those that did not come out are written out on
+the paper's page.
 """
+BEYOND = "beyond the paper: "
 
 
 def paper_page(paper: str) -> str:
@@ -65,9 +67,10 @@ def without(paper: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def held(result: Result) -> str:
-    """Return how many claims hold."""
-    return f"{sum(result.claims.values())} of {len(result.claims)}"
+def held(result: Result, beyond: bool) -> str:
+    """Return how many claims hold, of the paper's or of those beyond it."""
+    kept = [holds for claim, holds in result.claims.items() if claim.startswith(BEYOND) == beyond]
+    return f"{sum(kept)} of {len(kept)}" if kept else ""
 
 
 def index() -> str:
@@ -85,13 +88,23 @@ def index() -> str:
                         "item": link,
                         "shows": e.title,
                         "status": e.status,
-                        "claims that hold": held(Result.load(name)),
+                        "the paper's claims that hold": held(Result.load(name), False),
+                        "claims beyond it": held(Result.load(name), True),
                         "differences": e.difference,
                     }
                 )
             else:
                 status, why = without(paper)[item]
-                rows.append({"item": item, "shows": "", "status": status, "claims that hold": "", "differences": why})
+                rows.append(
+                    {
+                        "item": item,
+                        "shows": "",
+                        "status": status,
+                        "the paper's claims that hold": "",
+                        "claims beyond it": "",
+                        "differences": why,
+                    }
+                )
         parts.append(f"## {title}\n\n[Everything, side by side]({paper_page(paper)})\n\n{table(rows)}\n")
     return "\n".join(parts)
 

@@ -112,7 +112,7 @@ def ahs(path: Path) -> Case:
 
 
 def compas(path: Path) -> Case:
-    """Recidivism: age, gender and race (0 is African-American, as in the file)."""
+    """Recidivism: age, gender and race (in the file 1 is Caucasian and 0 everyone else)."""
     table = pyarrow.csv.read_csv(path)
     names = ["sex", "age-num", "race", "juv-fel-count", "juv-misd-count", "priors-count", "c-charge-degree_F"]
     x = np.column_stack([table[c].to_numpy().astype(float) for c in names])

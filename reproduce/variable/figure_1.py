@@ -14,7 +14,7 @@ import numpy as np
 from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.variable import charts, data, models
 from reproduce.variable.curves import drawn
-from reproduce.variable.recalibrated import NONE, PLATT, WAYS, errors, measured, recipes
+from reproduce.variable.recalibrated import NONE, PLATT, WAYS, errors, measured, recipes, worded
 
 PRINTED = {"ECE": 0.74, "VECE": 2.04}
 
@@ -42,13 +42,14 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     """What the paper says of this figure."""
     v, found = values(rows), [r for r in rows if r["kind"] == "variable" and r["method"] == PLATT]
     age, gap = np.array([r["x"] for r in found]), np.array([r["observed"] - r["predicted"] for r in found])
-    out = {}
+    out, default = {}, WAYS[1]
     for way in WAYS:
-        out[f"After Platt scaling the ECE is below one per cent ({way})"] = v[PLATT, way, "ECE"] < 1
-        out[f"The VECE of age is more than twice the ECE ({way})"] = v[PLATT, way, "VECE"] > 2 * v[PLATT, way, "ECE"]
-    out["The network is underconfident for the younger, at every age below 45"] = bool((gap[age < 45] < 0).all())
-    out["It is overconfident for the older, at every age above 58"] = bool((gap[age > 58] > 0).all())
-    out["The error along age is not noise: p at most 0.05"] = found[0]["p_value"] <= 0.05
+        out[worded("After Platt scaling the ECE is below one per cent", way)] = v[PLATT, way, "ECE"] < 1
+        out[worded("The VECE of age is more than twice the ECE", way)] = v[PLATT, way, "VECE"] > 2 * v[PLATT, way, "ECE"]  # fmt: skip
+    out[worded("The network is underconfident for the younger, at every age below 45", default)] = bool((gap[age < 45] < 0).all())  # fmt: skip
+    out[worded("At some of these ages it is so by upwards of five points", default)] = bool((gap[age < 45] < -0.05).any())  # fmt: skip
+    out[worded("It is overconfident for the older, at every age above 58", default)] = bool((gap[age > 58] > 0).all())
+    out[worded("The error along age is not noise: p at most 0.01", default)] = found[0]["p_value"] <= 0.01
     return out
 
 
@@ -74,7 +75,7 @@ EXPERIMENT = Experiment(
         "The 70,000 records of the cardiovascular data are in no package of the Python index; 4,238 people of the Framingham study stand in, of whom 15 % fell ill rather than half. "
         "The paper does not describe its network; this one has hidden layers of 100 and 75 as its others have. "
         "A VECE of 4,238 rows in ten bins is about 1.4 points too large from noise alone; 'default' takes that off, 'as published' does not. "
-        "'As published' fits Platt scaling to the probability itself, by default it is fitted to the logit; the curves are the default's."
+        "'As published' fits Platt scaling to the probability itself, by default it is fitted to the logit; the curves, and so the claims on ages, are the default's. The paper says 'younger' and 'older' without ages; below 45 and above 58 are ours. Inputs are standardised, as for Bank Marketing."
     ),
     sizes={"tiny": 2, "quick": 15, "full": 50},
     run=run,

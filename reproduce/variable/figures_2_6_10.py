@@ -38,14 +38,17 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     for data in dict.fromkeys(r["data"] for r in rows):
         none, beta, tree, more = (along_age(rows, data, m) for m in METHODS)
         end = f" ({data})"
-        middle = (beta["x"] > 38) & (beta["x"] < 62)
+        middle = (beta["x"] >= 35) & (beta["x"] <= 65)
         gap = beta["observed"] - beta["predicted"]
         if len(none["x"]):
             out["Uncalibrated, the model is overconfident at every age" + end] = bool((none["observed"] > none["predicted"]).all())  # fmt: skip
             out["Its predicted error varies by under two points along age" + end] = np.ptp(none["predicted"]) < 0.02
         out["The error varies by over ten points along age" + end] = np.ptp(beta["observed"]) > 0.1
         out["The error is largest between 40 and 60" + end] = 40 <= beta["x"][beta["observed"].argmax()] <= 60
-        out["After beta calibration it is overconfident from 38 to 62 and underconfident below 30" + end] = bool((gap[middle] > 0).all() and (gap[beta["x"] < 30] < 0).all())  # fmt: skip
+        out["After beta calibration it is overconfident at every age from 35 to 65" + end] = bool(
+            (gap[middle] > 0).all()
+        )
+        out["and underconfident at every age outside" + end] = bool((gap[~middle] < 0).all())
         worst = [abs(c["worst"][0]) for c in (beta, tree, more)]
         out["The tree of age at least halves the worst gap along age" + end] = 2 * worst[1] < worst[0]
         out["The augmented beta curve at least halves it too" + end] = 2 * worst[2] < worst[0]
@@ -77,10 +80,11 @@ EXPERIMENT = Experiment(
     title="Errors along age of a network on Adult",
     status=DIFFERS,
     difference=(
-        "The figures print no numbers; their shape is compared. Bands here hold at all ages together, where the paper has one for each age, and one smoother makes both curves. "
+        "The figures print no numbers; their shape is compared, and 'matches the true error' is measured by the worst gap of the two curves. Bands here hold at all ages together, where the paper has one for each age, and one smoother makes both curves. "
+        "With this smoother the authors' network is overconfident from 34 to 66, and our own from 34 to 68, where the paper reads 35 to 65 off its curve: underconfidence outside fails by these years. "
         "The reliability diagrams have bins of equally many rows of the score shown. "
         "Where a network is so sure that it expects fewer than five errors of the people near an age, as our own uncalibrated one is, no curve is drawn: no test could tell its error from its prediction there by the usual approximations. "
-        "Our own network is trained on the public copy without missing values."
+        "Our own network is trained on the public copy without missing values; its inputs left as they are and the best weights kept were chosen after other runs had been seen (see Tables 2 and 10)."
     ),
     sizes={"tiny": 2_000, "quick": 45_222, "full": 45_222},
     run=run,

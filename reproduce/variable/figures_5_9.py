@@ -33,16 +33,23 @@ def along(rows: list[Row], method: str) -> dict[str, Any]:
     return {k: np.array([r[k] for r in found]) for k in ("x", "observed", "predicted", "worst", "p_value")}
 
 
+def under(c: dict[str, Any]) -> float:
+    """Return by how much the network errs less than it says, on average over the easier half."""
+    easy = c["x"] < np.median(c["x"])
+    return float(np.maximum(c["predicted"] - c["observed"], 0.0)[easy].mean())
+
+
 def claims(rows: list[Row]) -> dict[str, bool]:
     """What the paper says of these figures."""
     none, dirichlet, tree, ours = (along(rows, m) for m in METHODS)
     easy = none["x"] < np.median(none["x"])
     worst = [float(abs(c["worst"][0])) for c in (dirichlet, tree, ours)]
     return {
-        "The error rises with the difficulty of the image": bool(none["observed"][-1] > none["observed"][0] + 0.05),
+        "beyond the paper: The error rises with the difficulty of the image": bool(none["observed"][-1] > none["observed"][0] + 0.05),
         "Uncalibrated, the network is underconfident for easy images": bool((none["observed"] < none["predicted"])[easy].all()),
-        "The tree of ambiguity as published has a smaller worst gap than Dirichlet calibration": worst[1] < worst[0],
-        "The tree of ambiguity of this library has a smaller worst gap than Dirichlet calibration": worst[2] < worst[0],
+        "The tree of ambiguity as published reduces the underconfidence for easy images": under(tree) < under(none),
+        "beyond the paper: The tree of ambiguity as published has a smaller worst gap than Dirichlet calibration": worst[1] < worst[0],
+        "beyond the paper: The tree of ambiguity of this library has a smaller worst gap than Dirichlet calibration": worst[2] < worst[0],
     }  # fmt: skip
 
 
@@ -74,12 +81,12 @@ EXPERIMENT = Experiment(
     status=SUBSTITUTE,
     difference=(
         "Digits and their ambiguity, a number from 0 (clear) to 1 (as near to two classes) that knows nothing of the network, stand in for CIFAR-10H and reaction times. "
-        "Digits are so clear that errors are few below an ambiguity of 0.6, and no curve is drawn there. The figures print no numbers; their shape is compared. Bands hold at all values together, where the paper has one for each."
+        "Digits are so clear that errors are few below an ambiguity of 0.6, and no curve is drawn there. The figures print no numbers; their shape is compared. Bands hold at all values together, where the paper has one for each. The digits are split as in Table 5, which was chosen after the paper's shares had been seen."
     ),
     sizes={"tiny": 1, "quick": 1, "full": 1},
     run=run,
     claims=claims,
-    sure=("The error rises with the difficulty of the image",),
+    sure=("beyond the paper: The error rises with the difficulty of the image",),
     chart=chart,
     table=table,
 )

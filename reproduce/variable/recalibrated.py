@@ -29,6 +29,11 @@ def recipes(variable: str, depth: int = 2, leaf: float = 0.1) -> dict[str, tuple
     }
 
 
+def worded(claim: str, way: str, data: str = "") -> str:
+    """Say of what a claim is; the paper made none of this library's default way."""
+    return ("" if way == WAYS[0] else "beyond the paper: ") + f"{claim} ({data + ', ' if data else ''}{way})"
+
+
 def other_class(d: Any, zero: Any) -> Any:
     """Return the same rows with class 0 as the outcome."""
     return cal.predictions(1 - d.y, zero, {c: d.covariates.column(c).to_numpy() for c in d.covariates.column_names})

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduce.experiment import DIFFERS, Experiment, Row
+from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.variable import charts, data, images, models
 from reproduce.variable.recalibrated import BETA, NONE, PLATT, TREE, after, recipes
 
@@ -55,7 +55,9 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     out = {}
     for d in dict.fromkeys(r["data"] for r in rows):
         none, _, tree = (next(r["accuracy"] for r in rows if r["data"] == d and r["when"] == w) for w in WHEN)
-        out[f"Variable-based recalibration costs at most a point of accuracy ({d})"] = tree > none - 1
+        out[f"Variable-based recalibration costs no more accuracy than the most in print, 1.2 points ({d})"] = (
+            tree > none - 1.2
+        )
     return out
 
 
@@ -77,9 +79,9 @@ def chart(rows: list[Row]) -> Any:
 EXPERIMENT = Experiment(
     items=("Table 6",),
     title="Accuracy before and after recalibration",
-    status=DIFFERS,
+    status=SUBSTITUTE,
     difference=(
-        "Only Adult is the authors' own model; film reviews stand in for Yelp, a tenth of Bank Marketing for the whole, digits for CIFAR-10H, each with a network of our own. "
+        "Only Adult is the authors' own model; film reviews stand in for Yelp, a tenth of Bank Marketing for the whole, digits for CIFAR-10H, each with a network of our own, of which choices were made after results had been seen (see the tables of each). The paper says 'not significantly' of its accuracies; the most that it prints is 1.2 points, for CIFAR-10H. "
         "Recalibrated accuracies are of the class that has the larger recalibrated probability."
     ),
     sizes={"tiny": 15, "quick": 453, "full": 453},

@@ -12,7 +12,7 @@ import calibrant as cal
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.variable import charts, models
 from reproduce.variable.data import NUMBERS
-from reproduce.variable.recalibrated import BETA, NONE, TREE, WAYS, along, errors, recipes
+from reproduce.variable.recalibrated import BETA, NONE, TREE, WAYS, along, errors, recipes, worded
 
 PRINTED: dict[str, Any] = {  # VECE uncalibrated, beta-calibrated, after the tree of age; worst error
     "education-num": (20.67, 9.95, 8.53, 20.13), "age": (20.67, 9.59, 2.11, 23.44), "hours-per-week": (20.67, 7.94, 6.02, 18.21),
@@ -47,20 +47,22 @@ def values(rows: list[Row]) -> dict[tuple[str, str, str, str, str], float]:
 
 def claims(rows: list[Row]) -> dict[str, bool]:
     """What the paper says of these tables."""
-    v, out = values(rows), {}
+    v, out = values(rows), dict[str, bool]()
     for data in dict.fromkeys(r["data"] for r in rows):
         for way in WAYS:
             none, beta, tree = ({x: v[data, way, m, "VECE", x] for x in NUMBERS} for m in (NONE, BETA, TREE))
-            end = f" ({data}, {way})"
-            out["Uncalibrated, the VECE is the same along all six variables, to half a point" + end] = max(none.values()) - min(none.values()) < 0.5  # fmt: skip
-            out["After beta calibration age and years of education lead" + end] = min(beta["age"], beta["education-num"]) > max(beta[x] for x in NUMBERS[2:])  # fmt: skip
-            out["Recalibration along age more than halves the VECE of age" + end] = 2 * tree["age"] < beta["age"]
-            out["It lowers that of all six variables" + end] = all(tree[x] < beta[x] for x in NUMBERS)
+            found = {
+                "Uncalibrated, the VECE is the same along all six variables, to half a point": max(none.values()) - min(none.values()) < 0.5,
+                "After beta calibration years of education have the largest VECE, age the second": beta["education-num"] > beta["age"] > max(beta[x] for x in NUMBERS[2:]),
+                "Recalibration along age more than halves the VECE of age": 2 * tree["age"] < beta["age"],
+                "It lowers that of all six variables": all(tree[x] < beta[x] for x in NUMBERS),
+            }  # fmt: skip
+            out |= {worded(claim, way, data): holds for claim, holds in found.items()}
     if AUTHORS in {r["data"] for r in rows}:
         off = [abs(v[AUTHORS, "as published", m, "VECE", x] - p[i]) for x, p in PRINTED.items() for i, m in enumerate((NONE, BETA, TREE))]  # fmt: skip
         out["The eighteen printed errors come out to 0.01 points, rounding apart"] = max(off) < 0.015
         misses = [abs(v[AUTHORS, "as published", BETA, WORST, x] - PRINTED[x][3]) for x in RANKED]
-        out["The printed worst errors come out to 1.5 points"] = max(misses) < 1.5
+        out["The printed worst errors come out to 0.5 points"] = max(misses) < 0.5
     return out
 
 
@@ -94,8 +96,8 @@ EXPERIMENT = Experiment(
     difference=(
         "The printed numbers need a tree of depth 3, not the 2 of the text, and right and wrong by the class before recalibration; 'as published' follows them, 'default' is "
         "this library's procedure. Nearly all values of capital-gain and capital-loss are zero: published bins then hold everyone in one, and what is left is the overall shift; by default the zeros are a bin and the others have theirs. "
-        "The worst errors differ a little from print because the local regression here is exact, where the published one interpolates. "
-        "Our own networks, three with a deal of the rows each (means are shown), are trained on 30,148 rows of the public copy without missing values; which variables lead is a property of the network."
+        "The worst errors differ from print by up to 1.2 points because the local regression here is exact, where the published one interpolates. "
+        "Our own networks, three with a deal of the rows each (means are shown), are trained on 30,148 rows of the public copy without missing values; which variables lead is a property of the network. Their inputs left as they are and the best weights kept were chosen after other runs had been seen (see Tables 2 and 10)."
     ),
     sizes={"tiny": 2_000, "quick": 45_222, "full": 45_222},
     run=run,

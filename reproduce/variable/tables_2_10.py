@@ -11,7 +11,7 @@ from typing import Any
 
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.variable import charts, models
-from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, compared
+from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, WAYS, compared, worded
 
 PRINTED = {NONE: (20.67, 20.67), BINNED: (2.27, 9.25), PLATT: (4.57, 10.13), BETA: (1.65, 9.59), TREE: (1.64, 2.11), AUGMENTED: (1.49, 1.87)}  # fmt: skip
 AUTHORS, OWN = "the authors' predictions", "our networks"
@@ -38,17 +38,21 @@ def values(rows: list[Row]) -> dict[tuple[str, str, str, str], float]:
 
 def claims(rows: list[Row]) -> dict[str, bool]:
     """What the paper says of these tables."""
-    v, out = values(rows), {}
+    v, out = values(rows), dict[str, bool]()
     for data in dict.fromkeys(r["data"] for r in rows):
-        for way in ("as published", "default"):
+        for way in WAYS:
             ece, vece = ({m: v[data, way, m, e] for m in PRINTED} for e in ("ECE", "VECE"))
-            end = f" ({data}, {way})"
-            out["Uncalibrated, ECE and VECE are the same to 0.1 points: the model is overconfident everywhere" + end] = abs(ece[NONE] - vece[NONE]) < 0.1  # fmt: skip
-            out["Every recalibration of the score alone at least halves the ECE" + end] = max(ece[m] for m in SCORES) < ece[NONE] / 2  # fmt: skip
-            out["After it the error along age stays: VECE is still over twice the ECE" + end] = all(vece[m] > 2 * ece[m] for m in SCORES)  # fmt: skip
-            out["The tree of age lowers the VECE to less than half of that of any map of the score" + end] = 2 * vece[TREE] < min(vece[m] for m in SCORES)  # fmt: skip
-            out["The tree's ECE is at most half a point above that of beta calibration" + end] = ece[TREE] < ece[BETA] + 0.5  # fmt: skip
-            out["The augmented beta curve too lowers the VECE to less than half of beta calibration's" + end] = 2 * vece[AUGMENTED] < vece[BETA]  # fmt: skip
+            found = {
+                "Uncalibrated, ECE and VECE are the same to 0.1 points: the model is overconfident everywhere": abs(ece[NONE] - vece[NONE]) < 0.1,
+                "Every recalibration of the score alone at least halves the ECE": max(ece[m] for m in SCORES) < ece[NONE] / 2,
+                "Of the maps of the score beta calibration has the lowest ECE": ece[BETA] < min(ece[BINNED], ece[PLATT]),
+                "After each of them the error along age stays: VECE is still over twice the ECE": all(vece[m] > 2 * ece[m] for m in SCORES),
+                "The tree of age lowers the VECE to less than half of that of any map of the score": 2 * vece[TREE] < min(vece[m] for m in SCORES),
+                "The tree's ECE is the lowest of Table 2": ece[TREE] < min(ece[m] for m in (NONE, *SCORES)),
+                "The augmented beta curve lowers the VECE to less than half of beta calibration's": 2 * vece[AUGMENTED] < vece[BETA],
+                "It has the lowest ECE and the lowest VECE of Table 10": all(e[AUGMENTED] < min(e[m] for m in (NONE, BETA, TREE)) for e in (ece, vece)),
+            }  # fmt: skip
+            out |= {worded(claim, way, data): holds for claim, holds in found.items()}
     if (AUTHORS, "as published", NONE, "ECE") in v:
         off = {(m, e): abs(v[AUTHORS, "as published", m, e] - p) for m, both in PRINTED.items() for e, p in zip(("ECE", "VECE"), both, strict=True)}  # fmt: skip
         out["The printed numbers come out to 0.1 points, but for scaling-binning"] = all(d < 0.1 for (m, _), d in off.items() if m != BINNED)  # fmt: skip
@@ -85,9 +89,9 @@ EXPERIMENT = Experiment(
         "The printed numbers need choices that the text leaves out or contradicts, found in the authors' files: a tree of depth 3 rather than 2, right and wrong by the class "
         "before recalibration, and the ECE in bins of the score before recalibration, of which ties leave three on Adult; 'as published' follows them. "
         "'Default' is this library's: the class follows from the probability shown, bins are of the score judged, the bias from noise is taken off, and the recipes are its own; "
-        "so the ECE of beta calibration is about 3.5 %, not 1.65 %. "
+        "so the ECE of beta calibration on the authors' predictions is about 3.5 %, not 1.65 % (on our own networks the two ways differ little). "
         "Most probabilities of the network are nearer 0 than 1e-6, where this library's maps go on along a tangent: Platt scaling differs a little from print and scaling-binning more (the authors' program itself gives an ECE of 2.27 % with probabilities cut at 1e-12, 5.98 % at 1e-6). "
-        "Our own networks, three with a deal of the rows each (means are shown), are trained on 30,148 rows of the public copy without missing values, for at most 20 passes, and keep the weights that are best on a tenth of them; the paper does not say how long, and from pass to pass the accuracy of such a network jumps."
+        "Our own networks, three with a deal of the rows each (means are shown), are trained on 30,148 rows of the public copy without missing values, for at most 20 passes, and keep the weights that are best on a tenth of them; the paper does not say how long, and from pass to pass the accuracy of such a network jumps. Keeping the best weights was chosen after other runs had been seen, as were inputs left as they are: both because accuracy and uncalibrated error then come near those printed."
     ),
     sizes={"tiny": 2_000, "quick": 45_222, "full": 45_222},
     run=run,

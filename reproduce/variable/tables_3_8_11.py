@@ -11,7 +11,7 @@ from typing import Any
 
 from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.variable import charts, models
-from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, WAYS, along, compared
+from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, WAYS, along, compared, worded
 
 PRINTED = {NONE: (1.93, 1.93), BINNED: (4.23, 4.23), PLATT: (3.04, 0.64), BETA: (1.73, 0.37), TREE: (1.70, 0.23), AUGMENTED: (1.73, 0.37)}  # fmt: skip
 LENGTH = "length in characters"
@@ -19,8 +19,10 @@ OTHERS = {
     "stop-word proportion": (1.93, 0.29, 0.28),
     "capitalised words": (1.93, 0.21, 0.22),
 }  # uncalibrated, beta, tree of length
-SCORES = (BINNED, PLATT, BETA)
-DATA = "film reviews"
+DATA, NOISE = (
+    "film reviews",
+    "not above noise",
+)  # an error cut at 0 once its bias is off
 
 
 def run(size: int, seed: int) -> list[Row]:
@@ -37,17 +39,23 @@ def values(rows: list[Row]) -> dict[tuple[str, str, str, str], float]:
 
 def claims(rows: list[Row]) -> dict[str, bool]:
     """What the paper says of these tables."""
-    v, out = values(rows), {}
+    v, out = values(rows), dict[str, bool]()
     for way in WAYS:
         ece, vece = ({m: v[way, m, e, LENGTH] for m in PRINTED} for e in ("ECE", "VECE"))
-        end = f" ({way})"
-        out["Uncalibrated, ECE and VECE are the same to 0.2 points: the model is overconfident everywhere" + end] = abs(ece[NONE] - vece[NONE]) < 0.2  # fmt: skip
-        out["Beta calibration lowers both ECE and VECE" + end] = ece[BETA] < ece[NONE] and vece[BETA] < vece[NONE]
-        out["The tree of length has a lower VECE than any map of the score" + end] = vece[TREE] < min(vece[m] for m in SCORES)  # fmt: skip
-        out["Its ECE is at most half a point above that of beta calibration" + end] = ece[TREE] < ece[BETA] + 0.5
-        out["The augmented beta curve does nothing beyond beta calibration: the same VECE to 0.1 points" + end] = abs(vece[AUGMENTED] - vece[BETA]) < 0.1  # fmt: skip
-        out["After beta calibration length has the largest VECE of the three variables" + end] = vece[BETA] > max(v[way, BETA, "VECE", x] for x in OTHERS)  # fmt: skip
-        out["Recalibration along length raises the VECE of no other variable by more than 0.2 points" + end] = all(v[way, TREE, "VECE", x] < v[way, BETA, "VECE", x] + 0.2 for x in OTHERS)  # fmt: skip
+        stop, names = ({m: v[way, m, "VECE", x] for m in (BETA, TREE)} for x in OTHERS)
+        found = {
+            "Uncalibrated, ECE and VECE are the same to 0.1 points: the model is overconfident everywhere": abs(ece[NONE] - vece[NONE]) < 0.1,
+            "Beta calibration lowers both ECE and VECE": ece[BETA] < ece[NONE] and vece[BETA] < vece[NONE],
+            "Of the maps of the score beta calibration has the lowest ECE": ece[BETA] < min(ece[BINNED], ece[PLATT]),
+            "The tree of length has the lowest VECE of all": vece[TREE] < min(vece[m] for m in PRINTED if m != TREE),
+            "The tree's ECE is the lowest of all": ece[TREE] < min(ece[m] for m in PRINTED if m != TREE),
+            "The augmented beta curve does nothing beyond beta calibration: the same ECE and VECE to 0.01 points": max(abs(e[AUGMENTED] - e[BETA]) for e in (ece, vece)) < 0.01,
+            "After beta calibration length has the largest VECE of the three variables": vece[BETA] > max(stop[BETA], names[BETA]),
+            "After it the proportion of stop words has the second largest": vece[BETA] > stop[BETA] > names[BETA],
+            "Recalibration along length lowers the VECE of the proportion of stop words": stop[TREE] < stop[BETA],
+            "It raises that of capitalised words (in print: named entities) by at most the 0.01 points printed": names[TREE] < names[BETA] + 0.01,
+        }  # fmt: skip
+        out |= {worded(claim, way): holds for claim, holds in found.items()}
     return out
 
 
@@ -61,7 +69,7 @@ def table(rows: list[Row]) -> list[Row]:
         ("VECE", x, m, p) for x, printed in OTHERS.items() for m, p in zip((NONE, BETA, TREE), printed, strict=True)
     ]
     for error, variable, m, printed in asked:
-        ours = {f"film reviews, {way}": round(v[way, m, error, variable], 2) for way in WAYS}
+        ours = {f"film reviews, {way}": round(v[way, m, error, variable], 2) or NOISE for way in WAYS}
         out.append(
             {
                 "error": error if error == "ECE" else f"VECE of {variable}",
@@ -88,7 +96,8 @@ EXPERIMENT = Experiment(
         "The Yelp reviews and BERT's weights are in no package of the Python index: reviews of films and a network on their words stand in, right for 86 % rather than 98 %. "
         "Short reviews here come from another site than long ones, so length tells them apart and matters more than in the paper. "
         "Capitalised words inside sentences stand for named entities; the short reviews have none, being in small letters throughout. "
-        "'As published' keeps the class from before recalibration and takes the ECE in bins of the score before it; 'default' is this library's procedure."
+        "'As published' keeps the class from before recalibration and takes the ECE in bins of the score before it; 'default' is this library's procedure, which takes the bias from noise off the ECE: 'not above noise' where nothing is left, so that orders of such errors cannot hold. "
+        "Eight passes of training were chosen after other numbers had been seen, for an overconfident network as theirs was."
     ),
     sizes={"tiny": 1_500, "quick": 33_434, "full": 33_434},
     run=run,

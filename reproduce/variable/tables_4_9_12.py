@@ -11,7 +11,7 @@ from typing import Any
 
 from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.variable import charts, data, models
-from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, WAYS, along, compared
+from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, WAYS, along, compared, worded
 
 PRINTED = {NONE: (4.69, 4.69), BINNED: (4.37, 3.39), PLATT: (2.38, 2.83), BETA: (2.48, 2.77), TREE: (2.10, 0.52), AUGMENTED: (2.09, 1.13)}  # fmt: skip
 VARIABLES = {"balance": (5.35, 4.17, 3.22), "age": (4.69, 2.83, 0.52)}  # uncalibrated, Platt, tree of age
@@ -34,17 +34,23 @@ def values(rows: list[Row]) -> dict[tuple[str, str, str, str], float]:
 
 def claims(rows: list[Row]) -> dict[str, bool]:
     """What the paper says of these tables."""
-    v, out = values(rows), {}
+    v, out = values(rows), dict[str, bool]()
     for way in WAYS:
         ece, vece = ({m: v[way, m, e, "age"] for m in PRINTED} for e in ("ECE", "VECE"))
-        end = f" ({way})"
-        out["Uncalibrated, ECE and VECE are the same to one point: the model is overconfident everywhere" + end] = abs(ece[NONE] - vece[NONE]) < 1  # fmt: skip
-        out["Every recalibration of the score alone lowers both ECE and VECE" + end] = all(ece[m] < ece[NONE] and vece[m] < vece[NONE] for m in SCORES)  # fmt: skip
-        out["The tree of age has the lowest VECE" + end] = vece[TREE] < min(vece[m] for m in (*SCORES, AUGMENTED))
-        out["Its VECE is less than half of that of any map of the score" + end] = 2 * vece[TREE] < min(vece[m] for m in SCORES)  # fmt: skip
-        out["Its ECE is at most half a point above the best map of the score" + end] = ece[TREE] < min(ece[m] for m in SCORES) + 0.5  # fmt: skip
-        out["The augmented beta curve too has a lower VECE than any map of the score" + end] = vece[AUGMENTED] < min(vece[m] for m in SCORES)  # fmt: skip
-        out["Recalibration along age raises the VECE of balance by less than half a point over Platt scaling's" + end] = v[way, TREE, "VECE", "balance"] < v[way, PLATT, "VECE", "balance"] + 0.5  # fmt: skip
+        balance = {m: v[way, m, "VECE", "balance"] for m in (PLATT, TREE)}
+        found = {
+            "Uncalibrated, ECE and VECE are the same to 0.1 points: the model is overconfident everywhere": abs(ece[NONE] - vece[NONE]) < 0.1,
+            "Every recalibration of the score alone lowers both ECE and VECE": all(e[m] < e[NONE] for e in (ece, vece) for m in SCORES),
+            "Of the maps of the score Platt scaling has the lowest ECE": ece[PLATT] < min(ece[BINNED], ece[BETA]),
+            "The tree of age has the lowest VECE of all": vece[TREE] < min(vece[m] for m in PRINTED if m != TREE),
+            "Its VECE is less than half of that of any map of the score": 2 * vece[TREE] < min(vece[m] for m in SCORES),
+            "The tree's ECE is the lowest of Table 4": ece[TREE] < min(ece[m] for m in (NONE, *SCORES)),
+            "The augmented beta curve too has a lower VECE than any map of the score": vece[AUGMENTED] < min(vece[m] for m in SCORES),
+            "It has the lowest ECE of Table 12": ece[AUGMENTED] < min(ece[m] for m in (NONE, PLATT, TREE)),
+            "After Platt scaling balance has the largest VECE, age the second": balance[PLATT] > vece[PLATT],
+            "Recalibration along age lowers the VECE of balance": balance[TREE] < balance[PLATT],
+        }  # fmt: skip
+        out |= {worded(claim, way): holds for claim, holds in found.items()}
     return out
 
 
@@ -83,12 +89,13 @@ EXPERIMENT = Experiment(
         "The data are the official tenth of Bank Marketing (4,521 rows; the whole is in no package of the Python index), cross-fitted, so networks learn from 2,713 rows rather than 31,647. "
         "A VECE of 4,521 rows in ten bins is about 1.2 points too large from noise alone; 'default' takes that off, 'as published' does not. "
         "The published tree has the settings of the authors' program: leaves of a twentieth of the rows, not a tenth. "
-        "'As published' keeps the class from before recalibration and takes the ECE in bins of the score before it; 'default' is this library's procedure."
+        "'As published' keeps the class from before recalibration and takes the ECE in bins of the score before it; 'default' is this library's procedure. "
+        "Inputs are standardised, which the paper does not say: chosen after both had been seen, because accuracy and uncalibrated error are then those printed."
     ),
     sizes={"tiny": 2, "quick": 15, "full": 50},
     run=run,
     claims=claims,
-    sure=("Uncalibrated, ECE and VECE are the same to one point: the model is overconfident everywhere (as published)",),
+    sure=("Uncalibrated, ECE and VECE are the same to 0.1 points: the model is overconfident everywhere (as published)",),
     chart=chart,
     table=table,
 )  # fmt: skip

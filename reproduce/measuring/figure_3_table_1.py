@@ -37,9 +37,12 @@ IN_PRINT = {"n": 1e7, "gap": GAP, "method": "in print: 0.02 at 1e7"}  # section 
 FALLS = "all three published bounds come closer with more rows"
 BEST = "NW has the smallest gap of the three, for every function and number of rows"
 CLOSER = "ECE is closer to the truth than NW for the first three functions"
-FAILS = "ECE fails for the fourth: its error does not shrink"
-NEVER = "no bound was below the truth"
-SHARPER = "calibrant: the gap of jittered is under a third of NW's, for the same classifier"
+FAILS = "ECE fails for the fourth: its error does not shrink (15 bins; by construction, see the differences)"
+NEVER = {
+    PUBLISHED: "no published bound was below the truth",
+    OURS: "beyond the paper: no bound of calibrant's was below the truth",
+}
+SHARPER = "beyond the paper: the gap of jittered is under a third of NW's, for the same classifier"
 
 
 def run(largest: int, seed: int) -> list[Row]:
@@ -79,23 +82,25 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         FAILS: at[ECE, WAVES, sizes[-1]] > 0.8 * at[ECE, WAVES, sizes[0]],
         **{f"the rates of {m} lie in the range of Table 1": holds for m, holds in inside.items()},
         "NW needs about 1e7 rows for a gap of 0.02 (calibrated scores: 5e6 to 2e7)": 5e6 <= needed <= 2e7,
-        NEVER: not any(r["missed"] for r in rows),
+        **{words: not any(r["missed"] for r in rows if r["method"] in of) for of, words in NEVER.items()},
         SHARPER: all(at[JITTERED, f, n] < at[KERNEL, f, n] / 3 for f, n in every),
-        "calibrant: a gap of 0.02 takes jittered under a hundredth of NW's rows": rows_for(rows, JITTERED) < needed / 100,
+        "beyond the paper: a gap of 0.02 takes jittered under a hundredth of NW's rows": rows_for(rows, JITTERED) < needed / 100,
     }  # fmt: skip
 
 
 def table(rows: list[Row]) -> list[Row]:
-    """Table 1 beside ours, with the rows that a gap of 0.02 takes."""
-    out = []
-    for m in (*PUBLISHED, *OURS):
-        s = slopes(rows, m)
+    """Table 1 beside ours, the rows that a gap of 0.02 takes, and bounds beside true errors at the largest number of rows."""
+    out, last = [], max(r["n"] for r in rows)
+    for m in (*PUBLISHED, *OURS, ECE):
+        s = slopes(rows, m) if m != ECE else []
+        at = {r["function"]: f"{r['bound']:.4f} / {r['truth']:.4f}" for r in rows if (r["method"], r["n"]) == (m, last)}
         out.append({
-            "method": m, "theory": THEORY[m],
+            "method": m, "classifier": ABOUT[m], "theory": THEORY.get(m, ""),
             "rates, published": "[{:.3f}, {:.3f}]".format(*RATES[m]) if m in RATES else "",
             "rates, here": f"[{s[0]:.3f}, {s[-1]:.3f}]" if s else "",
             "rows for a gap of 0.02, published": "about 1e7" if m == KERNEL else "",
-            "rows for a gap of 0.02, here (calibrated scores)": f"{rows_for(rows, m, CALIBRATED):.1e}",
+            "rows for a gap of 0.02, here (calibrated scores)": f"{rows_for(rows, m, CALIBRATED):.1e}" if s else "",
+            **{f"bound / true error, {last:,} rows: {f}": at[f] for f in FUNCTIONS},
         })  # fmt: skip
     return out
 
@@ -132,12 +137,15 @@ EXPERIMENT = Experiment(
     "a square, a parabola (Appendix H mentions one) and fast waves around the diagonal. The bounds that assume a total variation are "
     "given the true one of each function. The buckets are published in outline only; ours hold no rows out, and their rates are those of theory, which the printed "
     "ones exceed. The number of bins of "
-    "the ECE is not in print; here 15. Repeats are 64 only up to 1e4 rows, and two at the largest number, since gaps hardly vary. "
+    "the ECE is not in print; here 15, and the fourth function has exactly 15 periods, so that its gaps average out in each bin: that ECE fails "
+    "there holds by construction. It hangs on the bins: at 200,000 rows, true error 0.0849, the ECE of 10 bins is 0.0277, of 14 0.0079, of 15 "
+    "0.0055, of 16 0.0078, of 20 0.0285, and of 30 0.0847, which recovers the truth. Errors are of the classifier that the bound is about, so "
+    "jitter, which smooths the waves, lowers the fourth from 0.0849 to 0.0172. Repeats are 64 only up to 1e4 rows, and two at the largest number, since gaps hardly vary. "
     "Rates are fitted where no bound is cut at 1.",
     sizes={"tiny": 10**4, "quick": 10**6, "full": 10**7},
     run=run,
     claims=claims,
-    sure=(FALLS, BEST, CLOSER, FAILS, NEVER, SHARPER),
+    sure=(FALLS, BEST, CLOSER, *NEVER.values(), SHARPER),
     chart=chart,
     table=table,
 )  # fmt: skip

@@ -39,10 +39,8 @@ RAW = "calibrant: raw_lower"
 COLOUR = {**{k: v for k, v in COLOURS.items() if k != ECE}, RAW: "#000000"}
 FALLS = "more rows bring every published bound down, on every data set"
 BEST = "NW is the tightest of the three published bounds, on every data set and number of rows"
-SHARPER = "calibrant: jittered lies below NW everywhere, for the same classifier"
-BELOW = (
-    "calibrant: the lower bound on the raw error lies below both upper bounds on it, TV denoising and bounded_variation"
-)
+SHARPER = "beyond the paper: jittered lies below NW everywhere, for the same classifier"
+BELOW = "beyond the paper: the lower bound on the raw error is under both upper bounds on it, TV and bounded_variation"
 
 
 def predictions(name: str, seed: int) -> tuple[Any, Any]:

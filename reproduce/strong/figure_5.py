@@ -62,7 +62,7 @@ def curve(y: Any, p: Any, row: Row) -> list[Row]:
 
 
 def beyond(rows: list[Row]) -> float:
-    """How far a curve's gap surely is from zero at its worst point."""
+    """How far a curve's band is from zero at its worst point."""
     return float(max(max(r["gap_low"], -r["gap_high"], 0.0) for r in rows))
 
 
@@ -78,9 +78,9 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     found, names = parts(rows), dict.fromkeys(r["data"] for r in rows)
     worst = {d: max(beyond(v) for k, v in found.items() if k[0] == d and k[1] != EVERYBODY) for d in names}
     return {
-        "each model: in some part the curve is surely off": all(v > 0 for v in worst.values()),
-        "each model: in some part it is surely off by more than the tolerance": all(v > TOLERANCE for v in worst.values()),
-        "each model: some part is surely farther off than everybody together": all(
+        "each model: in some part the curve leaves its 95 % band (each by itself)": all(v > 0 for v in worst.values()),
+        "each model: in some part by more than the tolerance": all(v > TOLERANCE for v in worst.values()),
+        "each model: some part is farther off, beyond its band, than everybody together": all(
             worst[d] > beyond(found[d, EVERYBODY]) for d in names),
     }  # fmt: skip
 
@@ -92,8 +92,8 @@ def table(rows: list[Row]) -> list[Row]:
         worst = max(points, key=lambda r: max(r["gap_low"], -r["gap_high"]))
         said = {k: f"{worst[k]:.2f}" for k in ("predicted", "observed")}
         band = f"{worst['gap_low']:+.2f} to {worst['gap_high']:+.2f}"
-        out.append({"audited": name, "people": f"{part} ({worst['people']:,})", **said, "observed less predicted": band,
-                    "p of the curve": f"{worst['p_value']:.3f}", "published": ""})  # fmt: skip
+        out.append({"audited": name, "people": f"{part} ({worst['people']:,})", **said, "observed less predicted, 95 % band at its worst point": band,
+                    "p of the curve": f"{worst['p_value']:.3f}"})  # fmt: skip
     return out
 
 
@@ -125,8 +125,8 @@ EXPERIMENT = Experiment(
     title="Calibration curves in the parts that the test points at",
     status=SUBSTITUTE,
     difference=(
-        "Public people stand in for private ones, as in Figure 3. The figure has no numbers in print (read: no numbers in print). The "
-        "variables are chosen in one half of the people and the curves drawn in the other, with simultaneous bands; all variables "
+        "Public people stand in for private ones, as in Figure 3. The figure has no numbers in print. The "
+        "variables are chosen in one half of the people and the curves drawn in the other, with bands simultaneous along a curve but not over curves; all variables "
         "compete, not demographic ones alone."
     ),
     sizes={"tiny": 2, "quick": 5, "full": 10},

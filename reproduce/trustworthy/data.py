@@ -31,7 +31,7 @@ class Table:
 
 
 def adult() -> Table:
-    """UCI Adult: who earns more than $50,000; 45,222 rows without missing values (the paper: 32,561)."""
+    """UCI Adult: who earns more than $50,000; 45,222 rows without missing values (the paper: 32,561, as in UCI's training file)."""
     frame = pd.read_csv(sources.member(*ADULT), compression="zip").astype(float)
     return Table(
         name="Adult",

@@ -31,6 +31,8 @@ RECIPES = {
     "LocalBias (ours)": LocalBias(variables=TESTED),
 }  # fmt: skip
 EDGE = 1e-3
+THEIRS = "the published test (level fails, see Figure 5)"
+TITLES = {"published p": f"p by {THEIRS}", "p of this library's test": "p by this library's test"}
 CLASSICAL = tuple(PUBLISHED)[1:]
 
 
@@ -77,13 +79,13 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     m = {(name, k): middle(rows, name, k) for name in RECIPES for k in MEASURES}
     before, ours = "no calibration", "LocalBias (ours)"
     return {
-        "the forest is miscalibrated, globally and locally": m[before, "ECE"] > 0.05 and m[before, "published p"] <= 0.05,
+        f"the forest is miscalibrated, globally and locally by {THEIRS}": m[before, "ECE"] > 0.05 and m[before, "published p"] <= 0.05,
         "every classical repair lowers Brier score, ECE and KLCE²": all(m[r, k] < m[before, k] for r in CLASSICAL for k in ("Brier score", "ECE", "KLCE²")),
         "temperature scaling lowers ECE least": all(m["temperature", "ECE"] > m[r, "ECE"] for r in CLASSICAL if r != "temperature"),
-        "no classical repair makes it locally calibrated: published p at most 0.05": all(m[r, "published p"] <= 0.05 for r in CLASSICAL),
-        "nor by this library's test": all(m[r, "p of this library's test"] <= 0.05 for r in CLASSICAL),
+        f"no classical repair makes it locally calibrated: median p over splits at most 0.05 by {THEIRS}": all(m[r, "published p"] <= 0.05 for r in CLASSICAL),
+        "beyond the paper: no classical repair does by this library's test either": all(m[r, "p of this library's test"] <= 0.05 for r in CLASSICAL),
         "beyond the paper: LocalBias has a lower KLCE² than every classical repair": all(m[ours, "KLCE²"] < m[r, "KLCE²"] for r in CLASSICAL),
-        "beyond the paper: and p above 0.05 by this library's test": m[ours, "p of this library's test"] > 0.05,
+        "beyond the paper: LocalBias has a median p above 0.05 by this library's test": m[ours, "p of this library's test"] > 0.05,
     }  # fmt: skip
 
 
@@ -94,10 +96,12 @@ def side_by_side(rows: list[Row]) -> list[Row]:
         line: Row = {"repair": repair}
         for i, measure in enumerate(MEASURES):
             if i < 4:
-                line[f"{measure}, published"] = PUBLISHED.get(repair, (None,) * 4)[i]
-            line[measure] = round(middle(rows, repair, measure), 4 if i == 3 else 3)
+                line[f"{measure}, published (authors' program)"] = PUBLISHED.get(repair, (None,) * 4)[i]
+            line[f"{TITLES.get(measure, measure)}, {'mean' if i < 4 else 'median'} over splits"] = round(
+                middle(rows, repair, measure), 4 if i == 3 else 3
+            )
         below = [r["published p"] <= 0.05 for r in rows if r["repair"] == repair]
-        line["splits with published p at most 0.05"] = f"{sum(below)} of {len(below)}"
+        line[f"splits with p at most 0.05 by {THEIRS}"] = f"{sum(below)} of {len(below)}"
         lines.append(line)
     return lines
 
@@ -113,7 +117,11 @@ def drawn(rows: list[Row]) -> Any:
         colors = alt.Scale(domain=["here, each split", "published"], range=["#4c78a8", "#e45756"])
         chart = alt.Chart(alt.Data(values=dots)).mark_point(size=40, filled=True, opacity=0.7)
         chart = chart.encode(
-            x=alt.X("x:Q", title=measure, axis=alt.Axis(tickCount=3)),
+            x=alt.X(
+                "x:Q",
+                title=TITLES.get(measure, measure).replace(" (level", "; level").rstrip(")"),
+                axis=alt.Axis(tickCount=3),
+            ),
             y=y if i % 3 == 0 else y.axis(None),
             shape=alt.Shape("of:N", title=None, scale=mark["of"], legend=alt.Legend(orient="bottom")),
             color=alt.Color("of:N", title=None, scale=colors, legend=alt.Legend(orient="bottom")),
@@ -128,12 +136,14 @@ EXPERIMENT = Experiment(
     status=DIFFERS,
     difference=(
         "The print has no numbers; those beside ours are printed by the authors' program. The print's 2,714 defendants are 7,214 in the program, with any later offence as outcome; the public file has the 6,167 of ProPublica's own filter, and two-year recidivism. "
-        "Its race is Caucasian or not, the paper's African-American or not. Medians and means over random splits stand beside the paper's one."
+        "Its race is Caucasian or not, the paper's African-American or not. Medians of p and means of the rest over random splits stand beside the paper's one; by the published test LocalBias is still rejected in 5 of the 10 splits kept here. "
+        "Temperature's ECE, 0.043 against 0.091, hangs on where a forest's scores of 0 and 1 are clipped: at 1e-12 in place of our 0.001 it is 0.084 on the same splits. "
+        "Isotonic's MCE, 0.308 against 0.046, is the largest gap of 20 bins, mostly one of a few rows (over bins of 50 rows or more 0.097); why the one published split has so little is unexplained."
     ),
     sizes={"tiny": 1, "quick": 10, "full": 30},
     run=run,
     claims=claims,
-    sure=("the forest is miscalibrated, globally and locally",),
+    sure=(f"the forest is miscalibrated, globally and locally by {THEIRS}",),
     chart=drawn,
     table=side_by_side,
 )  # fmt: skip

@@ -18,6 +18,8 @@ from reproduce.trustworthy.data import Table, housing
 FEW = 10  # splits from which on all rows are used
 SCORES = "accuracy", "Brier score", "ECE"
 MISSED = "interval excludes 0"
+WRONG = "the 95 % interval of its bias excludes 0 in most splits"
+RIGHT = "its mean bias over splits is within two standard deviations / root of the number of splits"
 Models = dict[str, tuple[list[str], Any]]  # name: features, estimator
 
 
@@ -99,6 +101,13 @@ def better(rows: list[Row], a: str, b: str, measure: str) -> bool:
 def biased(rows: list[Row], model: str) -> bool:
     """Return whether the 95 % interval of the bias excludes 0 in most splits."""
     return summary(rows)[model][MISSED][0] > 0.5
+
+
+def unbiased(rows: list[Row], model: str) -> bool:
+    """Return whether the mean bias is within two standard errors of 0 (splits share rows: these are on the short side)."""
+    mean, sd = summary(rows)[model]["bias"]
+    splits = next(r["splits"] for r in rows if r["kind"] == "summary")
+    return bool(abs(mean) < 2 * sd / np.sqrt(splits))
 
 
 def side_by_side(rows: list[Row]) -> list[Row]:

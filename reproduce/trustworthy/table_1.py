@@ -7,8 +7,7 @@ permutations, so that p is at least 0.002; for MC and PMC the authors' program a
 Here MC is `repair.Multicalibrator(learner=Groups())` and PMC `repair.ProportionalMulticalibrator()`, fitted on scores of the
 training rows that are cross-fitted, each row's from a model that did not see it. The published test has score width 0.1 in every cell; beside its p-value stands that of
 this library's `local_calibration_test`. The logistic regression is the authors', which stops after 100 iterations on features as they are, before it has
-converged; the converged one stands beside it. Two lines are ours: `Multicalibrator()` with trees, and `LocalBias`. Scores are kept within [0.001, 0.999].
-One split, as in the paper. The size is the number of rows of the survey that are used; --full: all, about four CPU minutes.
+converged; the converged one stands beside it. Two lines are ours: `Multicalibrator()` with trees, and `LocalBias`. Scores are kept within [0.001, 0.999]. One split, as in the paper. The size is the number of rows of the survey that are used; --full: all, about four CPU minutes.
 """
 
 import warnings
@@ -29,6 +28,8 @@ from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.trustworthy.data import housing
 
 DRAWS, EDGE = 500, 1e-3
+FAILS = "level fails, see Figure 5"
+THEIRS = f"p by the published test ({FAILS})"
 PUBLISHED = {
     "none": {"constant": "< 0.002", "logistic regression": "< 0.002", "forest": "< 0.002"},
     "MC": {"constant": "< 0.002", "logistic regression": "< 0.002", "forest": "0.004"},
@@ -96,12 +97,12 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     """Return what the paper says of the table."""
     m = by_cell(rows)
     return {
-        "no model is locally calibrated before, by either test": all(m["none", k, p] <= 0.05 for k in PUBLISHED["none"] for p in ("published p", "our p")),
-        "the constant and the regression are not after MC and PMC: published p": all(m[r, k, "published p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")),
-        "nor by our p": all(m[r, k, "our p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")),
-        "the forest is not after MC and PMC: published p": all(m[r, "forest", "published p"] <= 0.05 for r in ("MC", "PMC")),
-        "nor the forest by our p": all(m[r, "forest", "our p"] <= 0.05 for r in ("MC", "PMC")),
-        "the constant model is not locally calibrated before, by either test": max(m["none", "constant", k] for k in ("published p", "our p")) <= 0.05,
+        f"no model is locally calibrated before: {THEIRS}": all(m["none", k, "published p"] <= 0.05 for k in PUBLISHED["none"]),
+        "beyond the paper: no model is before by this library's test either": all(m["none", k, "our p"] <= 0.05 for k in PUBLISHED["none"]),
+        f"the constant and the regression are not after MC and PMC: {THEIRS}": all(m[r, k, "published p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")),
+        "beyond the paper: the constant and the regression are not after MC and PMC by this library's test either": all(m[r, k, "our p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")),
+        f"the forest is not after MC and PMC: {THEIRS}": all(m[r, "forest", "published p"] <= 0.05 for r in ("MC", "PMC")),
+        "beyond the paper: the forest is not after MC and PMC by this library's test either": all(m[r, "forest", "our p"] <= 0.05 for r in ("MC", "PMC")),
     }  # fmt: skip
 
 
@@ -110,8 +111,8 @@ def side_by_side(rows: list[Row]) -> list[Row]:
     m = by_cell(rows)
     return [
         {
-            "repair": repair, "model": model, "published p": PUBLISHED.get(repair, {}).get(model),
-            "p by the published test": round(m[repair, model, "published p"], 3), "KLCE²": round(m[repair, model, "KLCE²"], 5),
+            "repair": repair, "model": model, f"p, published ({FAILS})": PUBLISHED.get(repair, {}).get(model),
+            f"{THEIRS}": round(m[repair, model, "published p"], 3), "KLCE²": round(m[repair, model, "KLCE²"], 5),
             "p by this library's test": round(m[repair, model, "our p"], 3),
         }
         for repair in recipes(("", "")) for model in MODELS
@@ -120,14 +121,14 @@ def side_by_side(rows: list[Row]) -> list[Row]:
 
 def drawn(rows: list[Row]) -> Any:
     """Draw the p-values on a logarithmic axis; dashed: 0.05."""
-    dots = [{**r, "p": max(r[k], 0.001), "test": t} for r in rows for k, t in (("published p", "published test"), ("our p", "this library's test"))]  # fmt: skip
+    dots = [{**r, "p": max(r[k], 0.001), "test": t} for r in rows for k, t in (("published p", f"published test ({FAILS})"), ("our p", "this library's test"))]  # fmt: skip
     axis = {"scale": alt.Scale(type="log", domain=[0.001, 1]), "axis": alt.Axis(values=[0.002, 0.05, 1])}
     x = alt.X("p:Q", title="p-value", **axis)
     panels = []
     for model in MODELS:
         points = alt.Chart(alt.Data(values=[d for d in dots if d["model"] == model])).mark_point(size=45, filled=True, opacity=0.6)  # fmt: skip
         y = alt.Y("repair:N", sort=list(recipes(("", ""))), title=None)
-        points = points.encode(x=x, y=y if model == "constant" else y.axis(None), color=alt.Color("test:N", title=None, legend=alt.Legend(orient="bottom")))  # fmt: skip
+        points = points.encode(x=x, y=y if model == "constant" else y.axis(None), color=alt.Color("test:N", title=None, legend=alt.Legend(orient="bottom", labelLimit=350)))  # fmt: skip
         line = alt.Chart(alt.Data(values=[{"p": 0.05}])).mark_rule(strokeDash=[4, 3]).encode(x="p:Q")
         panels.append((points + line).properties(width=130, height=130, title=model))
     return alt.hconcat(*panels)
@@ -138,12 +139,11 @@ EXPERIMENT = Experiment(
     title="p-values of local calibration after multicalibration",
     status=DIFFERS,
     difference=(
-        "MC and PMC are this library's, fitted on cross-fitted scores; the authors use pmcboost, which fits them on scores of the rows that trained the model. One score width in every cell, where their program changes it from cell to cell. The published result for the regression hangs on its not having converged, see the line of the one that has."
+        "MC and PMC are this library's, fitted on cross-fitted scores; the authors use pmcboost, which fits them on scores of the rows that trained the model. One score width in every cell, where their program changes it from cell to cell. The published result for the regression hangs on its not having converged, see the line of the one that has. The forest after MC has p 0.048 by the published test on this one split and 0.55 by this library's, where the print has 0.004: its claim hangs on a test that does not hold its level."
     ),
     sizes={"tiny": 1000, "quick": 20_000, "full": 48_660},
     run=run,
     claims=claims,
-    sure=("the constant model is not locally calibrated before, by either test",),
     chart=drawn,
     table=side_by_side,
 )

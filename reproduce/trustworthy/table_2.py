@@ -2,8 +2,7 @@
 
 A logistic regression in PyTorch on the American Housing Survey (tested for income and race), Adult and heart disease (age and gender). Three quarters of the rows
 train, the last quarter is judged by Brier score, ECE, and KLCE^2 given the two variables with its p-value (score width 0.1, gamma 25,
-500 permutations). The print names neither epochs nor strengths; those here are the ones of the authors' program
-(github.com/ritwikvashistha/I-trustworthy): Adam at 0.01, batches of 32, 100 epochs, penalties times 0.7, the MMD's kernel of
+500 permutations). The print names neither epochs nor strengths; those here are the ones of the authors' program (github.com/ritwikvashistha/I-trustworthy): Adam at 0.01, batches of 32, 100 epochs, penalties times 0.7, the MMD's kernel of
 width 25 on all features. Their ECE is the mean over ten equal-width bins whatever their rows, made here with scikit-learn.
 
 The losses are `repair.objectives`. Beside the published test stands the p-value of `local_calibration_test`. The size is the
@@ -29,6 +28,8 @@ PUBLISHED = {  # Brier score, ECE, KLCE² and p
     ("Heart Disease", "XE + MMD"): (0.1150, 0.0964, 0.0028, 0.262),
 }  # fmt: skip
 MEASURES = "Brier score", "ECE", "KLCE²", "published p"
+FAILS = "level fails, see Figure 5"
+THEIRS = f"p by the published test ({FAILS})"
 FEW = 600  # rows of a table at the size of a test
 
 
@@ -112,12 +113,11 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     small = [r for r in rows if r["data"] == "Heart Disease"]
     unlike = [{tuple(sorted(LOSSES, key=lambda k: of[d, k][m])) for d, _ in of} for m in ("Brier score", "KLCE²")]
     return {
-        "no loss makes the two large tables locally calibrated: published p": all(r["published p"] <= 0.05 for r in large),
-        "nor by this library's test": all(r["our p"] <= 0.05 for r in large),
-        "heart disease: local calibration is not rejected, whatever the loss: published p": all(r["published p"] > 0.05 for r in small),
-        "neither penalty lowers KLCE² on every table": all(any(of[d, k]["KLCE²"] >= of[d, "XE"]["KLCE²"] for d, _ in of) for k in LOSSES[1:]),
+        f"no loss makes the two large tables locally calibrated: {THEIRS}": all(r["published p"] <= 0.05 for r in large),
+        "beyond the paper: no loss makes them so by this library's test either": all(r["our p"] <= 0.05 for r in large),
+        f"heart disease: local calibration is not rejected, whatever the loss: {THEIRS}": all(r["published p"] > 0.05 for r in small),
         "the order of the losses differs from table to table": all(len(orders) > 1 for orders in unlike),
-        "every Brier score is within 0.02 of the published one": all(abs(r["Brier score"] - r["Brier score in print"]) < 0.02 for r in rows),
+        "beyond the paper: every Brier score is within 0.02 of the published one": all(abs(r["Brier score"] - r["Brier score in print"]) < 0.02 for r in rows),
     }  # fmt: skip
 
 
@@ -127,8 +127,8 @@ def side_by_side(rows: list[Row]) -> list[Row]:
     for r in rows:
         line: Row = {"data": r["data"], "loss": r["loss"]}
         for k in MEASURES:
-            line[f"{'p' if k == 'published p' else k}, published"] = r[f"{k} in print"]
-            line["p by the published test" if k == "published p" else k] = round(r[k], 3 if k == "published p" else 4)
+            line[f"p, published ({FAILS})" if k == "published p" else f"{k}, published"] = r[f"{k} in print"]
+            line[THEIRS if k == "published p" else k] = round(r[k], 3 if k == "published p" else 4)
         lines.append({**line, "p by this library's test": round(r["our p"], 3)})
     return lines
 
@@ -138,7 +138,7 @@ EXPERIMENT = Experiment(
     title="cross-entropy with and without MMCE and MMD penalties",
     status=DIFFERS,
     difference=(
-        "Splits and start values are ours; with --quick, two epochs on the large tables. The public Adult has 45,222 rows without missing values; the paper's 32,561 are the older training file. The published KLCE² of XE + MMCE on the housing data, 0.0001, is 0.0010 in the run that the authors' program prints. "
+        "Splits and start values are ours; with --quick, two epochs on the large tables, too few to tell XE + MMD from XE on the housing data. The public Adult has the 45,222 rows of UCI's two files without missing values; 32,561 rows is its training file alone, with them. Features are 10, 103 and 15 here, 11, 104 and 12 in print, which seems to count the outcome, and heart disease before coding; they are standardised with the mean and deviation of all rows, not of the training rows. The published KLCE² of XE + MMCE on the housing data, 0.0001, is 0.0010 in the run that the authors' program prints. "
         "The form of their MMCE is not known; ours is the unweighted one, for the weighted destroys a model (training losses)."
     ),
     sizes={"tiny": 1, "quick": 2, "full": 100},

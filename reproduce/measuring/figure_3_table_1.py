@@ -112,14 +112,10 @@ def chart(rows: list[Row]) -> Any:
     label = IN_PRINT["method"]
     kept = [{k: r[k] for k in ("function", "n", "gap", "method")} for r in rows if not r["cut"]]
     scale = alt.Scale(domain=[*COLOURS, label], range=[*COLOURS.values(), "black"])
+    log = alt.Scale(type="log")
     base = alt.Chart(alt.Data(values=kept + [{**IN_PRINT, "function": f} for f in FUNCTIONS])).encode(
-        alt.X("n:Q", title="rows", scale=alt.Scale(type="log"), axis=alt.Axis(values=powers(3, 7), format="~e")),
-        alt.Y(
-            "gap:Q",
-            title="bound less true error",
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(values=powers(-5, 0), format="~g"),
-        ),
+        alt.X("n:Q", title="rows", scale=log, axis=alt.Axis(values=powers(3, 7), format="~e")),
+        alt.Y("gap:Q", title="bound less true error", scale=log, axis=alt.Axis(values=powers(-5, 0), format="~g")),
         alt.Color("method:N", scale=scale, title=None),
     )
     lines = base.transform_filter(f"datum.method != '{label}'").mark_line(point=alt.OverlayMarkDef(size=25))

@@ -19,23 +19,21 @@ from reproduce.measuring.functions import FUNCTIONS, PARABOLA, sample
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 GRID = tuple(np.linspace(0.01, 0.99, 99))
-CLOSER = "more rows bring the curve closer to the truth"
-SEEN = "calibration is rejected at every number of rows"
-HELD = "calibrant: the band holds the whole parabola in at least 90% of samples, at every number of rows"
+CLOSER = "more rows bring the reconstruction closer to the truth"
+HELD = "beyond the paper: the 95% band holds the whole parabola in at least 90% of samples, at every number of rows"
 
 
 def run(repeats: int, seed: int) -> list[Row]:
     """Reconstruct the parabola; up to ten repeats leave a million rows out."""
     rows: list[Row] = []
     for n in SIZES if repeats > 10 else SIZES[:3]:
-        errors, held, seen = [], [], []
+        errors, held = [], []
         for r in range(repeats):
             curve = cal.diagnose.reliability_curve(sample(PARABOLA, n, (seed, r)), GRID, seed=r)
             c = {k: np.asarray(v) for k, v in curve.columns.items()}
             truth = FUNCTIONS[PARABOLA](c["score"])
             errors.append(np.abs(c["score"] + c["gap"] - truth).mean())
             held.append(np.all((c["score"] + c["gap_low"] <= truth) & (truth <= c["score"] + c["gap_high"])))
-            seen.append(curve.settings["p_value"] <= 0.05)
             if r == 0:
                 rows += [
                     {
@@ -44,7 +42,7 @@ def run(repeats: int, seed: int) -> list[Row]:
                     for s, t, gap, low, high in zip(c["score"], truth, c["gap"], c["gap_low"], c["gap_high"], strict=True)
                 ]  # fmt: skip
         window = curve.settings["bandwidth"]
-        summary = {"repeats": repeats, "error": np.mean(errors), "held": np.mean(held), "seen": np.mean(seen)}
+        summary = {"repeats": repeats, "error": np.mean(errors), "held": np.mean(held)}
         rows.append({"n": n, **summary, "window": window})
     return rows
 
@@ -54,7 +52,6 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     sizes = [r for r in rows if "error" in r]
     return {
         CLOSER: all(b["error"] < a["error"] for a, b in pairwise(sizes)),
-        SEEN: all(r["seen"] == 1.0 for r in sizes),
         HELD: all(r["held"] >= 0.9 for r in sizes),
     }
 
@@ -64,7 +61,7 @@ def table(rows: list[Row]) -> list[Row]:
     return [
         {
             "rows": r["n"], "samples": r["repeats"], "half-width of the window": f"{r['window']:.3f}",
-            "mean distance from the truth": f"{r['error']:.4f}", "samples whose band holds all of the parabola": f"{r['held']:.0%}",
+            "mean distance from the truth": f"{r['error']:.4f}", "samples whose 95% band holds all of the parabola": f"{r['held']:.0%}",
         }
         for r in rows if "error" in r
     ]  # fmt: skip
@@ -93,15 +90,16 @@ EXPERIMENT = Experiment(
     items=("Figure 5",),
     title="Reconstruction of the calibration function",
     status=DIFFERS,
-    difference="The NW and TV surrogates have no public function in calibrant: they are steps inside `published_kernel` and "
-    "`published_total_variation`; the reliability curve with its band stands in. Its error at the ends and at the bottom of the "
-    "parabola, which the paper remarks on for TV, is that of its window, which shrinks as n^(-1/5), and the band is one for the "
-    "smoothed curve: it does not count that error. The parabola is (2s − 1)², "
+    difference="Another estimator stands in: `diagnose.reliability_curve` with its 95% band. The paper's two, the NW and TV surrogates, "
+    "have no public function in calibrant, where they are steps inside `published_kernel` and `published_total_variation`, and are not "
+    "computed here; so the paper's remark on TV, a poor fit at the ends and at the bottom of the parabola, is not tested. "
+    "The curve's own error there is that of its window, which shrinks as n^(-1/5); the band is one for the smoothed curve and does "
+    "not count that error, so it holds all of the parabola in fewer samples than 95%. The parabola is (2s − 1)², "
     "its formula is not in print; no numbers in print.",
     sizes={"tiny": 2, "quick": 10, "full": 64},
     run=run,
     claims=claims,
-    sure=(CLOSER, SEEN),
+    sure=(CLOSER,),
     chart=chart,
     table=table,
 )

@@ -4,7 +4,7 @@ The paper fine-tunes BERT (IMDb reviews, spam) and a vision transformer (CIFAR-1
 knows of the jitter, and shows the AUROC against its bandwidth h. Here: a network with one hidden layer of 64 units on each of
 three tasks, IMDb reviews by TF-IDF, phishing sites, and digits with a closed loop (four of the ten) against the others; 1,000
 training rows as in the paper (500 for phishing). It is trained with cross-entropy, and with `JitteredCrossEntropy` for each h, with and without the margin
-between near pairs that the paper adds; 250 validation rows choose the epoch. The AUROC after jittering is its expectation over the jitter, computed exactly by `certify.jitter_cost`.
+between near pairs that the paper adds; 250 validation rows choose the epoch. The AUROC after jittering is its expectation over the jitter, computed exactly by `certify.jitter_cost`; ± is the standard error of a mean over the splits, as if they did not overlap.
 
 --full: about 10 CPU minutes.
 """
@@ -21,9 +21,13 @@ from reproduce.measuring import data
 BANDWIDTHS = tuple(2.0**-k for k in range(8, 1, -1))
 REVIEWS, PHISHING, DIGITS = TASKS = ("IMDb reviews", "phishing sites", "digits with a loop")
 PLAIN, LOGS, AWARE = TRAININGS = ("cross-entropy", "jitter-aware, without its margin", "jitter-aware")
-FREE = {m: f"h = 2^-6 costs under 0.005 of AUROC in every task: {m}" for m in TRAININGS}
-BETTER = "training that knows of the jitter makes up for it: the higher AUROC at h = 2^-6 in every task"
-DEAR = "h = 2^-2 costs over 0.01 more than h = 2^-6 in every task"
+FREE = {
+    AWARE: "h = 2^-6 costs almost nothing (under 0.005 of AUROC) in every task, after jitter-aware training",
+    PLAIN: "beyond the paper: h = 2^-6 costs under 0.005 in every task, after training with cross-entropy",
+    LOGS: "beyond the paper: h = 2^-6 costs under 0.005 in every task, after jitter-aware training without its margin",
+}
+BETTER = "beyond the paper: jitter-aware training has a higher AUROC at h = 2^-6 than cross-entropy in every task"
+DEAR = "beyond the paper: h = 2^-2 costs over 0.01 more than h = 2^-6 in every task, after each training"
 
 
 def rows_of(task: str, rng: np.random.Generator) -> tuple[Any, Any, int]:
@@ -36,7 +40,7 @@ def rows_of(task: str, rng: np.random.Generator) -> tuple[Any, Any, int]:
     return StandardScaler().fit(x[:train]).transform(x), y, train
 
 
-def scores(x: Any, y: Any, train: int, loss: Any, seed: int) -> Any:
+def scores(x: Any, y: Any, train: int, loss: Any, seed: int, epochs: int) -> Any:
     """Train the network; predict the test rows after the epoch with the least loss on the validation rows."""
     import torch
 
@@ -46,7 +50,7 @@ def scores(x: Any, y: Any, train: int, loss: Any, seed: int) -> Any:
     net = torch.nn.Sequential(torch.nn.Linear(x.shape[1], 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
     optimiser = torch.optim.Adam(net.parameters(), lr=3e-3)
     held, least = slice(train, train + 250), np.inf
-    for _ in range(15):
+    for _ in range(epochs):
         for batch in torch.randperm(train).split(100):
             optimiser.zero_grad()
             loss(net(inputs[batch])[:, 0], labels[batch]).backward()
@@ -60,22 +64,22 @@ def scores(x: Any, y: Any, train: int, loss: Any, seed: int) -> Any:
 
 
 def run(repeats: int, seed: int) -> list[Row]:
-    """Train on `repeats` splits of each task; a single repeat takes phishing sites and two bandwidths only."""
+    """Train on `repeats` splits of each task; a single repeat takes phishing sites, two bandwidths and 5 epochs only."""
     import torch
 
     from calibrant.repair.objectives import JitteredCrossEntropy
 
-    widths = BANDWIDTHS if repeats > 1 else (2.0**-6, 2.0**-2)
+    widths, epochs = (BANDWIDTHS, 15) if repeats > 1 else ((2.0**-6, 2.0**-2), 5)
     found: dict[tuple[str, str, float], list[float]] = {}
     for task in TASKS if repeats > 1 else (PHISHING,):
         for r in range(repeats):
             x, y, train = rows_of(task, np.random.default_rng([seed, len(task), r]))
-            plain = scores(x, y, train, torch.nn.BCEWithLogitsLoss(), r)
+            plain = scores(x, y, train, torch.nn.BCEWithLogitsLoss(), r, epochs)
             found.setdefault((task, PLAIN, 0.0), []).append(cal.measure.auroc(plain).value)
             for h in widths:
                 shown = {PLAIN: plain}
                 for name, margin in ((LOGS, 0.0), (AWARE, 1.0)):
-                    shown[name] = scores(x, y, train, JitteredCrossEntropy(h, margin=margin), r)
+                    shown[name] = scores(x, y, train, JitteredCrossEntropy(h, margin=margin), r, epochs)
                 for name, p in shown.items():
                     found.setdefault((task, name, h), []).append(cal.certify.jitter_cost(p, h).columns["auroc"][1])
     return [
@@ -89,11 +93,11 @@ def run(repeats: int, seed: int) -> list[Row]:
 
 
 def claims(rows: list[Row]) -> dict[str, bool]:
-    """What the paper says of the figure; the cost is against the unjittered network trained with cross-entropy."""
+    """What the paper says of the figure, and more; a cost is against the unjittered network trained with cross-entropy."""
     cost = {(r["task"], r["training"], r["h"]): r["cost"] for r in rows}
     small, large, tasks = 2.0**-6, 2.0**-2, {r["task"] for r in rows}
     return {
-        **{FREE[m]: all(cost[t, m, small] < 0.005 for t in tasks) for m in TRAININGS},
+        **{words: all(cost[t, m, small] < 0.005 for t in tasks) for m, words in FREE.items()},
         DEAR: all(cost[t, m, large] > cost[t, m, small] + 0.01 for t in tasks for m in TRAININGS),
         BETTER: all(cost[t, AWARE, small] < cost[t, PLAIN, small] for t in tasks),
     }
@@ -107,7 +111,8 @@ def table(rows: list[Row]) -> list[Row]:
         {
             "task": t, "training": m, "AUROC without jitter, cross-entropy": f"{at[t, PLAIN, 0.0]['AUROC']:.4f}",
             "cost of h = 2^-6, published": "almost nothing",
-            "cost of h = 2^-6, here": tell[t, m, 2.0**-6], "cost of h = 2^-2, here": tell[t, m, 2.0**-2],
+            "cost of h = 2^-6, here (± standard error)": tell[t, m, 2.0**-6],
+            "cost of h = 2^-2, here (± standard error)": tell[t, m, 2.0**-2],
         }
         for t in TASKS for m in TRAININGS if (t, m, 2.0**-6) in at
     ]  # fmt: skip
@@ -137,13 +142,9 @@ EXPERIMENT = Experiment(
     status=SUBSTITUTE,
     difference="IMDb reviews are the paper's data; phishing sites stand in for spam and digits for CIFAR-10, which we know in no package "
     "of the Python index. Networks with one hidden layer stand in for fine-tuned BERT and ViT, whose weights would be downloads. The AUROC is "
-    "the expectation over the jitter. The paper shows the jitter-aware training only; here its margin lowers the AUROC of the reviews at small "
-    "bandwidths too: a cost of the margin, not of the jitter. Repeats are 4 (--full: 16; in the paper 64). No numbers in print.",
+    "the expectation over the jitter. The paper shows the jitter-aware training only; the two other trainings, and the claims about them, are "
+    "ours. Here its margin lowers the AUROC of the reviews at small bandwidths too: a cost of the margin, not of the jitter. "
+    "Repeats are 4 (--full: 16; in the paper 64). No numbers in print.",
     sizes={"tiny": 1, "quick": 4, "full": 16},
-    run=run,
-    claims=claims,
-    sure=(DEAR,),
-    chart=chart,
-    table=table,
-    needs=("torch",),
+    run=run, claims=claims, sure=(DEAR,), chart=chart, table=table, needs=("torch",),
 )  # fmt: skip

@@ -3,8 +3,9 @@
 The paper fine-tunes BERT (IMDb reviews, spam) and a vision transformer (CIFAR-10: transport against animals) with a loss that
 knows of the jitter, and shows the AUROC against its bandwidth h. Here: a network with one hidden layer of 64 units on each of
 three tasks, IMDb reviews by TF-IDF, phishing sites, and digits with a closed loop (four of the ten) against the others; 1,000
-training rows as in the paper (500 for phishing). It is trained with cross-entropy, and with `JitteredCrossEntropy` for each h, with and without the margin
-between near pairs that the paper adds; 250 validation rows choose the epoch. The AUROC after jittering is its expectation over the jitter, computed exactly by `certify.jitter_cost`; ± is the standard error of a mean over the splits, as if they did not overlap.
+training rows as in the paper (500 for phishing). It is trained with cross-entropy, and with `JitteredCrossEntropy` for each h,
+with and without the margin between near pairs that the paper adds; 250 validation rows choose the epoch. The AUROC after jittering
+is its expectation over the jitter, from `certify.jitter_cost`; ± is the standard error of a mean over splits, as if none overlapped.
 
 --full: about 10 CPU minutes.
 """
@@ -143,8 +144,7 @@ EXPERIMENT = Experiment(
     difference="IMDb reviews are the paper's data; phishing sites stand in for spam and digits for CIFAR-10, which we know in no package "
     "of the Python index. Networks with one hidden layer stand in for fine-tuned BERT and ViT, whose weights would be downloads. The AUROC is "
     "the expectation over the jitter. The paper shows the jitter-aware training only; the two other trainings, and the claims about them, are "
-    "ours. Here its margin lowers the AUROC of the reviews at small bandwidths too: a cost of the margin, not of the jitter. "
-    "Repeats are 4 (--full: 16; in the paper 64). No numbers in print.",
+    "ours. Here its margin lowers the AUROC of the reviews at small bandwidths too: a cost of the margin, not of the jitter. Repeats are 4 (--full: 16; in the paper 64). No numbers in print.",
     sizes={"tiny": 1, "quick": 4, "full": 16},
     run=run, claims=claims, sure=(DEAR,), chart=chart, table=table, needs=("torch",),
 )  # fmt: skip

@@ -138,9 +138,7 @@ def chart(rows: list[Row]) -> Any:
 
 
 EXPERIMENT = Experiment(
-    items=("Figure 2",),
-    title="AUROC of the jittered score against the bandwidth",
-    status=SUBSTITUTE,
+    items=("Figure 2",), title="AUROC of the jittered score against the bandwidth", status=SUBSTITUTE,
     difference="IMDb reviews are the paper's data; phishing sites stand in for spam and digits for CIFAR-10, which we know in no package "
     "of the Python index. Networks with one hidden layer stand in for fine-tuned BERT and ViT, whose weights would be downloads. The AUROC is "
     "the expectation over the jitter. The paper shows the jitter-aware training only; the two other trainings, and the claims about them, are "

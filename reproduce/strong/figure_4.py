@@ -6,7 +6,7 @@ tolerance of 0.025, and counts rejections at level 0.10, one- and two-sided, mod
 Here: the same at the edge; the same with 0.1 added to the logit, which is within the tolerance everywhere and at its edge near
 one half; and, which the paper does not show, tolerance 0 with outcomes drawn at the scores themselves, where the published null
 ("models held") stands beside the nulls "split" and "forward", which have their level by proof. Ten covariates, uniform on [-5, 5];
-logit of the event rate ``0.6 x0 + 0.4 x1 + 0.2 x2``. --full: about 40 CPU minutes.
+logit of the event rate ``0.6 x0 + 0.4 x1 + 0.2 x2``. --full, 70 replicates: about 23 CPU minutes.
 """
 
 from functools import partial
@@ -21,7 +21,7 @@ import calibrant as cal
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.strong.nine_tests import ALPHA, STRONG, TESTS, Test, shares
 
-FULL = 100  # replicates
+FULL = 70  # replicates
 EDGE, LOGIT, EXACT = "probability + 0.025", "logit + 0.1", "as predicted"
 LAWS: dict[str, tuple[float, Any]] = {
     EDGE: (0.025, lambda p: np.minimum(p + 0.025, 1)),
@@ -87,8 +87,8 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     ]
     return {
         "tolerance 0.025: the strong test is not shown to miss its level at any number of rows, one- or two-sided": all(each),
-        "beyond the paper: tolerance 0.025, two-sided: no test is shown to miss its level": all(
-            within[k] for k in held if k[0] != EXACT and k[2] == "two-sided"),
+        "beyond the paper: tolerance 0.025: no test is shown to miss its level, one- or two-sided": all(
+            within[k] for k in held if k[0] != EXACT),
         "tolerance 0.025: two-sided rejects no more often than one-sided": all(
             held[EDGE, t, "two-sided"][0] <= held[EDGE, t, "greater"][0] for t in names if t in STRONG),
         "beyond the paper: at tolerance 0 split and forward are not shown to miss their level": all(within[EXACT, t, "two-sided"] for t in PROVEN),

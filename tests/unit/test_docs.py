@@ -39,8 +39,8 @@ def blocks(text: str) -> Iterator[tuple[str, str, int]]:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the ids of the headings of a page, as MkDocs makes them."""
-    out: set[str] = set()
+    """Return the ids of the headings of a page, as MkDocs makes them, and those written out."""
+    out = set(re.findall(r'<a id="([^"]+)"></a>', text))
     for line in FENCE.sub("", text).splitlines():
         if line.startswith("#"):
             plain = re.sub(r"[`*]", "", line.lstrip("#").strip())

@@ -1,5 +1,6 @@
 """Write the pages of the documentation from the results that are checked in: python reproduce/page.py"""
 
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -16,18 +17,18 @@ HEAD = f"""{NOTE}# The four papers, made again
 
 calibrant unites four papers. Here is every table and figure of theirs, made again with this library's public interface, beside
 what was published, and what differs and why. Each is a script of under 150 lines that reads like the paper's experiment;
-its result is [checked in](https://github.com/calibrant/calibrant/tree/main/reproduce/results) with seed and versions.
+its result is checked in, in `reproduce/results`, with seed and versions.
 
 ```text
 pip install --editable ".[reproduce]"
-python reproduce/run.py all                        # --quick, twenty minutes on two cores
-python reproduce/run.py strong/figure_2 --full     # the paper's size; each page says what that costs
-python reproduce/page.py                           # these pages, from the results
+python reproduce/run.py all                      # --quick
+python reproduce/run.py strong/figure_2 --full
+python reproduce/page.py                         # these pages, from results
 ```
 
-Data come with packages of the Python index and are fetched on first use; nothing is copied into the repository. Where the data are private or cannot be fetched so, a public
+`--quick` takes less than twenty minutes on two cores; what `--full`, the paper's size, costs stands with each. Data come with packages of the Python index and are fetched on first use; nothing is copied into the repository. Where the data are private or cannot be fetched so, a public
 substitute stands in, by name. Claims are what the paper says of the item, and what is asked of this library beyond it; those that did not come out are written out on
-the paper's page.
+the paper's page, with every difference; here is the first of each, and what did not come out.
 """
 BEYOND = "beyond the paper: "
 
@@ -73,6 +74,18 @@ def held(result: Result, beyond: bool) -> str:
     return f"{sum(kept)} of {len(kept)}" if kept else ""
 
 
+def first(text: str) -> str:
+    """Return the first sentence of a text."""
+    return re.split(r"(?<=[.]) (?=[A-Z'0-9`])", text)[0]
+
+
+def misses(result: Result) -> str:
+    """Return the paper's claims that did not come out, three at most."""
+    failed = [claim for claim, holds in result.claims.items() if not holds and not claim.startswith(BEYOND)]
+    more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
+    return f" **Not so here:** {'; '.join(failed[:3])}{more}." if failed else ""
+
+
 def index() -> str:
     """Return the page that has a row for every item of every paper."""
     parts = [HEAD]
@@ -90,7 +103,7 @@ def index() -> str:
                         "status": e.status,
                         "the paper's claims that hold": held(Result.load(name), False),
                         "claims beyond it": held(Result.load(name), True),
-                        "differences": e.difference,
+                        "differences": f"{first(e.difference)}{misses(Result.load(name))}",
                     }
                 )
             else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from calibrant.audit.checks import MASK, Plan
 from calibrant.audit.covariates import NONE_GIVEN, unshown_levels
 from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
-from calibrant.results import Curve, Estimate
+from calibrant.results import Curve
 
 METHOD = "measure.inferred_mean"
 MOST_LEVELS = 10  # of a category that is described
@@ -20,8 +21,9 @@ def inference(whole: Sketch, plan: Plan) -> Curve:
     """Return the bias of every covariate's mean, or levels' shares, among the cases; the least likely by chance first.
 
     The limits of all lines hold together with probability ``1 - alpha``, asymptotically (Bonferroni). Nothing is said of
-    levels of few people, or where a number of few values would tell of one by subtraction. Without columns where nothing
-    can be said: settings hold the reason.
+    levels of few people, or of a number that few people decide. Values are rounded to about a tenth of a standard error,
+    limits outward, so that none leads back to a sum over the cases. Without columns where nothing can be said: settings
+    hold the reason.
     """
     names = [c.name for c in whole.spec.codings if c.kind != "constant"]
     if not names:
@@ -29,8 +31,8 @@ def inference(whole: Sketch, plan: Plan) -> Curve:
     if min(whole.cases, whole.n - whole.cases) < MASK:
         return Curve(method=METHOD, columns={}, settings={"reason": FEW})
     asked = [(q, level) for name in names for q, level in _lines(whole, name)]
-    found = [e for q, level in asked if (e := _estimate(q, level, plan.alpha / len(asked))) is not None]
-    lines = sorted(map(_line, found), key=_chance)
+    found = [line for q, level in asked if (line := _line(q, level, plan.alpha / len(asked))) is not None]
+    lines = sorted(found, key=_chance)
     columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(COLUMNS)} if lines else {}
     dates = tuple(sorted({q.name for q, _ in asked if q.date}))
     settings = {"alpha": plan.alpha, "simultaneous": "Bonferroni", "lines": len(asked), "dates": dates}
@@ -52,7 +54,7 @@ def _lines(whole: Sketch, name: str) -> list[tuple[Any, str | None]]:
     except NotComputable:
         return []
     if q.x is not None:
-        return [(q, None)] if unshown == () else []
+        return [(q, None)] if unshown == () and _of_many(whole, name) else []
     named = [v for v in q.labels if not (q.missing and v == q.labels[-1]) and v != MISSING]
     if unshown is None or len(named) > MOST_LEVELS:
         return []
@@ -62,19 +64,51 @@ def _lines(whole: Sketch, name: str) -> list[tuple[Any, str | None]]:
     return [(q, v) for v in shown]
 
 
-def _estimate(q: Any, level: str | None, alpha: float) -> Estimate | None:
+def _of_many(whole: Sketch, name: str) -> bool:
+    """Tell whether the mean of a number rests on many people, so that it tells of none.
+
+    Not where few have no value, or few people with a value have, or have not, the event; nor where few differ from the
+    most common value. Nor where one person holds more than one part in `MASK` of all distances from the median, or is
+    farther from it than the root mean square times the root of the rarer outcome's people: that person alone would move
+    their mean by a standard error. A cell of many values counts as far off as its farthest end, and as one value.
+    """
+    import numpy as np
+
+    from calibrant.measure.along import strata_of
+
+    strata = strata_of(whole, name)
+    there = strata.present()
+    n, cases = there.n, float(there.cases.sum())
+    rarer = min(cases, n - cases)
+    if 0 < strata.n - n < MASK or rarer < MASK or n - float(there.rows.max()) < MASK:
+        return False
+    median = there.x[np.searchsorted(np.cumsum(there.rows), n / 2)]
+    top = float(np.maximum(abs(there.low - median), abs(there.high - median)).max())
+    off = abs(there.x - median) / top
+    return bool(there.rows @ off >= MASK and rarer * (there.rows @ off**2) >= n)
+
+
+def _line(q: Any, level: str | None, alpha: float) -> tuple[Any, ...] | None:
+    """Return one line of the table; None where there is no interval."""
     from calibrant.measure.inferred_mean import described
 
     try:
-        return described(q, level, "bias", alpha)
+        bias, of_cases = (described(q, level, what, alpha) for what in ("bias", "observed"))
     except NotComputable:
         return None
+    s, error = bias.settings, float(of_cases.settings["error"])
+    fine, coarse = _digits(s["error"] or error), _digits(max(s["error"], error))
+    if fine is None or coarse is None:
+        return None
+    half, most = 10.0**-fine / 2, math.inf if level is None else 1.0
+    low, high = max(bias.interval.low - half, -most), min(bias.interval.high + half, most)
+    means = (round(s["inferred"], coarse), round(s["observed"], coarse))
+    return s["variable"], s["level"], *means, *(round(v, fine) for v in (bias.value, low, high))
 
 
-def _line(e: Estimate) -> tuple[Any, ...]:
-    s = e.settings
-    ends = (e.interval.low, e.interval.high)
-    return s["variable"], s["level"], s["inferred"], s["observed"], e.value, *ends
+def _digits(error: float) -> int | None:
+    """Return the decimals of about a tenth of a standard error; None where it says nothing."""
+    return 1 - round(math.log10(error)) if 0.0 < error < math.inf else None
 
 
 def _chance(line: tuple[Any, ...]) -> float:

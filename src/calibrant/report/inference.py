@@ -14,7 +14,7 @@ from calibrant.report.checks import together
 from calibrant.report.figure import Table
 from calibrant.report.ranking import shown
 from calibrant.report.spans import Span, Text, clipped, given, say
-from calibrant.report.units import day, number
+from calibrant.report.units import EARLIEST, LATEST, day, number
 from calibrant.report.wording import cardinal
 
 SHORT = 6  # lines of the table
@@ -22,7 +22,7 @@ TOLD = 2  # in a sentence
 NAMED = 40  # characters of a name in a sentence
 WIDTH = 6.0  # standard errors that a range is wide, about
 LARGE, SMALL = 1e15, 1e-6  # beyond these a number is written with a power of ten
-HEAD = ("Among the cases", "Probabilities say", "Labels say", "Off by", "Range")
+HEAD = ("Among the cases", "Probabilities say", "Labels say", "Off by", "Off by, range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +55,33 @@ class Line:
         digits = min(max(-math.floor(math.log10(error)), 0), 9) if error > 0.0 else 1
         return max(digits, 1) if self.kind == "level" else digits
 
+    @property
+    def known(self) -> int:
+        """Decimals of the two values that mean something: no more than the record holds."""
+        percent = self.kind == "level"
+        held = max(_decimals(x) for x in (self.inferred, self.observed))
+        return min(self.digits, max(held - 2, 1) if percent else held)
+
     def value(self, x: float) -> str:
-        """Write a mean or a share."""
+        """Write a mean or a share; a mean date as the nearest day."""
         if self.kind == "level":
-            return f"{num.nearest(x, self.digits)}%"
-        if self.kind == "date":
-            return day(x)
-        return _far(x) if _is_far(x) else number(x, self.digits)
+            return f"{num.nearest(x, self.known)}%"
+        if self.kind == "date" and EARLIEST < x < LATEST:
+            return day(math.floor(x + 0.5))
+        return _far(x) if _is_far(x) else number(x, self.known)
+
+    def size(self, x: float) -> str:
+        """Write a bias, with its unit where it has one."""
+        if self.kind == "level":
+            return f"{num.nearest(x, self.digits)} points"
+        told = _far(x) if _is_far(x) else number(x, self.digits)
+        return told if self.kind == "number" else f"{told} {'day' if told.strip(num.MINUS) == '1' else 'days'}"
 
     def off(self) -> str:
-        """Write the bias, with its unit where it has one."""
+        """Write the bias with its sign."""
         if self.kind == "level":
             return f"{num.gap(self.bias, self.digits)} points"
-        sign = "+" if self.bias > 0.0 else ""
-        told = _far(self.bias) if _is_far(self.bias) else number(self.bias, self.digits)
-        return f"{sign}{told} days" if self.kind == "date" else f"{sign}{told}"
+        return f"{'+' if self.bias > 0.0 else ''}{self.size(self.bias)}"
 
     def range(self) -> str:
         """Write the range of the bias, rounded outward; one that excludes zero is written so that it does."""
@@ -121,7 +133,7 @@ def answer(record: AuditRecord) -> Text:
         out += ["; " if i else "", *_told(line, "them")]
     more = len(off) - TOLD
     rest = (
-        f". {cardinal(more).capitalize()} more of {num.count(len(found))} means and shares would be wrong."
+        f". {cardinal(more).capitalize()} more of {num.count(len(found))} means and shares {_shown(more)}."
         if more > 0
         else "."
     )
@@ -129,8 +141,9 @@ def answer(record: AuditRecord) -> Text:
 
 
 def heading(record: AuditRecord) -> str:
-    """Return how many come out wrong."""
-    return f"{num.count(len(wrong(record)))} of {num.count(len(lines(record)))} means and shares of the cases come out wrong"
+    """Return how many are shown to come out wrong."""
+    off, of = len(wrong(record)), len(lines(record))
+    return f"{num.count(off)} of {num.count(of)} means and shares of the cases {_shown(off)}"
 
 
 def short(record: AuditRecord) -> Text:
@@ -139,17 +152,27 @@ def short(record: AuditRecord) -> Text:
     if not off:
         return ()
     more = len(off) - 1
-    rest = (
-        f"; {cardinal(more)} more of {num.count(len(lines(record)))} means and shares come out wrong." if more else "."
-    )
+    of = num.count(len(lines(record)))
+    rest = f"; {cardinal(more)} more of {of} means and shares {_shown(more)}." if more else "."
     return say("Probabilities in place of labels: ", *_told(off[0], "the cases"), rest)
 
 
+def _shown(count: int) -> str:
+    return f"{'is' if count == 1 else 'are'} shown to come out wrong"
+
+
 def _told(line: Line, whom: str) -> Text:
+    """Say what it would be and what it is; where both are written alike, how far off it would be."""
     told, true = line.value(line.inferred), line.value(line.observed)
     of = "" if whom == "them" else f" of {whom}"
-    words = f" would be {told} of {whom}" if line.kind == "level" else f"{of} would average {told}"
-    return say(Span(clipped(line.name, NAMED), "name"), f"{words} and not {true}")
+    less, more = ("early", "late") if line.kind == "date" else ("low", "high")
+    by = f"{line.size(abs(line.bias))} too {less if line.bias < 0.0 else more}"
+    alike = told == true
+    if line.kind == "level":
+        words = f" would be {by} among {whom}" if alike else f" would be {told} of {whom} and not {true}"
+    else:
+        words = f"{of} would average {by if alike else f'{told} and not {true}'}"
+    return say(Span(clipped(line.name, NAMED), "name"), words)
 
 
 def _cases(record: AuditRecord) -> Text:
@@ -174,6 +197,10 @@ def inference(record: AuditRecord) -> Mapping[str, Any] | None:
             tuple((v.name, v.value(v.inferred), v.value(v.observed), v.off(), v.range()) for v in found[:SHORT]),
         ),
     }
+
+
+def _decimals(x: float) -> int:
+    return max(-int(Decimal(repr(float(x))).normalize().as_tuple().exponent), 0)
 
 
 def _cut(x: float, digits: int, rounding: str) -> Decimal:

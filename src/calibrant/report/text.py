@@ -224,7 +224,9 @@ def _groups(record: AuditRecord, limit: float | None) -> str:
 def _variables(record: AuditRecord) -> list[str]:
     found = ranked(record)
     if not found:
-        return []
+        told = inference.short(record)
+        why = marked(standing.absent(record, "variables"))
+        return ["## Which variables does the error follow?", why, marked(told)] if told else []
     head = ("Variable", "Beyond the overall shift, points", "Range, points", "With the shift, points", "Adjusted p")
     n = draws(record)
     rows = [

@@ -21,7 +21,7 @@ def variables(record: AuditRecord) -> Mapping[str, Any]:
     """Return the ranking and the figures, or why there is none."""
     found = ranking.ranked(record)
     if not found:
-        return {"why": standing.absent(record, "variables"), "rows": ()}
+        return {"why": standing.absent(record, "variables"), "rows": (), "inference": inference.inference(record)}
     curves = ranking.curves(record)
     top, scale = ranking.axis_top(record), ranking.spark_scale(curves)
     rows = ranking.rows(record, curves, top, scale)

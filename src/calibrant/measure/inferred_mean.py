@@ -46,7 +46,8 @@ def inferred_mean(
     BadInput
         No such variable or level, a category without `level`, or a setting out of range.
     NotComputable
-        Fewer than two rows (or clusters) have a case, or a probability above zero; or the covariate has one value only.
+        Fewer than two rows (or clusters), or with uneven weights fewer than two effective ones, have a case, or a
+        probability above zero; or the covariate has one value only among rows that have either.
 
     Notes
     -----
@@ -55,7 +56,8 @@ def inferred_mean(
     locally calibrated on the covariate; the converse does not hold.
     **Method.** Equation 1 of the paper with p for ``P(Y = 1 | x)``, over the empirical distribution of the rows. The paper
     judges the bias by 200 refitted models; here it has the delta method's variance, in which p, Y and both denominators
-    are random together, or if larger that of outcomes with probability p (made to agree with the overall rate).
+    are random together, or if larger the one expected of outcomes with probability ``min(r p, 1)``, r being cases over
+    cases expected, about the mean that these would give.
     Student's t with the effective number of cases, or of clusters that hold them, less one. **Missing values:** without
     `level` the mean is among people whose value is known, in both terms, and `n` counts them; with `level` they are
     people elsewhere.
@@ -91,13 +93,16 @@ def described(q: Inferring, level: Any, wanted: Quantity, alpha: float) -> Estim
         x, kept = q.at(level).astype(np.float64), np.ones(len(q.code), dtype=bool)
         span, unit = (-1.0 if wanted == "bias" else 0.0, 1.0), "probability"
     sums = q.sums.of(kept)
-    if (x == x[0]).all():
-        raise NotComputable(f"{q.name!r} has one value only, so that nothing is inferred about it")
+    told = x[(sums.score > 0) | (sums.cases > 0)]
+    if len(told) and (told == told[0]).all():
+        where = "" if len(told) == len(x) else " where p or y is above zero"
+        raise NotComputable(f"{q.name!r} has one value only{where}, so that nothing is inferred about it")
     found = inferred_mean_of(sums, x, wanted)
     named = {"level": None if level is None else str(level)}
     return q.estimate(
-        "inferred_mean", found, wanted, alpha, span, unit, n=int(sums.rows.sum()), cases=int(sums.cases.sum()), **named
-    )
+        "inferred_mean", found, wanted, alpha, span, unit,
+        n=int(sums.rows.sum()), cases=int(sums.cases.sum()), clusters=sums.clusters, **named,
+    )  # fmt: skip
 
 
 def checked_quantity(quantity: Any) -> Quantity:

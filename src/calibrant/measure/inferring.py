@@ -19,6 +19,7 @@ from calibrant.stats.inferred import Inferred, Quantity, Sums
 from calibrant.stats.strata import MISSING, Strata
 
 CLUSTERED = "independent clusters of rows"
+SEARCHED = 1_000  # names at most among which one like that asked for is looked for
 DELTA = "delta method, Wald, with the larger of the sandwich and the model variance"
 
 
@@ -60,13 +61,12 @@ class Inferring:
 
     def at(self, level: Any) -> Any:
         """Return which entries are at a level, or refuse a level that does not occur."""
-        if self.date:
-            raise BadInput(f"covariate {self.name!r} is a date, which has no levels: leave level out")
         if self.x is not None:
             return self._number_at(level)
         wanted = str(level).lower() if isinstance(level, (bool, np.bool_)) else str(level)
         if wanted not in self.labels:
-            near = difflib.get_close_matches(wanted, self.labels, n=1, cutoff=0.5)
+            searched = self.labels if len(self.labels) <= SEARCHED else ()
+            near = difflib.get_close_matches(wanted, searched, n=1, cutoff=0.5)
             there = f"there are: {', '.join(map(repr, self.labels[:12]))}"
             hint = f"did you mean {near[0]!r}?" if near else there
             raise BadInput(f"level={level!r} does not occur in {self.name!r}; {hint}")
@@ -75,6 +75,9 @@ class Inferring:
     def _number_at(self, level: Any) -> Any:
         if level == MISSING and self.missing:
             return np.isnan(self.x)
+        if self.date:
+            hint = "inferred_mean without level describes its mean, and text such as the year has levels"
+            raise BadInput(f"covariate {self.name!r} is a date, which has no level but 'missing': {hint}")
         try:
             found = self.x == float(level)
         except (TypeError, ValueError):
@@ -97,7 +100,7 @@ class Inferring:
             settings={
                 "variable": self.name, "quantity": quantity, "inferred": found.inferred, "observed": found.observed,
                 "bias": found.inferred - found.observed, "error": found.error, "freedom": found.freedom,
-                "missing": self.missing, "reads": self.reads, "weights": self.weighted, "clusters": self.sums.clusters,
+                "missing": self.missing, "reads": self.reads, "weights": self.weighted,
                 "interval": DELTA, **settings,
             },
         )  # fmt: skip

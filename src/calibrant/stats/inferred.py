@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from calibrant.errors import NotComputable
 
 Quantity = Literal["bias", "inferred", "observed"]
+USE = {"bias": (1.0, -1.0), "inferred": (1.0, 0.0), "observed": (0.0, 1.0)}  # of what p says, and of what y says
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,16 @@ class Sums:
         Raises
         ------
         NotComputable
-            There is one at most, which has no spread.
+            There are fewer than two, too few for a spread.
         """
         part = self.heft * total
         squares = self.heft**2 * square if self.unit is None else np.bincount(self.unit, part) ** 2
         size = float(part.sum()) ** 2 / float(squares.sum()) if part.any() else 0.0
-        if size < 1.0 + 1e-9:
+        if size < 2.0 - 1e-6:
             what = "rows" if self.unit is None else "clusters"
-            raise NotComputable(f"an interval needs two {what} or more {of}: there is {'one' if size else 'none'}")
+            whole = "is none" if not size else "is one" if size < 1.0 + 1e-6 else ""
+            there = whole or f"are effectively {np.floor(100 * size) / 100:g}, for they count unevenly"
+            raise NotComputable(f"an interval needs two {what} or more {of}: there {there}")
         return size
 
     def of(self, kept: Any) -> Sums:
@@ -63,22 +66,28 @@ class Sums:
         )
         return Sums(rows, score, cases, square, both, heft, unit)
 
-    def variance(self, a: Any, b: Any, c: Any, rate: float) -> float:
-        r"""Return the variance of a sum whose rows contribute ``w (a p + b y + c)``, centred at 0.
+    def variance(self, a: Any, b: Any, c: Any) -> float:
+        """Return the variance, by rows or whole clusters, of a sum whose rows contribute ``w (a p + b y + c)``, mean 0."""
+        if self.unit is not None:
+            total = np.bincount(self.unit, self.heft * (a * self.score + b * self.cases + c * self.rows))
+            return float((total**2).sum())
+        squares = a**2 * self.square + b**2 * self.cases + c**2 * self.rows
+        products = a * b * self.both + a * c * self.score + b * c * self.cases
+        return max(float((self.heft**2 * (squares + 2.0 * products)).sum()), 0.0)
 
-        The larger of what was seen, by rows or whole clusters, and what it would be if the outcome came up with
-        probability ``rate p``: so outcomes that are absent where few are expected do not make it zero.
+    def modelled(self) -> Sums:
+        """Return the sums expected of independent rows whose outcome has probability ``q = min(rate p, 1)``.
+
+        The rate is that of cases to cases expected. In an entry of many rows the sums of q and of p q are bounded alike,
+        as wholes. Where every p is 0 all rows have one q.
         """
-        seen = a**2 * self.square + b**2 * self.cases + c**2 * self.rows
-        seen = seen + 2 * (a * b * self.both + a * c * self.score + b * c * self.cases)
-        g = a + b * rate
-        drift = g**2 * self.square + 2 * g * c * self.score + c**2 * self.rows
-        chance = np.maximum(rate * self.score - rate**2 * self.square, 0.0)
-        model = float((self.heft**2 * (drift + b**2 * chance)).sum())
-        if self.unit is None:
-            return max(float((self.heft**2 * seen).sum()), model)
-        total = np.bincount(self.unit, self.heft * (a * self.score + b * self.cases + c * self.rows))
-        return max(float((total**2).sum()), model)
+        expected, cases = float(self.heft @ self.score), float(self.heft @ self.cases)
+        if expected > 0:
+            rate = cases / expected
+            likely, both = np.minimum(rate * self.score, self.rows), np.minimum(rate * self.square, self.score)
+        else:
+            likely, both = self.rows * cases / float(self.heft @ self.rows), np.zeros(len(self.rows))
+        return replace(self, cases=likely, both=both, unit=None)
 
 
 @dataclass(frozen=True)
@@ -102,24 +111,27 @@ class Inferred:
 def inferred_mean_of(sums: Sums, x: Any, quantity: Quantity) -> Inferred:
     """Return ``sum w p x / sum w p``, ``sum w y x / sum w y`` and their difference, by the delta method.
 
-    A row moves the first by ``w p (x - first) / sum w p``, the second likewise, to first order.
+    A row moves the first by ``w p (x - first) / sum w p``, the second likewise, to first order. The variance is the larger
+    of what was seen and of what the model would give about its own means: so outcomes that are absent where few are
+    expected do not make it zero.
 
     Raises
     ------
     NotComputable
-        Fewer than two rows or clusters have a case, or a probability above zero.
+        Effectively fewer than two rows or clusters have a case, or a probability above zero.
     """
-    likely = sums.size(sums.score, sums.square, "with a probability above zero")
+    weighed = sums.size(sums.score, sums.square, "with a probability above zero")
     size = sums.size(sums.cases, sums.cases, "with the event")
-    size = likely if quantity == "inferred" else size
+    size = weighed if quantity == "inferred" else size
     expected, cases = float(sums.heft @ sums.score), float(sums.heft @ sums.cases)
     inferred, observed = (float((sums.heft * v) @ x / t) for v, t in ((sums.score, expected), (sums.cases, cases)))
-    zero = np.zeros(len(x))
-    a, b = (x - inferred) / expected, (x - observed) / cases
-    terms = {"bias": (a, -b), "inferred": (a, zero), "observed": (zero, b)}[quantity]
-    variance = sums.variance(*terms, zero, cases / expected) * size / (size - 1.0)
+    use = USE[quantity]
+    model, zero = sums.modelled(), np.zeros(len(x))
+    centre = float((sums.heft * model.cases) @ x / (sums.heft @ model.cases))
+    a, b, b_model = use[0] * (x - inferred) / expected, use[1] * (x - observed) / cases, use[1] * (x - centre) / cases
+    variance = max(sums.variance(a, b, zero), model.variance(a, b_model, zero)) * size / (size - 1.0)
     value = {"bias": inferred - observed, "inferred": inferred, "observed": observed}[quantity]
-    return Inferred(inferred, observed, value, float(np.sqrt(max(variance, 0.0))), size - 1.0)
+    return Inferred(inferred, observed, value, float(np.sqrt(variance)), size - 1.0)
 
 
 def inferred_gap_of(sums: Sums, group: Any, other: Any, quantity: Quantity) -> Inferred:
@@ -128,25 +140,25 @@ def inferred_gap_of(sums: Sums, group: Any, other: Any, quantity: Quantity) -> I
     Raises
     ------
     NotComputable
-        A group has fewer than two rows or clusters.
+        A group has effectively fewer than two rows or clusters; or outcomes are asked about and all are the same.
     """
-    mass = sums.heft * sums.rows
-    expected, cases = float(sums.heft @ sums.score), float(sums.heft @ sums.cases)
-    use = {"bias": (1.0, -1.0), "inferred": (1.0, 0.0), "observed": (0.0, 1.0)}[quantity]
+    if quantity != "inferred" and not 0.0 < float(sums.cases.sum()) < float(sums.rows.sum()):
+        raise NotComputable("an interval for a difference of event rates needs a case and a row without the event")
+    use, model, mass = USE[quantity], sums.modelled(), sums.heft * sums.rows
     means, sizes = [], []
-    h, c = np.zeros(len(mass)), np.zeros(len(mass))
+    h, c, c_model = (np.zeros(len(mass)) for _ in range(3))
     for mask, sign in ((group, 1.0), (other, -1.0)):
         there = sums.rows * mask
         size = sums.size(there, there, "in each group")
         total = float(mass[mask].sum())
-        mean = [float((sums.heft * v)[mask].sum() / total) for v in (sums.score, sums.cases)]
+        mean = [float((sums.heft * v)[mask].sum() / total) for v in (sums.score, sums.cases, model.cases)]
         grown = float(np.sqrt(size / (size - 1.0)))
         h[mask] = sign * grown / total
-        c[mask] = -sign * grown / total * (use[0] * mean[0] + use[1] * mean[1])
+        c[mask], c_model[mask] = (-sign * grown / total * (use[0] * mean[0] + use[1] * mean[k]) for k in (1, 2))
         means.append(mean)
         sizes.append(size)
-    rate = cases / expected if expected > 0 else 0.0
-    variance, size = sums.variance(use[0] * h, use[1] * h, c, rate), min(sizes)
+    a, b, size = use[0] * h, use[1] * h, min(sizes)
+    variance = max(sums.variance(a, b, c), model.variance(a, b, c_model))
     inferred, observed = (means[0][k] - means[1][k] for k in (0, 1))
     value = {"bias": inferred - observed, "inferred": inferred, "observed": observed}[quantity]
-    return Inferred(inferred, observed, value, float(np.sqrt(max(variance, 0.0))), size - 1.0)
+    return Inferred(inferred, observed, value, float(np.sqrt(variance)), size - 1.0)

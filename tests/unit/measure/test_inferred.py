@@ -43,9 +43,8 @@ def test_values_by_hand():
 
 
 def test_values_by_hand_with_weights():
-    data = cal.predictions(
-        [0, 1, 1, 1], [0.2, 0.4, 0.5, 0.8], {"age": [10, 20, 30, 40], "town": list("aabb")}, [1, 2, 3, 4]
-    )
+    table = {"age": [10, 20, 30, 40] * 2, "town": list("aabb") * 2}
+    data = cal.predictions([0, 1, 1, 1] * 2, [0.2, 0.4, 0.5, 0.8] * 2, table, [1, 2, 3, 4] * 2)
     found = MEAN(data, "age").settings
     assert found["inferred"] == pytest.approx((2 + 16 + 45 + 128) / (0.2 + 0.8 + 1.5 + 3.2))
     assert found["observed"] == pytest.approx((40 + 90 + 160) / 9)
@@ -113,6 +112,39 @@ def test_observed_interval_is_student_t_among_the_cases():
     assert found.settings["freedom"] == pytest.approx(6)
 
 
+@pytest.mark.parametrize("off", [False, True])
+def test_observed_is_as_sharp_as_student_t_if_the_model_is_far_off(off):
+    g = np.random.default_rng([0x1FE2, 3])
+    age = g.uniform(18, 90, 4000)
+    rate = 1 / (1 + np.exp(-(age - 54) / 12))
+    y = g.uniform(size=4000) < rate
+    found = MEAN(cal.predictions(y, 1 - rate if off else rate, {"age": age}), "age", quantity="observed")
+    outside = ttest_1samp(age[y], 0).confidence_interval()
+    assert abs(found.settings["bias"]) > 20 or not off
+    assert found.interval.high - found.interval.low == pytest.approx(outside.high - outside.low, rel=0.04)
+
+
+@pytest.mark.parametrize("quantity", ["bias", "observed"])
+def test_a_group_far_from_its_probabilities_has_the_width_of_what_was_seen(quantity):
+    g = np.random.default_rng([0x1FE2, 4])
+    town, p = np.arange(4000) % 2 == 0, np.full(4000, 0.5)
+    y = g.uniform(size=4000) < np.where(town, 0.9, 0.1)
+    found = GAP(cal.predictions(y, p, {"town": town}), "town", True, quantity=quantity)
+    assert found.settings["error"] == pytest.approx(2 * 0.5 / np.sqrt(4000), rel=0.01)  # what p = 1/2 would give
+    share = MEAN(cal.predictions(y, p, {"town": town}), "town", True, quantity)
+    assert share.settings["error"] < 1.03 * 0.5 / np.sqrt(2000)
+
+
+def test_probabilities_that_would_pass_one_if_raised_to_the_rate():
+    g = np.random.default_rng([0x1FE2, 5])
+    x, p = g.integers(0, 10, 2000).astype(float), np.where(np.arange(2000) < 20, 0.9, 0.005)
+    data = cal.predictions(g.uniform(size=2000) < 0.3, p, {"x": x})
+    found, sketched = (MEAN(d, "x", quantity="observed") for d in (data, cal.sketch(data, variables="*")))
+    outside = ttest_1samp(x[data.y == 1], 0)
+    assert found.settings["error"] == pytest.approx(found.value / outside.statistic, rel=0.02)
+    assert sketched.settings["error"] == pytest.approx(found.settings["error"], rel=0.02)
+
+
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_gap_has_the_standard_error_of_welch(quantity):
     g = np.random.default_rng([0x1FE2, 2])
@@ -165,6 +197,68 @@ def test_width_without_a_case_in_the_group():
     assert gap.interval.high - gap.interval.low > 0.1
 
 
+@pytest.mark.parametrize("y", [0, 1])
+def test_no_gap_if_all_outcomes_are_the_same(y):
+    data = cal.predictions(np.full(40, y), np.linspace(0.1, 0.9, 40), {"town": list("ab") * 20})
+    for d in (data, cal.sketch(data, variables="*")):
+        for quantity in ("bias", "observed"):
+            with pytest.raises(NotComputable, match="needs a case and a row without the event"):
+                GAP(d, "town", "a", quantity=quantity)
+        assert GAP(d, "town", "a", quantity="inferred").settings["error"] > 0
+
+
+def test_probabilities_that_are_all_zero_leave_width():
+    data = cal.predictions(np.arange(40) % 2 == 0, np.zeros(40), {"town": list("ab") * 20})
+    found = GAP(data, "town", "a", quantity="observed")
+    assert found.value == 1.0
+    assert found.interval.low < 0.9
+
+
+def test_weights_that_leave_too_few_effective_rows():
+    y, weights = np.arange(40) < 5, np.where(np.arange(40) % 5, 1e-3, 1.0)
+    data = cal.predictions(y, np.full(40, 0.2), {"x": np.arange(40.0), "town": list("ab") * 20}, weights)
+    with pytest.raises(NotComputable, match="rows or more with the event: there are effectively 1"):
+        MEAN(data, "x")
+    heavy = cal.predictions(y, np.full(40, 0.2), data.covariates, np.where(np.arange(40) == 1, 1.0, 1e-3))
+    with pytest.raises(NotComputable, match=r"in each group: there are effectively 1\.03, for they count unevenly"):
+        GAP(heavy, "town", "a")
+
+
+def test_constant_where_anything_counts():
+    y, p = np.arange(40) < 10, np.where(np.arange(40) < 30, 0.3, 0.0)
+    data = cal.predictions(y, p, {"x": np.where(p > 0, 0.1, np.arange(40.0)), "town": list("a" * 30 + "b" * 10)})
+    for d in (data, cal.sketch(data, variables="*")):
+        with pytest.raises(NotComputable, match="'x' has one value only where p or y is above zero"):
+            MEAN(d, "x")
+        with pytest.raises(NotComputable, match="'town' has one value only where"):
+            MEAN(d, "town", "b")
+
+
+def test_dates_have_missing_values_as_a_level():
+    data = rows()
+    day = data.covariates.column("day").to_numpy().astype("datetime64[D]")
+    day[::9] = np.datetime64("NaT")
+    late = cal.predictions(data.y, data.p, {"day": day})
+    for d in (late, cal.sketch(late, variables="*")):
+        assert GAP(d, "day", "missing").settings["rows"] == (100, 800)
+        assert MEAN(d, "day", "missing").settings["observed"] == pytest.approx(data.y[::9].sum() / data.cases)
+
+
+def test_clusters_counted_are_those_described():
+    data = rows(clusters=np.arange(900) // 3)
+    assert MEAN(data, "kind").settings["clusters"] == 300
+    assert MEAN(data, "age").settings["clusters"] == 290
+    town = np.array(data.covariates.column("town").to_pylist(), dtype=object)
+    there = len(np.unique((np.arange(900) // 3)[(town == "c") | (town == "b")]))
+    assert GAP(data, "town", "c", "b").settings["clusters"] == there < 300
+
+
+def test_names_among_very_many_levels():
+    data = cal.predictions(np.arange(4000) % 2, np.full(4000, 0.5), {"id": [f"u{i // 2}" for i in range(4000)]})
+    with pytest.raises(BadInput, match=r"does not occur in 'id'; there are: 'u0', 'u1'"):
+        MEAN(data, "id", "u")
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
@@ -175,7 +269,7 @@ def test_width_without_a_case_in_the_group():
         (lambda d: MEAN(d, "town", "zzz"), BadInput, "there are: "),
         (lambda d: MEAN(d, "age", level="old"), BadInput, "is a number"),
         (lambda d: MEAN(d, "age", level=7), BadInput, "does not occur in 'age'"),
-        (lambda d: MEAN(d, "day", level="2021-03-02"), BadInput, "is a date, which has no levels"),
+        (lambda d: MEAN(d, "day", level="2021-03-02"), BadInput, "is a date, which has no level but 'missing'"),
         (lambda d: MEAN(d, "kind", level="missing"), BadInput, "is a number"),
         (lambda d: MEAN(d, "age", quantity="gap"), BadInput, "pass 'bias', 'inferred' or 'observed'"),
         (lambda d: MEAN(d, "age", alpha=2), BadInput, "alpha=2"),

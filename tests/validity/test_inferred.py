@@ -1,7 +1,7 @@
 """Intervals of inference from probabilities hold the truth, and three ways to get them wrong do not.
 
-The truth is that of four million draws of the same law. Intervals are asymptotic and held to the rate that
-docs/measures.md gives for these sizes.
+The truth is that of a million draws of the same law. Intervals are asymptotic: at 600 rows they are held to 94 %, and to
+93 % for what probabilities alone say where all are small. A true coverage of 0.88 is found out.
 """
 
 from functools import cache
@@ -11,17 +11,16 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from validity.acceptance import LEAST, count, refuted
+from calibrant.measure.inferred_gap import compared
+from calibrant.measure.inferred_mean import described
+from calibrant.measure.inferring import inferring
+from validity.acceptance import count
 
-MEAN, GAP = cal.measure.inferred_mean, cal.measure.inferred_gap
-RUNS, ROWS, CEILING = 200, 600, 0.07
+MEAN = cal.measure.inferred_mean
+RUNS, ROWS, CEILING = 500, 600, 0.06
 DESIGNS = ("calibrated", "blind to age", "too high", "rare")
 QUANTITIES = ("bias", "inferred", "observed")
-CALLS = {
-    "mean": lambda d, q: MEAN(d, "age", quantity=q),
-    "share": lambda d, q: MEAN(d, "group", True, q),
-    "gap": lambda d, q: GAP(d, "group", True, quantity=q),
-}
+NAMES = ("mean", "share", "gap")
 
 
 def law(design, n, seed):
@@ -44,7 +43,7 @@ def drawn(design, seed, clusters=1):
 
 @cache
 def truths(design):
-    age, group, p, rate, _ = law(design, 4_000_000, 1 << 40)
+    age, group, p, rate, _ = law(design, 1_000_000, 1 << 40)
     out = {}
     for name, x in (("mean", age), ("share", group)):
         out[name] = {"inferred": p @ x / p.sum(), "observed": rate @ x / rate.sum()}
@@ -52,54 +51,90 @@ def truths(design):
     return {name: v | {"bias": v["inferred"] - v["observed"]} for name, v in out.items()}
 
 
-def misses(call, truth, design, runs=RUNS, **how):
-    def miss(seed):
-        found = call(drawn(design, seed, **how)).interval
-        return not found.low <= truth <= found.high
+@cache
+def intervals(design, clusters=1, told=True):
+    """Return both ends over the runs, shape (RUNS, 2), by what is described and quantity; each variable is read once."""
+    ends = {(name, q): np.empty((RUNS, 2)) for name in NAMES for q in (QUANTITIES if clusters == 1 else ("bias",))}
+    for seed in range(RUNS):
+        data = drawn(design, seed, clusters)
+        data = data if told else cal.predictions(data.y, data.p, data.covariates)
+        age, group = inferring(data, "age"), inferring(data, "group")
+        calls = {
+            "mean": lambda q, age=age: described(age, None, q, 0.05),
+            "share": lambda q, group=group: described(group, True, q, 0.05),
+            "gap": lambda q, group=group: compared(group, True, None, q, 0.05),
+        }
+        for (name, q), rows in ends.items():
+            found = calls[name](q).interval
+            rows[seed] = found.low, found.high
+    return ends
 
-    return count(miss, runs)
+
+def misses(name, quantity, design, shrink=1.0, **how):
+    """Count how often the truth is left out of an interval, shrunk about its middle."""
+    low, high = intervals(design, **how)[name, quantity].T
+    return int((np.abs(truths(design)[name][quantity] - (low + high) / 2) > shrink * (high - low) / 2).sum())
+
+
+def broken(found, ceiling=CEILING):
+    """Tell whether so many misses refute the ceiling; the draws are the same every time, so a thousandth will do."""
+    return binom.sf(found - 1, RUNS, ceiling) < 1e-3
+
+
+def wasteful(found):
+    """Tell whether misses are so few that an error rate of 3 % is refuted."""
+    return binom.cdf(found, RUNS, 0.03) < 1e-3
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("name", list(CALLS))
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_interval_holds_the_truth(quantity, name, design):
-    found = misses(lambda d: CALLS[name](d, quantity), truths(design)[name][quantity], design)
-    assert not refuted(found, RUNS, CEILING), f"{found} misses in {RUNS}"
+    found = misses(name, quantity, design)
+    ceiling = 0.07 if (quantity, design) == ("inferred", "rare") else CEILING
+    assert not broken(found, ceiling), f"{found} misses in {RUNS}"
 
 
-@pytest.mark.parametrize("name", list(CALLS))
+@pytest.mark.parametrize("name", NAMES)
+def test_saboteur_narrow(name):
+    found = misses(name, "bias", "calibrated", shrink=0.8)
+    assert broken(found), f"{found} misses in {RUNS}"
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_interval_holds_the_truth_with_clusters(name):
-    found = misses(lambda d: CALLS[name](d, "bias"), truths("calibrated")[name]["bias"], "calibrated", clusters=4)
-    assert not refuted(found, RUNS, CEILING), f"{found} misses in {RUNS}"
+    found = misses(name, "bias", "calibrated", clusters=4)
+    assert not broken(found), f"{found} misses in {RUNS}"
 
 
-@pytest.mark.parametrize("name", list(CALLS))
+@pytest.mark.parametrize("name", NAMES)
 def test_saboteur_clusters_ignored(name):
-    def call(d):
-        return CALLS[name](cal.predictions(d.y, d.p, d.covariates), "bias")
-
-    found = misses(call, truths("calibrated")[name]["bias"], "calibrated", clusters=4)
-    assert refuted(found, RUNS, CEILING), f"{found} misses in {RUNS}"
+    found = misses(name, "bias", "calibrated", clusters=4, told=False)
+    assert broken(found), f"{found} misses in {RUNS}"
 
 
-def wasteful(ends, runs=600):
-    """Tell whether an interval for the bias of the mean misses so seldom that an error rate of 3 % is refuted."""
+@pytest.mark.parametrize("design", ["calibrated", "blind to age", "too high"])
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_interval_is_not_wasteful(quantity, name, design):
+    found = misses(name, quantity, design)
+    assert not wasteful(found), f"{found} misses in {RUNS}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_saboteur_wide(name):
+    found = misses(name, "bias", "blind to age", shrink=1.6)
+    assert wasteful(found), f"{found} misses in {RUNS}"
+
+
+def missed(ends):
     truth = truths("calibrated")["mean"]["bias"]
 
     def miss(seed):
         low, high = ends(drawn("calibrated", seed))
         return not low <= truth <= high
 
-    return bool(binom.cdf(count(miss, runs), runs, 0.03) < LEAST)
-
-
-def test_interval_is_not_wasteful():
-    def ends(d):
-        found = MEAN(d, "age").interval
-        return found.low, found.high
-
-    assert not wasteful(ends)
+    return count(miss, RUNS)
 
 
 def test_saboteur_inferred_and_observed_as_independent():
@@ -108,7 +143,7 @@ def test_saboteur_inferred_and_observed_as_independent():
         half = 1.96 * np.hypot(*(s["error"] for s in apart))
         return apart[0]["bias"] - half, apart[0]["bias"] + half
 
-    assert wasteful(ends)
+    assert wasteful(missed(ends))
 
 
 def test_saboteur_denominators_as_known():
@@ -117,4 +152,4 @@ def test_saboteur_denominators_as_known():
         half = 1.96 * np.sqrt(((x * (d.p / d.p.sum() - d.y / d.y.sum())) ** 2).sum())
         return bias - half, bias + half
 
-    assert wasteful(ends)
+    assert wasteful(missed(ends))

@@ -19,6 +19,7 @@ import factories
 from calibrant.audit.record import AuditRecord
 from calibrant.report.html import render
 
+pytestmark = pytest.mark.xdist_group("browser")  # one process renders the pages, once
 SCRIPT = Path(__file__).with_name("axe.cjs")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 VIEWS = [f"{width} {scheme}" for width in (1280, 390) for scheme in ("light", "dark")]

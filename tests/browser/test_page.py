@@ -19,6 +19,7 @@ import pytest
 import factories
 from calibrant.report.html import render
 
+pytestmark = pytest.mark.xdist_group("browser")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-proxy-server",

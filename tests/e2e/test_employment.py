@@ -7,6 +7,8 @@ import pytest
 import calibrant as cal
 from calibrant.data.examples import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
+pytestmark = pytest.mark.xdist_group("employment")  # one process audits the rows, once
+
 
 @pytest.fixture(scope="module")
 def record() -> cal.AuditRecord:

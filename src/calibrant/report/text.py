@@ -53,7 +53,7 @@ def terminal(record: AuditRecord) -> str:
     if ranked(record):
         lines += ["", *wrap(f"Variables the error follows: {plain(following.answer(record))}")]
     if inference.wrong(record):
-        lines += wrap(f"Probabilities in place of labels: {inference.heading(record)}.")
+        lines += wrap(f"In place of labels: {inference.heading(record)}.")
     if local_test(record) is not None or searched.strong_test(record) is not None:
         found = FLOOR.sub("", plain(hidden.answer(record)))
         lines += ["", *wrap(f"Error hiding in traits: {found}")]

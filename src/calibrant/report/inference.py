@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
+from calibrant.audit.inference import COLUMNS
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.checks import together
@@ -102,8 +103,7 @@ def lines(record: AuditRecord) -> tuple[Line, ...]:
     c = record.inference.columns
     if not c.get("variable"):
         return ()
-    keys = ("variable", "level", "inferred", "observed", "bias", "low", "high")
-    rows = (dict(zip(keys, row, strict=True)) for row in zip(*(c[k] for k in keys), strict=True))
+    rows = (dict(zip(COLUMNS, row, strict=True)) for row in zip(*(c[k] for k in COLUMNS), strict=True))
     dates = record.inference.settings.get("dates", ())
     return tuple(Line(kind=_kind(r, dates), **{**r, "level": str(r["level"])}) for r in rows)
 

@@ -19,14 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--nightly", action="store_true", help="also run the heavy simulations")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if getattr(config.option, "dist", "no") == "load":
-        config.option.dist = "loadgroup"  # tests that share a cluster run in one process
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.pluginmanager.hasplugin("xdist"):
-        config.addinivalue_line("markers", "xdist_group(name): tests that share a cluster")
     if not config.getoption("--nightly"):
         for item in items:
             if item.get_closest_marker("nightly"):

@@ -79,14 +79,40 @@ def test_published_detectors(detector: Any) -> None:
 @pytest.mark.parametrize(("n", "tolerance", "alternative", "clusters", "used"), [
     (100, 0.0, "two-sided", False, "refit"), (100, 0.05, "greater", False, "refit"),
     (2001, 0.0, "two-sided", False, "split"), (2001, 0.05, "less", False, "split"),
-    (100, 0.05, "two-sided", False, "fixed"), (100, 0.0, "two-sided", True, "fixed"),
+    (100, 0.05, "two-sided", False, "fixed"), (100, 0.0, "two-sided", True, "split"),
+    (100, 0.049, "two-sided", False, "split"), (2001, 0.0112, "two-sided", False, "fixed"),
+    (400, 0.05, "two-sided", True, "fixed"), (396, 0.05, "two-sided", True, "split"), (100, 0.2, "less", True, "split"),
 ])  # fmt: skip
 def test_auto(n: int, tolerance: float, alternative: Any, clusters: bool, used: str) -> None:
     data = planted(n, clusters=np.arange(n) // 4 if clusters else None)
     found = strong(data, tolerance=tolerance, alternative=alternative, models=[("ridge", Ridge())], draws=19)
     assert found.settings["null"] == used
-    if clusters:
-        assert "clusters" in found.law
+    assert ("clusters" in found.law) == clusters
+    assert "too often" not in found.law
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(200) // 2])
+@pytest.mark.parametrize(("tolerance", "alternative", "warned"), [
+    (0.0, "two-sided", True), (0.01, "two-sided", True), (0.1, "greater", True), (0.1, "two-sided", False),
+])  # fmt: skip
+def test_models_held_where_the_level_may_fail_say_so(
+    tolerance: float, alternative: Any, warned: bool, clusters: Any
+) -> None:
+    data = planted(200, clusters=clusters)
+    for test in (strong, cal.detect.adaptive_score_test, cal.detect.adaptive_chi_square_test):
+        found = test(data, tolerance=tolerance, alternative=alternative, null="fixed", models=QUICK[:1], draws=19)
+        assert ("too often" in found.law) == warned
+        chosen = test(data, tolerance=tolerance, alternative=alternative, models=QUICK[:1], draws=19)
+        assert "too often" not in chosen.law
+
+
+def test_blocks_count_all_their_rows() -> None:
+    data = planted(400, 0.4)
+    forward = strong(data, tolerance=0.05, null="forward", models=QUICK, draws=39).parts
+    bets = strong(data, tolerance=0.05, null="eprocess", models=QUICK)
+    assert (forward["rows_tested"], bets.parts["rows_tested"], bets.settings["draws"]) == (240, 320, 0)
+    for parts in (forward, bets.parts):
+        assert 0 < parts["peak_rows"] <= parts["rows_beyond"] <= parts["rows_tested"]
 
 
 @pytest.mark.parametrize(("settings", "words"), [
@@ -96,7 +122,8 @@ def test_auto(n: int, tolerance: float, alternative: Any, clusters: bool, used: 
     ({"detector": "mine"}, ("detector", "'mine'")), ({"min_size": 2}, ("min_size", "2")),
     ({"folds": 1}, ("folds", "1")), ({"seed": -1}, ("seed", "-1")), ({"models": [Ridge()]}, ("models", "pair")),
     ({"models": []}, ("models", "at least one")), ({"models": [("a", Ridge()), ("a", Ridge())]}, ("models", "once")),
-    ({"models": Ridge()}, ("models", "pairs")), ({"models": [("a", Ridge)]}, ("models", "pair")),
+    ({"models": Ridge()}, ("models", "pairs")), ({"models": "forest"}, ("models", "'forest'", "pairs")),
+    ({"null": np.array(["fixed", "split"])}, ("null", "pass")), ({"models": [("a", Ridge)]}, ("models", "pair")),
     ({"models": [("a", LinearSVC())]}, ("models", "'a'", "predict_proba")), ({"variables": 5}, ("variables", "5")),
     ({"models": [("a", StandardScaler())]}, ("models", "pair")), ({"variables": ["age", "age"]}, ("'age'", "twice")),
     ({"variables": "age"}, ("variables", "['age']")), ({"variables": ["agee"]}, ("'agee'", "'age'")),
@@ -169,7 +196,7 @@ def test_an_impossible_outcome_settles_it() -> None:
     found = strong(cal.predictions(y, p, {"x": np.arange(60.0)}), null="split", models=QUICK)
     assert found.p_value == 0.0
     assert found.parts["impossible"] == 1
-    assert "1 outcomes have probability zero" in found.law
+    assert found.law == "exact: outcomes of probability zero under every rate within the tolerance happened: 1"
     assert (
         strong(cal.predictions(y, p, {"x": np.arange(60.0)}), null="split", models=QUICK, alternative="less").p_value
         > 0

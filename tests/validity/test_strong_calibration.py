@@ -144,11 +144,30 @@ def test_saboteur_clusters_ignored() -> None:
     assert refuted(count(by_cluster(False), 60), 60, ALPHA)
 
 
-def test_saboteur_models_held_at_tolerance_zero() -> None:
+@pytest.mark.parametrize("tolerance", [0.0, 0.001])
+def test_saboteur_models_held_near_tolerance_zero(tolerance: float) -> None:
     """Why `auto` never holds models there: a product of two residuals counts twice, once from each of two folds."""
     runs = 450
-    once = rejects(100, null="fixed", folds=2, models=[("bumps", Bumps())])
+    once = rejects(100, null="fixed", folds=2, models=[("bumps", Bumps())], tolerance=tolerance)
     assert refuted(count(once, runs), runs, ALPHA)
+
+
+@pytest.mark.parametrize("tolerance", [0.001, 0.02, 0.05])
+def test_auto_keeps_its_level_at_small_tolerances(tolerance: float) -> None:
+    """It splits the rows up to a tolerance of 0.5 over the root of their number, here 0.05, and holds models from there."""
+    once = rejects(100, null="auto", folds=2, models=[("bumps", Bumps())], tolerance=tolerance)
+    assert not refuted(count(once, 300), 300, ALPHA)
+
+
+def test_auto_keeps_its_level_with_clusters_and_no_tolerance() -> None:
+    def once(replicate: int) -> bool:
+        y, p, x = rows(200, replicate)
+        data = cal.predictions(y, p, x, clusters=np.arange(200) // 2)
+        found = cal.detect.strong_calibration_test(data, seed=replicate, draws=99, models=[("bumps", Bumps())])
+        assert found.settings["null"] == "split"
+        return found.p_value <= ALPHA
+
+    assert not refuted(count(once, 200), 200, ALPHA)
 
 
 def test_saboteur_least_size_read_as_a_test_of_prevalence() -> None:

@@ -20,7 +20,7 @@ from calibrant.detect.strong_calibration_test import (
     hypothesis_of,
 )
 from calibrant.detect.strong_detectors import Question, check_choice, detectors_of, halves_of, question_of
-from calibrant.detect.strong_nulls import CLUSTERED, INFLATED, LAWS, SALT
+from calibrant.detect.strong_nulls import LAWS, SALT, by_cluster, law_held, may_hold
 from calibrant.errors import BadInput
 from calibrant.results import Outcome
 from calibrant.stats.binned_path import binned, multiplied_squares, simulated_squares, squares
@@ -80,7 +80,7 @@ def adaptive_score_test(
     tolerance : float in [0, 1)
     alternative : {"two-sided", "greater", "less"}
     null : {"auto", "fixed", "split"}
-        ``"auto"``: models held for a two-sided tolerance above 0 and for clusters, else a split.
+        ``"auto"``: models held for a two-sided tolerance of ``0.5 / sqrt(n)`` or more (n rows, or clusters), else a split.
     draws : int from 19
     seed : int
     models : sequence of (str, estimator), optional
@@ -154,7 +154,7 @@ def adaptive_chi_square_test(
     tolerance : float in [0, 1)
     alternative : {"two-sided", "greater", "less"}
     null : {"auto", "fixed", "split"}
-        ``"auto"``: models held for a two-sided tolerance above 0 and for clusters, else a split.
+        ``"auto"``: models held for a two-sided tolerance of ``0.5 / sqrt(n)`` or more (n rows, or clusters), else a split.
     draws : int from 19
     seed : int
     bins : int from 1 to 1,000
@@ -281,12 +281,10 @@ def _compared(
     """Return the outcome under the null asked for."""
     check_choice("null", null, NULLS)
     count = checked_draws(draws)
-    held = (q.edge.tolerance > 0 and q.alternative == "two-sided") or q.cluster is not None
-    if null == "split" or (null == "auto" and not held):
+    if null == "split" or (null == "auto" and not may_hold(q)):
         rows, g = halves_of(q, data, variables)
         return _judged(q, q.paths(g, rows), rows, reading, count, "split", LAWS["split"])
-    law = LAWS["fixed"] + (INFLATED if q.edge.tolerance == 0.0 else "")
-    return _judged(q, detectors_of(q, data, variables).paths, np.arange(q.n), reading, count, "fixed", law)
+    return _judged(q, detectors_of(q, data, variables).paths, np.arange(q.n), reading, count, "fixed", law_held(q))
 
 
 def _judged(q: Question, paths: Any, rows: Any, reading: Reading, draws: int, null: str, law: str) -> Outcome:
@@ -297,7 +295,7 @@ def _judged(q: Question, paths: Any, rows: Any, reading: Reading, draws: int, nu
     if q.cluster is None:
         drawn = simulated_squares(steps, edge, q.ids[rows], draws, SALT)
     else:
-        law = CLUSTERED
+        law = by_cluster(law)
         kept, codes = np.unique(q.cluster[rows], return_inverse=True)
         ids = identities_of(int(q.cluster.max()) + 1, q.seed)[kept]
         drawn = multiplied_squares(steps, y, codes, ids, draws, SALT)

@@ -254,10 +254,10 @@ def _identity(k: int) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in np.eye(k).tolist())
 
 
-def _users(models: Sequence[tuple[str, Any]]) -> Pool:
+def _users(models: Any) -> Pool:
     from sklearn.base import is_classifier
 
-    if not isinstance(models, Iterable):
+    if isinstance(models, str) or not isinstance(models, Iterable):
         raise BadInput(f"models={models!r}: pass a list of pairs (name, scikit-learn estimator)")
     pairs = list(models)
     for pair in pairs:

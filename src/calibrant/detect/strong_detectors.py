@@ -179,7 +179,7 @@ def _clusters(rows: Predictions, folds: int) -> Any:
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of the choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise BadInput(f"{name}={value!r}: pass {', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +15,7 @@ import calibrant as cal
 from calibrant.detect.features import SCORE
 from calibrant.diagnose.rule_pairs import conditions_of
 from calibrant.diagnose.rule_trees import grown
-from calibrant.diagnose.rules import Columns, Condition, between, columns_of, extended, text_of
+from calibrant.diagnose.rules import Columns, Condition, between, columns_of, extended, quoted, text_of
 
 
 def drawn(seed: int, n: int = 160) -> Any:
@@ -109,3 +111,61 @@ def test_words() -> None:
         Condition(variable="ward", kind="category", others=("b",)), ("a", "b", "c")
     )
     assert joined.text == "ward = c"
+
+
+AWKWARD = [
+    "x or y",
+    "not z",
+    "",
+    "a and b",
+    "c",
+    "x",
+    "y",
+    "z",
+    " x",
+    "over 5",
+    "up to 5",
+    "a = b",
+    'say "x"',
+    "known",
+    "\\",
+]
+
+
+def parts(text: str) -> list[str]:
+    """Split a rule into quoted names and plain words, quotes taken off the former."""
+    pieces = re.findall(r'("(?:[^"\\]|\\.)*")|([^" ]+)', text)
+    return [repr(json.loads(q)) if q else word for q, word in pieces]
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    names=st.lists(
+        st.sampled_from(["ward", "sex and age", "not in", "b = c", ""]), min_size=1, max_size=3, unique=True
+    ),
+    levels=st.lists(st.lists(st.sampled_from(AWKWARD), min_size=1, max_size=3, unique=True), min_size=3, max_size=3),
+    no=st.lists(st.booleans(), min_size=3, max_size=3),
+)
+def test_awkward_names_are_quoted_so_that_a_rule_reads_one_way(names: Any, levels: Any, no: Any) -> None:
+    rule, expected = [], []
+    for name, some, negated in zip(names, levels, no, strict=False):
+        rule.append(Condition(variable=name, kind="category", **{"others" if negated else "levels": tuple(some)}))
+        said = [quoted(v) for v in (name, *some)]
+        told = [repr(v) if q != v else v for v, q in zip((name, *some), said, strict=True)]
+        expected += ["and"] * bool(expected) + [told[0], "not" if negated else "="]
+        expected += [word for v in told[1:] for word in (v, "or")][:-1]
+    assert parts(text_of(rule)) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["c", "north", "in hospital", "stopover", "R&D", "not_married", "30–39", "O'Brien", "the score"]
+)
+def test_ordinary_names_stay_as_they_are(name: str) -> None:
+    assert quoted(name) == name
+
+
+def test_the_quoted_words() -> None:
+    levels = Condition(variable="c", kind="category", others=("a and b", "not z"))
+    assert levels.text == 'c not "a and b" or "not z"'
+    assert Condition(variable="c", kind="category", levels=("",)).text == 'c = ""'
+    assert Condition(variable="hours over 40", kind="number", above=3.0).text == '"hours over 40" over 3'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -14,6 +16,9 @@ from calibrant.data.predictions import Predictions
 from calibrant.detect.features import SCORE
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+WORDING = re.compile(
+    r'["=\n]|(?:^|\s)(?:or|and|not|over|after|up\s+to|known|missing)(?:\s|$)'
+)  # what rules are written with
 STEPS = (DAY, DAY // 24, DAY // 1440, 1_000_000, 1_000, 1)  # a day down to a microsecond, in microseconds
 
 
@@ -49,18 +54,19 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """The condition in words."""
+        """The condition in words; names and levels that would read as words of a rule stand in quotes."""
+        name = quoted(self.variable)
         if self.kind == "category":
             if self.levels:
-                return f"{self.variable} = {' or '.join(self.levels)}"
-            return f"{self.variable} not {' or '.join(self.others)}"
+                return f"{name} = {' or '.join(map(quoted, self.levels))}"
+            return f"{name} not {' or '.join(map(quoted, self.others))}"
         if self.above == np.inf:
-            return f"{self.variable} missing"
+            return f"{name} missing"
         over = "after" if self.kind == "date" else "over"
         parts = [f"{over} {self._number(self.above)}"] if self.above is not None else []
         parts += [f"up to {self._number(self.up_to)}"] if self.up_to is not None else []
         parts = parts or ["known"]
-        return f"{self.variable} {', '.join(parts)}{' or missing' if self.missing else ''}"
+        return f"{name} {', '.join(parts)}{' or missing' if self.missing else ''}"
 
     def _number(self, value: float) -> str:
         if self.kind == "date":
@@ -96,6 +102,12 @@ class Condition:
 
 
 Rule = tuple[Condition, ...]
+
+
+def quoted(name: str) -> str:
+    """Return a name or level as it is, or in quotes where it is empty or could be read as part of the rule's wording."""
+    plain = name.strip() == name and name and not WORDING.search(name)
+    return name if plain else json.dumps(name, ensure_ascii=False)
 
 
 def text_of(conditions: Sequence[Condition]) -> str:

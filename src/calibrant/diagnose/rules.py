@@ -16,9 +16,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.detect.features import SCORE
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-WORDING = re.compile(
-    r'["=\n]|(?:^|\s)(?:or|and|not|over|after|up\s+to|known|missing)(?:\s|$)'
-)  # what rules are written with
+WORDING = re.compile(r'["=\n]|(?:^|\s)(?:or|and|not|over|after|up\s+to)(?:\s|$)')  # what rules are written with
 STEPS = (DAY, DAY // 24, DAY // 1440, 1_000_000, 1_000, 1)  # a day down to a microsecond, in microseconds
 
 

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,6 +171,9 @@ def _audit(a: argparse.Namespace) -> int:
             whole, limit=a.limit, levels=a.levels, alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date,
             quick=a.quick, tolerance=a.tolerance, fail_on=a.fail_on, seed=whole.spec.seed, step=progress.step,
         )  # fmt: skip
+    if not a.files[0].endswith(".sketch"):
+        asked = tuple(v for v in a.variables if v != "none")
+        record = replace(record, settings={**record.settings, "variables": asked})
     return _deliver(record, a)
 
 

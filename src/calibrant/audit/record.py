@@ -143,7 +143,8 @@ class AuditRecord:
         label, score, positive, key, by (the groupings), rows, cases, dropped, fingerprint, files (the first 20),
         file_count, variables (kind, edges, folded), warnings (such as "one-class").
     settings : Mapping
-        alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown).
+        alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on, tolerance,
+        variables (as asked for: ``"*"`` is every column that can be used).
     versions : Mapping of str to str
     measures : Mapping of str to Estimate
         Standard measures of the raw score, not certified, with intervals that are asymptotic: among ``"ece"``,

@@ -29,6 +29,7 @@ from calibrant.certify.population import Population, checked_bandwidth, checked_
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import names_of, sketch
 from calibrant.data.sketch import Sketch
+from calibrant.data.survey import ONE_VALUE
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.threads import one_thread
 from calibrant.results import Curve, Estimate
@@ -150,10 +151,16 @@ def audit(
     settings = {
         "alpha": alpha, "limit": limit, "levels": steps, "bandwidth": width, "seed": plan.seed,
         "blocks": whole.spec.blocks, "quick": quick, "outcome": outcome, "date": date or _epoch_date(), "mask": MASK, "fail_on": gates,
-        "tolerance": tolerance,
+        "tolerance": tolerance, "variables": _asked(whole) if isinstance(source, Sketch) else asked,
     }  # fmt: skip
     with one_thread():  # its products are too small to share: threads that wait for each other only burn time
         return _record(whole, plan, settings, name, announce)
+
+
+def _asked(whole: Sketch) -> tuple[str, ...]:
+    """Return the covariates that a sketch was made with, those of one value only among them."""
+    constant = tuple(name for name, why in whole.spec.left_out if why == ONE_VALUE)
+    return (*(c.name for c in whole.spec.codings), *constant)
 
 
 def _summarise(

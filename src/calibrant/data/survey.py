@@ -20,6 +20,7 @@ from calibrant.errors import BadInput
 
 EVERY = "*"
 KEPT = 300_000  # rows that a sketch for tests keeps
+ONE_VALUE = "it takes one value only"
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def with_parts(spec: Spec, found: Survey | None, tests: bool) -> Spec:
             raise BadInput("tests need covariates: name them in variables=, or pass variables='*' for every column")
         return spec
     coded = codings(found.table, found.names)
-    constant = tuple((c.name, "it takes one value only") for c in coded if c.kind == "constant")
+    constant = tuple((c.name, ONE_VALUE) for c in coded if c.kind == "constant")
     used = tuple(
         replace(c, cells=ends_of(found.table.column(c.name), c.name)) if c.kind in ("number", "date") else c
         for c in coded

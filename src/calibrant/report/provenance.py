@@ -12,6 +12,11 @@ from calibrant.report import standing
 from calibrant.report.order import limit_of
 from calibrant.report.spans import Span, Text, code, given, say, visible
 
+EVERY = "*"  # all columns that can be used
+BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
+ARRAYS = "The data came as arrays or as a frame, so there is no command: call "
+UNTYPABLE = "The command line cannot name all that this audit was given, so there is no command: call "
+
 
 def about(record: AuditRecord) -> Mapping[str, Any]:
     """Return what was audited."""
@@ -136,35 +141,76 @@ def reproduce(record: AuditRecord) -> Mapping[str, Any]:
         ("Same bytes", say(same)),
         ("For machines", machines),
     )
-    return {"command": command(record), "entries": entries}
+    typed = command(record)
+    start = UNTYPABLE if listed(data.get("files")) else ARRAYS
+    no_command = () if typed else say(start, code("calibrant.audit"), " with the settings below.")
+    return {"command": typed, "no_command": no_command, "entries": entries}
 
 
 def pairs(values: Mapping[str, Any]) -> Text:
     """Return names and values as one line; what is None is left out."""
-    told = [given(f"{k} {v}") for k, v in sorted(values.items()) if v is not None]
+    told = [given(f"{k} {_setting(v)}") for k, v in sorted(values.items()) if v is not None]
     return say(*[piece for span in told for piece in (span, ", ")][:-1])
 
 
+def _setting(value: Any) -> str:
+    return " and ".join(map(str, value)) or "none" if isinstance(value, (list, tuple)) else str(value)
+
+
 def command(record: AuditRecord) -> str:
-    """Return the command that writes this report again; empty where the data did not come from a file."""
+    """Return the command that writes this report again; empty where no command can."""
     data = record.data
     sources = listed(data.get("sources") or data.get("files"))
-    if not sources:
+    if not sources or _untypable(record, sources):
         return ""
-    by = groupings(record)
-    names = list(dict.fromkeys(name for pair in by for name in pair))
-    s = record.settings
+    lines = [f"calibrant audit {' '.join(shlex.quote(f'./{x}' if x.startswith('-') else x) for x in sources)}"]
+    for flag, value in _flags(record):
+        typed = shlex.quote(str(value))
+        lines.append(f"  {flag}={typed}" if typed.startswith(("-", "'-")) else f"  {flag} {typed}")
+    s, by = record.settings, groupings(record)
+    switches = {"--intersections": any(len(b) > 1 for b in by), "--drop-missing": bool(dropped(data))}
+    switches["--quick"] = bool(s.get("quick"))
+    lines += [f"  {flag}" for flag, wanted in switches.items() if wanted]
+    return visible_lines([*lines, "  --report audit.html"])
+
+
+def _flags(record: AuditRecord) -> list[tuple[str, Any]]:
+    """Return every option with a value that changes the result, but those that were not given."""
+    data, s = record.data, record.settings
+    names, asked = _group_columns(record), s.get("variables", (EVERY,))
     flags: list[tuple[str, Any]] = [("--label", data.get("label")), ("--score", data.get("score"))]
     flags += [("--positive", data.get("positive")), ("--key", ",".join(listed(data.get("key"))) or None)]
     flags += [("--by", ",".join(names) or None)]
-    flags += [("--bins", f"{name}={','.join(f'{e:g}' for e in edges)}") for name, edges in cuts(record).items()]
-    flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "seed", "outcome", "date")]
-    switches = {"--intersections": any(len(b) > 1 for b in by), "--drop-missing": bool(dropped(data))}
-    switches["--quick"] = bool(s.get("quick"))
-    lines = [f"calibrant audit {' '.join(shlex.quote(x) for x in sources)}"]
-    lines += [f"  {flag} {shlex.quote(str(value))}" for flag, value in flags if value is not None]
-    lines += [f"  {flag}" for flag, wanted in switches.items() if wanted]
-    return visible_lines([*lines, "  --report audit.html"])
+    flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
+    flags += [("--variables", None if tuple(asked) == (EVERY,) else ",".join(asked) or "none")]
+    flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "tolerance", "seed")]
+    flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
+    flags += [("--name", _named(record)), ("--date", s.get("date"))]
+    return [(flag, value) for flag, value in flags if value is not None]
+
+
+def _edge(edge: float) -> str:
+    """Write the edge of a group, short where that is the same number."""
+    return f"{edge:g}" if float(f"{edge:g}") == edge else repr(float(edge))
+
+
+def _group_columns(record: AuditRecord) -> list[str]:
+    return list(dict.fromkeys(name for pair in groupings(record) for name in pair))
+
+
+def _named(record: AuditRecord) -> str | None:
+    """Return the name to give, None where it is that of the one file."""
+    files = listed(record.data.get("files"))
+    return None if len(files) == 1 and files[0].split(".")[0] == record.name else record.name
+
+
+def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
+    """Tell whether the record does not name all files, or a list of columns holds what would be read as several."""
+    s = record.settings
+    columns = [*_group_columns(record), *listed(record.data.get("key")), *s.get("variables", ())]
+    more = int(record.data.get("file_count") or 0) > len(sources)
+    width = s.get("bandwidth")
+    return more or any("," in c or c != c.strip() or not c for c in columns) or width not in (None, BANDWIDTH)
 
 
 def visible_lines(lines: Sequence[str]) -> str:

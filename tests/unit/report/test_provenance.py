@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import json
 import shlex
 
+import numpy as np
+import pytest
+
 import factories
+from calibrant.cli import build_parser, main
 from calibrant.report import provenance
 from calibrant.report.spans import plain
 
@@ -52,3 +57,76 @@ def test_about_names_what_is_shown_together_and_what_was_not_given():
     assert plain(entries["Meant for"]) == "not given"
     assert plain(entries["Note"]) == "constant label"
     assert plain(entries["Rows"]) == "10\u202f000 read, 0 dropped"
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    rng = np.random.default_rng(3)
+    n, p = 400, rng.uniform(0.2, 0.8, 400)
+    columns = {
+        "y": np.where(rng.random(n) < p, "yes", "no"), "-p": p.round(4), "id": np.arange(n), "site": ["one"] * n,
+        "age": rng.uniform(20, 90, n).round(6), "sex": rng.choice(["f", "m"], n), "note": [f"text {i}" for i in range(n)],
+    }  # fmt: skip
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (tmp_path / "my data.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+GIVEN = "audit 'my data.csv' --label y --positive yes --score=-p --key id"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "--variables none --limit 0.3",
+        "--variables age,site --by age --bins age=30.123456789,60 --levels 20 --alpha 0.1",
+        "--by sex,age --intersections --name 'other name' --date 2026-01-31 --outcome 'ill person' --seed 7",
+    ],
+)
+def test_the_command_gives_the_same_record(table, more):
+    assert main([*shlex.split(f"{GIVEN} {more} --tolerance 0.03 --quick"), "--json", "a.json"]) in (0, 1, 3)
+    record = factories.AuditRecord.from_json((table / "a.json").read_text(encoding="utf-8"))
+    said = words(record)[1:]
+    assert main([*said, "--json", "b.json"]) in (0, 1, 3)
+    assert (table / "b.json").read_bytes() == (table / "a.json").read_bytes()
+    typed = build_parser().parse_args(said)
+    assert (typed.tolerance, typed.quick, typed.variables) == (
+        0.03,
+        True,
+        tuple(record.settings["variables"]) or ("none",),
+    )
+    assert {k: getattr(typed, k) for k in ("limit", "levels", "alpha", "seed", "date", "outcome")} == {
+        k: record.settings[k] for k in ("limit", "levels", "alpha", "seed", "date", "outcome")
+    }
+
+
+def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
+    record = audited(
+        by=[["a"], ["b"], ["a", "b"]], positive="yes", key=["id"], dropped=1,
+        variables={"a": {"kind": "number", "edges": [1.0]}},
+    )  # fmt: skip
+    given = {"date": "2026-01-31", "fail_on": ("strong-calibration",), "tolerance": 0.02, "variables": ("a",)}
+    record = factories.replace(record, settings={**record.settings, **given, "quick": True, "outcome": "ill"})
+    typed, untouched = vars(build_parser().parse_args(words(record)[1:])), build_parser().parse_args(["audit", "f"])
+    kept = {"command", "run", "seed", "levels", "alpha", "report", "markdown", "json"}
+    assert {k for k, v in vars(untouched).items() if typed[k] == v} <= kept
+    assert typed["fail_on"] == ("strong-calibration",)
+
+
+def test_what_cannot_be_typed_has_no_command():
+    for data in ({"key": ["a,b"]}, {"by": [[" a"]]}, {"file_count": 30}):
+        view = provenance.reproduce(audited(**data))
+        assert view["command"] == ""
+        assert plain(view["no_command"]).startswith("The command line cannot name all")
+    settings = plain(dict(provenance.reproduce(audited())["entries"])["Settings"])
+    assert "()" not in settings
+
+
+def test_a_sketch_of_named_covariates_says_so(table):
+    import calibrant as cal
+
+    whole = cal.sketch("my data.csv", y="y", p="-p", key="id", positive="yes", variables=["age", "site"])
+    assert cal.audit(whole, quick=True).settings["variables"] == ("age", "site")
+    json.dumps(cal.audit(whole, quick=True).to_dict())

@@ -316,7 +316,11 @@ def importance(names: Sequence[str] = ("age", "the score", "sex")) -> Curve:
         "variable": tuple(names), "drop": tuple(drops), "low": tuple(d - 0.9 for d in drops),
         "high": tuple(d + 0.9 for d in drops), "share": tuple(d / 4.2 for d in drops),
     }  # fmt: skip
-    return Curve(method="diagnose.importance", columns=columns, settings={"alpha": 0.05, "statistic": 4.2})
+    return Curve(
+        method="diagnose.importance",
+        columns=columns,
+        settings={"alpha": 0.05, "statistic": 4.2, "folds": 2, "repeats": 10},
+    )
 
 
 def subgroups(rules: Sequence[str] = ("age over 72 and sex = female", "age up to 30"), found: int = 1) -> Curve:

@@ -54,7 +54,7 @@ def importance(
     Curve
         A line for each variable, the largest ``drop`` first: ``variable`` (the score is ``"the score"``), ``drop``, its
         interval ``low`` to ``high``, and ``share`` of the statistic that is lost. A covariate that is missing for some
-        moves with its "is missing". ``settings``: ``statistic``, ``model``, ``repeats``, ``rows_read``.
+        moves with its "is missing". ``settings``: ``statistic``, ``folds``, ``model``, ``repeats``, ``rows_read``.
         ``.chart()`` draws it.
 
     Raises
@@ -108,7 +108,7 @@ def importance(
     names = tuple(dict.fromkeys((*q.sample.x.tree_of, *q.sample.x.flat_of)))
     drops = np.array([_drops(r, name, statistic, int(repeats)) for name in names])
     return _table(names, drops, statistic, alpha, {
-        "alpha": float(alpha), "alternative": q.alternative, "detector": q.detector, "model": q.pool.names[r.d.chosen],
+        "alpha": float(alpha), "alternative": q.alternative, "detector": q.detector, "folds": q.folds, "model": q.pool.names[r.d.chosen],
         "repeats": int(repeats), "rows_read": len(r.rows), "seed": q.seed, "statistic": statistic,
         "tolerance": q.edge.tolerance,
     })  # fmt: skip

@@ -74,7 +74,7 @@ def control(record: AuditRecord) -> Mapping[str, Any] | None:
         "marks": marks,
         "label": _label(record, d),
         "paths": f"{cardinal(len(d.nulls))} repeats in which the model is right",
-        "crossed": "" if d.line is None else f"line crossed in {times[0]} of {times[1]} such repeats",
+        "crossed": "" if d.line is None else f"line crossed in {times[0]} of {times[1]} such repeats{_told_by(s)}",
         "caption": _caption(record, d),
         "readouts": _readouts(d, s),
         "start": num.nearest(float(s["peak_share"]), 1),
@@ -105,21 +105,21 @@ def _marks(d: Drawn, s: Mapping[str, Any]) -> tuple[Mark, ...]:
         share, score = float(s["peak_share"]), float(s["peak_score"])
         x, y = d.at(share, score)
         anchor = "start" if share < 0.25 else "end" if share > 0.75 else "middle"
-        words = f"peak {num.written(_one(score))} at {whole(share)}% of people"
+        words = f"peak {num.written(_two(score))} at {whole(share)}% of people"
         out.append(Mark(_percent(x), _percent(y), -9, anchor, "t-ink", words))
     return tuple(out)
 
 
-def _one(score: float, rounding: str = ROUND_HALF_UP) -> Any:
-    """Return evidence to one decimal."""
-    return num.cut(Decimal(repr(score)), 1, rounding)
+def _two(score: float, rounding: str = ROUND_HALF_UP) -> Any:
+    """Return evidence to two decimals, as fine as the picture shows it."""
+    return num.cut(Decimal(repr(score)), 2, rounding)
 
 
 def _label(record: AuditRecord, d: Drawn) -> str:
     crossed = d.line is not None and max(d.score) > d.line
     what = "crosses the line" if crossed else "stays under the line"
-    of = f" of {num.written(_one(d.line, ROUND_CEILING))}" if d.line is not None else ""
-    return f"{TITLE}. It {what}{of}, and is {num.written(_one(max(d.score)), signed=True)} at most. {spread(record)}".strip()
+    of = f" of {num.written(_two(d.line, ROUND_CEILING))}" if d.line is not None else ""
+    return f"{TITLE}. It {what}{of}, and is {num.written(_two(max(d.score)), signed=True)} at most. {spread(record)}".strip()
 
 
 def _caption(record: AuditRecord, d: Drawn) -> str:
@@ -131,7 +131,31 @@ def _caption(record: AuditRecord, d: Drawn) -> str:
         under = " It stays under the dashed line, as for a model that is right."
     if d.line is None:
         under = " There are too few simulations for a line."
-    return f"{tested}, {unseen}.{under} {spread(record)}".strip()
+    return f"{tested}, {unseen}.{under}{_ending(d, s)}{_repeats(record)} {spread(record)}".strip()
+
+
+def _ending(d: Drawn, s: Mapping[str, Any]) -> str:
+    """Return why the curve ends before the last person; nothing where it does not."""
+    end, t = max(d.share), float(s.get("tolerance", 0.0))
+    if end > 1.0 - 0.005 or s.get("rows_beyond", s["rows_tested"]) == s["rows_tested"]:
+        return ""
+    off = f"to be off by no more than the tolerance of {num.limit_points(t)} points" if t else "not to be off"
+    return f" The curve ends at {whole(end)}% of people: the others are predicted {off}."
+
+
+def _told_by(s: Mapping[str, Any]) -> str:
+    """Return on how many repeats the line rests, where they are few."""
+    return f", as far as {num.count(s['draws'])} can tell" if s.get("null") == "refit" else ""
+
+
+def _repeats(record: AuditRecord) -> str:
+    """Return how often all was fitted anew, and whether that stopped early; nothing where models were held."""
+    check, s = strong_test(record), record.control_chart.settings
+    if s.get("null") != "refit" or check is None or check.outcome is None:
+        return ""
+    made, most = int(s["draws"]), int(check.outcome.settings.get("draws", 0))
+    early = ", and then no more: enough of them had shown as much evidence" if made < most else ""
+    return f" All was fitted anew in {num.count(made)} repeats{early}."
 
 
 def _readouts(d: Drawn, s: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,18 +164,18 @@ def _readouts(d: Drawn, s: Mapping[str, Any]) -> dict[str, Any]:
     under = (
         ""
         if d.line is None
-        else f"; a model that is right stays under {num.written(_one(d.line, ROUND_CEILING))} in {times} of {of} repeats"
+        else f"; a model that is right stays under {num.written(_two(d.line, ROUND_CEILING))} in {times} of {of} repeats"
     )
     told = "After the {0}% most suspicious people: evidence {1}" + under + "."
     cells = [
-        (whole(x), num.written(_one(y), signed=True), "", "", "", 0) for x, y in zip(d.share, d.score, strict=True)
+        (whole(x), num.written(_two(y), signed=True), "", "", "", 0) for x, y in zip(d.share, d.score, strict=True)
     ]
     return {"x": [round(100 * x, 1) for x in d.share], "n": "", "f": [told], "v": cells}
 
 
 def _table(d: Drawn) -> Table:
     some = list(zip(d.share, d.score, strict=True))[::EVERY]
-    rows = tuple((whole(x), num.written(_one(y), signed=True)) for x, y in some)
+    rows = tuple((whole(x), num.written(_two(y), signed=True)) for x, y in some)
     return Table("The line, at some of its points.", ("Most suspicious people, %", "Evidence"), rows)
 
 

@@ -65,30 +65,32 @@ def _search(record: AuditRecord) -> Mapping[str, Any]:
     if searched.strong_test(record) is None:
         return {"search": False}
     chart = control.control(record)
-    found = searched.needs(record)[: searched.MOST_VARIABLES]
     return {
         "search": True,
         "chart": chart,
         "no_chart": "" if chart else "No control chart: no model predicts an error for enough people to draw it.",
         "rules": searched.rules(record),
+        "rules_heading": searched.rules_heading(record),
         "rules_note": searched.rules_note(record),
-        "needs": tuple(_bar(n, max(v.high for v in found)) for n in found),
+        **bars(record),
         "needs_note": searched.needs_note(record),
     }
 
 
-def _bar(need: searched.Need, most: float) -> Mapping[str, str]:
-    """Return one variable as a bar: the share lost, and its range."""
-    top = max(most, need.lost, 1e-9)
+def bars(record: AuditRecord) -> Mapping[str, Any]:
+    """Return what the search loses without each variable, as bars on an axis that holds every range whole."""
+    found = searched.needs(record)[: searched.MOST_VARIABLES]
+    low = min((v for n in found for v in (0.0, n.low)), default=0.0)
+    high = max((v for n in found for v in (n.lost, n.high, 1e-9)), default=1.0)
 
     def at(v: float) -> str:
-        return f"{100 * max(0.0, min(1.0, v / top)):.4g}%"
+        return f"{100 * (v - low) / (high - low):.4g}%"
 
-    low, high = (_percents(v) for v in (need.low, need.high))
-    return {
-        "name": need.name, "lost": f"{_percents(need.lost)}%", "range": f"{low} to {high}%", "at": at(need.lost),
-        "low": at(need.low), "high": at(need.high),
-    }  # fmt: skip
+    drawn = tuple({
+        "name": n.name, "lost": f"{_percents(n.lost)}%", "range": f"{_percents(n.low)} to {_percents(n.high)}%",
+        "word": n.word, "at": at(min(0.0, n.lost)), "width": at(low + abs(n.lost)), "low": at(n.low), "high": at(n.high),
+    } for n in found)  # fmt: skip
+    return {"needs": drawn, "needs_zero": at(0.0), "needs_axis": f"{_percents(low)} to {_percents(high)}%"}
 
 
 def _percents(share: float) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
@@ -14,6 +16,9 @@ from calibrant.report.wording import cardinal
 
 STRONG = "strong-calibration"
 MOST_VARIABLES = 8
+UNNEEDED = "not shown to be needed"
+UNDECIDED = "undecided"
+WHO, LOOKED_AT = "Who they are", "Looked at most closely, not shown to be badly served"
 SEARCHES = 5  # anew, each without a fifth of the half that finds the rules
 FEW, MANY = 0.2, 0.5  # shares of people: a peak before the first is concentrated, one after the second spread
 
@@ -26,6 +31,7 @@ class Need:
     lost: float
     low: float
     high: float
+    word: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,7 @@ class Rule:
     gap: str
     found: bool
     word: str
+    told: str
 
 
 def strong_test(record: AuditRecord) -> Check | None:
@@ -99,7 +106,7 @@ def needs(record: AuditRecord) -> tuple[Need, ...]:
     total = float(record.importance.settings["statistic"])
     keys = ("variable", "drop", "low", "high")
     return tuple(
-        Need(shown(str(v)), float(d) / total, float(a) / total, float(b) / total)
+        Need(shown(str(v)), float(d) / total, float(a) / total, float(b) / total, "" if a > 0 else UNNEEDED)
         for v, d, a, b in zip(*(c[k] for k in keys), strict=True)
     )
 
@@ -113,40 +120,57 @@ def needs_note(record: AuditRecord) -> str:
         return "Which variables the search needs is not shown: no model predicts an error that what happened bears out."
     more = len(found) - MOST_VARIABLES
     rest = f" {num.count(more)} more variables are in the JSON of this audit." if more > 0 else ""
-    level = num.percent(1 - float(record.importance.settings["alpha"]))
+    s = record.importance.settings
+    level = num.percent(1 - float(s["alpha"]))
+    few = (
+        f"the shuffles are few ({num.count(s['repeats'])} of each variable)" if s.get("repeats") else "shuffles are few"
+    )
     return (
         f"Share of the evidence that is lost when the variable is shuffled among people; {level}% range, approximate, "
-        f"each by itself. Variables that say the same hide each other.{rest}"
+        f"each by itself. {_other_fit(record)} A share may lie outside 0 to 100%: {few}, and variables share what they "
+        f"know, so that those that say the same hide each other. Where a range takes in 0, the variable is {UNNEEDED}.{rest}"
+    )
+
+
+def _other_fit(record: AuditRecord) -> str:
+    """Return what evidence the bars split up: that of models fitted beside those of the test."""
+    s = record.importance.settings
+    parts = int(s.get("folds", 0))
+    others = "half" if parts == 2 else f"{cardinal(parts - 1)} of {cardinal(parts)} parts"
+    fitted = f", each judging people by models fitted to the other {others}" if parts > 1 else ""
+    return (
+        f"The evidence split up here, {num.decimals(s['statistic'], 2)} in all, comes from a fit of its own{fitted}; "
+        "it is not that of the test and the chart above."
     )
 
 
 def rules(record: AuditRecord) -> tuple[Rule, ...]:
     """Return the rules, the largest excess first, with the numbers of the half that did not find them."""
     c = record.subgroups.columns
-    if not c.get("rule"):
-        return ()
-    keys = (
-        "rule",
-        "rows",
-        "stability",
-        "share",
-        "predicted",
-        "observed",
-        "gap",
-        "gap_low",
-        "gap_high",
-        "finding",
-        "side",
-    )
-    out = []
-    for text, n, stable, share, says, happened, gap, low, high, found, side in zip(*(c[k] for k in keys), strict=True):
-        a, b = num.signed_range(float(low), float(high))
-        out.append(Rule(
-            text=visible(text), again=f"{num.count(n)} people judged; found again in {round(SEARCHES * float(stable))} of {SEARCHES} searches", share=f"{num.nearest(float(share))}%", says=num.nearest(float(says)),
-            happened=num.nearest(float(happened)), gap=f"{num.gap(float(gap))} ({a} to {b})", found=bool(found),
-            word=str(side) if found else "not shown off",
-        ))  # fmt: skip
-    return tuple(out)
+    return tuple(_rule({k: v[i] for k, v in c.items()}) for i in range(len(c.get("rule", ()))))
+
+
+def _rule(c: Mapping[str, Any]) -> Rule:
+    a, b = num.signed_range(float(c["gap_low"]), float(c["gap_high"]))
+    text, gap = visible(c["rule"]), f"{num.gap(float(c['gap']))} ({a} to {b})"
+    says, happened = num.nearest(float(c["predicted"])), num.nearest(float(c["observed"]))
+    judged = f"{num.count(c['rows'])} people judged"
+    return Rule(
+        text=text, again=f"{judged}; found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches",
+        share=f"{num.nearest(float(c['share']))}%", says=says, happened=happened, gap=gap, found=bool(c["finding"]),
+        word=str(c["side"]) if c["finding"] else UNDECIDED,
+        told=f": the model says {says} in 100, {happened} happened; {judged}.",
+    )  # fmt: skip
+
+
+def first_shown(record: AuditRecord) -> Rule | None:
+    """Return the first rule that is shown to be off; None where none is."""
+    return next((r for r in rules(record) if r.found), None)
+
+
+def rules_heading(record: AuditRecord) -> str:
+    """Return the words over the rules: they name the badly served only where one is shown to be."""
+    return WHO if first_shown(record) else LOOKED_AT
 
 
 def rules_note(record: AuditRecord) -> str:
@@ -156,15 +180,24 @@ def rules_note(record: AuditRecord) -> str:
         none = "No rule tells who they are: "
         return none + ("no rule was worth judging." if "rule" in c else "there are too few people for two halves.")
     n = len(c["rule"])
-    level = num.percent(1 - float(s["alpha"]))
-    every = "the range holds" if n == 1 else f"{'both' if n == 2 else f'all {cardinal(n)}'} ranges hold together"
-    pairs = zip(c["finding"], c["gap_low"], c["gap_high"], strict=True)
-    open_ = any(found and low <= 0.0 <= high for found, low, high in pairs)
-    side = " A rule is tested on the side it was found on, so it can be shown off though its range takes in zero."
+    times, of = num.confidence(1 - float(s["alpha"]))
+    every = "Its range holds" if n == 1 else f"{'Both' if n == 2 else f'All {cardinal(n)}'} ranges hold together"
     return (
         f"Found in one half of the people; but for the share, every number is from the other half, "
-        f"{num.count(s['rows_judged'])} people who did not find them. At {level}%, {every}.{side if open_ else ''}"
+        f"{num.count(s['rows_judged'])} people who did not find {'it' if n == 1 else 'them'}. {every} in at least {times} of {of} "
+        f"audits.{_one_sided(record)}"
     )
+
+
+def _one_sided(record: AuditRecord) -> str:
+    """Return why a rule is a finding though its range takes in what the test allows; nothing where none is."""
+    c, t = record.subgroups.columns, float(record.subgroups.settings.get("tolerance", 0.0))
+    inner = (low if side == "too little" else -high for low, high, side in
+             zip(c["gap_low"], c["gap_high"], c["side"], strict=True))  # fmt: skip
+    if not any(found and end <= t for found, end in zip(c["finding"], inner, strict=True)):
+        return ""
+    within = f"gaps within the tolerance of {num.limit_points(t)} points" if t else "zero"
+    return f" A rule is tested on the side it was found on, so it can be shown off though its range takes in {within}."
 
 
 def summary(record: AuditRecord) -> str:

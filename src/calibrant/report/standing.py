@@ -102,17 +102,19 @@ SEARCH = (
 )
 SEARCH_NULLS = {
     "split": "the same from {draws} sets of outcomes simulated at the score; true at this number of rows",
-    "refit": "up to {draws} repeats of all of it on simulated outcomes, models fitted anew; true at this number of rows",
+    "refit": "{done}{draws} repeats of all of it on simulated outcomes, models fitted anew; true at this number of rows",
     "fixed": "the same from {draws} sets of simulated outcomes, with the models held; approximate{inflated}",
     "clusters": "the same from {draws} sets of random signs of whole clusters; approximate",
 }
 INFLATED = ", and more ready to find error in a model that is right than asked for"
 RULES = (
-    "In one half of the people, models of the error and a tree of conditions describe who is suspicious; the other half "
-    "judges each branch, against the share that the model says. Ranges of the gaps hold together at this number of rows. "
+    "One half of the people finds the rules: all pairs of simple conditions are tried, beside a tree of conditions that "
+    "follows models of the error, and the best is bettered one condition at a time. The other half judges each rule, "
+    "against the share that the model says{edge}. Ranges of the gaps hold together at this number of rows. "
     "Whether a rule is shown to be off is tested on the side it was found on, which can find what its range leaves open. "
     "Function "
 )
+EDGE = ", plus the tolerance of {points} points where it seemed to say too little, minus it where too much"
 ROUNDING = "Lower bounds are rounded down and upper bounds up, so every printed bound is true as printed."
 ESTIMATED = "The error as estimated, and the rows that would decide, are guides; no verdict rests on them."
 
@@ -233,7 +235,7 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         *((("Traits", _traits(record)),) if local_test(record) else ()),
         *((("Maps", _maps(record)),) if record.bias_maps else ()),
         *((("Search", _search(record)),) if searched.strong_test(record) else ()),
-        *((("Rules", say(RULES, code(record.subgroups.method), ".")),) if searched.rules(record) else ()),
+        *((("Rules", _rules(record)),) if searched.rules(record) else ()),
         ("Estimates", say(ESTIMATED)),
         ("Rounding", say(ROUNDING)),
     )
@@ -288,8 +290,16 @@ def _search(record: AuditRecord) -> Text:
     s, law = check.outcome.settings, check.outcome.law
     kind = "clusters" if "clusters" in law else str(s.get("null"))
     inflated = INFLATED if not float(s.get("tolerance", 0.0)) else ""
-    null = SEARCH_NULLS.get(kind, law).format(draws=num.count(int(s.get("draws", 0))), inflated=inflated)
+    done = f"{num.count(n)} of at most " if (n := record.control_chart.settings.get("draws")) else "up to "
+    null = SEARCH_NULLS.get(kind, law).format(draws=num.count(int(s.get("draws", 0))), inflated=inflated, done=done)
     return say(SEARCH.format(null=null), code(check.outcome.method), ".")
+
+
+def _rules(record: AuditRecord) -> Text:
+    """Return how the rules were found and judged."""
+    t = float(record.subgroups.settings.get("tolerance", 0.0))
+    edge = EDGE.format(points=num.limit_points(t)) if t else ""
+    return say(RULES.format(edge=edge), code(record.subgroups.method), ".")
 
 
 def _maps(record: AuditRecord) -> Text:

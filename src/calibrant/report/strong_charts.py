@@ -116,6 +116,7 @@ def _importance(curve: Curve, c: Colours) -> Any:
     whole = num.decimals(curve.settings["statistic"], 2)
     level = num.percent(1 - float(curve.settings["alpha"]))
     sub = [f"Of {whole} in all. Lines: {level} % intervals, each variable by itself. No test."]
+    sub.append("Where a line takes in 0, the variable is not shown to be needed.")
     title = alt.TitleParams("Which variables point at the badly served", subtitle=sub)
     return alt.layer(*layers, title=title).properties(width=WIDTH, height=alt.Step(24))
 

@@ -21,6 +21,7 @@ from calibrant.report.wording import VERDICTS, certified_range, headline, lead, 
 
 SHOWN = 9  # groups in the terminal
 NAME = 34  # cells for a name
+RULE = 90  # cells for a rule
 WIDTH = 88
 FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
 
@@ -57,6 +58,9 @@ def terminal(record: AuditRecord) -> str:
     if local_test(record) is not None or searched.strong_test(record) is not None:
         found = FLOOR.sub("", plain(hidden.answer(record)))
         lines += ["", *wrap(f"Error hiding in traits: {found}")]
+        lines += (
+            wrap(f"{searched.WHO}: {clip(who.text, RULE)}{who.told}") if (who := searched.first_shown(record)) else []
+        )
     if repairs.compared(record):
         lines += ["", *wrap(f"What would repair it: {plain(repairs.answer(record))}")]
     lines.append("")
@@ -263,7 +267,17 @@ def _rules(record: AuditRecord) -> list[str]:
         (f"{fenced(r.text)} ({r.again})", r.share, r.says, r.happened, r.gap, r.word) for r in searched.rules(record)
     ]
     peak = searched.spread(record)
-    return [peak, _rows(head, rows, (1, 2, 3, 4)) if rows else "", searched.rules_note(record)]
+    over = f"### {searched.rules_heading(record)}" if rows else ""
+    return [peak, over, _rows(head, rows, (1, 2, 3, 4)) if rows else "", searched.rules_note(record)]
+
+
+def _needs(record: AuditRecord) -> list[str]:
+    if searched.strong_test(record) is None:
+        return []
+    found = hidden.bars(record)
+    rows = [(fenced(n["name"]), n["lost"], n["range"], n["word"]) for n in found["needs"]]
+    head = ("Which variables the search needs", "Evidence lost without it", "Range", "")
+    return [_rows(head, rows, (1, 2)) if rows else "", marked(say(searched.needs_note(record)))]
 
 
 def _hidden(record: AuditRecord) -> list[str]:
@@ -279,6 +293,7 @@ def _hidden(record: AuditRecord) -> list[str]:
         marked(hidden.worst(record)),
         *map(marked, hidden.untested(record)),
         *_rules(record),
+        *_needs(record),
         _rows(head, rows, (2, 4)) if rows else "",
         marked(say(note(record))),
     ]

@@ -209,17 +209,17 @@ def test_the_chart_stays_inside_its_picture(peak, top, line):
 
 def test_the_readout_of_the_chart_rounds_the_line_up(page):
     data = json.loads(re.search(r'id="pts-control">(.*?)</script>', page, re.S)[1])
-    assert "stays under 2.4 in 95 of 100 repeats" in data["f"][0]
+    assert "stays under 2.40 in 95 of 100 repeats" in data["f"][0]
     assert len(data["x"]) == len(data["v"]) == 51
-    record = replace(factories.hidden(), control_chart=factories.control_chart(line=2.401))
-    assert "stays under 2.5 in" in control.control(record)["readouts"]["f"][0]
+    record = replace(factories.hidden(), control_chart=factories.control_chart(line=2.834))
+    assert "stays under 2.84 in" in control.control(record)["readouts"]["f"][0]
 
 
 def test_rules_are_told_with_their_ranges_rounded_outward(page):
     text = words(page)
     again = "120 people judged; found again in 4 of 5 searches"
     assert f"age over 72 and sex = female {again} 2.4% 34.0 79.0 +45.0 (+27.0 to +57.1) too little" in text
-    assert f"age up to 30 {again} 2.4% 34.0 79.0 +45.0 (\u22123.1 to +57.1) not shown off" in text
+    assert f"age up to 30 {again} 2.4% 34.0 79.0 +45.0 (\u22123.1 to +57.1) undecided" in text
     assert "every number is from the other half, 5 000 people who did not find them" in text
     assert "all two ranges hold together" not in text
     none = replace(factories.hidden(), subgroups=factories.subgroups(()))
@@ -231,6 +231,82 @@ def test_a_rule_found_on_one_side_whose_range_takes_in_zero_is_explained():
     curve = replace(curve, columns={**curve.columns, "gap_low": (-0.001, 0.2)})
     assert "takes in zero" in searched.rules_note(replace(factories.hidden(), subgroups=curve))
     assert "takes in zero" not in searched.rules_note(factories.hidden())
+
+
+def test_what_the_range_takes_in_is_the_tolerance():
+    curve = factories.subgroups(found=2)
+    wide = {**curve.settings, "tolerance": 0.05}
+    near = replace(curve, columns={**curve.columns, "gap_low": (0.04, 0.2)}, settings=wide)
+    record = replace(factories.hidden(), subgroups=near)
+    assert "though its range takes in gaps within the tolerance of 5.0 points." in searched.rules_note(record)
+    low = {**curve.columns, "side": ("too much",) * 2, "gap_low": (-0.3,) * 2, "gap_high": (-0.06, -0.2)}
+    assert "takes in" not in searched.rules_note(replace(record, subgroups=replace(near, columns=low)))
+    low["gap_high"] = (-0.04, -0.2)
+    assert "takes in" in searched.rules_note(replace(record, subgroups=replace(near, columns=low)))
+    methods = {term: plain(text) for term, text in standing.methods(record)}
+    assert "says, plus the tolerance of 5.0 points where it seemed to say too little, minus" in methods["Rules"]
+    assert "all pairs of simple conditions" in methods["Rules"]
+    assert "tolerance" not in {term: plain(text) for term, text in standing.methods(factories.hidden())}["Rules"]
+
+
+def test_who_they_are_is_said_only_where_a_rule_is_shown():
+    none = replace(factories.hidden(), subgroups=factories.subgroups(found=0))
+    for record, heading in ((factories.hidden(), searched.WHO), (none, searched.LOOKED_AT)):
+        assert f'<h3 class="small">{heading}</h3>' in section(render(record))
+        assert f"### {heading}\n" in markdown(record)
+    assert "Who they are" not in render(none) + markdown(none) + terminal(none)
+    one = replace(factories.hidden(), subgroups=factories.subgroups(["age over 72"]))
+    assert "who did not find it. Its range holds in at least 95 of 100 audits." in searched.rules_note(one)
+
+
+def test_the_terminal_names_the_group_with_the_numbers_of_the_page():
+    lines = re.sub(r"\s+", " ", terminal(factories.hidden()))
+    start = "Who they are: age over 72 and sex = female: the model says 34.0 in 100, 79.0 happened; "
+    assert f"{start}120 people judged." in lines
+    curve = factories.subgroups(found=2)
+    second = replace(factories.hidden(), subgroups=replace(curve, columns={**curve.columns, "finding": (False, True)}))
+    assert "Who they are: age up to 30: the" in re.sub(r"\s+", " ", terminal(second))
+
+
+def test_importance_shows_whole_ranges_and_whose_evidence_it_splits_up():
+    curve = factories.importance()
+    wide = {**curve.columns, "low": (2.1, -1.05, -0.21), "high": (6.3, 4.05, 2.2), "drop": (3.0, 1.5, -0.1)}
+    record = replace(factories.hidden(), importance=replace(curve, columns=wide))
+    made = hidden.bars(record)
+    assert made["needs_axis"] == "\u221225 to 150%"
+    ends = [[float(n[k][:-1]) for k in ("low", "high", "at", "width")] for n in made["needs"]]
+    zero = float(made["needs_zero"][:-1])
+    assert all(0 <= v <= 100 for row in ends for v in row)
+    assert [ends[0][2], ends[1][2]] == [zero, zero]
+    assert ends[2][2] + ends[2][3] == pytest.approx(zero, abs=0.01)
+    assert (ends[0][1], ends[1][0]) == (100.0, 0.0)
+    assert [n["word"] for n in made["needs"]] == ["", "not shown to be needed", "not shown to be needed"]
+    note = searched.needs_note(record)
+    assert "4.20 in all, comes from a fit of its own, each judging people by models fitted to the other half" in note
+    assert "outside 0 to 100%: the shuffles are few (10 of each variable)" in note
+    text = markdown(record)
+    assert "| `age` | 71% | 50 to 150% |  |" in text
+    assert "| `the score` | 36% | \u221225 to 96% | not shown to be needed |" in text
+    assert note in text.replace("\\", "")
+
+
+def test_the_chart_says_where_it_ends_and_on_how_many_repeats_it_rests():
+    chart = factories.control_chart()
+    short = {k: v[:31] for k, v in chart.columns.items()}
+    more = {"tolerance": 0.05, "rows_beyond": 6_000, "null": "refit", "draws": 23}
+    record = replace(
+        factories.hidden(), control_chart=replace(chart, columns=short, settings={**chart.settings, **more})
+    )
+    record = factories.searched(record, None, factories.strong_outcome(0.4, "refit", draws=99),
+                                control_chart=record.control_chart)  # fmt: skip
+    caption = control.control(record)["caption"]
+    assert "ends at 60% of people: the others are predicted to be off by no more than the tolerance of 5.0" in caption
+    assert "All was fitted anew in 23 repeats, and then no more:" in caption
+    assert control.control(record)["crossed"].endswith("such repeats, as far as 23 can tell")
+    assert "23 of at most 99 repeats of all of it" in {t: plain(x) for t, x in standing.methods(record)}["Search"]
+    whole = control.control(factories.hidden())
+    assert "ends at" not in whole["caption"]
+    assert "repeats" not in whole["caption"]
 
 
 def test_importance_is_left_out_where_nothing_is_found():

@@ -17,6 +17,7 @@ from calibrant.report.wording import cardinal
 
 TITLE = "Evidence of error, people sorted most suspicious first"
 ACROSS = (0, 25, 50, 75, 100)
+TALL = 270  # pixels of the picture
 EVERY = 6  # of the points, the one the table shows
 STEPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
@@ -100,13 +101,16 @@ def _marks(d: Drawn, s: Mapping[str, Any]) -> tuple[Mark, ...]:
         over = any(d.line - 0.2 * band < y < d.line + band for y in ends)
         times, of = num.confidence(float(s["alpha"]))
         words = f"line crossed in {times} of {of} repeats"
-        out.append(Mark("100%", _percent(d.at(0, d.line)[1]), 15 if over else -6, "end", "t-lim", words))
+        if not s.get("peak_rows") or abs(float(s["peak_score"]) - d.line) > 1.3 * band:  # else over the peak's words
+            out.append(Mark("100%", _percent(d.at(0, d.line)[1]), 15 if over else -6, "end", "t-lim", words))
     if s.get("peak_rows"):
         share, score = float(s["peak_share"]), float(s["peak_score"])
         x, y = d.at(share, score)
         anchor = "start" if share < 0.25 else "end" if share > 0.75 else "middle"
         words = f"peak {num.written(_two(score))} at {whole(share)}% of people"
-        out.append(Mark(_percent(x), _percent(y), -9, anchor, "t-ink", words))
+        under = 0.0 if d.line is None else (d.line - score) / (d.high - d.low) * TALL
+        dy = -9 - round(under) if 0.0 < under < 24.0 else -9  # its words stand above a line that would run through them
+        out.append(Mark(_percent(x), _percent(y), dy, anchor, "t-ink", words))
     return tuple(out)
 
 

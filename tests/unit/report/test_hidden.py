@@ -309,6 +309,14 @@ def test_the_chart_says_where_it_ends_and_on_how_many_repeats_it_rests():
     assert "repeats" not in whole["caption"]
 
 
+@pytest.mark.parametrize(("top", "said", "above"), [(4.2, 2, False), (2.3, 1, True), (2.5, 1, False)])
+def test_the_words_of_peak_and_line_do_not_cross(top, said, above):
+    record = replace(factories.hidden(), control_chart=factories.control_chart(0.1, top))
+    marks = control.control(record)["marks"]
+    assert len(marks) == said
+    assert (marks[-1].dy < -9) is above
+
+
 def test_importance_is_left_out_where_nothing_is_found():
     record = factories.searched(factories.hidden(), factories.local_outcome(), factories.strong_outcome(0.4),
                                 importance=factories.importance())  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 from calibrant.errors import NotComputable
 from calibrant.report import numbers as num
+from calibrant.report.searched import LOOKED_AT
 from calibrant.report.variable_charts import DARK, LIGHT, Colours, dressed
 from calibrant.results import Curve
 
@@ -59,7 +60,7 @@ def _control(curve: Curve, c: Colours) -> Any:
         ),
     ]  # fmt: skip
     layers += _line(alt, s, max(share), c) + _peak(alt, s, max(share), c)
-    return alt.layer(*layers, title=_control_title(alt, s)).properties(width=WIDTH, height=HEIGHT)
+    return alt.layer(*layers, title=_control_title(alt, s, max(share) / 100)).properties(width=WIDTH, height=HEIGHT)
 
 
 def _line(alt: Any, s: Any, end: float, c: Colours) -> list[Any]:
@@ -83,7 +84,7 @@ def _peak(alt: Any, s: Any, end: float, c: Colours) -> list[Any]:
     return [mark.mark_point(filled=True, size=70, color=c.high, opacity=1), text.encode(text=alt.value(words))]
 
 
-def _control_title(alt: Any, s: Any) -> Any:
+def _control_title(alt: Any, s: Any, end: float) -> Any:
     p = num.p_value(float(s["p_value"]), draws=int(s["draws"])) if s["p_value"] else "a probability of 0 or 1 was wrong"
     sub = [f"Whole test: {p}. Grey: simulated repeats without error beyond the tolerance."]
     if s["peak_rows"] and s["p_value"] <= s["alpha"] and s["peak_observed"] is not None:
@@ -91,6 +92,11 @@ def _control_title(alt: Any, s: Any) -> Any:
         sub.append(f"Up to the peak the model says {says} in 100, {happened} happened: {spread(s['peak_share'])}.")
     else:
         sub.append("No error found: not proof of none.")
+    if end < 1.0 - 0.005 and s["rows_beyond"] < s["rows_tested"]:
+        off = "beyond the tolerance" if s["tolerance"] else "at all"
+        sub.append(f"The curve ends at {num.nearest(end)} % of people: the others are not predicted to be off {off}.")
+    if s["null"] == "refit":
+        sub.append(f"The line is from {num.count(s['draws'])} repeats, each with everything fitted anew.")
     return alt.TitleParams("Is error hiding in a mix of traits?", subtitle=sub)
 
 
@@ -148,7 +154,8 @@ def _rules(curve: Curve, c: Colours) -> Any:
     level = num.percent(1 - float(curve.settings["alpha"]))
     sub = [f"Judged on {num.count(curve.settings['rows_judged'])} people who played no part in finding the rules."]
     sub.append(f"Bars: {level} % limits, all together. People are counted among those who judge.")
-    title = alt.TitleParams("Who is badly served", subtitle=sub)
+    head = "Who is badly served" if any(curve.columns["finding"]) else LOOKED_AT
+    title = alt.TitleParams(head, subtitle=sub)
     return alt.layer(*layers, title=title).properties(width=WIDTH - 180, height=alt.Step(52))
 
 

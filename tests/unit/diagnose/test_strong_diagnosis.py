@@ -217,6 +217,15 @@ def test_charts_are_drawn() -> None:
     ]  # fmt: skip
     for curve in made:
         assert "<svg" in vlc.vegalite_to_svg(curve.chart().to_json())
+    said = made[0].chart().to_json(ensure_ascii=False)
+    assert ("The curve ends at" in said) == (max(made[0].columns["share"]) < 0.995)
+    assert "The line is from" not in said
+    assert "Where a line takes in 0, the variable is not shown to be needed." in made[1].chart().to_json()
+    assert made[1].settings["folds"] == 5
+    none = {**made[2].columns, "finding": (False,) * len(made[2].columns["rule"])}
+    calm = Curve(method=made[2].method, columns=none, settings=made[2].settings).chart().to_json()
+    assert "Looked at most closely, not shown" in calm
+    assert "Who is badly served" not in calm
     hostile = made[2].to_dict()
     hostile["columns"]["rule"][0] = "</script> \\' \" over 3 and " + "w" * 90
     assert "<svg" in vlc.vegalite_to_svg(Curve.from_dict(hostile).chart().to_json())

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, Check, Finding, Verdict
+from calibrant.detect.strong_nulls import INFLATED, LAWS
 from calibrant.results import Curve, Estimate, Interval, Outcome
 
 HOSTILE = (
@@ -289,9 +290,10 @@ def bias_map(
 def strong_outcome(p_value: float = 0.001, null: str = "split", **settings: Any) -> Outcome:
     """Return an outcome of the strong calibration test."""
     held = {"draws": 999, "null": null, "tolerance": 0.0, "seed": 0, **settings}
+    law = LAWS["fixed"] + INFLATED if null == "fixed" else "finite-sample: exact simulation"
     return Outcome(
-        method="detect.strong_calibration_test", statistic=4.2, p_value=p_value, law="finite-sample: exact simulation",
-        null="calibrated", alternative="not", settings=held, parts={"impossible": 0},
+        method="detect.strong_calibration_test", statistic=4.2, p_value=p_value, law=law, null="calibrated",
+        alternative="not", settings=held, parts={"impossible": 0},
     )  # fmt: skip
 
 

@@ -104,7 +104,7 @@ SEARCH_NULLS = {
     "split": "the same from {draws} sets of outcomes simulated at the score; true at this number of rows",
     "refit": "{done}{draws} repeats of all of it on simulated outcomes, models fitted anew; true at this number of rows",
     "fixed": "the same from {draws} sets of simulated outcomes, with the models held; approximate{inflated}",
-    "clusters": "the same from {draws} sets of random signs of whole clusters; approximate",
+    "clusters": "the same from {draws} sets of random signs of whole clusters; approximate{inflated}",
 }
 INFLATED = ", and more ready to find error in a model that is right than asked for"
 RULES = (
@@ -289,7 +289,7 @@ def _search(record: AuditRecord) -> Text:
         return ()
     s, law = check.outcome.settings, check.outcome.law
     kind = "clusters" if "clusters" in law else str(s.get("null"))
-    inflated = INFLATED if not float(s.get("tolerance", 0.0)) else ""
+    inflated = INFLATED if "too often" in law else ""
     done = f"{num.count(n)} of at most " if (n := record.control_chart.settings.get("draws")) else "up to "
     null = SEARCH_NULLS.get(kind, law).format(draws=num.count(int(s.get("draws", 0))), inflated=inflated, done=done)
     return say(SEARCH.format(null=null), code(check.outcome.method), ".")

@@ -4,10 +4,10 @@ The paper audits a logistic regression that is wrong in a corner of the covariat
 400 to 1,600 rows with tolerances of 2.5, 5 and 7.5 points, two-sided at level 0.10 (100 replicates), and shuffles variables.
 
 Here: ten covariates, uniform on [-5, 5]; logit of the event rate ``0.8 x0 + 0.4 x1 + 0.2 x2``, but ``0.2 x1 + 0.2 x2`` where
-``x0 < -2`` and ``x1 > 2`` (the authors' program). Audited: a logistic regression fitted on 10,000 rows, and a forest (300 trees
-of depth 8, half of the features a split) fitted on 2,000. The same data sets, residual models and folds serve all tests and
-tolerances; "authors" has the paper's models and weights, "default" ours. --quick leaves the authors' models and 400 rows out.
---full: about 110 CPU minutes.
+``x0 < -2`` and ``x1 > 2`` (the authors' program). Audited: a logistic regression fitted on 10,000 rows, and a forest fitted on
+2,000, tuned in three folds and calibrated by Platt's method in five, as there. The same data sets, residual models and folds serve
+all tests and tolerances; "authors" has the paper's models and weights, "default" ours. --quick leaves the authors' models and 400
+rows out. --full: about 120 CPU minutes.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from reproduce.strong.nine_tests import ALONG_SCORE, STRONG, TESTS, importance_b
 from reproduce.strong.simulation import AUDITED, audited, rate
 
 TOLERANCES = (0.025, 0.05, 0.075)
-FULL, ALONG = 100, "tests along the score alone find next to nothing"
+FULL, ALONG = 100, "logistic audited: tests along the score alone find next to nothing"
 # In print: shares beyond the tolerances, and the most important variables, numbered from 1 (x1 is our x0).
 PRINTED = {"logistic": ("0.6 / 0.5 / 0.3", "score, x1, x2"), "forest": ("0.8 / 0.5 / 0.3", "x1, x2, score, x3")}
 PROGRAM = "published (program, run elsewhere): 400; 800; 1,600 rows"  # not in the paper
@@ -83,6 +83,7 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     corner = {"the score", "x0", "x1"}
     average = {name: mean(power[name, *c] for c in cells) for name in names}
     rivals = max(v for name, v in average.items() if name not in STRONG)
+    along = {k: max([power[n, *c] for n in ALONG_SCORE for c in cells if c[0] == k], default=1.0) for k in AUDITED}
     out: dict[str, bool] = {}
     for name in sorted(names & set(STRONG)):
         out |= {
@@ -90,7 +91,8 @@ def claims(rows: list[Row]) -> dict[str, bool]:
             f"{name}: more power than every comparator on average over the settings": average[name] > rivals,
         }  # fmt: skip
     return out | {
-        ALONG: max(power[n, *c] for n in ALONG_SCORE for c in cells) < 0.06,
+        ALONG: along["logistic"] < 0.06,
+        "forest audited: so do they there": along["forest"] < 0.06,
         "adaptive score: at least the power of adaptive chi-square in every setting": all(
             power[simple, *c] >= power[n, *c] for n in chi for c in cells),
         "adaptive score: twice the power of adaptive chi-square in some setting": any(
@@ -133,8 +135,9 @@ EXPERIMENT = Experiment(
     title="Power of the test beside all comparators, and variable importance",
     status=DIFFERS,
     difference="The design is the authors' program's, which differs from print: coefficients 0.8, 0.4, 0.2 and not 0.6, 0.4, 0.2; corner "
-    "x0 < -2, x1 > 2 and not x1 < -2, x2 > 2; in it 0.2 x1 + 0.2 x2 and not 0.2 x1. The forest is not described in print and is ours. "
-    "So fewer rows are beyond the tolerances than in print. The figure has no numbers in print; beside ours stand those of a run of "
+    "x0 < -2, x1 > 2 and not x1 < -2, x2 > 2; in it 0.2 x1 + 0.2 x2 and not 0.2 x1. The forest is not described in print; it is the "
+    "program's, tuned on its grid and calibrated by Platt's method, with 100 trees a fold for its 500. So fewer rows of the logistic "
+    "regression are beyond the tolerances than in print. The figure has no numbers in print; beside ours stand those of a run of "
     "the authors' program on this design made elsewhere, and of a prototype of our default, which had more power at 400 rows. "
     "Comparators use our default residual models, one of them the mean of the others: with these the adaptive score test has the power of "
     "the strong test, where the paper has it behind. 'strong, authors' has the paper's models and weights, and gives the importance.",

@@ -4,10 +4,9 @@ The paper audits a logistic regression that is wrong in a corner of the covariat
 400 to 1,600 rows with tolerances of 2.5, 5 and 7.5 points, two-sided at level 0.10 (100 replicates), and shuffles variables.
 
 Here: ten covariates, uniform on [-5, 5]; logit of the event rate ``0.8 x0 + 0.4 x1 + 0.2 x2``, but ``0.2 x1 + 0.2 x2`` where
-``x0 < -2`` and ``x1 > 2`` (the authors' program). Audited: a logistic regression fitted on 10,000 rows, and a forest fitted on
-2,000, tuned in three folds and calibrated by Platt's method in five, as there. The same data sets, residual models and folds serve
-all tests and tolerances; "authors" has the paper's models and weights, "default" ours. --quick leaves the authors' models and 400
-rows out. --full: about 120 CPU minutes.
+``x0 < -2`` and ``x1 > 2``, as in the authors' program. Audited: a logistic regression fitted on 10,000 rows, and a forest fitted
+on 2,000, tuned and calibrated by Platt's method as there. The same data sets, residual models and folds serve all tests; "authors"
+has the paper's models and weights. --quick leaves these and 400 rows out. --full: about 120 CPU minutes.
 """
 
 from collections import Counter

@@ -100,8 +100,8 @@ def adaptive_score_test(
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
-    **Guarantee.** *split:* level at any number of rows. *fixed:* asymptotic, and too often at tolerance 0. *Clusters:*
-    asymptotic in their number.
+    **Guarantee.** *split:* level at any number of rows. *fixed:* asymptotic; may reject too often at tolerance 0, one-sided, and
+    two-sided under ``0.5 / sqrt(n)``. *Clusters:* asymptotic in their number.
     **Method.** After Jankova et al. (2020), as the paper of the strong calibration test extends it (its
     AdaptScoreSimple); models, folds and simulation are those of `strong_calibration_test`.
     **Cost.** A few fits; they are shared with `strong_calibration_test` on the same data where models are held.
@@ -175,8 +175,8 @@ def adaptive_chi_square_test(
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
-    **Guarantee.** *split:* level at any number of rows. *fixed:* asymptotic, and too often at tolerance 0. *Clusters:*
-    asymptotic in their number.
+    **Guarantee.** *split:* level at any number of rows. *fixed:* asymptotic; may reject too often at tolerance 0, one-sided, and
+    two-sided under ``0.5 / sqrt(n)``. *Clusters:* asymptotic in their number.
     **Method.** After Zhang et al. (2021), as the paper of the strong calibration test extends it (its AdaptChiSq).
     Departure: rows predicted to be within the tolerance fill groups and add nothing, for one-sided alternatives too.
     **Cost.** A few fits; they are shared with `strong_calibration_test` on the same data where models are held.

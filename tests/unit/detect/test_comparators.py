@@ -56,7 +56,7 @@ def test_nulls_and_rows_tested() -> None:
     data = planted()
     assert D.adaptive_score_test(data, models=QUICK, draws=19).settings["null"] == "split"
     assert D.adaptive_score_test(data, tolerance=0.05, models=QUICK, draws=19).settings["null"] == "fixed"
-    assert "rejects too often" in D.adaptive_score_test(data, models=QUICK, draws=19, null="fixed").law
+    assert "reject too often" in D.adaptive_score_test(data, models=QUICK, draws=19, null="fixed").law
     assert D.adaptive_chi_square_test(data, models=QUICK, draws=19).parts["rows_tested"] == 600
     assert D.multicalibration_score_test(data, models=QUICK, draws=19).parts["rows_tested"] == 300
 

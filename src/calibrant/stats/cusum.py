@@ -159,7 +159,7 @@ def path(
     heft = np.where(side, size, -size) * weight
     scale = _scale(detector, heft, rate, len(g))
     scale[:-1][h[:-1] == h[1:]] = 0.0
-    scale[np.cumsum(weight) < min_size * len(g) - 1e-9 * len(g)] = 0.0
+    scale[np.cumsum(weight) < (min_size - 1e-9) * len(g)] = 0.0
     return Path(rows=rows, upper=side, excess=h, heft=heft, rate=rate, scale=scale)
 
 

@@ -22,10 +22,12 @@ SHARE = 0.05 / 9  # of alpha, for each of the nine routes of certify.distance
 BLUE, RUST, GREY, TEAL, PALE = "#27517a", "#b03a06", "#6d6555", "#0a6a86", "#b9cbdd"
 COLOURS = [BLUE, RUST, TEAL, GREY]
 LOOK = {
-    "background": "#ffffff", "font": "sans-serif", "view": {"stroke": None},
+    "background": "#ffffff",
+    "font": "sans-serif",
+    "view": {"stroke": None},
     "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#e6e4df"},
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 260},
-}  # fmt: skip
+}
 SIZES = [300, 1_000, 3_000, 10_000, 30_000, 100_000]
 
 

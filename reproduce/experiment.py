@@ -49,7 +49,8 @@ class Experiment:
     difference : str
         What differs from the paper and why; one sentence for each difference.
     sizes : dict
-        An integer for each of tiny (a test, under three CPU seconds), quick and full: replicates, rows, as the script says.
+        An integer for each of tiny (a test, under three CPU seconds), quick and full: replicates, rows, as the script
+        says.
     run : callable
         `run(size, seed)` returns the rows of the result: flat, in long form, published numbers beside ours.
     claims : callable
@@ -141,9 +142,16 @@ def carry_out(name: str, size: str = "quick", seed: int = 0) -> Result:
     rows = [plain(r) for r in experiment.run(experiment.sizes[size], seed)]
     took = round(time.process_time() - start, 1)
     return Result(
-        name=name, items=experiment.items, size=size, amount=experiment.sizes[size], seed=seed, cpu_seconds=took,
-        versions=versions(), claims={k: bool(v) for k, v in experiment.claims(rows).items()}, rows=rows,
-    )  # fmt: skip
+        name=name,
+        items=experiment.items,
+        size=size,
+        amount=experiment.sizes[size],
+        seed=seed,
+        cpu_seconds=took,
+        versions=versions(),
+        claims={k: bool(v) for k, v in experiment.claims(rows).items()},
+        rows=rows,
+    )
 
 
 def plain(row: Row) -> Row:

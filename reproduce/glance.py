@@ -2,10 +2,11 @@
 
     python reproduce/glance.py
 
-Rows, power and level are read from the results that are checked in: power as the authors' programs print it where they do, and over all settings else;
-level of the published permutation and of the published held models. Times are measured here, in one process with one thread: the
-published certificate with its own subsample of the rows and this library's, both on the same million rows, and the strong test with the authors'
-detectors and with the default on the same 1,000. Writes reproduce/results/glance.json and docs/img/reproduce/glance.svg.
+Rows, power and level are read from the results that are checked in: power as the authors' programs print it where they
+do, and over all settings else; level of the published permutation and of the published held models. Times are measured
+here, in one process with one thread: the published certificate with its own subsample of the rows and this library's,
+both on the same million rows, and the strong test with the authors' detectors and with the default on the same 1,000.
+Writes reproduce/results/glance.json and docs/img/reproduce/glance.svg.
 """
 
 import json
@@ -32,8 +33,11 @@ from reproduce.trustworthy.figure_5 import PERMUTED, SIMULATED
 
 PUBLISHED, HERE = "published", "calibrant"
 NEEDED, FOUND, FALSE, TIME = (
-    "rows to certify within 2 points", "wrong models found (share)", "right models rejected, over the share asked for", "CPU seconds",
-)  # fmt: skip
+    "rows to certify within 2 points",
+    "wrong models found (share)",
+    "right models rejected, over the share asked for",
+    "CPU seconds",
+)
 
 
 def value(name: str, field: str, **wanted: Any) -> float:
@@ -82,21 +86,30 @@ def pairs() -> list[tuple[str, str, float, float]]:
     strong = partial(cal.detect.strong_calibration_test, tolerance=0.05, null="fixed")
     return [
         (NEEDED, "a calibrated score with noise", rows_for(bounds, KERNEL), rows_for(bounds, JITTERED)),
-        *((FOUND, f"one of {d} covariates left out, 500 rows", 1 - IN_PRINT[500][d], power) for d, power in found.items()),
+        *(
+            (FOUND, f"one of {d} covariates left out, 500 rows", 1 - IN_PRINT[500][d], power)
+            for d, power in found.items()
+        ),
         (FOUND, "a badly served group, mean of 18 settings", mean_power(STRONG[0]), mean_power(STRONG[1])),
         (FALSE, "local calibration, worst of 17 designs", worst(PERMUTED) / 0.05, worst(SIMULATED) / 0.05),
         (FALSE, "strong calibration, tolerance 0", held / ALPHA, split / ALPHA),
-        (TIME, "upper bound, 1,000,000 rows", took(kernel, many), took(partial(cal.certify.jittered, side="upper"), many)),
+        (
+            TIME,
+            "upper bound, 1,000,000 rows",
+            took(kernel, many),
+            took(partial(cal.certify.jittered, side="upper"), many),
+        ),
         (TIME, "strong test, 1,000 rows", took(partial(strong, detector="authors"), few), took(strong, few)),
-    ]  # fmt: skip
+    ]
 
 
 def rows() -> list[Row]:
     """Return the lines of the chart in long form."""
     return [
         plain({"panel": panel, "line": line, "whose": whose, "value": v})
-        for panel, line, published, here in pairs() for whose, v in ((PUBLISHED, published), (HERE, here))
-    ]  # fmt: skip
+        for panel, line, published, here in pairs()
+        for whose, v in ((PUBLISHED, published), (HERE, here))
+    ]
 
 
 def chart(lines: list[Row]) -> Any:

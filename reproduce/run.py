@@ -5,8 +5,8 @@
     python reproduce/run.py trustworthy/figure_3 --full --seed 1
     python reproduce/run.py strong                      # all of one paper
 
-Each run writes its rows to reproduce/results and its chart to docs/img/reproduce; `python reproduce/page.py` then writes the
-pages of the documentation from them.
+Each run writes its rows to reproduce/results and its chart to docs/img/reproduce; `python reproduce/page.py` then
+writes the pages of the documentation from them.
 """
 
 import argparse

@@ -119,9 +119,22 @@ def reliability(rows: int = 10_000, bins: int = 20, shift: float = 0.009, rate: 
 def curve(rows: int = 10_000, shift: float = 0.009, rate: float = 0.5, p_value: float = 0.001) -> Curve:
     """Return a smoothed reliability curve with a wave around `shift`; its band excludes zero if `p_value` is small."""
     columns: dict[str, list[float]] = {
-        k: [] for k in ("score", "predicted", "observed", "gap", "gap_low", "gap_high", "point_low", "point_high",
-                        "rows", "density_cases", "density_noncases", "stretch")
-    }  # fmt: skip
+        k: []
+        for k in (
+            "score",
+            "predicted",
+            "observed",
+            "gap",
+            "gap_low",
+            "gap_high",
+            "point_low",
+            "point_high",
+            "rows",
+            "density_cases",
+            "density_noncases",
+            "stretch",
+        )
+    }
     top = 1.0 if rate >= 0.1 else 10 * rate
     for i in range(101):
         s = top * (0.01 + 0.98 * i / 100)
@@ -131,10 +144,20 @@ def curve(rows: int = 10_000, shift: float = 0.009, rate: float = 0.5, p_value: 
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
     settings = {
-        "alpha": 0.05, "axis": "probability", "band": "simultaneous", "bandwidth": 0.08 * top, "critical": 3.1,
-        "draws": 999, "masked": 0, "method": "smooth", "p_value": p_value, "seed": 0, "smallest": 20,
-        "statistic": 4.2, "trim": [0.01, 0.99],
-    }  # fmt: skip
+        "alpha": 0.05,
+        "axis": "probability",
+        "band": "simultaneous",
+        "bandwidth": 0.08 * top,
+        "critical": 3.1,
+        "draws": 999,
+        "masked": 0,
+        "method": "smooth",
+        "p_value": p_value,
+        "seed": 0,
+        "smallest": 20,
+        "statistic": 4.2,
+        "trim": [0.01, 0.99],
+    }
     return Curve(method="diagnose.reliability_curve", columns=columns, settings=settings)
 
 
@@ -143,13 +166,31 @@ def ranking(names: Sequence[str] = ("age", "marital", "sex"), found: int = 2, ki
     lines = []
     for i, name in enumerate(names):
         beyond, p = max(0.0074 - 0.0019 * i, 0.0), 0.001 if i < found else min(0.96, 0.4 + 0.1 * i)
-        lines.append({
-            "variable": name, "kind": kind, "beyond_shift": beyond, "beyond_shift_plain": beyond + 0.0004,
-            "vece": 0.00828, "vece_plain": 0.00879, "p_value": p, "p_adjusted": p, "low": 0.00597, "high": 0.01169,
-            "beyond_low": 0.2 * beyond, "beyond_high": beyond + 0.00344, "gain": None, "worst": "43 to 50",
-            "worst_predicted": 0.783, "worst_observed": 0.802, "worst_gap": 0.0189, "worst_beyond_shift": 0.01016,
-            "worst_rows": 28_148, "bins": 10, "bins_collapsed": 0,
-        })  # fmt: skip
+        lines.append(
+            {
+                "variable": name,
+                "kind": kind,
+                "beyond_shift": beyond,
+                "beyond_shift_plain": beyond + 0.0004,
+                "vece": 0.00828,
+                "vece_plain": 0.00879,
+                "p_value": p,
+                "p_adjusted": p,
+                "low": 0.00597,
+                "high": 0.01169,
+                "beyond_low": 0.2 * beyond,
+                "beyond_high": beyond + 0.00344,
+                "gain": None,
+                "worst": "43 to 50",
+                "worst_predicted": 0.783,
+                "worst_observed": 0.802,
+                "worst_gap": 0.0189,
+                "worst_beyond_shift": 0.01016,
+                "worst_rows": 28_148,
+                "bins": 10,
+                "bins_collapsed": 0,
+            }
+        )
     settings = {
         "alpha": 0.05,
         "draws": 999,
@@ -176,24 +217,71 @@ def along(
     """Return a curve along a variable, from 20 to 80 if nothing is given; `labels` make levels instead."""
     at = [None] * len(labels) if labels else xs or [20 + 1.5 * i for i in range(41)]
     columns: dict[str, list[Any]] = {
-        k: [] for k in ("group", "x", "label", "predicted", "observed", "gap", "gap_low", "gap_high", "point_low",
-                        "point_high", "rows", "density", "stretch")
-    }  # fmt: skip
+        k: []
+        for k in (
+            "group",
+            "x",
+            "label",
+            "predicted",
+            "observed",
+            "gap",
+            "gap_low",
+            "gap_high",
+            "point_low",
+            "point_high",
+            "rows",
+            "density",
+            "stretch",
+        )
+    }
     for i, x in enumerate(at):
         p, gap = 0.5 + 0.2 * math.sin(i / 9), 0.009 + 0.012 * math.sin(i / 6) if gaps is None else gaps[i]
-        row = ("", x, labels[i] if labels else "missing" if x is None else f"{x:g}", p, p + gap, gap, gap - half, gap + half, gap - half / 2,
-               gap + half / 2, 900.0, 0.4 / (i + 1), -1 if labels or x is None else 0)  # fmt: skip
+        row = (
+            "",
+            x,
+            labels[i] if labels else "missing" if x is None else f"{x:g}",
+            p,
+            p + gap,
+            gap,
+            gap - half,
+            gap + half,
+            gap - half / 2,
+            gap + half / 2,
+            900.0,
+            0.4 / (i + 1),
+            -1 if labels or x is None else 0,
+        )
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
     top = max(range(len(at)), key=lambda i: abs(columns["gap"][i]))
     settings = {
-        "variable": name, "by": None, "view": "probability", "kind": "levels" if labels else "curve", "date": date,
-        "span": 0.75, "degree": 2, "alpha": 0.05, "draws": 999, "seed": 0, "n": 10_000, "shift": 0.00875,
-        "p_value": p_value, "statistic": 4.2, "critical": 2.9, "null": "exact", "band": "simultaneous",
-        "masked": masked, "worst_group": "", "worst_at": at[top], "worst_label": columns["label"][top],
-        "worst_gap": columns["gap"][top], "worst_low": max(abs(columns["gap"][top]) - half, 0.0),
-        "worst_high": abs(columns["gap"][top]) + half, "consistent": None, "consistent_how": "both sides",
-    }  # fmt: skip
+        "variable": name,
+        "by": None,
+        "view": "probability",
+        "kind": "levels" if labels else "curve",
+        "date": date,
+        "span": 0.75,
+        "degree": 2,
+        "alpha": 0.05,
+        "draws": 999,
+        "seed": 0,
+        "n": 10_000,
+        "shift": 0.00875,
+        "p_value": p_value,
+        "statistic": 4.2,
+        "critical": 2.9,
+        "null": "exact",
+        "band": "simultaneous",
+        "masked": masked,
+        "worst_group": "",
+        "worst_at": at[top],
+        "worst_label": columns["label"][top],
+        "worst_gap": columns["gap"][top],
+        "worst_low": max(abs(columns["gap"][top]) - half, 0.0),
+        "worst_high": abs(columns["gap"][top]) + half,
+        "consistent": None,
+        "consistent_how": "both sides",
+    }
     return Curve(method="diagnose.variable_curve", columns=columns, settings=settings)
 
 
@@ -245,13 +333,24 @@ def local_outcome(
 ) -> Outcome:
     """Return an outcome of the local calibration test."""
     held = {
-        "p_global": 0.3, "p_local": p_value, "contradicted": 0, "variables": tuple(names),
-        "variable_p": tuple(adjusted), "variable_adjusted_p": tuple(adjusted), **parts,
-    }  # fmt: skip
+        "p_global": 0.3,
+        "p_local": p_value,
+        "contradicted": 0,
+        "variables": tuple(names),
+        "variable_p": tuple(adjusted),
+        "variable_adjusted_p": tuple(adjusted),
+        **parts,
+    }
     return Outcome(
-        method="detect.local_calibration_test", statistic=0.0001, p_value=p_value, law=law, null="calibrated",
-        alternative="not", settings={"draws": 999, "seed": 0}, parts=held,
-    )  # fmt: skip
+        method="detect.local_calibration_test",
+        statistic=0.0001,
+        p_value=p_value,
+        law=law,
+        null="calibrated",
+        alternative="not",
+        settings={"draws": 999, "seed": 0},
+        parts=held,
+    )
 
 
 def bias_map(
@@ -267,23 +366,63 @@ def bias_map(
     """Return a bias map along one variable; places listed in `masked` are left out."""
     kept = [i for i in range(len(places)) if i not in masked]
     columns: dict[str, list[Any]] = {
-        k: [] for k in ("x", "label", "people", "bias", "predicted", "observed", "rows", "share", "null_sd",
-                        "bias_low", "bias_high", "point_low", "point_high", "p_adjusted", "p_point")
-    }  # fmt: skip
+        k: []
+        for k in (
+            "x",
+            "label",
+            "people",
+            "bias",
+            "predicted",
+            "observed",
+            "rows",
+            "share",
+            "null_sd",
+            "bias_low",
+            "bias_high",
+            "point_low",
+            "point_high",
+            "p_adjusted",
+            "p_point",
+        )
+    }
     for i in kept:
         gap = 0.004 + 0.02 * math.sin(i / 5) if gaps is None else gaps[i]
         p, off = 0.5 + 0.1 * math.sin(i / 9), abs(gap) > half
         x = places[i]
         label = "missing" if x is None else f"{x:g}" if isinstance(x, float) else str(x)
-        row = (x, label, 400 + i, gap, p, p + gap, 800.0, 0.03, half / 3, gap - half, gap + half, gap - half / 2,
-               gap + half / 2, 0.001 if off else 0.6, 0.001 if off else 0.3)  # fmt: skip
+        row = (
+            x,
+            label,
+            400 + i,
+            gap,
+            p,
+            p + gap,
+            800.0,
+            0.03,
+            half / 3,
+            gap - half,
+            gap + half,
+            gap - half / 2,
+            gap + half / 2,
+            0.001 if off else 0.6,
+            0.001 if off else 0.3,
+        )
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
     axis = {"name": name, "kind": kind, "places": tuple(places), "scaling": scaling}
     settings = {
-        "alpha": 0.05, "axes": (axis,), "draws": 999, "n": 10_000, "p_value": p_value, "masked": len(masked),
-        "contradicted": 0, "critical": 3.1, "law": "exact simulation", "seed": 0, "strata": (),
-    }  # fmt: skip
+        "alpha": 0.05,
+        "axes": (axis,),
+        "draws": 999,
+        "n": 10_000,
+        "p_value": p_value,
+        "masked": len(masked),
+        "contradicted": 0,
+        "critical": 3.1,
+        "law": "exact simulation",
+        "seed": 0,
+        "strata": (),
+    }
     return Curve(method="diagnose.local_bias", columns={k: tuple(v) for k, v in columns.items()}, settings=settings)
 
 
@@ -292,9 +431,15 @@ def strong_outcome(p_value: float = 0.001, null: str = "split", **settings: Any)
     held = {"draws": 999, "null": null, "tolerance": 0.0, "seed": 0, **settings}
     law = LAWS["fixed"] + INFLATED if null == "fixed" else "finite-sample: exact simulation"
     return Outcome(
-        method="detect.strong_calibration_test", statistic=4.2, p_value=p_value, law=law, null="calibrated",
-        alternative="not", settings=held, parts={"impossible": 0},
-    )  # fmt: skip
+        method="detect.strong_calibration_test",
+        statistic=4.2,
+        p_value=p_value,
+        law=law,
+        null="calibrated",
+        alternative="not",
+        settings=held,
+        parts={"impossible": 0},
+    )
 
 
 def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4, side: str = "too little") -> Curve:
@@ -305,9 +450,17 @@ def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4,
     for b in range(1, 9):
         columns[f"null_{b}"] = tuple(math.sin(b * x * 3) * (b - 4) / 3 for x in share)
     settings = {
-        "alpha": 0.05, "peak_share": peak, "peak_score": top, "peak_rows": round(10_000 * peak), "rows_tested": 10_000,
-        "side": side, "null": "split", "line": line, "p_value": 0.001, "draws": 999,
-    }  # fmt: skip
+        "alpha": 0.05,
+        "peak_share": peak,
+        "peak_score": top,
+        "peak_rows": round(10_000 * peak),
+        "rows_tested": 10_000,
+        "side": side,
+        "null": "split",
+        "line": line,
+        "p_value": 0.001,
+        "draws": 999,
+    }
     return Curve(method="diagnose.control_chart", columns=columns, settings=settings)
 
 
@@ -315,9 +468,12 @@ def importance(names: Sequence[str] = ("age", "the score", "sex")) -> Curve:
     """Return what the statistic loses without each variable."""
     drops = [3.0 / (i + 1) for i in range(len(names))]
     columns = {
-        "variable": tuple(names), "drop": tuple(drops), "low": tuple(d - 0.9 for d in drops),
-        "high": tuple(d + 0.9 for d in drops), "share": tuple(d / 4.2 for d in drops),
-    }  # fmt: skip
+        "variable": tuple(names),
+        "drop": tuple(drops),
+        "low": tuple(d - 0.9 for d in drops),
+        "high": tuple(d + 0.9 for d in drops),
+        "share": tuple(d / 4.2 for d in drops),
+    }
     return Curve(
         method="diagnose.importance",
         columns=columns,
@@ -329,12 +485,23 @@ def subgroups(rules: Sequence[str] = ("age over 72 and sex = female", "age up to
     """Return rules, of which the first `found` are shown to be off."""
     n = len(rules)
     columns = {
-        "rule": tuple(rules), "rows": (120,) * n, "share": (0.024,) * n, "predicted": (0.34,) * n,
-        "observed": (0.79,) * n, "low": (0.61,) * n, "high": (0.91,) * n, "gap": (0.45,) * n,
-        "gap_low": tuple(0.2701 if i < found else -0.0301 for i in range(n)), "gap_high": (0.5701,) * n,
-        "excess": (6.0,) * n, "p_value": (0.001,) * n, "p_adjusted": (0.001,) * n, "side": ("too little",) * n,
-        "stability": (0.8,) * n, "finding": tuple(i < found for i in range(n)),
-    }  # fmt: skip
+        "rule": tuple(rules),
+        "rows": (120,) * n,
+        "share": (0.024,) * n,
+        "predicted": (0.34,) * n,
+        "observed": (0.79,) * n,
+        "low": (0.61,) * n,
+        "high": (0.91,) * n,
+        "gap": (0.45,) * n,
+        "gap_low": tuple(0.2701 if i < found else -0.0301 for i in range(n)),
+        "gap_high": (0.5701,) * n,
+        "excess": (6.0,) * n,
+        "p_value": (0.001,) * n,
+        "p_adjusted": (0.001,) * n,
+        "side": ("too little",) * n,
+        "stability": (0.8,) * n,
+        "finding": tuple(i < found for i in range(n)),
+    }
     settings = {"alpha": 0.05, "rows_judged": 5_000, "rows_grown": 5_000, "tolerance": 0.0}
     return Curve(method="diagnose.subgroups", columns=columns, settings=settings)
 
@@ -366,32 +533,67 @@ def hidden(limit: float | None = 0.015) -> AuditRecord:
         "sex": bias_map("sex", "category", ("female", "male"), gaps=(0.001, -0.002), p_value=0.6),
     }
     return searched(
-        variables(limit), local_outcome(), strong_outcome(), maps,
-        control_chart=control_chart(), importance=importance(), subgroups=subgroups(),
-    )  # fmt: skip
+        variables(limit),
+        local_outcome(),
+        strong_outcome(),
+        maps,
+        control_chart=control_chart(),
+        importance=importance(),
+        subgroups=subgroups(),
+    )
 
 
 def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 41, **columns: Any) -> Curve:
     """Return as audited and two repairs, judged on one half."""
     made = {
-        "probability": ("as audited", "Isotonic", "AugmentedLogistic"), "recipe": ("", "Isotonic", "AugmentedLogistic"),
-        "order": ("kept", "kept up to ties", "may change"), "error_low": (0.0061, 0.0, 0.0),
-        "error_high": (0.0139, after, 0.0101), "brier": (0.1223, 0.1222, 0.1221), "log_loss": (0.3791, 0.3784, 0.3783),
-        "auroc": (0.9040, 0.9040, 0.9042), "accuracy": (0.82, 0.82, 0.83), "impossible": (0, 0, 0), "local_p": (0.001, 0.0123, 0.21),
+        "probability": ("as audited", "Isotonic", "AugmentedLogistic"),
+        "recipe": ("", "Isotonic", "AugmentedLogistic"),
+        "order": ("kept", "kept up to ties", "may change"),
+        "error_low": (0.0061, 0.0, 0.0),
+        "error_high": (0.0139, after, 0.0101),
+        "brier": (0.1223, 0.1222, 0.1221),
+        "log_loss": (0.3791, 0.3784, 0.3783),
+        "auroc": (0.9040, 0.9040, 0.9042),
+        "accuracy": (0.82, 0.82, 0.83),
+        "impossible": (0, 0, 0),
+        "local_p": (0.001, 0.0123, 0.21),
         "largest_gap": (0.037, 0.027, 0.026) if groups else (None,) * 3,
         "largest_gap_group": ("marital: separated",) * 3 if groups else (None,) * 3,
-        "groups_better": (0, 27, 28), "groups_worse": (0, 4, 2), "groups_shown_better": (0, 9, 9),
-        "groups_shown_worse": (0, 0, 0), "error_along": (0.0102, 0.006, 0.002), **columns,
-    }  # fmt: skip
+        "groups_better": (0, 27, 28),
+        "groups_worse": (0, 4, 2),
+        "groups_shown_better": (0, 9, 9),
+        "groups_shown_worse": (0, 0, 0),
+        "error_along": (0.0102, 0.006, 0.002),
+        **columns,
+    }
     verdicts = {
-        "Isotonic": {"better": ("brier",), "worse": (), "line": "Isotonic: better in Brier score; nothing is shown to be worse"},
-        "AugmentedLogistic": {"better": (), "worse": (), "line": "AugmentedLogistic: nothing is shown to be better or worse"},
-    }  # fmt: skip
+        "Isotonic": {
+            "better": ("brier",),
+            "worse": (),
+            "line": "Isotonic: better in Brier score; nothing is shown to be worse",
+        },
+        "AugmentedLogistic": {
+            "better": (),
+            "worse": (),
+            "line": "AugmentedLogistic: nothing is shown to be better or worse",
+        },
+    }
     settings = {
-        "how": "halves", "rows_fit": 5_000, "rows_judged": 5_000, "cases_judged": 2_500, "groups": groups, "alpha": 0.05,
-        "levels": 50, "tests": ("local",), "test_rows": 5_000, "draws": 999, "left_out": (), "recommended": recommended,
-        "along": "age", "verdicts": verdicts,
-    }  # fmt: skip
+        "how": "halves",
+        "rows_fit": 5_000,
+        "rows_judged": 5_000,
+        "cases_judged": 2_500,
+        "groups": groups,
+        "alpha": 0.05,
+        "levels": 50,
+        "tests": ("local",),
+        "test_rows": 5_000,
+        "draws": 999,
+        "left_out": (),
+        "recommended": recommended,
+        "along": "age",
+        "verdicts": verdicts,
+    }
     return Curve(method="repair.compare", columns=made, settings=settings)
 
 
@@ -405,16 +607,26 @@ def repaired(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
 def measures(n: int = 10_000) -> dict[str, Estimate]:
     """Return the standard measures, as `calibrant.measure` would."""
     told = {
-        "ece": (0.0112, 0.0089, 0.0141), "smooth_ece": (0.0093, 0.0078, 0.0110), "brier": (0.1224, 0.1216, 0.1232),
-        "log_loss": (0.3791, 0.3768, 0.3815), "auroc": (0.9040, 0.9030, 0.9051),
-        "calibration_intercept": (0.075, 0.064, 0.086), "calibration_slope": (1.021, 1.013, 1.029),
+        "ece": (0.0112, 0.0089, 0.0141),
+        "smooth_ece": (0.0093, 0.0078, 0.0110),
+        "brier": (0.1224, 0.1216, 0.1232),
+        "log_loss": (0.3791, 0.3768, 0.3815),
+        "auroc": (0.9040, 0.9030, 0.9051),
+        "calibration_intercept": (0.075, 0.064, 0.086),
+        "calibration_slope": (1.021, 1.013, 1.029),
         "observed_expected": (1.018, 1.015, 1.021),
-    }  # fmt: skip
+    }
     return {
-        k: Estimate(method=f"measure.{k}", value=v, unit="probability" if k.endswith("ece") else "", n=n,
-                    interval=Interval(low=a, high=b, level=0.95, guarantee="asymptotic"), assumes="independent rows")
+        k: Estimate(
+            method=f"measure.{k}",
+            value=v,
+            unit="probability" if k.endswith("ece") else "",
+            n=n,
+            interval=Interval(low=a, high=b, level=0.95, guarantee="asymptotic"),
+            assumes="independent rows",
+        )
         for k, (v, a, b) in told.items()
-    }  # fmt: skip
+    }
 
 
 NOT_BUILT = (
@@ -568,10 +780,11 @@ EMPLOYMENT = (  # variable, value, rows, low, high, expected, observed
 def employment(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
     """Return the record the mock-up shows: 41 groups, one broken, most undecided."""
     groups = [
-        finding(lo, hi, variables=[(k, v)], rows=n, expected=e, observed=o, limit=limit,
-                pooled=2 if v == "pooled" else 0)
+        finding(
+            lo, hi, variables=[(k, v)], rows=n, expected=e, observed=o, limit=limit, pooled=2 if v == "pooled" else 0
+        )
         for k, v, n, lo, hi, e, o in EMPLOYMENT
-    ]  # fmt: skip
+    ]
     one = finding(0.006358, 0.011819, rows=277_677, expected=0.49255, observed=0.50130, limit=limit)
     estimates = {
         "shift": estimate(0.00745, 0.01003, method="certify.shift", value=0.00875, n=one.rows),
@@ -603,9 +816,13 @@ def hostile() -> AuditRecord:
     made = replace(made, inference=inference(HOSTILE, found=4))
     return searched(
         followed(made, ranking(HOSTILE, found=5), curves),
-        local_outcome(HOSTILE, [0.001] * 6 + [0.5] * 6), strong_outcome(), maps,
-        control_chart=control_chart(), importance=importance(HOSTILE), subgroups=subgroups(HOSTILE, found=6),
-    )  # fmt: skip
+        local_outcome(HOSTILE, [0.001] * 6 + [0.5] * 6),
+        strong_outcome(),
+        maps,
+        control_chart=control_chart(),
+        importance=importance(HOSTILE),
+        subgroups=subgroups(HOSTILE, found=6),
+    )
 
 
 def tiny() -> AuditRecord:
@@ -632,10 +849,15 @@ def mixture(everyone: Verdict, groups: Sequence[Verdict], limit: float = 0.015) 
 def many(groups: int = 2_000, limit: float | None = 0.015) -> AuditRecord:
     """Return a record with a great many groups of every verdict."""
     found = [
-        finding(0.0001 * (i % 300), 0.0001 * (i % 300) + 0.004 + 0.00001 * i, limit=limit, rows=400 + i,
-                variables=[(f"variable {i % 8}", f"value {i:04d}")])
+        finding(
+            0.0001 * (i % 300),
+            0.0001 * (i % 300) + 0.004 + 0.00001 * i,
+            limit=limit,
+            rows=400 + i,
+            variables=[(f"variable {i % 8}", f"value {i:04d}")],
+        )
         for i in range(groups)
-    ]  # fmt: skip
+    ]
     return record(None, found, limit=limit, name="many")
 
 

@@ -116,9 +116,11 @@ def rows_needed(runs: int) -> list[str]:
     theirs = rows_for(lambda d: high(cal.certify.published_kernel(d, H, subsample=True)), truth, 0.02, 1_000_000, 1)
     print(ours, theirs, flush=True)
     return [
-        "| procedure | rows for a gap of 0.02 (h = 2⁻⁶, uniform scores, η(s) = s) |", "|---|--:|",
-        f"| `jittered` | {ours} |", f"| `published_kernel` (validation subsampling) | {theirs} |",
-    ]  # fmt: skip
+        "| procedure | rows for a gap of 0.02 (h = 2⁻⁶, uniform scores, η(s) = s) |",
+        "|---|--:|",
+        f"| `jittered` | {ours} |",
+        f"| `published_kernel` (validation subsampling) | {theirs} |",
+    ]
 
 
 def cpu(work: Callable[[], Any]) -> float:
@@ -215,11 +217,12 @@ def streamed() -> list[str]:
         ]
     got = json.loads(runs[1].stdout)
     lines = [
-        "| 1e7-row Parquet log, everyone and 50 groups | |", "|---|--:|",
+        "| 1e7-row Parquet log, everyone and 50 groups | |",
+        "|---|--:|",
         f"| CPU s, reading and counting (two passes) | {got['read']:.2f} |",
         f"| CPU s, with rounded + jittered + distance + raw_lower for all 51 populations | {got['total']:.2f} |",
         f"| peak memory of the process, MB | {got['peak']:.0f} |",
-    ]  # fmt: skip
+    ]
     print("\n".join(lines), flush=True)
     return lines
 

@@ -4,8 +4,9 @@
 
 d = 10. Ours: `exact_local_test` with 999 draws, whole, from rows to result. Algorithm 1: lines 6 to 10 as they are
 written, in float64 NumPy: both kernel matrices, their product with the residuals, sum and diagonal, in every one of
-1000 bootstraps. Kernels kept: the same, but the two matrices are found once. Loop: one kernel matrix, then one `K @ e` a
-bootstrap. Each is timed on a few bootstraps and extrapolated linearly, as the table says. `--large` adds our test alone at 20,000 and 50,000 rows, with its memory.
+1000 bootstraps. Kernels kept: the same, but the two matrices are found once. Loop: one kernel matrix, then one `K @ e`
+a bootstrap. Each is timed on a few bootstraps and extrapolated linearly, as the table says. `--large` adds our test
+alone at 20,000 and 50,000 rows, with its memory.
 """
 
 import resource
@@ -120,8 +121,10 @@ def large(n: int) -> str:
 def main() -> None:
     """Print the tables."""
     sgemm = peak()
-    print("| rows | exact test, 999 draws, CPU-s | Algorithm 1, 1000 bootstraps, CPU-s | ratio | kernels kept | ratio "
-          "| `K @ e` loop | ratio | share of sgemm peak | bootstraps timed |\n|" + "---|" * 10)  # fmt: skip
+    print(
+        "| rows | exact test, 999 draws, CPU-s | Algorithm 1, 1000 bootstraps, CPU-s | ratio | kernels kept | ratio "
+        "| `K @ e` loop | ratio | share of sgemm peak | bootstraps timed |\n|" + "---|" * 10
+    )
     for n, turns in ((1000, 40), (5000, 3), (10_000, 1)):
         print(compared(n, turns, sgemm), flush=True)
     if "--large" in sys.argv:

@@ -5,7 +5,8 @@
     python benchmarks/detect/local.py speed [--quick]
 
 Power and level are shares of runs with p <= 0.05; beside the default test stand the paper's Algorithm 1 and its
-authors' permutation (kernels of width 5, as in their simulations), on the same data. Times are CPU seconds of the process.
+authors' permutation (kernels of width 5, as in their simulations), on the same data. Times are CPU seconds of the
+process.
 """
 
 import argparse
@@ -89,7 +90,7 @@ LEVEL: dict[str, tuple[Callable[[Any, int], tuple[Any, Any, Any]], int]] = {
     "discrete, n=400": (discrete, 400),
     "paper's null, d=50, n=200": (calibrated(lambda _, x: logistic(x.sum(axis=1)), 50), 200),
     "logistic, d=4, n=5000": (calibrated(lambda _, x: logistic(x[:, 0] - 1), 4), 5000),
-}  # fmt: skip
+}
 POWER: dict[str, tuple[Callable[[Any, int], tuple[Any, Any, Any]], int, float]] = {
     "Figure 3, d=10, n=500": (lambda rng, n: figure_3(rng, n, 10), 500, 0.97),
     "Figure 3, d=50, n=500": (lambda rng, n: figure_3(rng, n, 50), 500, 0.50),

@@ -68,8 +68,14 @@ def once(peers: dict[str, Any], n: int) -> list[tuple[str, Callable[[Any], Any],
     if "netcal" in peers:
         netcal = importlib.import_module("netcal.metrics")
         out.append(("ece, equal width", wide, "netcal", lambda: netcal.ECE(15).measure(p, y)))
-        out.append(("max_calibration_error", lambda d: m.max_calibration_error(d, strategy="equal-width"), "netcal",
-                    lambda: netcal.MCE(15).measure(p, y)))  # fmt: skip
+        out.append(
+            (
+                "max_calibration_error",
+                lambda d: m.max_calibration_error(d, strategy="equal-width"),
+                "netcal",
+                lambda: netcal.MCE(15).measure(p, y),
+            )
+        )
     if "probcal" in peers:
         metrics = importlib.import_module("probcal.metrics")
         out.append(("ece, equal width", wide, "probcal", lambda: metrics.ece(y, p, n_bins=15, strategy="width")))

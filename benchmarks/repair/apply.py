@@ -26,9 +26,11 @@ def written(path: Path, rows: int) -> None:
         n = min(1 << 20, rows - start)
         p = rng.uniform(size=n)
         columns = {
-            "y": (rng.uniform(size=n) < p**1.5).astype(np.int8), "p": p, "age": rng.integers(18, 90, n),
+            "y": (rng.uniform(size=n) < p**1.5).astype(np.int8),
+            "p": p,
+            "age": rng.integers(18, 90, n),
             "sex": np.array(["f", "m"])[rng.integers(0, 2, n)],
-        }  # fmt: skip
+        }
         table = pa.table(columns)
         writer = writer or pq.ParquetWriter(path, table.schema)
         writer.write_table(table)
@@ -46,9 +48,11 @@ def main() -> None:
         {"age": rng.integers(18, 90, 20_000), "sex": np.array(["f", "m"])[rng.integers(0, 2, 20_000)]},
     )
     recipes = {
-        "Platt": cal.repair.Platt(), "Beta": cal.repair.Beta(), "Isotonic": cal.repair.Isotonic(),
+        "Platt": cal.repair.Platt(),
+        "Beta": cal.repair.Beta(),
+        "Isotonic": cal.repair.Isotonic(),
         "AugmentedLogistic (age, sex)": cal.repair.AugmentedLogistic(variables=("age", "sex")),
-    }  # fmt: skip
+    }
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
         written(where / "in.parquet", rows)
@@ -56,9 +60,17 @@ def main() -> None:
         for name, recipe in recipes.items():
             (where / "map.json").write_text(recipe.fit(data).to_json())
             command = [
-                sys.executable, "-m", "calibrant", "apply", str(where / "map.json"), str(where / "in.parquet"), "--score", "p",
-                "--out", str(where / "out.parquet"),
-            ]  # fmt: skip
+                sys.executable,
+                "-m",
+                "calibrant",
+                "apply",
+                str(where / "map.json"),
+                str(where / "in.parquet"),
+                "--score",
+                "p",
+                "--out",
+                str(where / "out.parquet"),
+            ]
             code = (
                 "import resource, subprocess, sys; s = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode;"
                 "u = resource.getrusage(resource.RUSAGE_CHILDREN); print(s, u.ru_utime + u.ru_stime, u.ru_maxrss / 1024)"

@@ -2,9 +2,10 @@
 
     OMP_NUM_THREADS=1 python benchmarks/repair/multicalibration.py [--rows 100000] [--gap 0.8]
 
-Needs `mcgrad` (and its pandas). The error is planted: a corner of two covariates, two of twelve levels at high scores, and a
-wave along a number. Errors are of 100,000 other rows: to the truth (known here), mcgrad's own `MulticalibrationError` (largest
-over segments of up to two covariates), and the largest `measure.ece` over the levels of both categories. CPU seconds.
+Needs `mcgrad` (and its pandas). The error is planted: a corner of two covariates, two of twelve levels at high scores,
+and a wave along a number. Errors are of 100,000 other rows: to the truth (known here), mcgrad's own
+`MulticalibrationError` (largest over segments of up to two covariates), and the largest `measure.ece` over the levels
+of both categories. CPU seconds.
 """
 
 import argparse

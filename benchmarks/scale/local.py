@@ -1,11 +1,11 @@
 """Rows a second, CPU time and memory of a sketch from Parquet on one machine, and how they scale.
 
-    python benchmarks/scale/local.py                       # 1e8 rows generated (6 GB), counted, deleted; 1e9 by repeating
-    python benchmarks/scale/local.py --rows 1e7 --times 2  # smaller
-    python benchmarks/scale/local.py --data DIR            # files made before with --keep DIR
+    python benchmarks/scale/local.py                       # 1e8 rows generated (6 GB), counted, deleted; 1e9 by
+    repeating python benchmarks/scale/local.py --rows 1e7 --times 2  # smaller python benchmarks/scale/local.py --data
+    DIR            # files made before with --keep DIR
 
-Each measurement is a process of its own: CPU time of `cal.sketch` with its first looks, all threads, and the peak of the
-process's memory. 1e9 rows are the same files again under other names (hard links), so every row's identity is new.
+Each measurement is a process of its own: CPU time of `cal.sketch` with its first looks, all threads, and the peak of
+the process's memory. 1e9 rows are the same files again under other names (hard links), so every row's identity is new.
 """
 
 from __future__ import annotations
@@ -54,8 +54,15 @@ print(json.dumps({"cpu": cpu, "wall": wall, "peak": peak, "rows": s.n, "groups":
 
 def measured(files: list[Path], warm: Path, by: list[str], variables: list[str], **more: Any) -> dict[str, Any]:
     """Sketch files in a process of its own."""
-    given = {"files": [str(f) for f in files], "warm": str(warm), "by": by, "variables": variables, "tests": False,
-             "spec": "", "keep": ""} | more  # fmt: skip
+    given = {
+        "files": [str(f) for f in files],
+        "warm": str(warm),
+        "by": by,
+        "variables": variables,
+        "tests": False,
+        "spec": "",
+        "keep": "",
+    } | more
     run = subprocess.run([sys.executable, "-c", RUN, json.dumps(given)], stdout=subprocess.PIPE, text=True, check=True)
     return dict(json.loads(run.stdout))
 
@@ -63,8 +70,17 @@ def measured(files: list[Path], warm: Path, by: list[str], variables: list[str],
 def line(name: str, m: dict[str, Any]) -> str:
     """Return a line of the table."""
     per = m["cpu"] / m["rows"] * 1e8
-    cells = (f"{m['rows']:,}", f"{m['cpu']:.1f}", f"{per:.1f}", f"{m['rows'] / m['wall'] / 1e6:.2f}", f"{m['peak']:.0f}",
-             f"{m['bytes'] / 1e6:.2f}", f"{m['written']:.2f}", f"{m['loaded']:.2f}", f"{m['merged']:.3f}")  # fmt: skip
+    cells = (
+        f"{m['rows']:,}",
+        f"{m['cpu']:.1f}",
+        f"{per:.1f}",
+        f"{m['rows'] / m['wall'] / 1e6:.2f}",
+        f"{m['peak']:.0f}",
+        f"{m['bytes'] / 1e6:.2f}",
+        f"{m['written']:.2f}",
+        f"{m['loaded']:.2f}",
+        f"{m['merged']:.3f}",
+    )
     text = f"| {name} | " + " | ".join(cells) + " |"
     print(text, m["fingerprint"], flush=True)
     return text
@@ -73,7 +89,7 @@ def line(name: str, m: dict[str, Any]) -> str:
 HEAD = [
     "| sketch | rows | CPU-s | CPU-s per 1e8 rows | million rows a second | peak MB | file MB | write CPU-s | read CPU-s | merge CPU-s |",
     "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
-]  # fmt: skip
+]
 
 
 def generated(folder: Path, rows: int) -> list[Path]:

@@ -58,8 +58,12 @@ def wide(n: int, columns: int) -> Any:
     """Rows with many variables: numbers, whole numbers, categories."""
     rng = np.random.default_rng([n, columns])
     p = rng.random(n)
-    kinds = (lambda: rng.normal(size=n), lambda: rng.normal(size=n), lambda: rng.integers(0, 60, n),
-             lambda: np.array(list("abcdefgh"))[rng.integers(0, 8, n)])  # fmt: skip
+    kinds = (
+        lambda: rng.normal(size=n),
+        lambda: rng.normal(size=n),
+        lambda: rng.integers(0, 60, n),
+        lambda: np.array(list("abcdefgh"))[rng.integers(0, 8, n)],
+    )
     return cal.predictions(rng.random(n) < p, p, {f"v{j}": kinds[j % 4]() for j in range(columns)})
 
 

@@ -14,13 +14,23 @@ JITTERED, ROUNDED, BOUNDED = OURS = (
 )
 ECE = "ECE, 15 bins"
 COLOURS = {
-    KERNEL: "#1f4e9c", DENOISER: "#c0392b", BUCKETS: "#2e8b57", ECE: "#888888",
-    JITTERED: "#5aa9e6", ROUNDED: "#8e5bd0", BOUNDED: "#e67e22",
-}  # fmt: skip
+    KERNEL: "#1f4e9c",
+    DENOISER: "#c0392b",
+    BUCKETS: "#2e8b57",
+    ECE: "#888888",
+    JITTERED: "#5aa9e6",
+    ROUNDED: "#8e5bd0",
+    BOUNDED: "#e67e22",
+}
 ABOUT = {
-    KERNEL: "jittered", BUCKETS: "jittered", JITTERED: "jittered", ROUNDED: "rounded",
-    DENOISER: "as it is", ECE: "as it is", BOUNDED: "as it is",
-}  # fmt: skip
+    KERNEL: "jittered",
+    BUCKETS: "jittered",
+    JITTERED: "jittered",
+    ROUNDED: "rounded",
+    DENOISER: "as it is",
+    ECE: "as it is",
+    BOUNDED: "as it is",
+}
 
 BOUNDS: dict[str, Callable[[Any, float], float]] = {
     KERNEL: lambda d, _: high(cal.certify.published_kernel(d, H, subsample=True)),

@@ -1,10 +1,10 @@
 """Figure 3 and Table 1: how far the upper bounds lie above the truth, and how fast they come down.
 
-The paper draws scores and outcomes from four known calibration functions, bounds the calibration error from up to 1e7 rows by
-its kernel smoother (NW), its total variation denoiser (TV) and Lipschitz buckets, and plots the gap between bound and truth;
-Table 1 gives the slopes of the log-log curves. Here: the same three bounds as published, with the validation subsampling of
-Appendix E; the ECE heuristic; and three certificates of calibrant. Each gap is to the true error of the classifier that the
-bound is about: with its scores jittered by 2⁻⁶, rounded to 50 steps, or as they are.
+The paper draws scores and outcomes from four known calibration functions, bounds the calibration error from up to 1e7
+rows by its kernel smoother (NW), its total variation denoiser (TV) and Lipschitz buckets, and plots the gap between
+bound and truth; Table 1 gives the slopes of the log-log curves. Here: the same three bounds as published, with the
+validation subsampling of Appendix E; the ECE heuristic; and three certificates of calibrant. Each gap is to the true
+error of the classifier that the bound is about: with its scores jittered by 2⁻⁶, rounded to 50 steps, or as they are.
 
 --full: about 6 CPU minutes and 2 GB.
 """
@@ -59,11 +59,19 @@ def run(largest: int, seed: int) -> list[Row]:
             for name in BOUNDS:
                 truth = true_error(function, ABOUT[name])
                 error = np.array(found[name]) - truth
-                rows.append({
-                    "function": function, "method": name, "n": n, "repeats": repeats, "truth": truth,
-                    "bound": np.mean(found[name]), "gap": np.abs(error).mean() if name == ECE else error.mean(),
-                    "cut": max(found[name]) == 1.0, "missed": 0 if name == ECE else int((error < 0).sum()),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "function": function,
+                        "method": name,
+                        "n": n,
+                        "repeats": repeats,
+                        "truth": truth,
+                        "bound": np.mean(found[name]),
+                        "gap": np.abs(error).mean() if name == ECE else error.mean(),
+                        "cut": max(found[name]) == 1.0,
+                        "missed": 0 if name == ECE else int((error < 0).sum()),
+                    }
+                )
     return rows
 
 
@@ -84,8 +92,9 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         "NW needs about 1e7 rows for a gap of 0.02 (calibrated scores: 5e6 to 2e7)": 5e6 <= needed <= 2e7,
         **{words: not any(r["missed"] for r in rows if r["method"] in of) for of, words in NEVER.items()},
         SHARPER: all(at[JITTERED, f, n] < at[KERNEL, f, n] / 3 for f, n in every),
-        "beyond the paper: a gap of 0.02 takes jittered under a hundredth of NW's rows": rows_for(rows, JITTERED) < needed / 100,
-    }  # fmt: skip
+        "beyond the paper: a gap of 0.02 takes jittered under a hundredth of NW's rows": rows_for(rows, JITTERED)
+        < needed / 100,
+    }
 
 
 def table(rows: list[Row]) -> list[Row]:
@@ -94,14 +103,18 @@ def table(rows: list[Row]) -> list[Row]:
     for m in (*PUBLISHED, *OURS, ECE):
         s = slopes(rows, m) if m != ECE else []
         at = {r["function"]: f"{r['bound']:.4f} / {r['truth']:.4f}" for r in rows if (r["method"], r["n"]) == (m, last)}
-        out.append({
-            "method": m, "classifier": ABOUT[m], "theory": THEORY.get(m, ""),
-            "rates, published": "[{:.3f}, {:.3f}]".format(*RATES[m]) if m in RATES else "",
-            "rates, here": f"[{s[0]:.3f}, {s[-1]:.3f}]" if s else "",
-            "rows for a gap of 0.02, published": "about 1e7" if m == KERNEL else "",
-            "rows for a gap of 0.02, here (calibrated scores)": f"{rows_for(rows, m, CALIBRATED):.1e}" if s else "",
-            **{f"bound / true error, {last:,} rows: {f}": at[f] for f in FUNCTIONS},
-        })  # fmt: skip
+        out.append(
+            {
+                "method": m,
+                "classifier": ABOUT[m],
+                "theory": THEORY.get(m, ""),
+                "rates, published": "[{:.3f}, {:.3f}]".format(*RATES[m]) if m in RATES else "",
+                "rates, here": f"[{s[0]:.3f}, {s[-1]:.3f}]" if s else "",
+                "rows for a gap of 0.02, published": "about 1e7" if m == KERNEL else "",
+                "rows for a gap of 0.02, here (calibrated scores)": f"{rows_for(rows, m, CALIBRATED):.1e}" if s else "",
+                **{f"bound / true error, {last:,} rows: {f}": at[f] for f in FUNCTIONS},
+            }
+        )
     return out
 
 
@@ -144,4 +157,4 @@ EXPERIMENT = Experiment(
     sure=(FALLS, BEST, CLOSER, *NEVER.values(), SHARPER),
     chart=chart,
     table=table,
-)  # fmt: skip
+)

@@ -1,10 +1,11 @@
 """Figure 4: upper bounds on the calibration error of classifiers of real data, against the number of rows.
 
-The paper bounds the calibration error of BERT classifiers of Amazon, Civil Comments, Phishing and Yelp texts, trained on 10,000
-rows, from growing samples of the test rows; the truth is unknown. Here: the employment classifier bundled with calibrant
-(277,677 residents), credit default (10,000 training rows, boosted trees), phishing sites (250 training rows, boosted trees) and
-film reviews (10,000 training rows, logistic regression of TF-IDF). The published bounds and calibrant's are means over random samples
-without replacement; certified lower bounds on the error of the raw score are an extra line. Total variation at most 1, level 0.05.
+The paper bounds the calibration error of BERT classifiers of Amazon, Civil Comments, Phishing and Yelp texts, trained
+on 10,000 rows, from growing samples of the test rows; the truth is unknown. Here: the employment classifier bundled
+with calibrant (277,677 residents), credit default (10,000 training rows, boosted trees), phishing sites (250 training
+rows, boosted trees) and film reviews (10,000 training rows, logistic regression of TF-IDF). The published bounds and
+calibrant's are means over random samples without replacement; certified lower bounds on the error of the raw score are
+an extra line. Total variation at most 1, level 0.05.
 
 --full: about 1 CPU minute.
 """
@@ -114,11 +115,20 @@ def chart(rows: list[Row]) -> Any:
     import altair as alt
 
     kept = [r for r in rows if r["bound"] > 0.001]  # lower bounds of 0 in most samples say nothing
-    lines = alt.Chart(alt.Data(values=kept)).mark_line(point=alt.OverlayMarkDef(size=25)).encode(
-        alt.X("n:Q", title="rows", scale=alt.Scale(type="log"), axis=alt.Axis(values=powers(2, 6), format="~s")),
-        alt.Y("bound:Q", title="bound on the calibration error", scale=alt.Scale(type="log"), axis=alt.Axis(values=powers(-3, 0), format="~g")),
-        alt.Color("method:N", scale=alt.Scale(domain=list(COLOUR), range=list(COLOUR.values())), title=None),
-    )  # fmt: skip
+    lines = (
+        alt.Chart(alt.Data(values=kept))
+        .mark_line(point=alt.OverlayMarkDef(size=25))
+        .encode(
+            alt.X("n:Q", title="rows", scale=alt.Scale(type="log"), axis=alt.Axis(values=powers(2, 6), format="~s")),
+            alt.Y(
+                "bound:Q",
+                title="bound on the calibration error",
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(values=powers(-3, 0), format="~g"),
+            ),
+            alt.Color("method:N", scale=alt.Scale(domain=list(COLOUR), range=list(COLOUR.values())), title=None),
+        )
+    )
     facet = alt.Facet("data:N", sort=list(SETS), title=None)
     panels = lines.properties(width=260, height=200).facet(facet, columns=2)
     return panels.configure_legend(orient="bottom", columns=4, labelLimit=260)

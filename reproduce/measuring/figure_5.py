@@ -1,9 +1,10 @@
 """Figure 5: the calibration function as it is reconstructed from more and more rows.
 
-The paper draws its surrogates, the kernel smoother (NW) and the total variation denoiser (TV), over the true calibration function,
-a parabola, for three numbers of rows. In calibrant those two live inside the published bounds only; the picture that it
-offers is `diagnose.reliability_curve`: outcomes less scores smoothed locally, with a band over the whole curve. Here: that curve
-and its 95% band for a parabola, one sample of each size drawn, and their accuracy over many samples.
+The paper draws its surrogates, the kernel smoother (NW) and the total variation denoiser (TV), over the true
+calibration function, a parabola, for three numbers of rows. In calibrant those two live inside the published bounds
+only; the picture that it offers is `diagnose.reliability_curve`: outcomes less scores smoothed locally, with a band
+over the whole curve. Here: that curve and its 95% band for a parabola, one sample of each size drawn, and their
+accuracy over many samples.
 
 --full: about 30 CPU seconds.
 """
@@ -37,10 +38,17 @@ def run(repeats: int, seed: int) -> list[Row]:
             if r == 0:
                 rows += [
                     {
-                        "n": n, "score": s, "truth": t, "curve": s + gap, "low": s + low, "high": s + high,
+                        "n": n,
+                        "score": s,
+                        "truth": t,
+                        "curve": s + gap,
+                        "low": s + low,
+                        "high": s + high,
                     }
-                    for s, t, gap, low, high in zip(c["score"], truth, c["gap"], c["gap_low"], c["gap_high"], strict=True)
-                ]  # fmt: skip
+                    for s, t, gap, low, high in zip(
+                        c["score"], truth, c["gap"], c["gap_low"], c["gap_high"], strict=True
+                    )
+                ]
         window = curve.settings["bandwidth"]
         summary = {"repeats": repeats, "error": np.mean(errors), "held": np.mean(held)}
         rows.append({"n": n, **summary, "window": window})
@@ -60,11 +68,15 @@ def table(rows: list[Row]) -> list[Row]:
     """Accuracy for each number of rows."""
     return [
         {
-            "rows": r["n"], "samples": r["repeats"], "half-width of the window": f"{r['window']:.3f}",
-            "mean distance from the truth": f"{r['error']:.4f}", "samples whose 95% band holds all of the parabola": f"{r['held']:.0%}",
+            "rows": r["n"],
+            "samples": r["repeats"],
+            "half-width of the window": f"{r['window']:.3f}",
+            "mean distance from the truth": f"{r['error']:.4f}",
+            "samples whose 95% band holds all of the parabola": f"{r['held']:.0%}",
         }
-        for r in rows if "error" in r
-    ]  # fmt: skip
+        for r in rows
+        if "error" in r
+    ]
 
 
 def chart(rows: list[Row]) -> Any:

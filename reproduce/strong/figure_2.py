@@ -1,12 +1,15 @@
 """Figure 2 of the strong calibration paper: power of the test beside all comparators, and which variables matter.
 
-The paper audits a logistic regression that is wrong in a corner of the covariates, and a forest that is slow to learn, on
-400 to 1,600 rows with tolerances of 2.5, 5 and 7.5 points, two-sided at level 0.10 (100 replicates), and shuffles variables.
+The paper audits a logistic regression that is wrong in a corner of the covariates, and a forest that is slow to learn,
+on
+400 to 1,600 rows with tolerances of 2.5, 5 and 7.5 points, two-sided at level 0.10 (100 replicates), and shuffles
+variables.
 
-Here: ten covariates, uniform on [-5, 5]; logit of the event rate ``0.8 x0 + 0.4 x1 + 0.2 x2``, but ``0.2 x1 + 0.2 x2`` where
-``x0 < -2`` and ``x1 > 2``, as in the authors' program. Audited: a logistic regression fitted on 10,000 rows, and a forest fitted
-on 2,000, tuned and calibrated by Platt's method as there. The same data sets, residual models and folds serve all tests; "authors"
-has the paper's models and weights. --quick leaves these and 400 rows out. --full: about 120 CPU minutes.
+Here: ten covariates, uniform on [-5, 5]; logit of the event rate ``0.8 x0 + 0.4 x1 + 0.2 x2``, but ``0.2 x1 + 0.2 x2``
+where ``x0 < -2`` and ``x1 > 2``, as in the authors' program. Audited: a logistic regression fitted on 10,000 rows, and
+a forest fitted on 2,000, tuned and calibrated by Platt's method as there. The same data sets, residual models and folds
+serve all tests; "authors" has the paper's models and weights. --quick leaves these and 400 rows out. --full: about 120
+CPU minutes.
 """
 
 from collections import Counter
@@ -88,20 +91,22 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         out |= {
             f"{name}: more power than every comparator in every setting": all(power[name, *c] > best[c] for c in cells),
             f"{name}: more power than every comparator on average over the settings": average[name] > rivals,
-        }  # fmt: skip
+        }
     return out | {
         ALONG: along["logistic"] < 0.06,
         "forest audited: so do they there": along["forest"] < 0.06,
         "adaptive score: at least the power of adaptive chi-square in every setting": all(
-            power[simple, *c] >= power[n, *c] for n in chi for c in cells),
+            power[simple, *c] >= power[n, *c] for n in chi for c in cells
+        ),
         "adaptive score: twice the power of adaptive chi-square in some setting": any(
-            power[simple, *c] >= 2 * power[n, *c] > 0 for n in chi for c in cells),
+            power[simple, *c] >= 2 * power[n, *c] > 0 for n in chi for c in cells
+        ),
         "the strong test gains most over the adaptive score with the fewest rows": gain[0] == max(gain),
         "logistic audited: the score and the corner's two variables matter most": set(first["logistic"][:3]) == corner,
         "forest audited: they are among the four that matter most": corner <= set(first["forest"][:4]),
         "logistic audited: mostly a forest of residuals is chosen": chosen.get(("logistic", "forest"), 0) > 0.5,
         "forest audited: mostly a logistic model of residuals is chosen": chosen.get(("forest", "logistic"), 0) > 0.5,
-    }  # fmt: skip
+    }
 
 
 def table(rows: list[Row]) -> list[Row]:

@@ -1,12 +1,14 @@
 """Figure 3 of the strong calibration paper: audits of models of real people, over- and under-estimation apart.
 
-The paper audits a forest for hospital readmission (private records) and a network for toxic comments, at tolerance 0.05, with 2,000
-to 8,000 people; it draws power against the number of people, an example of the control chart, and the ten most important variables.
+The paper audits a forest for hospital readmission (private records) and a network for toxic comments, at tolerance
+0.05, with 2,000 to 8,000 people; it draws power against the number of people, an example of the control chart, and the
+ten most important variables.
 
-Here: forests for credit card default (fitted to 22,000 people, as the paper's; scikit-learn's defaults) and for another arrest
-(COMPAS, without the vendor's score; 2,167 people, leaves of 5), each fitted anew to people drawn at random, and audited on others.
-The two one-sided nulls at level 0.10. "split" is the default test with simulated outcomes for people no model has seen, whose
-level holds by proof; the cross-fitted tests have theirs asymptotically (Figure 4). --full: about 12 CPU minutes.
+Here: forests for credit card default (fitted to 22,000 people, as the paper's; scikit-learn's defaults) and for another
+arrest (COMPAS, without the vendor's score; 2,167 people, leaves of 5), each fitted anew to people drawn at random, and
+audited on others. The two one-sided nulls at level 0.10. "split" is the default test with simulated outcomes for people
+no model has seen, whose level holds by proof; the cross-fitted tests have theirs asymptotically (Figure 4). --full:
+about 12 CPU minutes.
 """
 
 from functools import partial
@@ -21,8 +23,10 @@ from reproduce.strong.nine_tests import ALPHA, STRONG, TESTS, Test, importance_b
 FULL, TOLERANCE = 10, 0.05
 SIDES: dict[Any, str] = {"greater": "risk under-estimated", "less": "risk over-estimated"}
 SPLIT: dict[str, Test] = {
-    "strong, split": lambda d, t, r, a: cal.detect.strong_calibration_test(d, tolerance=t, seed=r, alternative=a, null="split")
-}  # fmt: skip
+    "strong, split": lambda d, t, r, a: cal.detect.strong_calibration_test(
+        d, tolerance=t, seed=r, alternative=a, null="split"
+    )
+}
 
 
 def run(size: int, seed: int) -> list[Row]:
@@ -68,17 +72,23 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     first = {r["data"]: r["variable"] for r in reversed(rows) if r["what"] == "importance"}
     peaks = [r["peak_share"] for r in rows if r["what"] == "peak" and r["p_value"] <= ALPHA]
     return {
-        "the strong test has more power than every comparator in every setting": all(power[strong, *c] > rest[c] for c in cells),
+        "the strong test has more power than every comparator in every setting": all(
+            power[strong, *c] > rest[c] for c in cells
+        ),
         "the strong test has on average more power than every comparator": all(
-            mean(power[strong, *c] for c in cells) > mean(power[t, *c] for c in cells) for t in TESTS if t not in STRONG),
+            mean(power[strong, *c] for c in cells) > mean(power[t, *c] for c in cells) for t in TESTS if t not in STRONG
+        ),
         "Hosmer-Lemeshow and the score test, along the score, find no more than the strong test": all(
-            power[t, *c] <= power[strong, *c] for t in list(TESTS)[:3] for c in cells),
+            power[t, *c] <= power[strong, *c] for t in list(TESTS)[:3] for c in cells
+        ),
         "of each model one direction is found at least twice as often as the other": all(
-            max(v) >= 2 * min(v) and max(v) > 0 for v in by_side),
+            max(v) >= 2 * min(v) and max(v) > 0 for v in by_side
+        ),
         "the score itself is the most important variable of every model": set(first.values()) == {"the score"},
         "of charts that cross their line one peaks early, few people, and one late, many": bool(peaks)
-        and min(peaks) < 0.25 and max(peaks) > 0.75,
-    }  # fmt: skip
+        and min(peaks) < 0.25
+        and max(peaks) > 0.75,
+    }
 
 
 def table(rows: list[Row]) -> list[Row]:

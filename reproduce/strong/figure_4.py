@@ -1,12 +1,14 @@
 """Figure 4 of the strong calibration paper: how often the tests reject a model that is within the tolerance.
 
-The paper fits a logistic regression to 10,000 rows, draws the audit's outcomes with the probability plus 0.025, the edge of the
-tolerance of 0.025, and counts rejections at level 0.10, one- and two-sided, models cross-fitted and held (100 replicates).
+The paper fits a logistic regression to 10,000 rows, draws the audit's outcomes with the probability plus 0.025, the
+edge of the tolerance of 0.025, and counts rejections at level 0.10, one- and two-sided, models cross-fitted and held
+(100 replicates).
 
-Here: the same at the edge; the same with 0.1 added to the logit, which is within the tolerance everywhere and at its edge near
-one half; and, which the paper does not show, tolerance 0 with outcomes drawn at the scores themselves, where the published null
-("models held") stands beside the nulls "split" and "forward", which have their level by proof. Ten covariates, uniform on [-5, 5];
-logit of the event rate ``0.6 x0 + 0.4 x1 + 0.2 x2``. --full, 70 replicates: about 23 CPU minutes.
+Here: the same at the edge; the same with 0.1 added to the logit, which is within the tolerance everywhere and at its
+edge near one half; and, which the paper does not show, tolerance 0 with outcomes drawn at the scores themselves, where
+the published null ("models held") stands beside the nulls "split" and "forward", which have their level by proof. Ten
+covariates, uniform on [-5, 5]; logit of the event rate ``0.6 x0 + 0.4 x1 + 0.2 x2``. --full, 70 replicates: about 23
+CPU minutes.
 """
 
 from functools import partial
@@ -86,14 +88,22 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         r["value"] * r["replicates"] <= limit(r["replicates"]) for r in rows if r["test"] in STRONG and r["law"] == EDGE
     ]
     return {
-        "tolerance 0.025: the strong test is not shown to miss its level at any number of rows, one- or two-sided": all(each),
+        "tolerance 0.025: the strong test is not shown to miss its level at any number of rows, one- or two-sided": all(
+            each
+        ),
         "beyond the paper: tolerance 0.025: no test is shown to miss its level, one- or two-sided": all(
-            within[k] for k in held if k[0] != EXACT),
+            within[k] for k in held if k[0] != EXACT
+        ),
         "tolerance 0.025: two-sided rejects no more often than one-sided": all(
-            held[EDGE, t, "two-sided"][0] <= held[EDGE, t, "greater"][0] for t in names if t in STRONG),
-        "beyond the paper: at tolerance 0 split and forward are not shown to miss their level": all(within[EXACT, t, "two-sided"] for t in PROVEN),
-        "beyond the paper: at tolerance 0 models held are not shown to miss theirs, two-sided": within[EXACT, strong, "two-sided"],
-    }  # fmt: skip
+            held[EDGE, t, "two-sided"][0] <= held[EDGE, t, "greater"][0] for t in names if t in STRONG
+        ),
+        "beyond the paper: at tolerance 0 split and forward are not shown to miss their level": all(
+            within[EXACT, t, "two-sided"] for t in PROVEN
+        ),
+        "beyond the paper: at tolerance 0 models held are not shown to miss theirs, two-sided": within[
+            EXACT, strong, "two-sided"
+        ],
+    }
 
 
 def table(rows: list[Row]) -> list[Row]:
@@ -117,8 +127,12 @@ def chart(rows: list[Row]) -> Any:
         {**r, "low": c.low, "high": c.high, "panel": f"{r['law']}, {r['side']}"}
         for r, c in zip(shown, sure, strict=True)
     ]
-    rows_axis = alt.X("rows:Q", title="rows audited", scale=alt.Scale(type="log", nice=False, padding=8),
-                      axis=alt.Axis(values=sorted({r["rows"] for r in rows})))  # fmt: skip
+    rows_axis = alt.X(
+        "rows:Q",
+        title="rows audited",
+        scale=alt.Scale(type="log", nice=False, padding=8),
+        axis=alt.Axis(values=sorted({r["rows"] for r in rows})),
+    )
     color = alt.Color("test:N", title=None, legend=alt.Legend(orient="bottom"))
     base = alt.Chart().encode(x=rows_axis, color=color, xOffset="test:N")
     level = alt.Chart().mark_rule(strokeDash=[4, 4]).encode(y=alt.datum(ALPHA))

@@ -1,12 +1,11 @@
 """Figure 5 of the strong calibration paper: calibration plots, stratified by the most important variables.
 
-The paper takes the variables that its test's importance puts first beside the score, cuts the audit data by them, and draws a
-calibration curve in each part, to see whether the findings of Figure 3 can be seen.
+The paper takes the variables that its test's importance puts first beside the score, cuts the audit data by them, and
+draws a calibration curve in each part, to see whether the findings of Figure 3 can be seen.
 
-Here: the audits of Figure 3 (credit default and COMPAS in place of the private records and the comments). The two most important
-variables beside the score are found anew in half of the audit data; the curves are drawn
-from the other half, so that no one is looked at twice. Each has a band that holds at all its points together.
---full: under a CPU minute.
+Here: the audits of Figure 3 (credit default and COMPAS in place of the private records and the comments). The two most
+important variables beside the score are found anew in half of the audit data; the curves are drawn from the other half,
+so that no one is looked at twice. Each has a band that holds at all its points together. --full: under a CPU minute.
 """
 
 from typing import Any
@@ -32,8 +31,14 @@ def curves(name: str, repeats: int, seed: int) -> list[Row]:
     x, y, p = scored(name, seed)
     half = len(y) // 2
     data = audited(name, half, seed)
-    side = min(SIDES, key=lambda s: cal.detect.strong_calibration_test(
-        data, tolerance=TOLERANCE, alternative=s, null="split", seed=seed).p_value)  # fmt: skip
+    side = min(
+        SIDES,
+        key=lambda s: (
+            cal.detect.strong_calibration_test(
+                data, tolerance=TOLERANCE, alternative=s, null="split", seed=seed
+            ).p_value
+        ),
+    )
     found = cal.diagnose.importance(data, tolerance=TOLERANCE, alternative=side, repeats=repeats, seed=seed)
     first = [v for v in found.columns["variable"] if v != "the score"][:2]
     out = curve(y[half:], p[half:], {"data": name, "variable": EVERYBODY, "part": EVERYBODY, "side": side})
@@ -81,8 +86,9 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         "each model: in some part the curve leaves its 95 % band (each by itself)": all(v > 0 for v in worst.values()),
         "each model: in some part by more than the tolerance": all(v > TOLERANCE for v in worst.values()),
         "each model: some part is farther off, beyond its band, than everybody together": all(
-            worst[d] > beyond(found[d, EVERYBODY]) for d in names),
-    }  # fmt: skip
+            worst[d] > beyond(found[d, EVERYBODY]) for d in names
+        ),
+    }
 
 
 def table(rows: list[Row]) -> list[Row]:
@@ -92,8 +98,15 @@ def table(rows: list[Row]) -> list[Row]:
         worst = max(points, key=lambda r: max(r["gap_low"], -r["gap_high"]))
         said = {k: f"{worst[k]:.2f}" for k in ("predicted", "observed")}
         band = f"{worst['gap_low']:+.2f} to {worst['gap_high']:+.2f}"
-        out.append({"audited": name, "people": f"{part} ({worst['people']:,})", **said, "observed less predicted, 95 % band at its worst point": band,
-                    "p of the curve": f"{worst['p_value']:.3f}"})  # fmt: skip
+        out.append(
+            {
+                "audited": name,
+                "people": f"{part} ({worst['people']:,})",
+                **said,
+                "observed less predicted, 95 % band at its worst point": band,
+                "p of the curve": f"{worst['p_value']:.3f}",
+            }
+        )
     return out
 
 

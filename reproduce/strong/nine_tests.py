@@ -16,25 +16,21 @@ TESTS: dict[str, Test] = {
     ALONG_SCORE[0]: lambda d, t, r, a: D.hosmer_lemeshow_test(d, bins=2, tolerance=t, seed=r, alternative=a),
     ALONG_SCORE[1]: lambda d, t, r, a: D.hosmer_lemeshow_test(d, bins=10, tolerance=t, seed=r, alternative=a),
     ALONG_SCORE[2]: lambda d, t, r, a: D.score_test(d, tolerance=t, seed=r, alternative=a),
-    "multicalibration score": lambda d, t, r, a: D.multicalibration_score_test(
-        d, tolerance=t, seed=r, alternative=a
-    ),
+    "multicalibration score": lambda d, t, r, a: D.multicalibration_score_test(d, tolerance=t, seed=r, alternative=a),
     "adaptive chi-square, 2 groups": lambda d, t, r, a: D.adaptive_chi_square_test(
         d, tolerance=t, seed=r, alternative=a, null="fixed"
     ),
     "adaptive chi-square, 10 groups": lambda d, t, r, a: D.adaptive_chi_square_test(
         d, tolerance=t, seed=r, alternative=a, null="fixed", bins=10
     ),
-    "adaptive score": lambda d, t, r, a: D.adaptive_score_test(
-        d, tolerance=t, seed=r, alternative=a, null="fixed"
-    ),
+    "adaptive score": lambda d, t, r, a: D.adaptive_score_test(d, tolerance=t, seed=r, alternative=a, null="fixed"),
     "strong, authors": lambda d, t, r, a: D.strong_calibration_test(
         d, tolerance=t, seed=r, alternative=a, null="fixed", detector="authors"
     ),
     "strong, default": lambda d, t, r, a: D.strong_calibration_test(
         d, tolerance=t, seed=r, alternative=a, null="fixed"
     ),
-}  # fmt: skip
+}
 
 
 def shares(
@@ -61,11 +57,21 @@ def power_lines(points: list[Any], column: str, title: str) -> Any:
     names = sorted(dict.fromkeys(r["test"] for r in points), key=[*TESTS, "strong, split"].index)
     scale = alt.Scale(domain=names, range=[known.get(t, "#4a0e4e") for t in names])
     color = alt.Color("test:N", title=None, scale=scale, legend=alt.Legend(columns=3, orient="bottom", labelLimit=240))
-    lines = alt.Chart().mark_line(point=alt.OverlayMarkDef(size=20), clip=True).encode(
-        x=alt.X("rows:Q", title="rows audited", axis=alt.Axis(values=sorted({r["rows"] for r in points})),
-                scale=alt.Scale(type="log", nice=False)),
-        y=alt.Y("value:Q", title="share found", scale=alt.Scale(domain=[0, 1])), color=color,
-    ).properties(width=140, height=130)  # fmt: skip
+    lines = (
+        alt.Chart()
+        .mark_line(point=alt.OverlayMarkDef(size=20), clip=True)
+        .encode(
+            x=alt.X(
+                "rows:Q",
+                title="rows audited",
+                axis=alt.Axis(values=sorted({r["rows"] for r in points})),
+                scale=alt.Scale(type="log", nice=False),
+            ),
+            y=alt.Y("value:Q", title="share found", scale=alt.Scale(domain=[0, 1])),
+            color=color,
+        )
+        .properties(width=140, height=130)
+    )
     return lines.facet(data=alt.InlineData(values=points), column=alt.Column(f"{column}:N", title=title))
 
 

@@ -71,7 +71,8 @@ def heart() -> Table:
 def compas() -> tuple[pd.DataFrame, Any]:
     """Return recidivism: what the model sees, and who reoffended within two years.
 
-    6,167 defendants; age in decades, as in the authors' program. The file's race has two values: Caucasian, and everyone else.
+    6,167 defendants; age in decades, as in the authors' program. The file's race has two values: Caucasian, and
+    everyone else.
     """
     frame = pd.read_csv(sources.member(*COMPAS))
     seen = ["age-num", "sex", "race", "juv-fel-count", "juv-misd-count", "priors-count", "c-charge-degree_F"]

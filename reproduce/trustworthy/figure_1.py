@@ -1,13 +1,13 @@
 """Owners' mean age: a model that is better on accuracy, Brier score and ECE can be worse for inference.
 
-American Housing Survey. The mean age of home owners is inferred by weighting people with their probability to own. Model 1 is a logistic
-regression on everything but age; model 2 one on age, metropolitan area, household size, division and race only. Half of the rows
-train, the others are judged, 200 times. The print does not name the features; these are those of the authors' program
-(github.com/ritwikvashistha/I-trustworthy).
+American Housing Survey. The mean age of home owners is inferred by weighting people with their probability to own.
+Model 1 is a logistic regression on everything but age; model 2 one on age, metropolitan area, household size, division
+and race only. Half of the rows train, the others are judged, 200 times. The print does not name the features; these are
+those of the authors' program (github.com/ritwikvashistha/I-trustworthy).
 
-Here the estimator is `measure.inferred_mean`; its bias is against the labels of the same rows, with an interval in each split. A
-third line repairs model 1 along age (`repair.AugmentedLogistic`), fitted on half of the judged rows and judged on the other half.
-The size is the number of splits; --full: 200, about 25 CPU seconds.
+Here the estimator is `measure.inferred_mean`; its bias is against the labels of the same rows, with an interval in each
+split. A third line repairs model 1 along age (`repair.AugmentedLogistic`), fitted on half of the judged rows and judged
+on the other half. The size is the number of splits; --full: 200, about 25 CPU seconds.
 """
 
 from typing import Any

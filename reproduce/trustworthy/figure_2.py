@@ -1,12 +1,14 @@
 """The ownership gap between Black and non-Black households: better on accuracy and Brier score, and still wrong.
 
-American Housing Survey. The gap is the mean probability to own of households without a Black member less that of the others. A random forest
-(100 trees, depth 7) sees all ten features, a logistic regression all but race; 70 % of the rows train, the others are judged,
-200 times. The print does not say so; these are the settings of the authors' program (github.com/ritwikvashistha/I-trustworthy).
+American Housing Survey. The gap is the mean probability to own of households without a Black member less that of the
+others. A random forest (100 trees, depth 7) sees all ten features, a logistic regression all but race; 70 % of the rows
+train, the others are judged,
+200 times. The print does not say so; these are the settings of the authors' program
+(github.com/ritwikvashistha/I-trustworthy).
 
-Here the estimator is `measure.inferred_gap`; its bias is against the labels of the same rows, with an interval in each split. A
-third line repairs the forest along race (`repair.AugmentedLogistic`), fitted on half of the judged rows and judged on the other half.
-The size is the number of splits; --full: 200, about ten CPU minutes.
+Here the estimator is `measure.inferred_gap`; its bias is against the labels of the same rows, with an interval in each
+split. A third line repairs the forest along race (`repair.AugmentedLogistic`), fitted on half of the judged rows and
+judged on the other half. The size is the number of splits; --full: 200, about ten CPU minutes.
 """
 
 from typing import Any

@@ -1,11 +1,15 @@
 """Type II error against dimension and sample size: levels first.
 
-d independent standard normal covariates; the truth is the logistic function of their sum, and the model leaves the last one out. The test is whether
-the model is calibrated given all d. The authors' program (github.com/ritwikvashistha/I-trustworthy) prints the rates of 1,000 data sets,
-with Gaussian kernels of width 5 on score and covariates and permuted residuals; the print states a bootstrap, Algorithm 1.
+d independent standard normal covariates; the truth is the logistic function of their sum, and the model leaves the last
+one out. The test is whether the model is calibrated given all d. The authors' program
+(github.com/ritwikvashistha/I-trustworthy) prints the rates of 1,000 data sets, with Gaussian kernels of width 5 on
+score and covariates and permuted residuals; the print states a bootstrap, Algorithm 1.
 
-Here five tests see the same data: this library's default, with simulated outcomes; the published statistic with simulated outcomes; and the published procedures, Algorithm 1
-and the program's permutation, plain as in this figure and centred as in Figure 4 and the tables. Each is also given the true probabilities, for its level: the power of a test that does not hold its level is marked. All with 199 draws. The size is the number of data sets for each dimension and sample size; --full: 100, about 12 CPU minutes.
+Here five tests see the same data: this library's default, with simulated outcomes; the published statistic with
+simulated outcomes; and the published procedures, Algorithm 1 and the program's permutation, plain as in this figure and
+centred as in Figure 4 and the tables. Each is also given the true probabilities, for its level: the power of a test
+that does not hold its level is marked. All with 199 draws. The size is the number of data sets for each dimension and
+sample size; --full: 100, about 12 CPU minutes.
 """
 
 from typing import Any
@@ -62,7 +66,10 @@ def run(size: int, seed: int) -> list[Row]:
                 for test, value in p_values(y, p, x, i).items():
                     kept.setdefault(test, []).append(value)
         for test in wrong:
-            type_2, type_1 = float(np.mean(np.array(wrong[test]) > ALPHA)), float(np.mean(np.array(right[test]) <= ALPHA))  # fmt: skip
+            type_2, type_1 = (
+                float(np.mean(np.array(wrong[test]) > ALPHA)),
+                float(np.mean(np.array(right[test]) <= ALPHA)),
+            )
             out.append({"d": d, "n": n, "test": test, "type 2": type_2, "type 1": type_1, "data sets": size})
     return out
 
@@ -79,7 +86,11 @@ def levels(rows: list[Row]) -> dict[str, tuple[float, bool]]:
 
 def agrees(rows: list[Row], test: str) -> bool:
     """Return whether no cell of a test differs from the published rate: exact two-sided binomial, level 0.001."""
-    cells = [(round(r["type 2"] * r["data sets"]), r["data sets"], max(PUBLISHED[r["n"]][r["d"]], 0.001)) for r in rows if r["test"] == test]  # fmt: skip
+    cells = [
+        (round(r["type 2"] * r["data sets"]), r["data sets"], max(PUBLISHED[r["n"]][r["d"]], 0.001))
+        for r in rows
+        if r["test"] == test
+    ]
     return all(2 * min(binom.cdf(k, n, rate), binom.sf(k - 1, n, rate)) >= 0.001 for k, n, rate in cells)
 
 
@@ -94,11 +105,16 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         "it falls with the sample size": bool(pairs) and all(a >= b for a, b in pairs),
         f"the authors' rates come out: {EXACTLY}": agrees(rows, PERMUTED),
         "the test that gave them is not shown to be above its level, as Figure 5 states": not level[PERMUTED][1],
-        "the centred permutation of Figure 4 and the tables is not shown to be above its level either": not level[CENTRED][1],
+        "the centred permutation of Figure 4 and the tables is not shown to be above its level either": not level[
+            CENTRED
+        ][1],
         f"Algorithm 1, the procedure in print, gives these rates: {EXACTLY}": agrees(rows, BOOTSTRAP),
-        "beyond the paper: neither test with simulated outcomes is shown to be above its level": not (level[DEFAULT][1] or level[EXACT][1]),
-        "beyond the paper: the default test finds the model wrong with 10 covariates and 500 rows": of[DEFAULT, 500, 10] <= 0.5,
-    }  # fmt: skip
+        "beyond the paper: neither test with simulated outcomes is shown to be above its level": not (
+            level[DEFAULT][1] or level[EXACT][1]
+        ),
+        "beyond the paper: the default test finds the model wrong with 10 covariates and 500 rows": of[DEFAULT, 500, 10]
+        <= 0.5,
+    }
 
 
 def side_by_side(rows: list[Row]) -> list[Row]:
@@ -118,16 +134,39 @@ def side_by_side(rows: list[Row]) -> list[Row]:
 def drawn(rows: list[Row]) -> Any:
     """Draw Type II errors against the dimension; dashed where the level fails, crosses as the authors print them."""
     level = levels(rows)
-    named = [{**r, "test": f"{r['test']} (level {level[r['test']][0]:.2f}{', fails' if level[r['test']][1] else ''})", "fails": level[r["test"]][1]} for r in rows]  # fmt: skip
-    print_ = [{"d": d, "n": n, "type 2": v, "what": "authors' program"} for n, of in PUBLISHED.items() for d, v in of.items()]  # fmt: skip
+    named = [
+        {
+            **r,
+            "test": f"{r['test']} (level {level[r['test']][0]:.2f}{', fails' if level[r['test']][1] else ''})",
+            "fails": level[r["test"]][1],
+        }
+        for r in rows
+    ]
+    print_ = [
+        {"d": d, "n": n, "type 2": v, "what": "authors' program"} for n, of in PUBLISHED.items() for d, v in of.items()
+    ]
     x, y = alt.X("d:Q", title="covariates"), alt.Y("type 2:Q", title="Type II error", scale=alt.Scale(domain=[0, 1]))
     panels = []
     for n in dict.fromkeys(r["n"] for r in rows):
         lines = alt.Chart(alt.Data(values=[r for r in named if r["n"] == n])).mark_line(point=True)
         dash = alt.StrokeDash("fails:N", legend=None, scale=alt.Scale(domain=[False, True], range=[[1, 0], [5, 3]]))
-        lines = lines.encode(x=x, y=y, color=alt.Color("test:N", title="test (measured level at 0.05)", legend=alt.Legend(orient="bottom", columns=2, labelLimit=350)), strokeDash=dash)  # fmt: skip
+        lines = lines.encode(
+            x=x,
+            y=y,
+            color=alt.Color(
+                "test:N",
+                title="test (measured level at 0.05)",
+                legend=alt.Legend(orient="bottom", columns=2, labelLimit=350),
+            ),
+            strokeDash=dash,
+        )
         points = alt.Chart(alt.Data(values=[r for r in print_ if r["n"] == n])).mark_point(shape="cross", size=90)
-        points = points.encode(x=x, y=y, shape=alt.Shape("what:N", title=None, scale=alt.Scale(range=["cross"]), legend=alt.Legend(orient="bottom")), color=alt.value("black"))  # fmt: skip
+        points = points.encode(
+            x=x,
+            y=y,
+            shape=alt.Shape("what:N", title=None, scale=alt.Scale(range=["cross"]), legend=alt.Legend(orient="bottom")),
+            color=alt.value("black"),
+        )
         panels.append((lines + points).properties(width=270, height=220, title=f"{n:,} rows"))
     return alt.hconcat(*panels)
 

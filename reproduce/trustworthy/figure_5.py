@@ -1,11 +1,14 @@
 """Type I error against kernel width and sample size: the claim, and where it fails.
 
-The print says that the Type I error is set by the threshold alone, whatever the kernel and the number of rows. The authors' program
-(github.com/ritwikvashistha/I-trustworthy) shows it in one design: a normal covariate x, the true probability logistic(-1 + x / 2), a
-kernel on the score alone, permuted residuals; widths 0.01 to 0.99 at 50 rows, and 20 to 100 rows; 4,000 data sets, 1,000 permutations.
+The print says that the Type I error is set by the threshold alone, whatever the kernel and the number of rows. The
+authors' program (github.com/ritwikvashistha/I-trustworthy) shows it in one design: a normal covariate x, the true
+probability logistic(-1 + x / 2), a kernel on the score alone, permuted residuals; widths 0.01 to 0.99 at 50 rows, and
+20 to 100 rows; 4,000 data sets, 1,000 permutations.
 
-Here four nulls see the same statistic and the same data: simulated outcomes; the program's permutation, and the same shifted to mean zero, as the program of Figure 4 and
-the tables has it; and Algorithm 1, which the print states. They see that design, and that of the paper's own Figure 3, in which x has ten covariates, in the kernel too, and the score is their logistic sum.
+Here four nulls see the same statistic and the same data: simulated outcomes; the program's permutation, and the same
+shifted to mean zero, as the program of Figure 4 and the tables has it; and Algorithm 1, which the print states. They
+see that design, and that of the paper's own Figure 3, in which x has ten covariates, in the kernel too, and the score
+is their logistic sum.
 199 draws. The size is the number of data sets; --full: 2,000, about 10 CPU minutes.
 """
 
@@ -74,7 +77,17 @@ def run(size: int, seed: int) -> list[Row]:
         published = PUBLISHED.get(width) if (design, n) == (ONE, 50) else None
         for null in found[0]:
             rate = float(np.mean([f[null] for f in found]))
-            out.append({"design": design, "n": n, "width": width, "null": null, "type 1": rate, "data sets": size, "published": published})  # fmt: skip
+            out.append(
+                {
+                    "design": design,
+                    "n": n,
+                    "width": width,
+                    "null": null,
+                    "type 1": rate,
+                    "data sets": size,
+                    "published": published,
+                }
+            )
     return out
 
 
@@ -93,13 +106,16 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         return all(r["type 1"] > 0.02 for r in rows if r["null"] == null)
 
     return {
-        "in the authors' design their permutation is not shown to be above its level, at any width and sample size": holds(PERMUTED, ONE),
+        "in the authors' design their permutation is not shown to be above its level, at any width and sample size": holds(
+            PERMUTED, ONE
+        ),
         "it is not in Figure 3's design either, at any width and sample size": holds(PERMUTED, TEN),
         "the centred permutation of Figure 4 and the tables is not either, in both designs": holds(CENTRED),
-        "Algorithm 1, the procedure in print, has a Type I error near 0.05 everywhere": holds(BOOTSTRAP) and uses(BOOTSTRAP),
+        "Algorithm 1, the procedure in print, has a Type I error near 0.05 everywhere": holds(BOOTSTRAP)
+        and uses(BOOTSTRAP),
         "beyond the paper: simulated outcomes are not shown to be above the level in either design": holds(SIMULATED),
         "beyond the paper: simulated outcomes use the level (every rate above 0.02)": uses(SIMULATED),
-    }  # fmt: skip
+    }
 
 
 def side_by_side(rows: list[Row]) -> list[Row]:
@@ -107,7 +123,12 @@ def side_by_side(rows: list[Row]) -> list[Row]:
     lines = []
     for cell in dict.fromkeys((r["design"], r["n"], r["width"]) for r in rows):
         here = [r for r in rows if (r["design"], r["n"], r["width"]) == cell]
-        line: Row = {"design": cell[0], "rows": cell[1], "kernel width": cell[2], "published (authors' program)": here[0]["published"]}  # fmt: skip
+        line: Row = {
+            "design": cell[0],
+            "rows": cell[1],
+            "kernel width": cell[2],
+            "published (authors' program)": here[0]["published"],
+        }
         line.update({r["null"]: f"{r['type 1']:.3f}{' level fails' if too_many(r) else ''}" for r in here})
         lines.append(line)
     return lines
@@ -118,12 +139,24 @@ def drawn(rows: list[Row]) -> Any:
     panels = []
     for design, n, width in ((ONE, 50, 0.2), (TEN, 100, 5.0)):
         line = []
-        for axis, title, kept in (("width", f"kernel width, {n} rows", [r for r in rows if r["n"] == n]), ("n", f"rows, width {width}", [r for r in rows if r["width"] == width])):  # fmt: skip
+        for axis, title, kept in (
+            ("width", f"kernel width, {n} rows", [r for r in rows if r["n"] == n]),
+            ("n", f"rows, width {width}", [r for r in rows if r["width"] == width]),
+        ):
             here = [{k: v for k, v in r.items() if k != "published"} for r in kept if r["design"] == design]
-            here += [{**r, "type 1": r["published"], "null": "published"} for r in kept if r["design"] == design and r["published"] and r["null"] == PERMUTED]  # fmt: skip
-            x, y = alt.X(f"{axis}:Q", title=title), alt.Y("type 1:Q", title="Type I error", scale=alt.Scale(domain=[0, 0.3], clamp=True))  # fmt: skip
+            here += [
+                {**r, "type 1": r["published"], "null": "published"}
+                for r in kept
+                if r["design"] == design and r["published"] and r["null"] == PERMUTED
+            ]
+            x, y = (
+                alt.X(f"{axis}:Q", title=title),
+                alt.Y("type 1:Q", title="Type I error", scale=alt.Scale(domain=[0, 0.3], clamp=True)),
+            )
             drawn_ = alt.Chart(alt.Data(values=here)).mark_line(point=True, clip=True)
-            drawn_ = drawn_.encode(x=x, y=y, color=alt.Color("null:N", title="null", legend=alt.Legend(orient="bottom")))  # fmt: skip
+            drawn_ = drawn_.encode(
+                x=x, y=y, color=alt.Color("null:N", title="null", legend=alt.Legend(orient="bottom"))
+            )
             level = alt.Chart(alt.Data(values=[{"type 1": ALPHA}])).mark_rule(strokeDash=[4, 3]).encode(y="type 1:Q")
             line.append((drawn_ + level).properties(width=270, height=150, title=design if axis == "width" else ""))
         panels.append(alt.hconcat(*line))

@@ -1,12 +1,12 @@
 """Local calibration bias by age, gender and race on COMPAS.
 
-The forest of Figure 4 is trained on a third of the defendants. From the second third the paper predicts the bias at each defendant of the last
-third (equation 7: one Gaussian kernel, gamma 0.5, on age in decades, gender, race and score) and draws a third-order polynomial along age through
-those of each gender and race.
+The forest of Figure 4 is trained on a third of the defendants. From the second third the paper predicts the bias at
+each defendant of the last third (equation 7: one Gaussian kernel, gamma 0.5, on age in decades, gender, race and score)
+and draws a third-order polynomial along age through those of each gender and race.
 
-Here the same, `diagnose.local_bias(kernel="published")`; and beside it this library's own map, `local_bias("age", strata="group")` on the same
-third, with a band that holds over all four groups and ages at once, where the paper has none. The size is the number of
-random splits, of which the first is drawn; --full: 20, about two CPU minutes.
+Here the same, `diagnose.local_bias(kernel="published")`; and beside it this library's own map, `local_bias("age",
+strata="group")` on the same third, with a band that holds over all four groups and ages at once, where the paper has
+none. The size is the number of random splits, of which the first is drawn; --full: 20, about two CPU minutes.
 """
 
 from typing import Any
@@ -47,9 +47,17 @@ def mapped(fit: Any, draws: int) -> list[Row]:
     c = found.columns
     columns = zip(c["stratum"], c["x"], c["bias"], c["bias_low"], c["bias_high"], strict=True)
     return [
-        {"method": "ours", "group": s.removeprefix("group "), "age": int(x), "bias": b, "low": low, "high": high, "p": found.settings["p_value"]}
+        {
+            "method": "ours",
+            "group": s.removeprefix("group "),
+            "age": int(x),
+            "bias": b,
+            "low": low,
+            "high": high,
+            "p": found.settings["p_value"],
+        }
         for s, x, b, low, high in columns
-    ]  # fmt: skip
+    ]
 
 
 def run(size: int, seed: int) -> list[Row]:
@@ -67,7 +75,17 @@ def run(size: int, seed: int) -> list[Row]:
             here = [r for r in found if (r["method"], r["group"]) == (method, group)]
             middle = [r["bias"] for r in here if 30 <= r["age"] <= 40]
             change = float(np.ptp([r["bias"] for r in here]))
-            out.append({"kind": "split", "split": split, "method": method, "group": group, "bias": float(np.mean(middle)), "change": change, "p": here[0].get("p")})  # fmt: skip
+            out.append(
+                {
+                    "kind": "split",
+                    "split": split,
+                    "method": method,
+                    "group": group,
+                    "bias": float(np.mean(middle)),
+                    "change": change,
+                    "p": here[0].get("p"),
+                }
+            )
     return out
 
 
@@ -89,12 +107,25 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     above = {m: min(share_above(rows, m, g) for g in GROUPS.values()) for m in ("published", "ours")}
     p = [r["p"] for r in rows if r["kind"] == "split" and r["method"] == "ours" and r["group"] == "other men"]
     return {
-        "the model underestimates the risk of all four groups at 30 to 40, in three quarters of the splits": above["published"] >= 0.75,
-        "beyond the paper: it underestimates the risk of all four groups in three quarters of the splits by this library's map too": above["ours"] >= 0.75,
-        "among the race with more defendants, women and men differ (by more than a point)": abs(here["other men"] - here["other women"]) > 0.01,
-        "the bias changes along age in every group (by more than two points)": min(means(rows, "published", "change").values()) > 0.02,
-        "beyond the paper: the map as a whole excludes calibration (median p at most 0.01)": float(np.median(p)) <= 0.01,
-    }  # fmt: skip
+        "the model underestimates the risk of all four groups at 30 to 40, in three quarters of the splits": above[
+            "published"
+        ]
+        >= 0.75,
+        "beyond the paper: it underestimates the risk of all four groups in three quarters of the splits by this library's map too": above[
+            "ours"
+        ]
+        >= 0.75,
+        "among the race with more defendants, women and men differ (by more than a point)": abs(
+            here["other men"] - here["other women"]
+        )
+        > 0.01,
+        "the bias changes along age in every group (by more than two points)": min(
+            means(rows, "published", "change").values()
+        )
+        > 0.02,
+        "beyond the paper: the map as a whole excludes calibration (median p at most 0.01)": float(np.median(p))
+        <= 0.01,
+    }
 
 
 def side_by_side(rows: list[Row]) -> list[Row]:
@@ -113,15 +144,27 @@ def drawn(rows: list[Row]) -> Any:
     """Draw both along age in each group; the band is ours and simultaneous."""
     panels = []
     for race in ("other", "Caucasian"):
-        here = [{**r, "gender": r["group"].split()[1]} for r in rows if r["kind"] == "curve" and r["group"].startswith(race)]  # fmt: skip
-        base = alt.Chart(alt.Data(values=here)).encode(x=alt.X("age:Q", scale=alt.Scale(zero=False), title="age"), color=alt.Color("gender:N", title=None))  # fmt: skip
+        here = [
+            {**r, "gender": r["group"].split()[1]} for r in rows if r["kind"] == "curve" and r["group"].startswith(race)
+        ]
+        base = alt.Chart(alt.Data(values=here)).encode(
+            x=alt.X("age:Q", scale=alt.Scale(zero=False), title="age"), color=alt.Color("gender:N", title=None)
+        )
         y = alt.Y("bias:Q", title="what happened minus what the model says", scale=alt.Scale(domain=[-0.2, 0.2]))
-        method = alt.StrokeDash("method:N", title="dashed: equation 7, cubic", scale=alt.Scale(domain=["ours", "published"], range=[[1, 0], [5, 3]]))  # fmt: skip
+        method = alt.StrokeDash(
+            "method:N",
+            title="dashed: equation 7, cubic",
+            scale=alt.Scale(domain=["ours", "published"], range=[[1, 0], [5, 3]]),
+        )
         lines = base.mark_line(clip=True).encode(y=y, strokeDash=method)
         band = base.mark_area(opacity=0.15, clip=True).encode(y="low:Q", y2="high:Q")
         band = band.transform_filter("datum.method == 'ours'")
         zero = alt.Chart(alt.Data(values=[{"bias": 0}])).mark_rule(color="gray").encode(y="bias:Q")
-        panels.append((band + zero + lines).properties(width=250, height=220, title="Caucasian" if race == "Caucasian" else "everyone else"))  # fmt: skip
+        panels.append(
+            (band + zero + lines).properties(
+                width=250, height=220, title="Caucasian" if race == "Caucasian" else "everyone else"
+            )
+        )
     return alt.hconcat(*panels)
 
 

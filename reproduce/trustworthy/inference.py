@@ -128,7 +128,12 @@ def drawn(rows: list[Row], inferred: str) -> Any:
     """Draw histograms over splits as the paper does, with what is inferred on the right (dashed: the truth)."""
     panels = []
     for measure in (*SCORES, "inferred"):
-        x = alt.X("low:Q", title=inferred if measure == "inferred" else measure, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=3))  # fmt: skip
+        x = alt.X(
+            "low:Q",
+            title=inferred if measure == "inferred" else measure,
+            scale=alt.Scale(zero=False, nice=False),
+            axis=alt.Axis(tickCount=3),
+        )
         y = alt.Y("splits:Q", title="splits" if measure == "accuracy" else None).stack(None)
         color = alt.Color("model:N", title=None, legend=alt.Legend(orient="top"))
         bars = [r for r in rows if r["kind"] == "bar" and r["measure"] == measure]

@@ -1,13 +1,17 @@
 """Local calibration after multicalibration: a constant, a logistic regression and a random forest on the American Housing Survey.
 
-Three quarters of the rows train each model and its multicalibrated (MC) and proportionally multicalibrated (PMC) versions, over household
-income and race; the last quarter, 12,165 rows, is tested for local calibration on the same two (score width 0.1, gamma 25, 500
-permutations, so that p is at least 0.002; for MC and PMC the authors' program also uses score widths of 0.2 and 0.7).
+Three quarters of the rows train each model and its multicalibrated (MC) and proportionally multicalibrated (PMC)
+versions, over household income and race; the last quarter, 12,165 rows, is tested for local calibration on the same two
+(score width 0.1, gamma 25, 500 permutations, so that p is at least 0.002; for MC and PMC the authors' program also uses
+score widths of 0.2 and 0.7).
 
-Here MC is `repair.Multicalibrator(learner=Groups())` and PMC `repair.ProportionalMulticalibrator()`, fitted on scores of the
-training rows that are cross-fitted, each row's from a model that did not see it. The published test has score width 0.1 in every cell; beside its p-value stands that of
-this library's `local_calibration_test`. The logistic regression is the authors', which stops after 100 iterations on features as they are, before it has
-converged; the converged one stands beside it. Two lines are ours: `Multicalibrator()` with trees, and `LocalBias`. Scores are kept within [0.001, 0.999]. One split, as in the paper. The size is the number of rows of the survey that are used; --full: all, about four CPU minutes.
+Here MC is `repair.Multicalibrator(learner=Groups())` and PMC `repair.ProportionalMulticalibrator()`, fitted on scores
+of the training rows that are cross-fitted, each row's from a model that did not see it. The published test has score
+width 0.1 in every cell; beside its p-value stands that of this library's `local_calibration_test`. The logistic
+regression is the authors', which stops after 100 iterations on features as they are, before it has converged; the
+converged one stands beside it. Two lines are ours: `Multicalibrator()` with trees, and `LocalBias`. Scores are kept
+within [0.001, 0.999]. One split, as in the paper. The size is the number of rows of the survey that are used; --full:
+all, about four CPU minutes.
 """
 
 import warnings
@@ -97,13 +101,25 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     """Return what the paper says of the table."""
     m = by_cell(rows)
     return {
-        f"no model is locally calibrated before: {THEIRS}": all(m["none", k, "published p"] <= 0.05 for k in PUBLISHED["none"]),
-        "beyond the paper: no model is before by this library's test either": all(m["none", k, "our p"] <= 0.05 for k in PUBLISHED["none"]),
-        f"the constant and the regression are not after MC and PMC: {THEIRS}": all(m[r, k, "published p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")),
-        "beyond the paper: the constant and the regression are not after MC and PMC by this library's test either": all(m[r, k, "our p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")),
-        f"the forest is not after MC and PMC: {THEIRS}": all(m[r, "forest", "published p"] <= 0.05 for r in ("MC", "PMC")),
-        "beyond the paper: the forest is not after MC and PMC by this library's test either": all(m[r, "forest", "our p"] <= 0.05 for r in ("MC", "PMC")),
-    }  # fmt: skip
+        f"no model is locally calibrated before: {THEIRS}": all(
+            m["none", k, "published p"] <= 0.05 for k in PUBLISHED["none"]
+        ),
+        "beyond the paper: no model is before by this library's test either": all(
+            m["none", k, "our p"] <= 0.05 for k in PUBLISHED["none"]
+        ),
+        f"the constant and the regression are not after MC and PMC: {THEIRS}": all(
+            m[r, k, "published p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")
+        ),
+        "beyond the paper: the constant and the regression are not after MC and PMC by this library's test either": all(
+            m[r, k, "our p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")
+        ),
+        f"the forest is not after MC and PMC: {THEIRS}": all(
+            m[r, "forest", "published p"] <= 0.05 for r in ("MC", "PMC")
+        ),
+        "beyond the paper: the forest is not after MC and PMC by this library's test either": all(
+            m[r, "forest", "our p"] <= 0.05 for r in ("MC", "PMC")
+        ),
+    }
 
 
 def side_by_side(rows: list[Row]) -> list[Row]:
@@ -111,24 +127,38 @@ def side_by_side(rows: list[Row]) -> list[Row]:
     m = by_cell(rows)
     return [
         {
-            "repair": repair, "model": model, f"p, published ({FAILS})": PUBLISHED.get(repair, {}).get(model),
-            f"{THEIRS}": round(m[repair, model, "published p"], 3), "KLCE²": round(m[repair, model, "KLCE²"], 5),
+            "repair": repair,
+            "model": model,
+            f"p, published ({FAILS})": PUBLISHED.get(repair, {}).get(model),
+            f"{THEIRS}": round(m[repair, model, "published p"], 3),
+            "KLCE²": round(m[repair, model, "KLCE²"], 5),
             "p by this library's test": round(m[repair, model, "our p"], 3),
         }
-        for repair in recipes(("", "")) for model in MODELS
-    ]  # fmt: skip
+        for repair in recipes(("", ""))
+        for model in MODELS
+    ]
 
 
 def drawn(rows: list[Row]) -> Any:
     """Draw the p-values on a logarithmic axis; dashed: 0.05."""
-    dots = [{**r, "p": max(r[k], 0.001), "test": t} for r in rows for k, t in (("published p", f"published test ({FAILS})"), ("our p", "this library's test"))]  # fmt: skip
+    dots = [
+        {**r, "p": max(r[k], 0.001), "test": t}
+        for r in rows
+        for k, t in (("published p", f"published test ({FAILS})"), ("our p", "this library's test"))
+    ]
     axis = {"scale": alt.Scale(type="log", domain=[0.001, 1]), "axis": alt.Axis(values=[0.002, 0.05, 1])}
     x = alt.X("p:Q", title="p-value", **axis)
     panels = []
     for model in MODELS:
-        points = alt.Chart(alt.Data(values=[d for d in dots if d["model"] == model])).mark_point(size=45, filled=True, opacity=0.6)  # fmt: skip
+        points = alt.Chart(alt.Data(values=[d for d in dots if d["model"] == model])).mark_point(
+            size=45, filled=True, opacity=0.6
+        )
         y = alt.Y("repair:N", sort=list(recipes(("", ""))), title=None)
-        points = points.encode(x=x, y=y if model == "constant" else y.axis(None), color=alt.Color("test:N", title=None, legend=alt.Legend(orient="bottom", labelLimit=350)))  # fmt: skip
+        points = points.encode(
+            x=x,
+            y=y if model == "constant" else y.axis(None),
+            color=alt.Color("test:N", title=None, legend=alt.Legend(orient="bottom", labelLimit=350)),
+        )
         line = alt.Chart(alt.Data(values=[{"p": 0.05}])).mark_rule(strokeDash=[4, 3]).encode(x="p:Q")
         panels.append((points + line).properties(width=130, height=130, title=model))
     return alt.hconcat(*panels)

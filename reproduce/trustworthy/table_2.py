@@ -1,12 +1,15 @@
 """Training losses: cross-entropy alone, with the MMCE penalty, and with the MMD penalty.
 
-A logistic regression in PyTorch on the American Housing Survey (tested for income and race), Adult and heart disease (age and gender). Three quarters of the rows
-train, the last quarter is judged by Brier score, ECE, and KLCE^2 given the two variables with its p-value (score width 0.1, gamma 25,
-500 permutations). The print names neither epochs nor strengths; those here are the ones of the authors' program (github.com/ritwikvashistha/I-trustworthy): Adam at 0.01, batches of 32, 100 epochs, penalties times 0.7, the MMD's kernel of
-width 25 on all features. Their ECE is the mean over ten equal-width bins whatever their rows, made here with scikit-learn.
+A logistic regression in PyTorch on the American Housing Survey (tested for income and race), Adult and heart disease
+(age and gender). Three quarters of the rows train, the last quarter is judged by Brier score, ECE, and KLCE^2 given the
+two variables with its p-value (score width 0.1, gamma 25,
+500 permutations). The print names neither epochs nor strengths; those here are the ones of the authors' program
+(github.com/ritwikvashistha/I-trustworthy): Adam at 0.01, batches of 32, 100 epochs, penalties times 0.7, the MMD's
+kernel of width 25 on all features. Their ECE is the mean over ten equal-width bins whatever their rows, made here with
+scikit-learn.
 
-The losses are `repair.objectives`. Beside the published test stands the p-value of `local_calibration_test`. The size is the
-number of epochs on the large tables, heart disease always has 100; --full: 100, about 20 CPU minutes.
+The losses are `repair.objectives`. Beside the published test stands the p-value of `local_calibration_test`. The size
+is the number of epochs on the large tables, heart disease always has 100; --full: 100, about 20 CPU minutes.
 """
 
 from typing import Any
@@ -21,12 +24,16 @@ from reproduce.trustworthy.data import Table, adult, heart, housing
 
 LOSSES = "XE", "XE + MMCE", "XE + MMD"
 PUBLISHED = {  # Brier score, ECE, KLCE² and p
-    ("AHS", "XE"): (0.1699, 0.0193, 0.0006, 0.002), ("AHS", "XE + MMCE"): (0.1703, 0.0157, 0.0001, 0.002),
-    ("AHS", "XE + MMD"): (0.1711, 0.0266, 0.0003, 0.002), ("Adult", "XE"): (0.1080, 0.0478, 0.0009, 0.002),
-    ("Adult", "XE + MMCE"): (0.1145, 0.0680, 0.0014, 0.002), ("Adult", "XE + MMD"): (0.1092, 0.0360, 0.0015, 0.002),
-    ("Heart Disease", "XE"): (0.1162, 0.1014, 0.0031, 0.26), ("Heart Disease", "XE + MMCE"): (0.1130, 0.0801, 0.0038, 0.222),
+    ("AHS", "XE"): (0.1699, 0.0193, 0.0006, 0.002),
+    ("AHS", "XE + MMCE"): (0.1703, 0.0157, 0.0001, 0.002),
+    ("AHS", "XE + MMD"): (0.1711, 0.0266, 0.0003, 0.002),
+    ("Adult", "XE"): (0.1080, 0.0478, 0.0009, 0.002),
+    ("Adult", "XE + MMCE"): (0.1145, 0.0680, 0.0014, 0.002),
+    ("Adult", "XE + MMD"): (0.1092, 0.0360, 0.0015, 0.002),
+    ("Heart Disease", "XE"): (0.1162, 0.1014, 0.0031, 0.26),
+    ("Heart Disease", "XE + MMCE"): (0.1130, 0.0801, 0.0038, 0.222),
     ("Heart Disease", "XE + MMD"): (0.1150, 0.0964, 0.0028, 0.262),
-}  # fmt: skip
+}
 MEASURES = "Brier score", "ECE", "KLCE²", "published p"
 FAILS = "level fails, see Figure 5"
 THEIRS = f"p by the published test ({FAILS})"
@@ -68,9 +75,15 @@ def judged(y: Any, p: Any, on: Any, seed: int) -> dict[str, float]:
     """Return the measures of the table, and this library's p-value."""
     data, test = cal.predictions(y, p, on), cal.detect.local_calibration_test
     published = test(
-        data, null="permuted", features="published", score_width=0.1, covariate_gamma=25.0, normalisation="code",
-        draws=500, seed=seed,
-    )  # fmt: skip
+        data,
+        null="permuted",
+        features="published",
+        score_width=0.1,
+        covariate_gamma=25.0,
+        normalisation="code",
+        draws=500,
+        seed=seed,
+    )
     happened, said = calibration_curve(y, p, n_bins=10)
     return {
         "Brier score": cal.measure.brier(data).value,
@@ -113,12 +126,18 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     small = [r for r in rows if r["data"] == "Heart Disease"]
     unlike = [{tuple(sorted(LOSSES, key=lambda k: of[d, k][m])) for d, _ in of} for m in ("Brier score", "KLCE²")]
     return {
-        f"no loss makes the two large tables locally calibrated: {THEIRS}": all(r["published p"] <= 0.05 for r in large),
+        f"no loss makes the two large tables locally calibrated: {THEIRS}": all(
+            r["published p"] <= 0.05 for r in large
+        ),
         "beyond the paper: no loss makes them so by this library's test either": all(r["our p"] <= 0.05 for r in large),
-        f"heart disease: local calibration is not rejected, whatever the loss: {THEIRS}": all(r["published p"] > 0.05 for r in small),
+        f"heart disease: local calibration is not rejected, whatever the loss: {THEIRS}": all(
+            r["published p"] > 0.05 for r in small
+        ),
         "the order of the losses differs from table to table": all(len(orders) > 1 for orders in unlike),
-        "beyond the paper: every Brier score is within 0.02 of the published one": all(abs(r["Brier score"] - r["Brier score in print"]) < 0.02 for r in rows),
-    }  # fmt: skip
+        "beyond the paper: every Brier score is within 0.02 of the published one": all(
+            abs(r["Brier score"] - r["Brier score in print"]) < 0.02 for r in rows
+        ),
+    }
 
 
 def side_by_side(rows: list[Row]) -> list[Row]:

@@ -45,15 +45,22 @@ def panels(rows: list[Row], variable: str, log: bool = False) -> Any:
     along = frame[frame["kind"] == "variable"]
     top = float(along[["high", "predicted"]].max().max())
     ticks = {"values": [30, 100, 300, 1_000, 3_000]} if log else {"tickCount": 4}
-    axis = alt.X("x:Q", title=variable, axis=alt.Axis(grid=not log, **ticks),
-                 scale=alt.Scale(domain=[float(along["x"].min()), float(along["x"].max())], type="log" if log else "linear"))  # fmt: skip
+    axis = alt.X(
+        "x:Q",
+        title=variable,
+        axis=alt.Axis(grid=not log, **ticks),
+        scale=alt.Scale(domain=[float(along["x"].min()), float(along["x"].max())], type="log" if log else "linear"),
+    )
     height = alt.Scale(domain=[0.0, min(1.0, 1.05 * top)])
     score = frame[frame["kind"] == "score"]
     ends = [min(0.5, float(score[["x", "observed"]].min().min())), 1.0]
     columns = [
-        alt.vconcat(_diagram(score[score["method"] == m], m, width, ends, i == 0), _errors(along[along["method"] == m], axis, height, width, i == 0))
+        alt.vconcat(
+            _diagram(score[score["method"] == m], m, width, ends, i == 0),
+            _errors(along[along["method"] == m], axis, height, width, i == 0),
+        )
         for i, m in enumerate(methods)
-    ]  # fmt: skip
+    ]
     return alt.hconcat(*columns).configure_legend(orient="bottom").configure_title(fontSize=11)
 
 
@@ -85,7 +92,13 @@ def _errors(along: Any, axis: Any, height: Any, width: int, first: bool) -> Any:
     long = along.melt(id_vars=["x"], value_vars=["observed", "predicted"], var_name="line", value_name="rate")
     long["line"] = long["line"].map({"observed": "error", "predicted": "error that the model predicts of itself"})
     named = alt.Scale(domain=["error", "error that the model predicts of itself"], range=[OBSERVED, PREDICTED])
-    lines = alt.Chart(long).mark_line(clip=True).encode(
-        x=axis, y=alt.Y("rate:Q", title=title, scale=height), color=alt.Color("line:N", title=None, scale=named, legend=alt.Legend(labelLimit=300))
-    )  # fmt: skip
+    lines = (
+        alt.Chart(long)
+        .mark_line(clip=True)
+        .encode(
+            x=axis,
+            y=alt.Y("rate:Q", title=title, scale=height),
+            color=alt.Color("line:N", title=None, scale=named, legend=alt.Legend(labelLimit=300)),
+        )
+    )
     return (band + lines).properties(width=width, height=150)

@@ -35,10 +35,19 @@ def drawn(shown: Any, variable: str, about: Row, span: float = 0.85) -> list[Row
         return diagram(shown, about)
     x, predicted, observed, low, high = (c.columns[k] for k in ("x", "predicted", "observed", "gap_low", "gap_high"))
     rows: list[Row] = [
-        {**about, "kind": "variable", "x": a, "predicted": p, "observed": o, "low": p + lo, "high": p + hi,
-         "worst": c.settings["worst_gap"], "p_value": c.settings["p_value"]}
+        {
+            **about,
+            "kind": "variable",
+            "x": a,
+            "predicted": p,
+            "observed": o,
+            "low": p + lo,
+            "high": p + hi,
+            "worst": c.settings["worst_gap"],
+            "p_value": c.settings["p_value"],
+        }
         for a, p, o, lo, hi in zip(x, predicted, observed, low, high, strict=True)
-    ]  # fmt: skip
+    ]
     return rows + diagram(shown, about)
 
 

@@ -1,10 +1,10 @@
 """Figure 1: a network for heart disease that is calibrated by its score, and off by age.
 
-The authors trained a network on 49,000 patients (Kaggle's cardiovascular data), recalibrated it by Platt scaling on 6,000 and
-tested it on 15,000: its ECE is 0.74 %, its VECE along age 2.04 %; it is underconfident for the young and overconfident
-for the old. Here 4,238 people of the Framingham study (coronary heart disease within ten years) are cross-fitted: three fifths
-train, one calibrates and one is tested, in turn. The size is the number of networks; values are means over rounds of
-five, curves are of the first round. --full: about 60 CPU seconds.
+The authors trained a network on 49,000 patients (Kaggle's cardiovascular data), recalibrated it by Platt scaling on
+6,000 and tested it on 15,000: its ECE is 0.74 %, its VECE along age 2.04 %; it is underconfident for the young and
+overconfident for the old. Here 4,238 people of the Framingham study (coronary heart disease within ten years) are
+cross-fitted: three fifths train, one calibrates and one is tested, in turn. The size is the number of networks; values
+are means over rounds of five, curves are of the first round. --full: about 60 CPU seconds.
 """
 
 from typing import Any
@@ -27,7 +27,16 @@ def run(size: int, seed: int) -> list[Row]:
         for way, recipe in zip(WAYS, recipes("age")[method], strict=True):
             shown = [errors(recipe, folds, way) for folds in rounds]
             found = [measured(s, "age", way) for s in shown]
-            rows += [{"kind": "error", "method": method, "way": way, "error": e, "value": float(np.mean([f[e] for f in found]))} for e in PRINTED]  # fmt: skip
+            rows += [
+                {
+                    "kind": "error",
+                    "method": method,
+                    "way": way,
+                    "error": e,
+                    "value": float(np.mean([f[e] for f in found])),
+                }
+                for e in PRINTED
+            ]
             if way == "default":
                 rows += drawn(shown[0], "age", {"method": method})
     return rows
@@ -45,9 +54,15 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     out, default = {}, WAYS[1]
     for way in WAYS:
         out[worded("After Platt scaling the ECE is below one per cent", way)] = v[PLATT, way, "ECE"] < 1
-        out[worded("The VECE of age is more than twice the ECE", way)] = v[PLATT, way, "VECE"] > 2 * v[PLATT, way, "ECE"]  # fmt: skip
-    out[worded("The network is underconfident for the younger, at every age below 45", default)] = bool((gap[age < 45] < 0).all())  # fmt: skip
-    out[worded("At some of these ages it is so by upwards of five points", default)] = bool((gap[age < 45] < -0.05).any())  # fmt: skip
+        out[worded("The VECE of age is more than twice the ECE", way)] = (
+            v[PLATT, way, "VECE"] > 2 * v[PLATT, way, "ECE"]
+        )
+    out[worded("The network is underconfident for the younger, at every age below 45", default)] = bool(
+        (gap[age < 45] < 0).all()
+    )
+    out[worded("At some of these ages it is so by upwards of five points", default)] = bool(
+        (gap[age < 45] < -0.05).any()
+    )
     out[worded("It is overconfident for the older, at every age above 58", default)] = bool((gap[age > 58] > 0).all())
     out[worded("The error along age is not noise: p at most 0.01", default)] = found[0]["p_value"] <= 0.01
     return out
@@ -57,9 +72,15 @@ def table(rows: list[Row]) -> list[Row]:
     """Printed values beside ours."""
     v = values(rows)
     return [
-        {"recalibration": m, "error": e, "printed (cardiovascular data)": PRINTED[e] if m == PLATT else None, **{f"Framingham, {w}": round(v[m, w, e], 2) for w in WAYS}}
-        for m in (NONE, PLATT) for e in PRINTED
-    ]  # fmt: skip
+        {
+            "recalibration": m,
+            "error": e,
+            "printed (cardiovascular data)": PRINTED[e] if m == PLATT else None,
+            **{f"Framingham, {w}": round(v[m, w, e], 2) for w in WAYS},
+        }
+        for m in (NONE, PLATT)
+        for e in PRINTED
+    ]
 
 
 def chart(rows: list[Row]) -> Any:
@@ -82,4 +103,4 @@ EXPERIMENT = Experiment(
     claims=claims,
     chart=chart,
     table=table,
-)  # fmt: skip
+)

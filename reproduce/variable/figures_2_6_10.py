@@ -1,9 +1,10 @@
 """Figures 2, 6 and 10: a network on Adult, its reliability diagram and its errors along age, before and after recalibration.
 
-The paper smooths the error and the error that the model predicts of itself (one minus its confidence) along age by LOESS.
-Here both come from one local quadratic regression, whose band holds at all ages together, for the network uncalibrated, after beta
-calibration, after the tree of age and after the augmented beta curve, all recalibrated as published (see tables_2_10).
-The authors' predictions are drawn where they are at hand, otherwise our own network. --full: as quick, about 7 CPU seconds.
+The paper smooths the error and the error that the model predicts of itself (one minus its confidence) along age by
+LOESS. Here both come from one local quadratic regression, whose band holds at all ages together, for the network
+uncalibrated, after beta calibration, after the tree of age and after the augmented beta curve, all recalibrated as
+published (see tables_2_10). The authors' predictions are drawn where they are at hand, otherwise our own network.
+--full: as quick, about 7 CPU seconds.
 """
 
 from typing import Any
@@ -41,7 +42,9 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         middle = (beta["x"] >= 35) & (beta["x"] <= 65)
         gap = beta["observed"] - beta["predicted"]
         if len(none["x"]):
-            out["Uncalibrated, the model is overconfident at every age" + end] = bool((none["observed"] > none["predicted"]).all())  # fmt: skip
+            out["Uncalibrated, the model is overconfident at every age" + end] = bool(
+                (none["observed"] > none["predicted"]).all()
+            )
             out["Its predicted error varies by under two points along age" + end] = np.ptp(none["predicted"]) < 0.02
         out["The error varies by over ten points along age" + end] = np.ptp(beta["observed"]) > 0.1
         out["The error is largest between 40 and 60" + end] = 40 <= beta["x"][beta["observed"].argmax()] <= 60
@@ -63,9 +66,18 @@ def table(rows: list[Row]) -> list[Row]:
             c = along_age(rows, data, m)
             if not len(c["x"]):
                 continue
-            at = {f"age {a}": f"{100 * np.interp(a, c['x'], c['observed']):.0f} / {100 * np.interp(a, c['x'], c['predicted']):.0f}" for a in (25, 35, 45, 55, 65)}  # fmt: skip
-            out.append({"data": data, "recalibration": m, **{f"error / predicted, %, {k}": v for k, v in at.items()},
-                        "worst gap, points": round(100 * abs(c["worst"][0]), 1)})  # fmt: skip
+            at = {
+                f"age {a}": f"{100 * np.interp(a, c['x'], c['observed']):.0f} / {100 * np.interp(a, c['x'], c['predicted']):.0f}"
+                for a in (25, 35, 45, 55, 65)
+            }
+            out.append(
+                {
+                    "data": data,
+                    "recalibration": m,
+                    **{f"error / predicted, %, {k}": v for k, v in at.items()},
+                    "worst gap, points": round(100 * abs(c["worst"][0]), 1),
+                }
+            )
     return out
 
 

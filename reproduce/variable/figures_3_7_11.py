@@ -1,9 +1,10 @@
 """Figures 3, 7 and 11: a network on reviews, its reliability diagram and its errors along the length of the review.
 
-The paper smooths the error and the error that the model predicts of itself (one minus its confidence) along the length of
-Yelp reviews by LOESS. Here reviews of films stand in (see tables_3_8_11); one local quadratic regression gives both
-curves and a band that holds at all lengths together, for the network uncalibrated, after beta calibration, after the tree of
-length and after the augmented beta curve, all recalibrated as published. --full: as quick, about 35 CPU seconds.
+The paper smooths the error and the error that the model predicts of itself (one minus its confidence) along the length
+of Yelp reviews by LOESS. Here reviews of films stand in (see tables_3_8_11); one local quadratic regression gives both
+curves and a band that holds at all lengths together, for the network uncalibrated, after beta calibration, after the
+tree of length and after the augmented beta curve, all recalibrated as published. --full: as quick, about 35 CPU
+seconds.
 """
 
 from typing import Any
@@ -41,9 +42,11 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         "Uncalibrated, the model is overconfident at every length": bool((none["observed"] > none["predicted"]).all()),
         "The error is lowest for reviews of 300 to 700 characters": bool(300 <= lowest <= 700),
         "The shortest and the longest reviews have more error than those": bool(min(none["observed"][[0, -1]]) > usual),
-        "After beta calibration the model is still overconfident for very short reviews": bool((beta["observed"] > beta["predicted"])[short].all()),
+        "After beta calibration the model is still overconfident for very short reviews": bool(
+            (beta["observed"] > beta["predicted"])[short].all()
+        ),
         "The tree of length lowers the worst gap along length": abs(tree["worst"][0]) < abs(beta["worst"][0]),
-    }  # fmt: skip
+    }
 
 
 def table(rows: list[Row]) -> list[Row]:
@@ -51,7 +54,10 @@ def table(rows: list[Row]) -> list[Row]:
     out = []
     for m in METHODS:
         c = along_length(rows, m)
-        at = {f"error / predicted, %, {a:,} characters": f"{100 * np.interp(a, c['x'], c['observed']):.1f} / {100 * np.interp(a, c['x'], c['predicted']):.1f}" for a in (100, 400, 700, 1_500, 3_000)}  # fmt: skip
+        at = {
+            f"error / predicted, %, {a:,} characters": f"{100 * np.interp(a, c['x'], c['observed']):.1f} / {100 * np.interp(a, c['x'], c['predicted']):.1f}"
+            for a in (100, 400, 700, 1_500, 3_000)
+        }
         out.append({"recalibration": m, **at, "worst gap, points": round(100 * abs(c["worst"][0]), 1)})
     return out
 

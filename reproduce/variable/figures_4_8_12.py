@@ -1,10 +1,10 @@
 """Figures 4, 8 and 12: networks on Bank Marketing, their reliability diagrams and their errors along age.
 
-The paper smooths the error and the error that the model predicts of itself (one minus its confidence) along the customer's
-age by LOESS. Here the official tenth of the data is cross-fitted by five networks (see tables_4_9_12), so that every
-row is tested once; one local quadratic regression gives both curves and a band that holds at all ages together. All
-are recalibrated as published, by Platt scaling, scaling-binning, the tree of age and the augmented beta curve. --full: as quick,
-about 10 CPU seconds.
+The paper smooths the error and the error that the model predicts of itself (one minus its confidence) along the
+customer's age by LOESS. Here the official tenth of the data is cross-fitted by five networks (see tables_4_9_12), so
+that every row is tested once; one local quadratic regression gives both curves and a band that holds at all ages
+together. All are recalibrated as published, by Platt scaling, scaling-binning, the tree of age and the augmented beta
+curve. --full: as quick, about 10 CPU seconds.
 """
 
 from typing import Any
@@ -50,7 +50,10 @@ def table(rows: list[Row]) -> list[Row]:
     out = []
     for m in METHODS:
         c = along_age(rows, m)
-        at = {f"error / predicted, %, age {a}": f"{100 * np.interp(a, c['x'], c['observed']):.1f} / {100 * np.interp(a, c['x'], c['predicted']):.1f}" for a in (25, 35, 45, 55, 65)}  # fmt: skip
+        at = {
+            f"error / predicted, %, age {a}": f"{100 * np.interp(a, c['x'], c['observed']):.1f} / {100 * np.interp(a, c['x'], c['predicted']):.1f}"
+            for a in (25, 35, 45, 55, 65)
+        }
         out.append(
             {
                 "recalibration": m,

@@ -1,10 +1,10 @@
 """Figures 5 and 9: a network for ten classes, its reliability diagram and its errors along the difficulty of an image.
 
-The paper smooths the error and the error that a DenseNet predicts of itself along the median time that people took to name
-an image of CIFAR-10H. Here digits and their ambiguity stand in (see table_5); one local quadratic regression gives
-both curves, with a band that holds everywhere together, for one network uncalibrated, after Dirichlet calibration and after
-the tree of ambiguity, as published, and after this library's tree of ambiguity, which repairs the confidence of the top
-label. The size is the number of the deal that is drawn. --full: as quick, about 5 CPU seconds.
+The paper smooths the error and the error that a DenseNet predicts of itself along the median time that people took to
+name an image of CIFAR-10H. Here digits and their ambiguity stand in (see table_5); one local quadratic regression gives
+both curves, with a band that holds everywhere together, for one network uncalibrated, after Dirichlet calibration and
+after the tree of ambiguity, as published, and after this library's tree of ambiguity, which repairs the confidence of
+the top label. The size is the number of the deal that is drawn. --full: as quick, about 5 CPU seconds.
 """
 
 from typing import Any
@@ -45,12 +45,22 @@ def claims(rows: list[Row]) -> dict[str, bool]:
     easy = none["x"] < np.median(none["x"])
     worst = [float(abs(c["worst"][0])) for c in (dirichlet, tree, ours)]
     return {
-        "beyond the paper: The error rises with the difficulty of the image": bool(none["observed"][-1] > none["observed"][0] + 0.05),
-        "Uncalibrated, the network is underconfident for easy images": bool((none["observed"] < none["predicted"])[easy].all()),
+        "beyond the paper: The error rises with the difficulty of the image": bool(
+            none["observed"][-1] > none["observed"][0] + 0.05
+        ),
+        "Uncalibrated, the network is underconfident for easy images": bool(
+            (none["observed"] < none["predicted"])[easy].all()
+        ),
         "The tree of ambiguity as published reduces the underconfidence for easy images": under(tree) < under(none),
-        "beyond the paper: The tree of ambiguity as published has a smaller worst gap than Dirichlet calibration": worst[1] < worst[0],
-        "beyond the paper: The tree of ambiguity of this library has a smaller worst gap than Dirichlet calibration": worst[2] < worst[0],
-    }  # fmt: skip
+        "beyond the paper: The tree of ambiguity as published has a smaller worst gap than Dirichlet calibration": worst[
+            1
+        ]
+        < worst[0],
+        "beyond the paper: The tree of ambiguity of this library has a smaller worst gap than Dirichlet calibration": worst[
+            2
+        ]
+        < worst[0],
+    }
 
 
 def table(rows: list[Row]) -> list[Row]:
@@ -58,7 +68,10 @@ def table(rows: list[Row]) -> list[Row]:
     out = []
     for m in METHODS:
         c = along(rows, m)
-        at = {f"error / predicted, %, at {a}": f"{100 * np.interp(a, c['x'], c['observed']):.1f} / {100 * np.interp(a, c['x'], c['predicted']):.1f}" for a in (0.8, 0.85, 0.9)}  # fmt: skip
+        at = {
+            f"error / predicted, %, at {a}": f"{100 * np.interp(a, c['x'], c['observed']):.1f} / {100 * np.interp(a, c['x'], c['predicted']):.1f}"
+            for a in (0.8, 0.85, 0.9)
+        }
         out.append(
             {
                 "recalibration": m,

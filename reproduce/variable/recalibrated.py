@@ -53,7 +53,8 @@ def after(recipe: Any, fold: Fold, way: str) -> tuple[Any, Any]:
 def errors(recipe: Any, folds: list[Fold], way: str) -> Any:
     """Return wrong or right, and the error that the model predicts of itself, for the test rows of all folds.
 
-    As published, right and wrong stay those of the class before recalibration; by default the class follows from the probability.
+    As published, right and wrong stay those of the class before recalibration; by default the class follows from the
+    probability.
     """
     wrong, predicted, columns = [], [], []
     for f in folds:
@@ -114,8 +115,14 @@ def along(
         for way, recipe in zip(WAYS, pairs[method], strict=True):
             shown = [errors(recipe, folds, way) for folds in rounds]
             rows += [
-                {"data": name, "method": method, "way": way, "error": "VECE", "variable": v,
-                 "value": float(np.mean([measured(s, v, way)["VECE"] for s in shown]))}
+                {
+                    "data": name,
+                    "method": method,
+                    "way": way,
+                    "error": "VECE",
+                    "variable": v,
+                    "value": float(np.mean([measured(s, v, way)["VECE"] for s in shown])),
+                }
                 for v in others
-            ]  # fmt: skip
+            ]
     return rows

@@ -1,11 +1,11 @@
 """Table 5: errors over scores (ECE) and along the difficulty of an image (VECE), with ten classes.
 
-The authors trained a DenseNet on 4,057 images of CIFAR-10H, recalibrated it on 2,000 and tested it on 3,943; the variable is
-the median time that people took to name the image. Here a network with 64 hidden units reads the 1,797 digits of
-scikit-learn: a quarter train it, half recalibrate it (899, nearer their 2,000 than a fifth would be), a quarter are tested. In
-place of reaction time stands the ambiguity of an image: its distance to the nearest training image over that to the
-nearest of another class. The size is the number of deals, each with a network; values are means; one deal is of 200 images
-only. --full: about 7 CPU minutes.
+The authors trained a DenseNet on 4,057 images of CIFAR-10H, recalibrated it on 2,000 and tested it on 3,943; the
+variable is the median time that people took to name the image. Here a network with 64 hidden units reads the 1,797
+digits of scikit-learn: a quarter train it, half recalibrate it (899, nearer their 2,000 than a fifth would be), a
+quarter are tested. In place of reaction time stands the ambiguity of an image: its distance to the nearest training
+image over that to the nearest of another class. The size is the number of deals, each with a network; values are means;
+one deal is of 200 images only. --full: about 7 CPU minutes.
 """
 
 from typing import Any
@@ -48,9 +48,11 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         found = {
             "Dirichlet calibration has the lowest ECE": ece[DIRICHLET] <= min(ece.values()),
             "Variable-based recalibration has the lowest VECE": vece[TREE] <= min(vece.values()),
-            "Variable-based recalibration lowers both errors of the network": all(e[TREE] < e[NONE] for e in (ece, vece)),
+            "Variable-based recalibration lowers both errors of the network": all(
+                e[TREE] < e[NONE] for e in (ece, vece)
+            ),
             "Scaling-binning raises both": all(e[BINNED] > e[NONE] for e in (ece, vece)),
-        }  # fmt: skip
+        }
         out |= {worded(claim, way): holds for claim, holds in found.items()}
     return out
 
@@ -59,14 +61,24 @@ def table(rows: list[Row]) -> list[Row]:
     """Printed values, of CIFAR-10H, beside ours."""
     v = {(r["way"], r["method"], r["error"]): r["value"] for r in rows}
     return [
-        {"recalibration": m, "error": e, "printed (CIFAR-10H)": p, **{f"digits, {w}": round(v[w, m, e], 2) for w in WAYS}}
-        for m, both in PRINTED.items() for e, p in zip(("ECE", "VECE"), both, strict=True)
-    ]  # fmt: skip
+        {
+            "recalibration": m,
+            "error": e,
+            "printed (CIFAR-10H)": p,
+            **{f"digits, {w}": round(v[w, m, e], 2) for w in WAYS},
+        }
+        for m, both in PRINTED.items()
+        for e, p in zip(("ECE", "VECE"), both, strict=True)
+    ]
 
 
 def chart(rows: list[Row]) -> Any:
     """Printed and reproduced errors."""
-    printed = [{"method": m, "error": e, "value": p, "kind": "printed (CIFAR-10H)"} for m, both in PRINTED.items() for e, p in zip(("ECE", "VECE"), both, strict=True)]  # fmt: skip
+    printed = [
+        {"method": m, "error": e, "value": p, "kind": "printed (CIFAR-10H)"}
+        for m, both in PRINTED.items()
+        for e, p in zip(("ECE", "VECE"), both, strict=True)
+    ]
     return charts.dots(printed + [{**r, "kind": f"digits, {r['way']}"} for r in rows], kinds="kind")
 
 
@@ -85,4 +97,4 @@ EXPERIMENT = Experiment(
     claims=claims,
     chart=chart,
     table=table,
-)  # fmt: skip
+)

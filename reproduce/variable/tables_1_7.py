@@ -1,9 +1,9 @@
 """Tables 1 and 7: the variables of Adult by their error (VECE), and what recalibration along age does to the others.
 
-Table 1 ranks variables of the beta-calibrated network by VECE, beside the worst error along each: the largest distance of two
-local quadratic (LOESS) curves, span 0.9. Table 7 has the VECE of six variables uncalibrated, after beta calibration, and after
-the tree of age. The authors' predictions are read where they are at hand, and three networks of our own are trained the same way (see
-tables_2_10). --full: as quick, about 25 CPU seconds.
+Table 1 ranks variables of the beta-calibrated network by VECE, beside the worst error along each: the largest distance
+of two local quadratic (LOESS) curves, span 0.9. Table 7 has the VECE of six variables uncalibrated, after beta
+calibration, and after the tree of age. The authors' predictions are read where they are at hand, and three networks of
+our own are trained the same way (see tables_2_10). --full: as quick, about 25 CPU seconds.
 """
 
 from typing import Any
@@ -15,9 +15,13 @@ from reproduce.variable.data import NUMBERS
 from reproduce.variable.recalibrated import BETA, NONE, TREE, WAYS, along, errors, recipes, worded
 
 PRINTED: dict[str, Any] = {  # VECE uncalibrated, beta-calibrated, after the tree of age; worst error
-    "education-num": (20.67, 9.95, 8.53, 20.13), "age": (20.67, 9.59, 2.11, 23.44), "hours-per-week": (20.67, 7.94, 6.02, 18.21),
-    "fnlwgt": (20.67, 5.06, 4.10, 12.08), "capital-gain": (20.67, 1.50, 1.39, None), "capital-loss": (20.67, 1.50, 1.39, None),
-}  # fmt: skip
+    "education-num": (20.67, 9.95, 8.53, 20.13),
+    "age": (20.67, 9.59, 2.11, 23.44),
+    "hours-per-week": (20.67, 7.94, 6.02, 18.21),
+    "fnlwgt": (20.67, 5.06, 4.10, 12.08),
+    "capital-gain": (20.67, 1.50, 1.39, None),
+    "capital-loss": (20.67, 1.50, 1.39, None),
+}
 AUTHORS, OWN, DEPTH = "the authors' predictions", "our networks", 3
 RANKED = NUMBERS[:4]
 WORST = "worst error"
@@ -30,7 +34,11 @@ def run(size: int, seed: int) -> list[Row]:
         rows += along(name, rounds, "age", NUMBERS, BETA, depth=DEPTH)
         for way, recipe in zip(WAYS, recipes("age", DEPTH)[BETA], strict=True):
             shown = [errors(recipe, folds, way) for folds in rounds]
-            rows += [{"data": name, "method": BETA, "way": way, "error": WORST, "variable": v, "value": worst(shown, v)} for v in RANKED if shown]  # fmt: skip
+            rows += [
+                {"data": name, "method": BETA, "way": way, "error": WORST, "variable": v, "value": worst(shown, v)}
+                for v in RANKED
+                if shown
+            ]
     return rows
 
 
@@ -52,14 +60,22 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         for way in WAYS:
             none, beta, tree = ({x: v[data, way, m, "VECE", x] for x in NUMBERS} for m in (NONE, BETA, TREE))
             found = {
-                "Uncalibrated, the VECE is the same along all six variables, to half a point": max(none.values()) - min(none.values()) < 0.5,
-                "After beta calibration years of education have the largest VECE, age the second": beta["education-num"] > beta["age"] > max(beta[x] for x in NUMBERS[2:]),
+                "Uncalibrated, the VECE is the same along all six variables, to half a point": max(none.values())
+                - min(none.values())
+                < 0.5,
+                "After beta calibration years of education have the largest VECE, age the second": beta["education-num"]
+                > beta["age"]
+                > max(beta[x] for x in NUMBERS[2:]),
                 "Recalibration along age more than halves the VECE of age": 2 * tree["age"] < beta["age"],
                 "It lowers that of all six variables": all(tree[x] < beta[x] for x in NUMBERS),
-            }  # fmt: skip
+            }
             out |= {worded(claim, way, data): holds for claim, holds in found.items()}
     if AUTHORS in {r["data"] for r in rows}:
-        off = [abs(v[AUTHORS, "as published", m, "VECE", x] - p[i]) for x, p in PRINTED.items() for i, m in enumerate((NONE, BETA, TREE))]  # fmt: skip
+        off = [
+            abs(v[AUTHORS, "as published", m, "VECE", x] - p[i])
+            for x, p in PRINTED.items()
+            for i, m in enumerate((NONE, BETA, TREE))
+        ]
         out["The eighteen printed errors come out to 0.01 points, rounding apart"] = max(off) < 0.015
         misses = [abs(v[AUTHORS, "as published", BETA, WORST, x] - PRINTED[x][3]) for x in RANKED]
         out["The printed worst errors come out to 0.5 points"] = max(misses) < 0.5
@@ -77,14 +93,23 @@ def table(rows: list[Row]) -> list[Row]:
     ]
     for method, error, place, variables in asked:
         for x in variables:
-            ours = {f"{d}, {w}": round(v[d, w, method, error, x], 2) for d in (AUTHORS, OWN) for w in WAYS if (d, w, method, error, x) in v}  # fmt: skip
+            ours = {
+                f"{d}, {w}": round(v[d, w, method, error, x], 2)
+                for d in (AUTHORS, OWN)
+                for w in WAYS
+                if (d, w, method, error, x) in v
+            }
             out.append({"error": f"{error}, {method}", "variable": x, "printed": PRINTED[x][place], **ours})
     return out
 
 
 def chart(rows: list[Row]) -> Any:
     """The errors along six variables after beta calibration and after the tree of age."""
-    printed = [{"variable": x, "method": m, "value": p[i], "kind": "printed"} for i, m in ((1, BETA), (2, TREE)) for x, p in PRINTED.items()]  # fmt: skip
+    printed = [
+        {"variable": x, "method": m, "value": p[i], "kind": "printed"}
+        for i, m in ((1, BETA), (2, TREE))
+        for x, p in PRINTED.items()
+    ]
     ours = [{**r, "kind": f"{r['data']}, {r['way']}"} for r in rows if r["error"] == "VECE" and r["method"] != NONE]
     return charts.dots(printed + ours, kinds="kind", facet="method", across="variable")
 
@@ -105,4 +130,4 @@ EXPERIMENT = Experiment(
     sure=(f"Uncalibrated, the VECE is the same along all six variables, to half a point ({OWN}, as published)",),
     chart=chart,
     table=table,
-)  # fmt: skip
+)

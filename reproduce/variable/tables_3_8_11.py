@@ -1,10 +1,11 @@
 """Tables 3, 8 and 11: errors over scores (ECE) and along properties of the text (VECE) of a network on reviews.
 
-The authors fine-tuned BERT on 70,500 Yelp reviews, recalibrated it on 10,000 and tested it on 19,500. Here a network with 32
-hidden units reads the weighted words (TF-IDF) of 33,434 reviews of films, most of them long (Internet Movie Database), a
-quarter one sentence (Rotten Tomatoes), in the same shares, until it is overconfident as theirs was (8 passes). The
-variables of interest are those of the paper that need no language model: length in characters, the proportion of stop words,
-and, in place of named entities, the number of capitalised words inside sentences. --full: as quick, about 35 CPU seconds.
+The authors fine-tuned BERT on 70,500 Yelp reviews, recalibrated it on 10,000 and tested it on 19,500. Here a network
+with 32 hidden units reads the weighted words (TF-IDF) of 33,434 reviews of films, most of them long (Internet Movie
+Database), a quarter one sentence (Rotten Tomatoes), in the same shares, until it is overconfident as theirs was (8
+passes). The variables of interest are those of the paper that need no language model: length in characters, the
+proportion of stop words, and, in place of named entities, the number of capitalised words inside sentences. --full: as
+quick, about 35 CPU seconds.
 """
 
 from typing import Any
@@ -13,7 +14,14 @@ from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.variable import charts, models
 from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, WAYS, along, compared, worded
 
-PRINTED = {NONE: (1.93, 1.93), BINNED: (4.23, 4.23), PLATT: (3.04, 0.64), BETA: (1.73, 0.37), TREE: (1.70, 0.23), AUGMENTED: (1.73, 0.37)}  # fmt: skip
+PRINTED = {
+    NONE: (1.93, 1.93),
+    BINNED: (4.23, 4.23),
+    PLATT: (3.04, 0.64),
+    BETA: (1.73, 0.37),
+    TREE: (1.70, 0.23),
+    AUGMENTED: (1.73, 0.37),
+}
 LENGTH = "length in characters"
 OTHERS = {
     "stop-word proportion": (1.93, 0.29, 0.28),
@@ -44,17 +52,29 @@ def claims(rows: list[Row]) -> dict[str, bool]:
         ece, vece = ({m: v[way, m, e, LENGTH] for m in PRINTED} for e in ("ECE", "VECE"))
         stop, names = ({m: v[way, m, "VECE", x] for m in (BETA, TREE)} for x in OTHERS)
         found = {
-            "Uncalibrated, ECE and VECE are the same to 0.1 points: the model is overconfident everywhere": abs(ece[NONE] - vece[NONE]) < 0.1,
+            "Uncalibrated, ECE and VECE are the same to 0.1 points: the model is overconfident everywhere": abs(
+                ece[NONE] - vece[NONE]
+            )
+            < 0.1,
             "Beta calibration lowers both ECE and VECE": ece[BETA] < ece[NONE] and vece[BETA] < vece[NONE],
             "Of the maps of the score beta calibration has the lowest ECE": ece[BETA] < min(ece[BINNED], ece[PLATT]),
             "The tree of length has the lowest VECE of all": vece[TREE] < min(vece[m] for m in PRINTED if m != TREE),
             "The tree's ECE is the lowest of all": ece[TREE] < min(ece[m] for m in PRINTED if m != TREE),
-            "The augmented beta curve does nothing beyond beta calibration: the same ECE and VECE to 0.01 points": max(abs(e[AUGMENTED] - e[BETA]) for e in (ece, vece)) < 0.01,
-            "After beta calibration length has the largest VECE of the three variables": vece[BETA] > max(stop[BETA], names[BETA]),
-            "After beta calibration the proportion of stop words has the second largest VECE": vece[BETA] > stop[BETA] > names[BETA],
+            "The augmented beta curve does nothing beyond beta calibration: the same ECE and VECE to 0.01 points": max(
+                abs(e[AUGMENTED] - e[BETA]) for e in (ece, vece)
+            )
+            < 0.01,
+            "After beta calibration length has the largest VECE of the three variables": vece[BETA]
+            > max(stop[BETA], names[BETA]),
+            "After beta calibration the proportion of stop words has the second largest VECE": vece[BETA]
+            > stop[BETA]
+            > names[BETA],
             "Recalibration along length lowers the VECE of the proportion of stop words": stop[TREE] < stop[BETA],
-            "It raises that of capitalised words (in print: named entities) by at most the 0.01 points printed": names[TREE] < names[BETA] + 0.01,
-        }  # fmt: skip
+            "It raises that of capitalised words (in print: named entities) by at most the 0.01 points printed": names[
+                TREE
+            ]
+            < names[BETA] + 0.01,
+        }
         out |= {worded(claim, way): holds for claim, holds in found.items()}
     return out
 
@@ -83,7 +103,11 @@ def table(rows: list[Row]) -> list[Row]:
 
 def chart(rows: list[Row]) -> Any:
     """Printed and reproduced errors."""
-    printed = [{"method": m, "error": e, "value": p, "kind": "printed (Yelp)"} for m, both in PRINTED.items() for e, p in zip(("ECE", "VECE"), both, strict=True)]  # fmt: skip
+    printed = [
+        {"method": m, "error": e, "value": p, "kind": "printed (Yelp)"}
+        for m, both in PRINTED.items()
+        for e, p in zip(("ECE", "VECE"), both, strict=True)
+    ]
     ours = [{**r, "kind": f"film reviews, {r['way']}"} for r in rows if r["variable"] == LENGTH]
     return charts.dots(printed + ours, kinds="kind", height=190)
 
@@ -104,4 +128,4 @@ EXPERIMENT = Experiment(
     claims=claims,
     chart=chart,
     table=table,
-)  # fmt: skip
+)

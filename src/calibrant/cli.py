@@ -134,11 +134,21 @@ def _load(a: argparse.Namespace, progress: Any = None, tests: bool = False) -> A
     if not like and not (a.label and a.score):
         raise BadInput("name the columns: --label for the outcomes and --score for the probabilities")
     return sketch(
-        a.files if len(a.files) > 1 else a.files[0], y=a.label, p=a.score, by=by, intersections=getattr(a, "intersections", False),
-        bins=bins(getattr(a, "bins", [])), key=a.key, positive=a.positive, drop_missing=a.drop_missing, seed=a.seed,
-        spec=_merged([like]).spec if like else None, progress=progress, variables=() if like else variables,
+        a.files if len(a.files) > 1 else a.files[0],
+        y=a.label,
+        p=a.score,
+        by=by,
+        intersections=getattr(a, "intersections", False),
+        bins=bins(getattr(a, "bins", [])),
+        key=a.key,
+        positive=a.positive,
+        drop_missing=a.drop_missing,
+        seed=a.seed,
+        spec=_merged([like]).spec if like else None,
+        progress=progress,
+        variables=() if like else variables,
         tests=tests and bool(variables) and not like,
-    )  # fmt: skip
+    )
 
 
 def _merged(files: Sequence[str]) -> Any:
@@ -168,9 +178,19 @@ def _audit(a: argparse.Namespace) -> int:
     with Progress() as progress:
         whole = _load(a, progress.rows, not a.quick)
         record = audit(
-            whole, limit=a.limit, levels=a.levels, alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date,
-            quick=a.quick, tolerance=a.tolerance, fail_on=a.fail_on, seed=whole.spec.seed, step=progress.step,
-        )  # fmt: skip
+            whole,
+            limit=a.limit,
+            levels=a.levels,
+            alpha=a.alpha,
+            outcome=a.outcome,
+            name=a.name,
+            date=a.date,
+            quick=a.quick,
+            tolerance=a.tolerance,
+            fail_on=a.fail_on,
+            seed=whole.spec.seed,
+            step=progress.step,
+        )
     if not a.files[0].endswith(".sketch"):
         asked = tuple(v for v in a.variables if v != "none")
         record = replace(record, settings={**record.settings, "variables": asked})
@@ -184,11 +204,23 @@ def _example(a: argparse.Namespace) -> int:
     _one_output(a)
     with Progress() as progress:
         record = audit(
-            employment_path(), y=EMPLOYMENT["y"], p=EMPLOYMENT["p"], by=EMPLOYMENT_BY, limit=a.limit, levels=a.levels,
-            alpha=a.alpha, outcome=a.outcome, name=a.name, date=a.date, quick=a.quick, tolerance=a.tolerance,
-            fail_on=a.fail_on, seed=a.seed,
-            rows_read=progress.rows, step=progress.step,
-        )  # fmt: skip
+            employment_path(),
+            y=EMPLOYMENT["y"],
+            p=EMPLOYMENT["p"],
+            by=EMPLOYMENT_BY,
+            limit=a.limit,
+            levels=a.levels,
+            alpha=a.alpha,
+            outcome=a.outcome,
+            name=a.name,
+            date=a.date,
+            quick=a.quick,
+            tolerance=a.tolerance,
+            fail_on=a.fail_on,
+            seed=a.seed,
+            rows_read=progress.rows,
+            step=progress.step,
+        )
     _deliver(record, a)
     return 0
 
@@ -255,8 +287,17 @@ def _plan(a: argparse.Namespace) -> int:
 
     data = None
     if a.data:
-        data = _load(argparse.Namespace(files=[a.data], label=a.label, score=a.score, positive=a.positive, key=(), seed=0,
-                                        drop_missing=a.drop_missing))  # fmt: skip
+        data = _load(
+            argparse.Namespace(
+                files=[a.data],
+                label=a.label,
+                score=a.score,
+                positive=a.positive,
+                key=(),
+                seed=0,
+                drop_missing=a.drop_missing,
+            )
+        )
     elif a.label or a.score or a.positive or a.drop_missing:
         raise BadInput("--label, --score, --positive and --drop-missing go with --data")
     found = rows_needed(a.gap, data, a.method, a.levels, a.bandwidth, a.alpha, a.side)

@@ -70,13 +70,19 @@ def audit_options(
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
     p.add_argument(
-        "--tolerance", type=float, default=0.0, metavar="D",
+        "--tolerance",
+        type=float,
+        default=0.0,
+        metavar="D",
         help="of the strong calibration test: how far off a probability may be for anyone (default 0)",
-    )  # fmt: skip
+    )
     p.add_argument(
-        "--fail-on", metavar="TESTS", type=names, default=(),
+        "--fail-on",
+        metavar="TESTS",
+        type=names,
+        default=(),
         help="exit with 1 if one of these tests finds error: " + ", ".join(GATES),
-    )  # fmt: skip
+    )
     p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
     p.add_argument("--date", metavar="DATE", help="date to print in the report (default: none)")
@@ -89,8 +95,13 @@ def audit_options(
 
 def certify_options(p: argparse.ArgumentParser) -> None:
     """Add methods and their settings."""
-    p.add_argument("--method", type=names, default=("raw_lower", "rounded", "distance"), metavar="NAMES",
-                   help="raw_lower, rounded, jittered, distance, bounded_variation (default: raw_lower,rounded,distance)")  # fmt: skip
+    p.add_argument(
+        "--method",
+        type=names,
+        default=("raw_lower", "rounded", "distance"),
+        metavar="NAMES",
+        help="raw_lower, rounded, jittered, distance, bounded_variation (default: raw_lower,rounded,distance)",
+    )
     p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
     p.add_argument(
         "--levels", type=int, default=100, metavar="K", help="steps of rounded (default 100: whole per cent)"

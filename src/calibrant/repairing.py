@@ -16,11 +16,20 @@ if TYPE_CHECKING:
     from calibrant.repair.comparison import Comparison
 
 METHODS = {
-    "platt": "Platt", "temperature": "Temperature", "beta": "Beta", "isotonic": "Isotonic", "histogram": "Histogram",
-    "scaling-binning": "ScalingBinning", "bbq": "BBQ", "augmented-logistic": "AugmentedLogistic",
-    "augmented-beta": "AugmentedBeta", "variable-tree": "VariableTree", "local-bias": "LocalBias",
-    "multicalibrator": "Multicalibrator", "proportional-multicalibrator": "ProportionalMulticalibrator",
-}  # fmt: skip
+    "platt": "Platt",
+    "temperature": "Temperature",
+    "beta": "Beta",
+    "isotonic": "Isotonic",
+    "histogram": "Histogram",
+    "scaling-binning": "ScalingBinning",
+    "bbq": "BBQ",
+    "augmented-logistic": "AugmentedLogistic",
+    "augmented-beta": "AugmentedBeta",
+    "variable-tree": "VariableTree",
+    "local-bias": "LocalBias",
+    "multicalibrator": "Multicalibrator",
+    "proportional-multicalibrator": "ProportionalMulticalibrator",
+}
 STATUS = """exit status:
   0   a repair is shown to be better; its map is written
   1   the one repair asked for is shown to be worse; its map is written all the same
@@ -66,9 +75,12 @@ def repair_options(p: argparse.ArgumentParser) -> None:
     """Add what to fit, how to judge, and what to write."""
     p.add_argument("--by", metavar="COLUMNS", type=names, default=(), help="group columns, separated by commas")
     p.add_argument(
-        "--variables", metavar="COLUMNS", type=names, default=("*",),
+        "--variables",
+        metavar="COLUMNS",
+        type=names,
+        default=("*",),
         help="covariates to audit and repair by (default: every other column that can be used; 'none' for none)",
-    )  # fmt: skip
+    )
     p.add_argument("--bins", metavar="COLUMN=A,B,…", action="append", default=[], help="bin edges of a group column")
     p.add_argument(
         "--method",
@@ -174,9 +186,17 @@ def _judged(a: argparse.Namespace, source: Any, spec: Any, progress: Progress) -
     usable = _usable(mine.data, variables, spec.seed)
     progress.step("comparing repairs")
     found = compare(
-        other.data if other else mine.data, _recipes(a.method, usable, a.quick), fit_on=mine.data if other else None, by=a.by,
-        variables=usable, bins=bins(a.bins), levels=a.levels, alpha=a.alpha, tests=() if a.quick else ("local",), seed=spec.seed,
-    )  # fmt: skip
+        other.data if other else mine.data,
+        _recipes(a.method, usable, a.quick),
+        fit_on=mine.data if other else None,
+        by=a.by,
+        variables=usable,
+        bins=bins(a.bins),
+        levels=a.levels,
+        alpha=a.alpha,
+        tests=() if a.quick else ("local",),
+        seed=spec.seed,
+    )
     return found, np.sort(mine.hashes if other else mine.hashes[dealt(mine.data, 2, spec.seed) == 0])
 
 

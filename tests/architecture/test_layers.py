@@ -15,13 +15,25 @@ import calibrant
 ROOT = Path(calibrant.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 RANKS = {
-    "errors": 0, "results": 0, "kernels": 1, "stats": 2, "data": 2, "measure": 3, "certify": 3, "detect": 3,
-    "diagnose": 3, "repair": 3, "monitor": 3, "audit": 4, "report": 5, "progress": 6,
+    "errors": 0,
+    "results": 0,
+    "kernels": 1,
+    "stats": 2,
+    "data": 2,
+    "measure": 3,
+    "certify": 3,
+    "detect": 3,
+    "diagnose": 3,
+    "repair": 3,
+    "monitor": 3,
+    "audit": 4,
+    "report": 5,
+    "progress": 6,
     "__main__": 7,
     "options": 6,
     "repairing": 6,
     "cli": 6,
-}  # fmt: skip
+}
 STRANGERS = {("stats", "data"), ("data", "stats")}
 JUNK = {"utils.py", "util.py", "helpers.py", "helper.py", "common.py", "misc.py", "base.py"}
 

@@ -14,9 +14,14 @@ import calibrant as cal
 
 ROWS, GROUP = 12_000, 700
 COLUMNS = {
-    "y": "y", "p": "p", "by": ["site", "age", "month", "price", "flag"], "key": ["id", "at"],
-    "variables": ["age", "ratio", "price", "month", "site", "day"], "tests": True, "intersections": False,
-}  # fmt: skip
+    "y": "y",
+    "p": "p",
+    "by": ["site", "age", "month", "price", "flag"],
+    "key": ["id", "at"],
+    "variables": ["age", "ratio", "price", "month", "site", "day"],
+    "tests": True,
+    "intersections": False,
+}
 
 
 def table(n: int = ROWS) -> pa.Table:

@@ -58,12 +58,17 @@ def test_a_broken_group_breaks_the_audit(log: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["audit"], ["nothing"], ["audit", "missing.csv", "--label", "y", "--score", "p"], ["audit", "LOG", "--label", "y"],
-        ["audit", "LOG", "--label", "y", "--score", "p", "--limit", "x"], ["plan", "0"], ["merge", "missing.sketch", "--out", "x"],
+        ["audit"],
+        ["nothing"],
+        ["audit", "missing.csv", "--label", "y", "--score", "p"],
+        ["audit", "LOG", "--label", "y"],
+        ["audit", "LOG", "--label", "y", "--score", "p", "--limit", "x"],
+        ["plan", "0"],
+        ["merge", "missing.sketch", "--out", "x"],
         ["certify", "LOG", "--label", "y", "--score", "p", "--method", "magic"],
         ["audit", "LOG", "--label", "y", "--score", "p", "--report", "/no/such/place.html"],
     ],
-)  # fmt: skip
+)
 def test_bad_usage_is_status_2_and_one_line(
     log: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:

@@ -63,10 +63,14 @@ def session() -> Iterator[Any]:
     before = {k: os.environ.get(k) for k in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     options = {
-        "spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.sql.session.timeZone": "America/New_York",
-        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin", "spark.connect.grpc.binding.port": port,
-        "spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false",
-    }  # fmt: skip
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "1g",
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.port": port,
+        "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
+    }
     builder = sql.SparkSession.builder.master("local[2]")
     for name, value in options.items():
         builder = builder.config(name, value)
@@ -119,9 +123,11 @@ def test_shuffled_rows_and_other_storage(tmp_path: Path, local: Sketch) -> None:
     order = np.random.default_rng(5).permutation(len(t := table()))
     t = t.take(pa.array(order))
     stored = {
-        "site": pa.array(t["site"].to_pylist(), pa.large_string()), "at": t["at"].cast(pa.timestamp("ns", tz="Asia/Tokyo")),
-        "month": t["month"].cast(pa.timestamp("us", tz="Europe/Paris")), "id": t["id"].cast(pa.int32()),
-    }  # fmt: skip
+        "site": pa.array(t["site"].to_pylist(), pa.large_string()),
+        "at": t["at"].cast(pa.timestamp("ns", tz="Asia/Tokyo")),
+        "month": t["month"].cast(pa.timestamp("us", tz="Europe/Paris")),
+        "id": t["id"].cast(pa.int32()),
+    }
     for name, column in stored.items():
         t = t.set_column(t.schema.get_field_index(name), name, column)
     assert bits(sketched(t)) == bits(local)

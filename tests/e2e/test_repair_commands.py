@@ -29,11 +29,15 @@ BIG = 700_000
 def table(n: int, bend: float = 2.0, seed: int = 3) -> Any:
     rng = np.random.default_rng([seed, 0xE2E])
     true = rng.uniform(size=n)
-    return pa.table({
-        "id": [f"k{i}" for i in range(n)] if n < 10_000 else pa.array(np.arange(n)),
-        "y": (rng.uniform(size=n) < true).astype(np.int8), "p": true**bend,
-        "sex": pa.array(np.where(rng.uniform(size=n) < 0.5, "f", "m")), "age": rng.integers(18, 90, n),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "id": [f"k{i}" for i in range(n)] if n < 10_000 else pa.array(np.arange(n)),
+            "y": (rng.uniform(size=n) < true).astype(np.int8),
+            "p": true**bend,
+            "sex": pa.array(np.where(rng.uniform(size=n) < 0.5, "f", "m")),
+            "age": rng.integers(18, 90, n),
+        }
+    )
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
 """The classical tests against programs not written here.
 
 `data/classical.json` holds what `probcal`, `mcgrad`, `mapie` and `statsmodels` (versions inside) returned for `CASES`
-below, with weights ``0.5 + uniforms(3, n)`` and four grades ``floor(4 uniforms(4, n))``. MAPIE's p-value of Spiegelhalter's
-test is one-sided, and its scores carry noise of relative size 1e-8 to break ties, for which reason the tied case is not
-compared with it. The score test is `statsmodels.api.GLM.score_test` at intercept 0 and slope 1.
+below, with weights ``0.5 + uniforms(3, n)`` and four grades ``floor(4 uniforms(4, n))``. MAPIE's p-value of
+Spiegelhalter's test is one-sided, and its scores carry noise of relative size 1e-8 to break ties, for which reason the
+tied case is not compared with it. The score test is `statsmodels.api.GLM.score_test` at intercept 0 and slope 1.
 """
 
 import json

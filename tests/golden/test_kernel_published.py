@@ -12,7 +12,11 @@ import pytest
 import calibrant as cal
 from calibrant.detect.local_published import published_local_test
 
-CASES = [f"{kind}_{setting}" for kind in ("null", "miscal") for setting in ("w0.1_gamma0.5", "w0.1_gamma25.0", "w0.2_gamma1.0")]  # fmt: skip
+CASES = [
+    f"{kind}_{setting}"
+    for kind in ("null", "miscal")
+    for setting in ("w0.1_gamma0.5", "w0.1_gamma25.0", "w0.2_gamma1.0")
+]
 
 
 @pytest.fixture(scope="module")

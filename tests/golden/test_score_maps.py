@@ -1,6 +1,7 @@
 """Maps of the score against programs not written here: scikit-learn and betacal are called; values of others are printed below.
 
-The values of netcal 1.4.0 and uncertainty-calibration 0.1.4 (numpy 2.4.6, scikit-learn 1.9.1) were printed, with `drawn` and `AT` below, by::
+The values of netcal 1.4.0 and uncertainty-calibration 0.1.4 (numpy 2.4.6, scikit-learn 1.9.1) were printed, with
+`drawn` and `AT` below, by::
 
     p, y = drawn()
     for criterion in ("BIC", "AIC"):
@@ -30,9 +31,18 @@ from calibrant.repair import BBQ, Beta, Dirichlet, Histogram, Isotonic, Platt, S
 AT = np.array([0.03, 0.17, 0.31, 0.443, 0.58, 0.71, 0.86, 0.97])
 NETCAL = {
     "bic": [0.00469566, 0.03572024, 0.13241949, 0.26432433, 0.72563052, 0.88143179, 0.96856477, 0.9999264],
-    "aic": [4.38631526e-04, 3.28114261e-02, 1.60551321e-01, 3.31891131e-01, 6.96177703e-01, 8.62740238e-01, 9.76743757e-01, 1.0],
+    "aic": [
+        4.38631526e-04,
+        3.28114261e-02,
+        1.60551321e-01,
+        3.31891131e-01,
+        6.96177703e-01,
+        8.62740238e-01,
+        9.76743757e-01,
+        1.0,
+    ],
     "histogram": [0.0, 0.02877698, 0.15671642, 0.37837838, 0.67938931, 0.86666667, 0.95862069, 1.0],
-}  # fmt: skip
+}
 PLATT_BINNER = [0.00274095, 0.0247663, 0.22002049, 0.38989154, 0.57956796, 0.89805804, 0.97023384, 0.99656516]
 
 
@@ -113,9 +123,11 @@ def test_beta_equals_betacal(parameters, bend):
     rng = np.random.default_rng(31)
     p = rng.beta(0.9, 1.1, 4_000).clip(1e-5, 1 - 1e-5)
     odds = {
-        "both": p**1.5 / (1 - p) ** 0.7, "a below 0": p**-0.4 / (1 - p) ** 1.5, "b below 0": p**1.5 * (1 - p) ** 0.4,
+        "both": p**1.5 / (1 - p) ** 0.7,
+        "a below 0": p**-0.4 / (1 - p) ** 1.5,
+        "b below 0": p**1.5 * (1 - p) ** 0.4,
         "backwards": (1 - p) / p,
-    }[bend]  # fmt: skip
+    }[bend]
     y = (rng.uniform(size=4_000) < odds / (1 + odds)).astype(int)
     theirs = betacal.BetaCalibration(parameters).fit(p, y)
     ours = Beta(parameters=parameters).fit(cal.predictions(y, p))

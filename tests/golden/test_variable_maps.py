@@ -1,7 +1,7 @@
 """The variable paper's Adult tables from the recipes: in its settings to 1e-3, and what the defaults do instead.
 
-The printed tables leave open (see `test_vece`): 2,500 calibration rows by ``RandomState(0).permutation``; a tree of depth 3;
-correctness by the uncalibrated argmax; error bins of the ECE on the uncalibrated predicted error.
+The printed tables leave open (see `test_vece`): 2,500 calibration rows by ``RandomState(0).permutation``; a tree of
+depth 3; correctness by the uncalibrated argmax; error bins of the ECE on the uncalibrated predicted error.
 """
 
 import json
@@ -14,13 +14,20 @@ import calibrant as cal
 
 NUMBERS = ("age", "fnlwgt", "education-num", "hours-per-week", "capital-gain", "capital-loss")
 PRINTED = {  # Table 7, after recalibration with respect to age
-    "education-num": 0.0853, "age": 0.0211, "hours-per-week": 0.0602, "fnlwgt": 0.0410, "capital-gain": 0.0139, "capital-loss": 0.0139,
-}  # fmt: skip
+    "education-num": 0.0853,
+    "age": 0.0211,
+    "hours-per-week": 0.0602,
+    "fnlwgt": 0.0410,
+    "capital-gain": 0.0139,
+    "capital-loss": 0.0139,
+}
 TREE = cal.repair.VariableTree(variables="age", depth=3, leaf=0.1, paper=True)
 RECIPES = {
-    "beta": replace(TREE, depth=0), "split": TREE, "bz": cal.repair.AugmentedBeta(variables="age", paper=True),
+    "beta": replace(TREE, depth=0),
+    "split": TREE,
+    "bz": cal.repair.AugmentedBeta(variables="age", paper=True),
     "log": cal.repair.Platt(scale="raw"),
-}  # fmt: skip
+}
 
 
 def adult_rows(shared, seed=None):

@@ -69,8 +69,9 @@ def test_equal_mass_keeps_ties_together(rows, bins, weighted):
 @settings(deadline=None, max_examples=80)
 @given(
     mass=hnp.arrays(np.float64, 65, elements=st.floats(-1, 1)),
-    narrow=st.floats(0.05, 0.5), factor=st.floats(1, 3),
-)  # fmt: skip
+    narrow=st.floats(0.05, 0.5),
+    factor=st.floats(1, 3),
+)
 def test_smoothing_keeps_mass_and_never_adds_length(mass, narrow, factor):
     density = smoothed(mass, narrow)
     weights = np.ones(65) / 64

@@ -92,8 +92,11 @@ def test_every_column_leaves_out_what_cannot_be_used_and_says_so() -> None:
 @settings(deadline=None, max_examples=50)
 @given(
     ids=st.lists(st.integers(0, 2**64 - 1), max_size=20),
-    seed=st.integers(0, 99), first=st.integers(0, 5000), count=st.integers(0, 20), salt=st.integers(0, 2**64 - 1),
-)  # fmt: skip
+    seed=st.integers(0, 99),
+    first=st.integers(0, 5000),
+    count=st.integers(0, 20),
+    salt=st.integers(0, 2**64 - 1),
+)
 def test_simulated_outcomes_equal_their_twin_and_no_chunk_matters(
     ids: list[int], seed: int, first: int, count: int, salt: int
 ) -> None:

@@ -111,8 +111,8 @@ def test_pools_do_not_depend_on_the_order_of_distinct_counts(rows, order):
 def pooled_tables(table: Any) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
     """What an audit of two variables and their pairs shows: sums over levels, over pairs, and pairs that have nobody.
 
-    The pairs are of levels as shown, pooled. Somebody who knows from elsewhere which pairs of finer levels have nobody may learn
-    more: of [[0, 1, 20], [20, 0, 0]], that the second column holds one person.
+    The pairs are of levels as shown, pooled. Somebody who knows from elsewhere which pairs of finer levels have nobody
+    may learn more: of [[0, 1, 20], [20, 0, 0]], that the second column holds one person.
     """
     index = np.arange(table.size).reshape(table.shape)
     first, second = (pool_levels(table.sum(axis=i).tolist(), MASK) for i in (1, 0))

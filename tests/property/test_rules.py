@@ -25,9 +25,15 @@ def drawn(seed: int, n: int = 160) -> Any:
     day = np.datetime64("2020-01-01") + rng.integers(0, 400, n)
     at = np.datetime64("2021-03-01T08:00:00") + rng.integers(0, 10**7, n)
     table = {
-        "age": rng.integers(18, 95, n), "bmi": bmi, "day": day, "at": at, "tiny": rng.normal(size=n) * 1e-7,
-        "ward": rng.choice(["north", "south", "east"], n), "sex": rng.choice(["f", "m"], n), "big": rng.integers(0, 10**9, n),
-    }  # fmt: skip
+        "age": rng.integers(18, 95, n),
+        "bmi": bmi,
+        "day": day,
+        "at": at,
+        "tiny": rng.normal(size=n) * 1e-7,
+        "ward": rng.choice(["north", "south", "east"], n),
+        "sex": rng.choice(["f", "m"], n),
+        "big": rng.integers(0, 10**9, n),
+    }
     return cal.predictions(rng.integers(0, 2, n), rng.uniform(size=n), table)
 
 

@@ -25,10 +25,25 @@ from calibrant.repair import (
 )
 
 RECIPES = (
-    Platt(), Platt(scale="raw"), Temperature(), Isotonic(), Beta(), Beta(parameters="am"), Beta(parameters="ab"), Histogram(bins=4),
-    Histogram(bins=7, spacing="width"), ScalingBinning(bins=3), ScalingBinning(bins=4, split=False, scale="raw"), BBQ(),
-    BBQ(score="aic", spacing="width"), BBQ(score="bic"), Rounding(), Rounding(levels=7), Jitter(), Jitter(bandwidth=0.3, seed=9),
-)  # fmt: skip
+    Platt(),
+    Platt(scale="raw"),
+    Temperature(),
+    Isotonic(),
+    Beta(),
+    Beta(parameters="am"),
+    Beta(parameters="ab"),
+    Histogram(bins=4),
+    Histogram(bins=7, spacing="width"),
+    ScalingBinning(bins=3),
+    ScalingBinning(bins=4, split=False, scale="raw"),
+    BBQ(),
+    BBQ(score="aic", spacing="width"),
+    BBQ(score="bic"),
+    Rounding(),
+    Rounding(levels=7),
+    Jitter(),
+    Jitter(bandwidth=0.3, seed=9),
+)
 EDGES = (0.0, 1.0, 5e-324, 1e-7, 1e-6, 1 - 1e-6, 1 - 2**-53, 0.5)
 SCORE = st.one_of(st.floats(0.0, 1.0), st.integers(0, 8).map(lambda k: k / 8), st.sampled_from(EDGES))
 ROWS = st.lists(st.tuples(SCORE, st.booleans()), min_size=2, max_size=40)

@@ -110,9 +110,11 @@ def test_a_glob_counts_every_file_once(tmp_path: Path) -> None:
 def test_damaged_sketches_are_refused(damage: str) -> None:
     raw = sketch(table(50, 0), y="y", p="p").to_bytes()
     broken = {
-        "cut": raw[:-10], "flip": raw[:-5] + bytes([raw[-5] ^ 1]) + raw[-4:], "foreign": b"PK" + raw,
+        "cut": raw[:-10],
+        "flip": raw[:-5] + bytes([raw[-5] ^ 1]) + raw[-4:],
+        "foreign": b"PK" + raw,
         "newer": raw.replace(b'"format": 2', b'"format": 9'),
-    }[damage]  # fmt: skip
+    }[damage]
     with pytest.raises(cal.BadInput, match="sketch"):
         Sketch.from_bytes(broken)
 

@@ -1,7 +1,7 @@
 """No file makes `Sketch.from_bytes` crash, hang, take much memory or run code; what it accepts can be used.
 
-Random bytes rarely get past a checksum, so most changes here are made to the header, the counts and the parts of a sound
-file, which is then packed again under a checksum that fits.
+Random bytes rarely get past a checksum, so most changes here are made to the header, the counts and the parts of a
+sound file, which is then packed again under a checksum that fits.
 """
 
 from __future__ import annotations
@@ -31,9 +31,43 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_file import BEGIN, MAGIC, stored_sketch
 
 ODD = (
-    None, True, False, -1, 0, 1, 2, 3, 7, 9, 2**31, 2**40, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64, 10**400, 0.5, -0.0, 1e308,
-    math.nan, math.inf, "", "x", "other", "\ud800", "a" * 5000, [], {}, [[]], [0], [1, 2], ["a", "a"], {"a": 1}, [None],
-)  # fmt: skip
+    None,
+    True,
+    False,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    7,
+    9,
+    2**31,
+    2**40,
+    2**62,
+    2**63 - 1,
+    2**63,
+    -(2**63),
+    2**64,
+    10**400,
+    0.5,
+    -0.0,
+    1e308,
+    math.nan,
+    math.inf,
+    "",
+    "x",
+    "other",
+    "\ud800",
+    "a" * 5000,
+    [],
+    {},
+    [[]],
+    [0],
+    [1, 2],
+    ["a", "a"],
+    {"a": 1},
+    [None],
+)
 SHARES = (0.22, 0.22, 0.22, 0.22, 0.06, 0.06)  # of the sound sketches: the last two are large
 NUMBERS = (
     -1,
@@ -63,13 +97,20 @@ def sound() -> tuple[bytes, ...]:
     n = 24
     p = np.round(rng.uniform(size=n), 2)
     columns = {
-        "y": (rng.uniform(size=n) < p).astype(np.int8), "p": p, "g": pa.array(["a", "b", None] * 8),
-        "x": pa.array([*range(5), None] * 4, pa.float64()), "day": pa.array([18_000, 18_001, 18_010] * 8, pa.date32()),
-    }  # fmt: skip
+        "y": (rng.uniform(size=n) < p).astype(np.int8),
+        "p": p,
+        "g": pa.array(["a", "b", None] * 8),
+        "x": pa.array([*range(5), None] * 4, pa.float64()),
+        "day": pa.array([18_000, 18_001, 18_010] * 8, pa.date32()),
+    }
     asked: tuple[dict[str, Any], ...] = (
-        {}, {"by": ["g"]}, {"by": ["g", "x"], "intersections": True}, {"variables": "*"},
-        {"by": "g", "variables": ["g", "x"], "tests": True}, {"variables": ["x", "day"], "tests": True},
-    )  # fmt: skip
+        {},
+        {"by": ["g"]},
+        {"by": ["g", "x"], "intersections": True},
+        {"variables": "*"},
+        {"by": "g", "variables": ["g", "x"], "tests": True},
+        {"variables": ["x", "day"], "tests": True},
+    )
     return tuple(cal.sketch(pa.table(columns), y="y", p="p", **more).to_bytes() for more in asked)
 
 
@@ -184,9 +225,13 @@ def repacked(raw: bytes, rng: Any) -> bytes:
     header, body = opened(raw)
     small = zlib.compress(bytes(body), 1)
     kinds = (
-        lambda: small[: int(rng.integers(0, len(small)))], lambda: small + b"more", lambda: rng.bytes(40),
-        lambda: zlib.compress(bytes(body) + bytes(1 << 22), 1), lambda: b"", lambda: flipped(small, rng),
-    )  # fmt: skip
+        lambda: small[: int(rng.integers(0, len(small)))],
+        lambda: small + b"more",
+        lambda: rng.bytes(40),
+        lambda: zlib.compress(bytes(body) + bytes(1 << 22), 1),
+        lambda: b"",
+        lambda: flipped(small, rng),
+    )
     if rng.random() < 0.3:
         header["lengths"] = [int(v) for v in rng.choice([0, 1, 2**20, 6 * 2**17, 2**40, 2**62], 4)]
     return packed(header, b"", kinds[int(rng.integers(0, len(kinds)))]())
@@ -200,9 +245,19 @@ def sizes_changed(raw: bytes, rng: Any) -> bytes:
 
 
 CHANGES: tuple[Callable[[bytes, Any], bytes], ...] = (
-    flipped, cut, spliced, flipped_and_signed, header_changed, header_changed, counts_changed, counts_changed, moved, crossed,
-    repacked, sizes_changed,
-)  # fmt: skip
+    flipped,
+    cut,
+    spliced,
+    flipped_and_signed,
+    header_changed,
+    header_changed,
+    counts_changed,
+    counts_changed,
+    moved,
+    crossed,
+    repacked,
+    sizes_changed,
+)
 
 
 def use(sketch: Sketch) -> None:
@@ -275,12 +330,17 @@ def bombs() -> dict[str, bytes]:
     shape = copy.deepcopy(tested)
     shape["parts"]["local"]["gram"] = [2, 2**31, 2**31]
     return {
-        "more zeros than counts": packed(header, b"", zeros), "as many zeros as counts": packed(full, b"", zeros),
-        "no end": packed(header, b"", zlib.compress(bytes(body)) + zeros), "deep": packed(deep, bytes(body)),
+        "more zeros than counts": packed(header, b"", zeros),
+        "as many zeros as counts": packed(full, b"", zeros),
+        "no end": packed(header, b"", zlib.compress(bytes(body)) + zeros),
+        "deep": packed(deep, bytes(body)),
         "a long number": packed(json.dumps(header).replace("24", "9" * 100_000).encode(), bytes(body)),
-        "levels": packed(levels, b"", zeros), "groups": packed(wide, b"", zeros), "sample": packed(crowd, b"", zeros),
-        "gram": packed(shape, b"", zeros), "groupings": packed({**header, "spec": {**header["spec"], "groupings": [names]}}, b""),
-    }  # fmt: skip
+        "levels": packed(levels, b"", zeros),
+        "groups": packed(wide, b"", zeros),
+        "sample": packed(crowd, b"", zeros),
+        "gram": packed(shape, b"", zeros),
+        "groupings": packed({**header, "spec": {**header["spec"], "groupings": [names]}}, b""),
+    }
 
 
 def test_small_files_do_not_take_much_memory() -> None:
@@ -300,11 +360,15 @@ def test_files_that_are_no_sketch_are_refused_by_name(tmp_path: Path, capsys: An
     older = packed(*(lambda h, b: ({**h, "format": 1}, bytes(b)))(*opened(raw)))
     (tmp_path / "sound.sketch").write_bytes(raw)
     cases = {
-        "foreign": (b"PAR1" * 100, "not a calibrant sketch"), "empty": (b"", "not a calibrant sketch"),
-        "cut": (raw[:-9], "truncated"), "begun": (raw[:30], "truncated"), "longer": (raw + b"x", "truncated"),
+        "foreign": (b"PAR1" * 100, "not a calibrant sketch"),
+        "empty": (b"", "not a calibrant sketch"),
+        "cut": (raw[:-9], "truncated"),
+        "begun": (raw[:30], "truncated"),
+        "longer": (raw + b"x", "truncated"),
         "tampered": (raw.replace(b'"rows_read": 24', b'"rows_read": 25'), "truncated or was changed"),
-        "newer": (newer, "newer calibrant: upgrade"), "older": (older, "older calibrant: make it again"),
-    }  # fmt: skip
+        "newer": (newer, "newer calibrant: upgrade"),
+        "older": (older, "older calibrant: make it again"),
+    }
     for name, (content, message) in cases.items():
         path = tmp_path / f"{name}.sketch"
         path.write_bytes(content)

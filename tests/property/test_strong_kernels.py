@@ -59,9 +59,12 @@ def plain(q: Path, y: Any, n: int) -> float:
 
 @settings(deadline=None, max_examples=80)
 @given(
-    seed=st.integers(0, 10**6), n=st.integers(1, 120), digits=st.integers(1, 6), tolerance=st.sampled_from([0.0, 0.05]),
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 120),
+    digits=st.integers(1, 6),
+    tolerance=st.sampled_from([0.0, 0.05]),
     alternative=st.sampled_from(["two-sided", "greater", "less"]),
-)  # fmt: skip
+)
 def test_statistic_is_its_formula_and_ignores_the_order_of_rows(
     seed: int, n: int, digits: int, tolerance: float, alternative: Any
 ) -> None:

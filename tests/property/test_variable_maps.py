@@ -12,8 +12,11 @@ from calibrant.repair.fitted import FittedMap
 
 QUICK = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 RECIPES = {
-    "AugmentedLogistic": {"quadratic": True}, "AugmentedBeta": {}, "VariableTree": {"depth": 2}, "LocalBias": {"landmarks": 16},
-}  # fmt: skip
+    "AugmentedLogistic": {"quadratic": True},
+    "AugmentedBeta": {},
+    "VariableTree": {"depth": 2},
+    "LocalBias": {"landmarks": 16},
+}
 
 
 @st.composite

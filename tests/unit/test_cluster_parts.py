@@ -91,9 +91,13 @@ def test_functions_that_travel_need_no_calibrant_to_arrive() -> None:
     from calibrant.data import dask, spark
 
     sent = [
-        caller("Spark"), spark._of_rows(b""), spark._of_fragments(b"", []), spark._joining(b""), dask._counting(b"", "x"),
+        caller("Spark"),
+        spark._of_rows(b""),
+        spark._of_fragments(b"", []),
+        spark._joining(b""),
+        dask._counting(b"", "x"),
         dask._joining(b""),
-    ]  # fmt: skip
+    ]
     program = (
         "import pickle, sys; sys.modules['calibrant'] = None\n"
         "call, *others = pickle.load(sys.stdin.buffer)\n"

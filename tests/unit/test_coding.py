@@ -20,9 +20,17 @@ def test_kinds() -> None:
     rng = np.random.default_rng(5)
     days = [dt.date(2024, 1, 1) + dt.timedelta(days=int(d)) for d in rng.integers(0, 300, 50)]
     stamps = pa.array([dt.datetime(2024, 1, 1, 6) + dt.timedelta(days=i) for i in range(9)])
-    assert [one(v).kind for v in (rng.normal(size=50), ["a", "b"], [True, False], days, stamps, [3, 3, 3], pa.nulls(4))] == [
-        "number", "category", "category", "date", "date", "constant", "constant",
-    ]  # fmt: skip
+    assert [
+        one(v).kind for v in (rng.normal(size=50), ["a", "b"], [True, False], days, stamps, [3, 3, 3], pa.nulls(4))
+    ] == [
+        "number",
+        "category",
+        "category",
+        "date",
+        "date",
+        "constant",
+        "constant",
+    ]
     assert encode(pa.table({"v": stamps}), [one(stamps)]).numbers[0, 0] == 19723.25
 
 

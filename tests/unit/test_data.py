@@ -68,8 +68,15 @@ def test_categories_keep_their_names_and_missing_is_a_level() -> None:
 def test_numbers_are_binned_at_round_edges() -> None:
     ages = list(range(18, 90))
     assert levels(ages) == {
-        "19 and under": 2, "20–29": 10, "30–39": 10, "40–49": 10, "50–59": 10, "60–69": 10, "70–79": 10, "80 and over": 10,
-    }  # fmt: skip
+        "19 and under": 2,
+        "20–29": 10,
+        "30–39": 10,
+        "40–49": 10,
+        "50–59": 10,
+        "60–69": 10,
+        "70–79": 10,
+        "80 and over": 10,
+    }
     assert levels(ages, bins={"v": [40, 65]}) == {"39 and under": 22, "40–64": 25, "65 and over": 25}
     assert bin_labels((0.5, 1.5), whole=False) == ("under 0.5", "0.5 to 1.5", "1.5 and over")
     skewed = Profile("income")

@@ -22,10 +22,15 @@ N = 300
 def month(seed: int, **other: Any) -> pa.Table:
     rng = np.random.default_rng([0x30AD, seed])
     columns = {
-        "y": rng.integers(0, 2, N).astype(np.int8), "p": rng.uniform(size=N), "site": np.array(["a", "b", "c"])[rng.integers(0, 3, N)],
-        "age": rng.integers(20, 70, N), "x": rng.normal(size=N), "kind": np.array(["k", "l"])[rng.integers(0, 2, N)],
-        "day": pa.array(rng.integers(19_000, 19_030, N).astype(np.int32), pa.date32()), "few": rng.integers(0, 3, N),
-    }  # fmt: skip
+        "y": rng.integers(0, 2, N).astype(np.int8),
+        "p": rng.uniform(size=N),
+        "site": np.array(["a", "b", "c"])[rng.integers(0, 3, N)],
+        "age": rng.integers(20, 70, N),
+        "x": rng.normal(size=N),
+        "kind": np.array(["k", "l"])[rng.integers(0, 2, N)],
+        "day": pa.array(rng.integers(19_000, 19_030, N).astype(np.int32), pa.date32()),
+        "few": rng.integers(0, 3, N),
+    }
     return pa.table(columns | other)
 
 
@@ -95,7 +100,7 @@ def test_new_values_missing_ones_and_outliers_have_a_place(january: Path, capsys
         ("day", pa.array([19_000 * 86_400_000_000] * N, pa.timestamp("us")), None),
         ("x", pa.array([1] * N, pa.int8()), None),
     ],
-)  # fmt: skip
+)
 def test_a_column_that_changed_its_kind_is_refused(
     january: Path, column: str, values: Any, message: str | None
 ) -> None:

@@ -34,7 +34,9 @@ def one_class(label: int) -> Any:
 
 
 RECORDS: dict[str, Callable[[], Any]] = {
-    "groups and a limit": lambda: cal.audit(rows(3001), by=["site", "age"], limit=0.05, outcome="case", date="2026-01-31"),
+    "groups and a limit": lambda: cal.audit(
+        rows(3001), by=["site", "age"], limit=0.05, outcome="case", date="2026-01-31"
+    ),
     "intersections": lambda: cal.audit(rows(3001), by=["site", "age"], intersections=True, limit=0.2),
     "no limit": lambda: cal.audit(rows(3001), by="site"),
     "broken": lambda: cal.audit(rows(3001, power=3.0), by="age", limit=0.02),
@@ -46,9 +48,14 @@ RECORDS: dict[str, Callable[[], Any]] = {
     "scores 0 and 1": lambda: cal.audit(cal.predictions([0, 1, 1, 0] * 30, [0.0, 1.0, 0.0, 1.0] * 30), limit=0.05),
     "a sketch with dropped rows": lambda: cal.audit(
         {"y": ["no", "yes", None] * 100, "p": [0.2, 0.6, 0.5] * 100, "id": list(range(300))},
-        y="y", p="p", key="id", positive="yes", drop_missing=True, limit=0.5,
+        y="y",
+        p="p",
+        key="id",
+        positive="yes",
+        drop_missing=True,
+        limit=0.5,
     ),
-}  # fmt: skip
+}
 
 
 @cache

@@ -54,8 +54,12 @@ def test_refuses_it_beside_a_sketch_and_when_sketching(seed):
     table, _ = data()
     whole = cal.sketch(table, y="y", p="p", by=["g"], variables=["x"], tests=True)
     for call in (
-        cal.certify.rounded, cal.certify.distance, cal.detect.score_test, cal.detect.local_calibration_test, cal.measure.ece,
-    ):  # fmt: skip
+        cal.certify.rounded,
+        cal.certify.distance,
+        cal.detect.score_test,
+        cal.detect.local_calibration_test,
+        cal.measure.ece,
+    ):
         with pytest.raises(BadInput, match="seed="):
             call(whole, seed=seed)
     with pytest.raises(BadInput, match="seed="):

@@ -39,9 +39,16 @@ def planted(n: int = 600, off: float = 0.35, seed: int = 3, **more: Any) -> Any:
     return cal.predictions(y, p, {"age": age, "ward": ward, "noise": rng.normal(size=n)}, **more)
 
 
-@pytest.mark.parametrize(("null", "tolerance"), [
-    ("fixed", 0.05), ("split", 0.05), ("forward", 0.05), ("eprocess", 0.05), ("auto", 0.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("null", "tolerance"),
+    [
+        ("fixed", 0.05),
+        ("split", 0.05),
+        ("forward", 0.05),
+        ("eprocess", 0.05),
+        ("auto", 0.0),
+    ],
+)
 def test_finds_a_planted_group_and_names_its_null(null: Any, tolerance: float) -> None:
     n, models = (800, QUICK[:1]) if null == "auto" else (1200, QUICK)
     found = strong(planted(n, 0.4), tolerance=tolerance, null=null, models=models, draws=39)
@@ -76,13 +83,22 @@ def test_published_detectors(detector: Any) -> None:
     assert found.p_value <= 0.1
 
 
-@pytest.mark.parametrize(("n", "tolerance", "alternative", "clusters", "used"), [
-    (100, 0.0, "two-sided", False, "refit"), (100, 0.05, "greater", False, "refit"),
-    (2001, 0.0, "two-sided", False, "split"), (2001, 0.05, "less", False, "split"),
-    (100, 0.05, "two-sided", False, "fixed"), (100, 0.0, "two-sided", True, "split"),
-    (100, 0.049, "two-sided", False, "split"), (2001, 0.0112, "two-sided", False, "fixed"),
-    (400, 0.05, "two-sided", True, "fixed"), (396, 0.05, "two-sided", True, "split"), (100, 0.2, "less", True, "split"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n", "tolerance", "alternative", "clusters", "used"),
+    [
+        (100, 0.0, "two-sided", False, "refit"),
+        (100, 0.05, "greater", False, "refit"),
+        (2001, 0.0, "two-sided", False, "split"),
+        (2001, 0.05, "less", False, "split"),
+        (100, 0.05, "two-sided", False, "fixed"),
+        (100, 0.0, "two-sided", True, "split"),
+        (100, 0.049, "two-sided", False, "split"),
+        (2001, 0.0112, "two-sided", False, "fixed"),
+        (400, 0.05, "two-sided", True, "fixed"),
+        (396, 0.05, "two-sided", True, "split"),
+        (100, 0.2, "less", True, "split"),
+    ],
+)
 def test_auto(n: int, tolerance: float, alternative: Any, clusters: bool, used: str) -> None:
     data = planted(n, clusters=np.arange(n) // 4 if clusters else None)
     found = strong(data, tolerance=tolerance, alternative=alternative, models=[("ridge", Ridge())], draws=19)
@@ -92,9 +108,15 @@ def test_auto(n: int, tolerance: float, alternative: Any, clusters: bool, used: 
 
 
 @pytest.mark.parametrize("clusters", [None, np.arange(200) // 2])
-@pytest.mark.parametrize(("tolerance", "alternative", "warned"), [
-    (0.0, "two-sided", True), (0.01, "two-sided", True), (0.1, "greater", True), (0.1, "two-sided", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tolerance", "alternative", "warned"),
+    [
+        (0.0, "two-sided", True),
+        (0.01, "two-sided", True),
+        (0.1, "greater", True),
+        (0.1, "two-sided", False),
+    ],
+)
 def test_models_held_where_the_level_may_fail_say_so(
     tolerance: float, alternative: Any, warned: bool, clusters: Any
 ) -> None:
@@ -115,19 +137,34 @@ def test_blocks_count_all_their_rows() -> None:
         assert 0 < parts["peak_rows"] <= parts["rows_beyond"] <= parts["rows_tested"]
 
 
-@pytest.mark.parametrize(("settings", "words"), [
-    ({"tolerance": 1.0}, ("tolerance", "1.0")), ({"tolerance": -0.1}, ("tolerance",)),
-    ({"alternative": "up"}, ("alternative", "'up'", "'greater'")), ({"null": "exact"}, ("null", "'exact'")),
-    ({"null": "refit", "tolerance": 0.1}, ("refit", "fixed")), ({"draws": 5}, ("draws", "19")),
-    ({"detector": "mine"}, ("detector", "'mine'")), ({"min_size": 2}, ("min_size", "2")),
-    ({"folds": 1}, ("folds", "1")), ({"seed": -1}, ("seed", "-1")), ({"models": [Ridge()]}, ("models", "pair")),
-    ({"models": []}, ("models", "at least one")), ({"models": [("a", Ridge()), ("a", Ridge())]}, ("models", "once")),
-    ({"models": Ridge()}, ("models", "pairs")), ({"models": "forest"}, ("models", "'forest'", "pairs")),
-    ({"null": np.array(["fixed", "split"])}, ("null", "pass")), ({"models": [("a", Ridge)]}, ("models", "pair")),
-    ({"models": [("a", LinearSVC())]}, ("models", "'a'", "predict_proba")), ({"variables": 5}, ("variables", "5")),
-    ({"models": [("a", StandardScaler())]}, ("models", "pair")), ({"variables": ["age", "age"]}, ("'age'", "twice")),
-    ({"variables": "age"}, ("variables", "['age']")), ({"variables": ["agee"]}, ("'agee'", "'age'")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"tolerance": 1.0}, ("tolerance", "1.0")),
+        ({"tolerance": -0.1}, ("tolerance",)),
+        ({"alternative": "up"}, ("alternative", "'up'", "'greater'")),
+        ({"null": "exact"}, ("null", "'exact'")),
+        ({"null": "refit", "tolerance": 0.1}, ("refit", "fixed")),
+        ({"draws": 5}, ("draws", "19")),
+        ({"detector": "mine"}, ("detector", "'mine'")),
+        ({"min_size": 2}, ("min_size", "2")),
+        ({"folds": 1}, ("folds", "1")),
+        ({"seed": -1}, ("seed", "-1")),
+        ({"models": [Ridge()]}, ("models", "pair")),
+        ({"models": []}, ("models", "at least one")),
+        ({"models": [("a", Ridge()), ("a", Ridge())]}, ("models", "once")),
+        ({"models": Ridge()}, ("models", "pairs")),
+        ({"models": "forest"}, ("models", "'forest'", "pairs")),
+        ({"null": np.array(["fixed", "split"])}, ("null", "pass")),
+        ({"models": [("a", Ridge)]}, ("models", "pair")),
+        ({"models": [("a", LinearSVC())]}, ("models", "'a'", "predict_proba")),
+        ({"variables": 5}, ("variables", "5")),
+        ({"models": [("a", StandardScaler())]}, ("models", "pair")),
+        ({"variables": ["age", "age"]}, ("'age'", "twice")),
+        ({"variables": "age"}, ("variables", "['age']")),
+        ({"variables": ["agee"]}, ("'agee'", "'age'")),
+    ],
+)
 def test_refuses(settings: dict[str, Any], words: tuple[str, ...]) -> None:
     with pytest.raises(BadInput) as caught:
         strong(planted(100), **settings)

@@ -83,9 +83,14 @@ def atoms(name: str, values: Any, rates: Any, shares: Any = None, **more: Any) -
         return tuple(np.histogram(kept, edges, weights=m)[0] for m in (w, w * r))
 
     return Design(
-        name, lambda rng, n: rng.choice(v, n, p=w), lambda p: r[np.searchsorted(v, p)], float(w @ np.abs(v - r)), masses,
-        variation=float(np.abs(np.diff(r)).sum()) or 0.01, **more,
-    )  # fmt: skip
+        name,
+        lambda rng, n: rng.choice(v, n, p=w),
+        lambda p: r[np.searchsorted(v, p)],
+        float(w @ np.abs(v - r)),
+        masses,
+        variation=float(np.abs(np.diff(r)).sum()) or 0.01,
+        **more,
+    )
 
 
 def beta_masses(edges: Any) -> tuple[Any, Any]:

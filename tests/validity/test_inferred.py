@@ -1,6 +1,7 @@
 """Intervals of inference from probabilities hold the truth, and three ways to get them wrong do not.
 
-The truth is that of a million draws of the same law. Intervals are asymptotic: at 600 rows they are held to 94 %, and to
+The truth is that of a million draws of the same law. Intervals are asymptotic: at 600 rows they are held to 94 %, and
+to
 93 % for what probabilities alone say where all are small. A true coverage of 0.88 is found out.
 """
 

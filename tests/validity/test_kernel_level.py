@@ -62,10 +62,16 @@ def discrete(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
 
 
 DESIGNS: dict[str, tuple[Design, int]] = {
-    "homogeneous": (homogeneous, 100), "arcsine": (arcsine, 200), "rare": (rare, 300), "clumped": (clumped, 150),
-    "discrete": (discrete, 300), "paper, d = 1": (normal(1), 100), "paper, d = 10": (normal(10), 200),
-    "paper, d = 50": (normal(50), 500), "arcsine, 2000 rows": (arcsine, 2000),
-}  # fmt: skip
+    "homogeneous": (homogeneous, 100),
+    "arcsine": (arcsine, 200),
+    "rare": (rare, 300),
+    "clumped": (clumped, 150),
+    "discrete": (discrete, 300),
+    "paper, d = 1": (normal(1), 100),
+    "paper, d = 10": (normal(10), 200),
+    "paper, d = 50": (normal(50), 500),
+    "arcsine, 2000 rows": (arcsine, 2000),
+}
 NARROW: dict[str, Any] = {"score_width": 0.1, "covariate_gamma": 200.0}
 
 

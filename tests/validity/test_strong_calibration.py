@@ -207,10 +207,20 @@ def asked(n: int, replicate: int, **settings: Any) -> Question:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("null", "n", "runs"), [
-    ("refit", 100, 1000), ("refit", 300, 1000), ("refit", 1000, 200), ("forward", 100, 1000), ("forward", 300, 1000),
-    ("forward", 1000, 200), ("split", 100, 1000), ("split", 300, 1000), ("split", 1000, 200),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("null", "n", "runs"),
+    [
+        ("refit", 100, 1000),
+        ("refit", 300, 1000),
+        ("refit", 1000, 200),
+        ("forward", 100, 1000),
+        ("forward", 300, 1000),
+        ("forward", 1000, 200),
+        ("split", 100, 1000),
+        ("split", 300, 1000),
+        ("split", 1000, 200),
+    ],
+)
 def test_level_of_the_default_models(null: str, n: int, runs: int) -> None:
     once = rejects(n, null=null, models=None, draws=None)
     assert not refuted(count(once, runs), runs, ALPHA)

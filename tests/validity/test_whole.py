@@ -146,9 +146,18 @@ PLAN = Plan(alpha=ALPHA, limit=None, levels=20, bandwidth=2**-6, seed=0)
 
 
 RESIDUAL = {
-    "identity": 0.0, "square": -1 / 6, "step": 0.0, "rare": -0.005, "skewed": 0.0, "one score": 0.06,
-    "one calibrated score": 0.0, "score zero": 0.004, "ties": 0.0, "few scores": 0.014, "two scores": 0.0,
-}  # fmt: skip
+    "identity": 0.0,
+    "square": -1 / 6,
+    "step": 0.0,
+    "rare": -0.005,
+    "skewed": 0.0,
+    "one score": 0.06,
+    "one calibrated score": 0.0,
+    "score zero": 0.004,
+    "ties": 0.0,
+    "few scores": 0.014,
+    "two scores": 0.0,
+}
 
 
 @every((IDENTITY, SQUARE, ONE, RARE, ZERO), (50,))

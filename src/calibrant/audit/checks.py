@@ -73,9 +73,18 @@ def finding(
     if verdict == "undecided" and plan.limit is not None:
         needed = rows_to_decide(q, error, plan.limit, plan.levels, spend)
     return Finding(
-        id=name, variables=variables, rows=q.n, cases=q.cases, expected=q.cells.expected, lower=lower, upper=upper,
-        error=error, verdict=verdict, rows_needed=needed, pooled=members,
-    )  # fmt: skip
+        id=name,
+        variables=variables,
+        rows=q.n,
+        cases=q.cases,
+        expected=q.cells.expected,
+        lower=lower,
+        upper=upper,
+        error=error,
+        verdict=verdict,
+        rows_needed=needed,
+        pooled=members,
+    )
 
 
 def group_populations(whole: Sketch) -> list[tuple[tuple[tuple[str, str], ...], Population, int]]:
@@ -144,10 +153,14 @@ def shift(q: Population, plan: Plan) -> Estimate:
     counts, sums, low, high = _coarse(q, np.arange(q.grid) * 256 // q.grid)
     limits = residual_mean_limits(counts, sums, low, high, plan.alpha)
     return Estimate(
-        method="shift", value=(q.cases - q.cells.expected) / q.n, unit="probability", n=q.n,
+        method="shift",
+        value=(q.cases - q.cells.expected) / q.n,
+        unit="probability",
+        n=q.n,
         interval=Interval(low=limits[0], high=limits[1], level=1.0 - plan.alpha, guarantee="finite-sample"),
-        assumes=INDEPENDENT, settings={"about": "the raw score"},
-    )  # fmt: skip
+        assumes=INDEPENDENT,
+        settings={"about": "the raw score"},
+    )
 
 
 def _coarse(q: Population, bins: Any) -> tuple[Any, Any, Any, Any]:
@@ -185,9 +198,14 @@ def reliability(q: Population, plan: Plan) -> Curve:
         for i in range(len(n))
     ]
     columns = {
-        "low": low, "high": high, "rows": n.astype(np.int64), "predicted": sums.sum(axis=1) / n,
-        "observed": counts[:, 1] / n, "gap_low": [v[0] for v in limits], "gap_high": [v[1] for v in limits],
-    }  # fmt: skip
+        "low": low,
+        "high": high,
+        "rows": n.astype(np.int64),
+        "predicted": sums.sum(axis=1) / n,
+        "observed": counts[:, 1] / n,
+        "gap_low": [v[0] for v in limits],
+        "gap_high": [v[1] for v in limits],
+    }
     plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
     return Curve(method="reliability", columns=plain, settings={"level": 1.0 - plan.alpha, "simultaneous": True})
 

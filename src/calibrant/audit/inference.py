@@ -20,10 +20,10 @@ FEW = f"means among the cases need {MASK} cases and {MASK} others"
 def inference(whole: Sketch, plan: Plan) -> Curve:
     """Return the bias of every covariate's mean, or levels' shares, among the cases; the least likely by chance first.
 
-    The limits of all lines hold together with probability ``1 - alpha``, asymptotically (Bonferroni). Nothing is said of
-    levels of few people, or of a number that few people decide. Values are rounded to about a tenth of a standard error,
-    limits outward, so that none leads back to a sum over the cases. Without columns where nothing can be said: settings
-    hold the reason.
+    The limits of all lines hold together with probability ``1 - alpha``, asymptotically (Bonferroni). Nothing is said
+    of levels of few people, or of a number that few people decide. Values are rounded to about a tenth of a standard
+    error, limits outward, so that none leads back to a sum over the cases. Without columns where nothing can be said:
+    settings hold the reason.
     """
     names = [c.name for c in whole.spec.codings if c.kind != "constant"]
     if not names:

@@ -143,13 +143,13 @@ class AuditRecord:
         label, score, positive, key, by (the groupings), rows, cases, dropped, fingerprint, files (the first 20),
         file_count, variables (kind, edges, folded), warnings (such as "one-class").
     settings : Mapping
-        alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on, tolerance,
-        variables (as asked for: ``"*"`` is every column that can be used).
+        alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on,
+        tolerance, variables (as asked for: ``"*"`` is every column that can be used).
     versions : Mapping of str to str
     measures : Mapping of str to Estimate
         Standard measures of the raw score, not certified, with intervals that are asymptotic: among ``"ece"``,
-        ``"smooth_ece"``, ``"max_calibration_error"``, ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"calibration_intercept"``,
-        ``"calibration_slope"``, ``"observed_expected"``.
+        ``"smooth_ece"``, ``"max_calibration_error"``, ``"brier"``, ``"log_loss"``, ``"auroc"``,
+        ``"calibration_intercept"``, ``"calibration_slope"``, ``"observed_expected"``.
     ranking : Curve
         `diagnose.rank_variables` of every covariate; without columns where none was audited.
     variable_curves : Mapping of str to Curve
@@ -159,11 +159,11 @@ class AuditRecord:
     control_chart, importance, subgroups : Curve
         Of `diagnose`, where the strong calibration test was run; without columns otherwise.
     inference : Curve
-        The bias of each covariate's mean, or of the share at each level, among the cases when probabilities stand in for
-        labels (`measure.inferred_mean`), with limits that hold together; without columns where nothing can be said.
+        The bias of each covariate's mean, or of the share at each level, among the cases when probabilities stand in
+        for labels (`measure.inferred_mean`), with limits that hold together; without columns where nothing can be said.
     repairs : Curve
-        The table of `repair.compare`, fitted on one half of the rows held and judged on the other; its settings hold the
-        verdicts and what is recommended. Without columns where nothing was compared.
+        The table of `repair.compare`, fitted on one half of the rows held and judged on the other; its settings hold
+        the verdicts and what is recommended. Without columns where nothing was compared.
     """
 
     name: str

@@ -18,9 +18,24 @@ REPAIR = "repair"
 NO_ROWS = "no rows were kept: a repair is fitted on rows, which an audit keeps where there are covariates"
 NONE = Curve(method="repair.compare", columns={})
 COLUMNS = (
-    "probability", "recipe", "order", "error_low", "error_high", "brier", "log_loss", "auroc", "accuracy", "impossible", "local_p",
-    "largest_gap", "largest_gap_group", "groups_better", "groups_worse", "groups_shown_better", "groups_shown_worse",
-)  # fmt: skip
+    "probability",
+    "recipe",
+    "order",
+    "error_low",
+    "error_high",
+    "brier",
+    "log_loss",
+    "auroc",
+    "accuracy",
+    "impossible",
+    "local_p",
+    "largest_gap",
+    "largest_gap_group",
+    "groups_better",
+    "groups_worse",
+    "groups_shown_better",
+    "groups_shown_worse",
+)
 SETTINGS = (
     "how",
     "rows_fit",
@@ -59,9 +74,15 @@ def weigh(
     bins = {v.name: v.edges for v in whole.spec.variables if v.name in by and v.edges}
     try:
         found = compare(
-            rows, by=by or None, bins=bins, levels=plan.levels, alpha=plan.alpha, tests=("local",), certify_groups=False,
+            rows,
+            by=by or None,
+            bins=bins,
+            levels=plan.levels,
+            alpha=plan.alpha,
+            tests=("local",),
+            certify_groups=False,
             seed=plan.seed,
-        )  # fmt: skip
+        )
     except NotComputable as e:
         return Check(code=REPAIR, status="not-applicable", reason=e.reason), NONE
     return Check(code=REPAIR, status="measured"), _shortened(found, ranked)
@@ -84,9 +105,11 @@ def _shortened(found: Any, ranked: Sequence[str]) -> Curve:
     columns["largest_gap_group"] = tuple(called.get(g, g) for g in columns["largest_gap_group"])
     columns["error_along"] = tuple(vece.get((name, along)) for name in columns["probability"])
     settings = {
-        **{k: found.settings[k] for k in SETTINGS}, "recommended": found.recommended, "along": along,
+        **{k: found.settings[k] for k in SETTINGS},
+        "recommended": found.recommended,
+        "along": along,
         "verdicts": {name: _plain(v) for name, v in found.verdicts.items()},
-    }  # fmt: skip
+    }
     return replace(NONE, columns=columns, settings=settings)
 
 

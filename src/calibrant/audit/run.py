@@ -17,7 +17,7 @@ from calibrant.audit.checks import (
     shift,
     smoothed,
     worst,
-)  # fmt: skip
+)
 from calibrant.audit.covariates import follow, rows_held
 from calibrant.audit.inference import inference
 from calibrant.audit.record import GATES, AuditRecord, Check, Finding, Status
@@ -35,9 +35,16 @@ from calibrant.kernels.threads import one_thread
 from calibrant.results import Curve, Estimate
 
 MEASURES = (
-    "ece", "smooth_ece", "max_calibration_error", "brier", "log_loss", "auroc", "calibration_intercept",
-    "calibration_slope", "observed_expected",
-)  # fmt: skip
+    "ece",
+    "smooth_ece",
+    "max_calibration_error",
+    "brier",
+    "log_loss",
+    "auroc",
+    "calibration_intercept",
+    "calibration_slope",
+    "observed_expected",
+)
 Step = Callable[[str], None]
 
 
@@ -144,15 +151,37 @@ def audit(
     announce("reading")
     asked = names_of(variables)
     whole = _summarise(
-        source, y, p, names_of(by), asked, not quick, intersections, bins, key, positive, drop_missing, seed, rows_read,
+        source,
+        y,
+        p,
+        names_of(by),
+        asked,
+        not quick,
+        intersections,
+        bins,
+        key,
+        positive,
+        drop_missing,
+        seed,
+        rows_read,
         engine,
-    )  # fmt: skip
+    )
     plan = Plan(alpha=alpha, limit=limit, levels=steps, bandwidth=width, seed=whole.spec.seed, tolerance=tolerance)
     settings = {
-        "alpha": alpha, "limit": limit, "levels": steps, "bandwidth": width, "seed": plan.seed,
-        "blocks": whole.spec.blocks, "quick": quick, "outcome": outcome, "date": date or _epoch_date(), "mask": MASK, "fail_on": gates,
-        "tolerance": tolerance, "variables": _asked(whole) if isinstance(source, Sketch) else asked,
-    }  # fmt: skip
+        "alpha": alpha,
+        "limit": limit,
+        "levels": steps,
+        "bandwidth": width,
+        "seed": plan.seed,
+        "blocks": whole.spec.blocks,
+        "quick": quick,
+        "outcome": outcome,
+        "date": date or _epoch_date(),
+        "mask": MASK,
+        "fail_on": gates,
+        "tolerance": tolerance,
+        "variables": _asked(whole) if isinstance(source, Sketch) else asked,
+    }
     with one_thread():  # its products are too small to share: threads that wait for each other only burn time
         return _record(whole, plan, settings, name, announce)
 
@@ -194,9 +223,20 @@ def _summarise(
             )
         return sketch(source, by=by, intersections=intersections, bins=bins, seed=seed, **more)
     return sketch(
-        source, y=y, p=p, by=by, intersections=intersections, bins=bins, key=key, positive=positive,
-        drop_missing=drop_missing, seed=seed, progress=rows_read, engine=engine, **more,
-    )  # fmt: skip
+        source,
+        y=y,
+        p=p,
+        by=by,
+        intersections=intersections,
+        bins=bins,
+        key=key,
+        positive=positive,
+        drop_missing=drop_missing,
+        seed=seed,
+        progress=rows_read,
+        engine=engine,
+        **more,
+    )
 
 
 def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | None, announce: Step) -> AuditRecord:
@@ -216,8 +256,13 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
     checks = [
         Check(code="error-everyone", status=_status(overall), estimate=overall.upper),
         _group_check(groups, whole),
-        *checks, drawn, *unmeasured, *followed.checks, searched, weighed,
-    ]  # fmt: skip
+        *checks,
+        drawn,
+        *unmeasured,
+        *followed.checks,
+        searched,
+        weighed,
+    ]
     return AuditRecord(
         name=name or whole.name,
         verdict=worst([overall.verdict, *(g.verdict for g in groups)]),
@@ -233,12 +278,14 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
         inference=inference(whole, plan),
         variable_curves=followed.curves,
         bias_maps=followed.maps,
-        control_chart=diagnosis["control_chart"], importance=diagnosis["importance"], subgroups=diagnosis["subgroups"],
+        control_chart=diagnosis["control_chart"],
+        importance=diagnosis["importance"],
+        subgroups=diagnosis["subgroups"],
         repairs=repairs,
         data=_data(whole),
         settings=settings,
         versions=_versions(),
-    )  # fmt: skip
+    )
 
 
 def checked_gates(fail_on: Any, quick: bool) -> tuple[str, ...]:
@@ -317,13 +364,22 @@ def _reference(q: Any) -> dict[str, float]:
 def _data(whole: Sketch) -> dict[str, Any]:
     spec = whole.spec
     return {
-        "label": spec.label, "score": spec.score, "positive": spec.positive, "by": tuple(tuple(g) for g in spec.groupings),
-        "key": tuple(spec.key), "rows": whole.n, "cases": whole.cases, "dropped": whole.dropped,
-        "covariates": tuple(c.name for c in spec.codings), "left_out": tuple(tuple(v) for v in spec.left_out),
-        "fingerprint": whole.fingerprint, "files": tuple(whole.files[:20]), "file_count": len(whole.files),
+        "label": spec.label,
+        "score": spec.score,
+        "positive": spec.positive,
+        "by": tuple(tuple(g) for g in spec.groupings),
+        "key": tuple(spec.key),
+        "rows": whole.n,
+        "cases": whole.cases,
+        "dropped": whole.dropped,
+        "covariates": tuple(c.name for c in spec.codings),
+        "left_out": tuple(tuple(v) for v in spec.left_out),
+        "fingerprint": whole.fingerprint,
+        "files": tuple(whole.files[:20]),
+        "file_count": len(whole.files),
         "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
         "warnings": ("one-class",) if whole.cases in (0, whole.n) else (),
-    }  # fmt: skip
+    }
 
 
 def _versions() -> dict[str, str]:

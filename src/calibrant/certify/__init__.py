@@ -20,6 +20,17 @@ from calibrant.certify.rows_needed import rows_needed
 from calibrant.certify.variable import variable
 
 __all__ = [
-    "bounded_variation", "distance", "groups", "jitter_bandwidth", "jitter_cost", "jittered", "published_kernel",
-    "published_lipschitz", "published_total_variation", "raw_lower", "rounded", "rows_needed", "variable",
-]  # fmt: skip
+    "bounded_variation",
+    "distance",
+    "groups",
+    "jitter_bandwidth",
+    "jitter_cost",
+    "jittered",
+    "published_kernel",
+    "published_lipschitz",
+    "published_total_variation",
+    "raw_lower",
+    "rounded",
+    "rows_needed",
+    "variable",
+]

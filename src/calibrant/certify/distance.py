@@ -28,7 +28,8 @@ def distance(data: Any, alpha: float = 0.05, side: Side = "two-sided", seed: int
     -------
     Estimate
         ``value`` is the middle of a two-sided interval and the certified end of a one-sided one: no debiased
-        estimate of the distance is known. Smaller is better. ``settings["route"]`` says which display gave the upper end.
+        estimate of the distance is known. Smaller is better. ``settings["route"]`` says which display gave the upper
+        end.
 
     Notes
     -----

@@ -116,7 +116,10 @@ def certified_range(q: Population, levels: int, spend: tuple[float, float], leve
         interval=Interval(low=low, high=above.interval.high, level=level, guarantee="finite-sample"),
         assumes=INDEPENDENT,
         settings={
-            "about": f"from below the raw score, from above the score shown in {levels} steps", "levels": levels,
-            "delta": tuple(spend), "grid": q.grid, "seed": seed,
+            "about": f"from below the raw score, from above the score shown in {levels} steps",
+            "levels": levels,
+            "delta": tuple(spend),
+            "grid": q.grid,
+            "seed": seed,
         },
-    )  # fmt: skip
+    )

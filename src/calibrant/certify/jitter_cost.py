@@ -63,8 +63,10 @@ def jitter_cost(
     for k in (checked_levels(s) for s in steps):
         rows.append(("rounded", 0.0, k, level_scores(population.levels(k))))
     columns: dict[str, tuple[Any, ...]] = {
-        "display": tuple(r[0] for r in rows), "bandwidth": tuple(r[1] for r in rows), "levels": tuple(r[2] for r in rows),
-    }  # fmt: skip
+        "display": tuple(r[0] for r in rows),
+        "bandwidth": tuple(r[1] for r in rows),
+        "levels": tuple(r[2] for r in rows),
+    }
     columns |= {name: tuple(r[3][name] for r in rows) for name in ("auroc", "brier", "log_loss")}
     return Curve(method="certify.jitter_cost", columns=columns, settings={"n": population.n})
 

@@ -36,9 +36,15 @@ def _fine(sketch: Sketch, wanted: tuple[str, ...], bins: int, view: View) -> Cut
     np.add.at(joined, group, kept)
     cells = len(joined)
     return Cut(
-        fine_ledger(joined, view), strata.ordered, cells - int(strata.missing), cells, "the sketch", 0,
-        "the sketch's cells along the variable", QUANTISATION,
-    )  # fmt: skip
+        fine_ledger(joined, view),
+        strata.ordered,
+        cells - int(strata.missing),
+        cells,
+        "the sketch",
+        0,
+        "the sketch's cells along the variable",
+        QUANTISATION,
+    )
 
 
 def _grouped(sketch: Sketch, grouping: int, view: View) -> Cut:
@@ -55,6 +61,12 @@ def _grouped(sketch: Sketch, grouping: int, view: View) -> Cut:
     ordered = len(names) == 1 and sketch.spec.by_name[names[0]].kind != "category"
     cells = sizes[grouping]
     return Cut(
-        ledger.turned() if view == "confidence" else ledger, ordered, cells - int(ordered), cells, "the sketch", 0,
-        f"{ranges} score ranges of each group", QUANTISATION,
-    )  # fmt: skip
+        ledger.turned() if view == "confidence" else ledger,
+        ordered,
+        cells - int(ordered),
+        cells,
+        "the sketch",
+        0,
+        f"{ranges} score ranges of each group",
+        QUANTISATION,
+    )

@@ -76,6 +76,9 @@ def rounded_of(population: Population, levels: int, spend: tuple[float, float], 
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
         assumes=INDEPENDENT,
         settings={
-            "about": f"the score shown in {levels} steps", "levels": levels, "delta": tuple(spend), "seed": seed,
+            "about": f"the score shown in {levels} steps",
+            "levels": levels,
+            "delta": tuple(spend),
+            "seed": seed,
         },
-    )  # fmt: skip
+    )

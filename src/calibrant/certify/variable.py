@@ -79,15 +79,14 @@ def variable(
     **Guarantee.** Finite-sample, for every classifier and every distribution. Unlike the lower end for a displayed or
     jittered *score*, this lower end is evidence against the model: binning or jittering the *variable* can only average
     its error away (Jensen), so the error given the variable itself is at least as large.
-    **Method.** Upper end: Theorem U (theory 1.3, 1.4) in its linear form with the raw residuals as bets, four stakes. Lower
-    end: Theorem L, signs learnt on earlier blocks, mixed with an average over all signs. Bins of a number are cut at
-    quantiles of at most 1,000 pilot rows, a tenth at most, which then leave the certificate. With `beyond_shift`
-    a tenth of each end's alpha pays for limits of the mean residual, and the worst mean in them is taken; the bounds are
+    **Method.** Upper end: Theorem U (theory 1.3, 1.4) in its linear form with the raw residuals as bets, four stakes.
+    Lower end: Theorem L, signs learnt on earlier blocks, mixed with an average over all signs. Bins of a number are cut
+    at quantiles of at most 1,000 pilot rows, a tenth at most, which then leave the certificate. With `beyond_shift` a
+    tenth of each end's alpha pays for limits of the mean residual, and the worst mean in them is taken; the bounds are
     monotone towards the ends of the limits. Above 20,000 rows logarithms are replaced by their series to the fourth
-    power less a bound of the rest.
-    **Cost.** Linear in the rows, then about 10 ms.
-    **Reads.** Rows; or the cells of the sketch's groups, if the variable is one of `by`, else its cells along the variable
-    (whose lower end learns no signs). Bins that a sketch fixed at its first look count as fixed.
+    power less a bound of the rest. **Cost.** Linear in the rows, then about 10 ms. **Reads.** Rows; or the cells of the
+    sketch's groups, if the variable is one of `by`, else its cells along the variable (whose lower end learns no
+    signs). Bins that a sketch fixed at its first look count as fixed.
 
     References
     ----------
@@ -191,12 +190,23 @@ def _certified(cut: Cut, name: Any, asked: Asked, spend: tuple[float, float], al
         raise NotComputable("there are no rows")
     value = debiased_error(cut.ledger, asked.beyond_shift, smear)
     return Estimate(
-        method="certify.variable", value=max(min(value, high), low), unit="probability", n=n,
+        method="certify.variable",
+        value=max(min(value, high), low),
+        unit="probability",
+        n=n,
         interval=Interval(low=low, high=min(high, 1.0), level=1.0 - alpha, guarantee="finite-sample"),
         assumes=INDEPENDENT,
         settings={
-            "variable": name, "about": cut.about(asked.bandwidth), "view": asked.view, "bins": cut.cells,
-            "bandwidth": asked.bandwidth, "beyond_shift": asked.beyond_shift, "edges_from": cut.edges_from,
-            "pilot": cut.pilot, "reads": cut.reads, "delta": spend, "seed": asked.seed,
+            "variable": name,
+            "about": cut.about(asked.bandwidth),
+            "view": asked.view,
+            "bins": cut.cells,
+            "bandwidth": asked.bandwidth,
+            "beyond_shift": asked.beyond_shift,
+            "edges_from": cut.edges_from,
+            "pilot": cut.pilot,
+            "reads": cut.reads,
+            "delta": spend,
+            "seed": asked.seed,
         },
-    )  # fmt: skip
+    )

@@ -183,9 +183,15 @@ def _number(name: str, values: Any, kind: Kind) -> Coding:
     used = np.where(absent, fill, values)
     used = np.interp(used, table, np.linspace(0, 1, QUANTILES)) if table else used
     return Coding(
-        name=name, kind=kind, fill=fill, missing=missing, location=float(used.mean()), scale=float(used.std()) or 1.0,
-        ranks=table, whole=bool((there == np.floor(there)).all()),
-    )  # fmt: skip
+        name=name,
+        kind=kind,
+        fill=fill,
+        missing=missing,
+        location=float(used.mean()),
+        scale=float(used.std()) or 1.0,
+        ranks=table,
+        whole=bool((there == np.floor(there)).all()),
+    )
 
 
 def _category(name: str, column: Any) -> Coding:

@@ -39,8 +39,8 @@ class Fine:
     """Int64 sums per cell, side of the score (below one half or not) and label, for every covariate of the spec.
 
     The score is read as ``q = min(floor(p 2^30), 2^30 - 1)``; its square as that of ``q >> 14``. A value's place in its
-    cell is read in 65,535 steps, and one outside the range first seen counts at the range's end. The last cell of a number
-    or date is for missing values.
+    cell is read in 65,535 steps, and one outside the range first seen counts at the range's end. The last cell of a
+    number or date is for missing values.
     """
 
     def __init__(self, spec: Spec) -> None:

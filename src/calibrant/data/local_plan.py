@@ -59,9 +59,15 @@ def local_spec(
         points = joint_points(fixed, e.codes, levels)
         marks, width, whitening = _joint(points, landmarks)
     return LocalSpec(
-        seed=seed, draws=draws, score=score, lines=lines, levels=levels, landmarks=marks, width=width,
+        seed=seed,
+        draws=draws,
+        score=score,
+        lines=lines,
+        levels=levels,
+        landmarks=marks,
+        width=width,
         whitening=whitening,
-    )  # fmt: skip
+    )
 
 
 def joint_points(fixed: Any, codes: Any, levels: Sequence[Levels]) -> Any:
@@ -100,9 +106,12 @@ def _line(name: str, fixed: Any) -> Line:
     rises = np.unique(cell_of(np.rint(np.quantile(fixed, STEPS)))) + 1
     top = int(cells.max())
     return Line(
-        name=name, knots=tuple(knots.tolist()), width=width, steps=tuple(int(c) for c in rises if c <= top),
+        name=name,
+        knots=tuple(knots.tolist()),
+        width=width,
+        steps=tuple(int(c) for c in rises if c <= top),
         whitening=tuple(map(tuple, _whitening(np.exp(-0.5 * (np.subtract.outer(knots, knots) / width) ** 2)).tolist())),
-    )  # fmt: skip
+    )
 
 
 def cell_of(fixed: Any) -> Any:

@@ -156,11 +156,14 @@ class LocalSpec:
         rest["levels"] = tuple(Levels(**q) for q in d["levels"])
         rest["lines"] = tuple(
             Line(
-                name=q["name"], width=q["width"], knots=tuple(q["knots"]), steps=tuple(q["steps"]),
+                name=q["name"],
+                width=q["width"],
+                knots=tuple(q["knots"]),
+                steps=tuple(q["steps"]),
                 whitening=_matrix(q["whitening"]),
             )
             for q in d["lines"]
-        )  # fmt: skip
+        )
         return cls(**(dict(d) | rest))
 
 

@@ -108,9 +108,13 @@ class Profile:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {
-            "name": self.name, "kind": self.kind, "counts": list(self.counts.items()), "exact": list(self.exact),
-            "whole": self.whole, "seen": self.seen,
-        }  # fmt: skip
+            "name": self.name,
+            "kind": self.kind,
+            "counts": list(self.counts.items()),
+            "exact": list(self.exact),
+            "whole": self.whole,
+            "seen": self.seen,
+        }
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Profile:

@@ -144,8 +144,8 @@ def sketch(
     bins : mapping of str to sequence of float, optional
         Inner bin edges of a numeric variable, chosen by you.
     key : str or sequence of str, optional
-        Columns that identify a row. By default file and row number do; a Spark or Dask DataFrame has none, and what needs
-        them (lower bounds, `variables`, `tests`) is refused without a key.
+        Columns that identify a row. By default file and row number do; a Spark or Dask DataFrame has none, and what
+        needs them (lower bounds, `variables`, `tests`) is refused without a key.
     positive, drop_missing
         As `read`.
     seed : int

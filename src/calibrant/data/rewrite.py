@@ -47,13 +47,17 @@ def _holds(given: str, path: Path) -> bool:
 
 
 def rewrite(
-    source: Source, path: Path, scores: Sequence[str], added: Added, settle: Callable[[], None],
+    source: Source,
+    path: Path,
+    scores: Sequence[str],
+    added: Added,
+    settle: Callable[[], None],
     progress: Progress | None = None,
-) -> int:  # fmt: skip
+) -> int:
     """Write every row with its columns and those added; the file appears when it is complete. Return the rows written.
 
-    `scores` are columns to read as real numbers where types are guessed. If `added` raises, or `settle`, which is called
-    after the last row, nothing is left behind.
+    `scores` are columns to read as real numbers where types are guessed. If `added` raises, or `settle`, which is
+    called after the last row, nothing is left behind.
     """
     part_of = path.with_name(f".{path.name}.{os.getpid()}.part")
     target, rows = _Target(part_of, path.name.lower()), 0

@@ -33,9 +33,15 @@ BEGIN = len(MAGIC) + 32 + SIZES.size
 STEP = 1 << 22  # bytes decompressed at once
 FREE, RATIO = 1 << 28, 256  # bytes that any file may unpack to, and times its own size beyond them
 HEADER = {
-    "format": int, "spec": Any, "lengths": tuple[int, int, int, int], "rows_read": int, "name": str,
-    "files": tuple[str, ...], "drop_missing": bool, "parts": Any,
-}  # fmt: skip
+    "format": int,
+    "spec": Any,
+    "lengths": tuple[int, int, int, int],
+    "rows_read": int,
+    "name": str,
+    "files": tuple[str, ...],
+    "drop_missing": bool,
+    "parts": Any,
+}
 FOREIGN = "not a calibrant sketch: pass a file that `calibrant sketch` wrote"
 CHANGED = "the sketch is truncated or was changed after it was written: make it again"
 
@@ -49,10 +55,18 @@ def sketch_bytes(sketch: Sketch, level: int = 6) -> bytes:
         body += [where.tobytes(), values.tobytes()]
     shapes, more = state_of(sketch.parts)
     header = json.dumps(
-        {"format": FORMAT, "spec": sketch.spec.to_dict(), "lengths": lengths, "rows_read": sketch.rows_read,
-         "name": _plain(sketch.name), "files": [_plain(f) for f in sketch.files], "drop_missing": sketch.drop_missing,
-         "parts": shapes}, sort_keys=True
-    ).encode()  # fmt: skip
+        {
+            "format": FORMAT,
+            "spec": sketch.spec.to_dict(),
+            "lengths": lengths,
+            "rows_read": sketch.rows_read,
+            "name": _plain(sketch.name),
+            "files": [_plain(f) for f in sketch.files],
+            "drop_missing": sketch.drop_missing,
+            "parts": shapes,
+        },
+        sort_keys=True,
+    ).encode()
     small = zlib.compress(b"".join([*body, more]), level)
     content = SIZES.pack(len(header), len(small)) + header + small
     return MAGIC + hashlib.sha256(content).digest() + content

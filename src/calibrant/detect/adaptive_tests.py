@@ -80,7 +80,8 @@ def adaptive_score_test(
     tolerance : float in [0, 1)
     alternative : {"two-sided", "greater", "less"}
     null : {"auto", "fixed", "split"}
-        ``"auto"``: models held for a two-sided tolerance of ``0.5 / sqrt(n)`` or more (n rows, or clusters), else a split.
+        ``"auto"``: models held for a two-sided tolerance of ``0.5 / sqrt(n)`` or more (n rows, or clusters), else a
+        split.
     draws : int from 19
     seed : int
     models : sequence of (str, estimator), optional
@@ -100,12 +101,11 @@ def adaptive_score_test(
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
-    **Guarantee.** *split:* level at any number of rows. *fixed:* asymptotic; may reject too often at tolerance 0, one-sided, and
-    two-sided under ``0.5 / sqrt(n)``. *Clusters:* asymptotic in their number.
-    **Method.** After Jankova et al. (2020), as the paper of the strong calibration test extends it (its
-    AdaptScoreSimple); models, folds and simulation are those of `strong_calibration_test`.
-    **Cost.** A few fits; they are shared with `strong_calibration_test` on the same data where models are held.
-    **Reads.** Rows.
+    **Guarantee.** *split:* level at any number of rows. *fixed:* asymptotic; may reject too often at tolerance 0,
+    one-sided, and two-sided under ``0.5 / sqrt(n)``. *Clusters:* asymptotic in their number. **Method.** After Jankova
+    et al. (2020), as the paper of the strong calibration test extends it (its AdaptScoreSimple); models, folds and
+    simulation are those of `strong_calibration_test`. **Cost.** A few fits; they are shared with
+    `strong_calibration_test` on the same data where models are held. **Reads.** Rows.
 
     References
     ----------
@@ -154,7 +154,8 @@ def adaptive_chi_square_test(
     tolerance : float in [0, 1)
     alternative : {"two-sided", "greater", "less"}
     null : {"auto", "fixed", "split"}
-        ``"auto"``: models held for a two-sided tolerance of ``0.5 / sqrt(n)`` or more (n rows, or clusters), else a split.
+        ``"auto"``: models held for a two-sided tolerance of ``0.5 / sqrt(n)`` or more (n rows, or clusters), else a
+        split.
     draws : int from 19
     seed : int
     bins : int from 1 to 1,000
@@ -175,12 +176,11 @@ def adaptive_chi_square_test(
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
-    **Guarantee.** *split:* level at any number of rows. *fixed:* asymptotic; may reject too often at tolerance 0, one-sided, and
-    two-sided under ``0.5 / sqrt(n)``. *Clusters:* asymptotic in their number.
-    **Method.** After Zhang et al. (2021), as the paper of the strong calibration test extends it (its AdaptChiSq).
-    Departure: rows predicted to be within the tolerance fill groups and add nothing, for one-sided alternatives too.
-    **Cost.** A few fits; they are shared with `strong_calibration_test` on the same data where models are held.
-    **Reads.** Rows.
+    **Guarantee.** *split:* level at any number of rows. *fixed:* asymptotic; may reject too often at tolerance 0,
+    one-sided, and two-sided under ``0.5 / sqrt(n)``. *Clusters:* asymptotic in their number. **Method.** After Zhang et
+    al. (2021), as the paper of the strong calibration test extends it (its AdaptChiSq). Departure: rows predicted to be
+    within the tolerance fill groups and add nothing, for one-sided alternatives too. **Cost.** A few fits; they are
+    shared with `strong_calibration_test` on the same data where models are held. **Reads.** Rows.
 
     References
     ----------
@@ -246,9 +246,8 @@ def multicalibration_score_test(
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
     **Guarantee.** Level at any number of rows; for clusters, asymptotic in their number.
-    **Method.** The audit step of Kim et al. (2019) as the paper of the strong calibration test runs it (its Multicalib): a
-    single split, threshold 0, the largest statistic of the models.
-    **Cost.** One fit of each model.
+    **Method.** The audit step of Kim et al. (2019) as the paper of the strong calibration test runs it (its
+    Multicalib): a single split, threshold 0, the largest statistic of the models. **Cost.** One fit of each model.
     **Reads.** Rows.
 
     References
@@ -302,17 +301,29 @@ def _judged(q: Question, paths: Any, rows: Any, reading: Reading, draws: int, nu
     best, impossible = int(np.argmax(found)), contradictions(q)
     shown = np.sqrt(found) if reading.root else found
     parts = {
-        "models": q.pool.names, "statistics": tuple(shown.tolist()),
-        "p_values": tuple(p_value(float(v), drawn[:, m]) for m, v in enumerate(found)), "chosen": q.pool.names[best],
-        "rows_beyond": len(paths[best].rows), "rows_tested": len(rows), "impossible": impossible,
-    }  # fmt: skip
+        "models": q.pool.names,
+        "statistics": tuple(shown.tolist()),
+        "p_values": tuple(p_value(float(v), drawn[:, m]) for m, v in enumerate(found)),
+        "chosen": q.pool.names[best],
+        "rows_beyond": len(paths[best].rows),
+        "rows_tested": len(rows),
+        "impossible": impossible,
+    }
     return Outcome(
-        method=f"detect.{reading.name}", statistic=float(shown[best]),
-        p_value=0.0 if impossible else p_value(float(found[best]), drawn.max(axis=1)), alternative=alternative_of(q),
-        null=hypothesis_of(q), law=IMPOSSIBLE.format(impossible) if impossible else law,
+        method=f"detect.{reading.name}",
+        statistic=float(shown[best]),
+        p_value=0.0 if impossible else p_value(float(found[best]), drawn.max(axis=1)),
+        alternative=alternative_of(q),
+        null=hypothesis_of(q),
+        law=IMPOSSIBLE.format(impossible) if impossible else law,
         settings={
-            "alternative": q.alternative, "bins": reading.bins, "draws": draws, "null": null, "seed": q.seed,
-            "tolerance": q.edge.tolerance, "train": TRAIN,
+            "alternative": q.alternative,
+            "bins": reading.bins,
+            "draws": draws,
+            "null": null,
+            "seed": q.seed,
+            "tolerance": q.edge.tolerance,
+            "train": TRAIN,
         },
         parts=parts,
-    )  # fmt: skip
+    )

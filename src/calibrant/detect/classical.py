@@ -28,8 +28,8 @@ def hosmer_lemeshow_test(
 ) -> Outcome:
     r"""Hosmer-Lemeshow test: are cases as frequent as predicted in each of ten groups of the score? A legacy test.
 
-    Statistic: ``sum_g (O_g - E_g)^2 / (n_g P_g (1 - P_g))`` over groups of about equal mass, with `O` the cases, `E` the
-    sum of the scores and `P` their mean. Large values speak against calibration.
+    Statistic: ``sum_g (O_g - E_g)^2 / (n_g P_g (1 - P_g))`` over groups of about equal mass, with `O` the cases, `E`
+    the sum of the scores and `P` their mean. Large values speak against calibration.
 
     Parameters
     ----------
@@ -66,15 +66,15 @@ def hosmer_lemeshow_test(
     Notes
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes (unless `fitted`).
-    **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: as groups grow; a little conservative where scores
-    differ within a group, as ``n P (1 - P)`` is then too large a variance.
-    **Method.** Hosmer and Lemeshow (1980); groups whose scores are all 0, or all 1, cannot vary and are left out. With
-    weights the variance is ``S P (1 - P)``, S the sum of squared weights. With a tolerance, one uniform number a row draws
-    its outcome at both edges, so that the simulated statistic dominates (both signs, one level). Legacy: the answer depends on an arbitrary number of groups, has no
-    direction, and errors of opposite sign within a group cancel. Prefer `cumulative_test`, which has no groups, or
-    `score_test`, which has a direction.
-    **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties).
-    **Reads.** Rows, or the sketch's cells at their mean score.
+    **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: as groups grow; a little conservative
+    where scores differ within a group, as ``n P (1 - P)`` is then too large a variance. **Method.** Hosmer and Lemeshow
+    (1980); groups whose scores are all 0, or all 1, cannot vary and are left out. With weights the variance is ``S P (1
+    - P)``, S the sum of squared weights. With a tolerance, one uniform number a row draws its outcome at both edges, so
+    that the simulated statistic dominates (both signs, one level). Legacy: the answer depends on an arbitrary number of
+    groups, has no direction, and errors of opposite sign within a group cancel. Prefer `cumulative_test`, which has no
+    groups, or `score_test`, which has a direction. **Cost.** A sort, then rows times draws (about 4 s for a million
+    rows and 999 draws, in bounded memory; far less with ties). **Reads.** Rows, or the sketch's cells at their mean
+    score.
 
     References
     ----------
@@ -110,14 +110,21 @@ def hosmer_lemeshow_test(
         p = t.judge(statistic, groups.statistic(totals), chi_square(statistic, degrees))
     ends = np.append(groups.first[1:], len(t.q.p)) - 1
     columns = {
-        "low": t.q.p[groups.first], "high": t.q.p[ends], "group_rows": groups.rows.astype(np.int64),
-        "observed": groups.observed, "expected": groups.expected,
-    }  # fmt: skip
+        "low": t.q.p[groups.first],
+        "high": t.q.p[ends],
+        "group_rows": groups.rows.astype(np.int64),
+        "observed": groups.observed,
+        "expected": groups.expected,
+    }
     found = t.outcome(
-        "hosmer_lemeshow_test", statistic, p, "the event rate of some group is not its mean score",
-        contradicted(t, tolerance, alternative), {"bins": int(bins), "fitted": fitted},
+        "hosmer_lemeshow_test",
+        statistic,
+        p,
+        "the event rate of some group is not its mean score",
+        contradicted(t, tolerance, alternative),
+        {"bins": int(bins), "fitted": fitted},
         {"degrees": degrees, **{k: tuple(v.tolist()) for k, v in columns.items()}},
-    )  # fmt: skip
+    )
     return within(found, tolerance, alternative) if tolerance or alternative != "two-sided" else found
 
 
@@ -151,11 +158,11 @@ def spiegelhalter_test(data: Any, draws: int = 999, null: Null = "simulated", se
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes.
     **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: with many expected cases and non-cases.
-    **Method.** Spiegelhalter (1986), equation 6; weights multiply residuals, their squares the variance. Two-sided by ``|z|``.
-    Errors at scores under 1/2 and over 1/2 with the same sign of ``y - p`` cancel, so that a shift of symmetric scores is
-    invisible: it is a test of spread. Use `score_test` for shift and spread.
-    **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties).
-    **Reads.** Rows, or the sketch's cells at their mean score.
+    **Method.** Spiegelhalter (1986), equation 6; weights multiply residuals, their squares the variance. Two-sided by
+    ``|z|``. Errors at scores under 1/2 and over 1/2 with the same sign of ``y - p`` cancel, so that a shift of
+    symmetric scores is invisible: it is a test of spread. Use `score_test` for shift and spread. **Cost.** A sort, then
+    rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties). **Reads.**
+    Rows, or the sketch's cells at their mean score.
 
     References
     ----------
@@ -185,10 +192,14 @@ def spiegelhalter_test(data: Any, draws: int = 999, null: Null = "simulated", se
     mass = float((q.heft * q.times).sum())
     expected = float((q.heft * q.times) @ (q.p * (1.0 - q.p))) / mass
     return t.outcome(
-        "spiegelhalter_test", z, t.judge(abs(z), np.abs(sums[:, 0]) / spread, 2.0 * upper_tail(abs(z))),
-        "the Brier score is not what the scores lead one to expect", impossible(q), {},
+        "spiegelhalter_test",
+        z,
+        t.judge(abs(z), np.abs(sums[:, 0]) / spread, 2.0 * upper_tail(abs(z))),
+        "the Brier score is not what the scores lead one to expect",
+        impossible(q),
+        {},
         {"brier": expected + z * spread / mass, "expected": expected},
-    )  # fmt: skip
+    )
 
 
 def chi_square(statistic: float, degrees: int) -> float:

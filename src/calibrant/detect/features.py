@@ -58,9 +58,13 @@ class Features:
                 if name == variable:
                     matrix[:, j] = matrix[order, j]
         return Features(
-            trees=trees, flat=flat, tree_of=self.tree_of, flat_of=self.flat_of, pairs=self.pairs,
+            trees=trees,
+            flat=flat,
+            tree_of=self.tree_of,
+            flat_of=self.flat_of,
+            pairs=self.pairs,
             left_out=self.left_out,
-        )  # fmt: skip
+        )
 
 
 def rows_of(data: Any) -> Predictions:

@@ -44,8 +44,8 @@ def jeffreys_test(
     data : Predictions or Sketch
         Weights and clusters are refused.
     by : str, optional
-        The covariate that holds the grade (of a sketch: one of its group columns). By default each distinct score is a grade, if
-        there are at most 50.
+        The covariate that holds the grade (of a sketch: one of its group columns). By default each distinct score is a
+        grade, if there are at most 50.
     alternative : {"greater", "less", "two-sided"}
         ``"greater"``, the supervisors' question: probabilities too low.
     draws : int from 19
@@ -57,8 +57,9 @@ def jeffreys_test(
     Returns
     -------
     Outcome
-        Parts, per grade: ``grade``, ``grade_rows``, ``cases``, ``expected`` (sum of the scores), ``posterior`` (the Jeffreys
-        probability, which a supervisor's template calls the p-value) and ``adjusted_p``, for the finding "this grade".
+        Parts, per grade: ``grade``, ``grade_rows``, ``cases``, ``expected`` (sum of the scores), ``posterior`` (the
+        Jeffreys probability, which a supervisor's template calls the p-value) and ``adjusted_p``, for the finding "this
+        grade".
 
     Raises
     ------
@@ -69,16 +70,15 @@ def jeffreys_test(
 
     Notes
     -----
-    **Assumes.** Independent rows; scores and grades were made without the outcomes. Defaults of one year are rarely independent: see
-    Reads.
-    **Guarantee.** Simulated: the p-value, and the adjusted ones all together, have level alpha at every number of rows and grades.
-    Asymptotic: Holm's adjustment of the posterior probabilities, whose own level is approximate: it can exceed alpha where few cases
-    are expected, and falls far below it where scores differ much within a grade.
-    **Method.** Each grade: the ECB's Jeffreys test (section 2.5.3.1). Together: ``(1 + #{min* <= min}) / (draws + 1)`` with the smallest
-    posterior probability over the grades of each simulated data set; the same law adjusts each grade (single-step min-p). Rows of a
-    grade may have different scores: simulated as they are. A case at a score of exactly 0 refutes calibration: p-value 0 (a
-    non-case at 1 for "less"; either for "two-sided").
-    **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties).
+    **Assumes.** Independent rows; scores and grades were made without the outcomes. Defaults of one year are rarely
+    independent: see Reads. **Guarantee.** Simulated: the p-value, and the adjusted ones all together, have level alpha
+    at every number of rows and grades. Asymptotic: Holm's adjustment of the posterior probabilities, whose own level is
+    approximate: it can exceed alpha where few cases are expected, and falls far below it where scores differ much
+    within a grade. **Method.** Each grade: the ECB's Jeffreys test (section 2.5.3.1). Together: ``(1 + #{min* <= min})
+    / (draws + 1)`` with the smallest posterior probability over the grades of each simulated data set; the same law
+    adjusts each grade (single-step min-p). Rows of a grade may have different scores: simulated as they are. A case at
+    a score of exactly 0 refutes calibration: p-value 0 (a non-case at 1 for "less"; either for "two-sided"). **Cost.**
+    A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties).
     **Reads.** Rows, or the sketch's cells at their mean score. Clusters, such as one debtor's loans, are not modelled.
 
     References
@@ -112,13 +112,21 @@ def jeffreys_test(
     impossible = (alternative != "less") * g.q.impossible_cases + (alternative != "greater") * g.q.impossible_others
     worst = int(np.argmin(posterior))
     columns = {
-        "grade_rows": rows.astype(np.int64), "cases": cases.astype(np.int64), "expected": expected,
-        "posterior": posterior, "adjusted_p": adjusted,
-    }  # fmt: skip
+        "grade_rows": rows.astype(np.int64),
+        "cases": cases.astype(np.int64),
+        "expected": expected,
+        "posterior": posterior,
+        "adjusted_p": adjusted,
+    }
     return t.outcome(
-        "jeffreys_test", posterior[worst], adjusted[worst], AGAINST[alternative], impossible,
-        {"alternative": alternative, "by": by}, {"grade": g.names, **{k: tuple(v.tolist()) for k, v in columns.items()}},
-    )  # fmt: skip
+        "jeffreys_test",
+        posterior[worst],
+        adjusted[worst],
+        AGAINST[alternative],
+        impossible,
+        {"alternative": alternative, "by": by},
+        {"grade": g.names, **{k: tuple(v.tolist()) for k, v in columns.items()}},
+    )
 
 
 @dataclass(frozen=True)

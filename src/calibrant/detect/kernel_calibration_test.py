@@ -69,9 +69,9 @@ def kernel_calibration_test(
     whole clusters' residuals are drawn: asymptotic in their number.
     **Method.** The unbiased estimator ``1 / (n (n - 1)) sum_{i != j} e_i k_ij e_j`` (SKCE, for two classes half of the
     one with the identity matrix as kernel of the classes), the local statistic with a covariate kernel of one. The
-    kernel is interpolated at Chebyshev points, to 1e-12. Equal scores are joined into cells, with Binomial draws, where that halves the rows. Departure: the null.
-    **Cost.** Linear in the rows: rows times points (a few dozen at the default width) times draws.
-    **Reads.** Rows.
+    kernel is interpolated at Chebyshev points, to 1e-12. Equal scores are joined into cells, with Binomial draws, where
+    that halves the rows. Departure: the null. **Cost.** Linear in the rows: rows times points (a few dozen at the
+    default width) times draws. **Reads.** Rows.
 
     References
     ----------

@@ -18,9 +18,10 @@ from calibrant.results import Outcome
 Null = Literal["auto", "simulated", "gaussian", "resampled", "permuted"]
 Kind = Literal["default", "exact", "published"]
 OPTIONS = {
-    "default": (), "exact": ("score_width", "covariate_width"),
+    "default": (),
+    "exact": ("score_width", "covariate_width"),
     "published": ("score_width", "covariate_gamma", "normalisation"),
-}  # fmt: skip
+}
 
 
 def local_calibration_test(
@@ -52,8 +53,8 @@ def local_calibration_test(
     draws, seed : int
         Simulated outcomes, and their seed.
     null : {"auto", "simulated", "gaussian", "resampled", "permuted"}
-        Simulate outcomes; or the joint Gaussian law of the sums (4,000 draws). ``"auto"`` simulates up to 200,000 rows, and
-        where fewer than 100 cases or non-cases are expected. The last two belong to ``features="published"``.
+        Simulate outcomes; or the joint Gaussian law of the sums (4,000 draws). ``"auto"`` simulates up to 200,000 rows,
+        and where fewer than 100 cases or non-cases are expected. The last two belong to ``features="published"``.
     features : {"default", "exact", "published"}
         Features that take any number of rows; the kernel over all pairs of rows (`detect.local_exact`); or the
         procedure as published (`detect.local_published`).
@@ -65,14 +66,14 @@ def local_calibration_test(
     Returns
     -------
     Outcome
-        ``statistic`` is the unbiased estimate ``KLCE^2_u`` under the joint kernel (it can be negative); ``p_value`` is that
-        of the whole test. In ``parts``: ``p_global`` (the overall level and slope), ``p_local`` (everything else),
-        ``p_joint``; ``variables`` with ``variable_p`` and ``variable_adjusted_p`` (for all of them together), the score being
-        ``"(score)"``; the step or level that deviates most as ``region_variable``, ``region_side`` ("at least", "under", "is"),
-        ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p there), ``region_excess`` (what the overall level and
-        slope leave of it) and ``region_z`` (that in null standard deviations);
-        ``cases`` and ``expected``; every statistic's name and p-value; and ``contradicted``: rows whose outcome the score
-        called impossible. Any such row makes ``p_value`` zero.
+        ``statistic`` is the unbiased estimate ``KLCE^2_u`` under the joint kernel (it can be negative); ``p_value`` is
+        that of the whole test. In ``parts``: ``p_global`` (the overall level and slope), ``p_local`` (everything else),
+        ``p_joint``; ``variables`` with ``variable_p`` and ``variable_adjusted_p`` (for all of them together), the score
+        being ``"(score)"``; the step or level that deviates most as ``region_variable``, ``region_side`` ("at least",
+        "under", "is"), ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p there), ``region_excess`` (what
+        the overall level and slope leave of it) and ``region_z`` (that in null standard deviations); ``cases`` and
+        ``expected``; every statistic's name and p-value; and ``contradicted``: rows whose outcome the score called
+        impossible. Any such row makes ``p_value`` zero.
 
     Raises
     ------
@@ -84,22 +85,22 @@ def local_calibration_test(
     Notes
     -----
     **Assumes.** Independent rows (or clusters); covariates chosen without the labels.
-    **Guarantee.** Simulated: level alpha at any number of rows, for ``p_value``, ``p_global``, ``p_local`` and the smallest
-    adjusted p: given the rows, data and draws are exchangeable under the null and every p-value is a rank among them.
-    Gaussian: asymptotic; levels whose residuals have a null variance under 25 are not read by themselves. With clusters the signs of whole clusters' residuals are drawn: asymptotic in their number.
-    **Method.** Features see no label. Joint: a Gaussian kernel on standardised (or ranked) score and covariates, width
-    twice the median distance, at 128 landmarks, categories of up to 14 levels included. Each number by itself: a
-    kernel at 12 quantiles, width the median distance, and steps at 5 quantiles. Each category: its levels (of more than
-    128, the 96 most frequent; the rest share 31 columns by hash). Sums of features times residuals are centred by projecting
-    ``[1, logit p]`` out (logit kept within 16) and taken apart into eigenvectors of their null covariance; the
-    statistics are ``sum lambda / (lambda + gamma lambda_1) u^2`` with gamma infinite, 0.1 and 0.01 for the joint
-    and for the added single kernels, the largest standard score of a step or level, the most surprising variable, and
-    the score tests of the intercept and of intercept and slope. Each becomes a rank among the draws; their weighted
-    harmonic mean is ranked again. Features are whole numbers, so that sums are exact: chunks, order and threads do not
-    matter, equal rows tie exactly, and no joining of repeated rows is needed. Departures from the paper: the null, the
-    widths, centring, the flattened spectra, the steps, the combination.
-    **Cost.** Linear in the rows. With 10 covariates: two CPU-seconds at 100,000 rows (999 draws), five at a million
-    (Gaussian). Memory: sums of features times draws, and one chunk.
+    **Guarantee.** Simulated: level alpha at any number of rows, for ``p_value``, ``p_global``, ``p_local`` and the
+    smallest adjusted p: given the rows, data and draws are exchangeable under the null and every p-value is a rank
+    among them. Gaussian: asymptotic; levels whose residuals have a null variance under 25 are not read by themselves.
+    With clusters the signs of whole clusters' residuals are drawn: asymptotic in their number. **Method.** Features see
+    no label. Joint: a Gaussian kernel on standardised (or ranked) score and covariates, width twice the median
+    distance, at 128 landmarks, categories of up to 14 levels included. Each number by itself: a kernel at 12 quantiles,
+    width the median distance, and steps at 5 quantiles. Each category: its levels (of more than 128, the 96 most
+    frequent; the rest share 31 columns by hash). Sums of features times residuals are centred by projecting ``[1, logit
+    p]`` out (logit kept within 16) and taken apart into eigenvectors of their null covariance; the statistics are ``sum
+    lambda / (lambda + gamma lambda_1) u^2`` with gamma infinite, 0.1 and 0.01 for the joint and for the added single
+    kernels, the largest standard score of a step or level, the most surprising variable, and the score tests of the
+    intercept and of intercept and slope. Each becomes a rank among the draws; their weighted harmonic mean is ranked
+    again. Features are whole numbers, so that sums are exact: chunks, order and threads do not matter, equal rows tie
+    exactly, and no joining of repeated rows is needed. Departures from the paper: the null, the widths, centring, the
+    flattened spectra, the steps, the combination. **Cost.** Linear in the rows. With 10 covariates: two CPU-seconds at
+    100,000 rows (999 draws), five at a million (Gaussian). Memory: sums of features times draws, and one chunk.
     **Reads.** Rows, or the sketch.
 
     References
@@ -119,9 +120,11 @@ def local_calibration_test(
     (0.001, 'x')
     """
     options = {
-        "score_width": score_width, "covariate_width": covariate_width, "covariate_gamma": covariate_gamma,
+        "score_width": score_width,
+        "covariate_width": covariate_width,
+        "covariate_gamma": covariate_gamma,
         "normalisation": normalisation,
-    }  # fmt: skip
+    }
     given, seed = _checked(features, null, landmarks, options), checked_seed(seed)
     if features == "exact":
         return exact_local_test(data, variables, draws, seed, **given)

@@ -52,8 +52,8 @@ def exact_local_test(
     Outcome
         ``statistic`` is the unbiased estimate ``KLCE^2_u`` (it can be negative), ``p_value`` that of the whole test. In
         ``parts``: ``p_raw``, ``p_local`` (the centred statistic), ``p_intercept``, ``p_intercept_slope``, ``p_global``
-        (the smaller of the last two, calibrated), the centred ``KLCE^2_u`` as ``centred``, ``null_sd`` of the raw one, and
-        ``contradicted``: rows whose outcome the score called impossible. Any such row makes ``p_value`` zero.
+        (the smaller of the last two, calibrated), the centred ``KLCE^2_u`` as ``centred``, ``null_sd`` of the raw one,
+        and ``contradicted``: rows whose outcome the score called impossible. Any such row makes ``p_value`` zero.
 
     Raises
     ------
@@ -68,17 +68,16 @@ def exact_local_test(
     **Guarantee.** Level alpha at any number of rows: given the rows, the data and the draws are exchangeable under the
     null, and the p-value is a rank among them. A row with score 0 or 1 and the other outcome refutes the null, hence
     the zero. With clusters the signs of whole clusters' residuals are drawn instead: asymptotic in their number.
-    **Method.** Equation 4, normalised by ``n (n - 1)``, on the standardised (or ranked) score and covariates; a category
-    counts as a standardised coordinate: two rows of different levels are at squared distance ``2 / P(differ)``. The
-    wide kernel spends itself on the overall level, so the sum is also taken with ``P' K P`` for K, where P projects
-    ``[1, logit p]`` out of the residuals with weights ``p (1 - p)``; these two and the score tests of the intercept and of
-    intercept and slope become ranks among all draws, and the smallest rank is itself ranked (equal ones by
-    the product of the four). Equal statistics are
-    told from rounding at 1e-5 null standard deviations. Departures: the null, the default widths, the minimum. The
-    score enters as it is: its logit gave the same power.
-    **Cost.** ``n^2 draws`` multiplications in float32: under a CPU-second at 5,000 rows, about sixty at 50,000,
-    on one thread; memory ``5 n draws`` bytes, no n x n matrix. Repeated rows are joined into cells, with Binomial draws, where that halves them.
-    **Reads.** Rows.
+    **Method.** Equation 4, normalised by ``n (n - 1)``, on the standardised (or ranked) score and covariates; a
+    category counts as a standardised coordinate: two rows of different levels are at squared distance ``2 /
+    P(differ)``. The wide kernel spends itself on the overall level, so the sum is also taken with ``P' K P`` for K,
+    where P projects ``[1, logit p]`` out of the residuals with weights ``p (1 - p)``; these two and the score tests of
+    the intercept and of intercept and slope become ranks among all draws, and the smallest rank is itself ranked (equal
+    ones by the product of the four). Equal statistics are told from rounding at 1e-5 null standard deviations.
+    Departures: the null, the default widths, the minimum. The score enters as it is: its logit gave the same power.
+    **Cost.** ``n^2 draws`` multiplications in float32: under a CPU-second at 5,000 rows, about sixty at 50,000, on one
+    thread; memory ``5 n draws`` bytes, no n x n matrix. Repeated rows are joined into cells, with Binomial draws, where
+    that halves them. **Reads.** Rows.
 
     References
     ----------
@@ -119,11 +118,15 @@ def _outcome(
 ) -> Outcome:
     ranks, pairs = ranked(found), data.n * (data.n - 1.0)
     parts: dict[str, Any] = {
-        "p_raw": float(ranks[0, 0]), "p_local": float(ranks[1, 0]), "p_global": smallest(ranks[2:]),
-        "p_intercept": float(ranks[2, 0]), "p_intercept_slope": float(ranks[3, 0]),
-        "centred": float(found[1, 0] / pairs), "null_sd": float(found[0, 1:].std() / pairs),
+        "p_raw": float(ranks[0, 0]),
+        "p_local": float(ranks[1, 0]),
+        "p_global": smallest(ranks[2:]),
+        "p_intercept": float(ranks[2, 0]),
+        "p_intercept_slope": float(ranks[3, 0]),
+        "centred": float(found[1, 0] / pairs),
+        "null_sd": float(found[0, 1:].std() / pairs),
         "contradicted": rows.contradicted,
-    }  # fmt: skip
+    }
     law = (
         "sign flips of whole clusters, asymptotic in their number" if rows.clusters is not None else "exact simulation"
     )
@@ -135,15 +138,21 @@ def _outcome(
         null=NULL,
         law=f"certain: {CONTRADICTED}" if rows.contradicted else law,
         settings={
-            "features": "exact", "draws": draws, "seed": seed, "n": data.n, "cells": len(rows.rate),
-            "score_width": widths[0], "covariate_width": widths[1], "statistics": NAMES,
+            "features": "exact",
+            "draws": draws,
+            "seed": seed,
+            "n": data.n,
+            "cells": len(rows.rate),
+            "score_width": widths[0],
+            "covariate_width": widths[1],
+            "statistics": NAMES,
             "variables": tuple(c.name for c in how if c.kind != "constant"),
             "ranked": tuple(c.name for c in how if c.scaling == "rank"),
             "dropped": tuple(c.name for c in how if c.kind == "constant"),
             "categories": "standardised coordinates",
         },
         parts=parts,
-    )  # fmt: skip
+    )
 
 
 SINGLE = "a single row has no pairs: pass two rows or more"

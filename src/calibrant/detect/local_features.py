@@ -96,16 +96,22 @@ def outcome(
         law=f"certain: {CONTRADICTED}" if contradicted else law,
         settings=settings(spec, codings, score.shape[1] - 1, n, left_out),
         parts={
-            "p_global": found.everyone, "p_local": found.local, "p_joint": found.joint,
-            "p_intercept": found.p_values["intercept"], "p_intercept_slope": found.p_values["intercept and slope"],
-            "cases": cases, "expected": cases - float(score[0, 0]), "contradicted": contradicted,
-            "statistics": tuple(found.p_values), "p_values": tuple(found.p_values.values()),
+            "p_global": found.everyone,
+            "p_local": found.local,
+            "p_joint": found.joint,
+            "p_intercept": found.p_values["intercept"],
+            "p_intercept_slope": found.p_values["intercept and slope"],
+            "cases": cases,
+            "expected": cases - float(score[0, 0]),
+            "contradicted": contradicted,
+            "statistics": tuple(found.p_values),
+            "p_values": tuple(found.p_values.values()),
             "variables": tuple(found.variables),
             "variable_p": tuple(p for p, _ in found.variables.values()),
             "variable_adjusted_p": tuple(q for _, q in found.variables.values()),
             **region(spec, codings, found, score, rows),
         },
-    )  # fmt: skip
+    )
 
 
 def settings(
@@ -114,15 +120,26 @@ def settings(
     """Return what the number depends on, and what was done to the covariates."""
     shared = tuple(q.name for q in spec.levels if q.shared)
     return {
-        "features": "default", "n": n, "draws": draws, "seed": spec.seed, "landmarks": len(spec.landmarks),
-        "joint_features": spec.joint, "columns": spec.columns, "width": spec.width, "knots": KNOTS, "steps": STEPS,
-        "variables": tuple(c.name for c in codings), "score_only": not codings,
+        "features": "default",
+        "n": n,
+        "draws": draws,
+        "seed": spec.seed,
+        "landmarks": len(spec.landmarks),
+        "joint_features": spec.joint,
+        "columns": spec.columns,
+        "width": spec.width,
+        "knots": KNOTS,
+        "steps": STEPS,
+        "variables": tuple(c.name for c in codings),
+        "score_only": not codings,
         "score_scaling": "constant" if spec.score.kind == "constant" else spec.score.scaling,
         "ranked": tuple(c.name for c in codings if c.scaling == "rank"),
         "left_out": tuple(tuple(pair) for pair in left_out),
-        "levels_shared": shared, "levels_in_joint": JOINT_LEVELS,
-        "weights": tuple((GLOBAL | LOCAL).items()), "logit_limit": UNIT / LOGIT,
-    }  # fmt: skip
+        "levels_shared": shared,
+        "levels_in_joint": JOINT_LEVELS,
+        "weights": tuple((GLOBAL | LOCAL).items()),
+        "logit_limit": UNIT / LOGIT,
+    }
 
 
 def region(spec: LocalSpec, codings: Sequence[Coding], found: Findings, score: Any, rows: Any) -> dict[str, Any]:
@@ -135,10 +152,14 @@ def region(spec: LocalSpec, codings: Sequence[Coding], found: Findings, score: A
     if side == "at least" and count > n / 2:
         side, count, gap, sign = "under", n - count, float(score[0, 0]) - gap, -1.0
     return {
-        "region_variable": [*(q.name for q in spec.lines), *(q.name for q in spec.levels)][j], "region_side": side, "region_value": value,
-        "region_rows": round(count), "region_gap": gap / count, "region_excess": sign * found.excess / count,
+        "region_variable": [*(q.name for q in spec.lines), *(q.name for q in spec.levels)][j],
+        "region_side": side,
+        "region_value": value,
+        "region_rows": round(count),
+        "region_gap": gap / count,
+        "region_excess": sign * found.excess / count,
         "region_z": sign * found.z,
-    }  # fmt: skip
+    }
 
 
 def named(spec: LocalSpec, codings: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:

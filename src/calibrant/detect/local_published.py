@@ -54,8 +54,8 @@ def published_local_test(
     null : {"resampled", "permuted"}
         Algorithm 1, or the authors' program.
     score_width, covariate_gamma : float
-        ``w`` (the authors: 0.1) and ``gamma`` (0.5 for COMPAS, 25 elsewhere; 0.04 for both kernels of the simulations, that
-        is a width of 5).
+        ``w`` (the authors: 0.1) and ``gamma`` (0.5 for COMPAS, 25 elsewhere; 0.04 for both kernels of the simulations,
+        that is a width of 5).
     normalisation : {"paper", "code"}
         Divide the sum over pairs by ``n (n - 1)``, or by ``(n - 1) / n`` times the sum of the kernel over all pairs.
 
@@ -120,18 +120,30 @@ def published_local_test(
         null="residuals are exchangeable",
         law=LAW[null],
         settings={
-            "features": "published", "null": null, "draws": int(draws), "seed": seed, "n": n, "variables": names,
-            "score_width": float(score_width), "covariate_gamma": float(covariate_gamma),
-            "normalisation": normalisation, "guarantee": "as published",
+            "features": "published",
+            "null": null,
+            "draws": int(draws),
+            "seed": seed,
+            "n": n,
+            "variables": names,
+            "score_width": float(score_width),
+            "covariate_gamma": float(covariate_gamma),
+            "normalisation": normalisation,
+            "guarantee": "as published",
         },
         parts={
-            "sum": float(pairs), "kernel_sum": by["code"],
-            "paper": float(pairs / by["paper"]), "code": float(pairs / by["code"]),
-            "null_mean": float(found.mean()), "null_sd": float(found.std()), "levels": LEVELS,
+            "sum": float(pairs),
+            "kernel_sum": by["code"],
+            "paper": float(pairs / by["paper"]),
+            "code": float(pairs / by["code"]),
+            "null_mean": float(found.mean()),
+            "null_sd": float(found.std()),
+            "levels": LEVELS,
             "null_quantiles": tuple(float(v) for v in np.quantile(found, LEVELS)),
-            "p_plain": float((found > pairs).mean()), "p_centred": float((found - found.mean() > pairs).mean()),
+            "p_plain": float((found > pairs).mean()),
+            "p_centred": float((found - found.mean() > pairs).mean()),
         },
-    )  # fmt: skip
+    )
 
 
 def _p_value(pairs: float, found: Any, null: Null) -> float:

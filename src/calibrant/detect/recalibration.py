@@ -36,9 +36,9 @@ def cox_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 
     -------
     Outcome
         Parts: ``intercept`` with the slope kept at 1 (above 0 the scores are too low), its ``intercept_error`` and
-        ``intercept_p``; ``slope`` (below 1 the scores are too extreme), ``slope_error``, ``slope_p`` given a free intercept, and
-        ``slope_intercept`` beside it; ``left_out``, rows whose score is exactly 0 or 1. The two statistics add up to
-        the whole.
+        ``intercept_p``; ``slope`` (below 1 the scores are too extreme), ``slope_error``, ``slope_p`` given a free
+        intercept, and ``slope_intercept`` beside it; ``left_out``, rows whose score is exactly 0 or 1. The two
+        statistics add up to the whole.
 
     Raises
     ------
@@ -50,13 +50,14 @@ def cox_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes.
     **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: with many expected cases and non-cases.
-    **Method.** Cox (1958); likelihood ratios in the order of Miller et al. (1991). Estimates are by Newton's method over all rows,
-    standard errors from the information there. A likelihood ratio depends on the outcomes through ``sum Y`` and
-    ``sum Y logit p`` alone, so that simulated data sets are refitted all at once, with the sum over rows taken on at most 128
-    nodes; the observed sums are treated alike, which keeps the p-value exact. Rows with scores of exactly 0 or
+    **Method.** Cox (1958); likelihood ratios in the order of Miller et al. (1991). Estimates are by Newton's method
+    over all rows, standard errors from the information there. A likelihood ratio depends on the outcomes through ``sum
+    Y`` and ``sum Y logit p`` alone, so that simulated data sets are refitted all at once, with the sum over rows taken
+    on at most 128 nodes; the observed sums are treated alike, which keeps the p-value exact. Rows with scores of
+    exactly 0 or
     1 say nothing of a and b and are left out; one that has the other outcome refutes calibration: p-value 0.
-    **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties).
-    **Reads.** Rows, or the sketch's cells at their mean score.
+    **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less
+    with ties). **Reads.** Rows, or the sketch's cells at their mean score.
 
     References
     ----------
@@ -84,15 +85,26 @@ def cox_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 
     if t.simulates:
         p = _simulated_gains(t, x, observed)
     parts = {
-        "intercept": float(shift.intercept[0]), "intercept_error": float(shift.information[0, 0, 0] ** -0.5),
-        "intercept_statistic": float(gains[1]), "intercept_p": p[1], "slope": float(free.slope[0]),
-        "slope_error": float(np.sqrt(np.linalg.inv(free.information[0])[1, 1])), "slope_statistic": float(gains[2]),
-        "slope_p": p[2], "slope_intercept": float(free.intercept[0]), "left_out": whole.q.n - t.q.n,
-    }  # fmt: skip
+        "intercept": float(shift.intercept[0]),
+        "intercept_error": float(shift.information[0, 0, 0] ** -0.5),
+        "intercept_statistic": float(gains[1]),
+        "intercept_p": p[1],
+        "slope": float(free.slope[0]),
+        "slope_error": float(np.sqrt(np.linalg.inv(free.information[0])[1, 1])),
+        "slope_statistic": float(gains[2]),
+        "slope_p": p[2],
+        "slope_intercept": float(free.intercept[0]),
+        "left_out": whole.q.n - t.q.n,
+    }
     return whole.outcome(
-        "cox_test", gains[0], p[0], "the intercept is not 0 or the slope is not 1 in logits", impossible(whole.q),
-        {"degrees": 2}, parts,
-    )  # fmt: skip
+        "cox_test",
+        gains[0],
+        p[0],
+        "the intercept is not 0 or the slope is not 1 in logits",
+        impossible(whole.q),
+        {"degrees": 2},
+        parts,
+    )
 
 
 def score_test(
@@ -106,8 +118,8 @@ def score_test(
 ) -> Outcome:
     r"""Score test of intercept 0 and slope 1 in ``logit P(Y = 1) = a + b logit p``: Cox's question without a fit.
 
-    Statistic: ``U' I^{-1} U`` with ``U = sum (y - p)(1, logit p)`` and `I` its variance, both under calibration. Large values
-    speak against calibration.
+    Statistic: ``U' I^{-1} U`` with ``U = sum (y - p)(1, logit p)`` and `I` its variance, both under calibration. Large
+    values speak against calibration.
 
     Parameters
     ----------
@@ -119,8 +131,8 @@ def score_test(
         ``"asymptotic"`` is chi-square with 2 degrees of freedom, 1 for each part.
     seed : int
     tolerance : float in [0, 1)
-        How far off the event rate may be at any score. Each row is held against the edge on the side of its detector, up
-        and down; intercept and slope (of the logit less its mean) add the squares of their larger positive side.
+        How far off the event rate may be at any score. Each row is held against the edge on the side of its detector,
+        up and down; intercept and slope (of the logit less its mean) add the squares of their larger positive side.
     alternative : {"two-sided", "greater", "less"}
         ``"greater"``: somewhere more happens than the model says. One-sided detectors keep their sign: the constant, p,
         ``1 - p``; the largest counts. Without the default, or with a tolerance, the null is simulated.
@@ -129,8 +141,9 @@ def score_test(
     -------
     Outcome
         Parts: ``intercept_statistic`` and ``intercept_p`` (``sum y`` against ``sum p``), ``slope_statistic`` and
-        ``slope_p`` given a free intercept, ``surplus`` (mean of ``y - p``; above 0 the scores are too low), and ``left_out``, rows whose score is
-        exactly 0 or 1. The two statistics add up to the whole. One-sided there is one statistic, and no parts of it.
+        ``slope_p`` given a free intercept, ``surplus`` (mean of ``y - p``; above 0 the scores are too low), and
+        ``left_out``, rows whose score is exactly 0 or 1. The two statistics add up to the whole. One-sided there is one
+        statistic, and no parts of it.
 
     Raises
     ------
@@ -141,14 +154,14 @@ def score_test(
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes.
     **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: with many expected cases and non-cases.
-    **Method.** Rao's score test of Cox's model at ``a = 0, b = 1``; nothing is fitted, so it exists where `cox_test` does
-    not (no case at all, separated outcomes). Where all scores are equal, only the intercept is tested (1 degree of freedom). Weights
-    multiply residuals, their squares the variance. Rows with scores of exactly 0 or 1 are left out; one that has the other outcome refutes
-    calibration: p-value 0. With a tolerance this is the score test for Platt scaling of the strong calibration test's
-    paper, which reads up along the logit only; here both directions are tested at one level, by outcomes drawn at both
-    edges from one uniform number a row.
-    **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties).
-    **Reads.** Rows, or the sketch's cells at their mean score.
+    **Method.** Rao's score test of Cox's model at ``a = 0, b = 1``; nothing is fitted, so it exists where `cox_test`
+    does not (no case at all, separated outcomes). Where all scores are equal, only the intercept is tested (1 degree of
+    freedom). Weights multiply residuals, their squares the variance. Rows with scores of exactly 0 or 1 are left out;
+    one that has the other outcome refutes calibration: p-value 0. With a tolerance this is the score test for Platt
+    scaling of the strong calibration test's paper, which reads up along the logit only; here both directions are tested
+    at one level, by outcomes drawn at both edges from one uniform number a row. **Cost.** A sort, then rows times draws
+    (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties). **Reads.** Rows, or the
+    sketch's cells at their mean score.
 
     References
     ----------
@@ -182,10 +195,14 @@ def score_test(
     each = dict(zip(names, (values[1], p[1], values[2], p[2]), strict=True)) if split else {}
     mass = float((whole.q.heft * whole.q.times).sum())
     found = whole.outcome(
-        "score_test", values[0], p[0], "the intercept is not 0 or the slope is not 1 in logits",
-        contradicted(whole, tolerance, alternative), {"degrees": degrees},
+        "score_test",
+        values[0],
+        p[0],
+        "the intercept is not 0 or the slope is not 1 in logits",
+        contradicted(whole, tolerance, alternative),
+        {"degrees": degrees},
         {**each, "surplus": float(whole.q.residual.sum()) / mass, "left_out": whole.q.n - q.n},
-    )  # fmt: skip
+    )
     return within(found, tolerance, alternative) if tolerance or alternative != "two-sided" else found
 
 

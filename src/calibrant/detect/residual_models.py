@@ -74,9 +74,14 @@ class Forest:
         from sklearn.ensemble import RandomForestRegressor
 
         model = RandomForestRegressor(
-            n_estimators=self.trees, max_features=self.share, max_depth=self.depth, min_samples_leaf=self.leaf,
-            max_samples=BAG if len(rows) > BAG else None, random_state=seed, n_jobs=1,
-        )  # fmt: skip
+            n_estimators=self.trees,
+            max_features=self.share,
+            max_depth=self.depth,
+            min_samples_leaf=self.leaf,
+            max_samples=BAG if len(rows) > BAG else None,
+            random_state=seed,
+            n_jobs=1,
+        )
         model.fit(s.x.trees[rows], s.y[rows] - s.p[rows], sample_weight=s.heft(rows))
         return _Trees(tuple(one.tree_ for one in model.estimators_))
 

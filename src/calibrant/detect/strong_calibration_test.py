@@ -58,7 +58,8 @@ def strong_calibration_test(
     Parameters
     ----------
     data : Predictions or Sketch
-        Of a sketch (made with ``tests=True``) its uniform sample of rows is tested. Weights enter the fits, the scores and their law. Clusters share a fold, and a sign under the null.
+        Of a sketch (made with ``tests=True``) its uniform sample of rows is tested. Weights enter the fits, the scores
+        and their law. Clusters share a fold, and a sign under the null.
     variables : sequence of str, optional
         Covariates beside the score that groups may depend on; all of them by default.
     tolerance : float in [0, 1)
@@ -66,8 +67,9 @@ def strong_calibration_test(
     alternative : {"two-sided", "greater", "less"}
         ``"greater"``: somewhere more happens than the model says.
     null : {"auto", "refit", "fixed", "split", "forward", "eprocess"}
-        Where the p-value comes from; see Guarantee. ``"auto"``: ``"fixed"`` for a two-sided tolerance of ``0.5 / sqrt(n)`` or
-        more, n the number of rows, or clusters; else ``"refit"`` up to 2,000 rows where it can be had, and ``"split"``.
+        Where the p-value comes from; see Guarantee. ``"auto"``: ``"fixed"`` for a two-sided tolerance of ``0.5 /
+        sqrt(n)`` or more, n the number of rows, or clusters; else ``"refit"`` up to 2,000 rows where it can be had, and
+        ``"split"``.
     draws : int, optional
         Simulated outcomes, 19 or more: by default 999; at most 99 for ``"refit"``.
     seed : int
@@ -78,48 +80,48 @@ def strong_calibration_test(
         the score is subtracted. Columns: the logit of the score, numbers, the 20 most frequent levels of categories.
         Of two or more, the mean joins them.
     min_size : float in [0, 1)
-        A restriction of the search to groups of at least this share of the rows (of weight). It is no test of whether the
-        badly served are more than that share.
+        A restriction of the search to groups of at least this share of the rows (of weight). It is no test of whether
+        the badly served are more than that share.
     folds : int, 2 to 20
         For ``"refit"`` and ``"fixed"``; blocks for ``"forward"`` and ``"eprocess"``.
 
     Returns
     -------
     Outcome
-        ``settings["null"]`` names the null used. In ``parts``: ``models``, their ``statistics`` and ``p_values`` (each by
-        itself), ``chosen``; at the peak of that model's path ``peak_rows``, ``peak_share`` (of the rows tested, by
+        ``settings["null"]`` names the null used. In ``parts``: ``models``, their ``statistics`` and ``p_values`` (each
+        by itself), ``chosen``; at the peak of that model's path ``peak_rows``, ``peak_share`` (of the rows tested, by
         weight), ``threshold`` (predicted residual beyond the tolerance), ``peak_cases``, ``peak_expected`` (by the
         score); ``rows_beyond`` and ``rows_tested``; ``impossible``; what the null adds, such as ``refits``. The peak
-        was chosen by these outcomes: its rates are no fair estimate. For ``"forward"`` and ``"eprocess"``, whose statistics are
-        Fisher's sum and the logarithm of the largest wealth, it is that of all blocks' rows together.
+        was chosen by these outcomes: its rates are no fair estimate. For ``"forward"`` and ``"eprocess"``, whose
+        statistics are Fisher's sum and the logarithm of the largest wealth, it is that of all blocks' rows together.
 
     Raises
     ------
     BadInput
         An argument that cannot be used; ``null="refit"`` for a two-sided tolerance above 0.
     NotComputable
-        Under 20 rows; fewer than two clusters a fold; clusters with ``"refit"``; clusters or weights with ``"eprocess"``.
+        Under 20 rows; fewer than two clusters a fold; clusters with ``"refit"``; clusters or weights with
+        ``"eprocess"``.
 
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
     **Guarantee.** *split, forward:* level at any number of rows; outcomes are simulated at the edge of the tolerance
     for rows no model has seen (Theorems 1 and 4: one uniform number a row serves both signs, so that the simulated
-    statistic dominates). *eprocess:* the same, and the test may be stopped early; little power at a fixed number of rows.
-    *refit:* level at any number of rows at tolerance 0, the whole procedure being repeated on simulated outcomes
+    statistic dominates). *eprocess:* the same, and the test may be stopped early; little power at a fixed number of
+    rows. *refit:* level at any number of rows at tolerance 0, the whole procedure being repeated on simulated outcomes
     (sequential Monte Carlo of Besag and Clifford, 10 exceedances); one-sided with a tolerance, at the edge of the null.
     *fixed:* asymptotic (Theorem 3). At tolerance 0, one-sided, and two-sided under ``0.5 / sqrt(n)``, it may reject too
-    often: in simulations of calibrated models up to 18 % where 10 % was asked (100 to 1,000 rows). *Clusters:* asymptotic in their number.
-    Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``.
-    **Method.** Default models, from ``[logit p, x]``: mean of two forests on ``Y - p`` (half the features, depth 10,
-    leaf 5; all, depth 6, leaf 10; 50 trees each, 10 for ``"refit"``), a ridge logistic regression on all terms of degree two
-    (C = 10, at most 300 products), and their mean. Departures from the paper: predictions beyond the tolerance are soft-thresholded,
-    sums studentised (once they cover a null variance of 2 events), the sequence is evaluated only where the prediction changes, and folds
-    are sorted together. Not offered: a test of prevalence (appendix A of the paper), whose level failed in simulation.
-    **Cost.** A few fits, then draws x rows x models additions: 2 s at a thousand rows and 30 s at a million for
-    ``"fixed"``; up to a hundred times the fits for ``"refit"``. A fit sees at most 20,000 rows, a uniform sample of its folds
-    (5,000 a tree); every row is tested.
-    **Reads.** Rows, or the sketch's sample of rows.
+    often: in simulations of calibrated models up to 18 % where 10 % was asked (100 to 1,000 rows). *Clusters:*
+    asymptotic in their number. Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default models, from
+    ``[logit p, x]``: mean of two forests on ``Y - p`` (half the features, depth 10, leaf 5; all, depth 6, leaf 10; 50
+    trees each, 10 for ``"refit"``), a ridge logistic regression on all terms of degree two (C = 10, at most 300
+    products), and their mean. Departures from the paper: predictions beyond the tolerance are soft-thresholded, sums
+    studentised (once they cover a null variance of 2 events), the sequence is evaluated only where the prediction
+    changes, and folds are sorted together. Not offered: a test of prevalence (appendix A of the paper), whose level
+    failed in simulation. **Cost.** A few fits, then draws x rows x models additions: 2 s at a thousand rows and 30 s at
+    a million for ``"fixed"``; up to a hundred times the fits for ``"refit"``. A fit sees at most 20,000 rows, a uniform
+    sample of its folds (5,000 a tree); every row is tested. **Reads.** Rows, or the sketch's sample of rows.
 
     References
     ----------
@@ -161,14 +163,22 @@ def strong_calibration_test(
         null=hypothesis_of(q),
         law=IMPOSSIBLE.format(impossible) if impossible else v.law,
         settings={
-            "alternative": q.alternative, "asked": null, "detector": detector, "draws": 0 if used == "eprocess" else count, "folds": q.folds,
-            "min_size": q.min_size, "null": used, "products_left_out": q.sample.x.left_out,
-            "reads": "rows" if rows is data else "a uniform sample of the rows of a sketch", "seed": q.seed,
-            "tolerance": q.edge.tolerance, "train": TRAIN,
+            "alternative": q.alternative,
+            "asked": null,
+            "detector": detector,
+            "draws": 0 if used == "eprocess" else count,
+            "folds": q.folds,
+            "min_size": q.min_size,
+            "null": used,
+            "products_left_out": q.sample.x.left_out,
+            "reads": "rows" if rows is data else "a uniform sample of the rows of a sketch",
+            "seed": q.seed,
+            "tolerance": q.edge.tolerance,
+            "train": TRAIN,
             "variables": tuple(dict.fromkeys((*q.sample.x.tree_of, *q.sample.x.flat_of)))[1:],
         },
         parts=_parts(q, v) | {"impossible": impossible},
-    )  # fmt: skip
+    )
 
 
 def chosen_null(q: Question, null: Any) -> str:

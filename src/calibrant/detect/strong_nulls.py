@@ -195,10 +195,16 @@ def eprocess(q: Question) -> Verdict:
     tested = np.concatenate([rows for _, rows in seen])
     path = q.paths(np.hstack([g for g, _ in seen]), tested)[best]
     return Verdict(
-        statistic=mixed, p_value=float(np.exp(-mixed)), statistics=tuple(each),
-        p_values=tuple(float(np.exp(-v)) for v in each), law=LAWS["eprocess"], path=path, chosen=best, rows=tested,
+        statistic=mixed,
+        p_value=float(np.exp(-mixed)),
+        statistics=tuple(each),
+        p_values=tuple(float(np.exp(-v)) for v in each),
+        law=LAWS["eprocess"],
+        path=path,
+        chosen=best,
+        rows=tested,
         facts={"stakes": STAKES, "final_log_wealth": float(_mean_exp(log)[-1])},
-    )  # fmt: skip
+    )
 
 
 def _mean_exp(log: Any) -> Any:

@@ -71,14 +71,23 @@ class Tested:
     ) -> Outcome:
         """Wrap a result; outcomes of probability zero refute calibration whatever the statistic says."""
         known: Mapping[str, Any] = {
-            "draws": self.draws if self.simulates else 0, "null": self.null, "reads": self.reads, "seed": self.seed,
-            "weights": self.q.weight is not None, **settings,
-        }  # fmt: skip
+            "draws": self.draws if self.simulates else 0,
+            "null": self.null,
+            "reads": self.reads,
+            "seed": self.seed,
+            "weights": self.q.weight is not None,
+            **settings,
+        }
         return Outcome(
-            method=f"detect.{name}", statistic=float(statistic), p_value=0.0 if impossible else float(p),
-            alternative=alternative, null=CALIBRATED, law=IMPOSSIBLE if impossible else self.law, settings=known,
+            method=f"detect.{name}",
+            statistic=float(statistic),
+            p_value=0.0 if impossible else float(p),
+            alternative=alternative,
+            null=CALIBRATED,
+            law=IMPOSSIBLE if impossible else self.law,
+            settings=known,
             parts={"rows": self.q.n, "impossible": impossible, **parts},
-        )  # fmt: skip
+        )
 
     def judge(self, statistic: float, simulated: Any, tail: float) -> float:
         """Return the p-value by the null asked for."""

@@ -62,10 +62,14 @@ def judged(bias: Any, null: Any, spread: Any, per: Any, drawn: Any, alpha: float
     single = (1 + (drawn >= limit[:, None]).sum(axis=1)) / (len(top) + 1)
     statistic = float(observed.max())
     return Judged(
-        statistic, p_value(statistic, top), wide, *band(bias, null, spread, per, wide),
+        statistic,
+        p_value(statistic, top),
+        wide,
+        *band(bias, null, spread, per, wide),
         *band(bias, null, spread, per, narrow),
-        (1 + above) / (len(top) + 1), single,
-    )  # fmt: skip
+        (1 + above) / (len(top) + 1),
+        single,
+    )
 
 
 def band(bias: Any, null: Any, spread: Any, per: Any, c: Any) -> tuple[Any, Any]:

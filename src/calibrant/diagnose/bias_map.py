@@ -143,8 +143,10 @@ def mapped(
         "bandwidths": {
             s: {a.name: w[j] for j, a in enumerate(axes) if a.numeric} for s, w in zip(strata, widths, strict=True)
         },
-        "kernel": "local", "strata": split, "strata_left_out": tuple(found) if split else (),
-    }  # fmt: skip
+        "kernel": "local",
+        "strata": split,
+        "strata_left_out": tuple(found) if split else (),
+    }
     return curve_of(data, columns, parts, len(index) * len(strata), ask, settings)
 
 
@@ -194,18 +196,37 @@ def curve_of(
         method=METHOD,
         columns=_table(columns, m, null, j, data.n),
         settings={
-            "alpha": ask.alpha, "band": BAND, "clusters": clustered, "contradicted": contradicted,
-            "critical": j.critical, "draws": ask.draws, "law": SIGNS if clustered else EXACT,
-            "masked": points - kept, "n": data.n, "p_value": 0.0 if contradicted else j.p_value, "seed": ask.seed,
-            "statistic": j.statistic, "weights": data.weights is not None, **settings,
+            "alpha": ask.alpha,
+            "band": BAND,
+            "clusters": clustered,
+            "contradicted": contradicted,
+            "critical": j.critical,
+            "draws": ask.draws,
+            "law": SIGNS if clustered else EXACT,
+            "masked": points - kept,
+            "n": data.n,
+            "p_value": 0.0 if contradicted else j.p_value,
+            "seed": ask.seed,
+            "statistic": j.statistic,
+            "weights": data.weights is not None,
+            **settings,
         },
-    )  # fmt: skip
+    )
 
 
 def _table(columns: dict[str, Any], m: Means, null: Any, j: Judged, n: int) -> dict[str, Any]:
     made = {
-        "bias": m.bias, "predicted": m.predicted, "observed": m.observed, "rows": m.rows, "share": m.near / n,
-        "null_sd": np.sqrt(null), "bias_low": j.low, "bias_high": j.high, "point_low": j.point_low,
-        "point_high": j.point_high, "p_adjusted": j.adjusted, "p_point": j.single,
-    }  # fmt: skip
+        "bias": m.bias,
+        "predicted": m.predicted,
+        "observed": m.observed,
+        "rows": m.rows,
+        "share": m.near / n,
+        "null_sd": np.sqrt(null),
+        "bias_low": j.low,
+        "bias_high": j.high,
+        "point_low": j.point_low,
+        "point_high": j.point_high,
+        "p_adjusted": j.adjusted,
+        "p_point": j.single,
+    }
     return columns | {k: tuple(np.asarray(v, dtype=float).tolist()) for k, v in made.items()}

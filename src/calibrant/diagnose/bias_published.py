@@ -39,9 +39,12 @@ def published_map(data: Predictions, names: tuple[str, ...], grid: Any, gamma: f
     columns: dict[str, Any] = {name: tuple(kept[:, j].tolist()) for j, name in enumerate(called)}
     columns["label"] = tuple(", ".join(said(v, "number") for v in line) for line in kept.tolist())
     settings = {
-        "axes": tuple({"name": a.name, "kind": a.kind, "scaling": "as it is"} for a in axes), "gamma": gamma,
-        "kernel": "published", "strata": (), "strata_left_out": (),
-    }  # fmt: skip
+        "axes": tuple({"name": a.name, "kind": a.kind, "scaling": "as it is"} for a in axes),
+        "gamma": gamma,
+        "kernel": "published",
+        "strata": (),
+        "strata_left_out": (),
+    }
     return curve_of(data, columns, [part], len(points), ask, settings)
 
 

@@ -81,10 +81,18 @@ def _told(curve: Curve, axes: Any, names: Any, group: Any, sign: int, run: list[
         values = sorted((c[n][i] for i in run), key=order.__getitem__)
         span.append({"name": a["name"], "kind": a["kind"], "low": values[0], "high": values[-1]})
     return {
-        "sign": sign, "stratum": group, "span": span, "people": sum(c["people"][i] for i in run), "points": len(run),
-        "label": c["label"][worst], "bias": c["bias"][worst], "low": c["bias_low"][worst],
-        "high": c["bias_high"][worst], "p_adjusted": c["p_adjusted"][worst], "rows": c["rows"][worst],
-    }  # fmt: skip
+        "sign": sign,
+        "stratum": group,
+        "span": span,
+        "people": sum(c["people"][i] for i in run),
+        "points": len(run),
+        "label": c["label"][worst],
+        "bias": c["bias"][worst],
+        "low": c["bias_low"][worst],
+        "high": c["bias_high"][worst],
+        "p_adjusted": c["p_adjusted"][worst],
+        "rows": c["rows"][worst],
+    }
 
 
 def _published(curve: Curve) -> list[dict[str, Any]]:
@@ -92,9 +100,19 @@ def _published(curve: Curve) -> list[dict[str, Any]]:
     c, out = curve.columns, []
     for i, p in enumerate(c["p_adjusted"]):
         if p <= curve.settings["alpha"] and c["bias"][i]:
-            out.append({
-                "sign": 1 if c["bias"][i] > 0 else -1, "stratum": None, "span": [], "people": 0, "points": 1,
-                "label": c["label"][i], "bias": c["bias"][i], "low": c["bias_low"][i], "high": c["bias_high"][i],
-                "p_adjusted": p, "rows": c["rows"][i],
-            })  # fmt: skip
+            out.append(
+                {
+                    "sign": 1 if c["bias"][i] > 0 else -1,
+                    "stratum": None,
+                    "span": [],
+                    "people": 0,
+                    "points": 1,
+                    "label": c["label"][i],
+                    "bias": c["bias"][i],
+                    "low": c["bias_low"][i],
+                    "high": c["bias_high"][i],
+                    "p_adjusted": p,
+                    "rows": c["rows"][i],
+                }
+            )
     return sorted(out, key=lambda r: (-_least(r), r["label"]))

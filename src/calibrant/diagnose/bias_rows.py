@@ -38,7 +38,10 @@ def bias_at_rows(data: Predictions, names: tuple[str, ...], score: bool, bandwid
         settings={
             "axes": tuple({"name": a.name, "kind": a.kind, "scaling": "rank" if a.ranks else "as it is"} for a in axes),
             "bandwidths": {"everyone": {a.name: w for a, w in zip(axes, widths, strict=True) if a.numeric}},
-            "gamma": gamma, "kernel": "local" if gamma is None else "published", "left_out": "the row itself",
-            "n": data.n, "weights": data.weights is not None,
+            "gamma": gamma,
+            "kernel": "local" if gamma is None else "published",
+            "left_out": "the row itself",
+            "n": data.n,
+            "weights": data.weights is not None,
         },
-    )  # fmt: skip
+    )

@@ -44,9 +44,9 @@ def control_chart(
 ) -> Curve:
     r"""Draw the evidence of the strong calibration test as it adds up, from the most suspicious row on.
 
-    Estimand: the scaled cumulative score ``c_k sum_{i <= k} h_i sigma_i (y_i - t_i)`` of `strong_calibration_test`, along the
-    order of the model with the largest statistic. A peak before a fifth of the rows says that the error is concentrated in
-    few people, one after half of them that it is widely spread.
+    Estimand: the scaled cumulative score ``c_k sum_{i <= k} h_i sigma_i (y_i - t_i)`` of `strong_calibration_test`,
+    along the order of the model with the largest statistic. A peak before a fifth of the rows says that the error is
+    concentrated in few people, one after half of them that it is widely spread.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ def control_chart(
     Curve
         At most 60 points: ``share`` of the rows tested (by weight), ``score``, ``line`` (the same everywhere: its
         crossing means a p-value of at most `alpha`; None if so few draws were made that nothing could), and
-        ``null_1`` to ``null_8``, simulated paths. ``settings``: ``p_value``, ``statistic``, ``peak_share``, ``peak_rows``,
-        ``peak_score``, ``threshold`` (predicted residual beyond the tolerance there), ``peak_predicted`` and
-        ``peak_observed`` (mean score and event rate of the rows up to the peak, which was chosen by these outcomes),
-        ``side``, ``model``, ``null``, ``law``, ``rows_tested``.
+        ``null_1`` to ``null_8``, simulated paths. ``settings``: ``p_value``, ``statistic``, ``peak_share``,
+        ``peak_rows``, ``peak_score``, ``threshold`` (predicted residual beyond the tolerance there), ``peak_predicted``
+        and ``peak_observed`` (mean score and event rate of the rows up to the peak, which was chosen by these
+        outcomes), ``side``, ``model``, ``null``, ``law``, ``rows_tested``.
 
     Raises
     ------
@@ -77,12 +77,10 @@ def control_chart(
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
-    **Guarantee.** That of the null used, named in ``settings["law"]``. The line is the critical value of the whole test,
-    over all models and thresholds, not a quantile at each point.
-    **Method.** Figures 1 and 3 of the paper. Simulated paths have models held, in the order of the chosen model, or are
-    fitted anew for ``"refit"``.
-    **Cost.** That of the test; for ``"refit"`` eight fits more.
-    **Reads.** Rows.
+    **Guarantee.** That of the null used, named in ``settings["law"]``. The line is the critical value of the whole
+    test, over all models and thresholds, not a quantile at each point. **Method.** Figures 1 and 3 of the paper.
+    Simulated paths have models held, in the order of the chosen model, or are fitted anew for ``"refit"``. **Cost.**
+    That of the test; for ``"refit"`` eight fits more. **Reads.** Rows.
 
     References
     ----------
@@ -156,15 +154,27 @@ def _settings(q: Question, v: Verdict, null: str, top: int, share: Any, score: A
     up = float(w[path.upper[: top + 1]].sum() / w.sum())
     impossible = contradictions(q)
     return {
-        "alternative": q.alternative, "detector": q.detector, "draws": len(v.peaks), "law": v.law,
-        "model": q.pool.names[v.chosen], "null": null, "p_value": 0.0 if impossible else v.p_value,
-        "impossible": impossible, "peak_observed": float(w @ y[inside] / w.sum()),
-        "peak_predicted": float(w @ p[inside] / w.sum()), "peak_rows": top + 1 if found else 0,
-        "peak_score": float(score[top]), "peak_share": float(share[top]) if found else 0.0,
-        "rows_beyond": len(path.rows), "rows_tested": len(v.rows), "seed": q.seed,
-        "side": "too little" if up >= 0.9 else "too much" if up <= 0.1 else "both ways", "statistic": v.statistic,
-        "threshold": float(path.excess[top]) if found else 0.0, "tolerance": q.edge.tolerance,
-    }  # fmt: skip
+        "alternative": q.alternative,
+        "detector": q.detector,
+        "draws": len(v.peaks),
+        "law": v.law,
+        "model": q.pool.names[v.chosen],
+        "null": null,
+        "p_value": 0.0 if impossible else v.p_value,
+        "impossible": impossible,
+        "peak_observed": float(w @ y[inside] / w.sum()),
+        "peak_predicted": float(w @ p[inside] / w.sum()),
+        "peak_rows": top + 1 if found else 0,
+        "peak_score": float(score[top]),
+        "peak_share": float(share[top]) if found else 0.0,
+        "rows_beyond": len(path.rows),
+        "rows_tested": len(v.rows),
+        "seed": q.seed,
+        "side": "too little" if up >= 0.9 else "too much" if up <= 0.1 else "both ways",
+        "statistic": v.statistic,
+        "threshold": float(path.excess[top]) if found else 0.0,
+        "tolerance": q.edge.tolerance,
+    }
 
 
 def _read(share: Any, values: Any, grid: Any) -> list[float]:

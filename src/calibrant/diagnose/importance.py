@@ -37,8 +37,8 @@ def importance(
     r"""Rank variables by what the strong calibration statistic loses when each is shuffled among the rows.
 
     Estimand, for each variable: ``T - E[T of the same models and outcomes, the variable permuted]``, in units of the
-    statistic, of the cross-fitted model with the largest one. It tells which variables point at the badly served, not which
-    make the probabilities good on average.
+    statistic, of the cross-fitted model with the largest one. It tells which variables point at the badly served, not
+    which make the probabilities good on average.
 
     Parameters
     ----------
@@ -67,15 +67,13 @@ def importance(
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
-    **Guarantee.** Asymptotic, each variable by itself: Student's interval by the spread over repeats, of which each draws rows
-    (or clusters) with replacement besides, for both terms alike. No test: where `strong_calibration_test` finds
-    nothing, drops are drops of noise.
-    **Method.** Section 2.4 of the paper. Models see the permuted variable and are not refitted; the row's own score stays
-    in its residual, but where the score is permuted, the model's prediction is for the score that it is given. Of variables
-    that say the same, each hides the other's importance.
-    **Cost.** Predictions of `repeats` times the variables, for at most 10,000 rows, a uniform sample: 10 s for
-    ten variables at a thousand rows. The fits are shared with `strong_calibration_test`.
-    **Reads.** Rows.
+    **Guarantee.** Asymptotic, each variable by itself: Student's interval by the spread over repeats, of which each
+    draws rows (or clusters) with replacement besides, for both terms alike. No test: where `strong_calibration_test`
+    finds nothing, drops are drops of noise. **Method.** Section 2.4 of the paper. Models see the permuted variable and
+    are not refitted; the row's own score stays in its residual, but where the score is permuted, the model's prediction
+    is for the score that it is given. Of variables that say the same, each hides the other's importance. **Cost.**
+    Predictions of `repeats` times the variables, for at most 10,000 rows, a uniform sample: 10 s for ten variables at a
+    thousand rows. The fits are shared with `strong_calibration_test`. **Reads.** Rows.
 
     References
     ----------
@@ -107,11 +105,24 @@ def importance(
         raise NotComputable("the statistic is 0: no model predicts an error that the outcomes bear out")
     names = tuple(dict.fromkeys((*q.sample.x.tree_of, *q.sample.x.flat_of)))
     drops = np.array([_drops(r, name, statistic, int(repeats)) for name in names])
-    return _table(names, drops, statistic, alpha, {
-        "alpha": float(alpha), "alternative": q.alternative, "detector": q.detector, "folds": q.folds, "model": q.pool.names[r.d.chosen],
-        "repeats": int(repeats), "rows_read": len(r.rows), "seed": q.seed, "statistic": statistic,
-        "tolerance": q.edge.tolerance,
-    })  # fmt: skip
+    return _table(
+        names,
+        drops,
+        statistic,
+        alpha,
+        {
+            "alpha": float(alpha),
+            "alternative": q.alternative,
+            "detector": q.detector,
+            "folds": q.folds,
+            "model": q.pool.names[r.d.chosen],
+            "repeats": int(repeats),
+            "rows_read": len(r.rows),
+            "seed": q.seed,
+            "statistic": statistic,
+            "tolerance": q.edge.tolerance,
+        },
+    )
 
 
 @dataclass(frozen=True)

@@ -37,14 +37,19 @@ def monotone(s: Scored, alpha: float, draws: int, seed: int) -> tuple[dict[str, 
     test = Test(observed, p_value(observed, top), float(critical(top, alpha)))
     wide, narrow = test.critical * scale, critical(points, alpha) * scale
     columns = {
-        "score": s.scores, "predicted": says, "observed": np.clip(says + gap, 0.0, 1.0), "gap": gap,
-        "gap_low": np.maximum(gap - wide, -1.0), "gap_high": np.minimum(gap + wide, 1.0),
-        "point_low": np.maximum(gap - narrow, -1.0), "point_high": np.minimum(gap + narrow, 1.0),
+        "score": s.scores,
+        "predicted": says,
+        "observed": np.clip(says + gap, 0.0, 1.0),
+        "gap": gap,
+        "gap_low": np.maximum(gap - wide, -1.0),
+        "gap_high": np.minimum(gap + wide, 1.0),
+        "point_low": np.maximum(gap - narrow, -1.0),
+        "point_high": np.minimum(gap + narrow, 1.0),
         "rows": _block_rows(s, fit),
         "density_cases": density(runs.x, runs.cases, s.grid, s.half),
         "density_noncases": density(runs.x, runs.rows - runs.cases, s.grid, s.half),
         "stretch": np.zeros(len(s.grid), dtype=np.int64),
-    }  # fmt: skip
+    }
     return columns, test, 0
 
 

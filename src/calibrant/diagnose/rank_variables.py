@@ -22,10 +22,28 @@ from calibrant.stats.strata import View
 
 METHOD = "diagnose.rank_variables"
 COLUMNS = (
-    "variable", "kind", "beyond_shift", "beyond_shift_plain", "vece", "vece_plain", "p_value", "p_adjusted", "low",
-    "high", "beyond_low", "beyond_high", "gain", "worst", "worst_predicted", "worst_observed", "worst_gap", "worst_beyond_shift",
-    "worst_rows", "bins", "bins_collapsed",
-)  # fmt: skip
+    "variable",
+    "kind",
+    "beyond_shift",
+    "beyond_shift_plain",
+    "vece",
+    "vece_plain",
+    "p_value",
+    "p_adjusted",
+    "low",
+    "high",
+    "beyond_low",
+    "beyond_high",
+    "gain",
+    "worst",
+    "worst_predicted",
+    "worst_observed",
+    "worst_gap",
+    "worst_beyond_shift",
+    "worst_rows",
+    "bins",
+    "bins_collapsed",
+)
 
 
 def rank_variables(
@@ -68,10 +86,11 @@ def rank_variables(
         ``p_adjusted`` are of ``beyond_shift`` (of a pair: of what its variables' sum leaves unexplained, adjusted over
         all pairs tried); ``low`` and ``high`` certify ``vece``, ``beyond_low`` and ``beyond_high`` certify
         ``beyond_shift``, all ends of all variables together (None for a pair, and where no proof covers the data:
-        ``settings["not_certified"]`` says why); ``worst`` is the bin that adds most, with ``worst_predicted``, ``worst_observed``,
-        ``worst_gap``, ``worst_beyond_shift`` and ``worst_rows``; ``bins`` hold rows, ``bins_collapsed`` do not exist for ties. ``settings``:
-        ``left_out`` (variables not ranked, with the reason), ``null`` and ``pairs_null`` (where p-values come from),
-        ``shift``, ``variables_tried``, ``pairs_tried``. ``.chart()`` draws it.
+        ``settings["not_certified"]`` says why); ``worst`` is the bin that adds most, with ``worst_predicted``,
+        ``worst_observed``, ``worst_gap``, ``worst_beyond_shift`` and ``worst_rows``; ``bins`` hold rows,
+        ``bins_collapsed`` do not exist for ties. ``settings``: ``left_out`` (variables not ranked, with the reason),
+        ``null`` and ``pairs_null`` (where p-values come from), ``shift``, ``variables_tried``, ``pairs_tried``.
+        ``.chart()`` draws it.
 
     Raises
     ------
@@ -81,20 +100,19 @@ def rank_variables(
     Notes
     -----
     **Assumes.** Independent rows; variables named, and bins cut, without looking at outcomes.
-    **Guarantee.** *p-values.* Where rows times variables times draws is at most 2e10, outcomes ``Y* ~ Bernoulli(p)`` of all
-    rows are simulated, the same for every variable: each p-value is exact for a calibrated model, and the step-down
+    **Guarantee.** *p-values.* Where rows times variables times draws is at most 2e10, outcomes ``Y* ~ Bernoulli(p)`` of
+    all rows are simulated, the same for every variable: each p-value is exact for a calibrated model, and the step-down
     maximum keeps the probability of any false finding at `alpha` however the variables depend on each other. When the
     model is off for everyone, or along some of them, outcomes vary otherwise than its scores say; so the test is done
     once more with the noise seen in each bin where that is more, and the larger p-value counts: approximately valid for
-    the rest in large samples. Beyond that size (or from a sketch) the residual sums are Gaussian with the larger of these
-    variances, and Holm's correction needs no dependence: asymptotic. *Intervals.* Finite-sample and simultaneous over the
-    variables: see `certify.variable`.
-    **Method.** Paper, Section 6: variables ranked by plain VECE (Table 1). Here: by the size from which label noise
-    would produce the plain value on average, beyond the shift. Pairs: numbers are cut into six; ``gain`` is the pair's
-    ``beyond_shift`` less the larger of its variables' in the same cut; its test fits an additive residual to the cells
-    and sums what remains, so that two variables that err separately are no finding.
-    **Cost.** A sort per variable, and the draws: at a million rows 0.1 s a variable; pairs about 20 ms a pair and million rows.
-    **Reads.** Rows, or the sketch's cells (no pairs).
+    the rest in large samples. Beyond that size (or from a sketch) the residual sums are Gaussian with the larger of
+    these variances, and Holm's correction needs no dependence: asymptotic. *Intervals.* Finite-sample and simultaneous
+    over the variables: see `certify.variable`. **Method.** Paper, Section 6: variables ranked by plain VECE (Table 1).
+    Here: by the size from which label noise would produce the plain value on average, beyond the shift. Pairs: numbers
+    are cut into six; ``gain`` is the pair's ``beyond_shift`` less the larger of its variables' in the same cut; its
+    test fits an additive residual to the cells and sums what remains, so that two variables that err separately are no
+    finding. **Cost.** A sort per variable, and the draws: at a million rows 0.1 s a variable; pairs about 20 ms a pair
+    and million rows. **Reads.** Rows, or the sketch's cells (no pairs).
 
     References
     ----------
@@ -138,19 +156,40 @@ def rank_variables(
         method=METHOD,
         columns={k: tuple(r[k] for r in (*table, *paired)) for k in COLUMNS},
         settings={
-            "view": view, "bins": bins, "alpha": alpha, "draws": draws, "seed": seed, "n": lines[0].bins.n,
-            "shift": lines[0].bins.shift, "null": law, "variables_tried": len(lines), "left_out": left_out,
-            "not_certified": no_range, "pairs": pairs, "pairs_tried": tried, "pairs_null": pair_law,
+            "view": view,
+            "bins": bins,
+            "alpha": alpha,
+            "draws": draws,
+            "seed": seed,
+            "n": lines[0].bins.n,
+            "shift": lines[0].bins.shift,
+            "null": law,
+            "variables_tried": len(lines),
+            "left_out": left_out,
+            "not_certified": no_range,
+            "pairs": pairs,
+            "pairs_tried": tried,
+            "pairs_null": pair_law,
         },
-    )  # fmt: skip
+    )
 
 
 def _row(line: Line, seed: int, alpha: float, p: float, adjusted: float) -> dict[str, Any]:
     return {
-        "variable": line.name, "kind": line.kind, **line.sizes(seed, alpha), "p_value": p, "p_adjusted": adjusted,
-        "low": None, "high": None, "beyond_low": None, "beyond_high": None, "gain": None, **line.worst(), "bins": line.bins.size,
+        "variable": line.name,
+        "kind": line.kind,
+        **line.sizes(seed, alpha),
+        "p_value": p,
+        "p_adjusted": adjusted,
+        "low": None,
+        "high": None,
+        "beyond_low": None,
+        "beyond_high": None,
+        "gain": None,
+        **line.worst(),
+        "bins": line.bins.size,
         "bins_collapsed": line.collapsed,
-    }  # fmt: skip
+    }
 
 
 def _pairs(

@@ -80,7 +80,10 @@ class Line:
         weight = float(self.bins.weight[at])
         observed, says = float(self.bins.cases[at]) / weight, float(self.bins.score[at]) / weight
         return {
-            "worst": self.bins.titles()[at], "worst_predicted": says, "worst_observed": observed,
-            "worst_gap": observed - says, "worst_beyond_shift": observed - says - self.bins.shift,
+            "worst": self.bins.titles()[at],
+            "worst_predicted": says,
+            "worst_observed": observed,
+            "worst_gap": observed - says,
+            "worst_beyond_shift": observed - says - self.bins.shift,
             "worst_rows": int(self.bins.rows[at]),
-        }  # fmt: skip
+        }

@@ -133,9 +133,18 @@ def curve_of(
         method=METHOD,
         columns=plain,
         settings={
-            "alpha": alpha, "axis": axis, "band": isotonic.BAND if method == "isotonic" else smooth.BAND,
-            "bandwidth": s.half, "critical": test.critical, "draws": draws, "masked": masked, "method": method,
-            "p_value": test.p_value, "seed": seed, "smallest": smallest, "statistic": test.statistic,
+            "alpha": alpha,
+            "axis": axis,
+            "band": isotonic.BAND if method == "isotonic" else smooth.BAND,
+            "bandwidth": s.half,
+            "critical": test.critical,
+            "draws": draws,
+            "masked": masked,
+            "method": method,
+            "p_value": test.p_value,
+            "seed": seed,
+            "smallest": smallest,
+            "statistic": test.statistic,
             "trim": list(TRIM),
         },
-    )  # fmt: skip
+    )

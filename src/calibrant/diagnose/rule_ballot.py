@@ -58,10 +58,13 @@ class Ballot:
     def rows(self, which: Any) -> Ballot:
         """Return the ballot of some rows, with the least number of rows in proportion."""
         return Ballot(
-            columns=self.columns.rows(which), y=self.y[which], edge=self.edge.rows(which),
-            weights=None if self.weights is None else self.weights[which], alternative=self.alternative,
+            columns=self.columns.rows(which),
+            y=self.y[which],
+            edge=self.edge.rows(which),
+            weights=None if self.weights is None else self.weights[which],
+            alternative=self.alternative,
             least=max(1, round(self.least * len(self.y[which]) / len(self.y))),
-        )  # fmt: skip
+        )
 
     def excess(self, rule: Rule, left: Any) -> float:
         """Return the standardised excess of the rows in a rule that are left."""

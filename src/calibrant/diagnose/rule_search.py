@@ -63,10 +63,13 @@ def search(q: Question, columns: Columns, most: int, depth: int, min_share: floa
     rng = np.random.default_rng([q.seed, GROW])
     fresh, seen = np.sort(_some(rng, judges)), np.sort(_some(rng, np.arange(len(mine))))
     ballot = Ballot(
-        columns=columns.rows(mine[seen]), y=own.sample.y[seen], edge=own.edge.rows(seen),
-        weights=own.sample.heft(seen), alternative=q.alternative,
+        columns=columns.rows(mine[seen]),
+        y=own.sample.y[seen],
+        edge=own.edge.rows(seen),
+        weights=own.sample.heft(seen),
+        alternative=q.alternative,
         least=max(round(FEWEST * len(seen) / len(mine)), round(min_share * len(seen)), 1),
-    )  # fmt: skip
+    )
     trees = _Trees(q=q, columns=columns, threshold=threshold, depth=depth, min_share=min_share)
     folds = _by_fold(q, fitted, best, fresh)
     rows, g_of = np.append(mine[seen], fresh), np.append(g[best, seen], folds.mean(axis=0))
@@ -75,10 +78,13 @@ def search(q: Question, columns: Columns, most: int, depth: int, min_share: floa
         chosen(trees.nodes(fresh, one), ballot.rows(own.fold[seen] != f), most, depth) for f, one in enumerate(folds)
     ]
     return Search(
-        judges=judges, model=q.pool.names[best], threshold=threshold, rules=tuple(rules),
+        judges=judges,
+        model=q.pool.names[best],
+        threshold=threshold,
+        rules=tuple(rules),
         sides=tuple(ballot.side(ballot.columns.matching(r))[1] for r in rules),
         stability=tuple(_share_found(rule, again, columns.rows(fresh)) for rule in rules),
-    )  # fmt: skip
+    )
 
 
 def _part(q: Question, rows: Any) -> Question:

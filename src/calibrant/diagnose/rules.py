@@ -83,9 +83,13 @@ class Condition:
         above = [v for v in (self.above, other.above) if v is not None]
         up_to = [v for v in (self.up_to, other.up_to) if v is not None]
         return Condition(
-            variable=self.variable, kind=self.kind, above=max(above, default=None), up_to=min(up_to, default=None),
-            missing=self.missing and other.missing, whole=self.whole,
-        )  # fmt: skip
+            variable=self.variable,
+            kind=self.kind,
+            above=max(above, default=None),
+            up_to=min(up_to, default=None),
+            missing=self.missing and other.missing,
+            whole=self.whole,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `from_dict` reads it back."""
@@ -143,9 +147,9 @@ class Columns:
         """Return which rows meet a condition."""
         if condition.kind == "category":
             labels = self.labels[condition.variable]
-            wanted = np.array([
-                (not condition.levels or v in condition.levels) and v not in condition.others for v in labels
-            ])  # fmt: skip
+            wanted = np.array(
+                [(not condition.levels or v in condition.levels) and v not in condition.others for v in labels]
+            )
             return wanted[self.codes[condition.variable]]
         x = self.numbers[condition.variable]
         absent = np.isnan(x)
@@ -166,9 +170,11 @@ class Columns:
     def rows(self, which: Any) -> Columns:
         """Return the columns of some rows."""
         return Columns(
-            numbers={k: v[which] for k, v in self.numbers.items()}, codes={k: v[which] for k, v in self.codes.items()},
-            labels=self.labels, how=self.how,
-        )  # fmt: skip
+            numbers={k: v[which] for k, v in self.numbers.items()},
+            codes={k: v[which] for k, v in self.codes.items()},
+            labels=self.labels,
+            how=self.how,
+        )
 
 
 def extended(rule: Rule, step: Condition, columns: Columns) -> Rule:

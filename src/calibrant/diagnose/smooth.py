@@ -50,13 +50,19 @@ def smoothed(s: Scored, alpha: float, draws: int, seed: int) -> tuple[dict[str, 
     wide, narrow = test.critical * noise, critical(points, alpha) * noise
     non_cases = runs.rows - runs.cases
     columns = {
-        "score": s.scores[kept], "predicted": says, "observed": np.clip(says + gap, 0.0, 1.0), "gap": gap,
-        "gap_low": np.maximum(gap - wide, -1.0), "gap_high": np.minimum(gap + wide, 1.0),
-        "point_low": np.maximum(gap - narrow, -1.0), "point_high": np.minimum(gap + narrow, 1.0), "rows": rows,
+        "score": s.scores[kept],
+        "predicted": says,
+        "observed": np.clip(says + gap, 0.0, 1.0),
+        "gap": gap,
+        "gap_low": np.maximum(gap - wide, -1.0),
+        "gap_high": np.minimum(gap + wide, 1.0),
+        "point_low": np.maximum(gap - narrow, -1.0),
+        "point_high": np.minimum(gap + narrow, 1.0),
+        "rows": rows,
         "density_cases": density(runs.x, runs.cases, s.grid[kept], s.half),
         "density_noncases": density(runs.x, non_cases, s.grid[kept], s.half),
         "stretch": np.cumsum(np.diff(kept, prepend=kept[0]) > 1),
-    }  # fmt: skip
+    }
     return columns, test, len(s.grid) - len(kept)
 
 

@@ -20,9 +20,23 @@ from calibrant.stats.rates import Units, rate_evidence, rate_limits, ratio_evide
 
 METHOD = "diagnose.subgroups"
 COLUMNS = (
-    "rule", "rows", "share", "predicted", "observed", "low", "high", "gap", "gap_low", "gap_high", "excess", "p_value",
-    "p_adjusted", "side", "stability", "finding",
-)  # fmt: skip
+    "rule",
+    "rows",
+    "share",
+    "predicted",
+    "observed",
+    "low",
+    "high",
+    "gap",
+    "gap_low",
+    "gap_high",
+    "excess",
+    "p_value",
+    "p_adjusted",
+    "side",
+    "stability",
+    "finding",
+)
 
 
 def subgroups(
@@ -67,16 +81,15 @@ def subgroups(
     Returns
     -------
     Curve
-        A line for each rule, the largest standardised ``excess`` first; none if nothing was worth judging. ``rule`` in words;
-        ``share`` of all rows; and of the judging half alone: ``rows``, ``predicted`` (mean score), ``observed`` (event
-        rate) with limits ``low`` to ``high``, ``gap`` with limits ``gap_low`` to ``gap_high``, all together at
-        ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's ``p_adjusted`` against "the
-        gap is within the tolerance, on this side"; ``side`` ("too little", "too much": what the model says, as the
-        half that found the rule saw it; the other half's ``gap`` may lie on the other side of a rule that is no finding);
-        ``stability``, the share of five searches, each without a fifth of the growing half, that lead to a rule with at
-        least half of the rows in common;
-        ``finding``, whether ``p_adjusted`` is at most `alpha`. ``settings["conditions"]`` holds the rules as data.
-        ``.chart()`` draws it.
+        A line for each rule, the largest standardised ``excess`` first; none if nothing was worth judging. ``rule`` in
+        words; ``share`` of all rows; and of the judging half alone: ``rows``, ``predicted`` (mean score), ``observed``
+        (event rate) with limits ``low`` to ``high``, ``gap`` with limits ``gap_low`` to ``gap_high``, all together at
+        ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's ``p_adjusted``
+        against "the gap is within the tolerance, on this side"; ``side`` ("too little", "too much": what the model
+        says, as the half that found the rule saw it; the other half's ``gap`` may lie on the other side of a rule that
+        is no finding); ``stability``, the share of five searches, each without a fifth of the growing half, that lead
+        to a rule with at least half of the rows in common; ``finding``, whether ``p_adjusted`` is at most `alpha`.
+        ``settings["conditions"]`` holds the rules as data. ``.chart()`` draws it.
 
     Raises
     ------
@@ -88,25 +101,25 @@ def subgroups(
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
-    **Guarantee.** Finite-sample: the judging half's outcomes play no part in finding the rules, and alpha is shared over the
-    rules judged. Limits and p-values are Clopper's and Pearson's, which hold for unequal rates (Hoeffding 1956); with weights or
-    clusters, bets on the weighted residuals (of whole clusters). They are of the rows given, as they are, and so of
-    those rows' mean rate.
-    **Method.** Two sources of rules in the growing half. Residual models are cross-fitted there; the one with the largest
-    statistic of `strong_calibration_test` sets a threshold at its peak, and a tree of the given depth fits the predicted
-    residual beyond tolerance and threshold over the covariates of all rows. And all pairs of simple conditions (nine
-    cuts a number, twenty levels a category, at most 500 conditions) are tried at once. The rule with the largest squared standardised excess,
-    less what the best of so many rules reaches by chance, is then improved one condition at a time; the next is the best over the rows
-    that are left, and is judged only if worth more than chance. Cuts are numbers with few digits; missing numbers are a side of
-    their own. Departure: a tree alone overlapped a planted group of 8 % half as often, as its first cut ignores the second.
-    **Cost.** Five fits of the models to 2/5 of the rows (at most 20,000), and six searches on at most 25,000 rows: 4 s at
-    4,000 rows, 25 s at a million.
-    **Reads.** Rows.
+    **Guarantee.** Finite-sample: the judging half's outcomes play no part in finding the rules, and alpha is shared
+    over the rules judged. Limits and p-values are Clopper's and Pearson's, which hold for unequal rates (Hoeffding
+    1956); with weights or clusters, bets on the weighted residuals (of whole clusters). They are of the rows given, as
+    they are, and so of those rows' mean rate. **Method.** Two sources of rules in the growing half. Residual models are
+    cross-fitted there; the one with the largest statistic of `strong_calibration_test` sets a threshold at its peak,
+    and a tree of the given depth fits the predicted residual beyond tolerance and threshold over the covariates of all
+    rows. And all pairs of simple conditions (nine cuts a number, twenty levels a category, at most 500 conditions) are
+    tried at once. The rule with the largest squared standardised excess, less what the best of so many rules reaches by
+    chance, is then improved one condition at a time; the next is the best over the rows that are left, and is judged
+    only if worth more than chance. Cuts are numbers with few digits; missing numbers are a side of their own.
+    Departure: a tree alone overlapped a planted group of 8 % half as often, as its first cut ignores the second.
+    **Cost.** Five fits of the models to 2/5 of the rows (at most 20,000), and six searches on at most 25,000 rows: 4 s
+    at 4,000 rows, 25 s at a million. **Reads.** Rows.
 
     References
     ----------
     Feng, Gossmann, Pirracchio, Petrick, Pennello, Sahiner (2024), "Is this model reliable for everyone? Testing for
-    strong calibration", AISTATS. Hoeffding (1956), doi:10.1214/aoms/1177728178. Clopper, Pearson (1934), doi:10.1093/biomet/26.4.404.
+    strong calibration", AISTATS. Hoeffding (1956), doi:10.1214/aoms/1177728178. Clopper, Pearson (1934),
+    doi:10.1093/biomet/26.4.404.
 
     Examples
     --------
@@ -134,12 +147,19 @@ def subgroups(
     found = search(q, columns, int(rules), int(depth), float(min_share))
     lines = _judged(q, columns, found, alpha)
     settings = {
-        "alpha": float(alpha), "alternative": alternative, "conditions": tuple(
-            tuple(c.to_dict() for c in line["conditions"]) for line in lines
-        ), "depth": int(depth), "fewest": FEWEST, "min_share": float(min_share), "model": found.model,
-        "rows_grown": q.n - len(found.judges), "rows_judged": len(found.judges), "seed": q.seed,
-        "threshold": found.threshold, "tolerance": q.edge.tolerance,
-    }  # fmt: skip
+        "alpha": float(alpha),
+        "alternative": alternative,
+        "conditions": tuple(tuple(c.to_dict() for c in line["conditions"]) for line in lines),
+        "depth": int(depth),
+        "fewest": FEWEST,
+        "min_share": float(min_share),
+        "model": found.model,
+        "rows_grown": q.n - len(found.judges),
+        "rows_judged": len(found.judges),
+        "seed": q.seed,
+        "threshold": found.threshold,
+        "tolerance": q.edge.tolerance,
+    }
     return Curve(method=METHOD, columns={k: tuple(line[k] for line in lines) for k in COLUMNS}, settings=settings)
 
 
@@ -160,11 +180,17 @@ def _judged(q: Question, columns: Columns, found: Search, alpha: float) -> list[
     for j in kept:
         rows = found.judges[inside[j][found.judges]]
         w = np.ones(q.n) if q.sample.weights is None else q.sample.weights
-        lines.append({
-            "conditions": found.rules[j], "rule": text_of(found.rules[j]), "rows": len(rows),
-            "share": float(w[inside[j]].sum() / w.sum()), "stability": found.stability[j],
-            "side": "too little" if found.sides[j] > 0 else "too much", **_evidence(q, rows, found.sides[j], delta),
-        })  # fmt: skip
+        lines.append(
+            {
+                "conditions": found.rules[j],
+                "rule": text_of(found.rules[j]),
+                "rows": len(rows),
+                "share": float(w[inside[j]].sum() / w.sum()),
+                "stability": found.stability[j],
+                "side": "too little" if found.sides[j] > 0 else "too much",
+                **_evidence(q, rows, found.sides[j], delta),
+            }
+        )
     for line, p in zip(lines, holm(np.array([line["p_value"] for line in lines])), strict=True):
         line |= {"p_adjusted": float(p), "finding": bool(p <= alpha)}
     return sorted(lines, key=lambda line: (-line["excess"], line["rule"]))
@@ -190,7 +216,13 @@ def _evidence(q: Question, rows: Any, side: float, delta: float) -> dict[str, fl
         low, high = max(predicted + gap_low, 0.0), min(predicted + gap_high, 1.0)
         level = ratio_evidence(units, at - predicted, side)
     return {
-        "predicted": predicted, "observed": observed, "low": low, "high": high, "gap": observed - predicted,
-        "gap_low": gap_low, "gap_high": gap_high, "p_value": level,
+        "predicted": predicted,
+        "observed": observed,
+        "low": low,
+        "high": high,
+        "gap": observed - predicted,
+        "gap_low": gap_low,
+        "gap_high": gap_high,
+        "p_value": level,
         "excess": side * (observed - at) * mass / spread if spread > 0 else 0.0,
-    }  # fmt: skip
+    }

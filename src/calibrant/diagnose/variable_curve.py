@@ -95,15 +95,14 @@ def variable_curve(
     ``p_value <= alpha``). By the second it is, where the model is off, asymptotically and simultaneously a confidence
     band for the smoothed ``g``, not for bumps narrower than the window. *Worst.* ``worst_low`` to ``worst_high`` holds
     ``max |g|`` over the points whenever the band holds g.
-    **Method.** Paper: Section 6 and equation (8), LOESS with quadratic local fit; error and predicted error were smoothed
-    apart, with pointwise bars. Here: the exact ("direct") surface, one smoother for both, bands that hold together.
-    Cells: distinct values, at most 1024 of about equally many rows. Points with under 20 effective rows, or under 5
-    effective expected cases or non-cases, or farther than a tenth of the axis from every row, are left out.
+    **Method.** Paper: Section 6 and equation (8), LOESS with quadratic local fit; error and predicted error were
+    smoothed apart, with pointwise bars. Here: the exact ("direct") surface, one smoother for both, bands that hold
+    together. Cells: distinct values, at most 1024 of about equally many rows. Points with under 20 effective rows, or
+    under 5 effective expected cases or non-cases, or farther than a tenth of the axis from every row, are left out.
     Consistent: every point's gap on one side, and the band clear of zero somewhere; then ``VECE = |mean residual|``,
-    and equals the ECE if the score is one-sided too (Theorem 5.4).
-    **Cost.** A sort of the rows; points times cells; draws times rows up to 2e10 together (about 2 ns each for one
-    variable), beyond that Gaussian sums, whose cost does not grow with the rows.
-    **Reads.** Rows; one variable of a sketch that keeps its cells.
+    and equals the ECE if the score is one-sided too (Theorem 5.4). **Cost.** A sort of the rows; points times cells;
+    draws times rows up to 2e10 together (about 2 ns each for one variable), beyond that Gaussian sums, whose cost does
+    not grow with the rows. **Reads.** Rows; one variable of a sketch that keeps its cells.
 
     References
     ----------
@@ -139,14 +138,28 @@ def variable_curve(
         method=METHOD,
         columns=_columns(found),
         settings={
-            "variable": variable if isinstance(variable, str) else tuple(variable), "by": by, "view": view,
-            "kind": "pair" if pair else "levels" if plan.levels else "curve", "date": plan.whole.date and not pair,
-            "span": float(span), "degree": int(degree), "alpha": alpha, "draws": int(draws), "seed": seed,
-            "n": plan.whole.n, "shift": plan.whole.shift, "p_value": found.p_value, "statistic": found.statistic,
-            "critical": found.critical, "null": found.law, "band": BAND, "masked": found.masked,
-            **worst(found), **consistency(found),
+            "variable": variable if isinstance(variable, str) else tuple(variable),
+            "by": by,
+            "view": view,
+            "kind": "pair" if pair else "levels" if plan.levels else "curve",
+            "date": plan.whole.date and not pair,
+            "span": float(span),
+            "degree": int(degree),
+            "alpha": alpha,
+            "draws": int(draws),
+            "seed": seed,
+            "n": plan.whole.n,
+            "shift": plan.whole.shift,
+            "p_value": found.p_value,
+            "statistic": found.statistic,
+            "critical": found.critical,
+            "null": found.law,
+            "band": BAND,
+            "masked": found.masked,
+            **worst(found),
+            **consistency(found),
         },
-    )  # fmt: skip
+    )
 
 
 def _columns(found: Banded) -> dict[str, tuple[Any, ...]]:
@@ -164,11 +177,17 @@ def _points(b: Band) -> dict[str, list[Any]]:
     hole = np.diff(at, prepend=at[0] if len(at) else 0) > 1
     stretch = np.where(kind[shown] == 2, -1, np.cumsum(hole))
     numbers = {
-        "predicted": b.predicted[shown], "observed": np.clip(b.predicted[shown] + gap, 0.0, 1.0), "gap": gap,
-        "gap_low": np.maximum(gap - wide, -1.0), "gap_high": np.minimum(gap + wide, 1.0),
-        "point_low": np.maximum(gap - narrow, -1.0), "point_high": np.minimum(gap + narrow, 1.0),
-        "rows": b.rows[shown], "density": b.panel.density[at], "stretch": stretch,
-    }  # fmt: skip
+        "predicted": b.predicted[shown],
+        "observed": np.clip(b.predicted[shown] + gap, 0.0, 1.0),
+        "gap": gap,
+        "gap_low": np.maximum(gap - wide, -1.0),
+        "gap_high": np.minimum(gap + wide, 1.0),
+        "point_low": np.maximum(gap - narrow, -1.0),
+        "point_high": np.minimum(gap + narrow, 1.0),
+        "rows": b.rows[shown],
+        "density": b.panel.density[at],
+        "stretch": stretch,
+    }
     return {
         "group": [b.panel.group] * len(at),
         "x": [None if np.isnan(v) else v for v in b.panel.x[at].tolist()],

@@ -32,9 +32,13 @@ def worst(found: Banded) -> dict[str, Any]:
     at = int(b.kept[i])
     x = float(b.panel.x[at])
     return {
-        "worst_group": b.panel.group, "worst_at": None if np.isnan(x) else x, "worst_label": b.panel.labels[at],
-        "worst_gap": float(b.gap[i]), "worst_low": low, "worst_high": min(high, 1.0),
-    }  # fmt: skip
+        "worst_group": b.panel.group,
+        "worst_at": None if np.isnan(x) else x,
+        "worst_label": b.panel.labels[at],
+        "worst_gap": float(b.gap[i]),
+        "worst_low": low,
+        "worst_high": min(high, 1.0),
+    }
 
 
 def consistency(found: Banded) -> dict[str, Any]:

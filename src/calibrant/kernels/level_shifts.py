@@ -40,9 +40,15 @@ def cell_sums(codes: Any, first: int, second: int, y: Any, p: Any, weight: Any, 
     """Return sums a cell; see `level_shifts_reference.cell_sums`."""
     out = np.zeros((cell_count(first, second, levels), 3))
     _sums(
-        _sealed(codes, np.uint8), int(first), int(second), _sealed(y, np.int8), _sealed(p, np.float64),
-        _sealed(weight, np.float64), int(levels), out,
-    )  # fmt: skip
+        _sealed(codes, np.uint8),
+        int(first),
+        int(second),
+        _sealed(y, np.int8),
+        _sealed(p, np.float64),
+        _sealed(weight, np.float64),
+        int(levels),
+        out,
+    )
     return out
 
 

@@ -127,9 +127,14 @@ def strata_sums(cell: Any, x: Any, y: Any, p: Any, weight: Any, cells: int, conf
     """Return eight sums a cell; see `strata_reference.strata_sums`."""
     out = np.zeros((cells, COLUMNS))
     _sums(
-        _sealed(cell, np.int32), _sealed(x, np.float64), _sealed(y, np.int8), _sealed(p, np.float64),
-        _sealed(weight, np.float64), bool(confidence), out,
-    )  # fmt: skip
+        _sealed(cell, np.int32),
+        _sealed(x, np.float64),
+        _sealed(y, np.int8),
+        _sealed(p, np.float64),
+        _sealed(weight, np.float64),
+        bool(confidence),
+        out,
+    )
     return out
 
 
@@ -139,9 +144,15 @@ def null_sums(
     """Return weighted sums of simulated outcomes; see `strata_reference.null_sums`."""
     out = np.zeros((cells, draws))
     _null_sums(
-        _sealed(ids, np.uint64), _sealed(p, np.float64), _sealed(weight, np.float64), _sealed(cell, np.int32),
-        np.uint64(first), np.uint64(salt), bool(confidence), out,
-    )  # fmt: skip
+        _sealed(ids, np.uint64),
+        _sealed(p, np.float64),
+        _sealed(weight, np.float64),
+        _sealed(cell, np.int32),
+        np.uint64(first),
+        np.uint64(salt),
+        bool(confidence),
+        out,
+    )
     return out
 
 
@@ -155,6 +166,10 @@ def power_sums(residual: Any, cell: Any, block: Any, cells: int, blocks: int) ->
 def fine_sums(cell: Any, x: Any, ends: Any, p: Any, y: Any, out: Any) -> None:
     """Add rows to integer sums; see `strata_reference.fine_sums`."""
     _fine_sums(
-        _sealed(cell, np.int32), _sealed(x, np.float64), _sealed(ends, np.float64), _sealed(p, np.float64),
-        _sealed(y, np.int8), out,
-    )  # fmt: skip
+        _sealed(cell, np.int32),
+        _sealed(x, np.float64),
+        _sealed(ends, np.float64),
+        _sealed(p, np.float64),
+        _sealed(y, np.int8),
+        out,
+    )

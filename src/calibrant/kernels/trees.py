@@ -77,9 +77,19 @@ def _split(hist: Any, ordered: Any, ridge: float, least: float, order: Any, step
 
 @njit(cache=True, nogil=True)
 def _grow(
-    codes: Any, ordered: Any, pull: Any, curve: Any, rows: Any, depth: int, ridge: float, least: float, at: Any,
-    feature: Any, left: Any, value: Any,
-) -> None:  # fmt: skip
+    codes: Any,
+    ordered: Any,
+    pull: Any,
+    curve: Any,
+    rows: Any,
+    depth: int,
+    ridge: float,
+    least: float,
+    at: Any,
+    feature: Any,
+    left: Any,
+    value: Any,
+) -> None:
     order, step = np.empty(BINS, np.int64), np.empty(BINS)
     for level in range(depth):
         first, count = (1 << level) - 1, 1 << level
@@ -129,9 +139,19 @@ def grow(
     feature, left = np.zeros(nodes, dtype=np.int32), np.full(nodes, EVERY, dtype=np.uint64)
     value, at = np.empty(nodes + 1), np.zeros(len(rows), dtype=np.int32)
     _grow(
-        _sealed(codes, np.uint8), _sealed(ordered, np.bool_), _sealed(pull, np.float64), _sealed(curve, np.float64),
-        _sealed(rows, np.int32), int(depth), float(ridge), float(least), at, feature, left, value,
-    )  # fmt: skip
+        _sealed(codes, np.uint8),
+        _sealed(ordered, np.bool_),
+        _sealed(pull, np.float64),
+        _sealed(curve, np.float64),
+        _sealed(rows, np.int32),
+        int(depth),
+        float(ridge),
+        float(least),
+        at,
+        feature,
+        left,
+        value,
+    )
     return feature, left, value
 
 

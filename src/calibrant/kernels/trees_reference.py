@@ -1,8 +1,8 @@
 """Small regression trees on binned columns, grown by histograms, in plain NumPy; twin of `trees`, meant to be read first.
 
 A tree of depth D is complete: nodes 0 to 2**D - 2, the children of node k are 2k + 1 (left) and 2k + 2 (right), and the
-leaves follow in the same order. A row goes left if the bit of its bin is set in the node's mask; a node that does not split
-has every bit set.
+leaves follow in the same order. A row goes left if the bit of its bin is set in the node's mask; a node that does not
+split has every bit set.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def grow(
     codes : uint8 array of shape (n, d)
         Bins, each below 52.
     ordered : bool array of shape (d,)
-        Whether a column's bins have an order, so that a split is a cut; otherwise a split is any set of bins, found by sorting
-        them by their own step, and bins without rows go with the heavier side.
+        Whether a column's bins have an order, so that a split is a cut; otherwise a split is any set of bins, found by
+        sorting them by their own step, and bins without rows go with the heavier side.
     pull, curve : float64 arrays of shape (n,)
         Slope of the log likelihood in the log-odds, and minus its curvature.
     rows : int32 array of shape (m,)

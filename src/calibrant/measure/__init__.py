@@ -19,6 +19,17 @@ from calibrant.measure.smooth_ece import smooth_ece
 from calibrant.measure.vece import vece
 
 __all__ = [
-    "auroc", "brier", "by_group", "calibration_intercept", "calibration_slope", "ece", "inferred_gap",
-    "inferred_mean", "log_loss", "max_calibration_error", "observed_expected", "smooth_ece", "vece",
-]  # fmt: skip
+    "auroc",
+    "brier",
+    "by_group",
+    "calibration_intercept",
+    "calibration_slope",
+    "ece",
+    "inferred_gap",
+    "inferred_mean",
+    "log_loss",
+    "max_calibration_error",
+    "observed_expected",
+    "smooth_ece",
+    "vece",
+]

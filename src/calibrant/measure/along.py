@@ -168,9 +168,22 @@ def _strata(
 ) -> Strata:
     rows, weight, weight2, cases, score, noise, resid2 = (np.ascontiguousarray(sums[:, j]) for j in range(7))
     return Strata(
-        name=name, labels=labels, x=x, low=low, high=high, rows=rows, weight=weight, weight2=weight2, cases=cases,
-        score=score, noise=noise, resid2=resid2, missing=missing, view=view, date=date,
-    )  # fmt: skip
+        name=name,
+        labels=labels,
+        x=x,
+        low=low,
+        high=high,
+        rows=rows,
+        weight=weight,
+        weight2=weight2,
+        cases=cases,
+        score=score,
+        noise=noise,
+        resid2=resid2,
+        missing=missing,
+        view=view,
+        date=date,
+    )
 
 
 def pair_of(

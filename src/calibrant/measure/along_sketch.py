@@ -104,9 +104,16 @@ def _grouped(sketch: Sketch, grouping: int, name: str, view: View) -> Strata:
 
 
 def _strata(
-    name: str, labels: tuple[str, ...] | None, at: tuple[Any, Any, Any], rows: Any, score: Any, square: Any,
-    missing: bool, view: View, date: bool,
-) -> Strata:  # fmt: skip
+    name: str,
+    labels: tuple[str, ...] | None,
+    at: tuple[Any, Any, Any],
+    rows: Any,
+    score: Any,
+    square: Any,
+    missing: bool,
+    view: View,
+    date: bool,
+) -> Strata:
     """Add up sums by cell, side of the score and label, shape (cells, 2, 2), in the view asked for."""
     if view == "confidence":
         below = np.array([True, False])[None, :, None]
@@ -117,7 +124,19 @@ def _strata(
     cases = rows[..., 1].sum(axis=1)
     right = rows[..., 1] - 2 * score[..., 1] + square[..., 1]
     return Strata(
-        name=name, labels=labels, x=at[0], low=at[1], high=at[2], rows=n, weight=n, weight2=n, cases=cases, score=s,
-        noise=np.maximum(s - q, 0.0), resid2=right.sum(axis=1) + square[..., 0].sum(axis=1), missing=missing, view=view,
+        name=name,
+        labels=labels,
+        x=at[0],
+        low=at[1],
+        high=at[2],
+        rows=n,
+        weight=n,
+        weight2=n,
+        cases=cases,
+        score=s,
+        noise=np.maximum(s - q, 0.0),
+        resid2=right.sum(axis=1) + square[..., 0].sum(axis=1),
+        missing=missing,
+        view=view,
         date=date,
-    )  # fmt: skip
+    )

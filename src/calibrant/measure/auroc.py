@@ -38,11 +38,10 @@ def auroc(data: Any, alpha: float = 0.05) -> Estimate:
     standard error is zero or unknown (one outcome above the other everywhere, or fewer than two rows of one), a score
     interval with the variance of Hanley and McNeil (Newcombe); settings say which. With weights an outcome's squared
     influence carries the squared weight.
-    **Coverage.** 0.938 to 0.955 in eight designs at 200 and 2,000 rows (1,000 samples each); too short with few cases: 0.89 with
-    one to three, 0.93 with ten. See docs/measures.md.
-    **Cost.** A sort of the rows.
-    **Reads.** Rows, or the sketch's cells: then pairs within a cell count as ties only if their cells' mean scores
-    are equal, and otherwise by those means.
+    **Coverage.** 0.938 to 0.955 in eight designs at 200 and 2,000 rows (1,000 samples each); too short with few cases:
+    0.89 with one to three, 0.93 with ten. See docs/measures.md. **Cost.** A sort of the rows. **Reads.** Rows, or the
+    sketch's cells: then pairs within a cell count as ties only if their cells' mean scores are equal, and otherwise by
+    those means.
 
     References
     ----------
@@ -61,6 +60,13 @@ def auroc(data: Any, alpha: float = 0.05) -> Estimate:
     found = ranking(q.p, q.y, q.times, q.heft)
     low, high, name = area_interval(found, normal_quantile(alpha))
     return q.estimate(
-        "auroc", found.auroc, (low, high), alpha, "probability",
-        interval=name, standard_error=found.error, cases=q.cases, others=q.n - q.cases,
-    )  # fmt: skip
+        "auroc",
+        found.auroc,
+        (low, high),
+        alpha,
+        "probability",
+        interval=name,
+        standard_error=found.error,
+        cases=q.cases,
+        others=q.n - q.cases,
+    )

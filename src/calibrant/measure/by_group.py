@@ -131,6 +131,11 @@ def _subset(data: Predictions, rows: Any) -> Predictions:
         return None if v is None else v[rows]
 
     return replace(
-        data, y=data.y[rows], p=data.p[rows], covariates=None, weights=some(data.weights),
-        clusters=some(data.clusters), cache={},
-    )  # fmt: skip
+        data,
+        y=data.y[rows],
+        p=data.p[rows],
+        covariates=None,
+        weights=some(data.weights),
+        clusters=some(data.clusters),
+        cache={},
+    )

@@ -71,10 +71,10 @@ def ece(
     noise's own profile, where error hides best. The high end is at least the plug-in. With `debiased` the value is
     where the plug-in is the mean. An ordinary percentile bootstrap is not offered: near calibration it almost never
     contains the truth.
-    **Coverage.** 0.96 to 1.00 in nine designs at 300 rows (300 samples each), 0.957 for a calibrated model at 3,000; conservative
-    for error spread thinly over the bins. See docs/measures.md.
-    **Cost.** One pass over the rows; a sort for equal mass; about 10 ms for the interval whatever the rows.
-    **Reads.** Rows, or the sketch's cells; equal-width bins of a sketch move rows by at most a cell (``2^-14``).
+    **Coverage.** 0.96 to 1.00 in nine designs at 300 rows (300 samples each), 0.957 for a calibrated model at 3,000;
+    conservative for error spread thinly over the bins. See docs/measures.md. **Cost.** One pass over the rows; a sort
+    for equal mass; about 10 ms for the interval whatever the rows. **Reads.** Rows, or the sketch's cells; equal-width
+    bins of a sketch move rows by at most a cell (``2^-14``).
 
     References
     ----------
@@ -108,13 +108,25 @@ def ece(
     draws = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
     sizes = total_interval(binned.gap, draws, size, alpha)
     return q.estimate(
-        "ece", sizes.middle if debiased else sizes.plug_in, (sizes.low, min(sizes.high, 1.0)), alpha, "probability",
-        strategy=strategy, bins=bins, bins_used=binned.used, bins_collapsed=bins - binned.used, norm=norm,
-        debiased=debiased, plug_in=sizes.plug_in, without_noise=sizes.middle,
+        "ece",
+        sizes.middle if debiased else sizes.plug_in,
+        (sizes.low, min(sizes.high, 1.0)),
+        alpha,
+        "probability",
+        strategy=strategy,
+        bins=bins,
+        bins_used=binned.used,
+        bins_collapsed=bins - binned.used,
+        norm=norm,
+        debiased=debiased,
+        plug_in=sizes.plug_in,
+        without_noise=sizes.middle,
         under_prediction=float(np.maximum(binned.gap, 0.0).sum()),
         over_prediction=float(np.maximum(-binned.gap, 0.0).sum()),
-        interval=INVERSION, draws=DRAWS, seed=seed,
-    )  # fmt: skip
+        interval=INVERSION,
+        draws=DRAWS,
+        seed=seed,
+    )
 
 
 def binned_points(q: Points, bins: Any, strategy: Any) -> Bins:

@@ -17,9 +17,9 @@ def inferred_gap(
 ) -> Estimate:
     r"""Difference of event rates between a group and the others, inferred from probabilities in place of labels: its bias.
 
-    Estimand: ``(E[p | G] - E[p | R]) - (E[Y | G] - E[Y | R])``, where G are the people at `level` and R everyone else, or
-    those at `reference`; in probability units. With ``quantity="inferred"`` the first difference, with ``"observed"`` the
-    second.
+    Estimand: ``(E[p | G] - E[p | R]) - (E[Y | G] - E[Y | R])``, where G are the people at `level` and R everyone else,
+    or those at `reference`; in probability units. With ``quantity="inferred"`` the first difference, with
+    ``"observed"`` the second.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ def inferred_gap(
     -------
     Estimate
         A bias of 0 is best; above 0 the group's rate looks too high beside that of the others. Settings hold
-        ``inferred``, ``observed`` and ``bias``, the standard error ``error`` of the value with its degrees of ``freedom``,
-        and the rows of both.
+        ``inferred``, ``observed`` and ``bias``, the standard error ``error`` of the value with its degrees of
+        ``freedom``, and the rows of both.
 
     Raises
     ------
     BadInput
         No such variable or level, `reference` is `level`, or a setting out of range.
     NotComputable
-        Either group has fewer than two rows (or clusters), or with uneven weights fewer than two effective ones; or, but
-        for ``quantity="inferred"``, there is no case or no row without the event.
+        Either group has fewer than two rows (or clusters), or with uneven weights fewer than two effective ones; or,
+        but for ``quantity="inferred"``, there is no case or no row without the event.
 
     Notes
     -----
@@ -59,10 +59,9 @@ def inferred_gap(
     (of p or Y for the other quantities), or if larger the one expected of outcomes with probability ``min(r p, 1)``, r
     being cases over cases expected in both groups, about the rates that these would give: so it is not zero where one
     group has no case. Student's t with the effective rows (or clusters) of the group that has fewer, less one.
-    **Coverage.** Bias 0.93 to 1.00, means and shares included, in seven designs at 200 and 2,000 rows (400 samples each).
-    See docs/measures.md.
-    **Cost.** One pass over the rows: 0.08 s for 280,000.
-    **Reads.** Rows, or the sketch's cells along the variable.
+    **Coverage.** Bias 0.93 to 1.00, means and shares included, in seven designs at 200 and 2,000 rows (400 samples
+    each). See docs/measures.md. **Cost.** One pass over the rows: 0.08 s for 280,000. **Reads.** Rows, or the sketch's
+    cells along the variable.
 
     References
     ----------
@@ -93,6 +92,14 @@ def compared(q: Inferring, level: Any, reference: Any, wanted: Quantity, alpha: 
     found = inferred_gap_of(sums, group[kept], other[kept], wanted)
     named = {"level": str(level), "reference": None if reference is None else str(reference)}
     return q.estimate(
-        "inferred_gap", found, wanted, alpha, (-1.0, 1.0), "probability",
-        n=sum(rows), rows=tuple(rows), clusters=sums.clusters, **named,
-    )  # fmt: skip
+        "inferred_gap",
+        found,
+        wanted,
+        alpha,
+        (-1.0, 1.0),
+        "probability",
+        n=sum(rows),
+        rows=tuple(rows),
+        clusters=sums.clusters,
+        **named,
+    )

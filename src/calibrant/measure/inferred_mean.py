@@ -37,9 +37,9 @@ def inferred_mean(
     Returns
     -------
     Estimate
-        A bias of 0 is best; above 0 the people with the event look to have more of the covariate than they have. Settings
-        hold ``inferred``, ``observed`` and ``bias``, the standard error ``error`` of the value with its degrees of
-        ``freedom``, and ``missing``, the rows without a value.
+        A bias of 0 is best; above 0 the people with the event look to have more of the covariate than they have.
+        Settings hold ``inferred``, ``observed`` and ``bias``, the standard error ``error`` of the value with its
+        degrees of ``freedom``, and ``missing``, the rows without a value.
 
     Raises
     ------
@@ -54,17 +54,16 @@ def inferred_mean(
     **Assumes.** Independent rows (or clusters), or rows sampled with known weights.
     **Guarantee.** Asymptotic in the number of cases, or of clusters: see Coverage. The bias is zero if the model is
     locally calibrated on the covariate; the converse does not hold.
-    **Method.** Equation 1 of the paper with p for ``P(Y = 1 | x)``, over the empirical distribution of the rows. The paper
-    judges the bias by 200 refitted models; here it has the delta method's variance, in which p, Y and both denominators
-    are random together, or if larger the one expected of outcomes with probability ``min(r p, 1)``, r being cases over
-    cases expected, about the mean that these would give.
-    Student's t with the effective number of cases, or of clusters that hold them, less one. **Missing values:** without
-    `level` the mean is among people whose value is known, in both terms, and `n` counts them; with `level` they are
-    people elsewhere.
-    **Coverage.** Bias 0.93 to 1.00 in seven designs at 200 and 2,000 rows (400 samples each); of the inferred value 0.915
-    and more, but 0.77 at 200 rows where a few large probabilities decide. See docs/measures.md.
-    **Cost.** One pass over the rows: 0.06 s for 280,000.
-    **Reads.** Rows, or the sketch's cells along the variable: a number of many values is read at each cell's mean.
+    **Method.** Equation 1 of the paper with p for ``P(Y = 1 | x)``, over the empirical distribution of the rows. The
+    paper judges the bias by 200 refitted models; here it has the delta method's variance, in which p, Y and both
+    denominators are random together, or if larger the one expected of outcomes with probability ``min(r p, 1)``, r
+    being cases over cases expected, about the mean that these would give. Student's t with the effective number of
+    cases, or of clusters that hold them, less one. **Missing values:** without `level` the mean is among people whose
+    value is known, in both terms, and `n` counts them; with `level` they are people elsewhere. **Coverage.** Bias 0.93
+    to 1.00 in seven designs at 200 and 2,000 rows (400 samples each); of the inferred value 0.915 and more, but 0.77 at
+    200 rows where a few large probabilities decide. See docs/measures.md. **Cost.** One pass over the rows: 0.06 s for
+    280,000. **Reads.** Rows, or the sketch's cells along the variable: a number of many values is read at each cell's
+    mean.
 
     References
     ----------
@@ -100,9 +99,17 @@ def described(q: Inferring, level: Any, wanted: Quantity, alpha: float) -> Estim
     found = inferred_mean_of(sums, x, wanted)
     named = {"level": None if level is None else str(level)}
     return q.estimate(
-        "inferred_mean", found, wanted, alpha, span, unit,
-        n=int(sums.rows.sum()), cases=int(sums.cases.sum()), clusters=sums.clusters, **named,
-    )  # fmt: skip
+        "inferred_mean",
+        found,
+        wanted,
+        alpha,
+        span,
+        unit,
+        n=int(sums.rows.sum()),
+        cases=int(sums.cases.sum()),
+        clusters=sums.clusters,
+        **named,
+    )
 
 
 def checked_quantity(quantity: Any) -> Quantity:

@@ -89,21 +89,39 @@ class Inferring:
         return found
 
     def estimate(
-        self, method: str, found: Inferred, quantity: Quantity, alpha: float, span: tuple[float, float], unit: str,
+        self,
+        method: str,
+        found: Inferred,
+        quantity: Quantity,
+        alpha: float,
+        span: tuple[float, float],
+        unit: str,
         **settings: Any,
-    ) -> Estimate:  # fmt: skip
+    ) -> Estimate:
         """Wrap what was found, with its large-sample interval."""
         low, high = found.ends(alpha, span)
         return Estimate(
-            method=f"measure.{method}", value=found.value, unit=unit, n=settings.pop("n", self.n),
-            interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="asymptotic"), assumes=self.assumes,
+            method=f"measure.{method}",
+            value=found.value,
+            unit=unit,
+            n=settings.pop("n", self.n),
+            interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="asymptotic"),
+            assumes=self.assumes,
             settings={
-                "variable": self.name, "quantity": quantity, "inferred": found.inferred, "observed": found.observed,
-                "bias": found.inferred - found.observed, "error": found.error, "freedom": found.freedom,
-                "missing": self.missing, "reads": self.reads, "weights": self.weighted,
-                "interval": DELTA, **settings,
+                "variable": self.name,
+                "quantity": quantity,
+                "inferred": found.inferred,
+                "observed": found.observed,
+                "bias": found.inferred - found.observed,
+                "error": found.error,
+                "freedom": found.freedom,
+                "missing": self.missing,
+                "reads": self.reads,
+                "weights": self.weighted,
+                "interval": DELTA,
+                **settings,
             },
-        )  # fmt: skip
+        )
 
 
 def inferring(data: Any, variable: str) -> Inferring:
@@ -128,10 +146,19 @@ def inferring(data: Any, variable: str) -> Inferring:
         code, labels, missing = _coded(column, variable)
     clustered, weighted = rows.clusters is not None, rows.weights is not None
     return Inferring(
-        name=variable, sums=_row_sums(rows), x=x, single=np.ones(rows.n, dtype=bool), code=code, labels=labels, n=rows.n,
-        missing=missing, reads="rows", assumes=CLUSTERED if clustered else WEIGHTED if weighted else INDEPENDENT,
-        weighted=weighted, date=date,
-    )  # fmt: skip
+        name=variable,
+        sums=_row_sums(rows),
+        x=x,
+        single=np.ones(rows.n, dtype=bool),
+        code=code,
+        labels=labels,
+        n=rows.n,
+        missing=missing,
+        reads="rows",
+        assumes=CLUSTERED if clustered else WEIGHTED if weighted else INDEPENDENT,
+        weighted=weighted,
+        date=date,
+    )
 
 
 def _row_sums(rows: Predictions) -> Sums:
@@ -164,8 +191,16 @@ def _sketched(strata: Strata, name: str) -> Inferring:
     both = (strata.cases + square - strata.resid2) / 2.0
     sums = Sums(strata.rows, strata.score, strata.cases, square, both, np.ones(strata.size))
     return Inferring(
-        name=name, sums=sums, x=strata.x if strata.ordered else None,
-        single=np.isnan(strata.x) | (strata.low == strata.high), code=np.arange(strata.size),
-        labels=strata.labels or (), n=strata.n, missing=int(strata.rows[-1]) if strata.missing else 0,
-        reads="the sketch's cells along the variable", assumes=INDEPENDENT, weighted=False, date=strata.date,
-    )  # fmt: skip
+        name=name,
+        sums=sums,
+        x=strata.x if strata.ordered else None,
+        single=np.isnan(strata.x) | (strata.low == strata.high),
+        code=np.arange(strata.size),
+        labels=strata.labels or (),
+        n=strata.n,
+        missing=int(strata.rows[-1]) if strata.missing else 0,
+        reads="the sketch's cells along the variable",
+        assumes=INDEPENDENT,
+        weighted=False,
+        date=strata.date,
+    )

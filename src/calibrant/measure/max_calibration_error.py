@@ -79,10 +79,23 @@ def max_calibration_error(
     sizes = peak_interval(mean, binned.mean_noise(DRAWS, np.random.default_rng([seed, STREAM])), alpha)
     worst = binned.sums[int(np.argmax(np.abs(mean)))]
     return q.estimate(
-        "max_calibration_error", sizes.middle if debiased else sizes.plug_in, (sizes.low, min(sizes.high, 1.0)),
-        alpha, "probability", strategy=strategy, bins=bins, bins_used=binned.used,
-        bins_collapsed=bins - binned.used, debiased=debiased, plug_in=sizes.plug_in, without_noise=sizes.middle,
-        worst_score=float(worst[3] / worst[1]), worst_rate=float(worst[2] / worst[1]), worst_rows=int(worst[0]),
+        "max_calibration_error",
+        sizes.middle if debiased else sizes.plug_in,
+        (sizes.low, min(sizes.high, 1.0)),
+        alpha,
+        "probability",
+        strategy=strategy,
+        bins=bins,
+        bins_used=binned.used,
+        bins_collapsed=bins - binned.used,
+        debiased=debiased,
+        plug_in=sizes.plug_in,
+        without_noise=sizes.middle,
+        worst_score=float(worst[3] / worst[1]),
+        worst_rate=float(worst[2] / worst[1]),
+        worst_rows=int(worst[0]),
         worst_direction="under-prediction" if worst[2] > worst[3] else "over-prediction",
-        interval=INVERSION, draws=DRAWS, seed=seed,
-    )  # fmt: skip
+        interval=INVERSION,
+        draws=DRAWS,
+        seed=seed,
+    )

@@ -37,10 +37,8 @@ def observed_expected(data: Any, alpha: float = 0.05) -> Estimate:
     **Guarantee.** Asymptotic: see Coverage.
     **Method.** A score interval (Wilson's, for a ratio of means): the variance is that of ``Y - R p`` under the
     ratio R on trial, and so has width with no case at all. Scores count as random, as outcomes do.
-    **Coverage.** 0.943 to 0.965 in nine designs at 200 and 2,000 rows (1,000 samples each), but 0.926 where one case was
-    expected. See docs/measures.md.
-    **Cost.** One pass over the rows.
-    **Reads.** Rows, or the sketch's cells.
+    **Coverage.** 0.943 to 0.965 in nine designs at 200 and 2,000 rows (1,000 samples each), but 0.926 where one case
+    was expected. See docs/measures.md. **Cost.** One pass over the rows. **Reads.** Rows, or the sketch's cells.
 
     References
     ----------
@@ -60,6 +58,12 @@ def observed_expected(data: Any, alpha: float = 0.05) -> Estimate:
         raise NotComputable("observed over expected has no value: every probability is zero")
     value, low, high = ratio_interval(q.p, q.y, q.times, q.heft, normal_quantile(alpha))
     return q.estimate(
-        "observed_expected", value, (low, high), alpha, "ratio",
-        observed=float(q.mass @ q.y), expected=expected, interval="score interval for a ratio of means",
-    )  # fmt: skip
+        "observed_expected",
+        value,
+        (low, high),
+        alpha,
+        "ratio",
+        observed=float(q.mass @ q.y),
+        expected=expected,
+        interval="score interval for a ratio of means",
+    )

@@ -91,9 +91,14 @@ class Points:
         interval = Interval(low=float(low), high=float(high), level=1.0 - alpha, guarantee="asymptotic")
         known = {"reads": self.reads, "weights": self.weight is not None, **settings}
         return Estimate(
-            method=f"measure.{method}", value=float(value), unit=unit, n=self.n, interval=interval,
-            assumes=self.assumes, settings=known,
-        )  # fmt: skip
+            method=f"measure.{method}",
+            value=float(value),
+            unit=unit,
+            n=self.n,
+            interval=interval,
+            assumes=self.assumes,
+            settings=known,
+        )
 
 
 def points(data: Any) -> Points:

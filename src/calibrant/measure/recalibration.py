@@ -45,10 +45,9 @@ def calibration_intercept(data: Any, clip: float = 0.0, alpha: float = 0.05) -> 
     **Guarantee.** Asymptotic: see Coverage.
     **Method.** Logistic regression of the outcome on a constant with ``logit p`` as offset; Newton's method; Wald
     interval with the larger of the model's variance and the sandwich's, which does not need the logistic form to hold.
-    **Coverage.** 0.943 to 0.962 in eight designs at 200 and 2,000 rows (1,000 samples each); 0.932 with one case expected. See
-    docs/measures.md.
-    **Cost.** About six passes over the rows.
-    **Reads.** Rows, or the sketch's cells at their mean score.
+    **Coverage.** 0.943 to 0.962 in eight designs at 200 and 2,000 rows (1,000 samples each); 0.932 with one case
+    expected. See docs/measures.md. **Cost.** About six passes over the rows. **Reads.** Rows, or the sketch's cells at
+    their mean score.
 
     References
     ----------
@@ -91,8 +90,8 @@ def calibration_slope(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Esti
     Raises
     ------
     NotComputable
-        Probabilities are exactly 0 or 1 and `clip` is 0, an outcome has fewer than 10 rows, every score is the same, the
-        scores separate the outcomes, or the data has clusters.
+        Probabilities are exactly 0 or 1 and `clip` is 0, an outcome has fewer than 10 rows, every score is the same,
+        the scores separate the outcomes, or the data has clusters.
 
     Notes
     -----
@@ -100,10 +99,9 @@ def calibration_slope(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Esti
     **Guarantee.** Asymptotic, for the best logistic recalibration, true or not: see Coverage.
     **Method.** Logistic regression of the outcome on ``logit p``; Newton's method; Wald interval with the larger of
     the sandwich's and the model's variance.
-    **Coverage.** 0.927 to 0.959 in eight designs at 200 and 2,000 rows (1,000 samples each, with the sandwich alone); 0.96
-    with about fifteen cases. See docs/measures.md.
-    **Cost.** About eight passes over the rows.
-    **Reads.** Rows, or the sketch's cells at their mean score.
+    **Coverage.** 0.927 to 0.959 in eight designs at 200 and 2,000 rows (1,000 samples each, with the sandwich alone);
+    0.96 with about fifteen cases. See docs/measures.md. **Cost.** About eight passes over the rows. **Reads.** Rows, or
+    the sketch's cells at their mean score.
 
     References
     ----------
@@ -152,6 +150,14 @@ def _estimate(q: Points, name: str, logit: Any, slope: bool, alpha: float, clip:
     value, half = float(fit.coefficients[-1]), normal_quantile(alpha) * float(fit.errors[-1])
     more = {"intercept": float(fit.coefficients[0])} if slope else {}
     return q.estimate(
-        name, value, (value - half, value + half), alpha, "",
-        **more, clip=clip, clipped=clipped, interval=WALD, standard_error=float(fit.errors[-1]),
-    )  # fmt: skip
+        name,
+        value,
+        (value - half, value + half),
+        alpha,
+        "",
+        **more,
+        clip=clip,
+        clipped=clipped,
+        interval=WALD,
+        standard_error=float(fit.errors[-1]),
+    )

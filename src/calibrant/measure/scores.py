@@ -70,9 +70,15 @@ def brier(data: Any, alpha: float = 0.05) -> Estimate:
     value, low, high = mean_interval((q.p - q.y) ** 2, q.mass, q.mass * q.heft, extra, normal_quantile(alpha))
     parts = isotonic_parts(q.p, q.y, q.mass)
     return q.estimate(
-        "brier", value, (low, min(high, 1.0)), alpha, "",
-        **parts, decomposition="isotonic (CORP)", interval=WALD,
-    )  # fmt: skip
+        "brier",
+        value,
+        (low, min(high, 1.0)),
+        alpha,
+        "",
+        **parts,
+        decomposition="isotonic (CORP)",
+        interval=WALD,
+    )
 
 
 def log_loss(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Estimate:

@@ -21,7 +21,7 @@ from calibrant.stats.smooth import (
     noise_steps,
     smoothed,
     steps_for,
-)  # fmt: skip
+)
 
 DRAWS = 400
 STREAM = 0x53CE
@@ -101,12 +101,21 @@ def smooth_ece(data: Any, bandwidth: float | None = None, alpha: float = 0.05, s
     value = float(length(density))
     sizes = _sizes(q, sums, width, alpha, np.random.default_rng([seed, STREAM]))
     return q.estimate(
-        "smooth_ece", value, (min(sizes.low, value), min(max(sizes.high, value), 1.0)), alpha, "probability",
-        bandwidth=width, automatic=bandwidth is None, without_noise=min(sizes.middle, max(sizes.high, value)),
+        "smooth_ece",
+        value,
+        (min(sizes.low, value), min(max(sizes.high, value), 1.0)),
+        alpha,
+        "probability",
+        bandwidth=width,
+        automatic=bandwidth is None,
+        without_noise=min(sizes.middle, max(sizes.high, value)),
         under_prediction=float(length(np.maximum(density, 0.0))),
-        over_prediction=float(length(np.minimum(density, 0.0))), grid=len(sums) - 1,
-        interval="inversion of a parametric bootstrap of the smoothed residuals", draws=DRAWS, seed=seed,
-    )  # fmt: skip
+        over_prediction=float(length(np.minimum(density, 0.0))),
+        grid=len(sums) - 1,
+        interval="inversion of a parametric bootstrap of the smoothed residuals",
+        draws=DRAWS,
+        seed=seed,
+    )
 
 
 def _spread(q: Points, steps: int) -> Any:

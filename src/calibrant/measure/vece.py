@@ -83,14 +83,13 @@ def vece(
     -----
     **Assumes.** Independent rows, or rows sampled with known weights. Bins are cut without looking at outcomes.
     **Guarantee.** The p-values keep their level exactly for a calibrated model: they compare with outcomes simulated as
-    ``Y* ~ Bernoulli(p)``, independent given scores and variables (of a sketch, with binomials of each bin's exact mean and
-    variance: approximate). ``p_beyond_shift`` is the larger of this and the one with the noise seen in the bins, so that
-    in large samples it keeps its level too for a model that is off in ways that have nothing to do with the variable.
-    The interval is asymptotic; for a certified one see `certify.variable`.
-    **Method.** Equation 7 of the paper, without its bias: the plain value grows with the number of bins, in a
-    calibrated model too. Value and interval as in `ece`. Departures: ties never split, residuals debiased, the argmax
-    of the confidence view follows from p.
-    **Cost.** A sort; 2 ns a row and draw for the p-values; about 20 ms for the interval. From a sketch 20 ms.
+    ``Y* ~ Bernoulli(p)``, independent given scores and variables (of a sketch, with binomials of each bin's exact mean
+    and variance: approximate). ``p_beyond_shift`` is the larger of this and the one with the noise seen in the bins, so
+    that in large samples it keeps its level too for a model that is off in ways that have nothing to do with the
+    variable. The interval is asymptotic; for a certified one see `certify.variable`. **Method.** Equation 7 of the
+    paper, without its bias: the plain value grows with the number of bins, in a calibrated model too. Value and
+    interval as in `ece`. Departures: ties never split, residuals debiased, the argmax of the confidence view follows
+    from p. **Cost.** A sort; 2 ns a row and draw for the p-values; about 20 ms for the interval. From a sketch 20 ms.
     **Reads.** Rows, or the sketch's cells along the variable.
 
     References
@@ -121,19 +120,36 @@ def vece(
     reads = "rows" if not isinstance(data, Sketch) else "the sketch's cells along the variable"
     weighted = not isinstance(data, Sketch) and data.weights is not None
     return Estimate(
-        method="measure.vece", value=plain.plug_in if paper else plain.middle, unit="probability", n=found.strata.n,
+        method="measure.vece",
+        value=plain.plug_in if paper else plain.middle,
+        unit="probability",
+        n=found.strata.n,
         interval=Interval(low=plain.low, high=min(plain.high, 1.0), level=1.0 - alpha, guarantee="asymptotic"),
         assumes=WEIGHTED if weighted else INDEPENDENT,
         settings={
-            "variable": variable if isinstance(variable, str) else tuple(variable), "view": view, "reads": reads,
-            "weights": weighted, "method": "published quantiles" if paper else method, "bins": bins,
-            "bins_used": found.strata.size, "bins_collapsed": asked - found.strata.size, "paper": paper,
-            "missing": found.strata.missing, "plug_in": plain.plug_in, "without_noise": plain.middle,
-            "shift": found.strata.shift, "beyond_shift": beyond.middle, "beyond_shift_plug_in": beyond.plug_in,
-            "p_value": p_plain, "p_beyond_shift": p_beyond, "draws": draws, "interval": INVERSION, "seed": seed,
+            "variable": variable if isinstance(variable, str) else tuple(variable),
+            "view": view,
+            "reads": reads,
+            "weights": weighted,
+            "method": "published quantiles" if paper else method,
+            "bins": bins,
+            "bins_used": found.strata.size,
+            "bins_collapsed": asked - found.strata.size,
+            "paper": paper,
+            "missing": found.strata.missing,
+            "plug_in": plain.plug_in,
+            "without_noise": plain.middle,
+            "shift": found.strata.shift,
+            "beyond_shift": beyond.middle,
+            "beyond_shift_plug_in": beyond.plug_in,
+            "p_value": p_plain,
+            "p_beyond_shift": p_beyond,
+            "draws": draws,
+            "interval": INVERSION,
+            "seed": seed,
             "null": "exact simulation" if found.cell is not None else "binomials of each bin's mean and variance",
         },
-    )  # fmt: skip
+    )
 
 
 def _checked(bins: Any, method: Any, draws: Any) -> None:

@@ -1,6 +1,7 @@
 """What would make the probabilities right: maps of the score and of covariates, and the judge of them.
 
-The names are imported here, at once, so that each is always the class or function and never the module of the same name.
+The names are imported here, at once, so that each is always the class or function and never the module of the same
+name.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ def bins_along(judged: Judged, variable: str) -> Any:
 def variable_rows(judged: Judged, variables: Sequence[str], delta: float, seed: int) -> list[dict[str, Any]]:
     """Return one row for each probability and variable; `delta` is shared by variables and repairs.
 
-    ``vece`` is `measure.vece`'s value. What is judged is its square's cousin, ``sum_b P(b) E[Y - p | b]^2``: a repair that
-    moves a bin's mean score by d changes it by ``P(b) (d^2 - 2 d E[Y - p | b])``, which is linear in the outcomes.
+    ``vece`` is `measure.vece`'s value. What is judged is its square's cousin, ``sum_b P(b) E[Y - p | b]^2``: a repair
+    that moves a bin's mean score by d changes it by ``P(b) (d^2 - 2 d E[Y - p | b])``, which is linear in the outcomes.
     """
     out = []
     share = delta / max(len(variables) * len(judged.repairs), 1)
@@ -41,10 +41,18 @@ def variable_rows(judged: Judged, variables: Sequence[str], delta: float, seed: 
             vece, beyond = _sizes(judged, bin_, q, seed)
             change = _squared_change(judged, bin_, name, share) if name in judged.repairs else (0.0, 0.0, 0.0)
             shown = "better" if change[2] < 0 else "worse" if change[1] > 0 else "undecided"
-            out.append({
-                "probability": name, "variable": variable, "vece": vece, "beyond_shift": beyond, "change_squared": change[0],
-                "change_low": change[1], "change_high": change[2], "shown": shown,
-            })  # fmt: skip
+            out.append(
+                {
+                    "probability": name,
+                    "variable": variable,
+                    "vece": vece,
+                    "beyond_shift": beyond,
+                    "change_squared": change[0],
+                    "change_low": change[1],
+                    "change_high": change[2],
+                    "shown": shown,
+                }
+            )
     order = {name: i for i, name in enumerate(judged.scores)}
     return sorted(out, key=lambda row: order[row["probability"]])
 

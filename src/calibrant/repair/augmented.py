@@ -28,7 +28,8 @@ class Augmented(FittedMap):
     Parameters
     ----------
     form : {"logit", "raw", "beta", "published beta"}
-        ``t(p)``: log-odds; the score; or ``ln p`` and ``-ln(1 - p)``, the last with scores of exactly 0 and 1 moved by 0.0001.
+        ``t(p)``: log-odds; the score; or ``ln p`` and ``-ln(1 - p)``, the last with scores of exactly 0 and 1 moved by
+        0.0001.
     slopes : tuple of float
     intercept : float
     numbers, squares : tuple of float
@@ -89,8 +90,8 @@ def score_columns(p: Any, form: Form, edges: Edges) -> Any:
 class AugmentedLogistic:
     r"""Logistic calibration with variables: one curve of the score, moved up or down by who the person is.
 
-    Estimand: a, b, c, d of ``logit P(Y = 1 | p, v) = a t(p) + b . v + d``, with ``c . v^2`` if `quadratic`; t the log-odds of
-    the score, or the score; v standardised numbers and 0/1 columns of levels.
+    Estimand: a, b, c, d of ``logit P(Y = 1 | p, v) = a t(p) + b . v + d``, with ``c . v^2`` if `quadratic`; t the
+    log-odds of the score, or the score; v standardised numbers and 0/1 columns of levels.
 
     Parameters
     ----------
@@ -101,8 +102,9 @@ class AugmentedLogistic:
     quadratic : bool
         Add the squares of numbers.
     ridge : float, 0 or more
-        Penalty ``ridge / 2`` times the sum of squares of the coefficients of the variables; that of the score and the intercept are
-        free. Levels are drawn to one another as by a normal prior of standard deviation ``ridge ** -0.5``.
+        Penalty ``ridge / 2`` times the sum of squares of the coefficients of the variables; that of the score and the
+        intercept are free. Levels are drawn to one another as by a normal prior of standard deviation ``ridge **
+        -0.5``.
 
     Raises
     ------
@@ -113,20 +115,19 @@ class AugmentedLogistic:
 
     Notes
     -----
-    **Assumes.** On the scale of log-odds a variable shifts everyone of a value alike, whatever the score, and a number does so
-    along a line (with `quadratic`, a parabola).
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Without a ridge, the mean residual of the
-    fit rows would be zero at every level of a category.
-    **Method.** Appendix C of the paper, by penalised maximum likelihood. Departures: log-odds of the score rather than the score
-    (``scale="raw"`` is the paper's); Platt's targets; several variables and categories; the ridge leaves the score alone.
-    Missing numbers count as the median, with a coefficient of their own; levels seen fewer than ten times, and all but the fifty
-    most frequent, have coefficient zero, as has a level that was not there at the fit.
-    **Cost.** Ten passes over the rows or so.
-    **Reads.** Rows; weights are used.
+    **Assumes.** On the scale of log-odds a variable shifts everyone of a value alike, whatever the score, and a number
+    does so along a line (with `quadratic`, a parabola). **Guarantee.** None by itself: judge with
+    `calibrant.repair.compare` on other rows. Without a ridge, the mean residual of the fit rows would be zero at every
+    level of a category. **Method.** Appendix C of the paper, by penalised maximum likelihood. Departures: log-odds of
+    the score rather than the score (``scale="raw"`` is the paper's); Platt's targets; several variables and categories;
+    the ridge leaves the score alone. Missing numbers count as the median, with a coefficient of their own; levels seen
+    fewer than ten times, and all but the fifty most frequent, have coefficient zero, as has a level that was not there
+    at the fit. **Cost.** Ten passes over the rows or so. **Reads.** Rows; weights are used.
 
     References
     ----------
-    Kelly and Smyth, "Variable-based calibration for machine learning classifiers", AAAI 2023, arXiv:2209.15154, appendix C.
+    Kelly and Smyth, "Variable-based calibration for machine learning classifiers", AAAI 2023, arXiv:2209.15154,
+    appendix C.
 
     Examples
     --------
@@ -160,8 +161,8 @@ class AugmentedLogistic:
 class AugmentedBeta:
     r"""Beta calibration with variables: a curve of three parameters, moved up or down by who the person is.
 
-    Estimand: a, b, c, d, f of ``logit P(Y = 1 | p, v) = a ln p - b ln(1 - p) + d . v + f . v^2 + c``; v standardised numbers and
-    0/1 columns of levels, which have no squares.
+    Estimand: a, b, c, d, f of ``logit P(Y = 1 | p, v) = a ln p - b ln(1 - p) + d . v + f . v^2 + c``; v standardised
+    numbers and 0/1 columns of levels, which have no squares.
 
     Parameters
     ----------
@@ -172,8 +173,8 @@ class AugmentedBeta:
     ridge : float, 0 or more
         As in `AugmentedLogistic`.
     paper : bool
-        The published procedure: outcomes 0 and 1 as targets, scikit-learn's ridge on every coefficient, scores of exactly 0 and 1
-        moved by 0.0001 and no others, a and b free. `ridge` is not read.
+        The published procedure: outcomes 0 and 1 as targets, scikit-learn's ridge on every coefficient, scores of
+        exactly 0 and 1 moved by 0.0001 and no others, a and b free. `ridge` is not read.
 
     Raises
     ------
@@ -184,19 +185,18 @@ class AugmentedBeta:
 
     Notes
     -----
-    **Assumes.** On the scale of log-odds a variable shifts everyone of a value alike, whatever the score, along a parabola. Where
-    the error turns more than once along the variable, take `VariableTree` or `LocalBias`.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows.
-    **Method.** Appendix C of the paper, by penalised maximum likelihood. Departures: a and b at least 0, so that for two people who
-    differ in the score alone the order is kept; Platt's targets; several variables and categories; the ridge leaves the score
-    alone. Missing and unseen values as in `AugmentedLogistic`.
-    **Cost.** Ten passes over the rows or so.
-    **Reads.** Rows; weights are used.
+    **Assumes.** On the scale of log-odds a variable shifts everyone of a value alike, whatever the score, along a
+    parabola. Where the error turns more than once along the variable, take `VariableTree` or `LocalBias`.
+    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. **Method.** Appendix C of the
+    paper, by penalised maximum likelihood. Departures: a and b at least 0, so that for two people who differ in the
+    score alone the order is kept; Platt's targets; several variables and categories; the ridge leaves the score alone.
+    Missing and unseen values as in `AugmentedLogistic`. **Cost.** Ten passes over the rows or so. **Reads.** Rows;
+    weights are used.
 
     References
     ----------
-    Kelly and Smyth, "Variable-based calibration for machine learning classifiers", AAAI 2023, arXiv:2209.15154, appendix C.
-    Kull, Silva Filho and Flach, "Beta calibration", AISTATS 2017.
+    Kelly and Smyth, "Variable-based calibration for machine learning classifiers", AAAI 2023, arXiv:2209.15154,
+    appendix C. Kull, Silva Filho and Flach, "Beta calibration", AISTATS 2017.
 
     Examples
     --------
@@ -252,14 +252,29 @@ def _fitted(recipe: Any, data: Any, form: Form, paper: bool = False) -> Augmente
     cut = np.cumsum([0, *(part.shape[1] for part in parts)])
     numbers, squares, levels = (tuple(rest[a:b].tolist()) for a, b in itertools.pairwise(cut))
     settings = {
-        "variables": checked_names(recipe.variables), "form": form, "quadratic": recipe.quadratic,
-        "ridge": 1.0 if paper else float(recipe.ridge), "paper": paper, "constant": constants,
-        "levels": x.level_names, "numbers": x.number_names,
-    }  # fmt: skip
+        "variables": checked_names(recipe.variables),
+        "form": form,
+        "quadratic": recipe.quadratic,
+        "ridge": 1.0 if paper else float(recipe.ridge),
+        "paper": paper,
+        "constant": constants,
+        "levels": x.level_names,
+        "numbers": x.number_names,
+    }
     return Augmented(
-        recipe=name, settings=settings, codings=how, fitted_on=fitted_on(rows), form=form, slopes=tuple(slopes.tolist()),
-        intercept=intercept, numbers=numbers, squares=squares, kept=kept, levels=levels, edges=edges,
-    )  # fmt: skip
+        recipe=name,
+        settings=settings,
+        codings=how,
+        fitted_on=fitted_on(rows),
+        form=form,
+        slopes=tuple(slopes.tolist()),
+        intercept=intercept,
+        numbers=numbers,
+        squares=squares,
+        kept=kept,
+        levels=levels,
+        edges=edges,
+    )
 
 
 def coefficients(target: Any, weight: Any, score: Any, z: Any = None, ridge: float = 0.0) -> tuple[Any, Any, float]:

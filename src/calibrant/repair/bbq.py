@@ -43,14 +43,16 @@ class BBQ:
     Notes
     -----
     **Assumes.** Nothing about the shape.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept only if the average happens to rise; see `order`.
-    **Method.** Binnings of ``n^(1/3) / 10`` to ``10 n^(1/3)`` bins (five rows a bin at least, ten bins a distinct score at most), each as likely beforehand. "bdeu": the event rate of a bin has the prior
-    ``Beta(2 m, 2 (1 - m))``, m the bin's middle kept 0.005 from 0 and 1; the binning is weighed by the probability of the outcomes and shows the posterior
-    means, which lie within (0, 1). "bic" and "aic": weighed by ``exp(-criterion / 2)``; the binning shows plain event rates, an empty bin its middle. Binnings are dropped beyond the
-    "elbow" of the weights, by the authors' rule. Departures from the authors' program: cuts are at the balanced quantiles, scores that tie stay together, a
-    binning that ties make equal to another counts once, and a bin shows its posterior mean rather than a rate smoothed in another way.
-    **Cost.** One sort, then running sums: ``n^(2/3)`` whatever the number of binnings: under 0.1 s at 100,000 rows.
-    **Reads.** Rows. A weight counts as so many rows.
+    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept only if the
+    average happens to rise; see `order`. **Method.** Binnings of ``n^(1/3) / 10`` to ``10 n^(1/3)`` bins (five rows a
+    bin at least, ten bins a distinct score at most), each as likely beforehand. "bdeu": the event rate of a bin has the
+    prior ``Beta(2 m, 2 (1 - m))``, m the bin's middle kept 0.005 from 0 and 1; the binning is weighed by the
+    probability of the outcomes and shows the posterior means, which lie within (0, 1). "bic" and "aic": weighed by
+    ``exp(-criterion / 2)``; the binning shows plain event rates, an empty bin its middle. Binnings are dropped beyond
+    the "elbow" of the weights, by the authors' rule. Departures from the authors' program: cuts are at the balanced
+    quantiles, scores that tie stay together, a binning that ties make equal to another counts once, and a bin shows its
+    posterior mean rather than a rate smoothed in another way. **Cost.** One sort, then running sums: ``n^(2/3)``
+    whatever the number of binnings: under 0.1 s at 100,000 rows. **Reads.** Rows. A weight counts as so many rows.
 
     References
     ----------
@@ -85,11 +87,16 @@ class BBQ:
         return Steps(
             recipe="BBQ",
             settings={
-                "score": self.score, "spacing": self.spacing, "binnings": len(found), "averaged": len(kept),
+                "score": self.score,
+                "spacing": self.spacing,
+                "binnings": len(found),
+                "averaged": len(kept),
                 "likeliest_bins": len(found[kept[0]][1]),
             },
-            fitted_on=fitted_on(rows), edges=tuple(edges.tolist()), shown=tuple(shown.tolist()),
-        )  # fmt: skip
+            fitted_on=fitted_on(rows),
+            edges=tuple(edges.tolist()),
+            shown=tuple(shown.tolist()),
+        )
 
 
 def _binnings(scores: Any, heft: Any, cases: Any, spacing: Spacing, score: Score) -> list[tuple[Any, Any, float]]:

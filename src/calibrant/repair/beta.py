@@ -48,7 +48,8 @@ class Beta:
     Parameters
     ----------
     parameters : {"abm", "am", "ab"}
-        Which are free: all three; a and b equal (Platt scaling of the log-odds); or the score one half kept where it is, ``c = (a - b) ln 2``.
+        Which are free: all three; a and b equal (Platt scaling of the log-odds); or the score one half kept where it
+        is, ``c = (a - b) ln 2``.
 
     Raises
     ------
@@ -59,18 +60,19 @@ class Beta:
 
     Notes
     -----
-    **Assumes.** The true curve has this shape: S, inverted S, or bent to one side, so that it can be right at both ends, where `Platt` has one slope for both.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept when `order` says so.
-    **Method.** Maximum likelihood. If a comes out below 0 it is set to 0 and the rest fitted again; else if b does, likewise: betacal's rule. It leaves the
-    remaining coefficient free, and "am" and "ab" altogether, so that a score that ranks backwards yields a falling map, whose `order` is "may change". Within ``1e-6``
-    of 0 and 1 logarithms go on along their tangent (betacal cuts scores at 2e-16, which gives scores of exactly 0 and 1 more leverage).
-    **Cost.** About five passes over the rows: 0.5 s a million.
-    **Reads.** Rows; weights are used.
+    **Assumes.** The true curve has this shape: S, inverted S, or bent to one side, so that it can be right at both
+    ends, where `Platt` has one slope for both. **Guarantee.** None by itself: judge with `calibrant.repair.compare` on
+    other rows. Order is kept when `order` says so. **Method.** Maximum likelihood. If a comes out below 0 it is set to
+    0 and the rest fitted again; else if b does, likewise: betacal's rule. It leaves the remaining coefficient free, and
+    "am" and "ab" altogether, so that a score that ranks backwards yields a falling map, whose `order` is "may change".
+    Within ``1e-6`` of 0 and 1 logarithms go on along their tangent (betacal cuts scores at 2e-16, which gives scores of
+    exactly 0 and 1 more leverage). **Cost.** About five passes over the rows: 0.5 s a million. **Reads.** Rows; weights
+    are used.
 
     References
     ----------
-    Kull, Silva Filho, Flach, "Beta calibration: a well-founded and easily implemented improvement on logistic calibration for binary classifiers",
-    AISTATS 2017.
+    Kull, Silva Filho, Flach, "Beta calibration: a well-founded and easily implemented improvement on logistic
+    calibration for binary classifiers", AISTATS 2017.
 
     Examples
     --------

@@ -32,8 +32,8 @@ class BoostedTrees(FittedMap):
     score_edges : tuple of tuple of float
         The same for the log-odds as they stand before trees 0, 10, 20 and so on.
     feature, left : tuple of tuple of int
-        A tree each: the column that a node asks (0 the log-odds, then numbers, then levels), and the bins that go left, bit
-        by bit. The children of node k are 2k + 1 and 2k + 2; leaves follow the nodes.
+        A tree each: the column that a node asks (0 the log-odds, then numbers, then levels), and the bins that go left,
+        bit by bit. The children of node k are 2k + 1 and 2k + 2; leaves follow the nodes.
     value : tuple of tuple of float
         The leaves.
     """

@@ -31,11 +31,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     Parameters
     ----------
     estimator : classifier, optional
-        With ``predict_proba``, or else ``decision_function``; `sklearn.linear_model.LogisticRegression` by default. Wrap a
-        fitted one in `sklearn.frozen.FrozenEstimator` to keep it as it is.
+        With ``predict_proba``, or else ``decision_function``; `sklearn.linear_model.LogisticRegression` by default.
+        Wrap a fitted one in `sklearn.frozen.FrozenEstimator` to keep it as it is.
     repair : recipe, optional
-        ``Platt()`` by default. With three classes or more: `Dirichlet` repairs all classes at once; any other recipe repairs
-        each class against the rest, and the rows are divided by their sums.
+        ``Platt()`` by default. With three classes or more: `Dirichlet` repairs all classes at once; any other recipe
+        repairs each class against the rest, and the rows are divided by their sums.
     variables : sequence of str or int, optional
         Columns of X that the repair may read: names, or places (``"x0"`` or 0 is the first column of an array). With
         ``covariates=`` given to `fit`, columns of those. By default the columns that the recipe itself names in its
@@ -45,8 +45,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         many as the rarest class has rows if those are fewer (`folds_` tells). ``"prefit"``: `estimator` is fitted
         already, is never changed, and all rows passed to `fit` serve the repair: they must not be its training rows.
     ensemble : bool
-        False: scores out of fold fit one map, and the classifier is fitted again to all rows. True: each fold's classifier
-        keeps the map fitted on the rows it left out, and the probabilities are averaged, as scikit-learn does.
+        False: scores out of fold fit one map, and the classifier is fitted again to all rows. True: each fold's
+        classifier keeps the map fitted on the rows it left out, and the probabilities are averaged, as scikit-learn
+        does.
     n_jobs : int, optional
         Processes over the folds.
 
@@ -74,22 +75,22 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     Notes
     -----
-    **Assumes.** Rows are independent, or a group splitter keeps those together that are not. With ``ensemble=False``, that
-    the classifier fitted to all rows errs as those fitted to parts of them do: with few rows it is a little less wrong, and
-    the one map corrects slightly too much.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on rows that `fit` has not seen.
-    **Method.** Decision values d become scores ``expit(d / s)``, s their standard deviation over the rows of the fit. Rows
-    of weight 0 do not enter the map. `Jitter` draws by the row's features, so that the same features are always shown the
-    same score, alone or among others. Metadata: with ``sklearn.set_config(enable_metadata_routing=True)``, ``covariates``
-    is requested by ``set_fit_request``, ``set_predict_proba_request`` and the like, ``groups`` goes to the splitter and the
-    rest where it is requested; without routing, ``groups`` goes to the splitter and the rest to the classifier's fit.
-    **Cost.** ``cv`` fits of the classifier and one more; one map.
-    **Reads.** pandas, Polars, arrays and sparse matrices; weights, unless the repair is `Dirichlet`.
+    **Assumes.** Rows are independent, or a group splitter keeps those together that are not. With ``ensemble=False``,
+    that the classifier fitted to all rows errs as those fitted to parts of them do: with few rows it is a little less
+    wrong, and the one map corrects slightly too much. **Guarantee.** None by itself: judge with
+    `calibrant.repair.compare` on rows that `fit` has not seen. **Method.** Decision values d become scores ``expit(d /
+    s)``, s their standard deviation over the rows of the fit. Rows of weight 0 do not enter the map. `Jitter` draws by
+    the row's features, so that the same features are always shown the same score, alone or among others. Metadata: with
+    ``sklearn.set_config(enable_metadata_routing=True)``, ``covariates`` is requested by ``set_fit_request``,
+    ``set_predict_proba_request`` and the like, ``groups`` goes to the splitter and the rest where it is requested;
+    without routing, ``groups`` goes to the splitter and the rest to the classifier's fit. **Cost.** ``cv`` fits of the
+    classifier and one more; one map. **Reads.** pandas, Polars, arrays and sparse matrices; weights, unless the repair
+    is `Dirichlet`.
 
     References
     ----------
-    Platt, "Probabilistic outputs for support vector machines", Advances in Large Margin Classifiers (1999), section 2.1,
-    for scores out of fold.
+    Platt, "Probabilistic outputs for support vector machines", Advances in Large Margin Classifiers (1999), section
+    2.1, for scores out of fold.
 
     Examples
     --------

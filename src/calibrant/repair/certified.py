@@ -17,9 +17,16 @@ from calibrant.repair.judged import Judged
 from calibrant.repair.split import sampled, taken
 
 NONE: dict[str, Any] = {
-    "error_low": None, "error_high": None, "error_shown_low": None, "distance_high": None, "worst_group_low": None,
-    "worst_group_low_group": None, "worst_group_high": None, "worst_group_high_group": None, "worst_group_shown_low": None,
-}  # fmt: skip
+    "error_low": None,
+    "error_high": None,
+    "error_shown_low": None,
+    "distance_high": None,
+    "worst_group_low": None,
+    "worst_group_low_group": None,
+    "worst_group_high": None,
+    "worst_group_high_group": None,
+    "worst_group_shown_low": None,
+}
 UNPROVED = "certificates are proved for independent rows of equal weight, not for {}="
 
 
@@ -35,8 +42,8 @@ def certificates(
 ) -> dict[str, dict[str, Any]]:
     """Return the certificates of each probability; each family shares alpha over all probabilities.
 
-    In folds each fold is certified at its share of alpha, given the others, and bounds are averaged by size: they are about
-    the average over the folds' maps.
+    In folds each fold is certified at its share of alpha, given the others, and bounds are averaged by size: they are
+    about the average over the folds' maps.
     """
     if unproved(judged):
         return {name: dict(NONE) for name in judged.scores}
@@ -70,9 +77,12 @@ def _groups(folds: list[tuple[Sketch, float]], groups: Groups, levels: int, delt
         populations.append((held, [q.n / sum(h.n for h in held) for q in held]))
     at, low, top, high, shown = worst_group(populations, levels, delta / (2 * len(groups.index)), seed)
     return {
-        "worst_group_low": low, "worst_group_low_group": title(groups, at), "worst_group_high": high,
-        "worst_group_high_group": title(groups, top), "worst_group_shown_low": shown,
-    }  # fmt: skip
+        "worst_group_low": low,
+        "worst_group_low_group": title(groups, at),
+        "worst_group_high": high,
+        "worst_group_high_group": title(groups, top),
+        "worst_group_shown_low": shown,
+    }
 
 
 def title(groups: Groups, index: int) -> str:
@@ -85,7 +95,8 @@ def p_values(
 ) -> tuple[dict[str, dict[str, float | None]], int, tuple[tuple[str, str], ...]]:
     """Return p-values of each probability, the rows tested, and which tests did not apply and why.
 
-    All probabilities are tested on the same rows. Folds' p-values are joined by Bonferroni: the smallest times their number.
+    All probabilities are tested on the same rows. Folds' p-values are joined by Bonferroni: the smallest times their
+    number.
     """
     out: dict[str, dict[str, float | None]] = {n: dict.fromkeys(("local_p", "strong_p")) for n in judged.scores}
     refused: dict[str, str] = {}

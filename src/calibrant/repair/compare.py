@@ -27,15 +27,45 @@ from calibrant.repair.verdict import by_ends, recommended, verdict_of
 
 TESTS = ("local", "strong")
 TABLE = (
-    "probability", "recipe", "order", "error_low", "error_high", "error_shown_low", "distance_high", "brier", "log_loss",
-    "auroc", "accuracy", "impossible", "local_p", "strong_p", "largest_vece", "largest_vece_variable", "largest_gap", "largest_gap_group", "worst_group_low",
-    "worst_group_low_group", "worst_group_high", "worst_group_high_group", "worst_group_shown_low", "groups_better",
-    "groups_worse", "groups_shown_better", "groups_shown_worse",
-)  # fmt: skip
+    "probability",
+    "recipe",
+    "order",
+    "error_low",
+    "error_high",
+    "error_shown_low",
+    "distance_high",
+    "brier",
+    "log_loss",
+    "auroc",
+    "accuracy",
+    "impossible",
+    "local_p",
+    "strong_p",
+    "largest_vece",
+    "largest_vece_variable",
+    "largest_gap",
+    "largest_gap_group",
+    "worst_group_low",
+    "worst_group_low_group",
+    "worst_group_high",
+    "worst_group_high_group",
+    "worst_group_shown_low",
+    "groups_better",
+    "groups_worse",
+    "groups_shown_better",
+    "groups_shown_worse",
+)
 DIFFERENCES = ("probability", "measure", "change", "change_low", "change_high", "shown")
 VARIABLES = (
-    "probability", "variable", "vece", "beyond_shift", "change_squared", "change_low", "change_high", "shown",
-)  # fmt: skip
+    "probability",
+    "variable",
+    "vece",
+    "beyond_shift",
+    "change_squared",
+    "change_low",
+    "change_high",
+    "shown",
+)
 GROUPS = ("probability", "variable", "level", "rows", "gap", "change", "change_low", "change_high", "shown")
 SHARES = {"scores": 0.5, "variables": 0.25, "groups": 0.25}  # of alpha, among the paired statements
 
@@ -86,8 +116,9 @@ def compare(
         Recipes, fitted maps, or both, by name. By default Platt, Beta and Isotonic, and with variables
         AugmentedLogistic.
     fit_on : Predictions, optional
-        Other rows to fit on, such as earlier years; `data` is then judged whole. By default one half of `data`, chosen by
-        hashed identity, is fitted on and the other judged; if every repair is fitted already, all of `data` is judged.
+        Other rows to fit on, such as earlier years; `data` is then judged whole. By default one half of `data`, chosen
+        by hashed identity, is fitted on and the other judged; if every repair is fitted already, all of `data` is
+        judged.
     folds : int, 2 to 20, or 0
         Cross-fit instead: each fold is judged with maps fitted on the others.
     by : str or sequence of str, optional
@@ -120,28 +151,26 @@ def compare(
     Raises
     ------
     BadInput
-        A map would be judged on rows it was fitted on; `fit_on` and `data` overlap; a repair is neither recipe nor map; a
-        setting is out of range.
+        A map would be judged on rows it was fitted on; `fit_on` and `data` overlap; a repair is neither recipe nor map;
+        a setting is out of range.
     NotComputable
         No repair can be fitted, or there are too few rows or clusters to keep fit and judgement apart.
 
     Notes
     -----
-    **Assumes.** Rows (or clusters) independent given scores and covariates; certificates also one distribution. Repairs,
-    groups and variables chosen without the judged outcomes.
-    **Guarantee.** Finite-sample. All paired statements (a Brier score, log loss, accuracy, error along a variable or gap of
-    a group is better, or worse) hold together with probability ``1 - alpha``; half of alpha goes to the scores, a quarter
-    each to variables and groups. So do, each family by itself, the certified ranges of all probabilities (raw below,
-    shown in steps above), those of the scores as shown (by which "error" is judged: like with like), the distances, and the
-    same two ranges of the groups (by which "worst group" is). Tests keep their own level; with folds p-values are
-    Bonferroni's over folds.
+    **Assumes.** Rows (or clusters) independent given scores and covariates; certificates also one distribution.
+    Repairs, groups and variables chosen without the judged outcomes. **Guarantee.** Finite-sample. All paired
+    statements (a Brier score, log loss, accuracy, error along a variable or gap of a group is better, or worse) hold
+    together with probability ``1 - alpha``; half of alpha goes to the scores, a quarter each to variables and groups.
+    So do, each family by itself, the certified ranges of all probabilities (raw below, shown in steps above), those of
+    the scores as shown (by which "error" is judged: like with like), the distances, and the same two ranges of the
+    groups (by which "worst group" is). Tests keep their own level; with folds p-values are Bonferroni's over folds.
     **Method.** Given the scores every paired change is linear in the outcomes: betting limits with stakes fixed by the
-    scores (`stats.differences`). For a group one range of its gap as audited gives the change of every repair, since the
-    mean score moves by a known amount. Along a variable the judged change is that of ``sum_b P(b) E[Y - p | b]^2``.
-    Folds: each has its limits and certificates at ``alpha / folds``, averaged by size; they are about the average over the
-    folds' maps, while `maps` are fitted on all rows. Recommendation: `repair.verdict`.
-    **Cost.** The fits; then with 140,000 judged rows, 9 variables and 60 groups about 1 CPU-second a repair without tests.
-    **Reads.** Rows.
+    scores (`stats.differences`). For a group one range of its gap as audited gives the change of every repair, since
+    the mean score moves by a known amount. Along a variable the judged change is that of ``sum_b P(b) E[Y - p | b]^2``.
+    Folds: each has its limits and certificates at ``alpha / folds``, averaged by size; they are about the average over
+    the folds' maps, while `maps` are fitted on all rows. Recommendation: `repair.verdict`. **Cost.** The fits; then
+    with 140,000 judged rows, 9 variables and 60 groups about 1 CPU-second a repair without tests. **Reads.** Rows.
 
     References
     ----------
@@ -161,10 +190,15 @@ def compare(
     rows, seed = _checked(data), checked_seed(seed)
     shares(alpha, "two-sided")
     plan = Plan(
-        checked_levels(levels), float(alpha), _checked_tests(tests), _count(test_rows, "test_rows", 100),
-        _count(draws, "draws", 99), bool(certify_groups),
-        _count(smallest_group, "smallest_group", 1), seed,
-    )  # fmt: skip
+        checked_levels(levels),
+        float(alpha),
+        _checked_tests(tests),
+        _count(test_rows, "test_rows", 100),
+        _count(draws, "draws", 99),
+        bool(certify_groups),
+        _count(smallest_group, "smallest_group", 1),
+        seed,
+    )
     names, left_out = audited_variables(rows, variables, seed)
     chosen = default_repairs(names) if repairs is None else named(repairs)
     grouping = names_of(by)
@@ -223,12 +257,16 @@ def _compared(
     tested, tested_rows, refused = p_values(judged, variables, plan.tests, plan.test_rows, plan.draws, plan.seed)
     table = {
         name: {
-            "probability": name, "recipe": "" if name == AS_AUDITED else fits.maps[name].recipe,
-            "order": "kept" if name == AS_AUDITED else fits.maps[name].order, **certified[name],
-            **judged.plain_scores(name), **tested[name], **_largest(name, along, grouped),
+            "probability": name,
+            "recipe": "" if name == AS_AUDITED else fits.maps[name].recipe,
+            "order": "kept" if name == AS_AUDITED else fits.maps[name].order,
+            **certified[name],
+            **judged.plain_scores(name),
+            **tested[name],
+            **_largest(name, along, grouped),
         }
         for name in judged.scores
-    }  # fmt: skip
+    }
     verdicts = {name: verdict_of(name, table, differences, along, grouped) for name in judged.repairs}
     reason = unproved(judged)
     return Comparison(
@@ -240,13 +278,27 @@ def _compared(
         recommended=recommended(table, verdicts, worse_than),
         maps=dict(fits.maps),
         settings={
-            "how": fits.how, "rows_fit": fits.rows_fit, "rows_judged": judged.data.n, "cases_judged": judged.data.cases,
-            "folds": judged.folds, "levels": plan.levels, "alpha": plan.alpha, "shares": SHARES, "groups": len(groups.names) if groups else 0,
-            "variables": variables, "variables_left_out": left_out, "left_out": fits.left_out, "tests": plan.tests,
-            "test_rows": tested_rows, "draws": plan.draws, "certify_groups": plan.certify_groups, "smallest_group": plan.smallest_group, "seed": plan.seed,
+            "how": fits.how,
+            "rows_fit": fits.rows_fit,
+            "rows_judged": judged.data.n,
+            "cases_judged": judged.data.cases,
+            "folds": judged.folds,
+            "levels": plan.levels,
+            "alpha": plan.alpha,
+            "shares": SHARES,
+            "groups": len(groups.names) if groups else 0,
+            "variables": variables,
+            "variables_left_out": left_out,
+            "left_out": fits.left_out,
+            "tests": plan.tests,
+            "test_rows": tested_rows,
+            "draws": plan.draws,
+            "certify_groups": plan.certify_groups,
+            "smallest_group": plan.smallest_group,
+            "seed": plan.seed,
             "not_applicable": (*((("certificates", reason),) if reason else ()), *refused),
         },
-    )  # fmt: skip
+    )
 
 
 def _differences(judged: Judged, alpha: float) -> tuple[list[dict[str, Any]], dict[str, tuple[str, ...]]]:
@@ -261,10 +313,16 @@ def _differences(judged: Judged, alpha: float) -> tuple[list[dict[str, Any]], di
             delta = alpha / len(LOSSES) / (pairs if measure == "brier" else len(judged.repairs))
             change, low, high = judged.change(measure, name, AS_AUDITED, delta)
             shown = by_ends(low, high, upward=measure == "accuracy")
-            rows.append({
-                "probability": name, "measure": measure, "change": change, "change_low": low, "change_high": high,
-                "shown": shown,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "probability": name,
+                    "measure": measure,
+                    "change": change,
+                    "change_low": low,
+                    "change_high": high,
+                    "shown": shown,
+                }
+            )
     worse: dict[str, list[str]] = {name: [] for name in names}
     for i, one in enumerate(judged.repairs):
         for other in judged.repairs[i + 1 :]:

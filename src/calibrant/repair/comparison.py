@@ -20,7 +20,8 @@ class Comparison:
     Parameters
     ----------
     table : Curve
-        One row for each probability, ``"as audited"`` first: certified error, distance, proper scores, tests, worst group.
+        One row for each probability, ``"as audited"`` first: certified error, distance, proper scores, tests, worst
+        group.
     differences : Curve
         One row for each repair and score: the paired change from as audited, with its range.
     variables : Curve
@@ -28,7 +29,8 @@ class Comparison:
     groups : Curve
         One row for each probability and group: gap, and the change of its size with its range.
     verdicts : Mapping
-        For each repair what is ``better``, ``worse`` and ``undecided`` (tuples of names), and a ``line`` of plain words.
+        For each repair what is ``better``, ``worse`` and ``undecided`` (tuples of names), and a ``line`` of plain
+        words.
     recommended : str
         The name of a repair, or ``"as audited"``.
     maps : Mapping of str to FittedMap
@@ -60,9 +62,12 @@ class Comparison:
         """Rebuild the comparison that `to_dict` described."""
         curves = {k: Curve.from_dict(d[k]) for k in ("table", "differences", "variables", "groups")}
         return cls(
-            **curves, verdicts=frozen(d["verdicts"]), recommended=d["recommended"], settings=frozen(d["settings"]),
+            **curves,
+            verdicts=frozen(d["verdicts"]),
+            recommended=d["recommended"],
+            settings=frozen(d["settings"]),
             maps={k: FittedMap.from_dict(v) for k, v in d["maps"].items()},
-        )  # fmt: skip
+        )
 
 
 def curve_of(part: str, rows: list[dict[str, Any]], names: tuple[str, ...], **settings: Any) -> Curve:

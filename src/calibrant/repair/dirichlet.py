@@ -59,8 +59,8 @@ class Dirichlet:
     Parameters
     ----------
     penalty : {"odir", "l2"}
-        With K classes, "odir": ``strength sum_(i != j) w_ij^2 / (K (K - 1)) + intercept_strength sum_i b_i^2 / K``; "l2":
-        ``strength (sum_ij w_ij^2 + sum_i b_i^2) / (K (K + 1))``; either added to the mean log loss.
+        With K classes, "odir": ``strength sum_(i != j) w_ij^2 / (K (K - 1)) + intercept_strength sum_i b_i^2 / K``;
+        "l2": ``strength (sum_ij w_ij^2 + sum_i b_i^2) / (K (K + 1))``; either added to the mean log loss.
     strength : float, optional
         At least 0; None chooses it from 1e-4, 1e-3, ..., 10 by cross-validated log loss.
     intercept_strength : float, optional
@@ -77,18 +77,19 @@ class Dirichlet:
 
     Notes
     -----
-    **Assumes.** Within each class the probabilities have a Dirichlet distribution, roughly; a matrix of K^2 numbers needs rows in proportion or a penalty.
-    **Guarantee.** None by itself: judge the top label and each class on other rows. The order of classes and of people may change.
-    **Method.** The penalised log loss by L-BFGS with its exact gradient, from W = I, b = 0. "odir" leaves the diagonal free: very strong, it is a power of each probability
-    (vector scaling without shift). The paper chooses the penalty by cross-validation; the grid and the three folds are ours, and of equal losses the stronger penalty wins.
-    Within ``1e-6`` of 0 logarithms go on along their tangent.
-    **Cost.** 50 to 500 passes over the rows times K^2; nineteen times that when the strength is chosen.
-    **Reads.** Rows of several classes.
+    **Assumes.** Within each class the probabilities have a Dirichlet distribution, roughly; a matrix of K^2 numbers
+    needs rows in proportion or a penalty. **Guarantee.** None by itself: judge the top label and each class on other
+    rows. The order of classes and of people may change. **Method.** The penalised log loss by L-BFGS with its exact
+    gradient, from W = I, b = 0. "odir" leaves the diagonal free: very strong, it is a power of each probability (vector
+    scaling without shift). The paper chooses the penalty by cross-validation; the grid and the three folds are ours,
+    and of equal losses the stronger penalty wins. Within ``1e-6`` of 0 logarithms go on along their tangent. **Cost.**
+    50 to 500 passes over the rows times K^2; nineteen times that when the strength is chosen. **Reads.** Rows of
+    several classes.
 
     References
     ----------
-    Kull, Perello-Nieto, Kängsepp, Silva Filho, Song, Flach, "Beyond temperature scaling: obtaining well-calibrated multiclass probabilities with
-    Dirichlet calibration", NeurIPS 2019.
+    Kull, Perello-Nieto, Kängsepp, Silva Filho, Song, Flach, "Beyond temperature scaling: obtaining well-calibrated
+    multiclass probabilities with Dirichlet calibration", NeurIPS 2019.
 
     Examples
     --------
@@ -133,10 +134,12 @@ class Dirichlet:
         strength = self._chosen(x, data.y) if self.strength is None else float(self.strength)
         found = self._solved(x, data.y, strength, None)
         return Softmax(
-            recipe="Dirichlet", settings={"penalty": self.penalty, "strength": strength, "chosen": self.strength is None},
-            fitted_on=fitted_on(data), weights=tuple(tuple(row) for row in found[:, :-1].tolist()),
+            recipe="Dirichlet",
+            settings={"penalty": self.penalty, "strength": strength, "chosen": self.strength is None},
+            fitted_on=fitted_on(data),
+            weights=tuple(tuple(row) for row in found[:, :-1].tolist()),
             intercepts=tuple(found[:, -1].tolist()),
-        )  # fmt: skip
+        )
 
     def _penalties(self, k: int, strength: float) -> Any:
         """Return what each coefficient's square costs, of shape (K, K + 1)."""

@@ -14,7 +14,8 @@ _LABEL = np.uint64(1)
 def distinct(rows: Predictions) -> tuple[Any, Any, Any]:
     """Return the scores that occur, increasing, and the weight of the rows and of the cases at each.
 
-    Without weights the label rides in the lowest bit of a whole number that orders like the score, so that one plain sort does it.
+    Without weights the label rides in the lowest bit of a whole number that orders like the score, so that one plain
+    sort does it.
     """
     p = rows.p + 0.0  # so that -0.0 is 0.0
     if rows.weights is None:

@@ -101,8 +101,8 @@ def gap_change(moved: float, low: float, high: float) -> tuple[float, float]:
 def group_rows(data: Predictions, groups: Groups, scores: Mapping[str, Any], delta: float) -> list[dict[str, Any]]:
     """Return one row for each probability and group; `delta` is shared by the groups, and serves all repairs at once.
 
-    Each repair moves a group's mean score by a known amount, so that one range for its gap as audited holds the change of
-    every repair.
+    Each repair moves a group's mean score by a known amount, so that one range for its gap as audited holds the change
+    of every repair.
     """
     limits = [residual_limits(data, r, delta / len(groups.rows)) for r in groups.rows]
     out = []
@@ -112,10 +112,19 @@ def group_rows(data: Predictions, groups: Groups, scores: Mapping[str, Any], del
             moved = float(np.average(step[rows], weights=None if data.weights is None else data.weights[rows]))
             ends = gap_change(moved, low, high)
             shown = "better" if ends[1] < 0 else "worse" if ends[0] > 0 else "undecided"
-            out.append({
-                "probability": name, "variable": group[0][0], "level": group[0][1], "rows": len(rows), "gap": gap - moved,
-                "change": abs(gap - moved) - abs(gap), "change_low": ends[0], "change_high": ends[1], "shown": shown,
-            })  # fmt: skip
+            out.append(
+                {
+                    "probability": name,
+                    "variable": group[0][0],
+                    "level": group[0][1],
+                    "rows": len(rows),
+                    "gap": gap - moved,
+                    "change": abs(gap - moved) - abs(gap),
+                    "change_low": ends[0],
+                    "change_high": ends[1],
+                    "shown": shown,
+                }
+            )
     return out
 
 

@@ -35,16 +35,16 @@ class Histogram:
     Notes
     -----
     **Assumes.** Nothing about the shape; what varies within a bin is lost, and with it some AUROC.
-    **Guarantee.** None by itself, but the map takes few values, so that `calibrant.repair.compare` or `calibrant.certify` can be tight about it. Each rate is off by
-    about ``sqrt(rate (1 - rate) / rows of the bin)``. Order is kept only if the rates happen to rise; see `order`.
-    **Method.** Event rates. A bin of equal width without rows shows its middle, as netcal's does. A bin whose rows all had one outcome shows 0 or 1,
-    where a single surprise makes the log loss infinite.
-    **Cost.** One sort.
-    **Reads.** Rows; weights are used.
+    **Guarantee.** None by itself, but the map takes few values, so that `calibrant.repair.compare` or
+    `calibrant.certify` can be tight about it. Each rate is off by about ``sqrt(rate (1 - rate) / rows of the bin)``.
+    Order is kept only if the rates happen to rise; see `order`. **Method.** Event rates. A bin of equal width without
+    rows shows its middle, as netcal's does. A bin whose rows all had one outcome shows 0 or 1, where a single surprise
+    makes the log loss infinite. **Cost.** One sort. **Reads.** Rows; weights are used.
 
     References
     ----------
-    Zadrozny, Elkan, "Obtaining calibrated probability estimates from decision trees and naive Bayesian classifiers", ICML 2001.
+    Zadrozny, Elkan, "Obtaining calibrated probability estimates from decision trees and naive Bayesian classifiers",
+    ICML 2001.
 
     Examples
     --------
@@ -76,9 +76,12 @@ class Histogram:
             cuts = np.searchsorted(scores, edges, side="left")
         shown = rates(heft, cases, cuts, edges)
         return Steps(
-            recipe="Histogram", settings={"bins": len(shown), "spacing": self.spacing}, fitted_on=fitted_on(rows),
-            edges=tuple(edges.tolist()), shown=tuple(shown.tolist()),
-        )  # fmt: skip
+            recipe="Histogram",
+            settings={"bins": len(shown), "spacing": self.spacing},
+            fitted_on=fitted_on(rows),
+            edges=tuple(edges.tolist()),
+            shown=tuple(shown.tolist()),
+        )
 
 
 def rates(heft: Any, cases: Any, cuts: Any, edges: Any) -> Any:

@@ -57,8 +57,8 @@ def indicators(codes: Any, kept: Sequence[Sequence[int]]) -> Any:
 def edges_of(p: Any) -> Edges:
     """Return how near 0 and 1 logarithms of scores are taken as they are.
 
-    A millionth, or nearer if a hundredth of the rows is nearer: a network that says 1e-20 of most people still orders them,
-    while a lone 0 among moderate scores must not rule the fit.
+    A millionth, or nearer if a hundredth of the rows is nearer: a network that says 1e-20 of most people still orders
+    them, while a lone 0 among moderate scores must not rule the fit.
     """
     low, high = (min(EDGE, float(np.quantile(v[v > 0.0], 0.01))) if (v > 0.0).any() else EDGE for v in (p, 1.0 - p))
     return (max(low, 1e-300), high)

@@ -58,12 +58,12 @@ class Isotonic:
     Notes
     -----
     **Assumes.** The true curve never falls. Needs rows: below a thousand or so `Platt` or `Beta` is usually nearer.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept up to ties: the fitted function has level
-    stretches, which tie the scores within. Its ends may be exactly 0 and 1, where a single surprise makes the log loss infinite.
-    **Method.** Rows of one score are pooled, then SciPy's pool-adjacent-violators. Between the ends of neighbouring level stretches the map is straight, and
-    beyond the outermost scores level: scikit-learn's ``IsotonicRegression(out_of_bounds="clip")``.
-    **Cost.** One sort: less than scikit-learn's fit, a third of it at a million rows.
-    **Reads.** Rows; weights are used.
+    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept up to ties: the
+    fitted function has level stretches, which tie the scores within. Its ends may be exactly 0 and 1, where a single
+    surprise makes the log loss infinite. **Method.** Rows of one score are pooled, then SciPy's
+    pool-adjacent-violators. Between the ends of neighbouring level stretches the map is straight, and beyond the
+    outermost scores level: scikit-learn's ``IsotonicRegression(out_of_bounds="clip")``. **Cost.** One sort: less than
+    scikit-learn's fit, a third of it at a million rows. **Reads.** Rows; weights are used.
 
     References
     ----------
@@ -93,6 +93,9 @@ class Isotonic:
         inner = np.ones(len(at), dtype=bool)
         inner[1:-1] = (shown[1:-1] != shown[:-2]) | (shown[1:-1] != shown[2:])
         return Piecewise(
-            recipe="Isotonic", settings={}, fitted_on=fitted_on(rows),
-            knots=tuple(scores[at][inner].tolist()), shown=tuple(shown[inner].tolist()),
-        )  # fmt: skip
+            recipe="Isotonic",
+            settings={},
+            fitted_on=fitted_on(rows),
+            knots=tuple(scores[at][inner].tolist()),
+            shown=tuple(shown[inner].tolist()),
+        )

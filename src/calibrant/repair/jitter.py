@@ -41,8 +41,8 @@ class Jittered(FittedMap):
 class Jitter:
     r"""Jitter: show a score drawn near the model's; nothing is fitted.
 
-    Estimand: none. The score shown is drawn with density proportional to ``sech((s - p) / h)`` on [0, 1], and is the classifier that
-    `calibrant.certify.jittered` certifies.
+    Estimand: none. The score shown is drawn with density proportional to ``sech((s - p) / h)`` on [0, 1], and is the
+    classifier that `calibrant.certify.jittered` certifies.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ class Jitter:
     Notes
     -----
     **Assumes.** Nothing; that a row's identity says nothing about its outcome.
-    **Guarantee.** ``certify.jittered(data, bandwidth)`` of the raw data is a certificate of this randomised classifier. Order may change: AUROC falls, by what
-    `calibrant.certify.jitter_bandwidth` can tell in advance.
-    **Method.** On the certificate's own grid: p is rounded to the middle of one of ``2^14`` cells and the middle of another is drawn by exact inversion of the running sum
-    of the kernel. The draw is keyed by the row's identity (its place in its file, or its key) and the seed, so that the same row is always shown the same score however
-    the data are cut into chunks; arrays without identities are numbered from 0.
-    **Cost.** One pass and a look-up: about 0.3 s a million rows.
+    **Guarantee.** ``certify.jittered(data, bandwidth)`` of the raw data is a certificate of this randomised classifier.
+    Order may change: AUROC falls, by what `calibrant.certify.jitter_bandwidth` can tell in advance. **Method.** On the
+    certificate's own grid: p is rounded to the middle of one of ``2^14`` cells and the middle of another is drawn by
+    exact inversion of the running sum of the kernel. The draw is keyed by the row's identity (its place in its file, or
+    its key) and the seed, so that the same row is always shown the same score however the data are cut into chunks;
+    arrays without identities are numbered from 0. **Cost.** One pass and a look-up: about 0.3 s a million rows.
     **Reads.** Scores and identities.
 
     References

@@ -128,9 +128,16 @@ def shifted(rows: Predictions, cells: Cells, off: Judge, recipe: str, settings: 
                 shift(codes, first, second, by, cells.levels, p)
     grouping, held_cells, shifts = tuple(zip(*steps, strict=True)) if steps else ((), (), ())
     return LevelShifts(
-        recipe=recipe, settings={**settings, "sweeps": sweeps, "reached": done, "groupings": len(every)}, codings=how,
-        fitted_on=fitted_on(rows), levels=cells.levels, edges=edges, grouping=grouping, cells=held_cells, shifts=shifts,
-    )  # fmt: skip
+        recipe=recipe,
+        settings={**settings, "sweeps": sweeps, "reached": done, "groupings": len(every)},
+        codings=how,
+        fitted_on=fitted_on(rows),
+        levels=cells.levels,
+        edges=edges,
+        grouping=grouping,
+        cells=held_cells,
+        shifts=shifts,
+    )
 
 
 def _step(

@@ -25,19 +25,21 @@ WIDTHS = (1.0, 0.4)
 class LocalBias:
     r"""Correct the local calibration bias, by a smooth function of score and covariates found among the residuals.
 
-    Estimand: ``f`` of ``logit P(Y = 1 | p, x) = a logit p + b + f(p, x)``; the correction ``p' - p`` estimates the local bias
-    ``E[Y - p | p, x]`` of eq. 7 of the paper.
+    Estimand: ``f`` of ``logit P(Y = 1 | p, x) = a logit p + b + f(p, x)``; the correction ``p' - p`` estimates the
+    local bias ``E[Y - p | p, x]`` of eq. 7 of the paper.
 
     Parameters
     ----------
     variables : str or sequence of str, optional
         Covariates of any kind; by default all.
     bandwidth : float above 0, optional
-        Standard deviation of the kernels, in median distances: of landmarks for the joint kernel, of knots along each axis. By default
+        Standard deviation of the kernels, in median distances: of landmarks for the joint kernel, of knots along each
+        axis. By default
         1 or 0.4, whichever cross-fitted log loss prefers.
     shrink : float above 0, optional
-        Penalty on ``|f|^2``, in rows' worth; the larger, the smaller the correction. By default chosen by cross-fitted log loss
-        from 0.1 to 10,000, without and with the joint kernel; or no correction, if none gains more than a standard error.
+        Penalty on ``|f|^2``, in rows' worth; the larger, the smaller the correction. By default chosen by cross-fitted
+        log loss from 0.1 to 10,000, without and with the joint kernel; or no correction, if none gains more than a
+        standard error.
     landmarks : int from 2 to 1,024
         Fit rows around which the joint kernel's bells lie.
     seed : int
@@ -52,20 +54,19 @@ class LocalBias:
 
     Notes
     -----
-    **Assumes.** Independent rows, or independent clusters (folds keep them together). The error varies smoothly with numbers; with
-    levels it may jump.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Of a calibrated model it leaves the scores
-    exactly as they are in most samples, and moves them little in the others; far from all fit rows only overall curve and levels act.
-    **Method.** f lies in the span of Gaussian bells: along the score and each number (12 quantile knots), of all of them together
-    (levels a fixed distance apart) around random fit rows, and a constant for each level; these are the features of
-    `detect.local_calibration_test` but for its steps. Penalised maximum likelihood in the reproducing norm; the penalty is chosen by five-fold
-    cross-fitting of one Newton step. Departures from eq. 7, which averages residuals with kernel weights: the correction is on
-    the log-odds, so that no probability leaves [0, 1]; it is fitted jointly, so that neighbours are not counted for one another
-    and a direction that noise could explain is left alone; and it is a map for new rows, of a few hundred numbers.
-    Of more than 200,000 rows a uniform sample is fitted.
-    **Cost.** Rows times the square of the features (256, and 12 a number, at most), some fifteen times: 20 s of CPU time for 100,000
-    rows with ten variables. A repaired row takes 3 to 11 us.
-    **Reads.** Rows; weights and clusters are used.
+    **Assumes.** Independent rows, or independent clusters (folds keep them together). The error varies smoothly with
+    numbers; with levels it may jump. **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other
+    rows. Of a calibrated model it leaves the scores exactly as they are in most samples, and moves them little in the
+    others; far from all fit rows only overall curve and levels act. **Method.** f lies in the span of Gaussian bells:
+    along the score and each number (12 quantile knots), of all of them together (levels a fixed distance apart) around
+    random fit rows, and a constant for each level; these are the features of `detect.local_calibration_test` but for
+    its steps. Penalised maximum likelihood in the reproducing norm; the penalty is chosen by five-fold cross-fitting of
+    one Newton step. Departures from eq. 7, which averages residuals with kernel weights: the correction is on the
+    log-odds, so that no probability leaves [0, 1]; it is fitted jointly, so that neighbours are not counted for one
+    another and a direction that noise could explain is left alone; and it is a map for new rows, of a few hundred
+    numbers. Of more than 200,000 rows a uniform sample is fitted. **Cost.** Rows times the square of the features (256,
+    and 12 a number, at most), some fifteen times: 20 s of CPU time for 100,000 rows with ten variables. A repaired row
+    takes 3 to 11 us. **Reads.** Rows; weights and clusters are used.
 
     References
     ----------

@@ -79,14 +79,26 @@ def local_fit(
     else:
         overall, kind = replace(overall, slope=1.0, intercept=0.0), "none"
     return {
-        "codings": how, "slope": overall.slope, "intercept": overall.intercept, "score": score, "edges": overall.edges,
+        "codings": how,
+        "slope": overall.slope,
+        "intercept": overall.intercept,
+        "score": score,
+        "edges": overall.edges,
         "settings": {
-            "constant": constants, "correction": kind, "bandwidth": width, "shrink_asked": shrink,
-            "shrink": None if choice.penalty is None else float(choice.strength), "joint": float(choice.joint), "gain": choice.gain,
-            "gain_error": choice.error, "features": t.features.shape[1], "rows_used": rows.n, "seed": seed,
+            "constant": constants,
+            "correction": kind,
+            "bandwidth": width,
+            "shrink_asked": shrink,
+            "shrink": None if choice.penalty is None else float(choice.strength),
+            "joint": float(choice.joint),
+            "gain": choice.gain,
+            "gain_error": choice.error,
+            "features": t.features.shape[1],
+            "rows_used": rows.n,
+            "seed": seed,
         },
         **found,
-    }  # fmt: skip
+    }
 
 
 def _score_axis(p: Any) -> tuple[float, ...]:
@@ -142,6 +154,8 @@ def _shape(beta: Any, free: int, frame: Frame) -> dict[str, Any]:
         return out
     k = frame.joint
     return out | {
-        "landmarks": tuple(map(tuple, k.marks.tolist())), "levels_there": tuple(map(tuple, k.codes.tolist())),
-        "heights": tuple((k.half @ own).tolist()), "width": k.width,
-    }  # fmt: skip
+        "landmarks": tuple(map(tuple, k.marks.tolist())),
+        "levels_there": tuple(map(tuple, k.codes.tolist())),
+        "heights": tuple((k.half @ own).tolist()),
+        "width": k.width,
+    }

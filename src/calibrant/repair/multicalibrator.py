@@ -31,16 +31,16 @@ NAME = "Multicalibrator"
 class Multicalibrator:
     r"""Multicalibration: the repaired score is right on average at each level of the score in each of many groups.
 
-    Estimand: p' with ``E[(Y - p') 1{x in S} 1{p' in v}] = 0`` for every group S of a collection and every level v of the
-    score. The collection is what small trees can describe, or the groups that are named.
+    Estimand: p' with ``E[(Y - p') 1{x in S} 1{p' in v}] = 0`` for every group S of a collection and every level v of
+    the score. The collection is what small trees can describe, or the groups that are named.
 
     Parameters
     ----------
     variables : str or sequence of str, optional
         Covariates that make the groups; all by default.
     learner : Trees or Groups
-        ``Trees()`` looks for groups itself, by boosting the residual; ``Groups()`` goes over every level of the named variables,
-        and over pairs of them, as published.
+        ``Trees()`` looks for groups itself, by boosting the residual; ``Groups()`` goes over every level of the named
+        variables, and over pairs of them, as published.
     seed : int
         Of folds and of the rows that each tree sees.
 
@@ -59,29 +59,30 @@ class Multicalibrator:
     Notes
     -----
     **Assumes.** Rows like those to be repaired, which the model was not trained on.
-    **Guarantee.** None on other rows by itself: judge with `calibrant.repair.compare`. On the rows of the fit ``Groups`` leaves no
-    cell of `fewest` rows with a mean residual beyond `alpha` (``settings["reached"]``). ``Trees`` changes
-    nothing unless the change lowers the log loss on rows that did not choose it and points along their residuals by `doubt`
-    null standard errors; that test is not exact, because folds share rows.
-    **Method.** ``Trees``: the log-odds first become a straight line of themselves (logistic regression), then a sum of trees of
-    ``[log-odds as they stand, x]`` on bins, each a Newton step of the log loss on a half of the rows; the log-odds that trees ask
-    for are brought up to date every 10 trees, so that groups are found at levels of the repaired score, as in MCGrad. The number of
-    trees is that of the least loss in cross-validation (clusters kept whole), and the whole change is multiplied by the number, up to
-    2, that fits the held-out rows best. Levels of a category are sorted by their own step at each split.
-    ``Groups``: Algorithm 3.2 of Hebert-Johnson et al. without its noise: a cell (group x level) whose mean residual is beyond alpha
-    is shifted by it, clipped to [0, 1]; repeated over all cells until none is. Each shift lowers the Brier score on the fit's rows by
-    at least ``alpha^2 fewest / n``, so it ends. Departures: cells of one variable are shifted at once, being disjoint; a cell must hold
-    a number of rows rather than a share ``alpha lambda`` of its group; scores are not rounded to their level at the end, which would
-    lose the order within it.
-    **Cost.** ``Trees``: linear in the rows, times columns and trees; two to five CPU-seconds at 100,000 rows and 10 covariates.
-    ``Groups``: a pass over the rows for each variable and sweep.
-    **Reads.** Rows; weights are used, and clusters by ``Trees``. Missing numbers are the median with a flag; levels not seen go with the
-    heavier side of a split, and are not shifted by ``Groups``.
+    **Guarantee.** None on other rows by itself: judge with `calibrant.repair.compare`. On the rows of the fit
+    ``Groups`` leaves no cell of `fewest` rows with a mean residual beyond `alpha` (``settings["reached"]``). ``Trees``
+    changes nothing unless the change lowers the log loss on rows that did not choose it and points along their
+    residuals by `doubt` null standard errors; that test is not exact, because folds share rows. **Method.** ``Trees``:
+    the log-odds first become a straight line of themselves (logistic regression), then a sum of trees of ``[log-odds as
+    they stand, x]`` on bins, each a Newton step of the log loss on a half of the rows; the log-odds that trees ask for
+    are brought up to date every 10 trees, so that groups are found at levels of the repaired score, as in MCGrad. The
+    number of trees is that of the least loss in cross-validation (clusters kept whole), and the whole change is
+    multiplied by the number, up to 2, that fits the held-out rows best. Levels of a category are sorted by their own
+    step at each split. ``Groups``: Algorithm 3.2 of Hebert-Johnson et al. without its noise: a cell (group x level)
+    whose mean residual is beyond alpha is shifted by it, clipped to [0, 1]; repeated over all cells until none is. Each
+    shift lowers the Brier score on the fit's rows by at least ``alpha^2 fewest / n``, so it ends. Departures: cells of
+    one variable are shifted at once, being disjoint; a cell must hold a number of rows rather than a share ``alpha
+    lambda`` of its group; scores are not rounded to their level at the end, which would lose the order within it.
+    **Cost.** ``Trees``: linear in the rows, times columns and trees; two to five CPU-seconds at 100,000 rows and 10
+    covariates. ``Groups``: a pass over the rows for each variable and sweep. **Reads.** Rows; weights are used, and
+    clusters by ``Trees``. Missing numbers are the median with a flag; levels not seen go with the heavier side of a
+    split, and are not shifted by ``Groups``.
 
     References
     ----------
-    Hebert-Johnson, Kim, Reingold and Rothblum (2018), "Multicalibration", ICML. Globus-Harris, Harrison, Kearns, Roth and Sorrell
-    (2023), "Multicalibration as boosting for regression", ICML. Tax et al. (2026), "MCGrad: multicalibration at web scale", KDD.
+    Hebert-Johnson, Kim, Reingold and Rothblum (2018), "Multicalibration", ICML. Globus-Harris, Harrison, Kearns, Roth
+    and Sorrell (2023), "Multicalibration as boosting for regression", ICML. Tax et al. (2026), "MCGrad:
+    multicalibration at web scale", KDD.
 
     Examples
     --------
@@ -134,9 +135,12 @@ def _boosted(rows: Predictions, names: tuple[str, ...] | None, learner: Trees, s
         raise NotComputable(f"{NAME} needs a row for each of its {learner.folds} folds and there are {units} {what}")
     choice = choose(problem, learner, dealt(rows.n, learner.folds, seed, clusters), rows.p, clusters, seed)
     return BoostedTrees(
-        recipe=NAME, settings={"learner": "trees", **asdict(learner), "seed": seed, **asdict(choice)}, codings=how,
-        fitted_on=fitted_on(rows), **_grown(problem, learner, choice, edges, seed),
-    )  # fmt: skip
+        recipe=NAME,
+        settings={"learner": "trees", **asdict(learner), "seed": seed, **asdict(choice)},
+        codings=how,
+        fitted_on=fitted_on(rows),
+        **_grown(problem, learner, choice, edges, seed),
+    )
 
 
 def _grown(problem: Problem, learner: Trees, choice: Choice, edges: Any, seed: int) -> dict[str, Any]:
@@ -151,6 +155,10 @@ def _grown(problem: Problem, learner: Trees, choice: Choice, edges: Any, seed: i
         for name, grown in (("feature", run.feature), ("left", run.left), ("value", run.value))
     }
     return {
-        "slope": run.slope, "intercept": run.intercept, "scale": choice.scale, "edges": edges if choice.trees else (),
-        "score_edges": tuple(run.edges), **trees,
-    }  # fmt: skip
+        "slope": run.slope,
+        "intercept": run.intercept,
+        "scale": choice.scale,
+        "edges": edges if choice.trees else (),
+        "score_edges": tuple(run.edges),
+        **trees,
+    }

@@ -15,8 +15,8 @@ def newton(
 ) -> tuple[Any, float]:
     """Return coefficients and intercept that minimise the weighted log loss plus ``ridge |coefficients|^2 / 2``.
 
-    Newton's method with halved steps on standardised columns; scikit-learn's `LogisticRegression` minimises the same sum,
-    but takes labels 0 and 1 only, so that every row would enter it twice.
+    Newton's method with halved steps on standardised columns; scikit-learn's `LogisticRegression` minimises the same
+    sum, but takes labels 0 and 1 only, so that every row would enter it twice.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ NEAR = 1e-12  # of the bandwidth: scores nearer to 0 or 1 than this have the exp
 class CrossEntropyMMCE(nn.Module):  # type: ignore[misc]
     r"""Cross-entropy and the maximum mean calibration error, a kernel calibration error of the confidence.
 
-    Estimand: ``cross-entropy + strength sqrt(sum_ij a_i a_j exp(-|r_i - r_j| / width))``, r the confidence, c whether it
-    came true, ``a_i = (c_i - r_i) / m`` or, weighted, ``(c_i - r_i) / (rows of the batch with the same c)``.
+    Estimand: ``cross-entropy + strength sqrt(sum_ij a_i a_j exp(-|r_i - r_j| / width))``, r the confidence, c whether
+    it came true, ``a_i = (c_i - r_i) / m`` or, weighted, ``(c_i - r_i) / (rows of the batch with the same c)``.
 
     Parameters
     ----------
@@ -48,20 +48,19 @@ class CrossEntropyMMCE(nn.Module):  # type: ignore[misc]
 
     Notes
     -----
-    **Assumes.** Batches of a hundred rows or more: the penalty is that of the batch, and its mean over small batches is mostly
-    noise.
-    **Guarantee.** None. The unweighted penalty tends to 0 for calibrated confidences. The weighted one does not unless half of them
-    come true: ``E[(1 - r) k | c = 1] = E[r k | c = 0]`` is another condition, it pulls calibrated scores towards one half, and at
-    strength 1 it makes a linear model say one half of everyone.
-    **Method.** Kumar et al., the square root of their squared statistic, with 1e-12 under the root. As in their program, the
-    weighted penalty is 0 for a batch in which all or none came true. The largest probability has a kink where two classes
-    tie; the gradient is that of one side.
-    **Cost.** m x m numbers for a batch of m.
-    **Reads.** Logits of shape (m,) or (m, 1) for two classes or (m, K), and labels 0 to K - 1 of shape (m,).
+    **Assumes.** Batches of a hundred rows or more: the penalty is that of the batch, and its mean over small batches is
+    mostly noise. **Guarantee.** None. The unweighted penalty tends to 0 for calibrated confidences. The weighted one
+    does not unless half of them come true: ``E[(1 - r) k | c = 1] = E[r k | c = 0]`` is another condition, it pulls
+    calibrated scores towards one half, and at strength 1 it makes a linear model say one half of everyone. **Method.**
+    Kumar et al., the square root of their squared statistic, with 1e-12 under the root. As in their program, the
+    weighted penalty is 0 for a batch in which all or none came true. The largest probability has a kink where two
+    classes tie; the gradient is that of one side. **Cost.** m x m numbers for a batch of m. **Reads.** Logits of shape
+    (m,) or (m, 1) for two classes or (m, K), and labels 0 to K - 1 of shape (m,).
 
     References
     ----------
-    Kumar, Sarawagi and Jain (2018), "Trainable calibration measures for neural networks from kernel mean embeddings", ICML.
+    Kumar, Sarawagi and Jain (2018), "Trainable calibration measures for neural networks from kernel mean embeddings",
+    ICML.
     """
 
     def __init__(
@@ -112,7 +111,8 @@ class CrossEntropyMMD(nn.Module):  # type: ignore[misc]
     r"""Cross-entropy and the squared distance of (outcome, covariates) from (outcome drawn from the forecast, covariates).
 
     Estimand: ``cross-entropy + strength mean_{i != j} (e_i . e_j) l(x_i, x_j)``, e the indicator of the class less its
-    probability, ``l = exp(-|x - x'|^2 / (2 width^2))``; with `score_width`, times ``exp(-|p - p'|^2 / (2 score_width^2))``.
+    probability, ``l = exp(-|x - x'|^2 / (2 width^2))``; with `score_width`, times ``exp(-|p - p'|^2 / (2
+    score_width^2))``.
 
     Parameters
     ----------
@@ -121,30 +121,31 @@ class CrossEntropyMMD(nn.Module):  # type: ignore[misc]
     width : float, optional
         Of the kernel of covariates; the square root of their number by default, which suits standardised columns.
     score_width : float, optional
-        Of the kernel of probabilities: calibration given score and covariates (twice the squared local calibration error,
-        with two classes). By default covariates only, as the authors do for calibration of individuals.
+        Of the kernel of probabilities: calibration given score and covariates (twice the squared local calibration
+        error, with two classes). By default covariates only, as the authors do for calibration of individuals.
     pairs : {"distinct", "all"}
         Leave out a row with itself, which makes the penalty unbiased and sometimes negative; or not.
 
     Raises
     ------
     BadInput
-        A setting out of range; when called, logits, labels or covariates of the wrong shape, or labels that are no classes.
+        A setting out of range; when called, logits, labels or covariates of the wrong shape, or labels that are no
+        classes.
 
     Notes
     -----
     **Assumes.** Covariates on comparable scales; batches of a hundred rows or more.
     **Guarantee.** None. Its expectation with distinct pairs is 0 if and only if the model is calibrated given the
     covariates (and the score).
-    **Method.** Marx et al., equation for MMD^2 with the kernel on (covariates, label) a product; expectations over drawn
-    labels are exact sums. The kernel of labels is 1 if equal, 0 if not: any Gaussian one of indicators gives the same
-    but for a factor.
-    **Cost.** m x m numbers for a batch of m.
-    **Reads.** Logits and labels as `CrossEntropyMMCE`; covariates of shape (m, d).
+    **Method.** Marx et al., equation for MMD^2 with the kernel on (covariates, label) a product; expectations over
+    drawn labels are exact sums. The kernel of labels is 1 if equal, 0 if not: any Gaussian one of indicators gives the
+    same but for a factor. **Cost.** m x m numbers for a batch of m. **Reads.** Logits and labels as `CrossEntropyMMCE`;
+    covariates of shape (m, d).
 
     References
     ----------
-    Marx, Zalouk and Ermon (2023), "Calibration by distribution matching: trainable kernel calibration metrics", NeurIPS.
+    Marx, Zalouk and Ermon (2023), "Calibration by distribution matching: trainable kernel calibration metrics",
+    NeurIPS.
     """
 
     def __init__(
@@ -190,9 +191,9 @@ class CrossEntropyMMD(nn.Module):  # type: ignore[misc]
 class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
     r"""Expected cross-entropy of a score that will be jittered, and a margin between near rows of different class.
 
-    Estimand: ``-mean(y E log s + (1 - y) E log(1 - s)) + margin mean_near log(1 + exp(2h - (z_i - z_j)))``, s drawn with
-    density proportional to ``sech((s - p) / h)`` on [0, 1], z the log-odds; the second mean is over pairs of a case i and
-    a non-case j with ``|p_i - p_j| < 2h``.
+    Estimand: ``-mean(y E log s + (1 - y) E log(1 - s)) + margin mean_near log(1 + exp(2h - (z_i - z_j)))``, s drawn
+    with density proportional to ``sech((s - p) / h)`` on [0, 1], z the log-odds; the second mean is over pairs of a
+    case i and a non-case j with ``|p_i - p_j| < 2h``.
 
     Parameters
     ----------
@@ -213,11 +214,11 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
     **Assumes.** That scores are jittered with this bandwidth when they are used (`Jitter`).
     **Guarantee.** None. Unlike cross-entropy the expectation is bounded: a row that is wrong and very sure costs about
     ``-log h`` and has almost no gradient; the margin, which is not bounded, still moves it if it has a near pair.
-    **Method.** Equation 34, with ``p`` before the jitter in the condition for near pairs. Gauss-Legendre quadrature in v, where
-    ``s = p + h x`` and x runs as ``v^3`` to the end of [0, 1] or 24 bandwidths, on each side of the score: nodes crowd where
-    the logarithm is steep, and 48 reach 2e-8 for bandwidths from 2^-10 on. The normaliser is in closed form.
-    **Cost.** A table of 4 ``nodes`` numbers a row, and cases x non-cases of a batch.
-    **Reads.** Logits of shape (m,), (m, 1) or (m, 2), and labels 0 and 1 of shape (m,).
+    **Method.** Equation 34, with ``p`` before the jitter in the condition for near pairs. Gauss-Legendre quadrature in
+    v, where ``s = p + h x`` and x runs as ``v^3`` to the end of [0, 1] or 24 bandwidths, on each side of the score:
+    nodes crowd where the logarithm is steep, and 48 reach 2e-8 for bandwidths from 2^-10 on. The normaliser is in
+    closed form. **Cost.** A table of 4 ``nodes`` numbers a row, and cases x non-cases of a batch. **Reads.** Logits of
+    shape (m,), (m, 1) or (m, 2), and labels 0 and 1 of shape (m,).
 
     References
     ----------

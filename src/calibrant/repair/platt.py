@@ -55,8 +55,8 @@ class Platt:
     Parameters
     ----------
     scale : {"logit", "raw"}
-        What the curve is a function of. The log-odds keep a calibrated score as it is (a = 1, b = 0 is the identity); the raw
-        score is Platt's own form, and scikit-learn's.
+        What the curve is a function of. The log-odds keep a calibrated score as it is (a = 1, b = 0 is the identity);
+        the raw score is Platt's own form, and scikit-learn's.
 
     Raises
     ------
@@ -69,12 +69,10 @@ class Platt:
     -----
     **Assumes.** The true curve has this shape; otherwise the fit is the nearest of this shape in log loss.
     **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows.
-    **Method.** Maximum likelihood with Platt's targets, (cases + 1)/(cases + 2) and 1/(non-cases + 2) in place of 1 and 0, which
-    keep the fit finite when the classes separate.
-    Within ``1e-6`` of 0 and 1 the log-odds go on along their tangent, so that they stay finite and no two scores tie. `scale="raw"` is
-    scikit-learn's sigmoid calibration of the score.
-    **Cost.** About five passes over the rows: 0.3 s a million.
-    **Reads.** Rows. A weight counts as so many rows.
+    **Method.** Maximum likelihood with Platt's targets, (cases + 1)/(cases + 2) and 1/(non-cases + 2) in place of 1 and
+    0, which keep the fit finite when the classes separate. Within ``1e-6`` of 0 and 1 the log-odds go on along their
+    tangent, so that they stay finite and no two scores tie. `scale="raw"` is scikit-learn's sigmoid calibration of the
+    score. **Cost.** About five passes over the rows: 0.3 s a million. **Reads.** Rows. A weight counts as so many rows.
 
     References
     ----------
@@ -103,6 +101,10 @@ class Platt:
         rows = fit_rows(data, "Platt")
         slopes, intercept = newton(scaled(rows.p, self.scale)[:, None], targets(rows), rows.weights)
         return Logistic(
-            recipe="Platt", settings={"scale": self.scale}, fitted_on=fitted_on(rows), slope=float(slopes[0]), intercept=intercept,
+            recipe="Platt",
+            settings={"scale": self.scale},
+            fitted_on=fitted_on(rows),
+            slope=float(slopes[0]),
+            intercept=intercept,
             scale=self.scale,
-        )  # fmt: skip
+        )

@@ -56,13 +56,12 @@ class ProportionalMulticalibrator:
     **Assumes.** Rows like those to be repaired, which the model was not trained on.
     **Guarantee.** On the rows of the fit no cell of `fewest` rows is off by more (``settings["reached"]``); on others
     none: judge with `calibrant.repair.compare`.
-    **Method.** Algorithm 1 of La Cava et al.: a cell (group S, level I) with event rate ybar and mean score rbar is shifted by
-    ``ybar - rbar`` where ``|ybar - rbar| > alpha max(ybar, rho)``, clipped to [0, 1]; repeated until none is. Each shift lowers the
-    Brier score by at least ``(alpha rho)^2 fewest / n``, so it ends. Departures: one number of rows takes the place of the
-    paper's ``gamma`` (of a group) and ``alpha lambda`` (of a level in it); cells of one variable are shifted at once, being
-    disjoint; everyone is a group too.
-    **Cost.** A pass over the rows for each variable (and pair) and sweep.
-    **Reads.** Rows; weights are used. Levels not seen in the fit are not shifted.
+    **Method.** Algorithm 1 of La Cava et al.: a cell (group S, level I) with event rate ybar and mean score rbar is
+    shifted by ``ybar - rbar`` where ``|ybar - rbar| > alpha max(ybar, rho)``, clipped to [0, 1]; repeated until none
+    is. Each shift lowers the Brier score by at least ``(alpha rho)^2 fewest / n``, so it ends. Departures: one number
+    of rows takes the place of the paper's ``gamma`` (of a group) and ``alpha lambda`` (of a level in it); cells of one
+    variable are shifted at once, being disjoint; everyone is a group too. **Cost.** A pass over the rows for each
+    variable (and pair) and sweep. **Reads.** Rows; weights are used. Levels not seen in the fit are not shifted.
 
     References
     ----------

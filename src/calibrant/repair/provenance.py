@@ -45,10 +45,13 @@ class FittedOn:
     def from_dict(cls, d: Mapping[str, Any]) -> FittedOn:
         """Rebuild from plain data."""
         return cls(
-            rows=int(d["rows"]), cases=int(d["cases"]), digest=str(d["digest"]),
-            sample=tuple(f"{int(str(v), 16):016x}" for v in d.get("sample", ())), repeated=float(d.get("repeated", 1.0)),
+            rows=int(d["rows"]),
+            cases=int(d["cases"]),
+            digest=str(d["digest"]),
+            sample=tuple(f"{int(str(v), 16):016x}" for v in d.get("sample", ())),
+            repeated=float(d.get("repeated", 1.0)),
             distinct=int(d.get("distinct", 0)),
-        )  # fmt: skip
+        )
 
 
 def fitted_on(data: Any) -> FittedOn:
@@ -56,9 +59,13 @@ def fitted_on(data: Any) -> FittedOn:
     hashes = row_hashes(data)
     once, repeated, distinct = _looked_at(hashes)
     return FittedOn(
-        rows=data.n, cases=int(np.count_nonzero(data.y)), digest=_digest(hashes), sample=tuple(f"{int(h):016x}" for h in once[:KEPT]),
-        repeated=repeated, distinct=distinct,
-    )  # fmt: skip
+        rows=data.n,
+        cases=int(np.count_nonzero(data.y)),
+        digest=_digest(hashes),
+        sample=tuple(f"{int(h):016x}" for h in once[:KEPT]),
+        repeated=repeated,
+        distinct=distinct,
+    )
 
 
 def row_hashes(data: Any) -> Any:
@@ -90,10 +97,10 @@ def _looked_at(hashes: Any) -> tuple[Any, float, int]:
 def overlap(fitted: FittedOn, data: Any) -> str:
     """Say how rows overlap those of a fit, as far as scores and labels can tell; empty if they seem to be others.
 
-    The same rows in any order are known by their digest, unless there are fewer than 8 distinct pairs of score and label.
-    Otherwise the pairs that occurred once in the fit are looked for: without an overlap each is found with at most the
-    probability that a row repeats, in the fit or here, and more finds than that allows (exact binomial, 1e-6) are an
-    overlap. Where most rows repeat (scores of few values) nothing can be told, and nothing is claimed.
+    The same rows in any order are known by their digest, unless there are fewer than 8 distinct pairs of score and
+    label. Otherwise the pairs that occurred once in the fit are looked for: without an overlap each is found with at
+    most the probability that a row repeats, in the fit or here, and more finds than that allows (exact binomial, 1e-6)
+    are an overlap. Where most rows repeat (scores of few values) nothing can be told, and nothing is claimed.
     """
     from scipy.special import bdtrc
 

@@ -58,11 +58,11 @@ class Rounding:
     Notes
     -----
     **Assumes.** Nothing.
-    **Guarantee.** ``certify.rounded(data, levels)`` of the raw data is a certificate of these scores. No score moves by more than ``1 / (2 levels)``; order is kept up to ties.
-    **Method.** Integers: with ``q = floor(p 2^30)`` the step is ``(q K + 2^29) >> 30`` for K = 10, 20, 50, 100 and powers of two; otherwise the middle
-    of the score's cell, of ``2^14``, is rounded, which can move a score by ``2^-15`` more. (Certificates of groups use cells of ``2^10`` for those other K.)
-    **Cost.** One pass.
-    **Reads.** Scores.
+    **Guarantee.** ``certify.rounded(data, levels)`` of the raw data is a certificate of these scores. No score moves by
+    more than ``1 / (2 levels)``; order is kept up to ties. **Method.** Integers: with ``q = floor(p 2^30)`` the step is
+    ``(q K + 2^29) >> 30`` for K = 10, 20, 50, 100 and powers of two; otherwise the middle of the score's cell, of
+    ``2^14``, is rounded, which can move a score by ``2^-15`` more. (Certificates of groups use cells of ``2^10`` for
+    those other K.) **Cost.** One pass. **Reads.** Scores.
 
     Examples
     --------

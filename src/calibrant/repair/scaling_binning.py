@@ -31,8 +31,8 @@ class ScalingBinning:
     scale : {"logit", "raw"}
         Of the curve; see `Platt`.
     split : bool
-        Deal the rows into three equal parts, as the paper proves it: for the curve, for the edges, for the means. False uses every row for each, as the
-        authors' program does: better in practice, without the proof.
+        Deal the rows into three equal parts, as the paper proves it: for the curve, for the edges, for the means. False
+        uses every row for each, as the authors' program does: better in practice, without the proof.
     seed : int
         Deals the rows.
 
@@ -45,14 +45,14 @@ class ScalingBinning:
 
     Notes
     -----
-    **Assumes.** That the curve is near the truth: where it is not, the means are off by as much. Unlike those of `Histogram`, they do not follow the outcomes of their bin.
-    **Guarantee.** The paper's, with `split`: up to logarithms, ``bins + 1 / eps^2`` rows bring the squared calibration error to within eps^2 of twice the best curve's, where
-    `Histogram` takes ``bins / eps^2``, since a mean of a smooth curve varies less than a mean of outcomes. `settings` states how many rows each step had. Order is
-    kept up to ties if the curve rises.
-    **Method.** Section 4.1 of the paper: cuts at quantiles of the scores (those of g, which rises), halfway between neighbours; a bin that the third part misses takes the
-    mean over the second.
-    **Cost.** That of `Platt`, and a sort.
-    **Reads.** Rows; weights are used.
+    **Assumes.** That the curve is near the truth: where it is not, the means are off by as much. Unlike those of
+    `Histogram`, they do not follow the outcomes of their bin. **Guarantee.** The paper's, with `split`: up to
+    logarithms, ``bins + 1 / eps^2`` rows bring the squared calibration error to within eps^2 of twice the best curve's,
+    where `Histogram` takes ``bins / eps^2``, since a mean of a smooth curve varies less than a mean of outcomes.
+    `settings` states how many rows each step had. Order is kept up to ties if the curve rises. **Method.** Section 4.1
+    of the paper: cuts at quantiles of the scores (those of g, which rises), halfway between neighbours; a bin that the
+    third part misses takes the mean over the second. **Cost.** That of `Platt`, and a sort. **Reads.** Rows; weights
+    are used.
 
     References
     ----------
@@ -101,11 +101,20 @@ class ScalingBinning:
         return Steps(
             recipe="ScalingBinning",
             settings={
-                "bins": len(shown), "scale": self.scale, "split": self.split, "seed": int(self.seed), "rows_curve": first.n,
-                "rows_edges": second.n, "rows_means": third.n, "slope": curve.slope, "intercept": curve.intercept,
+                "bins": len(shown),
+                "scale": self.scale,
+                "split": self.split,
+                "seed": int(self.seed),
+                "rows_curve": first.n,
+                "rows_edges": second.n,
+                "rows_means": third.n,
+                "slope": curve.slope,
+                "intercept": curve.intercept,
             },
-            fitted_on=fitted_on(rows), edges=tuple(edges.tolist()), shown=tuple(shown.tolist()),
-        )  # fmt: skip
+            fitted_on=fitted_on(rows),
+            edges=tuple(edges.tolist()),
+            shown=tuple(shown.tolist()),
+        )
 
 
 def _part(rows: Predictions, at: Any) -> Predictions:

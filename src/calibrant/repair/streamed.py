@@ -40,9 +40,14 @@ def checked_map(one: FittedMap, source: Source, score: str) -> None:
 
 
 def apply_map(
-    one: FittedMap, source: Source, spec: Spec, path: Path, fitted_rows: Any = None, gaps: bool = False,
+    one: FittedMap,
+    source: Source,
+    spec: Spec,
+    path: Path,
+    fitted_rows: Any = None,
+    gaps: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> int:  # fmt: skip
+) -> int:
     """Write every row of a source with its repaired score; return the rows written.
 
     Parameters

@@ -29,10 +29,10 @@ class Temperature:
     -----
     **Assumes.** The model is too bold or too timid and nothing else: no overall shift, which `Platt` has.
     **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept.
-    **Method.** Maximum likelihood: the root of the slope of the log loss in ln(1/T), from -10 to 10; an end of that range if there is none.
-    The log-odds are ``ln((p + 1e-12) / (1 - p + 1e-12))``. Both are as scikit-learn's ``CalibratedClassifierCV(method="temperature")`` has them.
-    **Cost.** About fifteen passes over the rows: 0.3 s a million.
-    **Reads.** Rows; weights are used.
+    **Method.** Maximum likelihood: the root of the slope of the log loss in ln(1/T), from -10 to 10; an end of that
+    range if there is none. The log-odds are ``ln((p + 1e-12) / (1 - p + 1e-12))``. Both are as scikit-learn's
+    ``CalibratedClassifierCV(method="temperature")`` has them. **Cost.** About fifteen passes over the rows: 0.3 s a
+    million. **Reads.** Rows; weights are used.
 
     References
     ----------
@@ -55,9 +55,13 @@ class Temperature:
         rows = fit_rows(data, "Temperature")
         sharpness = _sharpness(scaled(rows.p, "log ratio"), rows.y, rows.weights)
         return Logistic(
-            recipe="Temperature", settings={"temperature": 1.0 / sharpness}, fitted_on=fitted_on(rows), slope=sharpness, intercept=0.0,
+            recipe="Temperature",
+            settings={"temperature": 1.0 / sharpness},
+            fitted_on=fitted_on(rows),
+            slope=sharpness,
+            intercept=0.0,
             scale="log ratio",
-        )  # fmt: skip
+        )
 
 
 def _sharpness(t: Any, y: Any, weight: Any) -> float:

@@ -74,7 +74,9 @@ def _scale(problem: Problem, change: Any) -> float:
     from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(
-        lambda c: loss_of(problem.start + c * change, problem.y, problem.weight), bounds=(0.0, 2.0), method="bounded",
+        lambda c: loss_of(problem.start + c * change, problem.y, problem.weight),
+        bounds=(0.0, 2.0),
+        method="bounded",
         options={"xatol": 1e-3},
-    )  # fmt: skip
+    )
     return float(found.x)

@@ -48,9 +48,14 @@ class Table:
     def __getitem__(self, at: Any) -> Table:
         x = self.x
         part = Encoded(
-            numbers=x.numbers[at], scaled=x.scaled[at], codes=x.codes[at], number_names=x.number_names,
-            level_names=x.level_names, level_labels=x.level_labels, level_of=x.level_of,
-        )  # fmt: skip
+            numbers=x.numbers[at],
+            scaled=x.scaled[at],
+            codes=x.codes[at],
+            number_names=x.number_names,
+            level_names=x.level_names,
+            level_labels=x.level_labels,
+            level_of=x.level_of,
+        )
         return Table(self.y[at], self.weight[at], self.target[at], self.score[at], part, self.how)
 
 

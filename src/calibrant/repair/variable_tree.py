@@ -32,17 +32,19 @@ class VariableTree:
     variables : str or sequence of str
         Covariates of any kind.
     depth : int from 0 to 8, optional
-        Of the tree. By default that from 0 to 4 which cross-fitted log loss prefers, 0 being one curve for everyone (2 with `paper`).
+        Of the tree. By default that from 0 to 4 which cross-fitted log loss prefers, 0 being one curve for everyone (2
+        with `paper`).
     leaf : float in (0, 0.5)
         Least share of the rows (by weight) in a leaf; never under ten rows.
     target : {"residual", "outcome"}
         What the tree explains: what beta calibration of everyone leaves, or the outcome itself.
     shrink : float, 0 or more
-        How strongly a node's curve is drawn to its parent's: penalty on the difference of slopes, in rows' worth, and a tenth of it on
-        the difference of heights.
+        How strongly a node's curve is drawn to its parent's: penalty on the difference of slopes, in rows' worth, and a
+        tenth of it on the difference of heights.
     paper : bool
-        The published procedure: the tree explains the outcome, and each leaf has a curve of its own, fitted with scikit-learn's default
-        ridge to outcomes 0 and 1; a leaf of one class takes its parent's. `target` and `shrink` are not read.
+        The published procedure: the tree explains the outcome, and each leaf has a curve of its own, fitted with
+        scikit-learn's default ridge to outcomes 0 and 1; a leaf of one class takes its parent's. `target` and `shrink`
+        are not read.
     seed : int
         Of the folds.
 
@@ -55,16 +57,16 @@ class VariableTree:
 
     Notes
     -----
-    **Assumes.** Within a leaf the error depends on the score alone. Independent rows or clusters, for the choice of the depth.
-    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. For people of one leaf the order is kept.
-    **Method.** Section 6 and appendix B of the paper. Its text has depth 2 and leaves of a tenth of the rows; its tables depth 3 on
-    Adult. Departures: the tree explains residuals, so that it parts people for whom the score is wrong, not those whose outcomes differ;
-    curves are drawn to their parents', by penalised maximum likelihood, so that small leaves do not follow noise and one-class leaves
-    need no rule; a and b stay at least 0; the depth is chosen, and must gain more than a standard error; several variables and
-    categories, whose levels are put in the order of their mean residual, drawn in by 20 rows. Missing numbers go with the
-    median, or, if there were such at the fit, may be split off; unseen levels stand in the middle of the order.
-    **Cost.** Six trees, and Newton's method in each node: 5 s of CPU time for 100,000 rows and ten variables.
-    **Reads.** Rows; weights and clusters are used.
+    **Assumes.** Within a leaf the error depends on the score alone. Independent rows or clusters, for the choice of the
+    depth. **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. For people of one leaf
+    the order is kept. **Method.** Section 6 and appendix B of the paper. Its text has depth 2 and leaves of a tenth of
+    the rows; its tables depth 3 on Adult. Departures: the tree explains residuals, so that it parts people for whom the
+    score is wrong, not those whose outcomes differ; curves are drawn to their parents', by penalised maximum
+    likelihood, so that small leaves do not follow noise and one-class leaves need no rule; a and b stay at least 0; the
+    depth is chosen, and must gain more than a standard error; several variables and categories, whose levels are put in
+    the order of their mean residual, drawn in by 20 rows. Missing numbers go with the median, or, if there were such at
+    the fit, may be split off; unseen levels stand in the middle of the order. **Cost.** Six trees, and Newton's method
+    in each node: 5 s of CPU time for 100,000 rows and ten variables. **Reads.** Rows; weights and clusters are used.
 
     References
     ----------
@@ -119,17 +121,34 @@ class VariableTree:
         tree = grown(table, self._growth(depth))
         leaves = [i for i, f in enumerate(tree.feature) if f < 0]
         settings = {
-            "variables": checked_names(self.variables), "depth": depth, "depth_asked": self.depth, "leaf": float(self.leaf),
-            "target": "outcome" if self.paper else self.target, "shrink": 0.0 if self.paper else float(self.shrink),
-            "paper": self.paper, "constant": constants, "one_class_leaves": sum(tree.fell_back[i] for i in leaves), **gain,
-            **leaves_told(tree, leaves), "seed": self.seed,
-        }  # fmt: skip
+            "variables": checked_names(self.variables),
+            "depth": depth,
+            "depth_asked": self.depth,
+            "leaf": float(self.leaf),
+            "target": "outcome" if self.paper else self.target,
+            "shrink": 0.0 if self.paper else float(self.shrink),
+            "paper": self.paper,
+            "constant": constants,
+            "one_class_leaves": sum(tree.fell_back[i] for i in leaves),
+            **gain,
+            **leaves_told(tree, leaves),
+            "seed": self.seed,
+        }
         return Branches(
-            recipe="VariableTree", settings=settings, codings=how, fitted_on=fitted_on(rows), feature=tree.feature,
-            threshold=tree.threshold, left=tree.left, right=tree.right, slopes=tuple(map(tuple, tree.slopes.tolist())),
-            intercepts=tuple(tree.intercepts.tolist()), places=tree.places, edges=edges,
+            recipe="VariableTree",
+            settings=settings,
+            codings=how,
+            fitted_on=fitted_on(rows),
+            feature=tree.feature,
+            threshold=tree.threshold,
+            left=tree.left,
+            right=tree.right,
+            slopes=tuple(map(tuple, tree.slopes.tolist())),
+            intercepts=tuple(tree.intercepts.tolist()),
+            places=tree.places,
+            edges=edges,
             form="published beta" if self.paper else "beta",
-        )  # fmt: skip
+        )
 
     def _growth(self, depth: int) -> Growth:
         target: Target = "outcome" if self.paper else self.target

@@ -8,13 +8,30 @@ from typing import Any
 from calibrant.repair.comparison import AS_AUDITED
 
 SIMPLICITY = (
-    "Rounding", "Jitter", "Temperature", "Platt", "Beta", "Isotonic", "Histogram", "ScalingBinning", "BBQ", "AugmentedLogistic",
-    "AugmentedBeta", "VariableTree", "LocalBias", "ProportionalMulticalibrator", "Multicalibrator",
-)  # fmt: skip
+    "Rounding",
+    "Jitter",
+    "Temperature",
+    "Platt",
+    "Beta",
+    "Isotonic",
+    "Histogram",
+    "ScalingBinning",
+    "BBQ",
+    "AugmentedLogistic",
+    "AugmentedBeta",
+    "VariableTree",
+    "LocalBias",
+    "ProportionalMulticalibrator",
+    "Multicalibrator",
+)
 WORDS = {
-    "error": "certified error", "worst_group": "the worst group", "brier": "Brier score", "log_loss": "log loss",
-    "accuracy": "accuracy", "certainty": "certainty (it called outcomes impossible that happened)",
-}  # fmt: skip
+    "error": "certified error",
+    "worst_group": "the worst group",
+    "brier": "Brier score",
+    "log_loss": "log loss",
+    "accuracy": "accuracy",
+    "certainty": "certainty (it called outcomes impossible that happened)",
+}
 NEVER = ("brier", "log_loss", "error", "worst_group", "certainty")  # a recommended repair is not shown worse in these
 ENDS = {"error": ("error_shown_low", "error_high"), "worst_group": ("worst_group_shown_low", "worst_group_high")}
 MATTERS = ("error", "worst_group", "brier", "log_loss", "variable:", "group:")
@@ -41,9 +58,12 @@ def by_certificates(before: tuple[Any, Any], after: tuple[Any, Any]) -> str | No
 
 
 def verdict_of(
-    name: str, table: Mapping[str, Mapping[str, Any]], differences: Sequence[Mapping[str, Any]],
-    variables: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:  # fmt: skip
+    name: str,
+    table: Mapping[str, Mapping[str, Any]],
+    differences: Sequence[Mapping[str, Any]],
+    variables: Sequence[Mapping[str, Any]],
+    groups: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
     """Return what one repair made better and worse, and what is undecided."""
     shown: dict[str, str] = {}
     before, after = table[AS_AUDITED], table[name]
@@ -85,16 +105,19 @@ def _named(items: Sequence[str]) -> str:
 
 
 def recommended(
-    table: Mapping[str, Mapping[str, Any]], verdicts: Mapping[str, Mapping[str, Any]], worse_than: Mapping[str, Sequence[str]]
-) -> str:  # fmt: skip
+    table: Mapping[str, Mapping[str, Any]],
+    verdicts: Mapping[str, Mapping[str, Any]],
+    worse_than: Mapping[str, Sequence[str]],
+) -> str:
     """Return the repair to take.
 
-    A repair is a candidate if something that matters (certified error, worst group, Brier score, log loss, error along a
-    variable, the gap of a group) is shown better than as audited, and neither Brier score, log loss, certified error nor
-    worst group is shown worse, nor did an outcome happen that only it called impossible (a score of 0 or 1 refuted). Among
-    candidates the best is the one with the least Brier score. The simplest candidate is taken that is not shown worse than
-    the best in Brier score, and whose certified error and worst group are not certified to be larger than those of any other
-    candidate; the order of the table decides between equally simple ones. Without a candidate: as audited.
+    A repair is a candidate if something that matters (certified error, worst group, Brier score, log loss, error along
+    a variable, the gap of a group) is shown better than as audited, and neither Brier score, log loss, certified error
+    nor worst group is shown worse, nor did an outcome happen that only it called impossible (a score of 0 or 1
+    refuted). Among candidates the best is the one with the least Brier score. The simplest candidate is taken that is
+    not shown worse than the best in Brier score, and whose certified error and worst group are not certified to be
+    larger than those of any other candidate; the order of the table decides between equally simple ones. Without a
+    candidate: as audited.
 
     Parameters
     ----------

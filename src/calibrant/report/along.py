@@ -102,9 +102,11 @@ def anchor_of(kind: str, variable: str) -> str:
 def runs_of(line: tuple[Point, ...]) -> tuple[Stretch, ...]:
     """Return where the band of a line excludes zero."""
     columns = {
-        "x": tuple(p.x for p in line), "gap_low": tuple(p.low for p in line), "gap_high": tuple(p.high for p in line),
+        "x": tuple(p.x for p in line),
+        "gap_low": tuple(p.low for p in line),
+        "gap_high": tuple(p.high for p in line),
         "stretch": tuple(p.stretch for p in line),
-    }  # fmt: skip
+    }
     return tuple(stretches(Curve(method="diagnose.variable_curve", columns=columns), "x"))
 
 

@@ -41,14 +41,26 @@ def _lines(curve: Curve) -> list[dict[str, Any]]:
         a, z = num.signed_range(low, high, 1)
         found = c["p_adjusted"][i] <= alpha
         side = "unclear" if not found else "low" if b > 0 else "high"
-        out.append({
-            "x": c["x"][i], "x2": c["x2"][i] if "x2" in c else None, "share": c["share"][i] / tall,
-            "stratum": c["stratum"][i] if "stratum" in c else "", "off": found, "bias": 100 * b,
-            "low": 100 * low, "high": 100 * high, "at": label, "off by": f"{num.gap(b)} points",
-            "band": f"{a} to {z} points", "finding": DIRECTIONS[side], "effective rows": num.count(c["rows"][i]),
-            "model says": f"{num.nearest(c['predicted'][i])}%", "happened": f"{num.nearest(c['observed'][i])} in 100",
-            "people nearest": num.count(c["people"][i]),
-        })  # fmt: skip
+        out.append(
+            {
+                "x": c["x"][i],
+                "x2": c["x2"][i] if "x2" in c else None,
+                "share": c["share"][i] / tall,
+                "stratum": c["stratum"][i] if "stratum" in c else "",
+                "off": found,
+                "bias": 100 * b,
+                "low": 100 * low,
+                "high": 100 * high,
+                "at": label,
+                "off by": f"{num.gap(b)} points",
+                "band": f"{a} to {z} points",
+                "finding": DIRECTIONS[side],
+                "effective rows": num.count(c["rows"][i]),
+                "model says": f"{num.nearest(c['predicted'][i])}%",
+                "happened": f"{num.nearest(c['observed'][i])} in 100",
+                "people nearest": num.count(c["people"][i]),
+            }
+        )
     return out
 
 
@@ -180,9 +192,10 @@ def _heat(curve: Curve, axes: Sequence[Any]) -> Any:
     import altair as alt
 
     lines = [
-        line for line in _lines(curve)
+        line
+        for line in _lines(curve)
         if all(a["kind"] == "category" or line[k] is not None for a, k in zip(axes, ("x", "x2"), strict=True))
-    ]  # fmt: skip
+    ]
     if not lines:
         raise NotComputable("every point of the map has a missing value: use to_frame()")
     for a, k in zip(axes, ("x", "x2"), strict=True):

@@ -55,10 +55,18 @@ def points(curve: Curve) -> list[dict[str, float]]:
     keys = ("low", "high", "rows", "predicted", "observed", "gap_low", "gap_high")
     out = []
     for low, high, n, p, y, a, b in zip(*(c[k] for k in keys), strict=True):
-        out.append({
-            "low": low * 100, "high": high * 100, "rows": float(n), "predicted": p * 100, "observed": y * 100,
-            "gap": (y - p) * 100, "gap_low": a * 100, "gap_high": b * 100,
-        })  # fmt: skip
+        out.append(
+            {
+                "low": low * 100,
+                "high": high * 100,
+                "rows": float(n),
+                "predicted": p * 100,
+                "observed": y * 100,
+                "gap": (y - p) * 100,
+                "gap_low": a * 100,
+                "gap_high": b * 100,
+            }
+        )
     return out
 
 

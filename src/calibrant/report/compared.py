@@ -47,9 +47,15 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
     name = row["probability"]
     moved = "" if name == AS_AUDITED or row["largest_gap"] is None else f"{row['groups_better']}/{row['groups_worse']}"
     return (
-        name, error, f"{row['brier']:.5f}", f"{row['log_loss']:.5f}", _maybe(row["auroc"]), f"{row['accuracy']:.4f}",
-        "" if row["local_p"] is None else f"{row['local_p']:.3f}", moved,
-    )  # fmt: skip
+        name,
+        error,
+        f"{row['brier']:.5f}",
+        f"{row['log_loss']:.5f}",
+        _maybe(row["auroc"]),
+        f"{row['accuracy']:.4f}",
+        "" if row["local_p"] is None else f"{row['local_p']:.3f}",
+        moved,
+    )
 
 
 def _maybe(value: float | None) -> str:

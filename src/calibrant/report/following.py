@@ -206,10 +206,15 @@ def _masked(along: Along) -> str:
 def heads(top: float) -> tuple[tuple[str, str, str], ...]:
     """Return the heads of the table of levels: two lines each, and how they are set."""
     return (
-        ("Level", "", ""), ("Share of", "people", "r"), ("Model says,", "in 100", "r"), ("Happened,", "in 100", "r"),
-        ("Gap,", "points", "r"), ("Gap and its range,", f"{num.MINUS}{top:g} to +{top:g} points", "c"),
-        ("Range,", "points", "r"), ("The model", "says", ""),
-    )  # fmt: skip
+        ("Level", "", ""),
+        ("Share of", "people", "r"),
+        ("Model says,", "in 100", "r"),
+        ("Happened,", "in 100", "r"),
+        ("Gap,", "points", "r"),
+        ("Gap and its range,", f"{num.MINUS}{top:g} to +{top:g} points", "c"),
+        ("Range,", "points", "r"),
+        ("The model", "says", ""),
+    )
 
 
 def levels_caption(along: Along, most: int, top: float, times: str) -> str:

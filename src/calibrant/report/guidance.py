@@ -34,9 +34,12 @@ def next_steps(record: AuditRecord) -> tuple[Text, ...]:
     steps = [*_for_broken(record), *_for_undecided(record)]
     if limit_of(record) is None:
         steps.append(
-            say("Choose the largest error you can accept, before you see the next data, and pass it: ",
-                code("--limit 0.02"), " is 2 points.")
-        )  # fmt: skip
+            say(
+                "Choose the largest error you can accept, before you see the next data, and pass it: ",
+                code("--limit 0.02"),
+                " is 2 points.",
+            )
+        )
     if unshown_reason(record):
         steps.append(say("Name coarser groups, or audit more people, to see for whom the probabilities are off."))
     elif not record.groups:
@@ -54,9 +57,14 @@ def _for_broken(record: AuditRecord) -> list[Text]:
         steps.append(say(f"Do not take the probabilities at face value. {on_balance}".strip()))
     elif broken:
         steps.append(
-            say("Do not take the probabilities at face value for ", name(broken[0], linked=True),
-                _and_others(len(broken) - 1), ". ", _sample_direction(broken[0], len(broken) > 1))
-        )  # fmt: skip
+            say(
+                "Do not take the probabilities at face value for ",
+                name(broken[0], linked=True),
+                _and_others(len(broken) - 1),
+                ". ",
+                _sample_direction(broken[0], len(broken) > 1),
+            )
+        )
     if steps:
         alone = say("Recalibrate the model on people who are not in this audit, then audit it again.")
         steps.append(repairs.step(record) or alone)

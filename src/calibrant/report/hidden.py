@@ -86,10 +86,19 @@ def bars(record: AuditRecord) -> Mapping[str, Any]:
     def at(v: float) -> str:
         return f"{100 * (v - low) / (high - low):.4g}%"
 
-    drawn = tuple({
-        "name": n.name, "lost": f"{_percents(n.lost)}%", "range": f"{_percents(n.low)} to {_percents(n.high)}%",
-        "word": n.word, "at": at(min(0.0, n.lost)), "width": at(low + abs(n.lost)), "low": at(n.low), "high": at(n.high),
-    } for n in found)  # fmt: skip
+    drawn = tuple(
+        {
+            "name": n.name,
+            "lost": f"{_percents(n.lost)}%",
+            "range": f"{_percents(n.low)} to {_percents(n.high)}%",
+            "word": n.word,
+            "at": at(min(0.0, n.lost)),
+            "width": at(low + abs(n.lost)),
+            "low": at(n.low),
+            "high": at(n.high),
+        }
+        for n in found
+    )
     return {"needs": drawn, "needs_zero": at(0.0), "needs_axis": f"{_percents(low)} to {_percents(high)}%"}
 
 
@@ -221,8 +230,11 @@ def figure(record: AuditRecord, m: maps.Map, opened: bool) -> Mapping[str, Any]:
     }
     if along.axis is not None:
         axis = along.axis
-        top = charts.reach([{"gap": p.gap * 100, "gap_low": p.low * 100, "gap_high": p.high * 100} for p in along.line],
-                           limit, m.across)  # fmt: skip
+        top = charts.reach(
+            [{"gap": p.gap * 100, "gap_low": p.low * 100, "gap_high": p.high * 100} for p in along.line],
+            limit,
+            m.across,
+        )
         some = along.line[:: max(1, min(EVERY, len(along.line) // 5))]
         made |= {
             "line": traces.gaps(along, axis, limit, top),
@@ -262,9 +274,14 @@ def _level(p: Point, reach: float, digits: int) -> Mapping[str, str]:
 
     *_, gap, band = _cells("", p, digits)
     return {
-        "name": named(p), "gap": f"{gap} ({band})", "low": at(p.low), "high": at(p.high), "at": at(p.gap),
-        "side": p.side, "word": following.TOO[p.side],
-    }  # fmt: skip
+        "name": named(p),
+        "gap": f"{gap} ({band})",
+        "low": at(p.low),
+        "high": at(p.high),
+        "at": at(p.gap),
+        "side": p.side,
+        "word": following.TOO[p.side],
+    }
 
 
 def _reading(along: Along) -> str:

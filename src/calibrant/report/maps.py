@@ -110,11 +110,18 @@ def along_of_map(name: str, curve: Curve, record: AuditRecord) -> Along:
     held = tuple(line)
     shift = record.estimates.get("shift")
     return Along(
-        variable=name, anchor=anchor_of("map", name), line=held, levels=tuple(in_order(tuple(levels), numbered)),
+        variable=name,
+        anchor=anchor_of("map", name),
+        line=held,
+        levels=tuple(in_order(tuple(levels), numbered)),
         axis=axis_of([float(p.x or 0.0) for p in held], axis["kind"] == "date") if held else None,
-        shift=0.0 if shift is None else float(shift.value), p_value=float(s["p_value"]), draws=int(s["draws"]),
-        masked=int(s["masked"]), runs=runs_of(held), settings={"alpha": s["alpha"]},
-    )  # fmt: skip
+        shift=0.0 if shift is None else float(shift.value),
+        p_value=float(s["p_value"]),
+        draws=int(s["draws"]),
+        masked=int(s["masked"]),
+        runs=runs_of(held),
+        settings={"alpha": s["alpha"]},
+    )
 
 
 def _number(axis: Any, x: Any) -> float:
@@ -159,11 +166,19 @@ def _place(along: Along, curve: Curve, region: Any) -> Place:
         low, high, at = (write(_number(span, v)) for v in (span["low"], span["high"], c["x"][i]))
         where = low if low == high else f"{low} to {high}"
     return Place(
-        variable=shown(along.variable), where=where, at=at, sign=int(region["sign"]), predicted=float(c["predicted"][i]),
-        observed=float(c["observed"][i]), bias=float(region["bias"]), low=float(region["low"]),
-        high=float(region["high"]), least=float(region["low"] if region["sign"] > 0 else -region["high"]),
-        people=int(region["people"]), adjusted=float(region["p_adjusted"]),
-    )  # fmt: skip
+        variable=shown(along.variable),
+        where=where,
+        at=at,
+        sign=int(region["sign"]),
+        predicted=float(c["predicted"][i]),
+        observed=float(c["observed"][i]),
+        bias=float(region["bias"]),
+        low=float(region["low"]),
+        high=float(region["high"]),
+        least=float(region["low"] if region["sign"] > 0 else -region["high"]),
+        people=int(region["people"]),
+        adjusted=float(region["p_adjusted"]),
+    )
 
 
 def _level(along: Along, label: str) -> str:

@@ -97,12 +97,21 @@ def _rows(curve: Curve) -> list[dict[str, Any]]:
     out = []
     for score, says, happened, gap, low, high, n, stretch in zip(*(c[k] for k in keys), strict=True):
         a, b = num.signed_range(low, high, 2)
-        out.append({
-            "at": _place(curve, score), "gap": 100 * gap, "low": 100 * low, "high": 100 * high, "stretch": stretch,
-            "model says": f"{num.nearest(says, 2)}%", "happened": f"{num.nearest(happened, 2)} in 100",
-            "off by": f"{num.gap(gap, 2)} points", "band": f"{a} to {b} points",
-            "finding": DIRECTIONS[side(low, high)], "effective rows": num.count(n),
-        })  # fmt: skip
+        out.append(
+            {
+                "at": _place(curve, score),
+                "gap": 100 * gap,
+                "low": 100 * low,
+                "high": 100 * high,
+                "stretch": stretch,
+                "model says": f"{num.nearest(says, 2)}%",
+                "happened": f"{num.nearest(happened, 2)} in 100",
+                "off by": f"{num.gap(gap, 2)} points",
+                "band": f"{a} to {b} points",
+                "finding": DIRECTIONS[side(low, high)],
+                "effective rows": num.count(n),
+            }
+        )
     return out
 
 

@@ -30,18 +30,30 @@ def _about(record: AuditRecord) -> list[standing.Entry]:
     entries: list[standing.Entry] = [
         ("Model", not_given),
         ("Meant for", not_given),
-        ("Outcome", say(
-            code(data.get("label", "")), " = ", code(1 if data.get("positive") is None else data["positive"]),
-            f": {num.count(one.cases)} of {num.count(one.rows)} ({share}%); ",
-            f"expected by the model {num.count(one.expected)}")),
+        (
+            "Outcome",
+            say(
+                code(data.get("label", "")),
+                " = ",
+                code(1 if data.get("positive") is None else data["positive"]),
+                f": {num.count(one.cases)} of {num.count(one.rows)} ({share}%); ",
+                f"expected by the model {num.count(one.expected)}",
+            ),
+        ),
         ("Score", say(code(data.get("score", "")))),
         ("People and dates", not_given),
         ("Rows", say(f"{num.count(one.rows + dropped(data))} read, {num.count(dropped(data))} dropped")),
-        ("Limit", say(
-            "none" if limit is None else f"{num.limit_points(limit)} points, given by the caller. "
-            "Whether it was set before the data were seen is not known.")),
+        (
+            "Limit",
+            say(
+                "none"
+                if limit is None
+                else f"{num.limit_points(limit)} points, given by the caller. "
+                "Whether it was set before the data were seen is not known."
+            ),
+        ),
         ("Groups", _groups_entry(record)),
-    ]  # fmt: skip
+    ]
     if record.settings.get("date") is not None:
         entries.append(("Date of the report", say(given(record.settings["date"]))))
     entries += [("Note", say(given(n))) for n in [*listed(data.get("notes")), *listed(data.get("warnings"))]]

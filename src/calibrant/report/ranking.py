@@ -56,9 +56,19 @@ class Ranked:
 
 
 KEYS = (
-    "variable", "kind", "beyond_shift", "beyond_low", "beyond_high", "vece", "low", "high", "p_adjusted", "worst",
-    "worst_beyond_shift", "worst_rows",
-)  # fmt: skip
+    "variable",
+    "kind",
+    "beyond_shift",
+    "beyond_low",
+    "beyond_high",
+    "vece",
+    "low",
+    "high",
+    "p_adjusted",
+    "worst",
+    "worst_beyond_shift",
+    "worst_rows",
+)
 
 
 def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
@@ -138,10 +148,14 @@ def _row(r: Ranked, along: Along | None, top: float, scale: float, n: int | None
         at=layout.place(r.beyond * 100, top),
         track=_track(r, top, f"{range_} points, estimated {estimate}"),
         sorts={
-            "name": shown(r.variable), "beyond": f"{r.beyond:.6g}", "gap": f"{r.gap:.6g}", "whole": f"{r.whole:.6g}",
-            "low": f"{r.beyond if r.low is None else r.low:.6g}", "p": f"{r.adjusted:.6g}",
+            "name": shown(r.variable),
+            "beyond": f"{r.beyond:.6g}",
+            "gap": f"{r.gap:.6g}",
+            "whole": f"{r.whole:.6g}",
+            "low": f"{r.beyond if r.low is None else r.low:.6g}",
+            "p": f"{r.adjusted:.6g}",
         },
-    )  # fmt: skip
+    )
 
 
 def certified_or(estimate: float, low: float | None, high: float | None) -> str:
@@ -165,9 +179,13 @@ def _track(r: Ranked, top: float, label: str) -> layout.Track | None:
     start, stop = r.low * 100, max(r.high, r.low) * 100
     width = max(min(stop, top) - start, 0.008 * top)
     return layout.Track(
-        x=layout.place(min(start, top - width), top), width=layout.place(width, top), limit="", over=stop > top,
-        verdict="along" if r.found else "unfound", label=label,
-    )  # fmt: skip
+        x=layout.place(min(start, top - width), top),
+        width=layout.place(width, top),
+        limit="",
+        over=stop > top,
+        verdict="along" if r.found else "unfound",
+        label=label,
+    )
 
 
 def floored(p: float, n: int | None) -> str:

@@ -106,7 +106,7 @@ def answer(record: AuditRecord) -> Text:
             f"None is shown to help: on {n} people it was not fitted on, "
             f"{'the repair tried is' if tried == 1 else f'none of the {cardinal(tried)} repairs tried is'} shown to be better than leaving the probabilities alone. "
             "That is not proof that none would."
-        )  # fmt: skip
+        )
     text = f"{_capital(named(chosen['recipe']))}: {_told(record, chosen, before)}."
     return say(text + (f" {_gaps(record, chosen)}" if record.repairs.settings["groups"] else ""))
 
@@ -157,13 +157,21 @@ def lines(record: AuditRecord) -> tuple[Line, ...]:
     for r in rows(record):
         low = "" if r["error_low"] is None else f"{num.lower_bound(float(r['error_low']))} to "
         first = r["probability"] == AS_AUDITED
-        out.append(Line(
-            name=AS_AUDITED if first else named(r["recipe"]), certified=f"{low}{_upper(r)}", gap=_points(r["largest_gap"]),
-            group=visible(r["largest_gap_group"] or ""), along=_points(r["error_along"]), brier=num.decimals(r["brier"], 4),
-            log_loss="infinite" if r["impossible"] else num.decimals(r["log_loss"], 4), auroc="–" if r["auroc"] is None else num.decimals(r["auroc"], 4),
-            local="refuted" if r["impossible"] else _short_p(r["local_p"], draws), groups="–" if first else f"{r['groups_better']}, {r['groups_worse']}",
-            chosen=r["probability"] == chosen and not first,
-        ))  # fmt: skip
+        out.append(
+            Line(
+                name=AS_AUDITED if first else named(r["recipe"]),
+                certified=f"{low}{_upper(r)}",
+                gap=_points(r["largest_gap"]),
+                group=visible(r["largest_gap_group"] or ""),
+                along=_points(r["error_along"]),
+                brier=num.decimals(r["brier"], 4),
+                log_loss="infinite" if r["impossible"] else num.decimals(r["log_loss"], 4),
+                auroc="–" if r["auroc"] is None else num.decimals(r["auroc"], 4),
+                local="refuted" if r["impossible"] else _short_p(r["local_p"], draws),
+                groups="–" if first else f"{r['groups_better']}, {r['groups_worse']}",
+                chosen=r["probability"] == chosen and not first,
+            )
+        )
     return tuple(out)
 
 
@@ -226,8 +234,9 @@ def how(record: AuditRecord) -> Text:
     return say(
         f"{_capital(named(chosen['recipe']))} is the simplest repair that is shown to help and is not shown to be worse than the best of them: "
         f"{visible(verdict)}. To repair a file: ",
-        code("calibrant repair FILE --label … --score … --out repaired.parquet --map map.json"), ".",
-    )  # fmt: skip
+        code("calibrant repair FILE --label … --score … --out repaired.parquet --map map.json"),
+        ".",
+    )
 
 
 def step(record: AuditRecord) -> Text:

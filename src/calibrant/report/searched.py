@@ -156,11 +156,16 @@ def _rule(c: Mapping[str, Any]) -> Rule:
     says, happened = num.nearest(float(c["predicted"])), num.nearest(float(c["observed"]))
     judged = f"{num.count(c['rows'])} people judged"
     return Rule(
-        text=text, again=f"{judged}; found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches",
-        share=f"{num.nearest(float(c['share']))}%", says=says, happened=happened, gap=gap, found=bool(c["finding"]),
+        text=text,
+        again=f"{judged}; found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches",
+        share=f"{num.nearest(float(c['share']))}%",
+        says=says,
+        happened=happened,
+        gap=gap,
+        found=bool(c["finding"]),
         word=str(c["side"]) if c["finding"] else UNDECIDED,
         told=f": the model says {says} in 100, {happened} happened; {judged}.",
-    )  # fmt: skip
+    )
 
 
 def first_shown(record: AuditRecord) -> Rule | None:
@@ -192,8 +197,10 @@ def rules_note(record: AuditRecord) -> str:
 def _one_sided(record: AuditRecord) -> str:
     """Return why a rule is a finding though its range takes in what the test allows; nothing where none is."""
     c, t = record.subgroups.columns, float(record.subgroups.settings.get("tolerance", 0.0))
-    inner = (low if side == "too little" else -high for low, high, side in
-             zip(c["gap_low"], c["gap_high"], c["side"], strict=True))  # fmt: skip
+    inner = (
+        low if side == "too little" else -high
+        for low, high, side in zip(c["gap_low"], c["gap_high"], c["side"], strict=True)
+    )
     if not any(found and end <= t for found, end in zip(c["finding"], inner, strict=True)):
         return ""
     within = f"gaps within the tolerance of {num.limit_points(t)} points" if t else "zero"

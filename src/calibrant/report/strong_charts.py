@@ -40,9 +40,15 @@ def _control(curve: Curve, c: Colours) -> Any:
     share = [100 * v for v in k["share"]]
     paths = [n for n in k if n.startswith("null_")]
     grey = [{"share": x, "score": v, "path": n} for n in paths for x, v in zip(share, k[n], strict=True)]
-    found = [{
-        "share": x, "score": v, "people": f"{num.nearest(x / 100)} %", "evidence": num.decimals(v, 2),
-    } for x, v in zip(share, k["score"], strict=True)]  # fmt: skip
+    found = [
+        {
+            "share": x,
+            "score": v,
+            "people": f"{num.nearest(x / 100)} %",
+            "evidence": num.decimals(v, 2),
+        }
+        for x, v in zip(share, k["score"], strict=True)
+    ]
     x = alt.X(
         "share:Q",
         title="share of people, most suspicious first (%)",
@@ -51,14 +57,14 @@ def _control(curve: Curve, c: Colours) -> Any:
     y = alt.Y("score:Q", title="evidence so far", axis=alt.Axis(tickCount=6))
     layers = [
         alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=c.grid).encode(y="zero:Q"),
-        alt.Chart(alt.InlineData(values=grey)).mark_line(color=c.quiet, opacity=0.35, strokeWidth=1).encode(
-            x=x, y=y, detail="path:N"
-        ),
+        alt.Chart(alt.InlineData(values=grey))
+        .mark_line(color=c.quiet, opacity=0.35, strokeWidth=1)
+        .encode(x=x, y=y, detail="path:N"),
         alt.Chart(alt.InlineData(values=found)).mark_line(color=c.line, strokeWidth=2.5).encode(x=x, y=y),
-        alt.Chart(alt.InlineData(values=found)).mark_point(filled=True, size=90, opacity=0).encode(
-            x=x, y=y, tooltip=[alt.Tooltip("people:N"), alt.Tooltip("evidence:N")]
-        ),
-    ]  # fmt: skip
+        alt.Chart(alt.InlineData(values=found))
+        .mark_point(filled=True, size=90, opacity=0)
+        .encode(x=x, y=y, tooltip=[alt.Tooltip("people:N"), alt.Tooltip("evidence:N")]),
+    ]
     layers += _line(alt, s, max(share), c) + _peak(alt, s, max(share), c)
     return alt.layer(*layers, title=_control_title(alt, s, max(share) / 100)).properties(width=WIDTH, height=HEIGHT)
 
@@ -105,10 +111,17 @@ def _importance(curve: Curve, c: Colours) -> Any:
     import altair as alt
 
     k = curve.columns
-    rows = [{
-        "variable": v, "drop": d, "low": a, "high": b, "loses": f"{round(100 * s)} % of the evidence",
-        "interval": f"{num.decimals(a, 2)} to {num.decimals(b, 2)}",
-    } for v, d, a, b, s in zip(*(k[n] for n in ("variable", "drop", "low", "high", "share")), strict=True)]  # fmt: skip
+    rows = [
+        {
+            "variable": v,
+            "drop": d,
+            "low": a,
+            "high": b,
+            "loses": f"{round(100 * s)} % of the evidence",
+            "interval": f"{num.decimals(a, 2)} to {num.decimals(b, 2)}",
+        }
+        for v, d, a, b, s in zip(*(k[n] for n in ("variable", "drop", "low", "high", "share")), strict=True)
+    ]
     y = alt.Y("variable:N", sort=None, title=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False))
     tips = [alt.Tooltip(f"{n}:N") for n in ("variable", "loses", "interval")]
     base = alt.Chart(alt.InlineData(values=rows)).encode(y=y)
@@ -116,9 +129,10 @@ def _importance(curve: Curve, c: Colours) -> Any:
     ends = [base.mark_tick(color=c.ink, size=8, thickness=1.25).encode(x=f"{n}:Q") for n in ("low", "high")]
     layers = [
         base.mark_bar(height=13, color=c.line).encode(x=x, tooltip=tips),
-        base.mark_rule(color=c.ink, strokeWidth=1.25).encode(x="low:Q", x2="high:Q", tooltip=tips), *ends,
+        base.mark_rule(color=c.ink, strokeWidth=1.25).encode(x="low:Q", x2="high:Q", tooltip=tips),
+        *ends,
         alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=c.quiet).encode(x="zero:Q"),
-    ]  # fmt: skip
+    ]
     whole = num.decimals(curve.settings["statistic"], 2)
     level = num.percent(1 - float(curve.settings["alpha"]))
     sub = [f"Of {whole} in all. Lines: {level} % intervals, each variable by itself. No test."]
@@ -132,18 +146,29 @@ def _rules(curve: Curve, c: Colours) -> Any:
     import altair as alt
 
     rows = _rule_rows(curve)
-    y = alt.Y("number:O", sort=None, title=None, axis=alt.Axis(
-        labelExpr=_labels(rows), labelLimit=330, domain=False, ticks=False, labelLineHeight=13,
-    ))  # fmt: skip
+    y = alt.Y(
+        "number:O",
+        sort=None,
+        title=None,
+        axis=alt.Axis(
+            labelExpr=_labels(rows),
+            labelLimit=330,
+            domain=False,
+            ticks=False,
+            labelLineHeight=13,
+        ),
+    )
     tips = [
         alt.Tooltip(f"{n}:N")
         for n in ("rule", "people", "model says", "happened", "off by", "limits", "p", "found again", "verdict")
     ]
     base = alt.Chart(alt.InlineData(values=rows)).encode(y=y)
     colour = alt.Color(
-        "verdict:N", title=None, legend=alt.Legend(orient="top", symbolType="circle"),
+        "verdict:N",
+        title=None,
+        legend=alt.Legend(orient="top", symbolType="circle"),
         scale=alt.Scale(domain=["error found", "undecided"], range=[c.high, c.quiet]),
-    )  # fmt: skip
+    )
     x = alt.X("gap:Q", title="happened minus model says, points", axis=alt.Axis(tickCount=7))
     layers = [
         alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=c.quiet).encode(x="zero:Q"),
@@ -164,15 +189,24 @@ def _rule_rows(curve: Curve) -> list[dict[str, Any]]:
     for i, rule in enumerate(k["rule"]):
         a, b = num.signed_range(k["gap_low"][i], k["gap_high"][i])
         says, happened = (f"{num.nearest(k[n][i])} in 100" for n in ("predicted", "observed"))
-        out.append({
-            "number": i, "rule": rule, "gap": 100 * k["gap"][i], "low": 100 * k["gap_low"][i],
-            "high": 100 * k["gap_high"][i], "told": f"says {num.nearest(k['predicted'][i])}, happened "
-            f"{num.nearest(k['observed'][i])} in 100", "model says": says, "happened": happened,
-            "people": f"{num.count(k['rows'][i])} ({num.nearest(k['share'][i])} % of all)",
-            "off by": f"{num.gap(k['gap'][i])} points", "limits": f"{a} to {b} points",
-            "p": f"{k['p_adjusted'][i]:.2g} (adjusted)", "found again": f"{round(100 * k['stability'][i])} % of repeats",
-            "verdict": "error found" if k["finding"][i] else "undecided",
-        })  # fmt: skip
+        out.append(
+            {
+                "number": i,
+                "rule": rule,
+                "gap": 100 * k["gap"][i],
+                "low": 100 * k["gap_low"][i],
+                "high": 100 * k["gap_high"][i],
+                "told": f"says {num.nearest(k['predicted'][i])}, happened {num.nearest(k['observed'][i])} in 100",
+                "model says": says,
+                "happened": happened,
+                "people": f"{num.count(k['rows'][i])} ({num.nearest(k['share'][i])} % of all)",
+                "off by": f"{num.gap(k['gap'][i])} points",
+                "limits": f"{a} to {b} points",
+                "p": f"{k['p_adjusted'][i]:.2g} (adjusted)",
+                "found again": f"{round(100 * k['stability'][i])} % of repeats",
+                "verdict": "error found" if k["finding"][i] else "undecided",
+            }
+        )
     return out
 
 

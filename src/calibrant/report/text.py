@@ -161,7 +161,7 @@ def markdown(record: AuditRecord) -> str:
         "## Reproduce this report",
         _command(record),
         _entries(provenance.reproduce(record)["entries"][:3]),
-    ]  # fmt: skip
+    ]
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
@@ -303,11 +303,29 @@ def _repairs(record: AuditRecord) -> list[str]:
     if not repairs.compared(record):
         return []
     found = repairs.repairs(record)
-    head = ("Probabilities", "Certified error, points", "Largest group gap, points", "Brier score", "Log loss", "AUROC", "Local p†", "Groups better, worse*")  # fmt: skip
+    head = (
+        "Probabilities",
+        "Certified error, points",
+        "Largest group gap, points",
+        "Brier score",
+        "Log loss",
+        "AUROC",
+        "Local p†",
+        "Groups better, worse*",
+    )
     rows = [
-        (x.name, x.certified, f"{x.gap} {fenced(x.group)}" if x.group else x.gap, x.brier, x.log_loss, x.auroc, x.local, x.groups)
+        (
+            x.name,
+            x.certified,
+            f"{x.gap} {fenced(x.group)}" if x.group else x.gap,
+            x.brier,
+            x.log_loss,
+            x.auroc,
+            x.local,
+            x.groups,
+        )
         for x in found["lines"]
-    ]  # fmt: skip
+    ]
     return [
         "## What would repair it?",
         marked(found["answer"]),

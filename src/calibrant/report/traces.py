@@ -82,8 +82,10 @@ def spark(along: Along, top: float) -> tuple[tuple[str, str], ...]:
         for run in _runs(along.line):
             few = _thinned(run)
             x = [round(axis.share(float(p.x or 0.0)) * width) for p in few]
-            low, high, mid = ([(i, y(v)) for i, v in zip(x, values, strict=True)] for values in (
-                [p.low for p in few], [p.high for p in few], [p.gap for p in few]))  # fmt: skip
+            low, high, mid = (
+                [(i, y(v)) for i, v in zip(x, values, strict=True)]
+                for values in ([p.low for p in few], [p.high for p in few], [p.gap for p in few])
+            )
             shapes += [("band", area(low, high)), ("curve" if len(few) > 1 else "lone", path(mid))]
     else:
         some = along.levels[:SPARK_POINTS]

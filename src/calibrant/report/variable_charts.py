@@ -72,9 +72,11 @@ def ranking_chart(curve: Curve, dark: bool = False) -> Any:
     x = alt.X("size:Q", title="error beyond the overall shift, points", axis=alt.Axis(tickCount=6))
     tips = [alt.Tooltip(f"{k}:N") for k in ("variable", "beyond the shift", "certified", "overall", "p", "worst")]
     found = alt.Color(
-        "finding:N", title=None, legend=alt.Legend(orient="top", symbolType="square"),
+        "finding:N",
+        title=None,
+        legend=alt.Legend(orient="top", symbolType="square"),
         scale=alt.Scale(domain=["error follows it", "not shown"], range=[c.line, c.band]),
-    )  # fmt: skip
+    )
     base = alt.Chart(alt.InlineData(values=rows)).encode(y=y)
     held = alt.Chart(alt.InlineData(values=[r for r in rows if r["low"] is not None])).encode(y=y)
     bars = base.mark_bar(height=13).encode(x=x, color=found, tooltip=tips)
@@ -92,14 +94,20 @@ def _ranks(curve: Curve) -> list[dict[str, Any]]:
     for i, name in enumerate(c["variable"]):
         low, high = c["beyond_low"][i], c["beyond_high"][i]
         certified = f"{num.lower_bound(low)} to {num.upper_bound(high)}" if low is not None else "no range"
-        out.append({
-            "variable": name, "size": 100 * c["beyond_shift"][i], "low": None if low is None else 100 * low,
-            "high": None if high is None else 100 * high, "certified": f"{certified} points",
-            "finding": "error follows it" if c["p_adjusted"][i] <= alpha else "not shown",
-            "beyond the shift": f"{num.nearest(c['beyond_shift'][i], 2)} points",
-            "overall": f"{num.nearest(c['vece'][i], 2)} points", "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
-            "worst": f"{c['worst'][i]}: {num.gap(c['worst_gap'][i], 1)} points, {num.count(c['worst_rows'][i])} rows",
-        })  # fmt: skip
+        out.append(
+            {
+                "variable": name,
+                "size": 100 * c["beyond_shift"][i],
+                "low": None if low is None else 100 * low,
+                "high": None if high is None else 100 * high,
+                "certified": f"{certified} points",
+                "finding": "error follows it" if c["p_adjusted"][i] <= alpha else "not shown",
+                "beyond the shift": f"{num.nearest(c['beyond_shift'][i], 2)} points",
+                "overall": f"{num.nearest(c['vece'][i], 2)} points",
+                "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
+                "worst": f"{c['worst'][i]}: {num.gap(c['worst_gap'][i], 1)} points, {num.count(c['worst_rows'][i])} rows",
+            }
+        )
     return out
 
 
@@ -109,14 +117,28 @@ def _points(curve: Curve) -> list[dict[str, Any]]:
     keys = ("group", "x", "label", "predicted", "observed", "gap", "gap_low", "gap_high", "rows", "density", "stretch")
     for group, x, label, says, happened, gap, low, high, n, crowd, stretch in zip(*(c[k] for k in keys), strict=True):
         a, b = num.signed_range(low, high, 1)
-        out.append({
-            "group": group, "x": label if curve.settings["date"] and x is not None else x, "label": label,
-            "gap": 100 * gap, "low": 100 * low, "high": 100 * high, "stretch": stretch, "density": crowd,
-            "says": 100 * says, "rate": 100 * happened, "at": label, "model says": f"{num.nearest(says)} in 100",
-            "happened": f"{num.nearest(happened)} in 100", "off by": f"{num.gap(gap)} points",
-            "band": f"{a} to {b} points", "finding": DIRECTIONS[side(low, high)], "effective rows": num.count(n),
-            "off": side(low, high) != "unclear",
-        })  # fmt: skip
+        out.append(
+            {
+                "group": group,
+                "x": label if curve.settings["date"] and x is not None else x,
+                "label": label,
+                "gap": 100 * gap,
+                "low": 100 * low,
+                "high": 100 * high,
+                "stretch": stretch,
+                "density": crowd,
+                "says": 100 * says,
+                "rate": 100 * happened,
+                "at": label,
+                "model says": f"{num.nearest(says)} in 100",
+                "happened": f"{num.nearest(happened)} in 100",
+                "off by": f"{num.gap(gap)} points",
+                "band": f"{a} to {b} points",
+                "finding": DIRECTIONS[side(low, high)],
+                "effective rows": num.count(n),
+                "off": side(low, high) != "unclear",
+            }
+        )
     return out
 
 
@@ -169,9 +191,12 @@ def _rates(alt: Any, curve: Curve, points: list[dict[str, Any]], c: Colours) -> 
         for p in points
     ]
     colour = alt.Color(
-        "of:N", title=None, sort=None, scale=alt.Scale(domain=list(names), range=[c.high, c.line]),
+        "of:N",
+        title=None,
+        sort=None,
+        scale=alt.Scale(domain=list(names), range=[c.high, c.line]),
         legend=alt.Legend(orient="top", symbolType="stroke"),
-    )  # fmt: skip
+    )
     dash = alt.StrokeDash("of:N", scale=alt.Scale(domain=list(names), range=[[1, 0], [5, 3]]), legend=None)
     y = alt.Y("rate:Q", title="in 100", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
     base = alt.Chart(alt.InlineData(values=values)).mark_line(strokeWidth=2)
@@ -272,10 +297,11 @@ def _heat(curve: Curve, c: Colours) -> Any:
     first, second = curve.settings["variable"]
     reach = max(abs(p["gap"]) for p in points)
     colour = alt.Color(
-        "gap:Q", title=["points", "+ says too little", "\u2212 says too much"],
+        "gap:Q",
+        title=["points", "+ says too little", "\u2212 says too much"],
         scale=alt.Scale(domain=[-reach, 0, reach], range=[c.low, c.paper, c.high], interpolate="rgb"),
         legend=alt.Legend(format="+.1f", gradientLength=120),
-    )  # fmt: skip
+    )
     x = alt.X("label:N", sort=None, title=first, axis=alt.Axis(labelAngle=0, labelLimit=110, labelOverlap=False))
     y = alt.Y("group:N", sort=None, title=second, axis=alt.Axis(labelLimit=200))
     wide = len({p["label"] for p in points}) > 8

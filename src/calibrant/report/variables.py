@@ -126,11 +126,23 @@ def _level(along: Along, p: Point, top: float, digits: int) -> Mapping[str, str]
         return f"{50 + 50 * max(-1.0, min(1.0, v * 100 / top)):.4g}%"
 
     return {
-        "name": named(p), "share": share(along, p), "says": says, "happened": happened, "gap": gap, "band": band,
-        "low": at(p.low), "high": at(p.high), "at": at(p.gap), "side": p.side, "word": following.TOO[p.side],
-        "sort": f"{p.gap:.6g}", "sort_share": f"{p.density:.3g}", "sort_says": f"{p.predicted:.6g}",
-        "sort_happened": f"{p.observed:.6g}", "sort_low": f"{p.low:.6g}",
-    }  # fmt: skip
+        "name": named(p),
+        "share": share(along, p),
+        "says": says,
+        "happened": happened,
+        "gap": gap,
+        "band": band,
+        "low": at(p.low),
+        "high": at(p.high),
+        "at": at(p.gap),
+        "side": p.side,
+        "word": following.TOO[p.side],
+        "sort": f"{p.gap:.6g}",
+        "sort_share": f"{p.density:.3g}",
+        "sort_says": f"{p.predicted:.6g}",
+        "sort_happened": f"{p.observed:.6g}",
+        "sort_low": f"{p.low:.6g}",
+    }
 
 
 def _zone(limit: float | None, top: float) -> tuple[str, str] | None:

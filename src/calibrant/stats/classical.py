@@ -159,8 +159,8 @@ def efficient_scores(sums: Any, x: Any, variance: Any) -> tuple[Any, Any]:
 def posterior_tails(cases: Any, rows: Any, rate: Any, alternative: str) -> Any:
     """Return the Jeffreys probability against each alternative: small where the cases speak for it.
 
-    Under ``Beta(k + 1/2, n - k + 1/2)``: that the event rate is at most `rate` (for "greater"), at least `rate` ("less"), or
-    twice the smaller of both.
+    Under ``Beta(k + 1/2, n - k + 1/2)``: that the event rate is at most `rate` (for "greater"), at least `rate`
+    ("less"), or twice the smaller of both.
     """
     from scipy.special import betainc, betaincc
 

@@ -1,8 +1,9 @@
 r"""Finite-sample limits for a mean that is linear in the outcomes, given the scores: paired differences of two repairs.
 
-Whatever two repairs are compared in (Brier score, log loss, accuracy, the residual of a group), a row contributes one of
-two numbers, known from its scores: ``z(0)`` if the outcome does not happen and ``z(1)`` if it does. So given the scores
-every unit (row, or cluster of rows) is bounded by known numbers, and betting against the mean needs nothing else.
+Whatever two repairs are compared in (Brier score, log loss, accuracy, the residual of a group), a row contributes one
+of two numbers, known from its scores: ``z(0)`` if the outcome does not happen and ``z(1)`` if it does. So given the
+scores every unit (row, or cluster of rows) is bounded by known numbers, and betting against the mean needs nothing
+else.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ def mean_limits(u: Units, delta: float) -> tuple[float, float]:
     r"""Return limits that hold the mean of ``E[z | scores]`` over the units with probability at least ``1 - delta``.
 
     For units independent given the scores with means ``mu_u``, and kappa fixed by the scores,
-    ``E prod (1 - kappa (z_u - m)) = prod (1 - kappa (mu_u - m)) <= (1 - kappa (mean mu - m))^n`` is at most one wherever
-    ``mean mu >= m``; a fixed mixture over kappas that reaches ``2 / delta`` refutes that. The logarithm is concave, so
-    that moving each unit to the ends of a cell around it, mean kept, can only lower the evidence.
+    ``E prod (1 - kappa (z_u - m)) = prod (1 - kappa (mu_u - m)) <= (1 - kappa (mean mu - m))^n`` is at most one
+    wherever ``mean mu >= m``; a fixed mixture over kappas that reaches ``2 / delta`` refutes that. The logarithm is
+    concave, so that moving each unit to the ends of a cell around it, mean kept, can only lower the evidence.
     """
     floor, top = float(u.low.mean()), float(u.high.mean())
     if not u.spread > 0.0 or not top > floor:

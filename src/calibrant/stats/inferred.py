@@ -78,8 +78,8 @@ class Sums:
     def modelled(self) -> Sums:
         """Return the sums expected of independent rows whose outcome has probability ``q = min(rate p, 1)``.
 
-        The rate is that of cases to cases expected. In an entry of many rows the sums of q and of p q are bounded alike,
-        as wholes. Where every p is 0 all rows have one q.
+        The rate is that of cases to cases expected. In an entry of many rows the sums of q and of p q are bounded
+        alike, as wholes. Where every p is 0 all rows have one q.
         """
         expected, cases = float(self.heft @ self.score), float(self.heft @ self.cases)
         if expected > 0:
@@ -111,9 +111,9 @@ class Inferred:
 def inferred_mean_of(sums: Sums, x: Any, quantity: Quantity) -> Inferred:
     """Return ``sum w p x / sum w p``, ``sum w y x / sum w y`` and their difference, by the delta method.
 
-    A row moves the first by ``w p (x - first) / sum w p``, the second likewise, to first order. The variance is the larger
-    of what was seen and of what the model would give about its own means: so outcomes that are absent where few are
-    expected do not make it zero.
+    A row moves the first by ``w p (x - first) / sum w p``, the second likewise, to first order. The variance is the
+    larger of what was seen and of what the model would give about its own means: so outcomes that are absent where few
+    are expected do not make it zero.
 
     Raises
     ------

@@ -25,9 +25,15 @@ from calibrant.stats.spectra import (
 GAMMA = 0.1  # of a single variable's spectrum
 GLOBAL = {"intercept": 2.0, "intercept and slope": 1.0}
 LOCAL = {
-    "joint": 0.25, "joint 0.1": 0.25, "joint 0.01": 0.75, "additive": 0.25, "additive 0.1": 0.25, "additive 0.01": 0.25,
-    "largest step": 2.0, "strongest variable": 1.0,
-}  # fmt: skip
+    "joint": 0.25,
+    "joint 0.1": 0.25,
+    "joint 0.01": 0.75,
+    "additive": 0.25,
+    "additive 0.1": 0.25,
+    "additive 0.01": 0.25,
+    "largest step": 2.0,
+    "strongest variable": 1.0,
+}
 
 
 @dataclass(frozen=True)

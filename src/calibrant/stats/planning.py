@@ -77,8 +77,8 @@ def lower_gap(moment: float, n: float, delta: float, blocks: int = 8) -> float:
     """Expected shortfall of Theorem L: ``sqrt(2 v L / n)``, with what learning and averaging cost.
 
     Averaging e-values costs about `AVERAGING` nats; learning signs on early blocks makes rows worth less by `LEARNING`.
-    Both are set by simulation, so that about half of the bounds reach the target where the error has one sign or changes
-    it once; an error that alternates over narrow ranges takes several times as many.
+    Both are set by simulation, so that about half of the bounds reach the target where the error has one sign or
+    changes it once; an error that alternates over narrow ranges takes several times as many.
     """
     nats = (-np.log(delta) + AVERAGING) * LEARNING
     return float(np.sqrt(2.0 * moment * nats * blocks / ((blocks - 1) * n)))

@@ -40,8 +40,8 @@ class Units:
 def rate_evidence(cases: int, rows: int, rate: float) -> float:
     """Return a p-value against "the mean event rate is at most `rate`", for independent rows of unequal rates.
 
-    The binomial tail bounds that of unequal rates from ``rows x rate + 1`` cases on (Hoeffding 1956); below, the p-value
-    is 1, and for a single case it is the expected number.
+    The binomial tail bounds that of unequal rates from ``rows x rate + 1`` cases on (Hoeffding 1956); below, the
+    p-value is 1, and for a single case it is the expected number.
     """
     from scipy.special import bdtrc
 

@@ -22,7 +22,8 @@ class Strata:
     """Sums in cells along one variable that hold rows.
 
     The confidence view counts right answers: its outcome is "the more probable class (1 from p = 0.5) is right", its
-    score the probability of that class. Its residual is that of the probability view, with the sign turned where p < 0.5.
+    score the probability of that class. Its residual is that of the probability view, with the sign turned where p <
+    0.5.
 
     Parameters
     ----------
@@ -37,7 +38,8 @@ class Strata:
     cases, score : float64 arrays of shape (c,)
         Weighted sums of outcomes and of scores, of the view.
     noise, resid2 : float64 arrays of shape (c,)
-        Sums of ``w^2 p (1 - p)``, the variance of the residual sum if the model is calibrated, and of ``w^2 (y - p)^2``.
+        Sums of ``w^2 p (1 - p)``, the variance of the residual sum if the model is calibrated, and of ``w^2 (y -
+        p)^2``.
     missing : bool
         The last cell holds the rows without a value.
     view : {"probability", "confidence"}
@@ -143,8 +145,8 @@ class Strata:
     def bin_of(self, bins: int, method: str = "equal-mass") -> Any:
         """Return the bin of each cell, numbered without gaps; labels play no part, and a cell is never split.
 
-        At most `bins` cells keep one each. Else a cell whose weight lies at ranks F to F + m goes to bin ``floor(bins (F + m / 2) / total)``; with equal width
-        its mean value decides.
+        At most `bins` cells keep one each. Else a cell whose weight lies at ranks F to F + m goes to bin ``floor(bins
+        (F + m / 2) / total)``; with equal width its mean value decides.
         """
         if not self.ordered:
             return np.arange(self.size)

@@ -1,8 +1,8 @@
 r"""Certificates of the error along a variable: ``sum_c |E[(Y - p - m) 1_c]|`` over cells c (theory 1.3 and 1.4).
 
 Theorem U in its linear form, with the raw residuals as the bets: for ``Z = |E[r | c]|`` and ``gamma`` fixed beforehand
-each cell's smaller product ``min_+- prod (1 -+ gamma r_i)`` has mean at most ``(1 - gamma Z)^n``. The notch is not used:
-its proof needs one rate a cell, and residuals of one cell have many. Theorem L with a sign a cell. With a jitter
+each cell's smaller product ``min_+- prod (1 -+ gamma r_i)`` has mean at most ``(1 - gamma Z)^n``. The notch is not
+used: its proof needs one rate a cell, and residuals of one cell have many. Theorem L with a sign a cell. With a jitter
 of the variable the cells are those of a grid, and a row shows at grid point t with probability ``K(t|c)``.
 """
 
@@ -53,7 +53,8 @@ class Smear:
 def upper_bound(ledger: Ledger, delta: float, shifts: tuple[float, ...] = NONE, smear: Smear | None = None) -> float:
     """Return an upper bound that fails with probability at most `delta`, for the worst of the shifts m.
 
-    In between two shifts nothing is larger: ``-ln(1 + t (r - m))`` is convex in m. Bets depend on the number of rows only.
+    In between two shifts nothing is larger: ``-ln(1 + t (r - m))`` is convex in m. Bets depend on the number of rows
+    only.
     """
     rows = ledger.sums[..., 0].sum(axis=0)
     bets = np.minimum(gammas(int(rows.sum())), LARGEST / _room(shifts))
@@ -74,9 +75,13 @@ def _cost(ledger: Ledger, gamma: float, shift: float, smear: Smear | None) -> fl
 
 
 def lower_bound(
-    ledger: Ledger, delta: float, seed: int, ordered: bool, shifts: tuple[float, ...] = NONE,
+    ledger: Ledger,
+    delta: float,
+    seed: int,
+    ordered: bool,
+    shifts: tuple[float, ...] = NONE,
     smear: Smear | None = None,
-) -> float:  # fmt: skip
+) -> float:
     """Return a lower bound that fails with probability at most `delta`, for the worst of the shifts.
 
     Half of the evidence from signs learnt on earlier blocks and bet on later ones, in four random orders; half, where

@@ -126,14 +126,17 @@ def test_within_the_tolerance_nothing_is_impossible() -> None:
     assert D.score_test(data, tolerance=0.1).parts["impossible"] == 0
 
 
-@pytest.mark.parametrize(("call", "word"), [
-    (lambda d: D.adaptive_score_test(d, null="refit"), "null='refit'"),  # type: ignore[arg-type]
-    (lambda d: D.adaptive_chi_square_test(d, bins=0), "bins=0"),
-    (lambda d: D.multicalibration_score_test(d, draws=3), "draws=3"),
-    (lambda d: D.adaptive_score_test(d, alternative="up"), "alternative='up'"),  # type: ignore[arg-type]
-    (lambda d: D.score_test(d, tolerance=1.5), "tolerance=1.5"),
-    (lambda d: D.hosmer_lemeshow_test(d, alternative="up"), "alternative='up'"),  # type: ignore[arg-type]
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda d: D.adaptive_score_test(d, null="refit"), "null='refit'"),  # type: ignore[arg-type]
+        (lambda d: D.adaptive_chi_square_test(d, bins=0), "bins=0"),
+        (lambda d: D.multicalibration_score_test(d, draws=3), "draws=3"),
+        (lambda d: D.adaptive_score_test(d, alternative="up"), "alternative='up'"),  # type: ignore[arg-type]
+        (lambda d: D.score_test(d, tolerance=1.5), "tolerance=1.5"),
+        (lambda d: D.hosmer_lemeshow_test(d, alternative="up"), "alternative='up'"),  # type: ignore[arg-type]
+    ],
+)
 def test_bad_arguments_are_named(call: Any, word: str) -> None:
     with pytest.raises(BadInput, match=word):
         call(planted(100))

@@ -24,12 +24,16 @@ bias = cal.diagnose.local_bias
 
 def covariates(rng: np.random.Generator, n: int = N) -> dict[str, Any]:
     return {
-        "age": rng.integers(18, 90, n), "z": rng.normal(size=n), "sex": rng.choice(["f", "m"], n),
-        "race": rng.choice(["a", "b", "c"], n, p=[0.6, 0.35, 0.05]), "flag": rng.random(n) < 0.4,
-        "children": rng.integers(0, 4, n), "income": np.exp(rng.normal(10, 2, n)),
+        "age": rng.integers(18, 90, n),
+        "z": rng.normal(size=n),
+        "sex": rng.choice(["f", "m"], n),
+        "race": rng.choice(["a", "b", "c"], n, p=[0.6, 0.35, 0.05]),
+        "flag": rng.random(n) < 0.4,
+        "children": rng.integers(0, 4, n),
+        "income": np.exp(rng.normal(10, 2, n)),
         "seen": np.datetime64("2023-01-01") + rng.integers(0, 500, n).astype("timedelta64[D]"),
         "one": np.ones(n),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(name="data", scope="module")
@@ -79,10 +83,18 @@ def test_number_and_category_pair_is_a_product(data: Any) -> None:
 def test_strata_restrict_the_weights(data: Any) -> None:
     curve = bias(data, "z", strata=("sex", "flag"), grid=[-0.5, 0.5], bandwidth={"z": 0.4}, draws=19)
     z, sex, flag = (column(data, v) for v in ("z", "sex", "flag"))
-    k = np.array([
-        np.exp(-0.5 * ((z - a) / 0.4) ** 2) * (s == np.char.add(np.char.add("sex ", sex.astype(str)), np.where(flag, " and flag true", " and flag false")))
-        for a, s in zip(curve.columns["x"], curve.columns["stratum"], strict=True)
-    ])  # fmt: skip
+    k = np.array(
+        [
+            np.exp(-0.5 * ((z - a) / 0.4) ** 2)
+            * (
+                s
+                == np.char.add(
+                    np.char.add("sex ", sex.astype(str)), np.where(flag, " and flag true", " and flag false")
+                )
+            )
+            for a, s in zip(curve.columns["x"], curve.columns["stratum"], strict=True)
+        ]
+    )
     assert len(k) == 8
     same(curve, naive(k, data))
 
@@ -224,10 +236,12 @@ def test_a_contradicted_certainty_refutes_by_itself() -> None:
 def test_score_is_an_axis(data: Any) -> None:
     curve = bias(data, "sex", score=True, grid={"score": [0.3, 0.6]}, bandwidth=0.1, draws=19)
     assert [a["name"] for a in curve.settings["axes"]] == ["sex", "score"]
-    k = np.array([
-        np.exp(-0.5 * ((data.p - b) / 0.1) ** 2) * (column(data, "sex") == a)
-        for a, b in zip(curve.columns["x"], curve.columns["x2"], strict=True)
-    ])  # fmt: skip
+    k = np.array(
+        [
+            np.exp(-0.5 * ((data.p - b) / 0.1) ** 2) * (column(data, "sex") == a)
+            for a, b in zip(curve.columns["x"], curve.columns["x2"], strict=True)
+        ]
+    )
     same(curve, naive(k, data))
 
 
@@ -349,11 +363,21 @@ def test_regions_name_the_shift(data: Any) -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        {"by": "age"}, {"by": "income"}, {"by": "race"}, {"by": "seen"}, {"by": "age", "strata": ("sex", "race")},
-        {"by": "seen", "strata": "sex"}, {"by": ("age", "z")}, {"by": ("seen", "race")}, {"by": ("race", "income")},
-        {"by": ("sex", "race"), "strata": "flag"}, {"by": "age", "score": True}, {"by": "hole"}, {"by": ("hole", "sex")},
+        {"by": "age"},
+        {"by": "income"},
+        {"by": "race"},
+        {"by": "seen"},
+        {"by": "age", "strata": ("sex", "race")},
+        {"by": "seen", "strata": "sex"},
+        {"by": ("age", "z")},
+        {"by": ("seen", "race")},
+        {"by": ("race", "income")},
+        {"by": ("sex", "race"), "strata": "flag"},
+        {"by": "age", "score": True},
+        {"by": "hole"},
+        {"by": ("hole", "sex")},
     ],
-)  # fmt: skip
+)
 def test_every_map_round_trips_and_has_a_chart(data: Any, asked: dict[str, Any]) -> None:
     hole = np.where(np.arange(N) % 4 == 0, np.nan, column(data, "z"))
     table = data.covariates.append_column("hole", [hole])

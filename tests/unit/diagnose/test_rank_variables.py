@@ -20,10 +20,16 @@ def data(shift: float = 0.03, weights: Any = None) -> cal.Predictions:
     p, income, height = rng.uniform(0.2, 0.8, N), rng.normal(size=N), rng.normal(size=N)
     region = np.array(["east", "west"])[rng.integers(0, 2, N)]
     rate = p + shift + 0.1 * np.sign(income)
-    table = pa.table({
-        "height": height, "region": region, "income": income, "row": np.arange(N), "same": np.ones(N),
-        "name": [f"p{i}" for i in range(N)],
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "height": height,
+            "region": region,
+            "income": income,
+            "row": np.arange(N),
+            "same": np.ones(N),
+            "name": [f"p{i}" for i in range(N)],
+        }
+    )
     found = cal.predictions(rng.random(N) < np.clip(rate, 0, 1), p, table, weights)
     assert isinstance(found, cal.Predictions)
     return found
@@ -108,11 +114,16 @@ def test_a_pair_is_found_only_where_it_shows_more_than_its_variables() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"bins": 1}, "bins=1"), ({"draws": 10}, "draws=10"), ({"pairs": -1}, "pairs=-1"), ({"alpha": 0}, "alpha=0"),
-        ({"variables": ["nobody"]}, "nobody"), ({"variables": []}, "variables="), ({"view": "x"}, "view='x'"),
+        ({"bins": 1}, "bins=1"),
+        ({"draws": 10}, "draws=10"),
+        ({"pairs": -1}, "pairs=-1"),
+        ({"alpha": 0}, "alpha=0"),
+        ({"variables": ["nobody"]}, "nobody"),
+        ({"variables": []}, "variables="),
+        ({"view": "x"}, "view='x'"),
         ({"variables": ["income", "income"]}, "different names"),
     ],
-)  # fmt: skip
+)
 def test_bad_settings_are_named(more: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         cal.diagnose.rank_variables(data(), **more)
@@ -130,9 +141,11 @@ def test_a_sketch_gives_the_same_order_and_curve() -> None:
     rows = data()
     table = rows.covariates.select(["income", "height", "region", "same"])
     whole = cal.sketch(
-        table.append_column("y", pa.array(rows.y)).append_column("p", pa.array(rows.p)), y="y", p="p",
+        table.append_column("y", pa.array(rows.y)).append_column("p", pa.array(rows.p)),
+        y="y",
+        p="p",
         variables=["income", "height", "region", "same"],
-    )  # fmt: skip
+    )
     from_rows, from_cells = (cal.diagnose.rank_variables(d, ["income", "height", "region"]) for d in (rows, whole))
     assert from_cells.columns["variable"][0] == "income"
     for k in ("beyond_shift_plain", "vece_plain"):

@@ -17,9 +17,19 @@ from calibrant.stats.local import Runs, density, effective, half_width, runs_of,
 from calibrant.stats.simulate import critical, null_cases, p_value
 
 COLUMNS = {
-    "score", "predicted", "observed", "gap", "gap_low", "gap_high", "point_low", "point_high", "rows",
-    "density_cases", "density_noncases", "stretch",
-}  # fmt: skip
+    "score",
+    "predicted",
+    "observed",
+    "gap",
+    "gap_low",
+    "gap_high",
+    "point_low",
+    "point_high",
+    "rows",
+    "density_cases",
+    "density_noncases",
+    "stretch",
+}
 
 
 def rows(n: int = 5000, power: float = 1.0, seed: int = 0) -> Any:
@@ -107,10 +117,18 @@ def test_not_computable(data, reason):
 @pytest.mark.parametrize(
     "options",
     [
-        {"grid": 1}, {"grid": [0.5, 0.2]}, {"grid": [0.5, 2.0]}, {"bandwidth": 0}, {"bandwidth": "wide"},
-        {"axis": "log"}, {"method": "loess"}, {"alpha": 1.0}, {"draws": 5}, {"draws": 1.5},
+        {"grid": 1},
+        {"grid": [0.5, 0.2]},
+        {"grid": [0.5, 2.0]},
+        {"bandwidth": 0},
+        {"bandwidth": "wide"},
+        {"axis": "log"},
+        {"method": "loess"},
+        {"alpha": 1.0},
+        {"draws": 5},
+        {"draws": 1.5},
     ],
-)  # fmt: skip
+)
 def test_bad_settings_are_refused(options):
     with pytest.raises(BadInput):
         cal.diagnose.reliability_curve(rows(), **options)

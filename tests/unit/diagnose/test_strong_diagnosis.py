@@ -85,16 +85,19 @@ def test_few_draws_have_no_line_and_nothing_beyond_has_no_chart() -> None:
         chart_of(planted(300), tolerance=0.9, models=QUICK[:1], draws=19)
 
 
-@pytest.mark.parametrize(("call", "word"), [
-    (lambda d: chart_of(d, null="forward"), "null='forward'"),  # type: ignore[arg-type]
-    (lambda d: chart_of(d, alpha=1.0), "alpha=1.0"),
-    (lambda d: importance(d, repeats=1), "repeats=1"),
-    (lambda d: subgroups(d, rules=0), "rules=0"),
-    (lambda d: subgroups(d, depth=9), "depth=9"),
-    (lambda d: subgroups(d, min_share=0.7), "min_share=0.7"),
-    (lambda d: subgroups(d, ["nobody"]), "nobody"),
-    (lambda d: subgroups(cal.predictions([0, 1, 2], np.eye(3))), "several classes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda d: chart_of(d, null="forward"), "null='forward'"),  # type: ignore[arg-type]
+        (lambda d: chart_of(d, alpha=1.0), "alpha=1.0"),
+        (lambda d: importance(d, repeats=1), "repeats=1"),
+        (lambda d: subgroups(d, rules=0), "rules=0"),
+        (lambda d: subgroups(d, depth=9), "depth=9"),
+        (lambda d: subgroups(d, min_share=0.7), "min_share=0.7"),
+        (lambda d: subgroups(d, ["nobody"]), "nobody"),
+        (lambda d: subgroups(cal.predictions([0, 1, 2], np.eye(3))), "several classes"),
+    ],
+)
 def test_bad_arguments_are_named(call: Any, word: str) -> None:
     with pytest.raises(BadInput, match=word):
         call(planted(100))
@@ -212,9 +215,10 @@ def test_without_covariates_rules_are_about_the_score() -> None:
 def test_charts_are_drawn() -> None:
     data = planted(800)
     made = [
-        chart_of(data, tolerance=0.02, models=QUICK, draws=39), importance(data, models=QUICK, repeats=2),
+        chart_of(data, tolerance=0.02, models=QUICK, draws=39),
+        importance(data, models=QUICK, repeats=2),
         subgroups(data, models=QUICK, rules=3),
-    ]  # fmt: skip
+    ]
     for curve in made:
         assert "<svg" in vlc.vegalite_to_svg(curve.chart().to_json())
     said = made[0].chart().to_json(ensure_ascii=False)

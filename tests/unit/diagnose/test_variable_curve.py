@@ -134,11 +134,17 @@ def test_consistent_over_and_under_confidence_and_theorem_5_4() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"span": 0.0}, "span=0.0"), ({"span": 1.5}, "span=1.5"), ({"degree": 3}, "degree=3"),
-        ({"grid": 1}, "grid=1"), ({"grid": [2.0, 1.0]}, "grid"), ({"draws": 5}, "draws=5"), ({"alpha": 2}, "alpha=2"),
-        ({"view": "class"}, "view='class'"), ({"by": "nobody"}, "nobody"),
+        ({"span": 0.0}, "span=0.0"),
+        ({"span": 1.5}, "span=1.5"),
+        ({"degree": 3}, "degree=3"),
+        ({"grid": 1}, "grid=1"),
+        ({"grid": [2.0, 1.0]}, "grid"),
+        ({"draws": 5}, "draws=5"),
+        ({"alpha": 2}, "alpha=2"),
+        ({"view": "class"}, "view='class'"),
+        ({"by": "nobody"}, "nobody"),
     ],
-)  # fmt: skip
+)
 def test_bad_settings_are_named(more: dict[str, Any], message: str) -> None:
     p, rng = rows()
     with pytest.raises(BadInput, match=message):
@@ -166,9 +172,13 @@ def test_every_kind_has_a_chart(kind: str) -> None:
     day = np.datetime64("2021-01-01") + rng.integers(0, 700, N)
     data = cal.predictions(y, p, pa.table({"x": x, "g": g, "day": pa.array(day)}))
     ask = {
-        "curve": ("x", None), "levels": ("g", None), "by": ("x", "g"), "pair": (("x", "g"), None),
-        "date": ("day", None), "confidence": ("x", None),
-    }  # fmt: skip
+        "curve": ("x", None),
+        "levels": ("g", None),
+        "by": ("x", "g"),
+        "pair": (("x", "g"), None),
+        "date": ("day", None),
+        "confidence": ("x", None),
+    }
     if kind == "ranking":
         made = cal.diagnose.rank_variables(data, draws=99, pairs=1)
     else:

@@ -20,10 +20,13 @@ def rows(n=900, weights=None, clusters=None):
     y = g.uniform(size=n) < np.where(age > 60, 0.2 + 0.6 * p, 0.8 * p)
     age[: n // 30] = np.nan
     table = {
-        "age": age, "town": pa.array([None if i % 50 == 0 else v for i, v in enumerate(town)]),
-        "day": np.datetime64("2021-03-01") + g.integers(0, 40, n), "flag": g.uniform(size=n) < 0.5,
-        "kind": g.integers(1, 4, n), "one": np.full(n, 7),
-    }  # fmt: skip
+        "age": age,
+        "town": pa.array([None if i % 50 == 0 else v for i, v in enumerate(town)]),
+        "day": np.datetime64("2021-03-01") + g.integers(0, 40, n),
+        "flag": g.uniform(size=n) < 0.5,
+        "kind": g.integers(1, 4, n),
+        "one": np.full(n, 7),
+    }
     return cal.predictions(y, p, table, weights, clusters)
 
 
@@ -57,12 +60,17 @@ def test_values_by_hand_with_weights():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda d, q: MEAN(d, "age", quantity=q), lambda d, q: MEAN(d, "day", quantity=q),
-        lambda d, q: MEAN(d, "town", "b", q), lambda d, q: MEAN(d, "flag", True, q), lambda d, q: MEAN(d, "kind", 2, q),
-        lambda d, q: GAP(d, "town", "b", quantity=q), lambda d, q: GAP(d, "town", "c", "missing", q),
-        lambda d, q: GAP(d, "age", "missing", quantity=q), lambda d, q: GAP(d, "kind", 1, 3, q),
+        lambda d, q: MEAN(d, "age", quantity=q),
+        lambda d, q: MEAN(d, "day", quantity=q),
+        lambda d, q: MEAN(d, "town", "b", q),
+        lambda d, q: MEAN(d, "flag", True, q),
+        lambda d, q: MEAN(d, "kind", 2, q),
+        lambda d, q: GAP(d, "town", "b", quantity=q),
+        lambda d, q: GAP(d, "town", "c", "missing", q),
+        lambda d, q: GAP(d, "age", "missing", quantity=q),
+        lambda d, q: GAP(d, "kind", 1, 3, q),
     ],
-)  # fmt: skip
+)
 def test_rows_and_sketch_agree_and_round_trip(call, quantity):
     data = rows()
     found, sketched = call(data, quantity), call(cal.sketch(data, variables="*"), quantity)

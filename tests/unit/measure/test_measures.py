@@ -8,9 +8,16 @@ from calibrant.errors import BadInput, CalibrantWarning, NotComputable
 
 M = cal.measure
 ALL = [
-    M.ece, M.max_calibration_error, M.smooth_ece, M.brier, M.log_loss, M.auroc, M.calibration_intercept,
-    M.calibration_slope, M.observed_expected,
-]  # fmt: skip
+    M.ece,
+    M.max_calibration_error,
+    M.smooth_ece,
+    M.brier,
+    M.log_loss,
+    M.auroc,
+    M.calibration_intercept,
+    M.calibration_slope,
+    M.observed_expected,
+]
 ANY_OUTCOME = [M.ece, M.max_calibration_error, M.smooth_ece, M.brier, M.log_loss, M.observed_expected]
 
 

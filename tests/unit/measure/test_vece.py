@@ -12,10 +12,12 @@ def rows(n=600, weights=None, clusters=None, **more):
     g = np.random.default_rng([0xFACE, n])
     p = g.uniform(size=n)
     table = {
-        "x": np.where(np.arange(n) < 20, np.nan, g.normal(size=n)), "z": g.normal(size=n),
-        "level": pa.array(["a", "b", None] * (n // 3)), "day": np.datetime64("2021-03-01") + g.integers(0, 40, n),
+        "x": np.where(np.arange(n) < 20, np.nan, g.normal(size=n)),
+        "z": g.normal(size=n),
+        "level": pa.array(["a", "b", None] * (n // 3)),
+        "day": np.datetime64("2021-03-01") + g.integers(0, 40, n),
         "one": np.full(n, 7),
-    } | more  # fmt: skip
+    } | more
     return cal.predictions(g.uniform(size=n) < p, p, table, weights, clusters)
 
 
@@ -59,10 +61,14 @@ def test_weights_count_as_rows_do():
 @pytest.mark.parametrize(
     ("variable", "settings", "message"),
     [
-        ("nope", {}, "nope"), (3, {}, "variable=3"), (("x", "x"), {}, "two different"), ("x", {"bins": 0}, "bins=0"),
-        ("x", {"view": "odds"}, "view='odds'"), ("x", {"alpha": 2}, "alpha=2"),
+        ("nope", {}, "nope"),
+        (3, {}, "variable=3"),
+        (("x", "x"), {}, "two different"),
+        ("x", {"bins": 0}, "bins=0"),
+        ("x", {"view": "odds"}, "view='odds'"),
+        ("x", {"alpha": 2}, "alpha=2"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(variable, settings, message):
     for function in (cal.measure.vece, cal.certify.variable):
         with pytest.raises(cal.BadInput, match=message):

@@ -15,14 +15,18 @@ import calibrant as cal
 from calibrant.repair import FittedMap
 
 RECIPES = {
-    "Platt": cal.repair.Platt(), "Beta": cal.repair.Beta(), "Isotonic": cal.repair.Isotonic(), "Histogram": cal.repair.Histogram(bins=3),
-    "Rounding": cal.repair.Rounding(), "Jitter": cal.repair.Jitter(),
+    "Platt": cal.repair.Platt(),
+    "Beta": cal.repair.Beta(),
+    "Isotonic": cal.repair.Isotonic(),
+    "Histogram": cal.repair.Histogram(bins=3),
+    "Rounding": cal.repair.Rounding(),
+    "Jitter": cal.repair.Jitter(),
     "AugmentedLogistic": cal.repair.AugmentedLogistic(variables=("age", "town"), quadratic=True),
     "VariableTree": cal.repair.VariableTree(variables=("age", "town"), depth=2),
     "LocalBias": cal.repair.LocalBias(shrink=1.0, landmarks=8),
     "Trees": cal.repair.Multicalibrator(learner=cal.repair.Trees(most=11, doubt=0.0)),
     "Groups": cal.repair.Multicalibrator(learner=cal.repair.Groups(fewest=30)),
-}  # fmt: skip
+}
 
 
 @cache
@@ -61,11 +65,17 @@ def changed(d: dict[str, Any], path: tuple[Any, ...], new: Any) -> dict[str, Any
 
 
 DAMAGE = {
-    "nan": lambda _: float("nan"), "inf": lambda _: float("inf"), "word": lambda _: "x", "none": lambda _: None, "list": lambda _: [],
-    "huge": lambda _: 10**400, "far": lambda v: 10**12 if isinstance(v, (int, float)) else [v] * 3,
+    "nan": lambda _: float("nan"),
+    "inf": lambda _: float("inf"),
+    "word": lambda _: "x",
+    "none": lambda _: None,
+    "list": lambda _: [],
+    "huge": lambda _: 10**400,
+    "far": lambda v: 10**12 if isinstance(v, (int, float)) else [v] * 3,
     "below": lambda v: -7 if isinstance(v, (int, float)) else v,
-    "cut": lambda v: v[:-1] if isinstance(v, list) else v, "turned": lambda v: v[::-1] if isinstance(v, list) else v,
-}  # fmt: skip
+    "cut": lambda v: v[:-1] if isinstance(v, list) else v,
+    "turned": lambda v: v[::-1] if isinstance(v, list) else v,
+}
 
 
 @pytest.mark.parametrize("name", RECIPES)

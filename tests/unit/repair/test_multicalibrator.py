@@ -183,7 +183,8 @@ def test_weights_count_as_rows():
     weighted = replace(data, weights=heavy, cache={})
     take = np.repeat(np.arange(4_000), heavy.astype(int))
     repeated = cal.predictions(data.y[take], data.p[take], data.covariates.take(take))
-    # cells hold rows of mean weight: 1 of 4,000 rows or of 5,334 is the same share up to rounding, and no cell lies between
+    # cells hold rows of mean weight: 1 of 4,000 rows or of 5,334 is the same share up to rounding, and no cell lies
+    # between
     one, other = (
         Multicalibrator(variables=["ward"], learner=Groups(fewest=1, levels=4)).fit(d) for d in (weighted, repeated)
     )
@@ -265,12 +266,23 @@ def test_refusals():
     with pytest.raises(cal.BadInput, match="'wards'"):
         ProportionalMulticalibrator(variables=["wards"]).fit(data)
     bad = (
-        lambda: Multicalibrator(learner="trees"), lambda: Multicalibrator(seed=-1), lambda: Multicalibrator(variables=3),
-        lambda: Trees(depth=0), lambda: Trees(rate=2.0), lambda: Trees(folds=1), lambda: Trees(most=True),
-        lambda: Trees(ridge=math.nan), lambda: Groups(alpha=0.0), lambda: Groups(fewest=0), lambda: Groups(depth=3),
-        lambda: Groups(levels=0), lambda: Groups(cuts=1), lambda: ProportionalMulticalibrator(rho=0.0),
-        lambda: ProportionalMulticalibrator(alpha=1.0), lambda: ProportionalMulticalibrator(rho=math.nan),
-    )  # fmt: skip
+        lambda: Multicalibrator(learner="trees"),
+        lambda: Multicalibrator(seed=-1),
+        lambda: Multicalibrator(variables=3),
+        lambda: Trees(depth=0),
+        lambda: Trees(rate=2.0),
+        lambda: Trees(folds=1),
+        lambda: Trees(most=True),
+        lambda: Trees(ridge=math.nan),
+        lambda: Groups(alpha=0.0),
+        lambda: Groups(fewest=0),
+        lambda: Groups(depth=3),
+        lambda: Groups(levels=0),
+        lambda: Groups(cuts=1),
+        lambda: ProportionalMulticalibrator(rho=0.0),
+        lambda: ProportionalMulticalibrator(alpha=1.0),
+        lambda: ProportionalMulticalibrator(rho=math.nan),
+    )
     for make in bad:
         with pytest.raises(cal.BadInput, match="pass"):
             make()

@@ -29,9 +29,20 @@ from calibrant.repair.newton import newton
 from calibrant.stats.jitter import jitter
 
 FITTED = (
-    Platt(), Platt(scale="raw"), Temperature(), Isotonic(), Beta(), Beta(parameters="am"), Beta(parameters="ab"), Histogram(),
-    Histogram(spacing="width"), ScalingBinning(), ScalingBinning(split=False), BBQ(), BBQ(score="bic", spacing="width"),
-)  # fmt: skip
+    Platt(),
+    Platt(scale="raw"),
+    Temperature(),
+    Isotonic(),
+    Beta(),
+    Beta(parameters="am"),
+    Beta(parameters="ab"),
+    Histogram(),
+    Histogram(spacing="width"),
+    ScalingBinning(),
+    ScalingBinning(split=False),
+    BBQ(),
+    BBQ(score="bic", spacing="width"),
+)
 
 
 def square(n, seed=1):

@@ -14,9 +14,11 @@ from calibrant.repair.inputs import edges_of, log_odds, logs
 from calibrant.repair.shrinkage import Trial, fitted, losses, solved
 
 RECIPES = {
-    "AugmentedLogistic": cal.repair.AugmentedLogistic, "AugmentedBeta": cal.repair.AugmentedBeta,
-    "VariableTree": cal.repair.VariableTree, "LocalBias": cal.repair.LocalBias,
-}  # fmt: skip
+    "AugmentedLogistic": cal.repair.AugmentedLogistic,
+    "AugmentedBeta": cal.repair.AugmentedBeta,
+    "VariableTree": cal.repair.VariableTree,
+    "LocalBias": cal.repair.LocalBias,
+}
 everyone = pytest.mark.parametrize("name", RECIPES)
 named = pytest.mark.parametrize("name", ["AugmentedLogistic", "AugmentedBeta", "VariableTree"])
 
@@ -83,9 +85,11 @@ def test_weights_count_as_repeated_rows(name):
     repeated = cal.predictions(data.y[at], data.p[at], data.covariates.take(at))
     weighted = replace(data, weights=times.astype(float), cache={})
     settings = {
-        "AugmentedLogistic": {"ridge": 0.0}, "AugmentedBeta": {"ridge": 0.0}, "VariableTree": {"depth": 2, "shrink": 0.0},
+        "AugmentedLogistic": {"ridge": 0.0},
+        "AugmentedBeta": {"ridge": 0.0},
+        "VariableTree": {"depth": 2, "shrink": 0.0},
         "LocalBias": {"shrink": 1.0},
-    }[name]  # fmt: skip
+    }[name]
     p, q = (RECIPES[name](variables="age", **settings).fit(d)(data).p for d in (weighted, repeated))
     plain = RECIPES[name](variables="age", **settings).fit(data)(data).p
     assert np.abs(p - q).mean() < 0.25 * np.abs(plain - q).mean() + 0.004
@@ -96,10 +100,15 @@ def test_values_that_were_not_there_at_the_fit(name):
     data, _ = rows()
     fitted_map = RECIPES[name](variables=["age", "city", "day"]).fit(data)
     n = 5
-    odd = pa.table({
-        "age": pa.array([None, 1e9, -1e9, 54.0, 60.0]), "city": pa.array(["z", None, "a", "c", ""]),
-        "day": pa.array([None, datetime.date(1800, 1, 1), datetime.date(2500, 1, 1)] + [datetime.date(2021, 5, 5)] * 2),
-    })  # fmt: skip
+    odd = pa.table(
+        {
+            "age": pa.array([None, 1e9, -1e9, 54.0, 60.0]),
+            "city": pa.array(["z", None, "a", "c", ""]),
+            "day": pa.array(
+                [None, datetime.date(1800, 1, 1), datetime.date(2500, 1, 1)] + [datetime.date(2021, 5, 5)] * 2
+            ),
+        }
+    )
     out = fitted_map.scores(np.linspace(0, 1, n), odd)
     assert np.isfinite(out).all()
     assert ((out >= 0) & (out <= 1)).all()
@@ -156,12 +165,21 @@ def test_degenerate_rows(name, kind):
 @pytest.mark.parametrize(
     ("name", "setting", "value"),
     [
-        ("AugmentedLogistic", "ridge", -1), ("AugmentedLogistic", "scale", "probit"), ("AugmentedBeta", "quadratic", 1),
-        ("AugmentedBeta", "paper", "yes"), ("VariableTree", "depth", 9), ("VariableTree", "depth", 1.5), ("VariableTree", "leaf", 0.5),
-        ("VariableTree", "target", "p"), ("VariableTree", "shrink", -1.0), ("LocalBias", "bandwidth", 0),
-        ("LocalBias", "shrink", 0.0), ("LocalBias", "landmarks", 1), ("LocalBias", "seed", -1),
+        ("AugmentedLogistic", "ridge", -1),
+        ("AugmentedLogistic", "scale", "probit"),
+        ("AugmentedBeta", "quadratic", 1),
+        ("AugmentedBeta", "paper", "yes"),
+        ("VariableTree", "depth", 9),
+        ("VariableTree", "depth", 1.5),
+        ("VariableTree", "leaf", 0.5),
+        ("VariableTree", "target", "p"),
+        ("VariableTree", "shrink", -1.0),
+        ("LocalBias", "bandwidth", 0),
+        ("LocalBias", "shrink", 0.0),
+        ("LocalBias", "landmarks", 1),
+        ("LocalBias", "seed", -1),
     ],
-)  # fmt: skip
+)
 def test_settings_are_checked(name, setting, value):
     with pytest.raises(cal.BadInput, match=setting):
         RECIPES[name](variables="v", **{setting: value})
@@ -258,8 +276,9 @@ def test_levels_with_like_errors_share_a_leaf():
     )
     fitted_map = cal.repair.VariableTree(variables="town", depth=1).fit(data)
     assert sorted(fitted_map.leaves[0].removeprefix("town is ").split(" or ")) in (
-        ["a", "d", "f", "g"], ["a", "d", "f", "g", "missing", "other"],
-    )  # fmt: skip
+        ["a", "d", "f", "g"],
+        ["a", "d", "f", "g", "missing", "other"],
+    )
 
 
 def test_edges_follow_the_scores():

@@ -27,8 +27,12 @@ def with_gaps(low: list[float], high: list[float], stretch: list[int] | None = N
     columns = dict(factories.curve().columns)
     middle = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
     columns = {k: list(v[:n]) for k, v in columns.items()} | {
-        "score": score, "gap": middle, "gap_low": low, "gap_high": high, "stretch": stretch or [0] * n,
-    }  # fmt: skip
+        "score": score,
+        "gap": middle,
+        "gap_low": low,
+        "gap_high": high,
+        "stretch": stretch or [0] * n,
+    }
     return Curve(method="diagnose.reliability_curve", columns=columns, settings=factories.curve().settings)
 
 

@@ -91,8 +91,9 @@ def test_both_tests_are_told_together():
 
 def test_the_worst_place_is_told_with_numbers():
     gaps = [0.0] * 20 + [0.031, 0.048, 0.02] + [0.0] * 8
-    record = factories.searched(factories.record(), factories.local_outcome(), maps={
-        "age": factories.bias_map(gaps=gaps, half=0.017)})  # fmt: skip
+    record = factories.searched(
+        factories.record(), factories.local_outcome(), maps={"age": factories.bias_map(gaps=gaps, half=0.017)}
+    )
     text = plain(hidden.worst(record))
     assert text.startswith("Farthest off along a group variable: age 60 to 64. Of these 1\u202f263 people, those at 62")
     assert "too low by 4.8 points (band +3.1 to +6.5)." in text
@@ -297,8 +298,9 @@ def test_the_chart_says_where_it_ends_and_on_how_many_repeats_it_rests():
     record = replace(
         factories.hidden(), control_chart=replace(chart, columns=short, settings={**chart.settings, **more})
     )
-    record = factories.searched(record, None, factories.strong_outcome(0.4, "refit", draws=99),
-                                control_chart=record.control_chart)  # fmt: skip
+    record = factories.searched(
+        record, None, factories.strong_outcome(0.4, "refit", draws=99), control_chart=record.control_chart
+    )
     caption = control.control(record)["caption"]
     assert "ends at 60% of people: the others are predicted to be off by no more than the tolerance of 5.0" in caption
     assert "All was fitted anew in 23 repeats, and then no more:" in caption
@@ -318,8 +320,9 @@ def test_the_words_of_peak_and_line_do_not_cross(top, said, above):
 
 
 def test_importance_is_left_out_where_nothing_is_found():
-    record = factories.searched(factories.hidden(), factories.local_outcome(), factories.strong_outcome(0.4),
-                                importance=factories.importance())  # fmt: skip
+    record = factories.searched(
+        factories.hidden(), factories.local_outcome(), factories.strong_outcome(0.4), importance=factories.importance()
+    )
     assert searched.needs(record) == ()
     assert "where nothing is found it would be noise" in section(render(record))
 

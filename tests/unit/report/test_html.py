@@ -105,8 +105,10 @@ def test_same_record_same_bytes(pages):
 
 def test_policy_knows_exactly_this_style_and_script(pages):
     text = pages["hostile"][1]
-    for kind, body in (("style", re.search(r"<style>(.*?)</style>", text, re.S)[1]),
-                       ("script", re.search(r"<script>(.*?)</script>", text, re.S)[1])):  # fmt: skip
+    for kind, body in (
+        ("style", re.search(r"<style>(.*?)</style>", text, re.S)[1]),
+        ("script", re.search(r"<script>(.*?)</script>", text, re.S)[1]),
+    ):
         digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
         assert f"{kind}-src 'sha256-{digest}'" in text
     assert "default-src 'none'" in text

@@ -181,14 +181,16 @@ def test_nothing_found_is_one_sentence_on_the_page_only():
 
 def test_numbers_are_written_in_their_units_and_ranges_outward():
     lines = inference.lines(
-        told((
-            ("age", None, 41.234, 43.6, -2.366, -2.55, -2.18),
-            ("start", None, 17_600.0, 17_620.0, -20.0, -30.2, -9.8),
-            ("income", None, 51_234.6, 60_000.0, -8765.4, -12_000.4, -5000.2),
-            ("town", "a", 0.3456, 0.34, 0.0056, 0.0003, 0.011),
-            ("tiny", None, 2e-9, 1e-9, 1e-9, -1e-9, 3e-9),
-        ))
-    )  # fmt: skip
+        told(
+            (
+                ("age", None, 41.234, 43.6, -2.366, -2.55, -2.18),
+                ("start", None, 17_600.0, 17_620.0, -20.0, -30.2, -9.8),
+                ("income", None, 51_234.6, 60_000.0, -8765.4, -12_000.4, -5000.2),
+                ("town", "a", 0.3456, 0.34, 0.0056, 0.0003, 0.011),
+                ("tiny", None, 2e-9, 1e-9, 1e-9, -1e-9, 3e-9),
+            )
+        )
+    )
     shown = [(v.name, v.value(v.inferred), v.value(v.observed), v.off(), v.range()) for v in lines]
     assert shown == [
         ("age", "41.23", "43.60", "−2.37", "−2.55 to −2.18"),
@@ -200,11 +202,13 @@ def test_numbers_are_written_in_their_units_and_ranges_outward():
 
 
 def test_values_written_alike_are_told_by_how_far_off_they_are():
-    record = told((
-        ("start", None, 17_620.2, 17_619.8, -0.42, -0.8, -0.04),
-        ("town", "a", 0.3, 0.3, 0.0004, 0.0001, 0.0007),
-        ("age", None, 41.0, 41.0, -0.04, -0.06, -0.02),
-    ))  # fmt: skip
+    record = told(
+        (
+            ("start", None, 17_620.2, 17_619.8, -0.42, -0.8, -0.04),
+            ("town", "a", 0.3, 0.3, 0.0004, 0.0001, 0.0007),
+            ("age", None, 41.0, 41.0, -0.04, -0.06, -0.02),
+        )
+    )
     assert plain(inference.answer(record)).endswith(
         "the cases would look different: start would average 0.4 days too early; town: a would be "
         "0.04 points too high among them. One more of 3 means and shares is shown to come out wrong."

@@ -9,8 +9,19 @@ from calibrant.report import charts
 from calibrant.report.html import asset
 from calibrant.results import Curve
 
-TEXT = [("ink", "bg"), ("ink", "panel"), ("ink2", "bg"), ("ink2", "panel"), ("met", "bg"), ("met", "met-bg"),
-        ("und", "bg"), ("und", "und-bg"), ("bro", "bg"), ("bro", "bro-bg"), ("bro", "panel")]  # fmt: skip
+TEXT = [
+    ("ink", "bg"),
+    ("ink", "panel"),
+    ("ink2", "bg"),
+    ("ink2", "panel"),
+    ("met", "bg"),
+    ("met", "met-bg"),
+    ("und", "bg"),
+    ("und", "und-bg"),
+    ("bro", "bg"),
+    ("bro", "bro-bg"),
+    ("bro", "panel"),
+]
 SHAPES = [("line", "bg"), ("met", "panel"), ("und", "panel"), ("bro", "panel"), ("focus", "bg")]
 
 
@@ -67,10 +78,14 @@ def test_group_ten_does_not_precede_group_two():
 
 def test_wild_and_empty_bins_stay_inside_the_picture():
     columns = {
-        "low": [0.2, 0.4], "high": [0.2, 1.0], "rows": [1, 10**7], "predicted": [0.2, 0.9],
+        "low": [0.2, 0.4],
+        "high": [0.2, 1.0],
+        "rows": [1, 10**7],
+        "predicted": [0.2, 0.9],
         "observed": [1.0, 0.0],
-        "gap_low": [-1.0, -1.0], "gap_high": [1.0, 1.0],
-    }  # fmt: skip
+        "gap_low": [-1.0, -1.0],
+        "gap_high": [1.0, 1.0],
+    }
     drawn = charts.gaps(Curve(method="m", columns=columns), 0.5)
     numbers = [abs(float(x)) for x in re.findall(r"-?\d+(?:\.\d+)?", drawn)]
     assert max(numbers) < 600

@@ -81,9 +81,16 @@ def test_thousands_have_narrow_spaces():
 
 @pytest.mark.parametrize(
     ("rows", "shown"),
-    [(7, "7"), (99, "99"), (101, "110"), (14_321, "15 000"), (1_150_000, "1 200 000"),
-     (1_950_001, "over 2 million"), (10**9, "over 2 million")],
-)  # fmt: skip
+    [
+        (7, "7"),
+        (99, "99"),
+        (101, "110"),
+        (14_321, "15 000"),
+        (1_150_000, "1 200 000"),
+        (1_950_001, "over 2 million"),
+        (10**9, "over 2 million"),
+    ],
+)
 def test_rows_needed_have_two_digits_and_round_up(rows, shown):
     assert num.rows_needed(rows).replace(num.THIN, " ") == shown
 

@@ -64,9 +64,14 @@ def table(tmp_path, monkeypatch):
     rng = np.random.default_rng(3)
     n, p = 400, rng.uniform(0.2, 0.8, 400)
     columns = {
-        "y": np.where(rng.random(n) < p, "yes", "no"), "-p": p.round(4), "id": np.arange(n), "site": ["one"] * n,
-        "age": rng.uniform(20, 90, n).round(6), "sex": rng.choice(["f", "m"], n), "note": [f"text {i}" for i in range(n)],
-    }  # fmt: skip
+        "y": np.where(rng.random(n) < p, "yes", "no"),
+        "-p": p.round(4),
+        "id": np.arange(n),
+        "site": ["one"] * n,
+        "age": rng.uniform(20, 90, n).round(6),
+        "sex": rng.choice(["f", "m"], n),
+        "note": [f"text {i}" for i in range(n)],
+    }
     lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
     (tmp_path / "my data.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -104,9 +109,12 @@ def test_the_command_gives_the_same_record(table, more):
 
 def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
     record = audited(
-        by=[["a"], ["b"], ["a", "b"]], positive="yes", key=["id"], dropped=1,
+        by=[["a"], ["b"], ["a", "b"]],
+        positive="yes",
+        key=["id"],
+        dropped=1,
         variables={"a": {"kind": "number", "edges": [1.0]}},
-    )  # fmt: skip
+    )
     given = {"date": "2026-01-31", "fail_on": ("strong-calibration",), "tolerance": 0.02, "variables": ("a",)}
     record = factories.replace(record, settings={**record.settings, **given, "quick": True, "outcome": "ill"})
     typed, untouched = vars(build_parser().parse_args(words(record)[1:])), build_parser().parse_args(["audit", "f"])

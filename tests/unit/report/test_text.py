@@ -7,8 +7,13 @@ import pytest
 import factories
 from calibrant.report.text import cells, markdown, terminal
 
-RECORDS = [factories.employment, factories.hostile, factories.tiny, factories.record,
-           lambda: factories.employment(limit=None)]  # fmt: skip
+RECORDS = [
+    factories.employment,
+    factories.hostile,
+    factories.tiny,
+    factories.record,
+    lambda: factories.employment(limit=None),
+]
 
 
 @pytest.mark.parametrize("make", RECORDS)

@@ -89,8 +89,9 @@ def test_many_variables_are_nine_and_the_rest_on_demand():
 @given(st.floats(0, 0.5), st.floats(0, 0.5), st.floats(0, 0.3))
 def test_certified_ranges_are_rounded_outward(low, width, beyond):
     high = low + width
-    record = with_ranking(beyond_low=[low] * 3, beyond_high=[high] * 3, low=[low] * 3, high=[high] * 3,
-                          beyond_shift=[beyond] * 3)  # fmt: skip
+    record = with_ranking(
+        beyond_low=[low] * 3, beyond_high=[high] * 3, low=[low] * 3, high=[high] * 3, beyond_shift=[beyond] * 3
+    )
     for row in ranking.rows(record, {}, ranking.axis_top(record), 1.0):
         for text in (row.range, row.whole):
             a, b = map(number, text.split(" to "))
@@ -159,10 +160,19 @@ def test_dates_are_dates_and_years_are_years():
 
 @pytest.mark.parametrize(
     ("xs", "dates"),
-    [([0.0, 1e-12], False), ([1e18, 2e18], False), ([5.0], False), ([0.0], False), ([-3.0, 12_000.0], False),
-     ([18_000.0, 18_000.5], True), ([18_000.0, 18_060.0], True), ([-300_000.0, 20_000.0], True), ([1e7, 2e7], True),
-     ([18_000.0, 18_400.0], True)],
-)  # fmt: skip
+    [
+        ([0.0, 1e-12], False),
+        ([1e18, 2e18], False),
+        ([5.0], False),
+        ([0.0], False),
+        ([-3.0, 12_000.0], False),
+        ([18_000.0, 18_000.5], True),
+        ([18_000.0, 18_060.0], True),
+        ([-300_000.0, 20_000.0], True),
+        ([1e7, 2e7], True),
+        ([18_000.0, 18_400.0], True),
+    ],
+)
 def test_an_axis_has_labels_inside_it(xs, dates):
     axis = units.axis_of(xs, dates)
     assert axis.low < axis.high
@@ -197,8 +207,9 @@ def test_people_of_levels_do_not_tell_how_many_are_left_out():
     assert [share(whole, p) for p in whole.levels] == ["40%", "20%", "13%"]
     short = along_of("g", factories.along("g", labels=labels, gaps=gaps, masked=1))
     assert [share(short, p) for p in short.levels] == ["40%", "20%", "–"]
-    record = factories.followed(factories.record(), factories.ranking(["g"], 1), {
-        "g": factories.along("g", labels=labels, gaps=gaps, masked=1)})  # fmt: skip
+    record = factories.followed(
+        factories.record(), factories.ranking(["g"], 1), {"g": factories.along("g", labels=labels, gaps=gaps, masked=1)}
+    )
     text = section(render(record))
     assert "One level is left out" in text
     assert "900" not in re.sub(r"<script.*?</script>", "", text)

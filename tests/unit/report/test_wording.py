@@ -22,11 +22,9 @@ MIXTURES = [
     ("met", ["broken", "undecided"], "Within the limit for everyone together, over it for 1 of 2 groups"),
     ("undecided", [], "Too few people to tell: the limit of 1.5 lies inside the interval"),
     ("undecided", ["undecided", "met"], "Too few people to tell: the limit of 1.5 lies inside the interval"),
-    ("undecided", ["broken", "met"], "Too few people to tell for everyone together; "
-     "over the limit for 1 of 2 groups"),
-    ("met", ["undecided", "met"], "Within the limit for everyone together; "
-     "for 1 of 2 groups too few people to tell"),
-]  # fmt: skip
+    ("undecided", ["broken", "met"], "Too few people to tell for everyone together; over the limit for 1 of 2 groups"),
+    ("met", ["undecided", "met"], "Within the limit for everyone together; for 1 of 2 groups too few people to tell"),
+]
 
 
 @pytest.mark.parametrize(("everyone", "groups", "headline"), MIXTURES)

@@ -17,6 +17,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 RANKS = {
     "errors": 0,
     "results": 0,
+    "arguments": 0,
     "kernels": 1,
     "stats": 2,
     "data": 2,

@@ -1,0 +1,158 @@
+"""The checks of arguments: each returns the value as it will be used, or says in one line what to pass instead.
+
+Every refusal is a `BadInput` that reads ``name=value: pass ...``. A number is refused where a truth value was given, and
+numbers of NumPy count as numbers. `hint` ends the line, such as ``"such as 999"`` or ``"or None to choose it"``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any, NoReturn, TypeVar
+
+from calibrant.errors import BadInput
+
+LARGEST_SEED = 2**63 - 1  # so that a seed fits the signed 64 bits of every kernel
+
+Option = TypeVar("Option", bound=str | int)
+
+
+def refuse(name: str, value: object, fix: str, hint: str = "") -> NoReturn:
+    """Raise the one line of a refusal."""
+    raise BadInput(f"{name}={value!r}: pass {fix}" + (f", {hint}" if hint else ""))
+
+
+def whole(name: str, value: Any, low: int, high: int | None = None, *, of: str = "", hint: str = "") -> int:
+    """Return a whole number from `low` to `high`, both allowed; `of` says what it counts, such as ``"bins"``."""
+    if not _counts(value) or value < low or (high is not None and value > high):
+        span = f"from {low:,} up" if high is None else f"from {low:,} to {high:,}"
+        refuse(name, value, " ".join(("a whole number", *((f"of {of}",) if of else ()), span)), hint)
+    return int(value)
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    what: str = "a number",
+    hint: str = "",
+) -> float:
+    """Return a finite number: from `least` or above `above`, to `most` or below `below`; `what` names it."""
+    sound = (
+        _finite(value)
+        and (least is None or value >= least)
+        and (above is None or value > above)
+        and (most is None or value <= most)
+        and (below is None or value < below)
+    )
+    if not sound:
+        refuse(name, value, f"{what}{_span(least, above, most, below)}", hint)
+    return float(value)
+
+
+def _finite(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+
+
+def _counts(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Integral)
+
+
+def _span(least: float | None, above: float | None, most: float | None, below: float | None) -> str:
+    """Say where a number may lie: "from 0 to below 1", "between 0 and 1", "above 0", "from 0 up"."""
+    if above is not None and below is not None:
+        return f" between {above:g} and {below:g}"
+    low = f"from {least:g}" if least is not None else f"above {above:g}" if above is not None else ""
+    if most is not None:
+        high = f"to {most:g}" if least is not None else f"and at most {most:g}" if low else f"of at most {most:g}"
+    elif below is not None:
+        high = f"to below {below:g}" if low else f"below {below:g}"
+    else:
+        high = "up" if least is not None else ""
+    return "".join(f" {part}" for part in (low, high) if part)
+
+
+def share(name: str, value: Any, *, what: str = "a number", hint: str = "") -> float:
+    """Return a number strictly between 0 and 1."""
+    return number(name, value, above=0, below=1, what=what, hint=hint)
+
+
+def positive(name: str, value: Any, *, what: str = "a positive number", hint: str = "") -> float:
+    """Return a finite number above 0."""
+    if not _finite(value) or not value > 0:
+        refuse(name, value, what, hint)
+    return float(value)
+
+
+def finite(name: str, value: Any, *, what: str = "a finite number", hint: str = "") -> float:
+    """Return a number that is neither infinite nor NaN."""
+    if not _finite(value):
+        refuse(name, value, what, hint)
+    return float(value)
+
+
+def flag(name: str, value: Any, *, hint: str = "") -> bool:
+    """Return True or False, and nothing that only counts as one."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # NumPy's
+        refuse(name, value, "True or False", hint)
+    return bool(value)
+
+
+def choice(name: str, value: Any, options: Sequence[Option], *, hint: str = "") -> Option:
+    """Return the option that was named: words, or whole numbers."""
+    plain = isinstance(value, str) or _counts(value)
+    found = next((o for o in options if plain and value == o), None)
+    if found is None:
+        words = [repr(o) for o in options]
+        listed = " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
+        refuse(name, value, listed, hint)
+    return found
+
+
+def names(name: str, value: Any, *, what: str = "a column", least: int = 0) -> tuple[str, ...]:
+    """Return names as a tuple, given one, several or None; `what` says of what: ``"a column"``, ``"a covariate"``."""
+    found = () if value is None else (value,) if isinstance(value, str) else _listed(value)
+    if found is None or len(found) < least:
+        refuse(name, value, f"the name of {what}, or a list of names")
+    twice = next((v for i, v in enumerate(found) if v in found[:i]), None)
+    if twice is not None:
+        raise BadInput(f"{name}={value!r} names {twice!r} twice: name each once")
+    return found
+
+
+def _listed(value: Any) -> tuple[str, ...] | None:
+    """Return strings of a sequence or another iterable, or None if it holds anything else."""
+    found = tuple(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else None
+    return found if found is not None and all(isinstance(v, str) for v in found) else None
+
+
+# ---- arguments that mean the same everywhere ----
+
+
+def checked_seed(seed: Any) -> int:
+    """Return the seed: a whole number that fits 63 bits."""
+    if not _counts(seed) or not 0 <= seed <= LARGEST_SEED:
+        refuse("seed", seed, "a whole number from 0 to 2**63 - 1")
+    return int(seed)
+
+
+def checked_alpha(alpha: Any, name: str = "alpha") -> float:
+    """Return the error probability."""
+    return share(name, alpha, what="an error probability", hint="such as 0.05")
+
+
+def checked_levels(levels: Any, name: str = "levels") -> int:
+    """Return the number of steps in which probabilities are shown."""
+    return whole(name, levels, 2, 1024, of="steps", hint="such as 50 or 100")  # 1,024: the cells of a group
+
+
+def checked_draws(draws: Any, alpha: float, name: str = "draws") -> int:
+    """Return the number of draws: enough that one p-value can be as small as `alpha`."""
+    if not _counts(draws) or (draws + 1) * alpha < 1.0 - 1e-9:  # 1e-9: 1/alpha is rounded, as in 19 draws at 0.05
+        raise BadInput(f"{name}={draws!r}: alpha={alpha:g} needs at least {math.ceil(1 / alpha) - 1} draws")
+    return int(draws)

@@ -1,4 +1,4 @@
-"""Imports run downward only, files and functions stay small, and importing calibrant costs nothing."""
+"""Imports run downward only and never in a circle, files stay readable, and importing calibrant costs nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,77 +16,174 @@ import calibrant
 
 ROOT = Path(calibrant.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-RANKS = {
-    "errors": 0,
-    "results": 0,
-    "arguments": 0,
-    "kernels": 1,
-    "stats": 2,
-    "data": 2,
-    "measure": 3,
-    "certify": 3,
-    "detect": 3,
-    "diagnose": 3,
-    "repair": 3,
-    "monitor": 3,
-    "audit": 4,
-    "report": 5,
-    "progress": 6,
-    "__main__": 7,
-    "options": 6,
-    "repairing": 6,
-    "cli": 6,
-}
-STRANGERS = {("stats", "data"), ("data", "stats")}
-JUNK = {"utils.py", "util.py", "helpers.py", "helper.py", "common.py", "misc.py", "base.py"}
+FOLDERS = sorted({p.parent for p in FILES})
+TIERS = (  # each room may import those before it; rooms of one tier are strangers
+    ("errors",),
+    ("results",),
+    ("arguments",),
+    ("kernels",),
+    ("stats", "data"),
+    ("views",),
+    ("search",),
+    ("certify",),
+    ("measure",),
+    ("published",),
+    ("detect",),
+    ("diagnose",),
+    ("repair",),
+    ("monitor",),
+    ("audit",),
+    ("report",),
+    ("cli",),
+    ("__main__",),
+)
+RANKS = {room: rank for rank, tier in enumerate(TIERS) for room in tier}
+JUNK = {"utils", "util", "helpers", "helper", "common", "misc", "base", "core", "shared", "tools"}
+LINES, SIBLINGS = 600, 14
+ANYS = 1_216  # of the whole library; it only ever falls
 
 
-def unit(module: str) -> str:
-    """`calibrant.data.read` belongs to `data`; the package itself to nothing."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else ""
+def name_of(path: Path) -> str:
+    """`data/read.py`, for messages and the names of tests."""
+    return path.relative_to(ROOT).as_posix()
 
 
-def imports(path: Path) -> list[str]:
-    found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found += [a.name for a in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            found += [node.module or ""] + [f"{node.module}.{a.name}" for a in node.names if node.module == "calibrant"]
-    return [m for m in found if m.split(".")[0] == "calibrant"]
+def module_of(path: Path) -> str:
+    """`calibrant.data.read` for `data/read.py`, `calibrant.data` for its face."""
+    parts = ("calibrant", *path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_imports_run_downward(path: Path) -> None:
-    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    if own == "__init__":
-        return
-    for module in imports(path):
-        other = unit(module)
-        if other in ("", "__version__"):
+MODULES = {module_of(p): p for p in FILES}
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def named(node: ast.AST) -> Iterator[str]:
+    """Modules of the library that a statement names: in functions, under TYPE_CHECKING and by `import_module` too."""
+    match node:
+        case ast.Import(names=names):
+            yield from (a.name for a in names)
+        case ast.ImportFrom(module=str(module), names=names, level=0):
+            for a in names:
+                inner = f"{module}.{a.name}"
+                yield inner if inner in MODULES else module
+        case ast.ImportFrom():
+            yield "calibrant.<relative import>"
+        case ast.Call(func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"), args=[argument, *_]):
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                yield argument.value
+
+
+@cache
+def imported(path: Path) -> frozenset[Path]:
+    """Files of the library that a file imports, itself and the version left out."""
+    found = {m for node in ast.walk(tree(path)) for m in named(node) if m.split(".")[0] == "calibrant"}
+    unknown = found - MODULES.keys()
+    assert not unknown, f"{name_of(path)} imports {sorted(unknown)}"
+    return frozenset(MODULES[m] for m in found) - {path, ROOT / "__init__.py"}
+
+
+def room(path: Path) -> str:
+    """The first name below the package: `data` for `data/read.py`, `errors` for `errors.py`."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def circle(after: Mapping[str, Iterable[str]]) -> list[str]:
+    """Names along one circle, or nothing."""
+    done: set[str] = set()
+
+    def search(name: str, trail: list[str]) -> list[str]:
+        if name in trail:
+            return [*trail[trail.index(name) :], name]
+        if name in done:
+            return []
+        found = next((c for n in sorted(after.get(name, ())) if (c := search(n, [*trail, name]))), [])
+        done.add(name)
+        return found
+
+    return next((c for name in sorted(after) if (c := search(name, []))), [])
+
+
+def neighbours(folder: Path) -> dict[str, set[str]]:
+    """For each file and folder in a folder, those beside it that it, or anything inside it, imports.
+
+    A face (`__init__`) counts as importing the files its folder shows, so nothing inside may import it.
+    """
+    after: dict[str, set[str]] = {}
+    for path in FILES:
+        if not path.is_relative_to(folder) or path == ROOT / "__init__.py":
             continue
-        assert other in RANKS, f"{path.name} imports {module}, which has no tier"
-        assert RANKS[other] <= RANKS[own], f"{own} must not import {module}"
-        assert (own, other) not in STRANGERS, f"{own} never meets {other}"
+        own = path.relative_to(folder).parts[0]
+        inside = {p.relative_to(folder).parts[0] for p in imported(path) if p.is_relative_to(folder)}
+        after.setdefault(own, set()).update(inside - {own})
+    return after
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_files_and_functions_stay_small(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert path.name not in JUNK
-    assert len(text.splitlines()) <= 400
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            body = node.body[1:] if ast.get_docstring(node) else node.body
-            lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
-            assert lines <= 40, f"{node.name} has {lines} lines of code"
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_run_downward(path: Path) -> None:
+    if path == ROOT / "__init__.py":
+        return  # the face of everything
+    own = room(path)
+    for other in {room(p) for p in imported(path)} - {own}:
+        assert RANKS[other] < RANKS[own], f"{name_of(path)} imports {other}, which is not below {own}"
 
 
-def test_every_tier_is_ranked() -> None:
-    tops = {p.relative_to(ROOT).parts[0].removesuffix(".py") for p in FILES} - {"__init__"}
-    assert tops <= set(RANKS)
+@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+def test_no_circles(folder: Path) -> None:
+    """Among files, and among folders: at every level, whatever lies side by side has an order."""
+    assert not circle(neighbours(folder))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+def test_nothing_imports_the_face_of_its_own_folder(folder: Path) -> None:
+    face = folder / "__init__.py"
+    assert [name_of(p) for p in FILES if p.is_relative_to(folder) and p != face and face in imported(p)] == []
+
+
+def test_a_circle_is_seen() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}}) == []
+
+
+def test_imports_are_seen_wherever_they_stand() -> None:
+    code = (
+        "from calibrant.errors import BadInput\nif TYPE_CHECKING:\n    import calibrant.results\n"
+        "def f():\n    from calibrant import kernels\n    import_module('calibrant.data')\n"
+    )
+    found = {m for node in ast.walk(ast.parse(code)) for m in named(node)}
+    assert found == {"calibrant.errors", "calibrant.results", "calibrant.kernels", "calibrant.data"}
+
+
+def test_every_room_has_a_tier() -> None:
+    assert {room(p) for p in FILES} - {"__init__"} <= set(RANKS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_files_are_short_enough_to_read_and_named_for_what_they_hold(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES
+    assert not JUNK & {path.stem.strip("_"), path.parent.name}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+def test_folders_hold_no_more_than_a_reader_takes_in(folder: Path) -> None:
+    assert len([p for p in FILES if p.parent == folder and p.name != "__init__.py"]) <= SIBLINGS
+    assert len([f for f in FOLDERS if f.parent == folder]) <= SIBLINGS + 2
+
+
+def test_arrays_and_results_have_types() -> None:
+    """`Any` is the exception: uses in annotations and calls, imports not counted."""
+    uses = [n for p in FILES for n in ast.walk(tree(p)) if isinstance(n, ast.Name) and n.id == "Any"]
+    assert len(uses) <= ANYS
+
+
+@pytest.mark.parametrize("name", ["", *calibrant._MODULES])
+def test_dir_shows_the_public_names_only(name: str) -> None:
+    module = getattr(calibrant, name) if name else calibrant
+    assert {n for n in dir(module) if not n.startswith("__")} == {n for n in module.__all__ if not n.startswith("__")}
 
 
 def test_importing_loads_the_standard_library_only() -> None:
@@ -92,7 +191,7 @@ def test_importing_loads_the_standard_library_only() -> None:
     loaded = set(
         json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     )
-    bought = {"numpy", "scipy", "numba", "pyarrow", "sklearn", "altair", "jinja2", "rich", "pandas"}
+    bought = {"numpy", "scipy", "numba", "pyarrow", "sklearn", "altair", "jinja2", "rich", "msgspec", "pandas"}
     assert not loaded & bought
 
 

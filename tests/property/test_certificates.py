@@ -5,10 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
-
-import calibrant as cal
 from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
 from calibrant.certify.groups import groups
@@ -19,11 +15,16 @@ from calibrant.certify.rounded import rounded
 from calibrant.kernels.reference import fixed_point
 from calibrant.results import Estimate
 from calibrant.stats.lower import GRID, _forward, solve
+from hypothesis import HealthCheck, assume, given
+from hypothesis import strategies as st
+
+import calibrant as cal
+from effort import examples
 
 TWO_SIDED = (rounded, jittered, distance, bounded_variation)
 EVERY = (*TWO_SIDED, raw_lower)
-some = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-many = settings(max_examples=60, deadline=None)
+some = examples(8, suppress_health_check=[HealthCheck.too_slow])
+many = examples(60)
 
 scores = st.one_of(
     st.floats(0, 1),

@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from calibrant.stats.kernel_nodes import nodes_of
 from calibrant.stats.kernel_null import Rows, ranked, smallest, statistics
 from calibrant.stats.kernel_sum import Kernel, off_diagonal, typical_distance
+from hypothesis import given
+from hypothesis import strategies as st
+
+from effort import examples
 
 
 def matrix(k: Kernel) -> Any:
@@ -34,7 +35,7 @@ def kernels(draw: Any) -> tuple[Kernel, np.random.Generator]:
     return Kernel(points, rng.integers(0, 3, (n, c)).astype(np.int32), penalties), rng
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(kernels(), st.integers(1, 30))
 def test_tiles_of_any_size_equal_the_loop(made: tuple[Kernel, np.random.Generator], tile: int) -> None:
     kernel, rng = made
@@ -53,7 +54,7 @@ def outcomes_one_by_one(cases: Any, rows: Any) -> Any:
     return np.concatenate([np.r_[np.ones(int(k)), np.zeros(int(n - k))] for k, n in zip(cases, rows, strict=True)])
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(kernels(), st.booleans(), st.integers(1, 30))
 def test_statistics_equal_their_formulas_row_by_row(
     made: tuple[Kernel, np.random.Generator], repeat: bool, tile: int
@@ -81,7 +82,7 @@ def test_statistics_equal_their_formulas_row_by_row(
         assert np.abs(column - want).max() < 2e-3 * max(1.0, float(e @ e))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 2**32), st.sampled_from([0.005, 0.02, 0.1, 1.0, 30.0]), st.sampled_from([1e-3, 0.2, 1.0]))
 def test_interpolation_equals_the_kernel(seed: int, width: float, spread: float) -> None:
     p = 0.3 + spread * (np.random.default_rng(seed).random(50) - 0.3)
@@ -90,7 +91,7 @@ def test_interpolation_equals_the_kernel(seed: int, width: float, spread: float)
     assert np.abs(weights @ nodes.kernel @ weights.T - np.exp(-0.5 * ((p[:, None] - p) / width) ** 2)).max() < 1e-11
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 60))
 def test_ranks_count_what_is_as_large(seed: int, kinds: int, draws: int) -> None:
     values = np.random.default_rng(seed).integers(0, 6, (kinds, draws + 1)).astype(float)

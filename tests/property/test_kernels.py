@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from calibrant.kernels import compiled, packing, reference
+from calibrant.kernels.packing import Packed
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from calibrant.kernels import compiled, packing, reference
-from calibrant.kernels.packing import Packed
+from effort import examples
 
 SCORES = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, np.nan, -0.1, 1.5, np.inf, 2**-30, 1 - 2**-31, np.nextafter(1, 0)])
@@ -21,7 +22,7 @@ def arrays(blocks: int, groups: int) -> list[np.ndarray]:
     return [np.zeros(s, dtype=np.int64) for s in shapes]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     data=st.data(), n=st.integers(0, 30), own=st.booleans(), first=st.integers(0, 10**9), salt=st.integers(0, 2**64 - 1)
 )
@@ -40,7 +41,7 @@ def test_tally(data: st.DataObject, n: int, own: bool, first: int, salt: int) ->
         np.testing.assert_array_equal(a, b)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(words=st.lists(st.binary(max_size=20), max_size=12), seed=st.integers(0, 2**64 - 1))
 def test_hash_bytes(words: list[bytes], seed: int) -> None:
     offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
@@ -48,7 +49,7 @@ def test_hash_bytes(words: list[bytes], seed: int) -> None:
     np.testing.assert_array_equal(compiled.hash_bytes(offsets, data, seed), reference.hash_bytes(offsets, data, seed))
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(n=st.integers(1, 500), share=st.floats(-0.3, 1.3), power=st.floats(-5, 0.5))
 def test_notch_peaks(n: int, share: float, power: float) -> None:
     centre, alpha = [share * n], [10.0**power]
@@ -73,7 +74,7 @@ def test_notch_peaks_of_large_counts() -> None:
         assert found <= max(values) + 1e-4
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_unpacking(data: st.DataObject) -> None:
     cells = data.draw(hnp.arrays(np.int64, (2, 3, 4, 3), elements=st.integers(0, 2**60)))

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from calibrant.data.coding import codings, encode
 from calibrant.data.identity import identities_of
 from calibrant.data.local import Features, LocalSums, part_of
@@ -19,6 +16,10 @@ from calibrant.data.parts import Rows
 from calibrant.kernels import draws_reference, features, features_reference
 from calibrant.kernels.features_reference import HALF, SCORE_STEPS, variances
 from calibrant.kernels.threads import one_thread
+from hypothesis import given
+from hypothesis import strategies as st
+
+from effort import examples
 
 
 def rows(n: int, seed: int) -> tuple[Rows, Any]:
@@ -50,7 +51,7 @@ def summed(spec: Any, pieces: list[Rows]) -> dict[str, Any]:
     return whole.arrays()
 
 
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(
     n=st.integers(2, 400), seed=st.integers(0, 99), cuts=st.lists(st.integers(1, 400), max_size=4), order=st.randoms()
 )
@@ -87,7 +88,7 @@ def test_sums_equal_integer_arithmetic_over_several_chunks_and_threads() -> None
     np.testing.assert_array_equal(((whole.gram[1] << 20) + whole.gram[0])[upper], gram[upper])
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     n=st.integers(0, 40),
     m=st.integers(1, 20),
@@ -101,7 +102,7 @@ def test_bells_equal_their_twin(n: int, m: int, k: int, seed: int, scale: float)
     np.testing.assert_array_equal(features.bells(a, b, scale), features_reference.bells(a, b, scale))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     n=st.integers(0, 40),
     widths=st.lists(st.integers(1, 9), max_size=5),

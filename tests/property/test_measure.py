@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
-
-import calibrant as cal
 from calibrant.kernels import bins as compiled
 from calibrant.kernels import bins_reference as reference
 from calibrant.stats.binning import equal_mass_edges
 from calibrant.stats.resample import noise
 from calibrant.stats.smooth import coarser, length, smoothed
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import calibrant as cal
+from effort import examples
 
 SCORES = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, np.nextafter(1, 0), 1 / 3, 0.25]))
 
@@ -27,7 +28,7 @@ def weighed(draw, least=0):
     return p, y, f, w
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(rows=weighed(), bins=st.integers(1, 20), own=st.booleans(), data=st.data())
 def test_bin_sums(rows, bins, own, data):
     edges = np.sort(data.draw(hnp.arrays(np.float64, bins - 1, elements=SCORES))) if own else None
@@ -35,7 +36,7 @@ def test_bin_sums(rows, bins, own, data):
     np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(rows=weighed(), steps=st.sampled_from([1, 2, 7, 64, 4096]))
 def test_spread(rows, steps):
     fast, slow = compiled.spread(*rows, steps), reference.spread(*rows, steps)
@@ -47,7 +48,7 @@ def test_spread(rows, steps):
     assert fast[:, 0] @ at == pytest.approx((residual * p).sum(), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(rows=weighed(least=1), bins=st.integers(1, 20), weighted=st.booleans())
 def test_equal_mass_keeps_ties_together(rows, bins, weighted):
     p, mass = rows[0], rows[2] if weighted else None
@@ -66,7 +67,7 @@ def test_equal_mass_keeps_ties_together(rows, bins, weighted):
             assert np.floor(min(rank, other) + 1e-9) >= np.floor(max(rank, other) - 1e-9) - 1e-9
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(
     mass=hnp.arrays(np.float64, 65, elements=st.floats(-1, 1)),
     narrow=st.floats(0.05, 0.5),
@@ -82,7 +83,7 @@ def test_smoothing_keeps_mass_and_never_adds_length(mass, narrow, factor):
     assert coarser(mass, 16).sum() == pytest.approx(mass.sum(), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(
     share=hnp.arrays(np.float64, 4, elements=st.floats(0.05, 1)),
     lean=hnp.arrays(np.float64, 4, elements=st.floats(-1, 1)),
@@ -94,7 +95,7 @@ def test_noise_has_the_covariance_it_says(share, lean):
     np.testing.assert_allclose(draws.T @ draws, (np.diag(second) - np.outer(mean, mean)) / 10, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(rows=weighed(least=2), bins=st.integers(1, 9))
 def test_laws(rows, bins):
     p, y = rows[0], rows[1]

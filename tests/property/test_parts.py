@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import given, settings
+from calibrant.data.sketch import Sketch
+from calibrant.kernels import draws, draws_reference
+from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.data.sketch import Sketch
-from calibrant.kernels import draws, draws_reference
+from effort import examples
 
 
 def table(n: int, seed: int) -> pa.Table:
@@ -31,7 +32,7 @@ def table(n: int, seed: int) -> pa.Table:
     )
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(
     n=st.integers(30, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(1, 300), max_size=5), order=st.randoms()
 )
@@ -89,7 +90,7 @@ def test_every_column_leaves_out_what_cannot_be_used_and_says_so() -> None:
     assert {name for name, _ in spec.left_out} == {"id", "one", "none"}
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(
     ids=st.lists(st.integers(0, 2**64 - 1), max_size=20),
     seed=st.integers(0, 99),

@@ -6,12 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from calibrant.audit.checks import MASK, _pair_pools, group_populations
+from calibrant.audit.pooling import pool_levels, pool_pairs
+from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.audit.checks import MASK, _pair_pools, group_populations
-from calibrant.audit.pooling import pool_levels, pool_pairs
+from effort import examples
 
 counts = st.one_of(st.integers(0, 60), st.sampled_from([0, 1, 19, 20, 21, 500]))
 vectors = st.lists(counts, min_size=1, max_size=9)
@@ -64,7 +65,7 @@ def recoverable(groups: Sequence[Sequence[int]], margins: Sequence[Sequence[int]
     return [i for i in small if determined(equations, indicator([i], size))]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(vectors)
 def test_one_way_counts_are_not_recoverable(rows):
     groups = pool_levels(rows, MASK)
@@ -73,7 +74,7 @@ def test_one_way_counts_are_not_recoverable(rows):
     assert all(sum(rows[i] for i in g) >= MASK for g in groups)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(tables)
 def test_two_way_counts_are_not_recoverable_even_from_the_margins(table):
     groups, size = pool_pairs(table, MASK), table.size
@@ -84,7 +85,7 @@ def test_two_way_counts_are_not_recoverable_even_from_the_margins(table):
     assert all(table.reshape(-1)[list(g)].sum() >= MASK for g in groups)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.one_of(vectors.map(lambda v: (pool_levels, v)), tables.map(lambda t: (pool_pairs, t))))
 def test_groups_are_disjoint_and_only_the_last_is_a_pool(case):
     pool, rows = case
@@ -98,7 +99,7 @@ def test_groups_are_disjoint_and_only_the_last_is_a_pool(case):
     assert all(flat[g[0]] >= MASK for g in groups if len(g) == 1)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(vectors, st.permutations(range(9)))
 def test_pools_do_not_depend_on_the_order_of_distinct_counts(rows, order):
     if len(set(rows)) < len(rows):
@@ -134,7 +135,7 @@ def small_levels(table: Any) -> list[list[int]]:
     return out
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(tables)
 def test_nothing_small_follows_from_all_tables_together(table):
     levels, pairs, rest = pooled_tables(table)

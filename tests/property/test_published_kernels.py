@@ -1,12 +1,13 @@
 """Compiled equals reference for the published comparators' kernels, and the denoiser is optimal."""
 
 import numpy as np
-from hypothesis import given, settings
+from calibrant.kernels import denoise, denoise_reference, window, window_reference
+from calibrant.stats.published import denoised
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from calibrant.kernels import denoise, denoise_reference, window, window_reference
-from calibrant.stats.published import denoised
+from effort import examples
 
 unit = st.floats(0.0, 1.0, allow_subnormal=False)
 
@@ -25,13 +26,13 @@ def cells(draw):
     return read_only(counts), read_only(positives), radius
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(cells())
 def test_denoiser_equals_reference(case):
     assert np.allclose(denoise.taut_string(*case), denoise_reference.taut_string(*case), atol=1e-10, rtol=0)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(cells())
 def test_denoiser_is_optimal(case):
     counts, positives, radius = case
@@ -46,7 +47,7 @@ def test_denoiser_is_optimal(case):
     assert fit.max() < 1 + 1e-12
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 1)), min_size=1, max_size=30), st.randoms())
 def test_ties_do_not_depend_on_row_order(rows, random):
     shuffled = list(rows)
@@ -59,7 +60,7 @@ def test_ties_do_not_depend_on_row_order(rows, random):
     assert np.array_equal(fits[0][1], fits[1][1])
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     hnp.arrays(np.float64, st.integers(1, 25), elements=unit),
     st.lists(st.tuples(unit, st.booleans()), min_size=1, max_size=40),

@@ -6,16 +6,17 @@ import json
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-import calibrant as cal
 from calibrant.repair.comparison import Comparison
 from calibrant.repair.grouped import gap_change
 from calibrant.repair.platt import Logistic
 from calibrant.repair.provenance import FittedOn, fitted_on, overlap
 from calibrant.repair.split import dealt, taken
 from calibrant.stats.differences import _spread_out, mean_limits, units_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calibrant as cal
+from effort import examples
 
 numbers = st.floats(-1.0, 1.0)
 
@@ -29,7 +30,6 @@ def contributions(draw: Any) -> tuple[Any, Any, Any, Any]:
     return np.array(y), np.array(p), np.array(lists[0]), np.array(lists[1])
 
 
-@settings(deadline=None)
 @given(contributions(), st.sampled_from([0.5, 0.05, 1e-4]))
 def test_limits_hold_what_was_seen_and_stay_within_what_can_be(rows: Any, delta: float) -> None:
     y, p, z0, z1 = rows
@@ -94,7 +94,7 @@ def test_the_rows_of_a_fit_are_known_in_any_order(seed: int, n: int) -> None:
     assert bool(overlap(fitted, shuffled)) == (fitted.distinct >= 8 or len(fitted.sample) >= 2)
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(st.integers(0, 1000), st.integers(30, 200), st.booleans(), st.sampled_from([0, 2, 3]))
 def test_a_comparison_is_what_its_dictionary_says(seed: int, n: int, grouped: bool, folds: int) -> None:
     rng = np.random.default_rng([seed, 6])

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-import calibrant as cal
 from calibrant.detect.features import SCORE
 from calibrant.diagnose.rule_pairs import conditions_of
 from calibrant.diagnose.rule_trees import grown
 from calibrant.diagnose.rules import Columns, Condition, between, columns_of, extended, quoted, text_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calibrant as cal
+from effort import examples
 
 
 def drawn(seed: int, n: int = 160) -> Any:
@@ -60,7 +61,7 @@ def read(text: str, columns: Columns) -> Any:
     return out
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 10**6))
 def test_rules_of_trees_read_back_to_the_same_rows(seed: int) -> None:
     data = drawn(seed)
@@ -76,7 +77,7 @@ def test_rules_of_trees_read_back_to_the_same_rows(seed: int) -> None:
         assert len({c.variable for c in rule}) == len(rule)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 10**6), picks=st.lists(st.integers(0, 10**6), min_size=2, max_size=4))
 def test_joined_conditions_select_the_intersection(seed: int, picks: list[int]) -> None:
     columns = columns_of(drawn(seed), None)
@@ -91,7 +92,6 @@ def test_joined_conditions_select_the_intersection(seed: int, picks: list[int]) 
         np.testing.assert_array_equal(rows, read(text_of(rule), columns))
 
 
-@settings(deadline=None)
 @given(low=st.floats(-1e12, 1e12), gap=st.floats(1e-6, 1e12))
 def test_a_cut_parts_what_it_should_and_is_short(low: float, gap: float) -> None:
     high = low + gap
@@ -143,7 +143,7 @@ def parts(text: str) -> list[str]:
     return [repr(json.loads(q)) if q else word for q, word in pieces]
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     names=st.lists(
         st.sampled_from(["ward", "sex and age", "not in", "b = c", ""]), min_size=1, max_size=3, unique=True

@@ -5,10 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
-
-import calibrant as cal
 from calibrant.errors import NotComputable
 from calibrant.repair import (
     BBQ,
@@ -23,6 +19,11 @@ from calibrant.repair import (
     ScalingBinning,
     Temperature,
 )
+from hypothesis import HealthCheck, assume, given
+from hypothesis import strategies as st
+
+import calibrant as cal
+from effort import examples
 
 RECIPES = (
     Platt(),
@@ -47,7 +48,7 @@ RECIPES = (
 EDGES = (0.0, 1.0, 5e-324, 1e-7, 1e-6, 1 - 1e-6, 1 - 2**-53, 0.5)
 SCORE = st.one_of(st.floats(0.0, 1.0), st.integers(0, 8).map(lambda k: k / 8), st.sampled_from(EDGES))
 ROWS = st.lists(st.tuples(SCORE, st.booleans()), min_size=2, max_size=40)
-QUICK = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+QUICK = examples(20, suppress_health_check=[HealthCheck.filter_too_much])
 ASCENDING = np.unique(
     np.concatenate([np.linspace(0, 1, 257), np.logspace(-15, -2, 53), 1 - np.logspace(-15, -2, 53), EDGES])
 )
@@ -107,7 +108,7 @@ def test_a_weight_is_so_many_copies(recipe, rows, data):
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=repr)
 @given(cut=st.integers(0, 200))
-@settings(max_examples=4, deadline=None)
+@examples(4)
 def test_chunks_give_what_the_whole_gives(recipe, cut):
     rng = np.random.default_rng(404)
     p = rng.uniform(size=200)
@@ -124,7 +125,7 @@ def test_chunks_give_what_the_whole_gives(recipe, cut):
     penalty=st.sampled_from(["odir", "l2"]),
     sharp=st.booleans(),
 )
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_dirichlet_gives_probabilities_and_survives_json(n, k, seed, penalty, sharp):
     rng = np.random.default_rng([seed, 7])
     p = np.eye(k)[rng.integers(0, k, n)] if sharp else rng.dirichlet(np.ones(k), n)

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from calibrant.data.read import sketch
+from calibrant.data.sketch import Sketch
+from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.data.read import sketch
-from calibrant.data.sketch import Sketch
+from effort import examples
 
 
 def table(n: int, seed: int) -> pa.Table:
@@ -35,7 +36,7 @@ def same(a: Sketch, b: Sketch) -> bool:
     return a.fingerprint == b.fingerprint and a.to_bytes() == b.to_bytes()
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(
     n=st.integers(1, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 300), max_size=6), order=st.randoms()
 )
@@ -60,7 +61,7 @@ def test_any_split_any_order(n: int, seed: int, cuts: list[int], order: object) 
     assert whole.n == n
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(n=st.integers(2, 200), seed=st.integers(0, 99))
 def test_a_key_makes_row_order_irrelevant(n: int, seed: int) -> None:
     t = table(n, seed)

@@ -5,19 +5,20 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-import calibrant as cal
 from calibrant.data.fine import Fine
 from calibrant.kernels import strata, strata_reference
 from calibrant.measure.along import along_of, strata_of
 from calibrant.stats.strata import quantile_cells
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calibrant as cal
+from effort import examples
 
 VALUES = st.floats(allow_nan=True, allow_infinity=False)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(VALUES, max_size=40), st.sets(st.floats(allow_nan=False, allow_infinity=False), max_size=30))
 def test_locate(values, edges):
     ends = np.array(sorted(edges), dtype=float)
@@ -25,7 +26,7 @@ def test_locate(values, edges):
     assert (strata.locate(x, ends) == strata_reference.locate(x, ends)).all()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 2**32), st.integers(1, 60), st.booleans(), st.booleans())
 def test_sums(seed, n, weighted, confidence):
     g = np.random.default_rng([0x57A7, seed])
@@ -75,7 +76,7 @@ def test_sketch_and_rows_hold_the_same_sums(view):
     assert a.rows[-1] == b.rows[-1]
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.lists(st.integers(1, 2999), max_size=4), st.randoms(use_true_random=False))
 def test_parts_add_up_in_any_order(cuts, random):
     data = rows(3000)
@@ -99,7 +100,7 @@ def test_parts_add_up_in_any_order(cuts, random):
     assert isinstance(again.parts["fine"], Fine)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 2**32), st.integers(1, 300), st.integers(1, 12), st.booleans())
 def test_bins_split_no_tie_and_leave_no_gap(seed, n, bins, coarse):
     g = np.random.default_rng([0x57A9, seed])

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from calibrant.kernels import cusum, cusum_reference
 from calibrant.kernels.draws_reference import outcomes
 from calibrant.stats.cusum import Boundary, Path, observed, path, simulated
+from hypothesis import given
+from hypothesis import strategies as st
+
+from effort import examples
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(n=st.integers(0, 40), first=st.integers(0, 10**6), salt=st.integers(0, 2**64 - 1), seed=st.integers(0, 10**6))
 def test_words(n: int, first: int, salt: int, seed: int) -> None:
     rng = np.random.default_rng([0xA, seed])
@@ -24,7 +25,7 @@ def test_words(n: int, first: int, salt: int, seed: int) -> None:
     assert not (fast[:, 0] & ~fast[:, 1]).any()  # an event at the lower rate is one at the higher: common uniforms
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(steps=st.integers(0, 60), words=st.integers(1, 20), seed=st.integers(0, 10**6), empty=st.booleans())
 def test_peaks(steps: int, words: int, seed: int, empty: bool) -> None:
     rng = np.random.default_rng([0xB, seed])
@@ -57,7 +58,7 @@ def plain(q: Path, y: Any, n: int) -> float:
     return best
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 120),
@@ -77,7 +78,7 @@ def test_statistic_is_its_formula_and_ignores_the_order_of_rows(
     assert np.isclose(found, again, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 80), tolerance=st.sampled_from([0.0, 0.1]))
 def test_simulated_statistics_are_those_of_the_outcomes_drawn(seed: int, n: int, tolerance: float) -> None:
     p, _, g = drawn(seed, n, 3)

@@ -1,13 +1,14 @@
 """Trees and cells: compiled equals reference."""
 
 import numpy as np
-from hypothesis import given, settings
+from calibrant.kernels import level_shifts, level_shifts_reference, trees, trees_reference
+from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.kernels import level_shifts, level_shifts_reference, trees, trees_reference
+from effort import examples
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32), st.integers(1, 200), st.integers(1, 4), st.integers(1, 4), st.sampled_from([1, 2, 7, 52]))
 def test_trees(seed, n, d, depth, bins):
     g = np.random.default_rng([0x7EE5, seed])
@@ -30,7 +31,7 @@ def test_trees(seed, n, d, depth, bins):
     np.testing.assert_array_equal(*sums)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 2**32), st.integers(1, 100), st.integers(-1, 2), st.integers(-1, 2), st.integers(1, 12))
 def test_level_shifts(seed, n, first, second, levels):
     g = np.random.default_rng([0x7EE6, seed])

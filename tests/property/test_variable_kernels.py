@@ -1,15 +1,16 @@
 """Compiled local regression and simulated sums equal their NumPy twins."""
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from calibrant.data.identity import identities_of
 from calibrant.kernels import quadratic, quadratic_reference, tallies, tallies_reference
 from calibrant.stats.multiplicity import holm, step_down
+from hypothesis import given
+from hypothesis import strategies as st
+
+from effort import examples
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(2, 40), st.integers(0, 2**32 - 1), st.floats(0.05, 1.0), st.integers(0, 2), st.booleans())
 def test_local_regression_equals_its_twin(cells: int, seed: int, span: float, degree: int, whole: bool) -> None:
     rng = np.random.default_rng([seed, 41])
@@ -25,7 +26,7 @@ def test_local_regression_equals_its_twin(cells: int, seed: int, span: float, de
     np.testing.assert_allclose(ours[0] @ mass, 1.0, atol=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1), st.integers(1, 300), st.integers(0, 50), st.booleans())
 def test_simulated_sums_equal_their_twin(n: int, seed: int, draws: int, first: int, weighted: bool) -> None:
     rng = np.random.default_rng([seed, 42])
@@ -35,7 +36,7 @@ def test_simulated_sums_equal_their_twin(n: int, seed: int, draws: int, first: i
     np.testing.assert_array_equal(tallies.tallies(*given_rows), tallies_reference.tallies(*given_rows))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_adjusted_p_values_are_ordered_and_no_smaller(tests: int, seed: int) -> None:
     rng = np.random.default_rng([seed, 43])

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.optimize import minimize
-
-import calibrant as cal
 from calibrant.kernels import walk, walk_reference
 from calibrant.results import Outcome
 from calibrant.stats.brownian import CROSS, maximum_tail, range_tail
 from calibrant.stats.likelihood import compressed, likelihood
 from calibrant.stats.scored import scored, simulated
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+import calibrant as cal
+from effort import examples
 
 D = cal.detect
 SINGLE: dict[str, Callable[..., Outcome]] = {
@@ -79,7 +80,7 @@ def test_cells_and_rows_are_simulated_from_one_law(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 10**6), power=st.sampled_from([0.7, 1.0, 1.5]), weighted=st.booleans())
 def test_row_order_plays_no_part(name: str, seed: int, power: float, weighted: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -97,7 +98,7 @@ def test_row_order_plays_no_part(name: str, seed: int, power: float, weighted: b
 
 
 @pytest.mark.parametrize("name", ["hosmer-lemeshow", "spiegelhalter", "score", "kuiper", "jeffreys two-sided", "cox"])
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 10**6))
 def test_two_sided_statistics_do_not_mind_which_outcome_is_the_case(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -108,7 +109,7 @@ def test_two_sided_statistics_do_not_mind_which_outcome_is_the_case(name: str, s
     assert one.p_value == pytest.approx(two.p_value, rel=1e-7, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(seed=st.integers(0, 10**6), m=st.integers(1, 40), draws=st.integers(1, 12))
 def test_compiled_walk_is_the_readable_one(seed: int, m: int, draws: int) -> None:
     rng = np.random.default_rng(seed)

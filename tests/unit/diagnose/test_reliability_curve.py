@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.local import Runs, density, effective, half_width, runs_of, weights
 from calibrant.stats.simulate import critical, null_cases, p_value
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import calibrant as cal
 
 COLUMNS = {
     "score",
@@ -154,7 +154,7 @@ def test_a_notebook_shows_the_chart_and_falls_back_to_text():
 
 # ---- the parts ----
 
-calm = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+calm = settings(suppress_health_check=[HealthCheck.too_slow])
 masses = st.lists(st.integers(1, 50), min_size=2, max_size=40)
 
 

@@ -9,16 +9,17 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-import factories
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import control, evidence, hidden, maps, searched, standing
 from calibrant.report.checks import check_line
 from calibrant.report.html import render
 from calibrant.report.spans import plain
 from calibrant.report.text import markdown, terminal
+from hypothesis import given
+from hypothesis import strategies as st
+
+import factories
+from effort import examples
 
 SIMULATED = "p = 0.001, the smallest that 999 simulations can show"
 
@@ -115,7 +116,7 @@ def test_the_worst_place_allows_for_all_maps():
         assert ("is the model shown to be off by itself" in plain(hidden.worst(record))) is not found
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=9), st.floats(1e-4, 0.2))
 def test_bands_are_rounded_outward_and_keep_their_side(gaps, half):
     places = [f"level {i}" for i in range(len(gaps))]

@@ -8,10 +8,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-import factories
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import following, ranking, traces, units, variables
 from calibrant.report.along import along_of, share
@@ -20,6 +16,11 @@ from calibrant.report.html import render
 from calibrant.report.spans import plain
 from calibrant.report.text import markdown, terminal
 from calibrant.results import Curve
+from hypothesis import given
+from hypothesis import strategies as st
+
+import factories
+from effort import examples
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def test_many_variables_are_nine_and_the_rest_on_demand():
     assert "Gap along it" not in text
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.floats(0, 0.5), st.floats(0, 0.5), st.floats(0, 0.3))
 def test_certified_ranges_are_rounded_outward(low, width, beyond):
     high = low + width
@@ -100,7 +101,7 @@ def test_certified_ranges_are_rounded_outward(low, width, beyond):
         assert 0 <= float(row.track.x[:-1]) <= float(row.track.x[:-1]) + float(row.track.width[:-1]) <= 100.02
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=9), st.floats(1e-4, 0.2))
 def test_bands_are_rounded_outward_and_keep_their_side(gaps, half):
     curve = factories.along(xs=[float(i) for i in range(len(gaps))], gaps=gaps, half=half)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import factories
 import pytest
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import control, evidence, hidden, maps, searched, standing
@@ -18,7 +19,6 @@ from calibrant.report.text import markdown, terminal
 from hypothesis import given
 from hypothesis import strategies as st
 
-import factories
 from effort import examples
 
 SIMULATED = "p = 0.001, the smallest that 999 simulations can show"

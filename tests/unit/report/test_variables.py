@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
+import factories
 import pytest
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import following, ranking, traces, units, variables
@@ -19,7 +20,6 @@ from calibrant.results import Curve
 from hypothesis import given
 from hypothesis import strategies as st
 
-import factories
 from effort import examples
 
 

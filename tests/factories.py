@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, Check, Finding, Verdict
-from calibrant.detect.strong_nulls import INFLATED, LAWS
 from calibrant.results import Curve, Estimate, Interval, Outcome
+from calibrant.search.nulls import INFLATED, LAWS
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -98,19 +98,20 @@ def finding(
     )
 
 
+BINS = ("x", "x_low", "x_high", "predicted", "observed", "gap", "low", "high", "rows")
+
+
 def reliability(rows: int = 10_000, bins: int = 20, shift: float = 0.009, rate: float = 0.5) -> Curve:
     """Return a reliability curve with equally wide bins and a wave around `shift`."""
     tilt = [1 + (rate - 0.5) * 2 * (2 * (i + 0.5) / bins - 1) * 0.98 for i in range(bins)]
     heap = [max(t, 0.02) * (4.0 if i == 0 else 1.0) for i, t in enumerate(tilt)]
     share = [h / sum(heap) for h in heap]
-    columns: dict[str, list[float]] = {
-        k: [] for k in ("low", "high", "rows", "predicted", "observed", "gap_low", "gap_high")
-    }
+    columns: dict[str, list[float]] = {k: [] for k in BINS}
     for i in range(bins):
         n, p = max(1, round(rows * share[i])), (i + 0.5) / bins
         gap = max(-p, min(1 - p, shift + 0.012 * math.sin(i)))
         half = 3.0 * math.sqrt(p * (1 - p) / n)
-        row = (i / bins, (i + 1) / bins, n, p, p + gap, gap - half, gap + half)
+        row = (p, i / bins, (i + 1) / bins, p, p + gap, gap, gap - half, gap + half, n)
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
     return Curve(method="diagnose.reliability_curve", columns=columns, settings={"bins": bins})
@@ -309,7 +310,12 @@ def inference(names: Sequence[str] = ("age", "start", "sex"), found: int = 2) ->
 def followed(of: AuditRecord, order: Curve, curves: Mapping[str, Curve]) -> AuditRecord:
     """Return a record with a ranking and curves along variables."""
     done = tuple(Check(code=c.code, status="measured") if c.code == "variables" else c for c in of.checks)
-    return replace(of, ranking=order, variable_curves=curves, checks=done)
+    return drawn(replace(of, checks=done), ranking=order, **{f"variable_curve/{k}": c for k, c in curves.items()})
+
+
+def drawn(of: AuditRecord, **curves: Curve) -> AuditRecord:
+    """Return a record with these curves, in place of those of the same names."""
+    return replace(of, curves={**of.curves, **curves})
 
 
 def variables(limit: float | None = 0.015) -> AuditRecord:
@@ -519,7 +525,9 @@ def searched(
         Check(code=c.code, status="measured", outcome=made[c.code]) if made.get(c.code) is not None else c
         for c in of.checks
     )
-    return replace(of, checks=done, bias_maps=maps or {}, **curves)
+    kept = {k: c for k, c in of.curves.items() if not k.startswith("local_bias/")}
+    mapped = {f"local_bias/{k}": c for k, c in (maps or {}).items()}
+    return replace(of, checks=done, curves={**kept, **mapped, **curves})
 
 
 def hidden(limit: float | None = 0.015) -> AuditRecord:
@@ -601,7 +609,7 @@ def repaired(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
     """Return the record of the mock-up with repairs compared."""
     of = hidden(limit)
     done = tuple(Check(code="repair", status="measured") if c.code == "repair" else c for c in of.checks)
-    return replace(of, checks=done, repairs=repairs(**settings))
+    return drawn(replace(of, checks=done), repairs=repairs(**settings))
 
 
 def measures(n: int = 10_000) -> dict[str, Estimate]:
@@ -694,11 +702,11 @@ def record(
         everyone=one,
         groups=tuple(groups),
         checks=checks(one, groups, held),
-        estimates=held,
-        reference={"brier": 0.12241, "log_loss": 0.37912, "auroc": 0.90402, "observed_expected": 1.0179},
-        reliability=bins or reliability(one.rows, rate=one.expected / one.rows),
-        curve=line or curve(one.rows, rate=one.expected / one.rows),
-        measures=measured or {},
+        estimates={**held, **(measured or {})},
+        curves={
+            "bins": bins or reliability(one.rows, rate=one.expected / one.rows),
+            "reliability": line or curve(one.rows, rate=one.expected / one.rows),
+        },
         data={
             "label": "employed",
             "score": "predicted_probability",
@@ -813,7 +821,7 @@ def hostile() -> AuditRecord:
     maps = {HOSTILE[i]: bias_map(HOSTILE[i]) for i in (0, 7)} | {
         HOSTILE[4]: bias_map(HOSTILE[4], "category", HOSTILE, gaps=[0.01 * (1 + i % 3) for i in range(len(HOSTILE))]),
     }
-    made = replace(made, inference=inference(HOSTILE, found=4))
+    made = drawn(made, inference=inference(HOSTILE, found=4))
     return searched(
         followed(made, ranking(HOSTILE, found=5), curves),
         local_outcome(HOSTILE, [0.001] * 6 + [0.5] * 6),
@@ -864,12 +872,11 @@ def many(groups: int = 2_000, limit: float | None = 0.015) -> AuditRecord:
 def rare(limit: float | None = 0.02) -> AuditRecord:
     """Return a record of events that happen to 3 in 1,000."""
     one = finding(0.0002, 0.0011, rows=200_000, expected=0.003, observed=0.0034, limit=limit)
-    columns: dict[str, list[float]] = {
-        k: [] for k in ("low", "high", "rows", "predicted", "observed", "gap_low", "gap_high")
-    }
+    columns: dict[str, list[float]] = {k: [] for k in BINS}
     for i in range(20):
         p = 0.0003 * (i + 0.5)
-        row = (0.0003 * i, 0.0003 * (i + 1), 10_000, p, p * 1.12, p * 0.12 - 0.001, p * 0.12 + 0.001)
+        gap, ends = p * 1.12 - p, (0.0003 * i, 0.0003 * (i + 1))
+        row = (p, *ends, p, p * 1.12, gap, p * 0.12 - 0.001, p * 0.12 + 0.001, 10_000)
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
     bins = Curve(method="reliability", columns=columns, settings={"level": 0.95, "simultaneous": True})

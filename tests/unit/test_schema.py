@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 import calibrant as cal
 
-SCHEMA = json.loads(Path(__file__).parents[2].joinpath("docs/schema/calibrant-1.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(Path(__file__).parents[2].joinpath("docs/schema/calibrant-2.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
@@ -108,7 +108,7 @@ def _drop(*path: Any) -> Callable[[Any], None]:
 BROKEN_RECORDS = {
     "unknown top-level key": _set("extra", to=1),
     "missing key": _drop("data", "fingerprint"),
-    "other schema": _set("schema", to="calibrant/2"),
+    "other schema": _set("schema", to="calibrant/1"),
     "unknown verdict": _set("verdict", to="passed"),
     "verdict none in spite of a limit": _set("verdict", to="none"),
     "group under the mask": _set("groups", 0, "rows", to=19),
@@ -120,7 +120,9 @@ BROKEN_RECORDS = {
         "checks", -1, to={"code": "repair", "status": "not-run", "reason": "", "estimate": None, "outcome": None}
     ),
     "infinite as a bare word": _set("estimates", "shift", "value", to="inf"),
-    "unknown reference": _set("reference", "accuracy", to=0.9),
+    "unknown estimate": _set("estimates", "accuracy", to=0.9),
+    "unknown curve": _set("curves", "lift", to={"method": "", "columns": {}, "settings": {}}),
+    "a bin without its rows": _drop("curves", "bins", "columns", "rows"),
     "unknown setting": _set("settings", "threads", to=4),
     "pool of one": _set("groups", 0, "pooled", to=1),
     "rows needed though decided": _set("everyone", "rows_needed", to=-1),

@@ -24,10 +24,10 @@ def audited(**columns: Any) -> tuple[dict[str, Any], int]:
 def test_a_small_level_cannot_be_found_by_subtraction(kind: type) -> None:
     level = np.repeat([0, 1, 2, 3, 9], [1400, 1000, 500, 300, 8])
     record, n = audited(children=level.astype(kind), other=np.tile([0.0, 1.0], 1604))
-    curve = record["variable_curves"]["children"]["columns"]
+    curve = record["curves"]["variable_curve/children"]["columns"]
     assert not 0 < n - sum(curve["rows"]) < LEAST
     assert len(curve["label"]) <= 3 if kind is float else min(curve["rows"]) >= LEAST
-    ranking = record["ranking"]["columns"]
+    ranking = record["curves"]["ranking"]["columns"]
     assert all(w is None or w >= LEAST for w in ranking["worst_rows"])
     at = ranking["variable"].index("children")
     assert ranking["worst"][at] is None or ranking["worst"][at] in curve["label"]
@@ -35,6 +35,6 @@ def test_a_small_level_cannot_be_found_by_subtraction(kind: type) -> None:
 
 def test_the_rest_of_a_large_worst_bin_is_not_found_by_subtraction() -> None:
     record, _ = audited(ill=np.repeat([0.0, 1.0], [1000, 7]), other=np.arange(1007) % 5)
-    ranking = record["ranking"]["columns"]
+    ranking = record["curves"]["ranking"]["columns"]
     assert ranking["worst_rows"][ranking["variable"].index("ill")] is None
-    assert "ill" not in record["variable_curves"]
+    assert "variable_curve/ill" not in record["curves"]

@@ -12,7 +12,6 @@ import numpy as np
 
 from calibrant.audit.pooling import pool_levels, pool_name, pool_pairs
 from calibrant.audit.record import Finding, Verdict
-from calibrant.certify.population import INDEPENDENT, Population, pooled
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rounded import rounded_of
 from calibrant.certify.rows_needed import rows_to_decide
@@ -20,6 +19,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.spec import Spec
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
+from calibrant.views.population import INDEPENDENT, Population, pooled
 
 MASK = 20
 CURVE_EVENTS = 50
@@ -148,7 +148,7 @@ def _identifier(name: tuple[tuple[str, str], ...]) -> str:
 
 def shift(q: Population, plan: Plan) -> Estimate:
     """Certify the mean residual of the raw score."""
-    from calibrant.stats.means import residual_mean_limits
+    from calibrant.stats.betting import residual_mean_limits
 
     counts, sums, low, high = _coarse(q, np.arange(q.grid) * 256 // q.grid)
     limits = residual_mean_limits(counts, sums, low, high, plan.alpha)
@@ -180,7 +180,7 @@ def reliability(q: Population, plan: Plan) -> Curve:
     Bins are the steps of the display, neighbours joined until each holds enough people to show. Where fewer than
     ten come of that (rare events), they are twenty ranges of the raw score with about equally many people.
     """
-    from calibrant.stats.means import residual_mean_limits
+    from calibrant.stats.betting import residual_mean_limits
 
     cases = q.cells.expected
     if min(cases, q.n - cases) < CURVE_EVENTS:
@@ -197,14 +197,17 @@ def reliability(q: Population, plan: Plan) -> Curve:
         residual_mean_limits(counts[i : i + 1], sums[i : i + 1], low[i : i + 1], high[i : i + 1], delta)
         for i in range(len(n))
     ]
+    predicted, observed = sums.sum(axis=1) / n, counts[:, 1] / n
     columns = {
-        "low": low,
-        "high": high,
+        "x": predicted,
+        "x_low": low,
+        "x_high": high,
+        "predicted": predicted,
+        "observed": observed,
+        "gap": observed - predicted,
+        "low": [v[0] for v in limits],
+        "high": [v[1] for v in limits],
         "rows": n.astype(np.int64),
-        "predicted": sums.sum(axis=1) / n,
-        "observed": counts[:, 1] / n,
-        "gap_low": [v[0] for v in limits],
-        "gap_high": [v[1] for v in limits],
     }
     plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
     return Curve(method="reliability", columns=plain, settings={"level": 1.0 - plan.alpha, "simultaneous": True})

@@ -10,8 +10,10 @@ from typing import Any, Literal, Self
 from calibrant.errors import BadInput
 from calibrant.results import Curve, Estimate, Outcome, frozen, plain
 
-SCHEMA = "calibrant/1"
+SCHEMA = "calibrant/2"
+CERTIFIED = ("shift", "distance", "jittered")  # the estimates that are certificates; the others are measures
 GATES = ("local-calibration", "strong-calibration")  # tests that may count for the exit status
+NO_CURVE = Curve(method="", columns={})
 Verdict = Literal["met", "undecided", "broken", "none"]
 Status = Literal["met", "undecided", "broken", "measured", "not-applicable", "not-run"]
 
@@ -118,7 +120,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord:
-    """Everything one audit found. `to_json` and `from_json` round-trip; the schema is `calibrant/1`.
+    """Everything one audit found. `to_json` and `from_json` round-trip; the schema is `calibrant/2`.
 
     Parameters
     ----------
@@ -131,14 +133,25 @@ class AuditRecord:
         In the order of the variables; all their bounds hold together with probability ``1 - alpha``.
     checks : tuple of Check
     estimates : Mapping of str to Estimate
-        ``"shift"``, ``"distance"``, ``"jittered"`` (certified); those that could not be computed are absent
-        and have a not-applicable check.
-    reference : Mapping of str to float
-        Uncertified: ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"observed_expected"`` (absent if undefined).
-    reliability : Curve
-        Columns low, high (score range), rows, predicted, observed, gap_low, gap_high (simultaneous).
-    curve : Curve
-        `diagnose.reliability_curve` on cells of at least `mask` people; without columns where not computable.
+        Certified: ``"shift"``, ``"distance"``, ``"jittered"``. Standard measures of the raw score, not certified, with
+        intervals that are asymptotic: ``"ece"``, ``"smooth_ece"``, ``"max_calibration_error"``, ``"brier"``,
+        ``"log_loss"``, ``"auroc"``, ``"calibration_intercept"``, ``"calibration_slope"``, ``"observed_expected"``.
+        Those that could not be computed are absent and have a not-applicable check.
+    curves : Mapping of str to Curve
+        What could be drawn; `curve` and `family` read it. A curve that could not be made is absent, or has no columns
+        and a reason among its settings.
+
+        - ``"bins"``: observed against predicted in ranges of the score: x, x_low, x_high, predicted, observed, gap,
+          low, high (limits of the gap that hold together), rows.
+        - ``"reliability"``: `diagnose.reliability_curve` on cells of at least `mask` people.
+        - ``"ranking"``: `diagnose.rank_variables` of every covariate.
+        - ``"variable_curve/NAME"``: `diagnose.variable_curve` of the covariates that the report draws.
+        - ``"local_bias/NAME"``: `diagnose.local_bias` of the group variables.
+        - ``"control_chart"``, ``"importance"``, ``"subgroups"``: of `diagnose`, where the strong calibration test ran.
+        - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the cases when
+          probabilities stand in for labels (`measure.inferred_mean`), with limits that hold together.
+        - ``"repairs"``: the table of `repair.compare`, fitted on one half of the rows held and judged on the other; its
+          settings hold the verdicts and what is recommended.
     data : Mapping
         label, score, positive, key, by (the groupings), rows, cases, dropped, fingerprint, files (the first 20),
         file_count, variables (kind, edges, folded), warnings (such as "one-class").
@@ -146,24 +159,6 @@ class AuditRecord:
         alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on,
         tolerance, variables (as asked for: ``"*"`` is every column that can be used).
     versions : Mapping of str to str
-    measures : Mapping of str to Estimate
-        Standard measures of the raw score, not certified, with intervals that are asymptotic: among ``"ece"``,
-        ``"smooth_ece"``, ``"max_calibration_error"``, ``"brier"``, ``"log_loss"``, ``"auroc"``,
-        ``"calibration_intercept"``, ``"calibration_slope"``, ``"observed_expected"``.
-    ranking : Curve
-        `diagnose.rank_variables` of every covariate; without columns where none was audited.
-    variable_curves : Mapping of str to Curve
-        `diagnose.variable_curve` of the covariates that the report draws.
-    bias_maps : Mapping of str to Curve
-        `diagnose.local_bias` of the group variables.
-    control_chart, importance, subgroups : Curve
-        Of `diagnose`, where the strong calibration test was run; without columns otherwise.
-    inference : Curve
-        The bias of each covariate's mean, or of the share at each level, among the cases when probabilities stand in
-        for labels (`measure.inferred_mean`), with limits that hold together; without columns where nothing can be said.
-    repairs : Curve
-        The table of `repair.compare`, fitted on one half of the rows held and judged on the other; its settings hold
-        the verdicts and what is recommended. Without columns where nothing was compared.
     """
 
     name: str
@@ -172,21 +167,10 @@ class AuditRecord:
     groups: tuple[Finding, ...]
     checks: tuple[Check, ...]
     estimates: Mapping[str, Estimate]
-    reference: Mapping[str, float]
-    reliability: Curve
+    curves: Mapping[str, Curve]
     data: Mapping[str, Any]
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
-    curve: Curve = field(default_factory=lambda: Curve(method="diagnose.reliability_curve", columns={}))
-    measures: Mapping[str, Estimate] = field(default_factory=dict)
-    ranking: Curve = field(default_factory=lambda: Curve(method="diagnose.rank_variables", columns={}))
-    variable_curves: Mapping[str, Curve] = field(default_factory=dict)
-    bias_maps: Mapping[str, Curve] = field(default_factory=dict)
-    control_chart: Curve = field(default_factory=lambda: Curve(method="diagnose.control_chart", columns={}))
-    importance: Curve = field(default_factory=lambda: Curve(method="diagnose.importance", columns={}))
-    subgroups: Curve = field(default_factory=lambda: Curve(method="diagnose.subgroups", columns={}))
-    inference: Curve = field(default_factory=lambda: Curve(method="measure.inferred_mean", columns={}))
-    repairs: Curve = field(default_factory=lambda: Curve(method="repair.compare", columns={}))
     schema: str = field(default=SCHEMA)
 
     def to_dict(self) -> dict[str, Any]:
@@ -207,13 +191,7 @@ class AuditRecord:
         kept["groups"] = tuple(Finding.from_dict(g) for g in d["groups"])
         kept["checks"] = tuple(Check.from_dict(c) for c in d["checks"])
         kept["estimates"] = {k: Estimate.from_dict(v) for k, v in d["estimates"].items()}
-        kept["reliability"] = Curve.from_dict(d["reliability"])
-        for name in ("curve", "ranking", "control_chart", "importance", "subgroups", "inference", "repairs"):
-            if name in d:
-                kept[name] = Curve.from_dict(d[name])
-        for name in ("variable_curves", "bias_maps"):
-            kept[name] = {k: Curve.from_dict(v) for k, v in d.get(name, {}).items()}
-        kept["measures"] = {k: Estimate.from_dict(v) for k, v in d.get("measures", {}).items()}
+        kept["curves"] = {k: Curve.from_dict(v) for k, v in d["curves"].items()}
         return cls(**kept)
 
     @classmethod
@@ -226,6 +204,19 @@ class AuditRecord:
         if not isinstance(d, dict):
             raise BadInput("not an audit record: pass the text that to_json wrote")
         return cls.from_dict(d)
+
+    @property
+    def measures(self) -> dict[str, Estimate]:
+        """The estimates that are not certified, by name."""
+        return {k: e for k, e in self.estimates.items() if k not in CERTIFIED}
+
+    def curve(self, name: str) -> Curve:
+        """Return a curve by its name; one without columns where the audit made none."""
+        return self.curves.get(name, NO_CURVE)
+
+    def family(self, kind: str) -> dict[str, Curve]:
+        """Return the curves of one kind by what they are about: ``family("variable_curve")["age"]``."""
+        return {k.removeprefix(f"{kind}/"): c for k, c in self.curves.items() if k.startswith(f"{kind}/")}
 
     @property
     def exit_status(self) -> int:

@@ -20,12 +20,11 @@ from calibrant.audit.checks import (
 )
 from calibrant.audit.covariates import follow, rows_held
 from calibrant.audit.inference import inference
-from calibrant.audit.record import GATES, AuditRecord, Check, Finding, Status
+from calibrant.audit.record import GATES, NO_CURVE, AuditRecord, Check, Finding, Status
 from calibrant.audit.repairs import weigh
 from calibrant.audit.strong import search
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
-from calibrant.certify.population import Population, checked_bandwidth, checked_levels, everyone, shares, sketch_of
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import names_of, sketch
 from calibrant.data.sketch import Sketch
@@ -33,6 +32,7 @@ from calibrant.data.survey import ONE_VALUE
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.threads import one_thread
 from calibrant.results import Curve, Estimate
+from calibrant.views.population import Population, checked_bandwidth, checked_levels, everyone, shares, sketch_of
 
 MEASURES = (
     "ece",
@@ -244,7 +244,7 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
     q = everyone(whole, plan.seed)
     overall = finding("everyone", (), q, plan, (plan.alpha, plan.alpha))
     estimates, checks = _estimates(whole, q, plan)
-    curve, drawn = _curve(q, plan)
+    bins, drawn = _bins(q, plan)
     announce("measuring")
     measured, unmeasured = _measures(whole, plan)
     announce("certifying groups")
@@ -263,25 +263,24 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
         searched,
         weighed,
     ]
+    curves = {
+        "bins": bins,
+        "reliability": smoothed(q, plan),
+        "ranking": followed.ranking,
+        **{f"variable_curve/{name}": curve for name, curve in followed.curves.items()},
+        **{f"local_bias/{name}": curve for name, curve in followed.maps.items()},
+        **diagnosis,
+        "inference": inference(whole, plan),
+        "repairs": repairs,
+    }
     return AuditRecord(
         name=name or whole.name,
         verdict=worst([overall.verdict, *(g.verdict for g in groups)]),
         everyone=overall,
         groups=groups,
         checks=tuple(checks),
-        estimates=estimates,
-        reference=_reference(q),
-        reliability=curve,
-        curve=smoothed(q, plan),
-        measures=measured,
-        ranking=followed.ranking,
-        inference=inference(whole, plan),
-        variable_curves=followed.curves,
-        bias_maps=followed.maps,
-        control_chart=diagnosis["control_chart"],
-        importance=diagnosis["importance"],
-        subgroups=diagnosis["subgroups"],
-        repairs=repairs,
+        estimates={**estimates, **measured},
+        curves={name: curve for name, curve in curves.items() if curve.columns or curve.settings},
         data=_data(whole),
         settings=settings,
         versions=_versions(),
@@ -341,24 +340,11 @@ def _measures(whole: Sketch, plan: Plan) -> tuple[dict[str, Estimate], list[Chec
     return found, checks
 
 
-def _curve(q: Any, plan: Plan) -> tuple[Curve, Check]:
+def _bins(q: Any, plan: Plan) -> tuple[Curve, Check]:
     try:
         return reliability(q, plan), Check(code="reliability", status="measured")
     except NotComputable as e:
-        names = ("low", "high", "rows", "predicted", "observed", "gap_low", "gap_high")
-        empty: dict[str, tuple[Any, ...]] = dict.fromkeys(names, ())
-        return Curve(method="reliability", columns=empty), Check(
-            code="reliability", status="not-applicable", reason=e.reason
-        )
-
-
-def _reference(q: Any) -> dict[str, float]:
-    from calibrant.stats.jitter import level_scores
-
-    scores = {k: v for k, v in level_scores(q.cells).items() if v == v and abs(v) != float("inf")}
-    if q.cells.expected > 0:
-        scores["observed_expected"] = q.cases / q.cells.expected
-    return scores
+        return NO_CURVE, Check(code="reliability", status="not-applicable", reason=e.reason)
 
 
 def _data(whole: Sketch) -> dict[str, Any]:

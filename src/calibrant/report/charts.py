@@ -52,9 +52,9 @@ NARROW = Frame(350, 300, left=42)
 def points(curve: Curve) -> list[dict[str, float]]:
     """Return the bins of a reliability curve in points, ready to draw."""
     c = curve.columns
-    keys = ("low", "high", "rows", "predicted", "observed", "gap_low", "gap_high")
+    keys = ("x_low", "x_high", "rows", "predicted", "observed", "gap", "low", "high")
     out = []
-    for low, high, n, p, y, a, b in zip(*(c[k] for k in keys), strict=True):
+    for low, high, n, p, y, gap, a, b in zip(*(c[k] for k in keys), strict=True):
         out.append(
             {
                 "low": low * 100,
@@ -62,7 +62,7 @@ def points(curve: Curve) -> list[dict[str, float]]:
                 "rows": float(n),
                 "predicted": p * 100,
                 "observed": y * 100,
-                "gap": (y - p) * 100,
+                "gap": gap * 100,
                 "gap_low": a * 100,
                 "gap_high": b * 100,
             }

@@ -72,14 +72,14 @@ def finding_word(check: Check, record: AuditRecord) -> tuple[str, str]:
 
 def bins_off(record: AuditRecord) -> int:
     """Return in how many ranges of the score the simultaneous range of the gap excludes zero."""
-    columns = record.reliability.columns
-    ends = zip(columns.get("gap_low", ()), columns.get("gap_high", ()), strict=True)
+    columns = record.curve("bins").columns
+    ends = zip(columns.get("low", ()), columns.get("high", ()), strict=True)
     return sum(side(low, high) != "unclear" for low, high in ends)
 
 
 def along_found(record: AuditRecord) -> bool:
     """Tell whether error along the score was found: by the test of the whole curve, or without a curve by a bin."""
-    p = record.curve.settings.get("p_value")
+    p = record.curve("reliability").settings.get("p_value")
     return bins_off(record) > 0 if p is None else float(p) <= float(record.settings["alpha"])
 
 
@@ -140,12 +140,12 @@ def _jittered(_: Check, record: AuditRecord) -> Described:
 
 
 def _reliability(_: Check, record: AuditRecord) -> Described:
-    total = len(record.reliability.columns.get("predicted", ()))
+    total = len(record.curve("bins").columns.get("predicted", ()))
     numbers = f"off in {bins_off(record)} of {total} ranges of the score"
-    p = record.curve.settings.get("p_value")
+    p = record.curve("reliability").settings.get("p_value")
     if p is None:
         return "Error along the score", numbers, f"all {total} ranges hold together, {together(record)}"
-    tested = num.p_value(float(p), draws=int(record.curve.settings["draws"]))
+    tested = num.p_value(float(p), draws=int(record.curve("reliability").settings["draws"]))
     return "Error along the score", f"{tested}; {numbers}", "test of the whole curve against simulated outcomes"
 
 

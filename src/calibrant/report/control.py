@@ -52,7 +52,7 @@ class Drawn:
 
 def control(record: AuditRecord) -> Mapping[str, Any] | None:
     """Return the picture, the readout and the numbers; None where the record holds no chart."""
-    c, s = record.control_chart.columns, record.control_chart.settings
+    c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
     if not c.get("share"):
         return None
     d = _drawn(c, s)
@@ -127,7 +127,7 @@ def _label(record: AuditRecord, d: Drawn) -> str:
 
 
 def _caption(record: AuditRecord, d: Drawn) -> str:
-    check, s = strong_test(record), record.control_chart.settings
+    check, s = strong_test(record), record.curve("control_chart").settings
     tested = f"{num.count(s['rows_tested'])} people"
     unseen = "whom the models had not seen" if s.get("null") == "split" else "each judged by models fitted to others"
     under = ""
@@ -154,7 +154,7 @@ def _told_by(s: Mapping[str, Any]) -> str:
 
 def _repeats(record: AuditRecord) -> str:
     """Return how often all was fitted anew, and whether that stopped early; nothing where models were held."""
-    check, s = strong_test(record), record.control_chart.settings
+    check, s = strong_test(record), record.curve("control_chart").settings
     if s.get("null") != "refit" or check is None or check.outcome is None:
         return ""
     made, most = int(s["draws"]), int(check.outcome.settings.get("draws", 0))

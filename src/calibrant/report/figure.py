@@ -28,15 +28,16 @@ class Table:
 
 def figure(record: AuditRecord) -> Mapping[str, Any]:
     """Return the pictures, the readouts and the numbers of the reliability figure."""
-    limit, across = limit_of(record), charts.window(record.reliability)
-    bins, smooth = charts.points(record.reliability), record.curve.columns.get("gap", ())
+    ranges, curve = record.curve("bins"), record.curve("reliability")
+    limit, across = limit_of(record), charts.window(ranges)
+    bins, smooth = charts.points(ranges), curve.columns.get("gap", ())
     digits = digits_of(across)
-    points = line.rows(record.curve) if smooth else bins
+    points = line.rows(curve) if smooth else bins
     at = "score" if smooth else "predicted"
-    cut = line.cut_off(record.curve, limit, across) if smooth else charts.cut_off(record.reliability, limit)
+    cut = line.cut_off(curve, limit, across) if smooth else charts.cut_off(ranges, limit)
     return {
         "line": bool(smooth),
-        "classic": charts.classic(record.reliability),
+        "classic": charts.classic(ranges),
         "pictures": tuple((kind, frame, _drawn(record, frame, across)) for kind, frame in FRAMES),
         "square": charts.SQUARE,
         "across": tuple(f"{v:g}" for v in across),
@@ -54,13 +55,13 @@ FRAMES = (("wide", charts.WIDE), ("narrow", charts.NARROW))
 
 
 def _drawn(record: AuditRecord, frame: charts.Frame, across: charts.Window) -> str:
-    if record.curve.columns.get("gap"):
-        return line.smoothed(record.curve, record.reliability, limit_of(record), across, frame)
-    return charts.gaps(record.reliability, limit_of(record), frame)
+    if record.curve("reliability").columns.get("gap"):
+        return line.smoothed(record.curve("reliability"), record.curve("bins"), limit_of(record), across, frame)
+    return charts.gaps(record.curve("bins"), limit_of(record), frame)
 
 
 def _band(record: AuditRecord, bins: int) -> str:
-    if record.curve.columns.get("gap"):
+    if record.curve("reliability").columns.get("gap"):
         return f"band holding the whole curve, {together(record)}"
     return f"range of each gap; all {bins} hold together, {together(record)}"
 
@@ -73,10 +74,11 @@ def digits_of(across: charts.Window) -> int:
 
 def finding(record: AuditRecord) -> str:
     """Return what the figure shows, in a sentence."""
-    if record.curve.columns.get("gap"):
-        digits = digits_of(charts.window(record.reliability))
-        return curve_finding(line.stretches(record.curve), float(record.curve.settings["p_value"]), record, digits)
-    total = len(record.reliability.columns["gap_low"])
+    curve = record.curve("reliability")
+    if curve.columns.get("gap"):
+        digits = digits_of(charts.window(record.curve("bins")))
+        return curve_finding(line.stretches(curve), float(curve.settings["p_value"]), record, digits)
+    total = len(record.curve("bins").columns["gap"])
     off = bins_off(record)
     if not off:
         return f"In none of {total} ranges of the score is the model shown to be off."
@@ -99,7 +101,7 @@ def reading(smooth: bool, across: charts.Window, cut: bool) -> str:
 
 def readouts(record: AuditRecord, points: Rows, bins: Rows, digits: int) -> list[str]:
     """Return each point of the figure as a sentence, with the people of the range of the score it lies in."""
-    if not record.curve.columns.get("gap"):
+    if not record.curve("reliability").columns.get("gap"):
         return [_readout(b, b["predicted"], "", b, digits) for b in bins]
     return [_readout(r, r["score"], "band ", _bin_at(bins, r["score"]), digits) for r in points]
 
@@ -124,7 +126,7 @@ def _tables(record: AuditRecord, points: Rows, bins: Rows, digits: int) -> tuple
     heads = ("Score, %", "Model says, in 100", "Happened, in 100", "Gap, points", "Range of the gap, points", "People")
     ranges = tuple((f"{b['low']:.3g} to {b['high']:.3g}", *_cells(b, digits), num.count(b["rows"])) for b in bins)
     whole = Table(f"Every range of the score; all {len(bins)} ranges of the gap hold together.", heads, ranges)
-    if not record.curve.columns.get("gap"):
+    if not record.curve("reliability").columns.get("gap"):
         return (whole,)
     some = points[:: max(1, min(EVERY, len(points) // 5))]
     rows = tuple((num.nearest(r["score"] / 100, digits), *_cells(r, digits)) for r in some)

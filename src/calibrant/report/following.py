@@ -70,9 +70,9 @@ def notes(record: AuditRecord, scale: float) -> tuple[str, ...]:
     star = f"* The smallest value that {num.count(n)} simulations can show." if n and _starred(found, n) else ""
     shift = "With the shift: the same without taking it out. In brackets: the gap there, less the overall shift."
     small = f"Small curves reach from {num.MINUS}{scale:g} to +{scale:g} points; the grey line is no gap."
-    bare = any(r.variable not in record.variable_curves for r in found)
+    bare = any(r.variable not in record.family("variable_curve") for r in found)
     none = "A variable without one is farther down the ranking, or has a level of too few people to show."
-    drawn = (small, none if bare else "") if record.variable_curves else ()
+    drawn = (small, none if bare else "") if record.family("variable_curve") else ()
     return " ".join(t for t in (looked, star) if t), " ".join(t for t in (shift, *drawn) if t)
 
 

@@ -100,11 +100,11 @@ class Line:
 
 def lines(record: AuditRecord) -> tuple[Line, ...]:
     """Return the means and shares of a record, the least likely by chance first."""
-    c = record.inference.columns
+    c = record.curve("inference").columns
     if not c.get("variable"):
         return ()
     rows = (dict(zip(COLUMNS, row, strict=True)) for row in zip(*(c[k] for k in COLUMNS), strict=True))
-    dates = record.inference.settings.get("dates", ())
+    dates = record.curve("inference").settings.get("dates", ())
     return tuple(Line(kind=_kind(r, dates), **{**r, "level": str(r["level"])}) for r in rows)
 
 

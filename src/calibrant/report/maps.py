@@ -66,7 +66,7 @@ class Map:
 def maps(record: AuditRecord) -> tuple[Map, ...]:
     """Return the maps of one variable each, the one that is farthest off first."""
     out = []
-    for name, curve in record.bias_maps.items():
+    for name, curve in record.family("local_bias").items():
         if curve.columns.get("bias") and len(curve.settings["axes"]) == 1 and "stratum" not in curve.columns:
             out.append(_map(name, curve, record))
     return tuple(sorted(out, key=lambda m: (-m.worst.least if m.worst else 0.0, m.along.variable)))
@@ -81,7 +81,7 @@ def worst(record: AuditRecord) -> Place | None:
 
 
 def _map(name: str, curve: Curve, record: AuditRecord) -> Map:
-    from calibrant.diagnose.bias_regions import regions
+    from calibrant.diagnose.bias_map import regions
 
     along = along_of_map(name, curve, record)
     across = window_of([v * 100 for p in along.points for v in (p.predicted, p.observed)])

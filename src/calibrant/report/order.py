@@ -60,7 +60,7 @@ def shift_side(record: AuditRecord) -> Side | None:
 
 def carries_curve(record: AuditRecord) -> bool:
     """Tell whether the data carry a reliability curve: 50 expected cases and 50 expected non-cases."""
-    return not few(record) and len(record.reliability.columns.get("predicted", ())) > 0
+    return not few(record) and len(record.curve("bins").columns.get("predicted", ())) > 0
 
 
 def few(record: AuditRecord) -> bool:

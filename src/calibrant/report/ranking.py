@@ -73,7 +73,7 @@ KEYS = (
 
 def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
     """Return the variables of a record, the one the error follows most first; pairs of variables are left out."""
-    c = record.ranking.columns
+    c = record.curve("ranking").columns
     if not c.get("variable"):
         return ()
     lines = (dict(zip(KEYS, row, strict=True)) for row in zip(*(c[k] for k in KEYS), strict=True))
@@ -101,7 +101,7 @@ def _ranked(line: Mapping[str, Any], alpha: float, mask: int) -> Ranked:
 
 def draws(record: AuditRecord) -> int | None:
     """Return how many simulated outcomes of everyone the p-values rest on; None where they rest on the normal law."""
-    s = record.ranking.settings
+    s = record.curve("ranking").settings
     return int(s["draws"]) if "draws" in s and str(s.get("null", "")).startswith("exact") else None
 
 
@@ -215,6 +215,7 @@ def spark_scale(curves: dict[str, Along]) -> float:
 def curves(record: AuditRecord) -> dict[str, Along]:
     """Return what is drawn of each variable, in the order of the ranking."""
     order = {r.variable: i for i, r in enumerate(ranked(record))}
-    names = sorted(record.variable_curves, key=lambda v: (order.get(v, len(order)), v))
-    found = {v: along_of(v, record.variable_curves[v]) for v in names if record.variable_curves[v].columns.get("gap")}
+    drawn = record.family("variable_curve")
+    names = sorted(drawn, key=lambda v: (order.get(v, len(order)), v))
+    found = {v: along_of(v, drawn[v]) for v in names if drawn[v].columns.get("gap")}
     return {v: a for v, a in found.items() if a.points}

@@ -55,7 +55,7 @@ class Line:
 
 def compared(record: AuditRecord) -> bool:
     """Tell whether repairs were compared."""
-    return bool(record.repairs.columns.get("probability"))
+    return bool(record.curve("repairs").columns.get("probability"))
 
 
 def named(recipe: str) -> str:
@@ -67,8 +67,8 @@ def repairs(record: AuditRecord) -> Mapping[str, Any]:
     """Return the answer, the table and its notes; or why there is none."""
     if not compared(record):
         return {"why": standing.absent(record, "repair")}
-    s = record.repairs.settings
-    local = any(p is not None for p in record.repairs.columns["local_p"])
+    s = record.curve("repairs").settings
+    local = any(p is not None for p in record.curve("repairs").columns["local_p"])
     return {
         "why": (),
         "answer": answer(record),
@@ -84,7 +84,7 @@ def repairs(record: AuditRecord) -> Mapping[str, Any]:
 
 def rows(record: AuditRecord) -> list[dict[str, Any]]:
     """Return the table's rows, "as audited" first."""
-    c = record.repairs.columns
+    c = record.curve("repairs").columns
     return [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
 
 
@@ -92,14 +92,14 @@ def recommended(record: AuditRecord) -> dict[str, Any] | None:
     """Return the row of the repair to take; None where leaving it alone is as good, or nothing was compared."""
     if not compared(record):
         return None
-    chosen = record.repairs.settings["recommended"]
+    chosen = record.curve("repairs").settings["recommended"]
     return next((r for r in rows(record) if r["probability"] == chosen and chosen != AS_AUDITED), None)
 
 
 def answer(record: AuditRecord) -> Text:
     """Return the first line of "What would repair it?"."""
     chosen, before = recommended(record), rows(record)[0]
-    n = num.count(record.repairs.settings["rows_judged"])
+    n = num.count(record.curve("repairs").settings["rows_judged"])
     if chosen is None:
         tried = len(rows(record)) - 1
         return say(
@@ -108,7 +108,7 @@ def answer(record: AuditRecord) -> Text:
             "That is not proof that none would."
         )
     text = f"{_capital(named(chosen['recipe']))}: {_told(record, chosen, before)}."
-    return say(text + (f" {_gaps(record, chosen)}" if record.repairs.settings["groups"] else ""))
+    return say(text + (f" {_gaps(record, chosen)}" if record.curve("repairs").settings["groups"] else ""))
 
 
 def _told(record: AuditRecord, chosen: Mapping[str, Any], before: Mapping[str, Any]) -> str:
@@ -132,12 +132,12 @@ def _falls(chosen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
 
 
 def _shown(record: AuditRecord, chosen: Mapping[str, Any]) -> str:
-    line = str(record.repairs.settings["verdicts"][chosen["probability"]]["line"])
+    line = str(record.curve("repairs").settings["verdicts"][chosen["probability"]]["line"])
     return visible(line.partition(": ")[2].partition(";")[0])
 
 
 def _gaps(record: AuditRecord, chosen: Mapping[str, Any]) -> str:
-    total = num.count(record.repairs.settings["groups"])
+    total = num.count(record.curve("repairs").settings["groups"])
     return f"The gap shrinks for {chosen['groups_better']} of {total} groups and grows for {chosen['groups_worse']}."
 
 
@@ -151,8 +151,8 @@ def _capital(text: str) -> str:
 
 def lines(record: AuditRecord) -> tuple[Line, ...]:
     """Return the table of the page."""
-    draws = int(record.repairs.settings["draws"])
-    chosen = record.repairs.settings["recommended"]
+    draws = int(record.curve("repairs").settings["draws"])
+    chosen = record.curve("repairs").settings["recommended"]
     out = []
     for r in rows(record):
         low = "" if r["error_low"] is None else f"{num.lower_bound(float(r['error_low']))} to "
@@ -188,13 +188,13 @@ def _short_p(p: Any, draws: int) -> str:
 
 def caption(record: AuditRecord) -> str:
     """Return what the table is about."""
-    n = num.count(record.repairs.settings["rows_judged"])
+    n = num.count(record.curve("repairs").settings["rows_judged"])
     return f"Fitted on one half of the people, judged on the other ({n}). Lower is better, except for AUROC and p."
 
 
 def note(record: AuditRecord, local: bool) -> str:
     """Return how to read the table."""
-    s = record.repairs.settings
+    s = record.curve("repairs").settings
     level = num.percent(1 - float(s["alpha"]))
     text = f"The certified ranges of all lines hold together, {level} of 100 times. " if "." not in level else ""
     if s["groups"]:
@@ -230,7 +230,7 @@ def how(record: AuditRecord) -> Text:
     chosen = recommended(record)
     if chosen is None:
         return ()
-    verdict = str(record.repairs.settings["verdicts"][chosen["probability"]]["line"]).partition(": ")[2]
+    verdict = str(record.curve("repairs").settings["verdicts"][chosen["probability"]]["line"]).partition(": ")[2]
     return say(
         f"{_capital(named(chosen['recipe']))} is the simplest repair that is shown to help and is not shown to be worse than the best of them: "
         f"{visible(verdict)}. To repair a file: ",
@@ -249,7 +249,7 @@ def step(record: AuditRecord) -> Text:
     if not _falls(chosen, before):
         change = f"Recalibrating by {named(chosen['recipe'])} is shown to help on people held out"
     gaps = ""
-    if record.repairs.settings["groups"]:
+    if record.curve("repairs").settings["groups"]:
         gaps = f"; the gap shrinks for {chosen['groups_better']} groups and grows for {chosen['groups_worse']}"
     return say(f"{change}{gaps}. ", link("Compare repairs", "repair"))
 

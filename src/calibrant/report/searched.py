@@ -78,7 +78,7 @@ def told(record: AuditRecord) -> str:
 
 def spread(record: AuditRecord) -> str:
     """Return what the place of the peak says; nothing where nothing was found."""
-    check, s = strong_test(record), record.control_chart.settings
+    check, s = strong_test(record), record.curve("control_chart").settings
     if check is None or not record.found(check) or not s.get("peak_rows"):
         return ""
     share = float(s["peak_share"])
@@ -100,10 +100,10 @@ def whole(share: float) -> str:
 
 def needs(record: AuditRecord) -> tuple[Need, ...]:
     """Return the variables without which evidence is lost, the most needed first; none where nothing was found."""
-    c, check = record.importance.columns, strong_test(record)
+    c, check = record.curve("importance").columns, strong_test(record)
     if not c.get("variable") or check is None or not record.found(check):
         return ()
-    total = float(record.importance.settings["statistic"])
+    total = float(record.curve("importance").settings["statistic"])
     keys = ("variable", "drop", "low", "high")
     return tuple(
         Need(shown(str(v)), float(d) / total, float(a) / total, float(b) / total, "" if a > 0 else UNNEEDED)
@@ -120,7 +120,7 @@ def needs_note(record: AuditRecord) -> str:
         return "Which variables the search needs is not shown: no model predicts an error that what happened bears out."
     more = len(found) - MOST_VARIABLES
     rest = f" {num.count(more)} more variables are in the JSON of this audit." if more > 0 else ""
-    s = record.importance.settings
+    s = record.curve("importance").settings
     level = num.percent(1 - float(s["alpha"]))
     few = (
         f"the shuffles are few ({num.count(s['repeats'])} of each variable)" if s.get("repeats") else "shuffles are few"
@@ -134,7 +134,7 @@ def needs_note(record: AuditRecord) -> str:
 
 def _other_fit(record: AuditRecord) -> str:
     """Return what evidence the bars split up: that of models fitted beside those of the test."""
-    s = record.importance.settings
+    s = record.curve("importance").settings
     parts = int(s.get("folds", 0))
     others = "half" if parts == 2 else f"{cardinal(parts - 1)} of {cardinal(parts)} parts"
     fitted = f", each judging people by models fitted to the other {others}" if parts > 1 else ""
@@ -146,7 +146,7 @@ def _other_fit(record: AuditRecord) -> str:
 
 def rules(record: AuditRecord) -> tuple[Rule, ...]:
     """Return the rules, the largest excess first, with the numbers of the half that did not find them."""
-    c = record.subgroups.columns
+    c = record.curve("subgroups").columns
     return tuple(_rule({k: v[i] for k, v in c.items()}) for i in range(len(c.get("rule", ()))))
 
 
@@ -180,7 +180,7 @@ def rules_heading(record: AuditRecord) -> str:
 
 def rules_note(record: AuditRecord) -> str:
     """Return where the rules come from, or why there is none."""
-    c, s = record.subgroups.columns, record.subgroups.settings
+    c, s = record.curve("subgroups").columns, record.curve("subgroups").settings
     if not c.get("rule"):
         none = "No rule tells who they are: "
         return none + ("no rule was worth judging." if "rule" in c else "there are too few people for two halves.")
@@ -196,7 +196,7 @@ def rules_note(record: AuditRecord) -> str:
 
 def _one_sided(record: AuditRecord) -> str:
     """Return why a rule is a finding though its range takes in what the test allows; nothing where none is."""
-    c, t = record.subgroups.columns, float(record.subgroups.settings.get("tolerance", 0.0))
+    c, t = record.curve("subgroups").columns, float(record.curve("subgroups").settings.get("tolerance", 0.0))
     inner = (
         low if side == "too little" else -high
         for low, high, side in zip(c["gap_low"], c["gap_high"], c["side"], strict=True)

@@ -231,9 +231,9 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         ("Groups", say(shared if record.groups else unshown_reason(record) or "None were given.")),
         ("Figure", _figure(record)),
         *((("Variables", _ranking(record)),) if ranked(record) else ()),
-        *((("Curves", _along(record)),) if record.variable_curves else ()),
+        *((("Curves", _along(record)),) if record.family("variable_curve") else ()),
         *((("Traits", _traits(record)),) if local_test(record) else ()),
-        *((("Maps", _maps(record)),) if record.bias_maps else ()),
+        *((("Maps", _maps(record)),) if record.family("local_bias") else ()),
         *((("Search", _search(record)),) if searched.strong_test(record) else ()),
         *((("Rules", _rules(record)),) if searched.rules(record) else ()),
         ("Estimates", say(ESTIMATED)),
@@ -243,27 +243,27 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
 
 def _figure(record: AuditRecord) -> Text:
     """Return how the figure was made."""
-    s = record.curve.settings
+    s = record.curve("reliability").settings
     if "p_value" not in s:
         return say(BINS)
     times, of = num.confidence(1 - float(s["alpha"]))
     reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
     words = CURVE.format(reach=reach, draws=num.count(s["draws"]), times=times, of=of)
-    return say(BINS + words, code(record.curve.method), ".")
+    return say(BINS + words, code(record.curve("reliability").method), ".")
 
 
 def _ranking(record: AuditRecord) -> Text:
     """Return how the variables were ranked."""
-    s = record.ranking.settings
+    s = record.curve("ranking").settings
     n = draws(record)
     null = NULLS[n is not None].format(draws=num.count(n or 0))
     words = RANKING.format(null=null, alpha=num.percent(float(s.get("alpha", record.settings["alpha"]))))
-    return say(words, RANGES if certified(record) else "", "Function ", code(record.ranking.method), ".")
+    return say(words, RANGES if certified(record) else "", "Function ", code(record.curve("ranking").method), ".")
 
 
 def _along(record: AuditRecord) -> Text:
     """Return how the curves along variables were made."""
-    curve = next(iter(record.variable_curves.values()))
+    curve = next(iter(record.family("variable_curve").values()))
     s = curve.settings
     times, of = num.confidence(1 - float(s["alpha"]))
     span, drawn = num.percent(float(s["span"])), num.count(s["draws"])
@@ -290,21 +290,21 @@ def _search(record: AuditRecord) -> Text:
     s, law = check.outcome.settings, check.outcome.law
     kind = "clusters" if "clusters" in law else str(s.get("null"))
     inflated = INFLATED if "too often" in law else ""
-    done = f"{num.count(n)} of at most " if (n := record.control_chart.settings.get("draws")) else "up to "
+    done = f"{num.count(n)} of at most " if (n := record.curve("control_chart").settings.get("draws")) else "up to "
     null = SEARCH_NULLS.get(kind, law).format(draws=num.count(int(s.get("draws", 0))), inflated=inflated, done=done)
     return say(SEARCH.format(null=null), code(check.outcome.method), ".")
 
 
 def _rules(record: AuditRecord) -> Text:
     """Return how the rules were found and judged."""
-    t = float(record.subgroups.settings.get("tolerance", 0.0))
+    t = float(record.curve("subgroups").settings.get("tolerance", 0.0))
     edge = EDGE.format(points=num.limit_points(t)) if t else ""
-    return say(RULES.format(edge=edge), code(record.subgroups.method), ".")
+    return say(RULES.format(edge=edge), code(record.curve("subgroups").method), ".")
 
 
 def _maps(record: AuditRecord) -> Text:
     """Return how the maps were made."""
-    curve = next(iter(record.bias_maps.values()))
+    curve = next(iter(record.family("local_bias").values()))
     s = curve.settings
     words = MAPS.format(draws=num.count(s["draws"]), alpha=num.percent(float(s["alpha"])))
     return say(words, code(curve.method), ".")

@@ -143,7 +143,7 @@ def markdown(record: AuditRecord) -> str:
         "## How far off are the probabilities?",
         marked(overall_answer(record)),
         _certified(record),
-        _measures(record) or views.reference(record),
+        _measures(record),
         "## For whom are they off?",
         _groups(record, limit),
         *_variables(record),

@@ -62,7 +62,7 @@ class Certified:
 
 
 def overall(record: AuditRecord) -> View:
-    """Return the reliability figure, what is certified, and the reference numbers."""
+    """Return the reliability figure, what is certified, and the standard measures."""
     return {
         "answer": overall_answer(record),
         "figure": figure(record) if carries_curve(record) else None,
@@ -70,7 +70,6 @@ def overall(record: AuditRecord) -> View:
         "certified": certified(record),
         "holds": holds(record),
         "assumptions": len({c.assumes for c in certified(record)}) > 1,
-        "reference": reference(record),
         "measures": standard.measures(record),
         "measures_note": standard.note(record),
     }
@@ -121,19 +120,6 @@ def assumption(estimate: Estimate) -> str:
     """Return what an estimate assumes, and whether it is exact at this number of rows."""
     rough = "; many rows" if estimate.interval.guarantee == "asymptotic" else ""
     return visible(estimate.assumes) + rough
-
-
-def reference(record: AuditRecord) -> str:
-    """Return the uncertified reference numbers as a sentence, or nothing."""
-    told = {
-        "slope": ("slope", 2),
-        "observed_expected": ("observed to expected", 3),
-        "brier": ("Brier score", 4),
-        "log_loss": ("log loss", 4),
-        "auroc": ("AUROC", 4),
-    }
-    found = [f"{w} {num.decimals(record.reference[k], d)}" for k, (w, d) in told.items() if k in record.reference]
-    return f"For reference, not certified: {', '.join(found)}." if found else ""
 
 
 def groups(record: AuditRecord) -> View:

@@ -11,13 +11,13 @@ import calibrant as cal
 import factories
 from calibrant.audit.checks import MASK
 from calibrant.audit.record import AuditRecord, Check
-from calibrant.certify.population import everyone
-from calibrant.diagnose.axis import scored
+from calibrant.diagnose.reliability_curve import scored
 from calibrant.report import charts, figure, line, measures, wording
 from calibrant.report.checks import check_line
 from calibrant.report.html import render
 from calibrant.report.text import markdown, terminal
 from calibrant.results import Curve
+from calibrant.views.population import everyone
 
 
 def with_gaps(low: list[float], high: list[float], stretch: list[int] | None = None) -> Curve:
@@ -65,9 +65,9 @@ def test_check_follows_the_test_of_the_whole_curve():
     assert clear.numbers.startswith("p = 0.40")
 
 
-def test_records_of_before_the_curve_still_draw_their_bins():
+def test_a_record_without_the_curve_still_draws_its_bins():
     d = factories.record().to_dict()
-    del d["curve"], d["measures"]
+    del d["curves"]["reliability"]
     old = AuditRecord.from_dict(d)
     page = render(old)
     assert old.measures == {}
@@ -79,12 +79,14 @@ def test_records_of_before_the_curve_still_draw_their_bins():
 @pytest.mark.parametrize("frame", [charts.WIDE, charts.NARROW])
 def test_the_line_follows_the_colours_of_the_page_and_is_the_same_every_time(frame):
     record = factories.record()
-    drawn = line.smoothed(record.curve, record.reliability, 0.015, charts.WHOLE, frame)
-    assert drawn == line.smoothed(record.curve, record.reliability, 0.015, charts.WHOLE, frame)
+    drawn = line.smoothed(record.curve("reliability"), record.curve("bins"), 0.015, charts.WHOLE, frame)
+    assert drawn == line.smoothed(record.curve("reliability"), record.curve("bins"), 0.015, charts.WHOLE, frame)
     assert not re.search("#[0-9a-f]{3}", drawn)
     assert not re.search(r"\b(id|style|href|class|on\w+)=", drawn)
     assert {"var(--line)", "var(--band)", "var(--okzone)", "var(--bar)"} <= set(re.findall(r"var\(--\w+\)", drawn))
-    assert "var(--okzone)" not in line.smoothed(record.curve, record.reliability, None, charts.WHOLE, frame)
+    assert "var(--okzone)" not in line.smoothed(
+        record.curve("reliability"), record.curve("bins"), None, charts.WHOLE, frame
+    )
 
 
 def test_a_lone_point_is_drawn_as_a_dot():
@@ -115,18 +117,16 @@ def test_labels_of_the_axis_of_gaps_are_true(top):
     assert {f"+{top:g}", f"+{top / 2:g}", "0", f"-{top / 2:g}", f"-{top:g}"} <= labels
 
 
-def test_measures_are_a_table_and_replace_the_reference_line():
+def test_measures_are_a_table():
     record = factories.record(measured=factories.measures())
     page, text = render(record), markdown(record)
     assert "Standard measures, not certified. 95% ranges are approximate" in page
-    assert "For reference, not certified" not in page
     assert "| Calibration slope | 1.021 | 1.013 to 1.029 |" in text
     assert [m.name for m in measures.measures(record)][:2] == [
         "Binned calibration error (ECE)",
         "Smooth calibration error",
     ]
     assert AuditRecord.from_json(record.to_json()).to_dict() == record.to_dict()
-    assert "For reference, not certified" in render(factories.record())
 
 
 def test_a_measure_not_known_here_is_shown_as_it_is():
@@ -165,7 +165,7 @@ def test_the_curve_of_an_audit_rests_on_cells_of_at_least_twenty_people():
     rng = np.random.default_rng(0)
     p = np.concatenate([rng.uniform(0.2, 0.8, 3000), np.full(3, 0.91), np.full(400, 0.95)])
     record = cal.audit(cal.predictions(rng.random(len(p)) < p, p))
-    made = record.curve
+    made = record.curve("reliability")
     assert made.settings["smallest"] == record.settings["mask"] == 20
     assert min(made.columns["rows"]) >= 20
     page = render(record)

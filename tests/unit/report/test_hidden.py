@@ -8,17 +8,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import factories
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import factories
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import control, evidence, hidden, maps, searched, standing
 from calibrant.report.checks import check_line
 from calibrant.report.html import render
 from calibrant.report.spans import plain
 from calibrant.report.text import markdown, terminal
-from hypothesis import given
-from hypothesis import strategies as st
-
 from effort import examples
 
 SIMULATED = "p = 0.001, the smallest that 999 simulations can show"
@@ -182,11 +182,11 @@ def test_few_people_are_not_counted():
     ],
 )
 def test_the_peak_says_how_widely_error_is_spread(peak, side, says):
-    record = replace(factories.hidden(), control_chart=factories.control_chart(peak, side=side))
+    record = factories.drawn(factories.hidden(), control_chart=factories.control_chart(peak, side=side))
     assert says in searched.spread(record)
     assert says in section(render(record))
     clear = factories.searched(
-        record, factories.local_outcome(), factories.strong_outcome(0.4), control_chart=record.control_chart
+        record, factories.local_outcome(), factories.strong_outcome(0.4), control_chart=record.curve("control_chart")
     )
     assert searched.spread(clear) == ""
     assert "It stays under the dashed line" in control.control(clear)["caption"]
@@ -195,7 +195,7 @@ def test_the_peak_says_how_widely_error_is_spread(peak, side, says):
 @pytest.mark.parametrize("peak", [0.02, 0.5, 0.98])
 @pytest.mark.parametrize(("top", "line"), [(4.2, 2.4), (1.1, 2.4), (0.02, 0.01), (900.0, 3.0), (2.5, None)])
 def test_the_chart_stays_inside_its_picture(peak, top, line):
-    record = replace(factories.hidden(), control_chart=factories.control_chart(peak, top, line))
+    record = factories.drawn(factories.hidden(), control_chart=factories.control_chart(peak, top, line))
     made = control.control(record)
     for kind, d in made["plot"].shapes:
         x = y = 0
@@ -213,7 +213,7 @@ def test_the_readout_of_the_chart_rounds_the_line_up(page):
     data = json.loads(re.search(r'id="pts-control">(.*?)</script>', page, re.S)[1])
     assert "stays under 2.40 in 95 of 100 repeats" in data["f"][0]
     assert len(data["x"]) == len(data["v"]) == 51
-    record = replace(factories.hidden(), control_chart=factories.control_chart(line=2.834))
+    record = factories.drawn(factories.hidden(), control_chart=factories.control_chart(line=2.834))
     assert "stays under 2.84 in" in control.control(record)["readouts"]["f"][0]
 
 
@@ -224,14 +224,14 @@ def test_rules_are_told_with_their_ranges_rounded_outward(page):
     assert f"age up to 30 {again} 2.4% 34.0 79.0 +45.0 (\u22123.1 to +57.1) undecided" in text
     assert "every number is from the other half, 5 000 people who did not find them" in text
     assert "all two ranges hold together" not in text
-    none = replace(factories.hidden(), subgroups=factories.subgroups(()))
+    none = factories.drawn(factories.hidden(), subgroups=factories.subgroups(()))
     assert "no rule was worth judging" in section(render(none))
 
 
 def test_a_rule_found_on_one_side_whose_range_takes_in_zero_is_explained():
     curve = factories.subgroups(found=2)
     curve = replace(curve, columns={**curve.columns, "gap_low": (-0.001, 0.2)})
-    assert "takes in zero" in searched.rules_note(replace(factories.hidden(), subgroups=curve))
+    assert "takes in zero" in searched.rules_note(factories.drawn(factories.hidden(), subgroups=curve))
     assert "takes in zero" not in searched.rules_note(factories.hidden())
 
 
@@ -239,12 +239,12 @@ def test_what_the_range_takes_in_is_the_tolerance():
     curve = factories.subgroups(found=2)
     wide = {**curve.settings, "tolerance": 0.05}
     near = replace(curve, columns={**curve.columns, "gap_low": (0.04, 0.2)}, settings=wide)
-    record = replace(factories.hidden(), subgroups=near)
+    record = factories.drawn(factories.hidden(), subgroups=near)
     assert "though its range takes in gaps within the tolerance of 5.0 points." in searched.rules_note(record)
     low = {**curve.columns, "side": ("too much",) * 2, "gap_low": (-0.3,) * 2, "gap_high": (-0.06, -0.2)}
-    assert "takes in" not in searched.rules_note(replace(record, subgroups=replace(near, columns=low)))
+    assert "takes in" not in searched.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
     low["gap_high"] = (-0.04, -0.2)
-    assert "takes in" in searched.rules_note(replace(record, subgroups=replace(near, columns=low)))
+    assert "takes in" in searched.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
     methods = {term: plain(text) for term, text in standing.methods(record)}
     assert "says, plus the tolerance of 5.0 points where it seemed to say too little, minus" in methods["Rules"]
     assert "all pairs of simple conditions" in methods["Rules"]
@@ -252,12 +252,12 @@ def test_what_the_range_takes_in_is_the_tolerance():
 
 
 def test_who_they_are_is_said_only_where_a_rule_is_shown():
-    none = replace(factories.hidden(), subgroups=factories.subgroups(found=0))
+    none = factories.drawn(factories.hidden(), subgroups=factories.subgroups(found=0))
     for record, heading in ((factories.hidden(), searched.WHO), (none, searched.LOOKED_AT)):
         assert f'<h3 class="small">{heading}</h3>' in section(render(record))
         assert f"### {heading}\n" in markdown(record)
     assert "Who they are" not in render(none) + markdown(none) + terminal(none)
-    one = replace(factories.hidden(), subgroups=factories.subgroups(["age over 72"]))
+    one = factories.drawn(factories.hidden(), subgroups=factories.subgroups(["age over 72"]))
     assert "who did not find it. Its range holds in at least 95 of 100 audits." in searched.rules_note(one)
 
 
@@ -266,14 +266,16 @@ def test_the_terminal_names_the_group_with_the_numbers_of_the_page():
     start = "Who they are: age over 72 and sex = female: the model says 34.0 in 100, 79.0 happened; "
     assert f"{start}120 people judged." in lines
     curve = factories.subgroups(found=2)
-    second = replace(factories.hidden(), subgroups=replace(curve, columns={**curve.columns, "finding": (False, True)}))
+    second = factories.drawn(
+        factories.hidden(), subgroups=replace(curve, columns={**curve.columns, "finding": (False, True)})
+    )
     assert "Who they are: age up to 30: the" in re.sub(r"\s+", " ", terminal(second))
 
 
 def test_importance_shows_whole_ranges_and_whose_evidence_it_splits_up():
     curve = factories.importance()
     wide = {**curve.columns, "low": (2.1, -1.05, -0.21), "high": (6.3, 4.05, 2.2), "drop": (3.0, 1.5, -0.1)}
-    record = replace(factories.hidden(), importance=replace(curve, columns=wide))
+    record = factories.drawn(factories.hidden(), importance=replace(curve, columns=wide))
     made = hidden.bars(record)
     assert made["needs_axis"] == "\u221225 to 150%"
     ends = [[float(n[k][:-1]) for k in ("low", "high", "at", "width")] for n in made["needs"]]
@@ -296,11 +298,11 @@ def test_the_chart_says_where_it_ends_and_on_how_many_repeats_it_rests():
     chart = factories.control_chart()
     short = {k: v[:31] for k, v in chart.columns.items()}
     more = {"tolerance": 0.05, "rows_beyond": 6_000, "null": "refit", "draws": 23}
-    record = replace(
+    record = factories.drawn(
         factories.hidden(), control_chart=replace(chart, columns=short, settings={**chart.settings, **more})
     )
     record = factories.searched(
-        record, None, factories.strong_outcome(0.4, "refit", draws=99), control_chart=record.control_chart
+        record, None, factories.strong_outcome(0.4, "refit", draws=99), control_chart=record.curve("control_chart")
     )
     caption = control.control(record)["caption"]
     assert "ends at 60% of people: the others are predicted to be off by no more than the tolerance of 5.0" in caption
@@ -314,7 +316,7 @@ def test_the_chart_says_where_it_ends_and_on_how_many_repeats_it_rests():
 
 @pytest.mark.parametrize(("top", "said", "above"), [(4.2, 2, False), (2.3, 1, True), (2.5, 1, False)])
 def test_the_words_of_peak_and_line_do_not_cross(top, said, above):
-    record = replace(factories.hidden(), control_chart=factories.control_chart(0.1, top))
+    record = factories.drawn(factories.hidden(), control_chart=factories.control_chart(0.1, top))
     marks = control.control(record)["marks"]
     assert len(marks) == said
     assert (marks[-1].dy < -9) is above

@@ -33,7 +33,9 @@ def told(lines: tuple[Any, ...]) -> AuditRecord:
     keys = ("variable", "level", "inferred", "observed", "bias", "low", "high")
     columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(keys)}
     settings = {"dates": ("start",)}
-    return replace(factories.record(), inference=replace(factories.inference(), columns=columns, settings=settings))
+    return factories.drawn(
+        factories.record(), inference=replace(factories.inference(), columns=columns, settings=settings)
+    )
 
 
 def section(text: str) -> str:
@@ -43,7 +45,7 @@ def section(text: str) -> str:
 
 def test_audit_measures_every_covariate_with_limits_that_hold_together():
     record = audited()
-    c, s = record.inference.columns, record.inference.settings
+    c, s = record.curve("inference").columns, record.curve("inference").settings
     assert c["variable"][0] == "age"
     assert c["low"][0] < c["bias"][0] < c["high"][0] < 0
     assert s["lines"] == len(c["variable"]) == 5
@@ -59,7 +61,7 @@ def test_audit_agrees_with_the_measure():
     rng = np.random.default_rng([0x1FE2, 3])
     p, age = rng.uniform(size=3000), rng.integers(18, 90, 3000)
     data = cal.predictions(rng.uniform(size=3000) < p, p, {"age": age, "sex": rng.choice(["f", "m"], 3000)})
-    c = cal.audit(data, quick=True).inference.columns
+    c = cal.audit(data, quick=True).curve("inference").columns
     assert sorted(c["variable"]) == ["age", "sex"]
     for name, level, bias, low, high in zip(*(c[k] for k in ("variable", "level", "bias", "low", "high")), strict=True):
         alone = cal.measure.inferred_mean(data, name, level=level, alpha=0.025)
@@ -71,7 +73,7 @@ def test_audit_agrees_with_the_measure():
 
 def test_of_two_levels_the_rarer_one_is_told():
     sex = np.where(np.arange(4000) % 3, "f", "m")
-    c = audited(sex=sex, few=np.where(np.arange(4000) % 1000, "x", "y")).inference.columns
+    c = audited(sex=sex, few=np.where(np.arange(4000) % 1000, "x", "y")).curve("inference").columns
     assert [v for n, v in zip(c["variable"], c["level"], strict=True) if n == "sex"] == ["m"]
     assert "few" not in c["variable"]
 
@@ -81,7 +83,7 @@ def test_small_levels_cannot_be_worked_out():
     town = np.array(["a"] * 2000 + ["b"] * 1500 + ["c"] * 490 + ["d"] * 10)
     rooms = np.repeat([1.0, 2.0, 3.0, 4.0], [2000, 1500, 490, 10])
     lost = np.where(np.arange(n) < 7, np.nan, np.arange(n) % 3)
-    c = audited(place=town, rooms=rooms, lost=lost).inference.columns
+    c = audited(place=town, rooms=rooms, lost=lost).curve("inference").columns
     assert {v for k, v in zip(c["variable"], c["level"], strict=True) if k == "place"} == {"a", "b"}
     assert not {"rooms", "lost"} & set(c["variable"])
 
@@ -89,20 +91,22 @@ def test_small_levels_cannot_be_worked_out():
 @pytest.mark.parametrize(("missing", "there"), [(0, True), (5, False), (19, False), (20, True)])
 def test_few_missing_values_hide_a_number(missing, there):
     years = np.where(np.arange(4000) < missing, np.nan, np.arange(4000) % 72)
-    assert ("years" in audited(years=years).inference.columns["variable"]) is there
+    assert ("years" in audited(years=years).curve("inference").columns["variable"]) is there
 
 
 @pytest.mark.parametrize(("people", "there"), [(15, False), (60, True)])
 def test_a_number_that_few_have_is_not_described(people, there):
     debt = np.where(np.arange(4000) < people, 1000.0 + np.arange(4000), 0.0)
-    assert ("debt" in audited(debt=debt).inference.columns["variable"]) is there
+    assert ("debt" in audited(debt=debt).curve("inference").columns["variable"]) is there
 
 
 @pytest.mark.parametrize("people", [1, 10])
 def test_a_number_that_the_rich_decide_is_not_described(people):
     income = 30_000.0 + 3 * np.arange(4000)
     rich = np.where(np.arange(4000) < people, 1e9, income)
-    assert {"income", "rich"} & set(audited(income=income, rich=rich).inference.columns["variable"]) == {"income"}
+    assert {"income", "rich"} & set(audited(income=income, rich=rich).curve("inference").columns["variable"]) == {
+        "income"
+    }
 
 
 def test_one_person_far_off_among_few_cases_is_not_described():
@@ -111,7 +115,7 @@ def test_one_person_far_off_among_few_cases_is_not_described():
     near = far.copy()
     far[0] = 1000.0  # of all 4000 one part in seventy; of 25 cases, more than all others' years
     data = cal.predictions(np.arange(4000) < 25, rng.uniform(0, 0.02, 4000), {"far": far, "near": near})
-    assert cal.audit(data, quick=True).inference.columns["variable"] == ("near",)
+    assert cal.audit(data, quick=True).curve("inference").columns["variable"] == ("near",)
 
 
 def test_the_record_holds_no_more_digits_than_a_tenth_of_a_standard_error():
@@ -119,7 +123,7 @@ def test_the_record_holds_no_more_digits_than_a_tenth_of_a_standard_error():
     p, x = rng.uniform(size=2000), rng.uniform(size=2000)
     sharp = np.where(rng.uniform(size=2000) < p, 0.99, 0.01)
     data = cal.predictions(rng.uniform(size=2000) < sharp, sharp, {"x": x})
-    c = cal.audit(data, quick=True).inference.columns
+    c = cal.audit(data, quick=True).curve("inference").columns
     bias, known = (cal.measure.inferred_mean(data, "x", quantity=q).settings["error"] for q in ("bias", "observed"))
     assert bias < known / 3
     for key, error in (("inferred", known), ("observed", known), ("bias", bias), ("low", bias), ("high", bias)):
@@ -130,25 +134,25 @@ def test_the_record_holds_no_more_digits_than_a_tenth_of_a_standard_error():
 def test_many_levels_constants_and_missing_values_are_not_described():
     many = np.arange(4000) % 11
     sparse = np.where(np.arange(4000) % 4, np.where(np.arange(4000) % 3, "u", "v"), None)
-    c = audited(many=many.astype(str), one=np.full(4000, "z"), sparse=sparse).inference.columns
+    c = audited(many=many.astype(str), one=np.full(4000, "z"), sparse=sparse).curve("inference").columns
     assert not {"many", "one"} & set(c["variable"])
     assert sorted(v for n, v in zip(c["variable"], c["level"], strict=True) if n == "sparse") == ["u", "v"]
 
 
 def test_few_cases_and_no_covariates_say_why():
     p = np.full(400, 0.01)
-    few = cal.audit(cal.predictions(np.arange(400) < 5, p, {"x": np.arange(400)}), quick=True).inference
-    none = cal.audit(cal.predictions(np.arange(400) < 200, p), quick=True).inference
+    few = cal.audit(cal.predictions(np.arange(400) < 5, p, {"x": np.arange(400)}), quick=True).curve("inference")
+    none = cal.audit(cal.predictions(np.arange(400) < 200, p), quick=True).curve("inference")
     assert few.columns == none.columns == {}
     assert "need 20 cases" in few.settings["reason"]
     assert "no covariates" in none.settings["reason"]
 
 
-def test_older_records_have_none():
+def test_a_record_without_it_has_no_section():
     d = audited().to_dict()
-    del d["inference"]
+    del d["curves"]["inference"]
     old = AuditRecord.from_dict(d)
-    assert old.inference.columns == {}
+    assert old.curve("inference").columns == {}
     assert section(render(old)) == ""
     assert "in place of labels" not in terminal(old) + markdown(old)
 
@@ -156,7 +160,7 @@ def test_older_records_have_none():
 def test_page_and_texts_say_it_in_plain_words():
     record = audited()
     sentence = plain(inference.answer(record))
-    c = record.inference.columns
+    c = record.curve("inference").columns
     assert sentence.startswith(
         "If the probabilities stood in for the labels, the people who are well would look different: "
     )
@@ -227,7 +231,7 @@ def test_a_mean_date_is_the_nearest_day():
 
 def test_it_is_shown_without_a_ranking():
     record = told((("age", None, 43.1, 43.6, -0.5, -0.7, -0.3),))
-    assert not record.ranking.columns
+    assert not record.curve("ranking").columns
     page = section(render(record))
     assert "1 of 1 means and shares of the cases is shown to come out wrong" in page
     assert "age of the cases would average 43.1 and not 43.6" in markdown(record).replace("`", "")

@@ -78,13 +78,15 @@ def test_group_ten_does_not_precede_group_two():
 
 def test_wild_and_empty_bins_stay_inside_the_picture():
     columns = {
-        "low": [0.2, 0.4],
-        "high": [0.2, 1.0],
-        "rows": [1, 10**7],
+        "x": [0.2, 0.9],
+        "x_low": [0.2, 0.4],
+        "x_high": [0.2, 1.0],
         "predicted": [0.2, 0.9],
         "observed": [1.0, 0.0],
-        "gap_low": [-1.0, -1.0],
-        "gap_high": [1.0, 1.0],
+        "gap": [0.8, -0.9],
+        "low": [-1.0, -1.0],
+        "high": [1.0, 1.0],
+        "rows": [1, 10**7],
     }
     drawn = charts.gaps(Curve(method="m", columns=columns), 0.5)
     numbers = [abs(float(x)) for x in re.findall(r"-?\d+(?:\.\d+)?", drawn)]

@@ -7,8 +7,11 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
-import factories
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import factories
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import following, ranking, traces, units, variables
 from calibrant.report.along import along_of, share
@@ -17,9 +20,6 @@ from calibrant.report.html import render
 from calibrant.report.spans import plain
 from calibrant.report.text import markdown, terminal
 from calibrant.results import Curve
-from hypothesis import given
-from hypothesis import strategies as st
-
 from effort import examples
 
 
@@ -139,7 +139,7 @@ def test_the_finding_gives_each_stretch_with_its_largest_gap():
 
 
 def test_what_the_whole_test_does_not_find_is_not_told_as_a_finding(page):
-    sex = along_of("sex", factories.variables().variable_curves["sex"])
+    sex = along_of("sex", factories.variables().family("variable_curve")["sex"])
     assert following.heading(sex, 1) == "not shown to be off anywhere"
     assert plain(following.finding(sex, 1)) == "Nowhere along sex is the model shown to be off."
     loud = along_of("x", factories.along(gaps=[0.02] * 41, p_value=0.4))
@@ -282,7 +282,7 @@ def test_texts_carry_the_ranking():
     assert "## Which variables does the error follow?" in text
     assert "| `age` | 0.7 | 0.1 to 1.1 | 0.8 | p = 0.001 |" in text
     assert "Variables the error follows: age first" in lines
-    assert AuditRecord.from_json(record.to_json()).ranking.columns["variable"][0] == "age"
+    assert AuditRecord.from_json(record.to_json()).curve("ranking").columns["variable"][0] == "age"
 
 
 def test_the_words_of_the_page_are_plain(page):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from calibrant.data.identity import identities_of
 from calibrant.kernels.draws_reference import outcomes
 from calibrant.stats.binned_path import binned, multiplied_squares, simulated_squares, squares
 from calibrant.stats.cusum import Boundary, path
-from hypothesis import given
-from hypothesis import strategies as st
-
 from effort import examples
 
 

@@ -5,6 +5,10 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, assume, given
+from hypothesis import strategies as st
+
+import calibrant as cal
 from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
 from calibrant.certify.groups import groups
@@ -15,10 +19,6 @@ from calibrant.certify.rounded import rounded
 from calibrant.kernels.reference import fixed_point
 from calibrant.results import Estimate
 from calibrant.stats.lower import GRID, _forward, solve
-from hypothesis import HealthCheck, assume, given
-from hypothesis import strategies as st
-
-import calibrant as cal
 from effort import examples
 
 TWO_SIDED = (rounded, jittered, distance, bounded_variation)

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from calibrant.stats.kernel_nodes import nodes_of
-from calibrant.stats.kernel_null import Rows, ranked, smallest, statistics
-from calibrant.stats.kernel_sum import Kernel, off_diagonal, typical_distance
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrant.stats.kernel_nodes import nodes_of
+from calibrant.stats.kernel_null import Rows, ranked, smallest, statistics
+from calibrant.stats.kernel_sum import Kernel, off_diagonal, typical_distance
 from effort import examples
 
 

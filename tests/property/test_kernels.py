@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from calibrant.kernels import compiled, packing, reference
-from calibrant.kernels.packing import Packed
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from calibrant.kernels import compiled, packing, reference
+from calibrant.kernels.packing import Packed
 from effort import examples
 
 SCORES = st.one_of(

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
 from calibrant.data.coding import codings, encode
 from calibrant.data.identity import identities_of
 from calibrant.data.local import Features, LocalSums, part_of
@@ -16,9 +19,6 @@ from calibrant.data.parts import Rows
 from calibrant.kernels import draws_reference, features, features_reference
 from calibrant.kernels.features_reference import HALF, SCORE_STEPS, variances
 from calibrant.kernels.threads import one_thread
-from hypothesis import given
-from hypothesis import strategies as st
-
 from effort import examples
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from calibrant.data.sketch import Sketch
-from calibrant.kernels import draws, draws_reference
 from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
+from calibrant.data.sketch import Sketch
+from calibrant.kernels import draws, draws_reference
 from effort import examples
 
 

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from calibrant.audit.checks import MASK, _pair_pools, group_populations
-from calibrant.audit.pooling import pool_levels, pool_pairs
 from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
+from calibrant.audit.checks import MASK, _pair_pools, group_populations
+from calibrant.audit.pooling import pool_levels, pool_pairs
 from effort import examples
 
 counts = st.one_of(st.integers(0, 60), st.sampled_from([0, 1, 19, 20, 21, 500]))

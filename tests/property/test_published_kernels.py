@@ -1,12 +1,12 @@
 """Compiled equals reference for the published comparators' kernels, and the denoiser is optimal."""
 
 import numpy as np
-from calibrant.kernels import denoise, denoise_reference, window, window_reference
-from calibrant.stats.published import denoised
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from calibrant.kernels import denoise, denoise_reference, window, window_reference
+from calibrant.stats.published import denoised
 from effort import examples
 
 unit = st.floats(0.0, 1.0, allow_subnormal=False)

@@ -6,16 +6,16 @@ import json
 from typing import Any
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calibrant as cal
 from calibrant.repair.comparison import Comparison
 from calibrant.repair.grouped import gap_change
 from calibrant.repair.platt import Logistic
 from calibrant.repair.provenance import FittedOn, fitted_on, overlap
 from calibrant.repair.split import dealt, taken
 from calibrant.stats.differences import _spread_out, mean_limits, units_of
-from hypothesis import given
-from hypothesis import strategies as st
-
-import calibrant as cal
 from effort import examples
 
 numbers = st.floats(-1.0, 1.0)

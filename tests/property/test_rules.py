@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calibrant.detect.features import SCORE
-from calibrant.diagnose.rule_pairs import conditions_of
-from calibrant.diagnose.rule_trees import grown
-from calibrant.diagnose.rules import Columns, Condition, between, columns_of, extended, quoted, text_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
+from calibrant.detect.features import SCORE
+from calibrant.diagnose.rule_pairs import conditions_of
+from calibrant.diagnose.rule_trees import grown
+from calibrant.diagnose.rules import Columns, Condition, between, columns_of, extended, quoted, text_of
 from effort import examples
 
 

@@ -5,6 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, assume, given
+from hypothesis import strategies as st
+
+import calibrant as cal
 from calibrant.errors import NotComputable
 from calibrant.repair import (
     BBQ,
@@ -19,10 +23,6 @@ from calibrant.repair import (
     ScalingBinning,
     Temperature,
 )
-from hypothesis import HealthCheck, assume, given
-from hypothesis import strategies as st
-
-import calibrant as cal
 from effort import examples
 
 RECIPES = (

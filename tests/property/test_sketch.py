@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from calibrant.data.read import sketch
-from calibrant.data.sketch import Sketch
 from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
+from calibrant.data.read import sketch
+from calibrant.data.sketch import Sketch
 from effort import examples
 
 

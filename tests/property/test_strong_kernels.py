@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from calibrant.kernels import cusum, cusum_reference
-from calibrant.kernels.draws_reference import outcomes
-from calibrant.stats.cusum import Boundary, Path, observed, path, simulated
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrant.kernels import cusum, cusum_reference
+from calibrant.kernels.draws_reference import outcomes
+from calibrant.stats.cusum import Boundary, Path, observed, path, simulated
 from effort import examples
 
 

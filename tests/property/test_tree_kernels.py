@@ -1,10 +1,10 @@
 """Trees and cells: compiled equals reference."""
 
 import numpy as np
-from calibrant.kernels import level_shifts, level_shifts_reference, trees, trees_reference
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrant.kernels import level_shifts, level_shifts_reference, trees, trees_reference
 from effort import examples
 
 

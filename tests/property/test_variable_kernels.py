@@ -1,12 +1,12 @@
 """Compiled local regression and simulated sums equal their NumPy twins."""
 
 import numpy as np
-from calibrant.data.identity import identities_of
-from calibrant.kernels import quadratic, quadratic_reference, tallies, tallies_reference
-from calibrant.stats.multiplicity import holm, step_down
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrant.data.identity import identities_of
+from calibrant.kernels import quadratic, quadratic_reference, tallies, tallies_reference
+from calibrant.stats.multiplicity import holm, step_down
 from effort import examples
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from calibrant.repair.branches import leaf_of, tree_inputs
-from calibrant.repair.fitted import FittedMap
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 import calibrant as cal
+from calibrant.repair.branches import leaf_of, tree_inputs
+from calibrant.repair.fitted import FittedMap
 from effort import examples
 
 QUICK = examples(12, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

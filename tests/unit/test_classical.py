@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calibrant.kernels import walk, walk_reference
-from calibrant.results import Outcome
-from calibrant.stats.brownian import CROSS, maximum_tail, range_tail
-from calibrant.stats.likelihood import compressed, likelihood
-from calibrant.stats.scored import scored, simulated
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import calibrant as cal
+from calibrant.kernels import walk, walk_reference
+from calibrant.results import Outcome
+from calibrant.stats.brownian import CROSS, maximum_tail, range_tail
+from calibrant.stats.likelihood import compressed, likelihood
+from calibrant.stats.scored import scored, simulated
 from effort import examples
 
 D = cal.detect

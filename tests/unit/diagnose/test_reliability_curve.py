@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calibrant.errors import BadInput, NotComputable
-from calibrant.results import Curve
-from calibrant.stats.local import Runs, density, effective, half_width, runs_of, weights
-from calibrant.stats.simulate import critical, null_cases, p_value
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Curve
+from calibrant.stats.local import Runs, density, effective, half_width, runs_of, weights
+from calibrant.stats.simulate import critical, null_cases, p_value
 
 COLUMNS = {
     "score",

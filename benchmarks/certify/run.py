@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant.certify.population import everyone
+from calibrant.stats.bounds import bernstein_upper
 from calibrant.stats.jitter import jitter, jittered_bernstein_upper
-from calibrant.stats.rounded import bernstein_upper
+from calibrant.views.population import everyone
 
 OUT = Path(__file__).parents[2] / "docs" / "benchmarks-certify.md"
 H = 2.0**-6

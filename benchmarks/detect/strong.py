@@ -18,8 +18,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import calibrant as cal
-from calibrant.data.identity import identities_of
-from calibrant.detect.strong_detectors import fit_detectors
+from calibrant.data.sample import identities_of
+from calibrant.search.detectors import fit_detectors
 from calibrant.stats.cusum import Boundary, observed, path, simulated
 
 TOLERANCES = (0.025, 0.05, 0.075)

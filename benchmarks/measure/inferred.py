@@ -19,9 +19,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.errors import NotComputable
-from calibrant.measure.inferred_gap import compared
-from calibrant.measure.inferred_mean import described
-from calibrant.measure.inferring import inferring
+from calibrant.measure.inferred import compared, described, inferring
 
 RARE = ("rare", "rare, twice too high", "rare, scores of another spread")  # about four cases in 200 rows
 DESIGNS = ("calibrated", "blind to x", "1.3 times too high", *RARE, "heavy tails")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant.stats.bias import Spots, kernel_bias
+from calibrant.stats.smoothing import Spots, kernel_bias
 
 REPAIR = cal.repair
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.certify.variable import variables
-from calibrant.measure.along import strata_of
+from calibrant.views.along import strata_of
 
 
 def timed(name: str, run: Callable[[], Any]) -> Any:

@@ -13,7 +13,7 @@ from calibrant.options import bins, data_options, names
 from calibrant.progress import Progress
 
 if TYPE_CHECKING:
-    from calibrant.repair.comparison import Comparison
+    from calibrant.repair.judge.verdict import Comparison
 
 METHODS = {
     "platt": "Platt",
@@ -170,10 +170,10 @@ def _judged(a: argparse.Namespace, source: Any, spec: Any, progress: Progress) -
     """Return the comparison on a sample of the rows, and the hashed identities of those the maps were fitted on."""
     import numpy as np
 
-    from calibrant.data.chosen import chosen_rows
+    from calibrant.data.sample import chosen_rows
     from calibrant.data.survey import KEPT
-    from calibrant.repair.compare import compare
-    from calibrant.repair.split import dealt
+    from calibrant.repair.judge.compare import compare
+    from calibrant.repair.judge.rows import dealt
 
     variables = () if a.variables == ("none",) else a.variables
     columns = _columns(source, spec, (*variables, *a.by))
@@ -222,7 +222,7 @@ def _columns(source: Any, spec: Any, asked: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _usable(data: Any, variables: tuple[str, ...], seed: int) -> tuple[str, ...]:
-    from calibrant.repair.compare import audited_variables
+    from calibrant.repair.judge.compare import audited_variables
 
     return audited_variables(data, variables, seed)[0]
 
@@ -232,7 +232,7 @@ def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) 
     from dataclasses import fields
 
     from calibrant import repair as recipes
-    from calibrant.repair.rounds import default_repairs
+    from calibrant.repair.judge.rows import default_repairs
 
     if methods == ("auto",):
         more = {"Multicalibrator": recipes.Multicalibrator(variables=variables)} if variables and not quick else {}
@@ -251,7 +251,7 @@ def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) 
 
 def _chosen(found: Comparison) -> str | None:
     """Return the repair to write: the one recommended, or the only one there is."""
-    from calibrant.repair.comparison import AS_AUDITED
+    from calibrant.repair.judge.verdict import AS_AUDITED
 
     if found.recommended != AS_AUDITED:
         return found.recommended
@@ -271,7 +271,7 @@ def _say(found: Comparison, chosen: str | None, a: argparse.Namespace) -> None:
 
 
 def _status(found: Comparison, chosen: str | None) -> int:
-    from calibrant.repair.verdict import NEVER
+    from calibrant.repair.judge.verdict import NEVER
 
     if chosen is not None and chosen == found.recommended:
         return 0

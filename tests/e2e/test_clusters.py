@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
 import warnings
@@ -16,7 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.data import engines, look, survey, travel
+from calibrant.data import sample as look
+from calibrant.data import survey
+from calibrant.data.engines import local as engines
+from calibrant.data.engines import work as travel
 from calibrant.data.sketch import Sketch
 from e2e.cluster_log import COLUMNS, bits, sketched, table, write
 
@@ -29,8 +33,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-spark_tests = pytest.mark.xdist_group("spark")
-dask_tests = pytest.mark.xdist_group("dask")
+
+
+def spark_tests(test: Any) -> Any:
+    """One process starts Java, once; it takes a minute."""
+    return pytest.mark.all(pytest.mark.xdist_group("spark")(test))
+
+
+def dask_tests(test: Any) -> Any:
+    return pytest.mark.all(pytest.mark.xdist_group("dask")(test))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,6 +68,8 @@ def local(log: Path) -> Sketch:
 def session() -> Iterator[Any]:
     """A classic session whose Java process also serves Spark Connect."""
     sql = pytest.importorskip("pyspark.sql", reason=NO_SPARK)
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        pytest.skip("there is no Java, which Spark runs in: install version 17 or set JAVA_HOME")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -357,8 +370,7 @@ def test_a_frame_that_changes_is_refused(session: Any, log: Path) -> None:
 
 
 def test_a_part_that_ran_twice_does_not_count_twice(local: Sketch) -> None:
-    from calibrant.data.task import Task
-    from calibrant.data.work import count_frame, join, joined
+    from calibrant.data.engines.work import Task, count_frame, join, joined
 
     task = Task(kind="count", spec=cal.sketch(table(), y="y", p="p").spec)
     raw, batches = task.to_bytes(), table().to_batches(max_chunksize=5000)

@@ -18,10 +18,9 @@ import pytest
 import calibrant as cal
 from calibrant.cli import main
 from calibrant.data.sources import ROWS
-from calibrant.repair.comparison import Comparison
-from calibrant.repair.fitted import FittedMap
-from calibrant.repair.platt import Logistic
-from calibrant.repair.provenance import fitted_on
+from calibrant.repair.fitted import FittedMap, fitted_on
+from calibrant.repair.judge.verdict import Comparison
+from calibrant.repair.score.platt import Logistic
 
 BIG = 700_000
 

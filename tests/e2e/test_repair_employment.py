@@ -7,8 +7,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.data.examples import EMPLOYMENT, EMPLOYMENT_BY, employment_path
-from calibrant.repair.comparison import AS_AUDITED, Comparison
-from calibrant.repair.split import taken
+from calibrant.repair.judge.rows import taken
+from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
 
 TRAITS = tuple(name for name in EMPLOYMENT_BY if name != "year")
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant.stats import published
-from calibrant.stats.perturb import derivative_bounds, perturbed, sech_normaliser
+from calibrant.published import bounds as published
+from calibrant.published.bounds import derivative_bounds, perturbed, sech_normaliser
 
 SHARED = Path(os.environ.get("CALIBRANT_SHARED", Path(__file__).parents[3] / "shared"))
 GOLDEN = SHARED / "golden" / "D_certified"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.stats.brownian import maximum_tail, range_tail
+from calibrant.stats.classical import maximum_tail, range_tail
 
 THEIRS = json.loads((Path(__file__).parent / "data/classical.json").read_text(encoding="utf-8"))
 CASES = {

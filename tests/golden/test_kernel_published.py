@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.detect.local_published import published_local_test
+from calibrant.published.local_test import published_local_test
 
 CASES = [
     f"{kind}_{setting}"

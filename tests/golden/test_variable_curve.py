@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.stats.loess import interpolated, smoother
+from calibrant.stats.smoothing import interpolated, smoother
 
 SETS = json.loads((Path(__file__).parent / "data/loess.json").read_text(encoding="utf-8"))["sets"]
 

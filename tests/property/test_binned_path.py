@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.data.identity import identities_of
+from calibrant.data.sample import identities_of
 from calibrant.kernels.draws_reference import outcomes
-from calibrant.stats.binned_path import binned, multiplied_squares, simulated_squares, squares
-from calibrant.stats.cusum import Boundary, path
+from calibrant.stats.cusum import Boundary, binned, multiplied_squares, path, simulated_squares, squares
 from effort import examples
 
 

@@ -13,12 +13,12 @@ from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
 from calibrant.certify.groups import groups
 from calibrant.certify.jittered import jittered
-from calibrant.certify.population import EXACT_LEVELS, everyone, group
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.kernels.reference import fixed_point
 from calibrant.results import Estimate
-from calibrant.stats.lower import GRID, _forward, solve
+from calibrant.stats.bounds import GRID, _forward, solve
+from calibrant.views.population import EXACT_LEVELS, everyone, group
 from effort import examples
 
 TWO_SIDED = (rounded, jittered, distance, bounded_variation)

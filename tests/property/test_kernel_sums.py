@@ -9,9 +9,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.stats.kernel_nodes import nodes_of
-from calibrant.stats.kernel_null import Rows, ranked, smallest, statistics
-from calibrant.stats.kernel_sum import Kernel, off_diagonal, typical_distance
+from calibrant.stats.kernel_sums import (
+    Kernel,
+    Rows,
+    nodes_of,
+    off_diagonal,
+    ranked,
+    smallest,
+    statistics,
+    typical_distance,
+)
 from effort import examples
 
 

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from calibrant.kernels import compiled, packing, reference
-from calibrant.kernels.packing import Packed
+from calibrant.kernels import reference
+from calibrant.kernels import tally as compiled
+from calibrant.kernels import tally as packing
+from calibrant.kernels.tally import Packed
 from effort import examples
 
 SCORES = st.one_of(
@@ -80,8 +82,8 @@ def test_unpacking(data: st.DataObject) -> None:
     cells = data.draw(hnp.arrays(np.int64, (2, 3, 4, 3), elements=st.integers(0, 2**60)))
     levels = data.draw(hnp.arrays(np.int64, (2, 3, 4), elements=st.integers(0, 2**50)))
     for fast, slow, packed, fields in (
-        (compiled.unpack_cells, packing.unpack_cells, cells, 6),
-        (compiled.unpack_levels, packing.unpack_levels, levels, 2),
+        (compiled.unpack_cells, packing.unpacked_cells, cells, 6),
+        (compiled.unpack_levels, packing.unpacked_levels, levels, 2),
     ):
         mine, twin = packed.copy(), packed.copy()
         a, b = np.ones((2, 3, 4, fields), np.int64), np.ones((2, 3, 4, fields), np.int64)

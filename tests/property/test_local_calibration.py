@@ -11,11 +11,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.data.coding import codings, encode
-from calibrant.data.identity import identities_of
-from calibrant.data.local import Features, LocalSums, part_of
-from calibrant.data.local_plan import local_spec, salt_of
-from calibrant.data.parts import Rows
+from calibrant.data.coding import Rows, codings, encode
+from calibrant.data.local import Features, LocalSums, local_spec, part_of, salt_of
+from calibrant.data.sample import identities_of
 from calibrant.kernels import draws_reference, features, features_reference
 from calibrant.kernels.features_reference import HALF, SCORE_STEPS, variances
 from calibrant.kernels.threads import one_thread

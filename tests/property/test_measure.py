@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import calibrant as cal
-from calibrant.kernels import bins as compiled
 from calibrant.kernels import bins_reference as reference
-from calibrant.stats.binning import equal_mass_edges
-from calibrant.stats.resample import noise
-from calibrant.stats.smooth import coarser, length, smoothed
+from calibrant.kernels import strata as compiled
+from calibrant.stats.nulls import noise
+from calibrant.stats.smoothing import coarser, length, smoothed
+from calibrant.stats.strata import equal_mass_edges
 from effort import examples
 
 SCORES = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, np.nextafter(1, 0), 1 / 3, 0.25]))

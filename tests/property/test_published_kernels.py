@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from calibrant.kernels import denoise, denoise_reference, window, window_reference
-from calibrant.stats.published import denoised
+from calibrant.kernels import denoise_reference, window_reference
+from calibrant.kernels import smooth as denoise
+from calibrant.kernels import smooth as window
+from calibrant.published.bounds import denoised
 from effort import examples
 
 unit = st.floats(0.0, 1.0, allow_subnormal=False)

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.repair.comparison import Comparison
-from calibrant.repair.grouped import gap_change
-from calibrant.repair.platt import Logistic
-from calibrant.repair.provenance import FittedOn, fitted_on, overlap
-from calibrant.repair.split import dealt, taken
-from calibrant.stats.differences import _spread_out, mean_limits, units_of
+from calibrant.repair.fitted import FittedOn, fitted_on, overlap
+from calibrant.repair.judge.groups import gap_change
+from calibrant.repair.judge.rows import dealt, taken
+from calibrant.repair.judge.verdict import Comparison
+from calibrant.repair.score.platt import Logistic
+from calibrant.stats.betting import _spread_out, mean_limits
+from calibrant.stats.betting import paired_units_of as units_of
 from effort import examples
 
 numbers = st.floats(-1.0, 1.0)
@@ -71,7 +72,7 @@ def test_the_change_of_a_gap_lies_within_its_range(moved: float, a: float, b: fl
 def test_every_row_is_dealt_once_and_clusters_stay_whole(n: int, parts: int, seed: int, clusters: int) -> None:
     rng = np.random.default_rng([seed, n])
     codes = None if not clusters else rng.integers(0, clusters, n)
-    data = cal.predictions(rng.integers(0, 2, n), rng.uniform(size=n), clusters=codes)
+    data = cal.predictions(rng.integers(0, 2, n), rng.uniform(size=n), cluster=codes)
     try:
         part = dealt(data, parts, seed)
     except cal.NotComputable:

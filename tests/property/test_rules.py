@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.detect.features import SCORE
-from calibrant.diagnose.rule_pairs import conditions_of
-from calibrant.diagnose.rule_trees import grown
+from calibrant.diagnose.rule_search import conditions_of, grown
 from calibrant.diagnose.rules import Columns, Condition, between, columns_of, extended, quoted, text_of
+from calibrant.views.features import SCORE
 from effort import examples
 
 

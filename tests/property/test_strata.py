@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.data.fine import Fine
+from calibrant.data.parts import Fine
 from calibrant.kernels import strata, strata_reference
-from calibrant.measure.along import along_of, strata_of
 from calibrant.stats.strata import quantile_cells
+from calibrant.views.along import along_of, strata_of
 from effort import examples
 
 VALUES = st.floats(allow_nan=True, allow_infinity=False)

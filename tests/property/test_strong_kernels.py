@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.kernels import cusum, cusum_reference
+from calibrant.kernels import cusum_reference
+from calibrant.kernels import draws as cusum
 from calibrant.kernels.draws_reference import outcomes
 from calibrant.stats.cusum import Boundary, Path, observed, path, simulated
 from effort import examples

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.kernels import level_shifts, level_shifts_reference, trees, trees_reference
+from calibrant.kernels import level_shifts_reference, trees, trees_reference
+from calibrant.kernels import trees as level_shifts
 from effort import examples
 
 

@@ -4,9 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.data.identity import identities_of
-from calibrant.kernels import quadratic, quadratic_reference, tallies, tallies_reference
-from calibrant.stats.multiplicity import holm, step_down
+from calibrant.data.sample import identities_of
+from calibrant.kernels import draws as tallies
+from calibrant.kernels import quadratic_reference, tallies_reference
+from calibrant.kernels import smooth as quadratic
+from calibrant.stats.nulls import holm, step_down
 from effort import examples
 
 

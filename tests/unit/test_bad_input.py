@@ -103,7 +103,7 @@ def test_settings(call: Callable[[Any], Any]) -> None:
         call(cal.predictions([0, 1, 1], [0.2, 0.7, 0.9]))
 
 
-@pytest.mark.parametrize("extra", [{"weights": [1.0, 2.0]}, {"clusters": [1, 1]}])
+@pytest.mark.parametrize("extra", [{"weights": [1.0, 2.0]}, {"cluster": [1, 1]}])
 @pytest.mark.parametrize("method", ["raw_lower", "rounded", "jittered", "distance", "bounded_variation"])
 def test_no_proof_no_certificate(extra: dict[str, Any], method: str) -> None:
     with pytest.raises(NotComputable, match="independent"):

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import calibrant as cal
-from calibrant.kernels import walk, walk_reference
+from calibrant.kernels import draws as walk
+from calibrant.kernels import walk_reference
 from calibrant.results import Outcome
-from calibrant.stats.brownian import CROSS, maximum_tail, range_tail
-from calibrant.stats.likelihood import compressed, likelihood
-from calibrant.stats.scored import scored, simulated
+from calibrant.stats.classical import CROSS, maximum_tail, range_tail, scored, simulated
+from calibrant.stats.scoring import compressed, likelihood
 from effort import examples
 
 D = cal.detect
@@ -72,7 +72,7 @@ def test_cells_and_rows_are_simulated_from_one_law(name: str) -> None:
     y, g = rng.random(240) < p + 0.04, {"g": np.tile([0, 1], 120)}
     cells = SINGLE[name](cal.predictions(y, p, g), draws=4999)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calibrant.stats.scored.TIED", 10**9)
+        patch.setattr("calibrant.stats.classical.TIED", 10**9)
         single = SINGLE[name](cal.predictions(y, p, g), draws=4999)
     assert cells.statistic == pytest.approx(single.statistic, rel=1e-9)
     assert cells.p_value == pytest.approx(single.p_value, abs=5 * np.sqrt(0.5 * cells.p_value / 2500) + 1e-3)
@@ -138,8 +138,8 @@ def test_chunks_play_no_part(tied: bool, monkeypatch: pytest.MonkeyPatch) -> Non
         return out
 
     whole = drawn()
-    monkeypatch.setattr("calibrant.stats.scored.HELD", 700)
-    monkeypatch.setattr("calibrant.stats.simulate.CHUNK", 7 if tied else 700)
+    monkeypatch.setattr("calibrant.stats.classical.HELD", 700)
+    monkeypatch.setattr("calibrant.stats.nulls.CHUNK", 7 if tied else 700)
     assert (drawn() == whole).all()
     assert (q.rows is not None) == tied
     assert abs(whole.mean(axis=1).sum() - (q.times * q.p).sum()) < 5 * np.sqrt(q.variance.sum() / 30)
@@ -283,7 +283,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: D.jeffreys_test(rows(), "g", alternative="more"), "alternative='more'"),
 ]
 NOT: list[tuple[Callable[[], Any], str]] = [
-    (lambda: D.score_test(cal.predictions([0, 1], [0.3, 0.4], clusters=["a", "a"])), "cluster"),
+    (lambda: D.score_test(cal.predictions([0, 1], [0.3, 0.4], cluster=["a", "a"])), "cluster"),
     (lambda: D.cox_test(cal.predictions([0, 1], [0.3, 0.4], weights=[1, 2])), "weights"),
     (lambda: D.jeffreys_test(cal.predictions([0, 1], [0.3, 0.4], weights=[1, 2])), "weights"),
     (lambda: D.cox_test(cal.predictions([0, 0], [0.3, 0.4])), "both outcomes"),

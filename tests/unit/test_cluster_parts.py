@@ -16,11 +16,12 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.data import engines, filesystems, sources, survey, work
+from calibrant.data import sources, survey
+from calibrant.data import sources as filesystems
+from calibrant.data.engines import local as engines
+from calibrant.data.engines import work
+from calibrant.data.engines.work import Task, _one_thread, caller, count_frame, from_frame, join, joined, message
 from calibrant.data.sources import open_source
-from calibrant.data.task import Task
-from calibrant.data.travel import caller
-from calibrant.data.work import _one_thread, count_frame, from_frame, join, joined, message
 
 ROWS = {"y": [0, 1, 1, 0], "p": [0.1, 0.6, 0.7, 0.2], "g": ["a", "b", "a", "b"]}
 
@@ -88,7 +89,7 @@ def test_texts_too_long_for_one_array_lose_no_rows(monkeypatch: pytest.MonkeyPat
 def test_functions_that_travel_need_no_calibrant_to_arrive() -> None:
     """Unpickled where calibrant cannot be imported they answer with a refusal that names the version."""
     cloudpickle = pytest.importorskip("cloudpickle")
-    from calibrant.data import dask, spark
+    from calibrant.data.engines import dask, spark
 
     sent = [
         caller("Spark"),

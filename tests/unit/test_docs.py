@@ -66,6 +66,7 @@ def commands(text: str) -> Iterator[list[str]]:
         yield words
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -118,6 +119,7 @@ def test_commands_are_found_and_cut_at_the_shell() -> None:
 MODULES = sorted(m.name for m in pkgutil.walk_packages(cal.__path__, "calibrant."))
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("module", MODULES)
 def test_doctests(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -158,6 +160,7 @@ def test_api_page_is_complete_and_true() -> None:
             assert f"`{thing.__name__}`" in page, thing.__name__
 
 
+@pytest.mark.all
 @pytest.mark.skipif(not (ROOT / "docs/start.md").exists(), reason="a source distribution without docs")
 def test_the_guide_tells_what_the_example_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from calibrant.cli import main

@@ -9,14 +9,13 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.data.local_plan import local_spec
-from calibrant.data.local_spec import LocalSpec
-from calibrant.detect.local_exact import exact_local_test
-from calibrant.detect.local_features import blocks_of, natural, populous
-from calibrant.detect.local_published import published_local_test
-from calibrant.detect.local_rows import sums_of_rows
+from calibrant.data.local import local_spec
+from calibrant.data.spec import LocalSpec
+from calibrant.detect.local_calibration_test import blocks_of, natural, populous, sums_of_rows
 from calibrant.errors import BadInput, NotComputable
+from calibrant.published.local_test import published_local_test
 from calibrant.results import Outcome
+from calibrant.views.kernel_rows import exact_local_test
 
 local = cal.detect.local_calibration_test
 
@@ -173,13 +172,13 @@ def test_the_raw_statistic_is_the_sum_over_pairs() -> None:
 
 def test_clusters_flip_signs_together() -> None:
     t = table(1200)
-    found = local(rows(t, clusters=np.arange(1200) // 6), ["ward", "age"], draws=199)
+    found = local(rows(t, cluster=np.arange(1200) // 6), ["ward", "age"], draws=199)
     assert "clusters" in found.law
     assert found.p_value > 0.01
     with pytest.raises(NotComputable, match="one cluster"):
-        local(rows(t, clusters=np.zeros(1200)), ["ward"], draws=99)
+        local(rows(t, cluster=np.zeros(1200)), ["ward"], draws=99)
     with pytest.raises(NotComputable, match="independent rows"):
-        local(rows(t, clusters=np.arange(1200)), ["ward"], null="gaussian")
+        local(rows(t, cluster=np.arange(1200)), ["ward"], null="gaussian")
 
 
 def test_the_other_procedures_are_reached() -> None:
@@ -236,7 +235,7 @@ def test_data_that_cannot_be_used_is_refused() -> None:
 @pytest.mark.parametrize("features", ["default", "exact"])
 def test_one_cluster_of_all_rows_is_refused(features: str) -> None:
     with pytest.raises(NotComputable, match="one cluster"):
-        local(rows(table(60), clusters=np.zeros(60)), features=features)
+        local(rows(table(60), cluster=np.zeros(60)), features=features)
 
 
 @pytest.mark.parametrize("name", ["(score)", "a is missing"])

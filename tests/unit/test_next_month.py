@@ -12,7 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.data.fine import MOST
+from calibrant.data.parts import MOST
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_file import stored_sketch
 

@@ -184,9 +184,9 @@ def test_plan_reads_any_data(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(("error", "limit"), [(0.05, 0.025), (0.08, 0.06)])
 def test_the_rows_that_would_decide_decide_about_half_the_time(kind: str, error: float, limit: float) -> None:
     """Error of one sign, or of one change of sign; the estimate is the truth."""
-    from calibrant.certify.population import everyone
     from calibrant.certify.rows_needed import rows_to_decide
-    from calibrant.stats.lower import lower_bound
+    from calibrant.stats.bounds import lower_bound
+    from calibrant.views.population import everyone
 
     def draw(n: int, seed: int) -> Any:
         rng = np.random.default_rng([seed, 0xDEC])

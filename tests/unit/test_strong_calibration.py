@@ -15,13 +15,13 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 import calibrant as cal
-from calibrant.detect.features import TERMS, features_of
-from calibrant.detect.residual_models import dealt, fit_logistic
-from calibrant.detect.strong_detectors import fit_detectors
-from calibrant.detect.strong_nulls import SALT, fixed
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
+from calibrant.search.detectors import fit_detectors
+from calibrant.search.models import dealt, fit_logistic
+from calibrant.search.nulls import SALT, fixed
 from calibrant.stats.cusum import Boundary, path, simulated
+from calibrant.views.features import TERMS, features_of
 
 QUICK: list[tuple[str, Any]] = [
     ("tree", DecisionTreeRegressor(max_depth=3, min_samples_leaf=10)),
@@ -100,7 +100,7 @@ def test_published_detectors(detector: Any) -> None:
     ],
 )
 def test_auto(n: int, tolerance: float, alternative: Any, clusters: bool, used: str) -> None:
-    data = planted(n, clusters=np.arange(n) // 4 if clusters else None)
+    data = planted(n, cluster=np.arange(n) // 4 if clusters else None)
     found = strong(data, tolerance=tolerance, alternative=alternative, models=[("ridge", Ridge())], draws=19)
     assert found.settings["null"] == used
     assert ("clusters" in found.law) == clusters
@@ -120,7 +120,7 @@ def test_auto(n: int, tolerance: float, alternative: Any, clusters: bool, used: 
 def test_models_held_where_the_level_may_fail_say_so(
     tolerance: float, alternative: Any, warned: bool, clusters: Any
 ) -> None:
-    data = planted(200, clusters=clusters)
+    data = planted(200, cluster=clusters)
     for test in (strong, cal.detect.adaptive_score_test, cal.detect.adaptive_chi_square_test):
         found = test(data, tolerance=tolerance, alternative=alternative, null="fixed", models=QUICK[:1], draws=19)
         assert ("too often" in found.law) == warned
@@ -218,11 +218,11 @@ def test_what_is_not_computable() -> None:
     with pytest.raises(NotComputable, match="19 rows"):
         strong(planted(19))
     with pytest.raises(NotComputable, match="5 clusters"):
-        strong(planted(100, clusters=np.arange(100) // 20))
+        strong(planted(100, cluster=np.arange(100) // 20))
     with pytest.raises(NotComputable, match="martingale"):
         strong(planted(100, weights=np.ones(100)), null="eprocess", models=QUICK)
     with pytest.raises(NotComputable, match="clusters"):
-        strong(planted(100, clusters=np.arange(100) // 4), null="refit", models=QUICK)
+        strong(planted(100, cluster=np.arange(100) // 4), null="refit", models=QUICK)
     with pytest.raises(BadInput, match="top_label"):
         strong(cal.predictions([0, 1, 2], np.eye(3)))
 

@@ -9,10 +9,12 @@ from unittest.mock import patch
 import numpy as np
 
 from calibrant.certify.groups import certified_range, grouped_sketch, named_groups
-from calibrant.certify.population import group, shares
-from calibrant.stats import distance, lower, rounded
+from calibrant.stats import bounds as distance
+from calibrant.stats import bounds as lower
+from calibrant.stats import bounds as rounded
+from calibrant.stats.betting import solve_upper
 from calibrant.stats.cells import Cells
-from calibrant.stats.product import solve_upper
+from calibrant.views.population import group, shares
 
 
 def captured(module: ModuleType, run: Callable[[], Any]) -> tuple[Any, Any]:
@@ -43,7 +45,7 @@ def moment_without_its_event(s: Any, n: Any, k: Any, delta: float) -> float:
 
 def half_a_normaliser(s: Any, n: Any, gamma: float, alpha: Any) -> Any:
     """The notch constant from event rates above s only."""
-    from calibrant.kernels.compiled import notch_peaks
+    from calibrant.kernels.tally import notch_peaks
 
     up, down = np.log1p(-gamma * (1 - s)), np.log1p(gamma * s)
     shift = (down - up) / alpha

@@ -124,7 +124,7 @@ def test_saboteur_degrees_of_freedom_of_a_fitted_model() -> None:
 
 
 def test_saboteur_one_tail_for_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    from calibrant.stats.brownian import upper_tail
+    from calibrant.stats.classical import upper_tail
 
     monkeypatch.setattr("calibrant.detect.classical.upper_tail", lambda z: 0.5 * upper_tail(z))
     assert caught("spiegelhalter", "skewed", 500, 1000, null="asymptotic")
@@ -139,7 +139,7 @@ def test_saboteur_one_degree_of_freedom(name: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_saboteur_law_of_a_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.detect.cumulative.maximum_tail", lambda x: float(kolmogorov(x)))
+    monkeypatch.setattr("calibrant.detect.classical.maximum_tail", lambda x: float(kolmogorov(x)))
     assert caught("kolmogorov-smirnov", "skewed", 1000, 100, null="asymptotic")
 
 
@@ -151,7 +151,7 @@ def test_saboteur_walk_read_within_ties_by_outcome(monkeypatch: pytest.MonkeyPat
         at = np.append([0.0, path.min(), path.max()], np.zeros(len(q.ends)))[: len(q.ends) + 1]
         return Walk(at, float(np.sqrt(q.variance.sum())))
 
-    monkeypatch.setattr("calibrant.detect.cumulative.walk_of", walk)
+    monkeypatch.setattr("calibrant.detect.classical.walk_of", walk)
     assert caught("kuiper", "ties", 130, 400, null="simulated", draws=DRAWS)
 
 
@@ -159,7 +159,7 @@ def test_saboteur_outcomes_drawn_at_the_mean_rate(monkeypatch: pytest.MonkeyPatc
     from calibrant.kernels.draws import outcomes
 
     monkeypatch.setattr(
-        "calibrant.stats.scored.outcomes",
+        "calibrant.stats.classical.outcomes",
         lambda ids, rate, *rest: outcomes(ids, np.full_like(rate, rate.mean()), *rest),
     )
     for name in ("score", "spiegelhalter"):

@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from calibrant.stats import distance, jitter, lower
+from calibrant.stats import bounds as distance
+from calibrant.stats import bounds as lower
+from calibrant.stats import jitter
+from calibrant.stats.bounds import BINS, GRID, SWITCH
 from calibrant.stats.cells import SCALE, Cells, log_growth
-from calibrant.stats.lower import BINS, GRID, SWITCH
 from validity.enumeration import blocked_labels, grid_cells, level_cells
 from validity.saboteurs import captured
 

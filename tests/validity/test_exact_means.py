@@ -5,10 +5,12 @@ import pytest
 from scipy.stats import binom
 
 from calibrant.audit.checks import _coarse
-from calibrant.certify.population import Population
+from calibrant.stats.betting import LARGEST_MEAN_STAKE as LARGEST
+from calibrant.stats.betting import MEAN_STAKES as STAKES
+from calibrant.stats.betting import residual_mean_limits
+from calibrant.stats.bounds import _plug_in, _runs, variation_upper
 from calibrant.stats.cells import SCALE, Cells
-from calibrant.stats.means import LARGEST, STAKES, residual_mean_limits
-from calibrant.stats.variation import _plug_in, _runs, variation_upper
+from calibrant.views.population import Population
 from validity.enumeration import just_beyond, level_cells
 
 

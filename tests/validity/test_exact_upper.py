@@ -5,10 +5,8 @@ import pytest
 from scipy.special import xlogy
 from scipy.stats import binom
 
-from calibrant.stats.distance import distance_upper
-from calibrant.stats.jitter import jitter, jittered_bernstein_upper, jittered_upper
-from calibrant.stats.product import gammas, solve_upper
-from calibrant.stats.rounded import (
+from calibrant.stats.betting import gammas, solve_upper
+from calibrant.stats.bounds import (
     bernstein_upper,
     linear_cost,
     notch_cost,
@@ -16,6 +14,7 @@ from calibrant.stats.rounded import (
     notch_width,
     product_upper,
 )
+from calibrant.stats.jitter import distance_upper, jitter, jittered_bernstein_upper, jittered_upper
 from validity.enumeration import grid_cells, just_beyond, log_mean, miss_probability
 
 GAMMAS = (0.01, 0.2, 0.6, 0.95)

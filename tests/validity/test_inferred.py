@@ -12,9 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.measure.inferred_gap import compared
-from calibrant.measure.inferred_mean import described
-from calibrant.measure.inferring import inferring
+from calibrant.measure.inferred import compared, described, inferring
 from validity.acceptance import count
 
 MEAN = cal.measure.inferred_mean
@@ -39,7 +37,7 @@ def drawn(design, seed, clusters=1):
     age, group, p, rate = (np.repeat(v, clusters) for v in (age, group, p, rate))
     y = rng.uniform(size=ROWS // clusters).repeat(clusters) < rate  # one draw for the whole cluster
     unit = np.arange(ROWS // clusters).repeat(clusters) if clusters > 1 else None
-    return cal.predictions(y, p, {"age": age, "group": group}, clusters=unit)
+    return cal.predictions(y, p, {"age": age, "group": group}, cluster=unit)
 
 
 @cache

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from calibrant import predictions
-from calibrant.certify.population import Population, everyone
-from calibrant.stats.distance import dyadic_levels
-from calibrant.stats.jitter import jitter, mean_displacement
-from calibrant.stats.rounded import debiased_error
+from calibrant.stats.bounds import debiased_error
+from calibrant.stats.jitter import dyadic_levels, jitter, mean_displacement
+from calibrant.views.population import Population, everyone
 from validity import designs
 from validity.acceptance import check
 from validity.enumeration import grid_cells

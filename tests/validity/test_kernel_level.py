@@ -11,10 +11,9 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.detect.local_exact import exact_local_test
-from calibrant.detect.local_published import published_local_test
-from calibrant.stats.kernel_null import Rows, ranked, smallest, statistics
-from calibrant.stats.kernel_sum import Kernel
+from calibrant.published.local_test import published_local_test
+from calibrant.stats.kernel_sums import Kernel, Rows, ranked, smallest, statistics
+from calibrant.views.kernel_rows import exact_local_test
 from validity.acceptance import LEAST, count, refuted
 
 ALPHA, DRAWS = 0.05, 199
@@ -117,7 +116,7 @@ def clustered(replicate: int) -> Any:
     cluster = np.repeat(np.arange(50), 20)
     x, p = rng.normal(size=50)[cluster], np.full(1000, 0.4)
     rate = p + rng.choice([-0.15, 0.15], 50)[cluster]
-    return cal.predictions(rng.random(1000) < rate, p, {"x": x, "z": rng.normal(size=1000)}, clusters=cluster)
+    return cal.predictions(rng.random(1000) < rate, p, {"x": x, "z": rng.normal(size=1000)}, cluster=cluster)
 
 
 def test_level_with_clusters_and_none_without() -> None:

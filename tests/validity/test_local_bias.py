@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.diagnose import bias_map
-from calibrant.diagnose.bias_regions import regions
+from calibrant.diagnose.bias_map import regions
 from validity.acceptance import LEAST, refuted
 
 ALPHA, DRAWS = 0.05, 99
@@ -185,7 +185,7 @@ def clustered(replicate: int, effect: float, clusters: bool, n: int = 600, size:
     shift = effect * rng.choice([-1.0, 1.0], n // size)[group]
     p = np.full(n, 0.5) + 0.2 * np.tanh(x)
     y = rng.random(n) < p + shift
-    return cal.predictions(y, p, {"x": x}, clusters=group if clusters else None)
+    return cal.predictions(y, p, {"x": x}, cluster=group if clusters else None)
 
 
 def rejections(runs: int, effect: float, clusters: bool) -> int:
@@ -214,7 +214,7 @@ def permuted_residuals() -> Iterator[None]:
     """The authors' null: residuals dealt out anew, whatever their variance."""
 
     def broken(points: Any, s: Any, draws: int, salt: int) -> Any:
-        from calibrant.stats.bias import affinity
+        from calibrant.stats.smoothing import affinity
 
         rng, e = np.random.default_rng(salt), s.y - s.p
         k = affinity(points, s.spots) * s.weight

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
@@ -10,10 +11,14 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.detect import local_features
-from calibrant.stats import local_findings, spectra
+from calibrant.stats import spectra
+from calibrant.stats import spectra as local_findings
 from validity.acceptance import LEAST, refuted
 from validity.local_designs import DESIGNS, rows
+
+local_features = import_module("calibrant.detect.local_calibration_test")  # the module, not the function of that name
+
+local_features = import_module("calibrant.detect.local_calibration_test")  # the module, not the function of that name
 
 ALPHA, DRAWS = 0.05, 199
 QUICK = ("extreme scores", "rare", "clumped")
@@ -78,7 +83,7 @@ def test_level_with_clusters_where_rows_of_a_cluster_agree() -> None:
         x = np.repeat(rng.normal(size=(80, 2)), 10, axis=0)
         p = np.full(800, 0.4)
         y = np.where(rng.random(800) < 0.4, np.repeat(rng.random(80) < 0.4, 10), rng.random(800) < 0.4)
-        data = cal.predictions(y, p, {"a": x[:, 0], "b": x[:, 1]}, clusters=cluster if told else None)
+        data = cal.predictions(y, p, {"a": x[:, 0], "b": x[:, 1]}, cluster=cluster if told else None)
         return bool(cal.detect.local_calibration_test(data, draws=DRAWS, seed=r).p_value <= ALPHA)
 
     told = sum(once(r, True) for r in range(400))
@@ -93,9 +98,9 @@ Sums = tuple[Any, Any, Any]
 
 def permuted_residuals(sums: Any, design: str, replicate: int) -> Sums:
     """The authors' null: residuals in random order, whatever their variances."""
-    from calibrant.data.identity import identities_of
     from calibrant.data.local import part_of
-    from calibrant.detect.local_rows import chunks, first_look
+    from calibrant.data.sample import identities_of
+    from calibrant.detect.local_calibration_test import chunks, first_look
 
     score, gram, counted = REAL_NATURAL(sums)
     data = rows(design, replicate)

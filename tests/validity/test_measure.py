@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.stats.binning import equal_mass_edges
+from calibrant.stats.strata import equal_mass_edges
 from validity.acceptance import count, refuted
 
 M = cal.measure

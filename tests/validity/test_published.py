@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant.certify.published_kernel import published_kernel
-from calibrant.certify.published_lipschitz import published_lipschitz
-from calibrant.certify.published_total_variation import published_total_variation
-from calibrant.kernels.window import smooth
+from calibrant.kernels.smooth import smooth
+from calibrant.published import bounds as published
+from calibrant.published.certificates import published_kernel, published_lipschitz, published_total_variation
 from calibrant.results import Estimate
-from calibrant.stats import published
 
 ALPHA = 0.2
 CATALAN = 0.915965594177219015

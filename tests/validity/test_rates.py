@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant.stats.rates import Units, rate_evidence, rate_limits, ratio_evidence, ratio_limits
+from calibrant.stats.betting import Units, rate_evidence, rate_limits, ratio_evidence, ratio_limits
 
 RATES = (
     [0.3] * 9,

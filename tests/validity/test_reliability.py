@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,9 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.certify.population import Population
-from calibrant.diagnose.axis import scored
-from calibrant.diagnose.reliability_curve import curve_of
-from calibrant.stats.local import weights
+from calibrant.diagnose.reliability_curve import curve_of, scored
+from calibrant.stats.smoothing import weights
+from calibrant.views.population import Population
 from validity.acceptance import LEAST, count, refuted
 
 ALPHA, DRAWS, CELLS = 0.1, 199, 1 << 14
@@ -158,7 +158,7 @@ def test_saboteur_null_of_permuted_residuals(monkeypatch: pytest.MonkeyPatch) ->
         rng = np.random.default_rng(seed)
         yield rows * rate + rng.normal(size=(draws, len(rows))) * np.sqrt(rows * level)
 
-    monkeypatch.setattr("calibrant.diagnose.smooth.null_cases", even)
+    monkeypatch.setattr(import_module("calibrant.diagnose.reliability_curve"), "null_cases", even)
     runs = 200
     curves = (fit(population(*draw("skewed", 2500, r)), r) for r in range(runs))
     rejected = sum(c.settings["p_value"] <= ALPHA for c in curves)

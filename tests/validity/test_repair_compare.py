@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.repair.along import bins_along, variable_rows
-from calibrant.repair.compare import SHARES, _differences
-from calibrant.repair.comparison import AS_AUDITED
-from calibrant.repair.grouped import group_rows, groups_of
-from calibrant.repair.judged import LOSSES
-from calibrant.repair.provenance import fitted_on, overlap
-from calibrant.repair.rounds import fits_of
-from calibrant.stats.differences import mean_limits, units_of
+from calibrant.repair.fitted import fitted_on, overlap
+from calibrant.repair.judge.compare import SHARES, _differences
+from calibrant.repair.judge.groups import bins_along, group_rows, groups_of, variable_rows
+from calibrant.repair.judge.rows import LOSSES, fits_of
+from calibrant.repair.judge.verdict import AS_AUDITED
+from calibrant.stats.betting import mean_limits
+from calibrant.stats.betting import paired_units_of as units_of
 from validity.acceptance import check, count, refuted
 
 REPAIRS = {"Platt": cal.repair.Platt(), "Isotonic": cal.repair.Isotonic()}
@@ -184,7 +183,7 @@ def test_no_repair_of_a_calibrated_score_is_called_better_in_depth() -> None:
 
 def better_on_its_own_rows(seed: int) -> bool:
     """Saboteur: a repair judged on the rows it was fitted on."""
-    from calibrant.repair.judged import Judged
+    from calibrant.repair.judge.rows import Judged
 
     data, _ = drawn(70_000 + seed, 400)
     scores = {AS_AUDITED: data.p, "Isotonic": cal.repair.Isotonic().fit(data)(data).p}

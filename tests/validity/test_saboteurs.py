@@ -10,10 +10,10 @@ import calibrant as cal
 from calibrant.certify.groups import groups
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
-from calibrant.stats import lower
-from calibrant.stats import rounded as rounding
-from calibrant.stats.lower import lower_bound
-from calibrant.stats.product import solve_upper
+from calibrant.stats import bounds as lower
+from calibrant.stats import bounds as rounding
+from calibrant.stats.betting import solve_upper
+from calibrant.stats.bounds import lower_bound
 from validity import designs, saboteurs
 from validity.acceptance import count, refuted
 from validity.enumeration import blocked_labels, grid_cells, level_cells, log_mean, miss_probability

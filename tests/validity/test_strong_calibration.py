@@ -14,8 +14,8 @@ from scipy.stats import binom
 from sklearn.base import BaseEstimator, RegressorMixin
 
 import calibrant as cal
-from calibrant.detect import strong_nulls
-from calibrant.detect.strong_detectors import Question, question_of
+from calibrant.search import nulls as strong_nulls
+from calibrant.search.detectors import Question, question_of
 from calibrant.stats.cusum import simulated
 from validity.acceptance import LEAST, count, refuted
 
@@ -123,7 +123,7 @@ def clustered(replicate: int, told: bool) -> Any:
     sway = np.where(rng.random(50) < 0.5, 0.3, -0.3)[cluster]
     p = 0.3 + 0.3 * expit(x[:, 0])
     y = rng.random(1000) < p + sway
-    return cal.predictions(y, p, {f"x{j}": x[:, j] for j in range(3)}, clusters=cluster if told else None)
+    return cal.predictions(y, p, {f"x{j}": x[:, j] for j in range(3)}, cluster=cluster if told else None)
 
 
 def by_cluster(told: bool) -> Callable[[int], bool]:
@@ -162,7 +162,7 @@ def test_auto_keeps_its_level_at_small_tolerances(tolerance: float) -> None:
 def test_auto_keeps_its_level_with_clusters_and_no_tolerance() -> None:
     def once(replicate: int) -> bool:
         y, p, x = rows(200, replicate)
-        data = cal.predictions(y, p, x, clusters=np.arange(200) // 2)
+        data = cal.predictions(y, p, x, cluster=np.arange(200) // 2)
         found = cal.detect.strong_calibration_test(data, seed=replicate, draws=99, models=[("bumps", Bumps())])
         assert found.settings["null"] == "split"
         return found.p_value <= ALPHA
@@ -198,7 +198,7 @@ def test_saboteur_models_that_saw_the_rows_they_order() -> None:
         fitted = strong_nulls.fit_pool(s, pool, np.arange(len(fold)), seed)
         return strong_nulls.predicted(fitted, s, pool, np.arange(len(fold))), (fitted,)
 
-    with patch("calibrant.detect.strong_detectors.cross_fit", seen):
+    with patch("calibrant.search.detectors.cross_fit", seen):
         assert refuted(count(rejects(200, null="fixed"), 30), 30, ALPHA)
 
 

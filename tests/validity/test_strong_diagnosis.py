@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import calibrant as cal
 from calibrant.diagnose.rules import Condition, columns_of
-from calibrant.stats import tolerated
+from calibrant.stats import classical as tolerated
 from validity.acceptance import check, count, refuted
 
 ALPHA = 0.1
@@ -112,7 +112,7 @@ def misses(shift: Callable[[Any, Any], Any], n: int, **more: Any) -> Callable[[i
         columns = columns_of(data, None)
         x = np.stack([columns.numbers["a"], columns.numbers["b"]], axis=1)
         w = np.ones(n) if data.weights is None else data.weights
-        judges = SEARCH.dealt(n, 2, replicate, None if data.clusters is None else np.asarray(data.clusters)) == 1
+        judges = SEARCH.dealt(n, 2, replicate, None if data.cluster is None else np.asarray(data.cluster)) == 1
         for i, rule in enumerate(table.settings["conditions"]):
             inside = judges & columns.matching([Condition.from_dict(c) for c in rule])
             truth = float((w * (shift(data.p, x) - data.p))[inside].sum() / w[inside].sum())
@@ -162,7 +162,7 @@ def test_saboteur_rules_judged_on_the_half_that_grew_them() -> None:
 @pytest.mark.parametrize("clustered", [False, True])
 def test_rules_of_calibrated_models_with_the_default_models(clustered: bool) -> None:
     def once(replicate: int) -> bool:
-        more: dict[str, Any] = {"clusters": np.arange(1000) // 4} if clustered else {}
+        more: dict[str, Any] = {"cluster": np.arange(1000) // 4} if clustered else {}
         data = rows(1000, replicate, **more)
         return any(cal.diagnose.subgroups(data, seed=replicate).columns["finding"])
 

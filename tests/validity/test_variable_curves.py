@@ -10,10 +10,9 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.diagnose.banded import banded, simulated
-from calibrant.diagnose.lines import lines_of, shared_residuals
-from calibrant.diagnose.panels import plan_of
-from calibrant.stats.multiplicity import holm
+from calibrant.diagnose.panels import banded, plan_of, simulated
+from calibrant.diagnose.ranked import lines_of, shared_residuals
+from calibrant.stats.nulls import holm
 from calibrant.stats.strata import beyond_shift
 from validity.acceptance import LEAST, refuted
 
@@ -79,7 +78,7 @@ def test_level_at_length(kind: str, view: str) -> None:
 
 
 def test_level_with_gaussian_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.diagnose.banded.AFFORDABLE", 0)
+    monkeypatch.setattr("calibrant.diagnose.panels.AFFORDABLE", 0)
     rejected = sum(fit(drawn("even", 2000, r), r).settings["p_value"] <= ALPHA for r in range(80))
     assert not refuted(rejected, 80, 1.3 * ALPHA)
     assert rejected > 0
@@ -159,7 +158,7 @@ def test_saboteur_residuals_permuted_over_rows_have_another_level(monkeypatch: p
         return count
 
     exact(rejections(150), 150)
-    monkeypatch.setattr("calibrant.diagnose.banded.simulated", permuted)
+    monkeypatch.setattr("calibrant.diagnose.panels.simulated", permuted)
     assert binom.cdf(rejections(150), 150, ALPHA) < LEAST
 
 
@@ -193,7 +192,7 @@ def family_errors(runs: int, column: str, own: tuple[str, ...] = (), **more: Any
 
 def ranked(data: Any, seed: int) -> dict[str, Any]:
     """Return names and p-values, without the ranges, which have tests of their own."""
-    from calibrant.diagnose.lines import p_values
+    from calibrant.diagnose.ranked import p_values
 
     lines, _ = lines_of(data, data.covariates.schema.names, "probability", 10, True)
     own, adjusted, _ = p_values(data, lines, DRAWS, seed)
@@ -235,7 +234,7 @@ def test_error_elsewhere_is_not_found_along_the_variables(name: str) -> None:
 
 
 def test_saboteur_the_noise_of_a_calibrated_model_finds_error_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.diagnose.lines.widened", lambda residual, cells, rng: residual)
+    monkeypatch.setattr("calibrant.diagnose.ranked.widened", lambda residual, cells, rng: residual)
     monkeypatch.setattr("calibrant.stats.strata.Strata.variance", property(lambda cells: cells.noise))
     wrong = 0
     for r in range(30):
@@ -252,8 +251,8 @@ def test_the_ranking_keeps_its_family_wise_level_at_length() -> None:
 
 
 def test_the_gaussian_null_with_holm_keeps_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.diagnose.lines.AFFORDABLE", 0)
-    monkeypatch.setattr("calibrant.diagnose.lines.GAUSSIAN_DRAWS", 999)
+    monkeypatch.setattr("calibrant.diagnose.ranked.AFFORDABLE", 0)
+    monkeypatch.setattr("calibrant.diagnose.ranked.GAUSSIAN_DRAWS", 999)
     assert not refuted(family_errors(50, "p_adjusted", n=2000), 50, 1.2 * ALPHA)
 
 

@@ -11,9 +11,9 @@ from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
 from calibrant.certify.groups import groups
 from calibrant.certify.jittered import jittered
-from calibrant.certify.population import everyone
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
+from calibrant.views.population import everyone
 from validity.acceptance import check
 from validity.designs import (
     ALL,

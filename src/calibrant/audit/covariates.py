@@ -114,7 +114,7 @@ def unshown_levels(read: Any, name: str) -> tuple[str, ...] | None:
     A number of many values has a smooth curve, and no levels.
     """
     from calibrant.diagnose.panels import FEW
-    from calibrant.measure.along import strata_of
+    from calibrant.views.along import strata_of
 
     strata = strata_of(read, name)
     if strata.ordered and strata.there > FEW:

@@ -46,7 +46,7 @@ def _lines(whole: Sketch, name: str) -> list[tuple[Any, str | None]]:
 
     Of two levels the rarer one alone, for the other mirrors it; of missing values nothing.
     """
-    from calibrant.measure.inferring import inferring
+    from calibrant.measure.inferred import inferring
     from calibrant.stats.strata import MISSING
 
     try:
@@ -74,7 +74,7 @@ def _of_many(whole: Sketch, name: str) -> bool:
     """
     import numpy as np
 
-    from calibrant.measure.along import strata_of
+    from calibrant.views.along import strata_of
 
     strata = strata_of(whole, name)
     there = strata.present()
@@ -90,7 +90,7 @@ def _of_many(whole: Sketch, name: str) -> bool:
 
 def _line(q: Any, level: str | None, alpha: float) -> tuple[Any, ...] | None:
     """Return one line of the table; None where there is no interval."""
-    from calibrant.measure.inferred_mean import described
+    from calibrant.measure.inferred import described
 
     try:
         bias, of_cases = (described(q, level, what, alpha) for what in ("bias", "observed"))

@@ -66,7 +66,7 @@ def weigh(
     if quick or rows is None:
         reason = QUICK if quick else NO_TESTS if whole.spec.codings else NO_ROWS
         return Check(code=REPAIR, status="not-run", reason=reason), NONE
-    from calibrant.repair.compare import compare
+    from calibrant.repair.judge.compare import compare
 
     announce("comparing repairs")
     held = () if rows.covariates is None else tuple(rows.covariates.schema.names)

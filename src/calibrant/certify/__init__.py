@@ -9,15 +9,12 @@ from __future__ import annotations
 from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
 from calibrant.certify.groups import groups
-from calibrant.certify.jitter_cost import jitter_bandwidth, jitter_cost
-from calibrant.certify.jittered import jittered
-from calibrant.certify.published_kernel import published_kernel
-from calibrant.certify.published_lipschitz import published_lipschitz
-from calibrant.certify.published_total_variation import published_total_variation
+from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.certify.rows_needed import rows_needed
 from calibrant.certify.variable import variable
+from calibrant.published.certificates import published_kernel, published_lipschitz, published_total_variation
 
 __all__ = [
     "bounded_variation",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.certify.population import everyone, shares
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval, Side
+from calibrant.views.population import everyone, shares
 
 
 def bounded_variation(
@@ -55,9 +55,7 @@ def bounded_variation(
     >>> bool(cal.certify.bounded_variation(data, side="upper").interval.high < 0.06)
     True
     """
-    from calibrant.stats.lower import lower_bound
-    from calibrant.stats.rounded import debiased_error
-    from calibrant.stats.variation import variation_upper
+    from calibrant.stats.bounds import debiased_error, lower_bound, variation_upper
 
     if not (isinstance(variation, (int, float)) and 0 < variation < float("inf")):
         raise BadInput(

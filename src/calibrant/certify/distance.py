@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.certify.population import INDEPENDENT, everyone, shares
 from calibrant.results import Estimate, Interval, Side
+from calibrant.views.population import INDEPENDENT, everyone, shares
 
 
 def distance(data: Any, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
@@ -55,7 +55,7 @@ def distance(data: Any, alpha: float = 0.05, side: Side = "two-sided", seed: int
     >>> bool(cal.certify.distance(data, side="upper").interval.high < 0.04)
     True
     """
-    from calibrant.stats.distance import distance_lower, distance_upper
+    from calibrant.stats.jitter import distance_lower, distance_upper
 
     low_share, high_share = shares(alpha, side)
     population = everyone(data, seed)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.certify.population import INDEPENDENT, Population, checked_levels, group, shares, sketch_of
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rounded import rounded_of
 from calibrant.data.predictions import Predictions
@@ -15,6 +14,7 @@ from calibrant.data.read import names_of
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
+from calibrant.views.population import INDEPENDENT, Population, checked_levels, group, shares, sketch_of
 
 Group = tuple[tuple[str, str], ...]
 

@@ -1,11 +1,15 @@
-"""The seed paper's setting: the certificate of a classifier that perturbs its score a little."""
+"""The certificate of a classifier that perturbs its score a little, and what that costs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from calibrant.certify.population import INDEPENDENT, checked_bandwidth, everyone, shares
-from calibrant.results import Estimate, Interval, Side
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Curve, Estimate, Interval, Side
+from calibrant.views.population import INDEPENDENT, checked_bandwidth, checked_levels, everyone, shares
+
+# ---- The seed paper's setting: the certificate of a classifier that perturbs its score a little ----
 
 
 def jittered(
@@ -74,3 +78,99 @@ def jittered(
         assumes=INDEPENDENT,
         settings={"about": f"the score jittered by {h:g}", "bandwidth": h, "grid": population.grid, "seed": seed},
     )
+
+
+# ---- What a rounded or jittered classifier loses, exactly ----
+
+
+def jitter_cost(
+    data: Any, bandwidths: float | Sequence[float] = 2**-6, levels: int | Sequence[int] = (), seed: int = 0
+) -> Curve:
+    r"""Compute the expected AUROC, Brier score and log loss of jittered and rounded classifiers.
+
+    Estimand: the expectation over the jitter, on these rows, of each score; no sampling.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+    bandwidths : float or sequence of float
+        Jitters to look at.
+    levels : int or sequence of int
+        Roundings to look at.
+    seed : int
+        Not used by the numbers; kept so that every function takes one.
+
+    Returns
+    -------
+    Curve
+        Columns ``display`` ("as it is", "jittered", "rounded"), ``bandwidth``, ``levels`` (zero where not meant),
+        ``auroc`` (larger is better), ``brier``, ``log_loss`` (smaller is better; infinite where a case is shown
+        as 0 or a non-case as 1).
+
+    Notes
+    -----
+    **Assumes.** Nothing: these are properties of the rows given.
+    **Guarantee.** Exact for the jittered and rounded classifiers of `jittered` and `rounded`. "As it is" is read at
+    the mean score of each of ``2^14`` cells.
+    **Method.** Expectations under the transition kernel are convolutions; ties in the AUROC count one half.
+    **Cost.** Milliseconds a bandwidth after the sketch.
+    **Reads.** The sketch.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cost = cal.certify.jitter_cost(cal.predictions([0, 1, 0, 1], [0.1, 0.8, 0.4, 0.6]))
+    >>> cost.columns["auroc"][0]
+    1.0
+    """
+    from calibrant.stats.jitter import jitter_scores, level_scores
+
+    population = everyone(data, seed)
+    if population.cases in (0, population.n):
+        raise NotComputable("the AUROC needs both outcomes; all rows have the same one")
+    widths = [bandwidths] if isinstance(bandwidths, (int, float)) else list(bandwidths)
+    steps = [levels] if isinstance(levels, int) else list(levels)
+    rows = [("as it is", 0.0, 0, level_scores(population.cells))]
+    for h in (checked_bandwidth(w, population.grid) for w in widths):
+        rows.append(("jittered", h, 0, jitter_scores(population.cells, h)))
+    for k in (checked_levels(s) for s in steps):
+        rows.append(("rounded", 0.0, k, level_scores(population.levels(k))))
+    columns: dict[str, tuple[Any, ...]] = {
+        "display": tuple(r[0] for r in rows),
+        "bandwidth": tuple(r[1] for r in rows),
+        "levels": tuple(r[2] for r in rows),
+    }
+    columns |= {name: tuple(r[3][name] for r in rows) for name in ("auroc", "brier", "log_loss")}
+    return Curve(method="certify.jitter_cost", columns=columns, settings={"n": population.n})
+
+
+def jitter_bandwidth(pilot: Any, tolerance: float = 0.001, seed: int = 0) -> float:
+    r"""Choose the largest dyadic bandwidth that costs at most `tolerance` of AUROC, on pilot rows.
+
+    Parameters
+    ----------
+    pilot : Predictions or Sketch
+        Rows that are *not* certified afterwards: choosing by the labels of certified rows voids the guarantee.
+    tolerance : float, positive
+        AUROC that may be lost.
+    seed : int
+        Not used by the number.
+
+    Returns
+    -------
+    float
+        One of ``2^-3 ... 2^-10``.
+
+    Raises
+    ------
+    NotComputable
+        Even the smallest costs more.
+    """
+    if not tolerance > 0:
+        raise BadInput(f"tolerance={tolerance!r}: pass a positive loss of AUROC, such as 0.001")
+    widths = [2.0**-j for j in range(3, 11)]
+    auroc = jitter_cost(pilot, widths, seed=seed).columns["auroc"]
+    for width, value in zip(widths, auroc[1:], strict=True):
+        if auroc[0] - value <= tolerance:
+            return width
+    raise NotComputable(f"every bandwidth down to {widths[-1]:g} costs more than {tolerance:g} of AUROC")

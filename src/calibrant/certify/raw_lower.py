@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.certify.population import INDEPENDENT, Population, everyone, shares
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval, Side
+from calibrant.views.population import INDEPENDENT, Population, everyone, shares
 
 QUANTISATION = 2.0**-30  # scores are read as whole multiples of this, rounded down
 
@@ -69,7 +69,7 @@ def raw_lower(data: Any, alpha: float = 0.05, side: Side = "lower", seed: int = 
 
 def raw_lower_of(population: Population, delta: float, level: float, seed: int) -> Estimate:
     """Certify one population from below at error probability `delta`."""
-    from calibrant.stats.lower import lower_bound
+    from calibrant.stats.bounds import lower_bound
 
     low = max(lower_bound(population.cells, delta, seed) - QUANTISATION, 0.0)
     return Estimate(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.certify.population import INDEPENDENT, Population, checked_levels, everyone, shares
 from calibrant.results import Estimate, Interval, Side
+from calibrant.views.population import INDEPENDENT, Population, checked_levels, everyone, shares
 
 
 def rounded(data: Any, levels: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
@@ -61,8 +61,7 @@ def rounded(data: Any, levels: int = 100, alpha: float = 0.05, side: Side = "two
 
 def rounded_of(population: Population, levels: int, spend: tuple[float, float], level: float, seed: int) -> Estimate:
     """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
-    from calibrant.stats.lower import lower_bound
-    from calibrant.stats.rounded import debiased_error, product_upper
+    from calibrant.stats.bounds import debiased_error, lower_bound, product_upper
 
     shown = population.levels(levels)
     s, n, k = shown.low, shown.totals.sum(axis=1), shown.totals[:, 1]

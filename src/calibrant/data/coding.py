@@ -279,3 +279,23 @@ def _codes(column: Any, c: Coding) -> Any:
     codes = found.to_numpy(zero_copy_only=False)
     absent = text.is_null().to_numpy(zero_copy_only=False) if text.null_count else None
     return (codes if absent is None else np.where(absent, len(c.levels) + 1, codes)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sound rows of one batch.
+
+    Parameters
+    ----------
+    p : float64 array of shape (n,)
+    y : int8 array of shape (n,)
+    ids : uint64 array of shape (n,)
+        Identities, mixed with the seed; zeros where no part of the spec uses them.
+    encoded : Encoded
+        The covariates that the spec codes.
+    """
+
+    p: Any
+    y: Any
+    ids: Any
+    encoded: Encoded

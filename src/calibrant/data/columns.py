@@ -1,4 +1,4 @@
-"""From Arrow columns to the numbers a sketch counts."""
+"""From Arrow columns to the numbers a sketch counts; who a row is."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from calibrant.errors import BadInput
 
 if TYPE_CHECKING:
     from calibrant.data.spec import Spec, Variable
+
 
 ABSENT = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # text that means "no label"
 
@@ -205,8 +206,8 @@ def row_ids(columns: Sequence[Any], seed: int) -> Any:
     """Hash key columns to one uint64 a row; equal keys give equal identities on every machine."""
     import pyarrow as pa
 
-    from calibrant.kernels.compiled import hash_bytes
     from calibrant.kernels.reference import mix
+    from calibrant.kernels.tally import hash_bytes
 
     out = None
     for column in columns:

@@ -4,14 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.data.columns import imported, label_values
-from calibrant.data.faults import Faults
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
+
+Kind = TypeVar("Kind")
+
+# ---- What was wrong with the rows read so far, and the one line that says so ----
+
+SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE = range(4)
+
+
+@dataclass
+class Faults:
+    """Counts and first places of faulty rows, by kind; merged over parts."""
+
+    counts: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    first: list[tuple[str, int] | None] = field(default_factory=lambda: [None] * 4)
+    example: list[str] = field(default_factory=lambda: [""] * 4)
+    low: float = 0.0
+    high: float = 1.0
+
+    def add(self, kind: int, count: int, where: tuple[str, int], example: str) -> None:
+        """Count faulty rows of one kind, keeping the earliest place."""
+        self.counts[kind] += count
+        known = self.first[kind]
+        if known is None or where < known:
+            self.first[kind], self.example[kind] = where, example
+
+    def merge(self, other: Faults) -> None:
+        """Add another part's faults."""
+        for kind in range(4):
+            where = other.first[kind]
+            if where is not None:
+                self.add(kind, other.counts[kind], where, other.example[kind])
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+
+    def check(self, spec: Spec, drop_missing: bool) -> None:
+        """Raise `BadInput` for the first kind of fault there is."""
+        if self.counts[SCORE_RANGE]:
+            raise BadInput(self._line(SCORE_RANGE, spec.score, f"outside 0 to 1; {self._hint()}"))
+        if self.counts[LABEL_VALUE]:
+            fix = "pass positive= (--positive) to name the class that counts as a case"
+            raise BadInput(self._line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {fix}"))
+        for kind, column in ((SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
+            if self.counts[kind] and not drop_missing:
+                fix = "fill them in, or pass drop_missing=True (--drop-missing) to leave those rows out and count them"
+                raise BadInput(self._line(kind, column, f"missing (null or NaN); {fix}"))
+
+    def _hint(self) -> str:
+        if self.low >= -1e-4 and self.high <= 1.0 + 1e-4:
+            return "is it rounding error? Clip to 0 and 1"
+        if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5:
+            return "did you pass percentages? Divide by 100"
+        return "did you pass logits? Apply 1 / (1 + exp(-x)) first"
+
+    def _line(self, kind: int, column: str, what: str) -> str:
+        part, row = self.first[kind] or ("", 0)
+        place = f"row {row}" + (f" of {part}" if part else "")
+        shown = f" ({self.example[kind]})" if self.example[kind] else ""
+        count = self.counts[kind]
+        noun = "value is" if count == 1 else "values are"
+        return f"column {column!r}: {count} {noun} {what}. First: {place}, counting from 0{shown}."
+
+
+# ---- Labels, probabilities and covariates, validated once and frozen ----
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,19 +88,19 @@ class Predictions:
         Predicted probabilities of outcome 1, in [0, 1].
     covariates : pyarrow.Table or None
         Variables by name, one row each.
-    weights, clusters : arrays of shape (n,) or None
-        Positive weights; cluster identifiers.
+    weights, cluster : arrays of shape (n,) or None
+        Positive weights; which rows belong together.
     name : str
         Name for reports.
     dropped : int
         Rows left out because score or label was missing.
     """
 
-    y: Any
-    p: Any
+    y: NDArray[np.int8]
+    p: NDArray[np.float64]
     covariates: Any = None
-    weights: Any = None
-    clusters: Any = None
+    weights: NDArray[np.float64] | None = None
+    cluster: NDArray[Any] | None = None
     name: str = "data"
     dropped: int = 0
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -59,7 +121,7 @@ class Predictions:
 
 @dataclass(frozen=True, kw_only=True)
 class MulticlassPredictions:
-    """Rows of a classifier over K classes; every binary method reads one of its projections.
+    """Rows of a classifier over K classes, from `calibrant.multiclass_predictions`; binary methods read a projection.
 
     Parameters
     ----------
@@ -71,8 +133,8 @@ class MulticlassPredictions:
     name : str
     """
 
-    y: Any
-    p: Any
+    y: NDArray[np.int32]
+    p: NDArray[np.float64]
     covariates: Any = None
     name: str = "data"
 
@@ -84,42 +146,41 @@ class MulticlassPredictions:
     def top_label(self) -> Predictions:
         """Return the confidence view: outcome "the most probable class is right", score its probability."""
         hit = (self.p.argmax(axis=1) == self.y).astype(np.int8)
-        return binary_predictions(hit, self.p.max(axis=1), self.covariates)
+        return predictions(hit, self.p.max(axis=1), self.covariates)
 
     def one_vs_rest(self, k: int) -> Predictions:
         """Return the view of one class; share ``alpha`` over the classes you look at."""
         if not 0 <= k < self.p.shape[1]:
             raise BadInput(f"class k={k}: there are classes 0 to {self.p.shape[1] - 1}")
-        return binary_predictions((self.y == k).astype(np.int8), self.p[:, k], self.covariates)
+        return predictions((self.y == k).astype(np.int8), self.p[:, k], self.covariates)
 
 
 def predictions(
-    y_true: Any,
-    y_prob: Any,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     covariates: Any = None,
-    weights: Any = None,
-    clusters: Any = None,
     *,
-    positive: Any = None,
+    weights: ArrayLike | None = None,
+    cluster: ArrayLike | None = None,
+    positive: object = None,
     drop_missing: bool = False,
     name: str = "data",
-) -> Predictions | MulticlassPredictions:
-    """Validate labels and probabilities once, and freeze them.
+) -> Predictions:
+    """Validate labels and probabilities of two classes once, and freeze them.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels 0 and 1 (or booleans); any two values with `positive` given; class numbers 0 to K - 1 with a
-        matrix of probabilities.
-    y_prob : array-like of shape (n,) or (n, K)
-        Probabilities in [0, 1] of the positive class; or of every class, K at least 3, rows adding up to one.
-        A scikit-learn ``predict_proba`` of two columns is read as its second column.
+        Labels 0 and 1 (or booleans); any two values with `positive` given.
+    y_prob : array-like of shape (n,)
+        Probabilities in [0, 1] of the positive class. A scikit-learn ``predict_proba`` of two columns is read as its
+        second column; one of more columns belongs to `calibrant.multiclass_predictions`.
     covariates : frame or mapping of arrays, optional
         pandas, Polars or Arrow table, or a dictionary, with n rows.
     weights : array-like of shape (n,), optional
         Positive numbers. Methods without a proof for weights raise `NotComputable`.
-    clusters : array-like of shape (n,), optional
-        Cluster identifiers. Methods without a proof for clusters raise `NotComputable`.
+    cluster : array-like of shape (n,), optional
+        Which rows belong together. Methods without a proof for clusters raise `NotComputable`.
     positive : optional
         The label that counts as a case.
     drop_missing : bool
@@ -129,43 +190,24 @@ def predictions(
 
     Returns
     -------
-    Predictions or MulticlassPredictions
-        The second for a matrix of three or more columns.
+    Predictions
 
     Raises
     ------
     BadInput
         A value is missing, out of range or of another length; the message names column, count and first row.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.predictions([0, 1, 1], [0.2, 0.7, 0.9], {"age": [31, 52, 67]}).n
+    3
     """
-    matrix = np.asarray(y_prob)
-    if matrix.ndim == 2 and matrix.shape[1] >= 3:
-        if weights is not None or clusters is not None or positive is not None or drop_missing:
-            raise BadInput(
-                "several classes take no weights, clusters, positive or drop_missing: project to one class first"
-            )
-        return _multiclass(y_true, matrix, covariates, name)
-    return binary_predictions(
-        y_true, y_prob, covariates, weights, clusters, positive=positive, drop_missing=drop_missing, name=name
-    )
-
-
-def binary_predictions(
-    y_true: Any,
-    y_prob: Any,
-    covariates: Any = None,
-    weights: Any = None,
-    clusters: Any = None,
-    *,
-    positive: Any = None,
-    drop_missing: bool = False,
-    name: str = "data",
-) -> Predictions:
-    """Validate and freeze two classes."""
     y, p = _label_array(y_true, positive), _score_array(y_prob)
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
     keep, dropped = _validated(y, p, positive, drop_missing)
-    rest = {"weights": _weights(weights, len(y)), "clusters": _same_length(clusters, len(y), "clusters")}
+    rest = {"weights": _weights(weights, len(y)), "cluster": _same_length(cluster, len(y), "cluster")}
     table = _covariates(covariates, len(y))
     if dropped:
         y, p = y[keep], p[keep]
@@ -177,6 +219,80 @@ def binary_predictions(
     y8 = y.astype(np.int8)
     y8.flags.writeable = p.flags.writeable = False
     return Predictions(y=y8, p=p, covariates=table, name=name, dropped=dropped, **rest)
+
+
+def multiclass_predictions(
+    y_true: ArrayLike, y_prob: ArrayLike, covariates: Any = None, *, name: str = "data"
+) -> MulticlassPredictions:
+    """Validate labels and probabilities of several classes once, and freeze them.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Class numbers 0 to K - 1.
+    y_prob : array-like of shape (n, K)
+        Probabilities of every class, K at least 2, rows adding up to one.
+    covariates : frame or mapping of arrays, optional
+        As `calibrant.predictions`.
+    name : str
+        Name for reports.
+
+    Returns
+    -------
+    MulticlassPredictions
+        Project it, by ``top_label()`` or ``one_vs_rest(k)``, onto what every binary method reads.
+
+    Raises
+    ------
+    BadInput
+        A value is missing, out of range or of another length.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> many = cal.multiclass_predictions([0, 2, 1], [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.5, 0.3, 0.2]])
+    >>> many.top_label().p.tolist()
+    [0.7, 0.8, 0.5]
+    """
+    p, y = np.array(y_prob, dtype=np.float64), np.asarray(y_true)
+    if p.ndim != 2 or p.shape[1] < 2:
+        raise BadInput(f"y_prob has shape {p.shape}: pass a column for each class, or use calibrant.predictions")
+    k = p.shape[1]
+    if y.shape != (p.shape[0],):
+        raise BadInput(f"y_true has shape {y.shape} and y_prob {p.shape}: pass one class number for each row")
+    if y.size == 0:
+        raise BadInput("no rows to audit: y_true and y_prob are empty")
+    if y.dtype.kind not in "iub" or y.min() < 0 or y.max() >= k:
+        raise BadInput(f"y_true must hold class numbers 0 to {k - 1}, the columns of y_prob: encode the classes first")
+    wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) < 1e-6))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise BadInput(
+            f"y_prob: {int(wrong.sum())} rows are not probabilities that add up to one; first: row {row}, "
+            f"sum {p[row].sum():.6g}"
+        )
+    y32 = y.astype(np.int32)
+    y32.flags.writeable = p.flags.writeable = False
+    return MulticlassPredictions(y=y32, p=p, covariates=_covariates(covariates, len(y)), name=name)
+
+
+SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
+
+
+def checked_data(data: object, *kinds: type[Kind], name: str = "data") -> Kind:
+    """Return the data of a public function if it is of one of these kinds, or say in one line what to pass.
+
+    Every function that reads rows, or rows or a sketch, begins here: ``checked_data(data, Predictions, Sketch)``.
+    """
+    if isinstance(data, kinds):
+        return data
+    if isinstance(data, MulticlassPredictions):
+        raise BadInput(SEVERAL)
+    if any(kind.__name__ == "Sketch" for kind in kinds):
+        pass_ = "calibrant.predictions(y_true, y_prob), calibrant.read(...) or calibrant.sketch(...)"
+    else:
+        pass_ = "calibrant.predictions(y_true, y_prob) or calibrant.read(...), for rows are read"
+    raise BadInput(f"{name} is a {type(data).__name__}: pass {pass_}")
 
 
 def _label_array(y_true: Any, positive: Any) -> Any:
@@ -209,10 +325,14 @@ def _score_array(y_prob: Any) -> Any:
             raise BadInput(
                 f"y_prob has two columns that do not add up to one (row {row}: {p[row].sum():.6g}): pass one column"
             )
+    if p.ndim == 2 and p.shape[1] > 2:
+        raise BadInput(
+            f"y_prob has {p.shape[1]} columns, one for each class: use calibrant.multiclass_predictions(y_true, y_prob)"
+        )
     if p.ndim == 2:
         p = p[:, -1]
     if p.ndim != 1:
-        raise BadInput(f"y_prob has {p.ndim} dimensions: pass one probability a row, or one column a class")
+        raise BadInput(f"y_prob has {p.ndim} dimensions: pass one probability for each row")
     try:
         return np.array(p, dtype=np.float64)
     except (TypeError, ValueError):
@@ -293,24 +413,3 @@ def _table(columns: Mapping[str, Any]) -> Any:
     if len({len(v) for v in out.values()}) > 1:
         raise BadInput(f"covariates have different lengths: {', '.join(f'{k} {len(v)}' for k, v in out.items())}")
     return pa.table(out)
-
-
-def _multiclass(y_true: Any, p: Any, covariates: Any, name: str) -> MulticlassPredictions:
-    y = np.asarray(y_true)
-    k = p.shape[1]
-    if y.shape != (p.shape[0],):
-        raise BadInput(f"y_true has shape {y.shape} and y_prob {p.shape}: pass one class number for each row")
-    p = np.array(p, dtype=np.float64)
-    if y.size == 0:
-        raise BadInput("no rows to audit: y_true and y_prob are empty")
-    if y.dtype.kind not in "iub" or y.min() < 0 or y.max() >= k:
-        raise BadInput(f"y_true must hold class numbers 0 to {k - 1}, the columns of y_prob: encode the classes first")
-    wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) < 1e-6))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise BadInput(
-            f"y_prob: {int(wrong.sum())} rows are not probabilities that add up to one; first: row {row}, sum {p[row].sum():.6g}"
-        )
-    y32 = y.astype(np.int32)
-    y32.flags.writeable = p.flags.writeable = False
-    return MulticlassPredictions(y=y32, p=p, covariates=_covariates(covariates, len(y)), name=name)

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from calibrant.data.columns import as_float, label_values, level_codes, require
-from calibrant.data.engines import Progress, first_look, sketch_source
-from calibrant.data.first_look import FirstLook
-from calibrant.data.predictions import Predictions, binary_predictions
-from calibrant.data.profile import Profile
+from calibrant.data.engines.local import Progress, first_look, sketch_source
+from calibrant.data.predictions import Predictions, predictions
 from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.data.sources import Source, open_source
 from calibrant.data.spec import Spec, Variable
-from calibrant.data.survey import EVERY, KEPT, survey, survey_rows, with_parts
+from calibrant.data.survey import EVERY, KEPT, FirstLook, Profile, survey, survey_rows, with_parts
 from calibrant.data.survey import wanted as wanted_covariates
 from calibrant.errors import BadInput, NotComputable
 
@@ -97,7 +95,7 @@ def read(
         raise BadInput(f"positive={positive!r} does not occur in column {y!r}; check its spelling")
     scores = as_float(table.column(p), p, "score")
     try:
-        return binary_predictions(
+        return predictions(
             labels, scores, table.select(list(by)) if by else None, drop_missing=drop_missing, name=opened.name
         )
     except BadInput as e:
@@ -298,8 +296,8 @@ def sketch_rows(
     tests: bool = False,
 ) -> Sketch:
     """Return the sketch of rows in memory, kept with them: callers must not change it."""
-    if data.weights is not None or data.clusters is not None:
-        what = "weights" if data.weights is not None else "clusters"
+    if data.weights is not None or data.cluster is not None:
+        what = "weights" if data.weights is not None else "cluster"
         raise NotComputable(f"certificates are proved for independent rows of equal weight, not for {what}=")
     cached = (by, intersections, repr(sorted(bins.items())), seed, variables, tests)
     if cached in data.cache:

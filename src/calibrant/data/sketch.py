@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from calibrant.data.columns import as_float, binary_labels, label_values, level_codes, require, row_ids
-from calibrant.data.faults import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING, SCORE_RANGE, Faults
 from calibrant.data.parts import parts_of, sound_rows
+from calibrant.data.predictions import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING, SCORE_RANGE, Faults
 from calibrant.data.sketch_file import ARRAYS, sketch_bytes, sketch_of_bytes
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.kernels.packing import Packed
 from calibrant.kernels.reference import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS, carry
+from calibrant.kernels.tally import Packed
 
 
 class Sketch:
@@ -146,7 +146,7 @@ class Sketch:
 
         `covariates` are Arrow arrays of the columns that the spec codes.
         """
-        from calibrant.kernels.compiled import tally
+        from calibrant.kernels.tally import tally
 
         stacked = np.empty((len(self.spec.groupings), len(p)), dtype=np.int32)
         for i, names in enumerate(self.spec.groupings):

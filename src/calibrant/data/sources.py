@@ -1,10 +1,12 @@
-"""Where rows come from: files, globs, frames, relations, streams; each as parts that can be read apart."""
+"""Where rows come from: files, globs, frames, relations, clusters; each as parts that can be read apart."""
 
 from __future__ import annotations
 
 import glob as globbing
 import itertools
 import os
+import posixpath
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,9 +14,109 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 from calibrant.data.columns import imported
-from calibrant.data.filesystems import Listing, dataset_files, is_query, is_uri, shown, uri_files
-from calibrant.data.fragments import ROWS, Fragment, Fragments, read_group
 from calibrant.errors import BadInput
+
+# ---- Files that a URI or a dataset names: `s3://`, `gs://`, `abfss://`, `hdfs://`, `file://`, through ----
+
+URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+QUERY = re.compile(r"\s*(select|from|with)\s", re.IGNORECASE)
+MAGIC = re.compile(r"[*\[]")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Files of a data set, sorted, and the directory that their names are relative to."""
+
+    filesystem: Any
+    root: str
+    paths: tuple[str, ...]
+
+
+def is_uri(text: str) -> bool:
+    """Tell a URI from a path."""
+    return URI.match(text) is not None
+
+
+def is_query(source: Any) -> bool:
+    """Tell a query from a path."""
+    return isinstance(source, str) and QUERY.match(source) is not None and not Path(source.strip()).exists()
+
+
+def shown(uri: str) -> str:
+    """Return a URI without what may be secret: user, password, options."""
+    scheme, between, place = uri.partition("?")[0].partition("://")
+    bucket, slash, path = place.partition("/")
+    return f"{scheme}{between}{bucket.rpartition('@')[2]}{slash}{path}"
+
+
+def uri_files(uris: list[str]) -> Listing:
+    """List what URIs name: files, directories or globs, on one filesystem."""
+    listings = [_listing(uri) for uri in uris]
+    first = listings[0].filesystem
+    if any(q.filesystem != first for q in listings):
+        raise BadInput("the URIs lie on different filesystems: audit them apart, or copy them to one")
+    paths = [p for q in listings for p in q.paths]
+    if len(set(paths)) < len(paths):
+        twice = next(p for p in paths if paths.count(p) > 1)
+        raise BadInput(f"{posixpath.basename(twice)} is named twice: its rows would count twice")
+    return Listing(first, posixpath.commonpath([q.root for q in listings]), tuple(paths))
+
+
+def dataset_files(dataset: Any) -> Listing:
+    """List the files of a `pyarrow.dataset.FileSystemDataset` of Parquet files."""
+    if not hasattr(dataset, "files") or dataset.format.default_extname != "parquet":
+        raise BadInput("only a dataset of Parquet files can be read: pass its scanner().to_reader() for another")
+    paths = sorted(dataset.files)
+    if not paths:
+        raise BadInput("the dataset has no files: check its path")
+    root = posixpath.commonpath([posixpath.dirname(p) for p in paths])
+    return Listing(dataset.filesystem, root, tuple(paths))
+
+
+def _listing(uri: str) -> Listing:
+    """List one URI; what follows a question mark goes to the filesystem."""
+    import pyarrow as pa
+    from pyarrow import fs
+
+    place, question, options = uri.partition("?")
+    pattern = MAGIC.search(place) is not None
+    fixed = place[: place.rindex("/", 0, MAGIC.search(place).start()) + 1] if pattern else place  # type: ignore[union-attr]
+    try:
+        filesystem, root = fs.FileSystem.from_uri(fixed + question + options)
+        info = filesystem.get_file_info(root)
+        if info.type == fs.FileType.File:
+            return Listing(filesystem, posixpath.dirname(root), (root,))
+        there = filesystem.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True))
+    except (pa.ArrowInvalid, OSError, NotImplementedError) as e:
+        why = (str(e) or type(e).__name__).splitlines()[0]
+        for secret in (uri, fixed + question + options, options, place.partition("://")[2].rpartition("@")[0]):
+            why = why.replace(secret, shown(uri) if secret == uri else "...") if secret else why
+        raise BadInput(f"cannot read {shown(uri)!r}: {why[:160]}") from None
+    root = root.rstrip("/")
+    wanted = _matcher(place[len(fixed) :]) if pattern else re.compile(r"(.*/)?[^/._][^/]*")
+    paths = sorted(f.path for f in there if f.is_file and wanted.fullmatch(f.path[len(root) :].lstrip("/")))
+    if not paths:
+        raise BadInput(
+            f"no file at {shown(uri)!r}: check the address (a glob such as 's3://bucket/log/*.parquet' works too)"
+        )
+    return Listing(filesystem, root, tuple(paths))
+
+
+def _matcher(pattern: str) -> re.Pattern[str]:
+    """Return a glob's regular expression: `**` for any directories, `*` and `[...]` within one; none that is hidden."""
+    out = ""
+    for segment in pattern.split("/"):
+        if segment == "**":
+            out += r"(?:[^/.][^/]*/)*"
+            continue
+        text = re.sub(r"\*+", "\0", segment)
+        pieces = re.split(r"(\0|\[[^\]]+\])", text)
+        made = "".join("[^/]*" if q == "\0" else q if q.startswith("[") else re.escape(q) for q in pieces)
+        out += ("" if segment.startswith(".") else r"(?!\.)") + made + "/"
+    return re.compile(out.removesuffix("/") if not pattern.endswith("**") else out + r"[^/.][^/]*")
+
+
+# ---- Where rows come from: files, globs, frames, relations, streams; each as parts that can be read apart ----
 
 CSV_ENDINGS = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".tsv", ".tsv.gz", ".txt")
 
@@ -85,7 +187,6 @@ def open_source(source: Any, wanted: Sequence[Any] = (), engine: Any = None) -> 
     `wanted` are the columns that will be read: a frame with unreadable others is cut down to them. `engine` is a live
     session or client that reads the files, or a DuckDB connection for a query.
     """
-    from calibrant.data.clusters import cluster_frame, on_engine, query
 
     framed = cluster_frame(source, engine)
     if framed is not None:
@@ -315,3 +416,133 @@ def _stream(reader: Any) -> Source:
             yield batch.select(list(columns))
 
     return Source("stream", tuple(reader.schema.names), (Part("", 0, read),), None, again=False)
+
+
+# ---- Which engine a source or a session belongs to, told by the name of its module: nothing is imported to ----
+
+ENGINES = "pass a live SparkSession, a distributed.Client, or a DuckDB connection for a query"
+LIVE = {"spark": ("sql", "range", "addTag"), "dask": ("gather", "compute", "cancel")}  # of a session, of a client
+
+
+def kind_of(thing: Any) -> str:
+    """Return "spark", "dask", "duckdb" or "" for what a frame, session, client or connection is of."""
+    module = type(thing).__module__.lower()
+    known = {"pyspark": "spark", "dask": "dask", "distributed": "dask", "duckdb": "duckdb", "_duckdb": "duckdb"}
+    return known.get(module.split(".")[0], "")
+
+
+def cluster_frame(source: Any, engine: Any) -> Source | None:
+    """Return a Spark or Dask DataFrame as a source; None for anything else."""
+    kind = kind_of(source)
+    if kind not in ("spark", "dask") or not hasattr(source, "columns"):
+        return None
+    if engine is not None and (kind_of(engine) != kind or not all(hasattr(engine, a) for a in LIVE[kind])):
+        raise BadInput(
+            f"engine= is a {type(engine).__name__} and the source a {kind.capitalize()} DataFrame: leave it out"
+        )
+    if kind == "spark":
+        from calibrant.data.engines.spark import SparkFrame
+
+        frame = source.to_spark() if type(source).__module__.startswith("pyspark.pandas") else source
+        return Source("frame", tuple(frame.columns), (), None, numbered=False, cluster=SparkFrame(frame))
+    from calibrant.data.engines.dask import DaskFrame
+
+    columns = tuple(map(str, source.columns))
+    return Source("frame", columns, (), None, numbered=False, cluster=DaskFrame(source, engine))
+
+
+def on_engine(source: Source, engine: Any) -> Source:
+    """Return the source, read by the engine's machines if there is an engine."""
+    if engine is None:
+        return source
+    kind = kind_of(engine)
+    if not all(hasattr(engine, a) for a in LIVE.get(kind, ("none",))):
+        raise BadInput(f"engine is a {type(engine).__name__}: {ENGINES}")
+    if source.fragments is None:
+        raise BadInput(
+            "engine= reads Parquet files only: leave it out to read this here, or pass a frame of the engine"
+        )
+    from dataclasses import replace
+
+    from calibrant.data.engines.dask import DaskFragments
+    from calibrant.data.engines.spark import SparkFragments
+
+    made = SparkFragments if kind == "spark" else DaskFragments
+    return replace(source, cluster=made(engine, source.fragments))
+
+
+def query(text: str, engine: Any) -> Any:
+    """Return the relation of a query, on the given DuckDB connection or the default one."""
+    if engine is not None and kind_of(engine) != "duckdb":
+        raise BadInput("a query is DuckDB's: pass engine= a DuckDB connection, or pass the session's own DataFrame")
+    try:
+        import duckdb
+    except ImportError:
+        raise BadInput("a query needs DuckDB: pip install 'calibrant[duckdb]'") from None
+    try:
+        return (engine or duckdb).sql(text)
+    except duckdb.Error as e:
+        raise BadInput(f"the query cannot be run: {str(e).splitlines()[0]}") from None
+
+
+ROWS = 1 << 18  # a batch fills the cache-sized counters of every block many times over
+
+LEAST_SHARES = 64
+
+SHARE = 1 << 24  # rows that one task reads, about
+
+Fragment = tuple[str, str, int, int, int]  # path, part, first row, row group, rows
+
+Share = tuple[Any, list[Fragment]]
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """All row groups of a data set.
+
+    Parameters
+    ----------
+    filesystem : pyarrow.fs.FileSystem
+    pieces : tuple of Fragment
+    """
+
+    filesystem: Any
+    pieces: tuple[Fragment, ...]
+
+    def shares(self) -> list[Share]:
+        """Return the row groups, dealt to tasks in runs of about equally many rows."""
+        total = sum(p[4] for p in self.pieces)
+        size = total / min(len(self.pieces), max(LEAST_SHARES, -(-total // SHARE))) if total else 1.0
+        shares: list[list[Fragment]] = []
+        before, last = 0, -1
+        for piece in self.pieces:
+            if (at := int(before // size)) != last:
+                shares.append([])
+                last = at
+            shares[-1].append(piece)
+            before += piece[4]
+        return [(self.filesystem, share) for share in shares]
+
+
+def read_fragment(filesystem: Any, piece: Fragment, columns: Sequence[str]) -> Iterator[tuple[str, int, Any]]:
+    """Yield a row group's batches with their part and first row."""
+    path, name, row, _, _ = piece
+    try:
+        for batch in read_group(filesystem, piece, columns):
+            yield name, row, batch
+            row += batch.num_rows
+    except FileNotFoundError:
+        raise BadInput(f"a worker finds no file {path!r}: give a path that every machine sees, such as s3://") from None
+
+
+def read_group(filesystem: Any, piece: Fragment, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield a row group's batches; texts stay dictionaries."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path, _, _, group, _ = piece
+    schema = pq.read_schema(path, filesystem=filesystem)
+    texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+    kept = [t for t in texts if t in columns]
+    with pq.ParquetFile(path, filesystem=filesystem, read_dictionary=kept) as opened:
+        yield from opened.iter_batches(ROWS, row_groups=[group], columns=list(columns), use_threads=False)

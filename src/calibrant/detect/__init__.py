@@ -5,18 +5,17 @@ The functions are imported here, at once, so that a function always wins over a 
 
 from __future__ import annotations
 
-from calibrant.detect.adaptive_tests import (
-    adaptive_chi_square_test,
-    adaptive_score_test,
-    multicalibration_score_test,
-)
-from calibrant.detect.classical import hosmer_lemeshow_test, spiegelhalter_test
-from calibrant.detect.cumulative import cumulative_test
+from calibrant.detect.classical import cumulative_test, hosmer_lemeshow_test, spiegelhalter_test
 from calibrant.detect.grades import jeffreys_test
 from calibrant.detect.kernel_calibration_test import kernel_calibration_test
 from calibrant.detect.local_calibration_test import local_calibration_test
 from calibrant.detect.recalibration import cox_test, score_test
 from calibrant.detect.strong_calibration_test import strong_calibration_test
+from calibrant.published.adaptive_tests import (
+    adaptive_chi_square_test,
+    adaptive_score_test,
+    multicalibration_score_test,
+)
 
 __all__ = [
     "adaptive_chi_square_test",

@@ -7,15 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.certify.population import everyone, group
 from calibrant.data.columns import level_codes, require
-from calibrant.data.profile import Profile
 from calibrant.data.sketch import Sketch
+from calibrant.data.survey import Profile
 from calibrant.detect.tested import Null, Tested, cell_entries, checked_null, checked_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.classical import posterior_tails, runs_of, simulated_totals, step_down
-from calibrant.stats.scored import Scored, scored
+from calibrant.stats.classical import Scored, posterior_tails, runs_of, scored, simulated_totals, step_down
+from calibrant.views.population import everyone, group
 
 Alternative = Literal["greater", "less", "two-sided"]
 FEW = 50  # distinct scores that can be taken for grades

@@ -6,16 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.data.identity import identities_of
 from calibrant.data.predictions import Predictions
+from calibrant.data.sample import identities_of
 from calibrant.data.seed import checked_seed
-from calibrant.detect.local_exact import CONTRADICTED, checked_draws, checked_rows, checked_width, rows_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.threads import one_thread
 from calibrant.results import Outcome
-from calibrant.stats.kernel_nodes import Nodes, nodes_of
-from calibrant.stats.kernel_null import Rows, ranked
-from calibrant.stats.kernel_sum import SAMPLE
+from calibrant.stats.kernel_sums import SAMPLE, Nodes, Rows, nodes_of, ranked
+from calibrant.views.kernel_rows import CONTRADICTED, checked_draws, checked_rows, checked_width, rows_of
 
 Null = Literal["auto", "simulated", "gaussian"]
 METHOD = "detect.kernel_calibration_test"
@@ -125,9 +123,9 @@ LAWS = {
 def _law(rows: Rows, draws: int, null: Any) -> str:
     if null not in ("auto", "simulated", "gaussian"):
         raise BadInput(f"null={null!r}: pass 'auto', 'simulated' or 'gaussian'")
-    if rows.clusters is not None:
+    if rows.cluster is not None:
         if null == "gaussian":
-            raise NotComputable("the Gaussian null is for independent rows: use null='auto' with clusters=")
+            raise NotComputable("the Gaussian null is for independent rows: use null='auto' with cluster=")
         return "clusters"
     expected = float(rows.rows @ rows.rate)
     enough = min(expected, rows.n - expected) >= ENOUGH
@@ -140,7 +138,7 @@ def _law(rows: Rows, draws: int, null: Any) -> str:
 
 def _joined(rows: Rows) -> Rows:
     """Join equal scores if that leaves at most half as many."""
-    if rows.clusters is not None:
+    if rows.cluster is not None:
         return rows
     rate, at = np.unique(rows.rate, return_inverse=True)
     if len(rate) > len(at) // 2:

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from calibrant.detect.classical import chi_square
-from calibrant.detect.tested import Null, Tested, impossible, tested
-from calibrant.detect.tolerated import contradicted, leaves_room, scored_within, within
+from calibrant.detect.tested import Null, Tested, contradicted, impossible, leaves_room, scored_within, tested, within
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.classical import efficient_scores, simulated_sums
+from calibrant.stats.classical import Scored, efficient_scores, simulated_sums
 from calibrant.stats.cusum import Alternative
-from calibrant.stats.likelihood import compressed, likelihood
-from calibrant.stats.scored import Scored
+from calibrant.stats.scoring import compressed, likelihood
 
 
 def cox_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:

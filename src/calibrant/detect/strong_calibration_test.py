@@ -7,20 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.detect import strong_nulls
-from calibrant.detect.features import rows_of
-from calibrant.detect.residual_models import TRAIN
-from calibrant.detect.strong_detectors import (
-    FOLDS,
-    Question,
-    check_choice,
-    detectors_of,
-    halves_of,
-    question_of,
-)
 from calibrant.errors import BadInput
 from calibrant.results import Outcome
+from calibrant.search import nulls as strong_nulls
+from calibrant.search.detectors import FOLDS, Question, check_choice, detectors_of, halves_of, question_of
+from calibrant.search.models import TRAIN
 from calibrant.stats.cusum import Alternative, Detector
+from calibrant.views.features import rows_of
 
 METHOD = "detect.strong_calibration_test"
 Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]

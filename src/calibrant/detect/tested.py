@@ -1,22 +1,26 @@
-"""What the tests of the score alone read, and how they turn a statistic into an outcome."""
+"""What the tests of the score alone read, and how a statistic becomes an outcome, with or without a tolerance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.certify.population import everyone
-from calibrant.data.identity import identities_of
 from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.sample import identities_of
 from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.scored import Scored, scored
-from calibrant.stats.simulate import p_value
+from calibrant.search.detectors import check_choice, check_share
+from calibrant.stats.classical import Scored, along_logit, group_squares, paired_totals, scored
+from calibrant.stats.cusum import Alternative
+from calibrant.stats.nulls import p_value
+from calibrant.views.population import everyone
+
+# ---- What the tests of the score alone read, and how they turn a statistic into an outcome ----
 
 Null = Literal["simulated", "asymptotic"]
 CALIBRATED = "the outcomes are independent and happen with the probabilities given"
@@ -111,8 +115,8 @@ def checked_rows(data: Any, what: str, weighted: bool) -> Predictions:
         raise BadInput(
             f"data is a {type(data).__name__}: pass calibrant.predictions(...), calibrant.read(...) or calibrant.sketch(...)"
         )
-    if data.clusters is not None:
-        raise NotComputable(f"{what} takes rows as independent; those of one cluster are not: leave clusters out")
+    if data.cluster is not None:
+        raise NotComputable(f"{what} takes rows as independent; those of one cluster are not: leave cluster out")
     if data.weights is not None and not weighted:
         raise NotComputable(f"{what} counts rows and has no form for weights: leave weights out, or use score_test")
     if data.n == 0:
@@ -141,3 +145,59 @@ def cell_entries(cells: Any) -> Scored:
 def impossible(q: Scored) -> int:
     """Count the outcomes that the scores rule out: cases at 0 and non-cases at 1."""
     return q.impossible_cases + q.impossible_others
+
+
+# ---- The tests of the score alone, with room for a tolerance: exact, by simulation at both edges of it ----
+
+SIDES = ("two-sided", "greater", "less")
+
+
+def leaves_room(t: Tested, tolerance: Any, alternative: Any) -> bool:
+    """Check both arguments, and tell whether the test is another than that of exact calibration."""
+    check_share("tolerance", tolerance)
+    check_choice("alternative", alternative, SIDES)
+    if tolerance == 0.0 and alternative == "two-sided":
+        return False
+    if not t.simulates:
+        raise NotComputable("a tolerance, or one side alone, has no asymptotic law here: pass null='simulated'")
+    return True
+
+
+def grouped_within(t: Tested, groups: Any, tolerance: float, alternative: Alternative) -> tuple[float, float]:
+    """Return the Hosmer-Lemeshow statistic beyond a tolerance, and its p-value."""
+    q = t.q
+    found = float(group_squares(q, groups, tolerance, alternative, (groups.observed, groups.observed)))
+    totals = paired_totals(q, groups.first, tolerance, t.ids, t.draws, t.seed)
+    return found, p_value(found, group_squares(q, groups, tolerance, alternative, totals))
+
+
+def scored_within(t: Tested, x: Any, tolerance: float, alternative: Alternative) -> tuple[list[float], list[float]]:
+    """Return the score statistics beyond a tolerance (whole, intercept, slope; one-sided: one), and their p-values."""
+    pulls = along_logit(t.q, x, alternative)
+    found = pulls.observed(t.q, tolerance)
+    drawn = pulls.simulated(t.q, tolerance, t.ids, t.draws, t.seed)
+    values = [float(found.sum()), *found.tolist()]
+    columns = [drawn.sum(axis=1), *drawn.T]
+    return values, [p_value(v, d) for v, d in zip(values, columns, strict=True)]
+
+
+def within(outcome: Outcome, tolerance: float, alternative: Alternative) -> Outcome:
+    """Say in an outcome what was tested, and with what tolerance; none of the outcomes is impossible beyond it."""
+    t = f"{tolerance:g}"
+    null, other = {
+        "two-sided": (f"|E[Y | p] - p| <= {t} for every row", "the event rate is off the score somewhere"),
+        "greater": (f"E[Y | p] - p <= {t} for every row", "the event rate is above the score somewhere"),
+        "less": (f"p - E[Y | p] <= {t} for every row", "the event rate is below the score somewhere"),
+    }[alternative]
+    by = f" by more than {t}" if tolerance else ""
+    settings = {**outcome.settings, "tolerance": float(tolerance), "alternative": alternative}
+    return replace(outcome, null=null, alternative=other + by, settings=settings)
+
+
+def contradicted(t: Tested, tolerance: float, alternative: Alternative) -> int:
+    """Count outcomes that have probability zero under every rate within the tolerance."""
+    q = t.q
+    up = float(q.cases[np.minimum(q.p + tolerance, 1.0) <= 0.0].sum()) if alternative != "less" else 0.0
+    other = q.times - q.cases
+    down = float(other[np.maximum(q.p - tolerance, 0.0) >= 1.0].sum()) if alternative != "greater" else 0.0
+    return int(up + down)

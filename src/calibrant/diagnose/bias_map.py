@@ -1,4 +1,4 @@
-"""A bias map made: points, strata, masks, the simulated null and the table that is returned."""
+"""A bias map made: points, strata, masks, the simulated null, regions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.data.identity import identities_of
 from calibrant.data.predictions import Predictions
+from calibrant.data.sample import identities_of
 from calibrant.diagnose.bias_axes import (
     MOST,
     PAIR_POINTS,
@@ -21,12 +21,100 @@ from calibrant.diagnose.bias_axes import (
     grid_for,
     places_of,
     strata_of,
+    widths_of,
 )
-from calibrant.diagnose.bias_bands import GUARD, Judged, judged
-from calibrant.diagnose.bias_widths import widths_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
-from calibrant.stats.bias import Means, Sample, Spots, means, signed, simulated
+from calibrant.stats.nulls import critical, p_value
+from calibrant.stats.smoothing import Means, Sample, Spots, means, signed, simulated
+
+# ---- What the simulated null says about a bias map: p-values and bands, at each point and over all of them ----
+
+GUARD = 1.0  # events added to the null variance of each point, so that no point of rare events sets the band of all
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The p-values and bands of a map; arrays of shape (points,).
+
+    Parameters
+    ----------
+    statistic, p_value, critical : float
+        Of the whole map.
+    low, high : simultaneous band
+    point_low, point_high : band of each point by itself
+    adjusted, single : p-values over the map, and of each point by itself
+    """
+
+    statistic: float
+    p_value: float
+    critical: float
+    low: Any
+    high: Any
+    point_low: Any
+    point_high: Any
+    adjusted: Any
+    single: Any
+
+
+def judged(bias: Any, null: Any, spread: Any, per: Any, drawn: Any, alpha: float) -> Judged:
+    """Compare a map with its simulated ones.
+
+    Parameters
+    ----------
+    bias, null, spread : float arrays of shape (points,)
+        Estimate, its variance if the model is calibrated, and its variance from the residuals; both positive.
+    per : float array of shape (points,)
+        What the variance grows by per unit of bias, at most: one over the effective rows.
+    drawn : float array of shape (points, draws)
+        Simulated estimates; overwritten.
+    alpha : float
+    """
+    scale = np.sqrt(null)
+    observed = np.abs(bias) / scale
+    np.abs(drawn, out=drawn)
+    drawn /= scale[:, None]
+    top = drawn.max(axis=0)
+    wide = float(critical(top, alpha))
+    narrow = critical(drawn.T, alpha)
+    ordered = np.sort(top)
+    limit = observed - 1e-9 * np.maximum(1.0, observed)
+    above = len(top) - np.searchsorted(ordered, limit, side="left")
+    single = (1 + (drawn >= limit[:, None]).sum(axis=1)) / (len(top) + 1)
+    statistic = float(observed.max())
+    return Judged(
+        statistic,
+        p_value(statistic, top),
+        wide,
+        *band(bias, null, spread, per, wide),
+        *band(bias, null, spread, per, narrow),
+        (1 + above) / (len(top) + 1),
+        single,
+    )
+
+
+def band(bias: Any, null: Any, spread: Any, per: Any, c: Any) -> tuple[Any, Any]:
+    r"""Return the values ``b`` not rejected: ``|bias - b| <= c sd(b)``, a score interval.
+
+    ``sd(b)^2`` is `null` at ``b = 0`` and `spread` at the estimate, linear between, `null` on the other side of zero,
+    and from the larger of the two on beyond the estimate, where it grows on at the same rate, at most `per`. The
+    interval excludes zero exactly where ``|bias| > c sd(0)``.
+    """
+    size = np.abs(bias)
+    c = np.where(np.isfinite(c), c, 0.0) + np.zeros_like(size) if np.isfinite(c).all() else np.full_like(size, np.inf)
+    with np.errstate(invalid="ignore"):
+        over = size**2 - c**2 * null
+        q = 2 * size**2 + c**2 * (spread - null)
+        root = np.sqrt(np.maximum(q * q - 4 * size**2 * over, 0.0))
+        t = 2 * over / np.where(over > 0, q + root, 1.0)
+        inner = np.where(over > 0, t * size, size - c * np.sqrt(null))
+        grows = c**2 * np.clip((spread - null) / np.maximum(size, 1e-12), 0.0, per)
+        outer = size + (grows + np.sqrt(grows**2 + 4 * c**2 * np.maximum(null, spread))) / 2
+    low, high = np.where(bias < 0, -outer, inner), np.where(bias < 0, -inner, outer)
+    return np.clip(low, -1.0, 1.0), np.clip(high, -1.0, 1.0)
+
+
+# ---- A bias map made: points, strata, masks, the simulated null and the table that is returned ----
 
 METHOD = "diagnose.local_bias"
 LEAST, NEAR = 10, 5  # effective rows (and clusters), and rows within reach, of a point that is kept
@@ -81,10 +169,10 @@ def part_of(points: Spots, s: Sample, clustered: bool, ask: Asked) -> Part:
 
 def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
     """Return the rows on the axes, in the unit of each: bandwidths come later."""
-    if data.clusters is None:
+    if data.cluster is None:
         ids = identities_of(data.n, seed)
     else:
-        found, code = np.unique(data.clusters, return_inverse=True)
+        found, code = np.unique(data.cluster, return_inverse=True)
         ids = identities_of(len(found), seed)[code.reshape(-1)]
     weight = np.ones(data.n) if data.weights is None else data.weights / data.weights.mean()
     spots = Spots(np.column_stack([a.position for a in axes]), np.column_stack([a.level for a in axes]))
@@ -126,7 +214,7 @@ def mapped(
         np.column_stack([p.level[index[:, j]] for j, p in enumerate(places)]),
     )
     whole, noise = sample_of(data, axes, ask.seed), noise_of(data)
-    clustered = data.clusters is not None
+    clustered = data.cluster is not None
     parts, widths = [], []
     for k in range(len(strata)):
         mine = row == k
@@ -183,7 +271,7 @@ def curve_of(
 ) -> Curve:
     """Judge all parts together, and put the table in order."""
     kept = sum(len(part.kept) for part in parts)
-    clustered = data.clusters is not None
+    clustered = data.cluster is not None
     if not kept:
         raise NotComputable(TOO_FEW.replace("rows", "rows and clusters") if clustered else TOO_FEW)
     m = Means(**{k: np.concatenate([getattr(p.means, k) for p in parts]) for k in vars(parts[0].means)})
@@ -230,3 +318,117 @@ def _table(columns: dict[str, Any], m: Means, null: Any, j: Judged, n: int) -> d
         "p_point": j.single,
     }
     return columns | {k: tuple(np.asarray(v, dtype=float).tolist()) for k, v in made.items()}
+
+
+# ---- Where on a bias map the probabilities are off: runs of neighbouring points that are significant and of ----
+
+Point = tuple[int, ...]
+
+
+def regions(curve: Curve) -> list[dict[str, Any]]:
+    """Return the significant regions of a map, worst first.
+
+    A region is a set of neighbouring points with ``p_adjusted <= alpha`` and a bias of one sign. Points are neighbours
+    along a number, a date or the score; levels of a category, and missing values, stand alone. Where the model is
+    off in some region, the map's edges reach about a bandwidth beyond it.
+
+    Parameters
+    ----------
+    curve : Curve
+        From `diagnose.local_bias` on a grid.
+
+    Returns
+    -------
+    list of dict
+        Each with ``sign`` (1: more happens than the model says), ``stratum`` (or None), ``span`` (for each axis its
+        ``name``, ``kind`` and ``low`` and ``high`` in the user's unit, equal for a level, None for missing), ``people``
+        (rows nearest to its points), ``points``, and of its extreme point ``label``, ``bias``, ``low``, ``high`` (the
+        simultaneous band), ``p_adjusted`` and ``rows`` (effective). Worst has the band farthest from zero.
+    """
+    c, axes = curve.columns, curve.settings["axes"]
+    if "places" not in axes[0]:
+        return _published(curve)
+    names = ("x", "x2")[: len(axes)]
+    at = [{v: i for i, v in enumerate(a["places"])} for a in axes]
+    stratum = c.get("stratum", (None,) * len(c["bias"]))
+    found: dict[Any, dict[Point, int]] = {}
+    for i, p in enumerate(c["p_adjusted"]):
+        if p <= curve.settings["alpha"] and c["bias"][i]:
+            point = tuple(at[j][c[n][i]] for j, n in enumerate(names))
+            found.setdefault((stratum[i], 1 if c["bias"][i] > 0 else -1), {})[point] = i
+    out = []
+    for (group, sign), points in found.items():
+        out += [_told(curve, axes, names, group, sign, run) for run in _runs(points, axes)]
+    return sorted(out, key=lambda r: (-_least(r), -abs(r["bias"]), str(r["stratum"]), r["label"]))
+
+
+def _least(region: dict[str, Any]) -> float:
+    """Return how far from zero the band of the extreme point stays."""
+    return float(region["low"] if region["sign"] > 0 else -region["high"])
+
+
+def _runs(points: dict[Point, int], axes: Any) -> list[list[int]]:
+    """Return connected sets of points, as row numbers of the table."""
+    left, out = dict(points), []
+    while left:
+        front, run = [next(iter(left))], []
+        while front:
+            p = front.pop()
+            if p not in left:
+                continue
+            run.append(left.pop(p))
+            for j, a in enumerate(axes):
+                if a["kind"] == "category" or a["places"][p[j]] is None:
+                    continue
+                for step in (-1, 1):
+                    k = p[j] + step
+                    if 0 <= k < len(a["places"]) and a["places"][k] is not None:
+                        front.append((*p[:j], k, *p[j + 1 :]))
+        out.append(sorted(run))
+    return out
+
+
+def _told(curve: Curve, axes: Any, names: Any, group: Any, sign: int, run: list[int]) -> dict[str, Any]:
+    c = curve.columns
+    worst = max(run, key=lambda i: (sign * (c["bias_low"][i] if sign > 0 else c["bias_high"][i]), -i))
+    span = []
+    for a, n in zip(axes, names, strict=True):
+        order = {v: i for i, v in enumerate(a["places"])}
+        values = sorted((c[n][i] for i in run), key=order.__getitem__)
+        span.append({"name": a["name"], "kind": a["kind"], "low": values[0], "high": values[-1]})
+    return {
+        "sign": sign,
+        "stratum": group,
+        "span": span,
+        "people": sum(c["people"][i] for i in run),
+        "points": len(run),
+        "label": c["label"][worst],
+        "bias": c["bias"][worst],
+        "low": c["bias_low"][worst],
+        "high": c["bias_high"][worst],
+        "p_adjusted": c["p_adjusted"][worst],
+        "rows": c["rows"][worst],
+    }
+
+
+def _published(curve: Curve) -> list[dict[str, Any]]:
+    """Return the significant points of a map at scattered points, each by itself."""
+    c, out = curve.columns, []
+    for i, p in enumerate(c["p_adjusted"]):
+        if p <= curve.settings["alpha"] and c["bias"][i]:
+            out.append(
+                {
+                    "sign": 1 if c["bias"][i] > 0 else -1,
+                    "stratum": None,
+                    "span": [],
+                    "people": 0,
+                    "points": 1,
+                    "label": c["label"][i],
+                    "bias": c["bias"][i],
+                    "low": c["bias_low"][i],
+                    "high": c["bias_high"][i],
+                    "p_adjusted": p,
+                    "rows": c["rows"][i],
+                }
+            )
+    return sorted(out, key=lambda r: (-_least(r), r["label"]))

@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.data.identity import identities_of
-from calibrant.detect import strong_nulls
-from calibrant.detect.features import rows_of
-from calibrant.detect.residual_models import cross_fit
+from calibrant.data.sample import identities_of
 from calibrant.detect.strong_calibration_test import checked_draws, chosen_null, contradictions
-from calibrant.detect.strong_detectors import FOLDS, Question, check_choice, detectors_of, halves_of, question_of, small
-from calibrant.detect.strong_nulls import AGAIN, REFIT_TREES, SALT, Verdict
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
+from calibrant.search import nulls as strong_nulls
+from calibrant.search.detectors import FOLDS, Question, check_choice, detectors_of, halves_of, question_of, small
+from calibrant.search.models import cross_fit
+from calibrant.search.nulls import AGAIN, REFIT_TREES, SALT, Verdict
 from calibrant.stats.cusum import Alternative, Detector, Path, observed
-from calibrant.stats.simulate import critical
+from calibrant.stats.nulls import critical
+from calibrant.views.features import rows_of
 
 METHOD = "diagnose.control_chart"
 Null = Literal["auto", "fixed", "split", "refit"]
@@ -202,7 +202,7 @@ def _shares(q: Question, path: Path, rows: Any) -> Any:
 
 def _drawn_scores(q: Question, path: Path, rows: Any, y: Any) -> Iterator[Any]:
     """Yield each step's score in the first draws of the simulation that the line comes from."""
-    from calibrant.kernels.cusum import words
+    from calibrant.kernels.draws import words
 
     if q.cluster is None:
         edge = q.edge.rows(rows)

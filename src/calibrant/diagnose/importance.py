@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.detect.features import SCORE, Features, rows_of
-from calibrant.detect.strong_detectors import FOLDS, Detectors, detectors_of, question_of
 from calibrant.diagnose.control_chart import check_alpha
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
+from calibrant.search.detectors import FOLDS, Detectors, detectors_of, question_of
 from calibrant.stats.cusum import EMPTY, Alternative, Detector, observed, path
+from calibrant.views.features import SCORE, Features, rows_of
 
 METHOD = "diagnose.importance"
 MOST = 10_000  # rows that are read, a uniform sample

@@ -7,14 +7,100 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.certify.population import shares
+from calibrant.data.predictions import Predictions
 from calibrant.data.seed import checked_seed
-from calibrant.diagnose.bias_axes import checked, names_of
-from calibrant.diagnose.bias_map import Asked, mapped
-from calibrant.diagnose.bias_published import published_map
-from calibrant.diagnose.bias_rows import bias_at_rows
-from calibrant.errors import BadInput
+from calibrant.diagnose.bias_axes import MOST, SCORE, Axis, axes_of, checked, names_of, said, widths_of
+from calibrant.diagnose.bias_map import METHOD, Asked, curve_of, mapped, noise_of, part_of, sample_of, scaled
+from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
+from calibrant.stats.smoothing import Sample, Spots, kernel_bias
+from calibrant.views.population import shares
+
+# ---- The local calibration bias as published: one kernel on the unscaled covariates and the score ----
+
+
+def published_axes(data: Predictions, names: tuple[str, ...]) -> tuple[Axis, ...]:
+    """Return numbers as they are, and the score last."""
+    axes = axes_of(data, names, score=True, delta=False)
+    for a in axes:
+        if not a.numeric or (a.level != 0).any():
+            raise BadInput(f"kernel='published' takes numbers without missing values; {a.name!r} is none")
+    if any(a.ranks for a in axes):
+        axes = tuple(Axis(a.name, a.kind, a.valued(a.position), a.level, whole=a.whole) for a in axes)
+    return axes
+
+
+def published_map(data: Predictions, names: tuple[str, ...], grid: Any, gamma: float, ask: Asked) -> Curve:
+    """Draw eq. 7 at given points."""
+    axes = published_axes(data, names)
+    points = _points(grid, [a.name for a in axes])
+    widths = [(2.0 * gamma) ** -0.5] * len(axes)
+    s = sample_of(data, axes, ask.seed)
+    s = Sample(s.y, s.p, s.weight, s.ids, scaled(s.spots, widths))
+    there = scaled(Spots(points, np.zeros(points.shape, dtype=np.int64)), widths)
+    part = part_of(there, s, data.cluster is not None, ask)
+    kept = points[part.kept]
+    called = ["x", *(f"x{j}" for j in range(2, len(names) + 1)), SCORE]
+    columns: dict[str, Any] = {name: tuple(kept[:, j].tolist()) for j, name in enumerate(called)}
+    columns["label"] = tuple(", ".join(said(v, "number") for v in line) for line in kept.tolist())
+    settings = {
+        "axes": tuple({"name": a.name, "kind": a.kind, "scaling": "as it is"} for a in axes),
+        "gamma": gamma,
+        "kernel": "published",
+        "strata": (),
+        "strata_left_out": (),
+    }
+    return curve_of(data, columns, [part], len(points), ask, settings)
+
+
+def _points(grid: Any, axes: list[str]) -> Any:
+    try:
+        points = np.asarray(grid, dtype=float)
+    except (TypeError, ValueError):
+        points = np.zeros(0)
+    if points.ndim != 2 or points.shape[1] != len(axes) or not np.isfinite(points).all() or len(points) > MOST:
+        raise BadInput(
+            f"grid: kernel='published' needs an array of at most {MOST:,} points by {len(axes)} columns, "
+            f"{', '.join(axes)}"
+        )
+    return points
+
+
+# ---- The local calibration bias at every row, from the other rows, and the probabilities it corrects ----
+
+MOST_ROWS = 100_000
+
+
+def bias_at_rows(data: Predictions, names: tuple[str, ...], score: bool, bandwidth: Any, gamma: float | None) -> Curve:
+    """Return eq. 7 at the rows, each left out of its own mean; `gamma` selects the published kernel."""
+    if data.n > MOST_ROWS:
+        raise NotComputable(f"at='rows' compares all pairs of rows: {data.n:,} are over {MOST_ROWS:,}; pass a sample")
+    if gamma is None:
+        axes = axes_of(data, names, score)
+        widths = widths_of(axes, bandwidth, np.ones(data.n, dtype=bool), noise_of(data))
+    else:
+        axes = published_axes(data, names)
+        widths = ((2.0 * gamma) ** -0.5,) * len(axes)
+    s = sample_of(data, axes, 0)
+    spots = scaled(s.spots, widths)
+    bias, rows = kernel_bias(spots, s.weight, s.y - s.p, spots, same=True)
+    columns = {"predicted": s.p, "bias": bias, "corrected": np.clip(s.p + bias, 0.0, 1.0), "rows": rows}
+    return Curve(
+        method=METHOD,
+        columns={"row": tuple(range(data.n))} | {k: tuple(v.tolist()) for k, v in columns.items()},
+        settings={
+            "axes": tuple({"name": a.name, "kind": a.kind, "scaling": "rank" if a.ranks else "as it is"} for a in axes),
+            "bandwidths": {"everyone": {a.name: w for a, w in zip(axes, widths, strict=True) if a.numeric}},
+            "gamma": gamma,
+            "kernel": "local" if gamma is None else "published",
+            "left_out": "the row itself",
+            "n": data.n,
+            "weights": data.weights is not None,
+        },
+    )
+
+
+# ---- The local calibration bias: for whom the probabilities are off, along any covariate, and by how much ----
 
 
 def local_bias(

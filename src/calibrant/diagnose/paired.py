@@ -10,23 +10,24 @@ from typing import Any
 import numpy as np
 
 from calibrant.data.predictions import Predictions
-from calibrant.diagnose.lines import (
+from calibrant.diagnose.panels import FEW, PAIR_BINS
+from calibrant.diagnose.ranked import (
     EXACT,
     GAUSSIAN,
     GAUSSIAN_DRAWS,
+    MEAN,
+    STREAM,
+    Line,
     affordable,
     gaussian_residuals,
     judged_together,
     shared_residuals,
     standard_noise,
 )
-from calibrant.diagnose.panels import FEW, PAIR_BINS
-from calibrant.diagnose.ranked import MEAN, STREAM, Line
 from calibrant.kernels.strata import strata_sums
-from calibrant.measure.along import along_of
-from calibrant.stats.multiplicity import holm
-from calibrant.stats.simulate import p_value
+from calibrant.stats.nulls import holm, p_value
 from calibrant.stats.strata import SUMS, Strata, View, widened
+from calibrant.views.along import along_of
 
 AT_ONCE = 40  # pairs whose outcomes are simulated together
 MOST = 400  # cells of a pair, at most: a pair of long categories is left out

@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.data.coding import DAY, Coding, codings, encode
 from calibrant.data.predictions import Predictions
-from calibrant.detect.features import SCORE
+from calibrant.views.features import SCORE
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WORDING = re.compile(r'["=\n]|(?:^|\s)(?:or|and|not|over|after|up\s+to)(?:\s|$)')  # what rules are written with

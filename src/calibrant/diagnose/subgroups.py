@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.detect.features import rows_of
-from calibrant.detect.strong_detectors import FOLDS, LEAST_ROWS, Question, question_of
 from calibrant.diagnose.control_chart import check_alpha
 from calibrant.diagnose.rule_search import FEWEST, Search, search
 from calibrant.diagnose.rules import Columns, columns_of, text_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
+from calibrant.search.detectors import FOLDS, LEAST_ROWS, Question, question_of
+from calibrant.stats.betting import Units, rate_evidence, rate_limits, ratio_evidence, ratio_limits
 from calibrant.stats.cusum import Alternative
-from calibrant.stats.multiplicity import holm
-from calibrant.stats.rates import Units, rate_evidence, rate_limits, ratio_evidence, ratio_limits
+from calibrant.stats.nulls import holm
+from calibrant.views.features import rows_of
 
 METHOD = "diagnose.subgroups"
 COLUMNS = (

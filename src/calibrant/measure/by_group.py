@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from calibrant.certify.groups import Group, grouped_sketch, named_groups
-from calibrant.certify.population import group
 from calibrant.data.columns import level_codes, require
 from calibrant.data.predictions import Predictions
-from calibrant.data.profile import Profile
 from calibrant.data.read import make_spec, names_of
+from calibrant.data.survey import Profile
 from calibrant.errors import BadInput, CalibrantWarning, NotComputable
-from calibrant.measure.points import cell_points
 from calibrant.results import Estimate
+from calibrant.views.points import cell_points
+from calibrant.views.population import group
 
 
 def by_group(
@@ -136,6 +136,6 @@ def _subset(data: Predictions, rows: Any) -> Predictions:
         p=data.p[rows],
         covariates=None,
         weights=some(data.weights),
-        clusters=some(data.clusters),
+        cluster=some(data.cluster),
         cache={},
     )

@@ -7,18 +7,25 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.data.identity import identities_of
+from calibrant.data.sample import identities_of
 from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import null_sums
-from calibrant.measure.along import Along, along_of, checked_view, numbers_of, pair_of, rows_along, strata_of
-from calibrant.measure.along_sketch import sketched_strata
-from calibrant.measure.points import INDEPENDENT, WEIGHTED, checked_alpha
 from calibrant.results import Estimate, Interval
-from calibrant.stats.resample import Sizes, total_interval
-from calibrant.stats.simulate import p_value
+from calibrant.stats.nulls import Sizes, p_value, total_interval
 from calibrant.stats.strata import Strata, View, beyond_shift, matched_residuals, quantile_cells, widened
+from calibrant.views.along import (
+    Along,
+    along_of,
+    checked_view,
+    numbers_of,
+    pair_of,
+    rows_along,
+    sketched_strata,
+    strata_of,
+)
+from calibrant.views.points import INDEPENDENT, WEIGHTED, checked_alpha
 
 Method = Literal["equal-mass", "equal-width"]
 DRAWS = 1000  # of the interval

@@ -9,26 +9,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from calibrant.repair.augmented import AugmentedBeta, AugmentedLogistic
-from calibrant.repair.bbq import BBQ
-from calibrant.repair.beta import Beta
-from calibrant.repair.boosting import Trees
-from calibrant.repair.compare import compare
-from calibrant.repair.comparison import Comparison
-from calibrant.repair.dirichlet import Dirichlet
+from calibrant.repair.covariates.augmented import AugmentedBeta, AugmentedLogistic
+from calibrant.repair.covariates.boosting import Trees
+from calibrant.repair.covariates.local_bias import LocalBias
+from calibrant.repair.covariates.multicalibrator import Groups, Multicalibrator, ProportionalMulticalibrator
+from calibrant.repair.covariates.variable_tree import VariableTree
 from calibrant.repair.fitted import FittedMap
-from calibrant.repair.groups import Groups
-from calibrant.repair.histogram import Histogram
-from calibrant.repair.isotonic import Isotonic
-from calibrant.repair.jitter import Jitter
-from calibrant.repair.local_bias import LocalBias
-from calibrant.repair.multicalibrator import Multicalibrator
-from calibrant.repair.platt import Platt
-from calibrant.repair.proportional_multicalibrator import ProportionalMulticalibrator
-from calibrant.repair.rounding import Rounding
-from calibrant.repair.scaling_binning import ScalingBinning
-from calibrant.repair.temperature import Temperature
-from calibrant.repair.variable_tree import VariableTree
+from calibrant.repair.judge.compare import compare
+from calibrant.repair.judge.verdict import Comparison
+from calibrant.repair.score.bbq import BBQ
+from calibrant.repair.score.beta import Beta
+from calibrant.repair.score.binning import Histogram, ScalingBinning
+from calibrant.repair.score.dirichlet import Dirichlet
+from calibrant.repair.score.display import Jitter, Rounding
+from calibrant.repair.score.isotonic import Isotonic
+from calibrant.repair.score.platt import Platt, Temperature
 
 if TYPE_CHECKING:
     from calibrant.repair import objectives as objectives

@@ -1,39 +1,250 @@
-"""What a fitted repair is: a small immutable value that turns scores into scores, and that JSON can carry."""
+"""A fitted repair: a small immutable map that turns scores into scores, that JSON can carry, and that knows its rows."""
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
 from importlib import import_module
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from calibrant.data.coding import Coding, Encoded, encode
 from calibrant.data.columns import require
-from calibrant.data.identity import identities_of
 from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.sample import identities_of
 from calibrant.errors import BadInput
-from calibrant.repair.provenance import FittedOn
-from calibrant.repair.soundness import checked_codings, checked_types
+from calibrant.kernels.reference import mix
 from calibrant.results import frozen, plain
+
+# ---- Which rows a map was fitted on, in a few numbers: enough to refuse judging it on them ----
+
+KEPT = 64  # hashed rows that a map carries
+LOOK = 4096  # distinct hashes, about, from which they and the share of repeated rows are taken
+FEW = 8  # distinct pairs of score and label below which equal rows are no evidence of the same rows
+CHANCE = 1e-6  # an overlap is claimed where so many common rows have at most this probability without one
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedOn:
+    """The rows of a fit.
+
+    Parameters
+    ----------
+    rows, cases : int
+        0 rows: nothing was fitted.
+    digest : str
+        Of the scores and labels, whatever their order; empty if nothing was fitted.
+    sample : tuple of str
+        Hashes of up to 64 pairs of score and label that occur once among the rows.
+    repeated : float
+        Share of rows whose pair of score and label occurs more than once.
+    distinct : int
+        Pairs of score and label, counted up to 64.
+    """
+
+    rows: int = 0
+    cases: int = 0
+    digest: str = ""
+    sample: tuple[str, ...] = ()
+    repeated: float = 1.0
+    distinct: int = 0
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> FittedOn:
+        """Rebuild from plain data."""
+        return cls(
+            rows=int(d["rows"]),
+            cases=int(d["cases"]),
+            digest=str(d["digest"]),
+            sample=tuple(f"{int(str(v), 16):016x}" for v in d.get("sample", ())),
+            repeated=float(d.get("repeated", 1.0)),
+            distinct=int(d.get("distinct", 0)),
+        )
+
+
+def fitted_on(data: Any) -> FittedOn:
+    """Describe the rows of a fit; of several classes, every class but the first counts as a case."""
+    hashes = row_hashes(data)
+    once, repeated, distinct = _looked_at(hashes)
+    return FittedOn(
+        rows=data.n,
+        cases=int(np.count_nonzero(data.y)),
+        digest=_digest(hashes),
+        sample=tuple(f"{int(h):016x}" for h in once[:KEPT]),
+        repeated=repeated,
+        distinct=distinct,
+    )
+
+
+def row_hashes(data: Any) -> Any:
+    """Return one number for the score, or the scores of all classes, and label of each row."""
+    state = np.zeros(data.n, dtype=np.uint64)
+    for column in data.p.T if data.p.ndim == 2 else (data.p,):
+        state = mix(state ^ np.ascontiguousarray(column).view(np.uint64))
+    return mix(state ^ data.y.astype(np.uint64))
+
+
+def _digest(hashes: Any) -> str:
+    return f"{int(np.add.reduce(hashes, dtype=np.uint64)):016x}{int(np.bitwise_xor.reduce(hashes)):016x}"
+
+
+def _looked_at(hashes: Any) -> tuple[Any, float, int]:
+    """Return the smallest hashes that occur once, the share of rows whose hash repeats, and distinct hashes up to 64.
+
+    Equal rows have equal hashes, so that all rows below a bound show exactly which of them repeat.
+    """
+    near = hashes
+    if len(hashes) > 2 * LOOK:
+        near = hashes[hashes <= np.uint64(int(LOOK / len(hashes) * 2**64))]
+        if len(near) < KEPT:  # few distinct rows, each many times: all of them are looked at
+            near = hashes
+    found, count = np.unique(near, return_counts=True)
+    return found[count == 1], float(count[count > 1].sum() / max(count.sum(), 1)), min(len(found), KEPT)
+
+
+def overlap(fitted: FittedOn, data: Any) -> str:
+    """Say how rows overlap those of a fit, as far as scores and labels can tell; empty if they seem to be others.
+
+    The same rows in any order are known by their digest, unless there are fewer than 8 distinct pairs of score and
+    label. Otherwise the pairs that occurred once in the fit are looked for: without an overlap each is found with at
+    most the probability that a row repeats, in the fit or here, and more finds than that allows (exact binomial, 1e-6)
+    are an overlap. Where most rows repeat (scores of few values) nothing can be told, and nothing is claimed.
+    """
+    from scipy.special import bdtrc
+
+    if not fitted.rows:
+        return ""
+    hashes = row_hashes(data)
+    if fitted.rows == data.n and fitted.digest == _digest(hashes) and fitted.distinct >= FEW:
+        return "the very rows it was fitted on"
+    sample = np.array([int(h, 16) for h in fitted.sample], dtype=np.uint64)
+    if not len(sample):
+        return ""
+    found = int(np.isin(sample, hashes[hashes <= sample.max()]).sum())
+    chance = max(_looked_at(hashes)[1], fitted.repeated) + 1.0 / (data.n + 1)
+    if found < 2 or chance >= 1.0 or bdtrc(found - 1, len(sample), chance) > CHANCE:
+        return ""
+    return f"rows it was fitted on: {found} of {len(sample)} looked for are here"
+
+
+# ---- Whether a map that was read from outside could have been fitted: types, finite numbers, lengths that agree ----
+# Compiled code trusts the numbers of a map as indices, so that one that was damaged is refused before it is used.
+
+LARGEST = 1.7e308
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a map sees of a row besides the score.
+
+    Parameters
+    ----------
+    numbers : int
+        Numbers and dates.
+    levels : tuple of int
+        How many levels each level variable has.
+    """
+
+    numbers: int
+    levels: tuple[int, ...]
+
+    @property
+    def columns(self) -> int:
+        """Numbers and level variables."""
+        return self.numbers + len(self.levels)
+
+
+def inputs_of(codings: Sequence[Coding]) -> Inputs:
+    """Return what `encode` makes of covariates."""
+    numbers = [c for c in codings if c.kind in ("number", "date")]
+    categories = tuple(len(c.labels) for c in codings if c.kind == "category")
+    return Inputs(len(numbers), (*categories, *(2 for c in numbers if c.missing)))
+
+
+def sound(holds: bool, why: str) -> None:
+    """Raise `ValueError` unless something holds."""
+    if not holds:
+        raise ValueError(why)
+
+
+def rising(values: Sequence[float], strictly: bool = False) -> bool:
+    """Tell whether values never fall, or always rise."""
+    return all(a < b if strictly else a <= b for a, b in itertools.pairwise(values))
+
+
+def shares(values: Sequence[float]) -> bool:
+    """Tell whether values lie in [0, 1]."""
+    return all(0.0 <= v <= 1.0 for v in values)
+
+
+def known(codes: Sequence[Sequence[int]], levels: Sequence[int]) -> bool:
+    """Tell whether there are codes for each level variable, all of levels that it has."""
+    return len(codes) == len(levels) and all(0 <= c < n for own, n in zip(codes, levels, strict=True) for c in own)
+
+
+def checked_types(one: Any) -> None:
+    """Raise `ValueError` if a field of a dataclass is not of its type, or holds a number that is not finite."""
+    kind: Any = type(one)
+    hints = _hints(kind)
+    for f in fields(one):
+        sound(_fits(getattr(one, f.name), hints[f.name]), f"{f.name} is not what a fit leaves there")
+
+
+def checked_codings(codings: Sequence[Coding]) -> None:
+    """Raise `ValueError` if covariates could not be coded so."""
+    for c in codings:
+        checked_types(c)
+        whole = c.scale > 0 and len(c.ranks) != 1 and rising(c.ranks) and (c.kind != "category" or c.levels)
+        sound(bool(whole), f"the coding of covariate {c.name!r} is not what a fit leaves there")
+    sound(len({c.name for c in codings}) == len(codings), "a covariate is coded twice")
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    inside = get_args(hint)
+    if hint in (int, float):
+        number = isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)
+        return number and (-LARGEST <= value <= LARGEST if hint is float else abs(value) < 2**63)
+    if hint in (str, bool):
+        return isinstance(value, hint)
+    if get_origin(hint) is Literal:
+        return isinstance(value, str) and value in inside
+    if get_origin(hint) is Mapping:
+        return isinstance(value, Mapping)
+    if get_origin(hint) is not tuple:
+        return True
+    if not isinstance(value, tuple):
+        return False
+    if inside[-1] is Ellipsis:
+        return all(_fits(v, inside[0]) for v in value)
+    return len(value) == len(inside) and all(map(_fits, value, inside))
+
+
+# ---- What a fitted repair is: a small immutable value that turns scores into scores, and that JSON can carry ----
 
 FORMAT = "calibrant-map/1"
 Order = Literal["kept", "kept up to ties", "may change"]
 WHERE = {  # where each kind of map is
-    "Augmented": "calibrant.repair.augmented",
-    "Branches": "calibrant.repair.branches",
-    "BetaCurve": "calibrant.repair.beta",
-    "BoostedTrees": "calibrant.repair.boosted_trees",
-    "Jittered": "calibrant.repair.jitter",
-    "KernelShift": "calibrant.repair.kernel_shift",
-    "LevelShifts": "calibrant.repair.level_shifts",
-    "Logistic": "calibrant.repair.platt",
-    "Piecewise": "calibrant.repair.isotonic",
-    "Rounded": "calibrant.repair.rounding",
-    "Softmax": "calibrant.repair.dirichlet",
-    "Steps": "calibrant.repair.steps",
+    "Augmented": "calibrant.repair.covariates.augmented",
+    "Branches": "calibrant.repair.covariates.variable_tree",
+    "BetaCurve": "calibrant.repair.score.beta",
+    "BoostedTrees": "calibrant.repair.covariates.boosting",
+    "Jittered": "calibrant.repair.score.display",
+    "KernelShift": "calibrant.repair.covariates.local_bias",
+    "LevelShifts": "calibrant.repair.covariates.multicalibrator",
+    "Logistic": "calibrant.repair.score.platt",
+    "Piecewise": "calibrant.repair.score.isotonic",
+    "Rounded": "calibrant.repair.score.display",
+    "Softmax": "calibrant.repair.score.dirichlet",
+    "Steps": "calibrant.repair.score.binning",
 }
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.data.chosen import hashes_of, identities_in, note_scores
 from calibrant.data.columns import as_float, require
-from calibrant.data.faults import Faults
+from calibrant.data.predictions import Faults
 from calibrant.data.rewrite import rewrite
+from calibrant.data.sample import hashes_of, identities_in, note_scores
 from calibrant.data.sources import Source
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput

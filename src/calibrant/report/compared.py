@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.repair.comparison import AS_AUDITED, Comparison
+from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
 from calibrant.report import numbers
 
 HOW = {

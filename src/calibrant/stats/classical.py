@@ -1,15 +1,179 @@
-"""Statistics of the classical calibration tests, of the data and of data simulated under calibration."""
+"""Statistics of the classical calibration tests and their laws."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from calibrant.kernels.walk import extremes
-from calibrant.stats.binning import equal_mass_edges
-from calibrant.stats.scored import Scored, simulated
+from calibrant.kernels.draws import extremes, outcomes
+from calibrant.stats.nulls import CHUNK, null_cases
+from calibrant.stats.strata import equal_mass_edges
+
+# ---- How large a Brownian motion on [0, 1] gets: tails of its maximum modulus and of its range ----
+
+TERMS = 60  # of each series: more than any argument needs
+SIGNS = (1.0, -1.0) * (TERMS // 2)
+CROSS = 2.0  # where one series takes over from the other; both are exact to rounding there
+
+
+def upper_tail(z: float) -> float:
+    """Return the chance that a standard normal variable exceeds z."""
+    return 0.5 * math.erfc(z / math.sqrt(2.0))
+
+
+def maximum_tail(x: float) -> float:
+    """Return ``P(max |B(t)| >= x)`` (Feller 1971, volume 2, X.5), for B started at 0 and free at 1: no bridge."""
+    if x <= 0.0:
+        return 1.0
+    if x >= CROSS:
+        return 4.0 * math.fsum(SIGNS[k] * upper_tail((2 * k + 1) * x) for k in range(TERMS))
+    inside = math.fsum(
+        SIGNS[k] / (2 * k + 1) * math.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8.0) for k in range(TERMS)
+    )
+    return min(max(1.0 - 4.0 / math.pi * inside, 0.0), 1.0)
+
+
+def range_tail(x: float) -> float:
+    """Return ``P(max B(t) - min B(t) >= x)`` (Feller 1951)."""
+    if x <= 0.0:
+        return 1.0
+    if x >= CROSS:
+        return 8.0 * math.fsum(SIGNS[k - 1] * k * upper_tail(k * x) for k in range(1, TERMS))
+    halves = [(k + 0.5) * math.pi for k in range(TERMS)]
+    inside = math.fsum((8.0 / x**2 + 2.0 / h**2) * math.exp(-2.0 * (h / x) ** 2) for h in halves)
+    return min(max(1.0 - inside, 0.0), 1.0)
+
+
+# ---- Rows in order of their score, tied rows counted together where there are many, and outcomes simulated ----
+
+HELD = 1 << 21  # simulated outcomes held at once
+TIED = 16  # rows a distinct score, on average, from which cells are drawn instead of rows
+SALT = 0xC1A551C
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Entries sorted by grade, score and weight: rows, or cells of rows that agree in all three.
+
+    Parameters
+    ----------
+    p, cases : float arrays of shape (m,)
+        Score of each entry, and how many of its rows have the outcome.
+    rows : int64 array of shape (m,) or None
+        Rows of each entry; None for one each.
+    weight : float array of shape (m,) or None
+        Sampling weight of each of those rows; None for one.
+    grade : int64 array of shape (m,) or None
+        Non-decreasing numbers of the grades; None for a single one.
+    """
+
+    p: Any
+    cases: Any
+    rows: Any
+    weight: Any
+    grade: Any
+
+    @cached_property
+    def times(self) -> Any:
+        """`rows`, or ones."""
+        return np.ones(len(self.p)) if self.rows is None else self.rows.astype(float)
+
+    @cached_property
+    def heft(self) -> Any:
+        """`weight`, or ones."""
+        return np.ones(len(self.p)) if self.weight is None else self.weight
+
+    @cached_property
+    def n(self) -> int:
+        """Rows."""
+        return int(self.times.sum())
+
+    @cached_property
+    def residual(self) -> Any:
+        """Weighted cases less expected cases."""
+        return self.heft * (self.cases - self.times * self.p)
+
+    @cached_property
+    def variance(self) -> Any:
+        """Variance of `residual` if the model is calibrated."""
+        return self.heft**2 * self.times * self.p * (1.0 - self.p)
+
+    @cached_property
+    def ends(self) -> Any:
+        """Index of the last entry of each distinct score."""
+        return np.append(np.flatnonzero(np.diff(self.p) != 0), len(self.p) - 1)
+
+    def where(self, keep: Any) -> Scored:
+        """Return the entries that are kept."""
+        return Scored(
+            *(None if v is None else v[keep] for v in (self.p, self.cases, self.rows, self.weight, self.grade))
+        )
+
+    @property
+    def impossible_cases(self) -> int:
+        """Cases among rows whose probability is exactly 0."""
+        return int(self.cases[self.p == 0.0].sum())
+
+    @property
+    def impossible_others(self) -> int:
+        """Non-cases among rows whose probability is exactly 1."""
+        return int((self.times - self.cases)[self.p == 1.0].sum())
+
+
+def scored(p: Any, y: Any, weight: Any = None, grade: Any = None) -> Scored:
+    """Sort rows by grade, score and weight, and count equal ones together if they are 16 times fewer.
+
+    The result, and what is simulated for it, does not depend on the order of the rows.
+    """
+    keys = tuple(k for k in (weight, p, grade) if k is not None)
+    order = np.argsort(p, kind="stable") if len(keys) == 1 else np.lexsort(keys)
+    s, case = p[order], y[order].astype(float)
+    w, g = (None if v is None else v[order] for v in (weight, grade))
+    new = np.zeros(len(s) - 1, dtype=bool)
+    for v in (s, w, g):
+        new |= False if v is None else np.diff(v) != 0
+    first = np.flatnonzero(np.append(True, new))
+    if len(first) * TIED > len(s):
+        return Scored(s, case, None, w, g)
+    rows = np.diff(np.append(first, len(s)))
+    return Scored(s[first], np.add.reduceat(case, first), rows, *(None if v is None else v[first] for v in (w, g)))
+
+
+def simulated(q: Scored, ids: Any, draws: int, seed: int) -> Iterator[tuple[slice, slice, Any]]:
+    """Yield the cases of a calibrated model, ``Bernoulli(p)`` for each row, in blocks of bounded size.
+
+    Parameters
+    ----------
+    q : Scored
+    ids : uint64 array of shape (m,)
+        Identities of the entries in their order; used where each is a row.
+    draws, seed : int
+
+    Yields
+    ------
+    entries, numbers : slice
+        Which entries and which draws. For every draw the entries come in order.
+    cases : array of shape (entries, draws) of the block
+    """
+    m = len(q.p)
+    if q.rows is not None:
+        done = 0
+        for block in null_cases(q.rows, q.p, draws, seed):
+            yield slice(0, m), slice(done, done + len(block)), block.T
+            done += len(block)
+        return
+    step = max(1, HELD // draws)
+    for start in range(0, m, step):
+        at = slice(start, min(start + step, m))
+        yield at, slice(0, draws), outcomes(ids[at], q.p[at], 0, draws, SALT)
+
+
+# ---- Statistics of the classical calibration tests, of the data and of data simulated under calibration ----
 
 
 def runs_of(labels: Any) -> Any:
@@ -178,3 +342,136 @@ def step_down(p: Any) -> Any:
     out = np.empty(len(p))
     out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
     return out
+
+
+# ---- Statistics of the score alone that leave room for a tolerance, of the data and of data at the edge of it ----
+
+MORE = 0x70E  # stream of the cases that the upper rate adds to those of the lower
+
+
+def edges(p: Any, tolerance: float) -> tuple[Any, Any]:
+    """Return the least and the largest event rate within the tolerance."""
+    return np.maximum(p - tolerance, 0.0), np.minimum(p + tolerance, 1.0)
+
+
+def paired(q: Scored, tolerance: float, ids: Any, draws: int, seed: int) -> Iterator[tuple[slice, slice, Any, Any]]:
+    """Yield cases drawn at both edges of the tolerance, never fewer at the upper one.
+
+    A calibrated outcome lies between the two when all three come from one uniform number, so that a statistic which
+    rises in the upper and falls in the lower cases dominates that of any rates within the tolerance.
+
+    Yields
+    ------
+    entries, numbers : slice
+        Which entries and which draws.
+    low, high : arrays of shape (entries, draws) of the block
+        Cases of each entry.
+    """
+    low, high = edges(q.p, tolerance)
+    if q.rows is None:
+        step = max(1, HELD // draws)
+        for start in range(0, len(q.p), step):
+            at = slice(start, min(start + step, len(q.p)))
+            yield at, slice(0, draws), *(outcomes(ids[at], v[at], 0, draws, SALT) for v in (low, high))
+        return
+    rng = np.random.default_rng([MORE, seed])
+    rest = np.where(low < 1.0, (high - low) / np.where(low < 1.0, 1.0 - low, 1.0), 0.0)
+    step = max(1, CHUNK // len(q.p))
+    for start in range(0, draws, step):
+        size = (min(step, draws - start), len(q.p))
+        first = rng.binomial(q.rows, low, size=size)
+        more = rng.binomial(q.rows - first, np.clip(rest, 0.0, 1.0))
+        yield slice(0, len(q.p)), slice(start, start + size[0]), first.T, (first + more).T
+
+
+@dataclass(frozen=True)
+class Pulls:
+    """Weighted sums of residuals that pull one way, each in its own group of statistics.
+
+    Parameters
+    ----------
+    up, down : float arrays of shape (m, t)
+        Non-negative weights of each entry, where more cases, and where fewer, speak for a violation.
+    spread : float array of shape (t,)
+        Standard deviation of each sum; sums without one are left out.
+    of : int array of shape (t,)
+        Which statistic a sum belongs to; the largest of each counts.
+    """
+
+    up: Any
+    down: Any
+    spread: Any
+    of: Any
+
+    def squares(self, sums: Any) -> Any:
+        """Return each statistic: the square of its largest positive standardised sum, shape (..., statistics)."""
+        z = np.maximum(sums, 0.0) / np.where(self.spread > 0, self.spread, np.inf)
+        out = np.zeros((*z.shape[:-1], int(self.of.max()) + 1))
+        for j, k in enumerate(self.of):
+            out[..., k] = np.maximum(out[..., k], z[..., j] ** 2)
+        return out
+
+    def observed(self, q: Scored, tolerance: float) -> Any:
+        """Return the statistics of the data."""
+        low, high = edges(q.p, tolerance)
+        heft = q.heft
+        above, below = heft * (q.cases - q.times * high), heft * (q.times * low - q.cases)
+        return self.squares(above @ self.up + below @ self.down)
+
+    def simulated(self, q: Scored, tolerance: float, ids: Any, draws: int, seed: int) -> Any:
+        """Return statistics that dominate those of any rates within the tolerance, shape (draws, statistics)."""
+        low, high = edges(q.p, tolerance)
+        up, down = q.heft[:, None] * self.up, q.heft[:, None] * self.down
+        sums = np.tile((q.times * low) @ down - (q.times * high) @ up, (draws, 1))
+        for at, numbers, few, many in paired(q, tolerance, ids, draws, seed):
+            sums[numbers] += many.T.astype(float) @ up[at] - few.T.astype(float) @ down[at]
+        return self.squares(sums)
+
+
+def group_squares(q: Scored, groups: Groups, tolerance: float, alternative: str, totals: Any) -> Any:
+    """Return ``sum_g max(0, O - E_high, E_low - O)^2 / V_g`` over groups whose outcomes can vary, one side if asked.
+
+    Parameters
+    ----------
+    totals : tuple of two float arrays of shape (..., groups)
+        Weighted cases to hold against the lower and against the upper edge.
+    """
+    low, high = (np.add.reduceat(q.heft * q.times * v, groups.first) for v in edges(q.p, tolerance))
+    above, below = totals[1] - high, low - totals[0]
+    if alternative != "two-sided":
+        above, below = (above, np.zeros_like(below)) if alternative == "greater" else (np.zeros_like(above), below)
+    live = groups.variance > 0.0
+    worst = np.maximum(np.maximum(above, below), 0.0)
+    return (worst[..., live] ** 2 / groups.variance[live]).sum(axis=-1)
+
+
+def paired_totals(q: Scored, first: Any, tolerance: float, ids: Any, draws: int, seed: int) -> tuple[Any, Any]:
+    """Return the weighted cases of each run of entries for each draw, at the lower and at the upper edge."""
+    out = np.zeros((2, draws, len(first)))
+    for at, numbers, *cases in paired(q, tolerance, ids, draws, seed):
+        begin, end = np.searchsorted(first, [at.start, at.stop - 1], side="right") - 1
+        starts = np.maximum(first[begin : end + 1], at.start) - at.start
+        for side, drawn in enumerate(cases):
+            weighted = q.heft[at, None] * drawn
+            out[side, numbers, begin : end + 1] += np.add.reduceat(weighted, starts, axis=0).T
+    return out[0], out[1]
+
+
+def along_logit(q: Scored, x: Any, alternative: str) -> Pulls:
+    """Return the sums that speak for a shift and for a slope of the logit x.
+
+    Two-sided: the constant and ``x`` less its mean (under the null variance), each way, with the sign of the detector
+    saying which edge a row is held against. One-sided detectors must not change sign: the constant, p, and ``1 - p``.
+    """
+    one = np.ones(len(x))
+    if alternative != "two-sided":
+        columns = np.stack([one, q.p, 1.0 - q.p], axis=1)
+        none = np.zeros_like(columns)
+        pair = (columns, none) if alternative == "greater" else (none, columns)
+        return Pulls(*pair, np.sqrt(q.variance @ columns**2), np.zeros(3, dtype=np.int64))
+    lean = x - float(q.variance @ x) / float(q.variance.sum())
+    if np.ptp(x) == 0.0:
+        lean = np.zeros(len(x))
+    up = np.stack([one, 0.0 * one, np.maximum(lean, 0.0), np.maximum(-lean, 0.0)], axis=1)
+    down = up[:, [1, 0, 3, 2]]
+    return Pulls(up, down, np.sqrt(q.variance @ (up + down) ** 2), np.array([0, 0, 1, 1]))

@@ -63,7 +63,7 @@ def test_nulls_and_rows_tested() -> None:
 
 def test_one_group_weighted_by_size_is_the_score_test() -> None:
     """The score test is the end of the default path: ``S_K / sqrt(V_K)``."""
-    from calibrant.detect.strong_detectors import fit_detectors
+    from calibrant.search.detectors import fit_detectors
 
     data = planted(400)
     found = D.adaptive_score_test(data, tolerance=0.05, models=QUICK, draws=19)
@@ -74,7 +74,7 @@ def test_one_group_weighted_by_size_is_the_score_test() -> None:
 
 def test_weights_and_clusters() -> None:
     rng = np.random.default_rng(2)
-    data = planted(weights=rng.uniform(0.5, 2.0, 1200), clusters=np.arange(1200) % 150)
+    data = planted(weights=rng.uniform(0.5, 2.0, 1200), cluster=np.arange(1200) % 150)
     for test in ADAPTIVE:
         found = test(data, tolerance=0.05, models=QUICK, draws=99)
         assert found.p_value <= 0.05

@@ -10,13 +10,11 @@ import pytest
 
 import calibrant as cal
 from calibrant.detect.kernel_calibration_test import _gaussian, _simulated
-from calibrant.detect.local_exact import exact_local_test, rows_of
-from calibrant.detect.local_published import published_local_test
 from calibrant.errors import BadInput, NotComputable
+from calibrant.published.local_test import published_local_test
 from calibrant.results import Outcome
-from calibrant.stats.kernel_nodes import nodes_of
-from calibrant.stats.kernel_null import Rows, statistics
-from calibrant.stats.kernel_sum import Kernel
+from calibrant.stats.kernel_sums import Kernel, Rows, nodes_of, statistics
+from calibrant.views.kernel_rows import exact_local_test, rows_of
 
 
 def data(n: int = 200, off: float = 0.0, seed: int = 1, **more: Any) -> Any:
@@ -122,7 +120,7 @@ def test_joining_does_not_change_the_statistic() -> None:
     p, x = rng.choice([0.2, 0.5, 0.8], n), rng.integers(0, 4, n)
     y = rng.random(n) < p
     d, own = cal.predictions(y, p, {"x": x}), np.arange(n)
-    apart = cal.predictions(y, p, {"x": x}, clusters=own)
+    apart = cal.predictions(y, p, {"x": x}, cluster=own)
     setting: dict[str, Any] = {"draws": 19, "score_width": 1.0, "covariate_width": 1.0}
     joined, single = exact_local_test(d, **setting), exact_local_test(apart, **setting)
     assert joined.settings["cells"] < single.settings["cells"] == n
@@ -147,7 +145,7 @@ def test_the_null_chosen_is_named() -> None:
     assert cal.detect.kernel_calibration_test(d, null="gaussian").law == "asymptotic: Gaussian sums"
     with pytest.raises(NotComputable, match="100 expected"):
         cal.detect.kernel_calibration_test(data(150), null="gaussian")
-    grouped = data(400, clusters=np.arange(400) // 4)
+    grouped = data(400, cluster=np.arange(400) // 4)
     assert cal.detect.kernel_calibration_test(grouped).settings["null"] == "clusters"
     with pytest.raises(NotComputable, match="clusters"):
         cal.detect.kernel_calibration_test(grouped, null="gaussian")
@@ -167,7 +165,7 @@ def test_the_null_chosen_is_named() -> None:
         (lambda d: published_local_test(d, ["x"], null="exact"), BadInput, "null='exact'"),
         (lambda d: published_local_test(d, ["x"], normalisation="n"), BadInput, "normalisation='n'"),
         (lambda d: published_local_test(d, ["x"], covariate_gamma=-1), BadInput, "covariate_gamma"),
-        (lambda d: published_local_test(data(clusters=np.arange(200)), ["x"]), NotComputable, "clusters"),
+        (lambda d: published_local_test(data(cluster=np.arange(200)), ["x"]), NotComputable, "clusters"),
         (lambda d: cal.detect.kernel_calibration_test(d, null="x"), BadInput, "null='x'"),
         (lambda d: cal.detect.kernel_calibration_test(d, width=1e-7), BadInput, "1/250"),
     ],

@@ -11,12 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.diagnose.bias_bands import band
-from calibrant.diagnose.bias_regions import regions
+from calibrant.diagnose.bias_map import band, regions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
-from calibrant.stats import bias as kernels
-from calibrant.stats.bias import Spots, kernel_bias
+from calibrant.stats import smoothing as kernels
+from calibrant.stats.smoothing import Spots, kernel_bias
 
 N = 600
 bias = cal.diagnose.local_bias
@@ -275,7 +274,7 @@ def test_rows_elsewhere_and_rows_alone() -> None:
 
 
 def test_clusters_have_their_own_law(data: Any) -> None:
-    held = cal.predictions(data.y, data.p, data.covariates, clusters=np.arange(N) // 6)
+    held = cal.predictions(data.y, data.p, data.covariates, cluster=np.arange(N) // 6)
     curve = bias(held, "z", grid=[0.0], bandwidth=0.5, draws=99)
     assert curve.settings["law"].startswith("asymptotic")
     k = np.exp(-0.5 * (column(data, "z") / 0.5) ** 2)
@@ -283,10 +282,10 @@ def test_clusters_have_their_own_law(data: Any) -> None:
     assert curve.columns["null_sd"][0] == pytest.approx(np.sqrt((sums**2).sum()) / k.sum())
     mixed = np.random.default_rng(5).permutation(N)
     cov = {"z": column(data, "z")[mixed]}
-    shuffled = cal.predictions(data.y[mixed], data.p[mixed], cov, clusters=(np.arange(N) // 6)[mixed])
+    shuffled = cal.predictions(data.y[mixed], data.p[mixed], cov, cluster=(np.arange(N) // 6)[mixed])
     assert bias(shuffled, "z", grid=[0.0], bandwidth=0.5, draws=99).columns["p_point"] == curve.columns["p_point"]
     with pytest.raises(NotComputable, match="clusters"):
-        bias(cal.predictions(data.y, data.p, data.covariates, clusters=np.arange(N) % 5), "z")
+        bias(cal.predictions(data.y, data.p, data.covariates, cluster=np.arange(N) % 5), "z")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.diagnose import ranges
-from calibrant.diagnose.lines import EXACT, GAUSSIAN
+from calibrant.diagnose.rank_variables import certified_ranges
+from calibrant.diagnose.ranked import EXACT, GAUSSIAN
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 
@@ -30,7 +30,7 @@ def data(shift: float = 0.03, weights: Any = None) -> cal.Predictions:
             "name": [f"p{i}" for i in range(N)],
         }
     )
-    found = cal.predictions(rng.random(N) < np.clip(rate, 0, 1), p, table, weights)
+    found = cal.predictions(rng.random(N) < np.clip(rate, 0, 1), p, table, weights=weights)
     assert isinstance(found, cal.Predictions)
     return found
 
@@ -65,7 +65,7 @@ def test_the_values_are_those_of_vece() -> None:
 
 def test_the_ranges_are_those_of_certify_variable() -> None:
     rows = data()
-    ends, why = ranges.certified_ranges(rows, ["income", "region"], 10, "probability", 0.1, 3)
+    ends, why = certified_ranges(rows, ["income", "region"], 10, "probability", 0.1, 3)
     assert why is None
     for name in ("income", "region"):
         whole = cal.certify.variable(rows, name, alpha=0.1 / 4, seed=3).interval
@@ -86,7 +86,7 @@ def test_without_a_proof_there_is_no_range_and_the_reason_is_given() -> None:
 def test_many_rows_use_gaussian_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = data()
     exact = cal.diagnose.rank_variables(rows, draws=999)
-    monkeypatch.setattr("calibrant.diagnose.lines.AFFORDABLE", 0)
+    monkeypatch.setattr("calibrant.diagnose.ranked.AFFORDABLE", 0)
     fast = cal.diagnose.rank_variables(rows, draws=999)
     assert (exact.settings["null"], fast.settings["null"]) == (EXACT, GAUSSIAN)
     by_name = [dict(zip(f.columns["variable"], f.columns["p_value"], strict=True)) for f in (exact, fast)]

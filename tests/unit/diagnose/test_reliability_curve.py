@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
-from calibrant.stats.local import Runs, density, effective, half_width, runs_of, weights
-from calibrant.stats.simulate import critical, null_cases, p_value
+from calibrant.stats.nulls import critical, null_cases, p_value
+from calibrant.stats.smoothing import Runs, density, effective, half_width, runs_of, weights
 
 COLUMNS = {
     "score",
@@ -213,7 +213,7 @@ def test_exceeding_the_critical_value_is_the_small_p_value(simulated, statistic,
 def test_simulated_cases_do_not_depend_on_the_chunk(monkeypatch):
     n, p = np.array([5, 100, 1]), np.array([0.0, 0.3, 1.0])
     whole = np.concatenate(list(null_cases(n, p, 50, 7)))
-    monkeypatch.setattr("calibrant.stats.simulate.CHUNK", 9)
+    monkeypatch.setattr("calibrant.stats.nulls.CHUNK", 9)
     assert np.array_equal(np.concatenate(list(null_cases(n, p, 50, 7))), whole)
     assert whole[:, 0].max() == 0
     assert whole[:, 2].min() == 1

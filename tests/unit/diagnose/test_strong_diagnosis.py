@@ -56,8 +56,8 @@ def test_the_chart_shows_the_test(null: Any) -> None:
 
 def test_the_first_simulated_paths_are_those_of_the_line() -> None:
     """A path read at all its points would peak where the simulation says; the points drawn come close from below."""
-    from calibrant.detect import strong_nulls
-    from calibrant.detect.strong_detectors import fit_detectors
+    from calibrant.search import nulls as strong_nulls
+    from calibrant.search.detectors import fit_detectors
 
     data = planted(400)
     curve = chart_of(data, tolerance=0.05, models=QUICK[:1], draws=39)
@@ -161,7 +161,7 @@ def test_rules_name_the_group_and_keep_their_promises() -> None:
 def test_the_judging_half_cannot_change_the_rules() -> None:
     data = planted(600)
     first = subgroups(data, models=QUICK)
-    from calibrant.detect.residual_models import dealt
+    from calibrant.search.models import dealt
 
     judges = dealt(data.n, 2, 0) == 1
     y = np.where(judges, 1 - data.y, data.y)
@@ -178,7 +178,7 @@ def test_weights_and_clusters(more: str) -> None:
     if more != "clusters":
         extra["weights"] = rng.uniform(0.5, 2.0, 2000)
     if more != "weights":
-        extra["clusters"] = rng.integers(0, 300, 2000)
+        extra["cluster"] = rng.integers(0, 300, 2000)
     c = subgroups(planted(2000, 0.4, **extra), models=QUICK).columns
     assert "ward = b" in c["rule"][0]
     assert c["finding"][0]
@@ -191,7 +191,7 @@ def test_one_side_only_and_small_data() -> None:
     with pytest.raises(NotComputable, match="two halves"):
         subgroups(planted(30), models=QUICK)
     with pytest.raises(NotComputable, match="clusters"):
-        subgroups(planted(100, clusters=np.arange(100) % 8), models=QUICK)
+        subgroups(planted(100, cluster=np.arange(100) % 8), models=QUICK)
     tiny = subgroups(planted(60), models=QUICK)
     assert all(n >= 20 for n in tiny.columns["rows"])
 

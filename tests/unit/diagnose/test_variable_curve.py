@@ -20,7 +20,7 @@ def rows(n: int = N, **covariates: Any) -> tuple[Any, Any]:
 
 
 def curve(y: Any, p: Any, table: Any, *args: Any, weights: Any = None, **more: Any) -> Curve:
-    return cal.diagnose.variable_curve(cal.predictions(y, p, table, weights), *args, **{"draws": 99, **more})
+    return cal.diagnose.variable_curve(cal.predictions(y, p, table, weights=weights), *args, **{"draws": 99, **more})
 
 
 def test_a_number_has_a_curve_and_missing_values_a_level() -> None:
@@ -159,7 +159,7 @@ def test_bad_data_is_refused() -> None:
     with pytest.raises(BadInput, match="by='x'"):
         curve(y, p, {"x": x, "z": x}, ("x", "z"), by="x")
     with pytest.raises(NotComputable, match="clusters"):
-        cal.diagnose.variable_curve(cal.predictions(y, p, {"x": x}, clusters=np.arange(N)), "x")
+        cal.diagnose.variable_curve(cal.predictions(y, p, {"x": x}, cluster=np.arange(N)), "x")
     many = cal.predictions(rng.integers(0, 3, 50), np.full((50, 3), 1 / 3), {"x": rng.random(50)})
     with pytest.raises(BadInput, match="several classes"):
         cal.diagnose.variable_curve(many, "x")

@@ -27,7 +27,7 @@ def rows(n=900, weights=None, clusters=None):
         "kind": g.integers(1, 4, n),
         "one": np.full(n, 7),
     }
-    return cal.predictions(y, p, table, weights, clusters)
+    return cal.predictions(y, p, table, weights=weights, cluster=clusters)
 
 
 def test_values_by_hand():
@@ -47,7 +47,7 @@ def test_values_by_hand():
 
 def test_values_by_hand_with_weights():
     table = {"age": [10, 20, 30, 40] * 2, "town": list("aabb") * 2}
-    data = cal.predictions([0, 1, 1, 1] * 2, [0.2, 0.4, 0.5, 0.8] * 2, table, [1, 2, 3, 4] * 2)
+    data = cal.predictions([0, 1, 1, 1] * 2, [0.2, 0.4, 0.5, 0.8] * 2, table, weights=[1, 2, 3, 4] * 2)
     found = MEAN(data, "age").settings
     assert found["inferred"] == pytest.approx((2 + 16 + 45 + 128) / (0.2 + 0.8 + 1.5 + 3.2))
     assert found["observed"] == pytest.approx((40 + 90 + 160) / 9)
@@ -180,7 +180,7 @@ def test_clusters_of_one_row_change_little_and_copies_add_nothing():
         assert single.settings["error"] == pytest.approx(alone.settings["error"], rel=0.01)
         three = np.repeat(np.arange(900), 3)
         copied = (data.y[three], data.p[three], data.covariates.take(pa.array(three)))
-        held = call(cal.predictions(*copied, clusters=three))
+        held = call(cal.predictions(*copied, cluster=three))
         assert held.settings["error"] == pytest.approx(single.settings["error"], rel=1e-9)
         assert call(cal.predictions(*copied)).settings["error"] < 0.7 * held.settings["error"]
         assert held.assumes == "independent clusters of rows"
@@ -224,10 +224,10 @@ def test_probabilities_that_are_all_zero_leave_width():
 
 def test_weights_that_leave_too_few_effective_rows():
     y, weights = np.arange(40) < 5, np.where(np.arange(40) % 5, 1e-3, 1.0)
-    data = cal.predictions(y, np.full(40, 0.2), {"x": np.arange(40.0), "town": list("ab") * 20}, weights)
+    data = cal.predictions(y, np.full(40, 0.2), {"x": np.arange(40.0), "town": list("ab") * 20}, weights=weights)
     with pytest.raises(NotComputable, match="rows or more with the event: there are effectively 1"):
         MEAN(data, "x")
-    heavy = cal.predictions(y, np.full(40, 0.2), data.covariates, np.where(np.arange(40) == 1, 1.0, 1e-3))
+    heavy = cal.predictions(y, np.full(40, 0.2), data.covariates, weights=np.where(np.arange(40) == 1, 1.0, 1e-3))
     with pytest.raises(NotComputable, match=r"in each group: there are effectively 1\.03, for they count unevenly"):
         GAP(heavy, "town", "a")
 
@@ -304,7 +304,7 @@ def test_nobody_to_describe():
     with pytest.raises(NotComputable, match="above zero: there is one"):
         MEAN(cal.predictions(two, [0.0, 0.0, 0.0, 0.5], x), "x")
     with pytest.raises(NotComputable, match="two clusters or more with the event: there is one"):
-        MEAN(cal.predictions(two, even, x, clusters=[1, 1, 2, 3]), "x")
+        MEAN(cal.predictions(two, even, x, cluster=[1, 1, 2, 3]), "x")
     with pytest.raises(NotComputable, match="in each group: there is one"):
         GAP(cal.predictions(two, even, x), "g", "b")
     with pytest.raises(NotComputable, match="has no values"):

@@ -78,7 +78,7 @@ def test_weights_stand_for_the_rows_left_out(measure):
 @pytest.mark.parametrize("measure", ALL)
 def test_refuses_clusters_classes_and_strangers(measure):
     with pytest.raises(NotComputable, match="clusters"):
-        measure(cal.predictions([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], clusters=[1, 1, 2, 2]))
+        measure(cal.predictions([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], cluster=[1, 1, 2, 2]))
     with pytest.raises(BadInput, match="several classes"):
         measure(cal.predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
     with pytest.raises(BadInput, match="ndarray"):

@@ -18,7 +18,7 @@ def rows(n=600, weights=None, clusters=None, **more):
         "day": np.datetime64("2021-03-01") + g.integers(0, 40, n),
         "one": np.full(n, 7),
     } | more
-    return cal.predictions(g.uniform(size=n) < p, p, table, weights, clusters)
+    return cal.predictions(g.uniform(size=n) < p, p, table, weights=weights, cluster=clusters)
 
 
 @pytest.mark.parametrize("variable", ["x", "z", "level", "day", "one", ("x", "level"), ("z", "day")])
@@ -50,7 +50,7 @@ def test_confidence_view_by_hand():
 def test_weights_count_as_rows_do():
     data = rows(300)
     w = np.where(np.arange(300) % 2, 2.0, 1.0)
-    heavy = cal.predictions(data.y, data.p, data.covariates, w)
+    heavy = cal.predictions(data.y, data.p, data.covariates, weights=w)
     twice = np.repeat(np.arange(300), w.astype(int))
     copied = cal.predictions(data.y[twice], data.p[twice], data.covariates.take(pa.array(twice)))
     a, b = (cal.measure.vece(d, "level", draws=99).settings for d in (heavy, copied))

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.repair.comparison import AS_AUDITED, Comparison
 from calibrant.repair.fitted import FittedMap
-from calibrant.repair.platt import Logistic
-from calibrant.repair.split import dealt, taken
-from calibrant.repair.verdict import recommended, simplicity
+from calibrant.repair.judge.rows import dealt, taken
+from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, recommended, simplicity
+from calibrant.repair.score.platt import Logistic
 
 Platt, compare = cal.repair.Platt, cal.repair.compare
 
@@ -90,17 +89,17 @@ def test_halves_are_disjoint_and_the_same_again() -> None:
 
 def test_clusters_are_kept_together() -> None:
     data = rows(4000, bend=2.0)
-    data = replace(data, clusters=np.random.default_rng(3).integers(0, 300, 4000), cache={})
+    data = replace(data, cluster=np.random.default_rng(3).integers(0, 300, 4000), cache={})
     for parts in (2, 5):
         part = dealt(data, parts, 0)
-        assert all(len(set(part[data.clusters == c])) == 1 for c in np.unique(data.clusters))
+        assert all(len(set(part[data.cluster == c])) == 1 for c in np.unique(data.cluster))
         assert np.bincount(part).min() > 4000 / parts / 2
     found = compare(data, [Platt()], by="sex", tests=())
     assert found.row("Platt")["error_low"] is None
     assert "clusters" in dict(found.settings["not_applicable"])["certificates"]
     assert {"brier", "log_loss"} <= set(found.verdicts["Platt"]["better"])
     with pytest.raises(cal.NotComputable, match="1 clusters cannot be dealt into 2 parts"):
-        compare(replace(data, clusters=np.zeros(4000), cache={}), [Platt()])
+        compare(replace(data, cluster=np.zeros(4000), cache={}), [Platt()])
 
 
 def test_weights_change_the_scores_and_leave_no_certificate() -> None:

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.repair import local_fit
-from calibrant.repair.kernel_shift import bells, squared
+from calibrant.repair.covariates import local_bias as local_fit
+from calibrant.repair.covariates.local_bias import bells, squared
 
 
 def drawn(truth, p, columns, seed):
@@ -32,6 +32,7 @@ def wavy(n, seed):
     return drawn(truth, p, {"x": x, "z": z}, seed), truth
 
 
+@pytest.mark.all
 def test_calibrated_rows_are_left_alone():
     moved = []
     for seed in range(10):
@@ -53,6 +54,7 @@ def test_identity_keeps_scores_bit_for_bit_and_says_so():
     assert none[0].settings["shrink"] is None
 
 
+@pytest.mark.all
 def test_planted_local_error_is_removed_on_new_rows():
     fit, _ = wavy(16_000, 1)
     new, truth = wavy(8_000, 2)
@@ -62,6 +64,7 @@ def test_planted_local_error_is_removed_on_new_rows():
     assert np.abs(score_map.p - truth).mean() > np.abs(new.p - truth).mean() / 1.2
 
 
+@pytest.mark.all
 def test_more_shrinkage_moves_less():
     data, _ = wavy(2_000, 3)
     moved = [np.abs(cal.repair.LocalBias(shrink=s).fit(data)(data).p - data.p).mean() for s in (1.0, 100.0, 1e4)]
@@ -93,7 +96,7 @@ def test_too_few_are_refused():
     data = calibrated(30, 0)
     with pytest.raises(cal.NotComputable, match="at least 20 rows of each outcome"):
         cal.repair.LocalBias().fit(data)
-    many = replace(calibrated(300, 0), clusters=np.arange(300) % 4, cache={})
+    many = replace(calibrated(300, 0), cluster=np.arange(300) % 4, cache={})
     with pytest.raises(cal.NotComputable, match="there are 4"):
         cal.repair.LocalBias().fit(many)
 
@@ -106,7 +109,7 @@ def test_clusters_are_kept_together_so_that_their_noise_is_not_followed():
     y = rng.uniform(size=3_000) < expit(logit(p) + rng.normal(size=50)[cluster])
     data = cal.predictions(y, p, {"x": x})
     alone = cal.repair.LocalBias().fit(data)
-    together = cal.repair.LocalBias().fit(replace(data, clusters=cluster, cache={}))
+    together = cal.repair.LocalBias().fit(replace(data, cluster=cluster, cache={}))
     assert alone.settings["correction"] == "local"
     assert np.abs(together(data).p - p).mean() < np.abs(alone(data).p - p).mean() / 2
 

@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.repair import FittedMap, Groups, Multicalibrator, ProportionalMulticalibrator, Trees
-from calibrant.repair.boosting import Problem, straight
+from calibrant.repair.covariates.boosting import Problem, straight
 from calibrant.repair.fitted import WHERE
 
 WARDS = ("north", "south", "east")
@@ -197,8 +197,8 @@ def test_trees_heed_weights_and_clusters():
     fitted = Multicalibrator().fit(light)
     assert np.abs(fitted(data).p - data.p)[hit].mean() < 0.05
     ids = np.repeat(np.arange(800), 10)
-    assert Multicalibrator().fit(replace(data, clusters=ids, cache={})).settings["used"]
-    few = replace(data, clusters=np.arange(8_000) % 3, cache={})
+    assert Multicalibrator().fit(replace(data, cluster=ids, cache={})).settings["used"]
+    few = replace(data, cluster=np.arange(8_000) % 3, cache={})
     with pytest.raises(cal.NotComputable, match="5 folds and there are 3 clusters"):
         Multicalibrator().fit(few)
 

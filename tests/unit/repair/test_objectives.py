@@ -15,8 +15,8 @@ from calibrant.errors import BadInput
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'calibrant[torch]'")
 
-from calibrant.repair import objectives  # noqa: E402
-from calibrant.repair.objectives import CrossEntropyMMCE, CrossEntropyMMD, JitteredCrossEntropy  # noqa: E402
+from calibrant.repair import objectives  # noqa: E402 - PyTorch is asked for first
+from calibrant.repair.objectives import CrossEntropyMMCE, CrossEntropyMMD, JitteredCrossEntropy  # noqa: E402 - PyTorch is asked for first
 
 BANDWIDTHS = [2**-10, 2**-6, 2**-3, 1.0]
 

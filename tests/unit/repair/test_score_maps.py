@@ -8,7 +8,6 @@ from scipy.special import betaln, expit
 from scipy.stats import chisquare
 
 import calibrant as cal
-from calibrant.certify.population import everyone
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws_reference import outcomes, uniforms
 from calibrant.repair import (
@@ -24,9 +23,9 @@ from calibrant.repair import (
     ScalingBinning,
     Temperature,
 )
-from calibrant.repair.fitting import EDGE, log_of, logit
-from calibrant.repair.newton import newton
+from calibrant.repair.regression import EDGE, log_of, logit, newton
 from calibrant.stats.jitter import jitter
+from calibrant.views.population import everyone
 
 FITTED = (
     Platt(),
@@ -313,6 +312,7 @@ def test_dirichlet_recovers_a_power_of_the_probabilities():
     assert np.abs(flat.scores(data.p) - 1 / 3).max() < 0.01
 
 
+@pytest.mark.all
 def test_dirichlet_chooses_a_strength_that_pays():
     few, _ = classes(90, k=5, power=1.0)
     many, truth = classes(4_000, k=5, power=1.0, seed=3)

@@ -9,9 +9,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.repair.fitting import logistic_fit, targets
-from calibrant.repair.inputs import edges_of, log_odds, logs
-from calibrant.repair.shrinkage import Trial, fitted, losses, solved
+from calibrant.repair.regression import Trial, edges_of, fitted, log_odds, logistic_fit, logs, losses, solved, targets
 
 RECIPES = {
     "AugmentedLogistic": cal.repair.AugmentedLogistic,
@@ -20,6 +18,9 @@ RECIPES = {
     "LocalBias": cal.repair.LocalBias,
 }
 everyone = pytest.mark.parametrize("name", RECIPES)
+slowly = pytest.mark.parametrize(  # LocalBias takes seconds on so many rows
+    "name", [pytest.param(n, marks=pytest.mark.all) if n == "LocalBias" else n for n in RECIPES]
+)
 named = pytest.mark.parametrize("name", ["AugmentedLogistic", "AugmentedBeta", "VariableTree"])
 
 
@@ -34,7 +35,7 @@ def rows(n=3_000, seed=1, weights=False, clusters=False):
     columns = {"age": age, "city": city, "income": income, "day": day, "same": np.ones(n)}
     extra = {
         "weights": rng.uniform(0.5, 2.0, n) if weights else None,
-        "clusters": np.arange(n) // 3 if clusters else None,
+        "cluster": np.arange(n) // 3 if clusters else None,
     }
     data = cal.predictions(rng.uniform(size=n) < truth, p, columns, **{k: v for k, v in extra.items() if v is not None})
     return data, truth
@@ -44,7 +45,7 @@ def off(p, truth):
     return float(np.abs(p - truth).mean())
 
 
-@everyone
+@slowly
 def test_recovers_planted_error(name):
     data, truth = rows(8_000)
     fitted_map = RECIPES[name](variables=["age", "city"]).fit(data)
@@ -53,7 +54,7 @@ def test_recovers_planted_error(name):
     assert off(fitted_map(new).p, truth) < off(new.p, truth) / 2.5
 
 
-@everyone
+@slowly
 def test_json_carries_the_map(name):
     data, _ = rows(weights=True, clusters=True)
     fitted_map = RECIPES[name](variables=["age", "city", "income", "day", "same"]).fit(data)
@@ -66,7 +67,7 @@ def test_json_carries_the_map(name):
     assert len(fitted_map.to_json()) < 200_000
 
 
-@everyone
+@slowly
 def test_the_same_whatever_the_chunks_and_the_order_of_rows(name):
     data, _ = rows()
     fitted_map = RECIPES[name](variables=["age", "city"]).fit(data)
@@ -77,7 +78,7 @@ def test_the_same_whatever_the_chunks_and_the_order_of_rows(name):
     assert half == pytest.approx(whole, abs=1e-12)
 
 
-@everyone
+@slowly
 def test_weights_count_as_repeated_rows(name):
     data, _ = rows(1_500)
     times = np.random.default_rng(5).integers(1, 4, data.n)
@@ -95,7 +96,7 @@ def test_weights_count_as_repeated_rows(name):
     assert np.abs(p - q).mean() < 0.25 * np.abs(plain - q).mean() + 0.004
 
 
-@everyone
+@slowly
 def test_values_that_were_not_there_at_the_fit(name):
     data, _ = rows()
     fitted_map = RECIPES[name](variables=["age", "city", "day"]).fit(data)

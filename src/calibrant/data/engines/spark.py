@@ -1,0 +1,201 @@
+"""Spark DataFrames, and Parquet row groups read by a Spark session's executors: classic or Connect, by `mapInArrow`.
+
+One task a partition sums its rows up; `repartition` gathers the sums in a few buckets and a second `mapInArrow` joins
+them. Nothing of the session is changed but a job tag, by which the work can be cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+from calibrant.data.engines.work import Task, caller
+from calibrant.data.sources import Fragments
+from calibrant.errors import EngineFailed
+
+BUCKETS = 32  # sums that reach the driver, at most
+PIECE = 1 << 23  # bytes of a sum that one row carries
+SCHEMA = "bucket int, part long, piece int, pieces int, data binary"
+TOO_OLD = "Spark {}: calibrant needs Spark 4 or later, on the cluster too (here: pip install 'pyspark[connect]>=4')"
+
+
+class SparkFrame:
+    """The rows of a Spark DataFrame.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    def run(self, task: Task) -> tuple[list[bytes], None]:
+        """Return messages that together cover every partition once; how many there are, only the job knows."""
+        raw = task.to_bytes()
+        quoted = ["`" + c.replace("`", "``") + "`" for c in task.columns]
+        return _run(self.frame.sparkSession, lambda: self.frame.select(*quoted), raw, _of_rows(raw)), None
+
+
+class SparkFragments:
+    """Row groups of Parquet files that the executors open themselves.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+    fragments : Fragments
+    """
+
+    def __init__(self, session: Any, fragments: Fragments) -> None:
+        self.session, self.fragments = session, fragments
+
+    def run(self, task: Task) -> tuple[list[bytes], int]:
+        """Return messages that together cover every share of fragments once, and how many there are."""
+        raw, shares = task.to_bytes(), self.fragments.shares()
+        if not shares:
+            return [], 0
+
+        def numbers() -> Any:
+            return self.session.range(0, len(shares), 1, len(shares))
+
+        return _run(self.session, numbers, raw, _of_fragments(raw, shares)), len(shares)
+
+
+def _run(session: Any, rows: Callable[[], Any], raw: bytes, sum_up: Callable[[Any], Iterator[Any]]) -> list[bytes]:
+    tag = f"calibrant-{uuid4().hex}"
+    try:
+        if int(session.version.split(".")[0]) < 4:
+            raise EngineFailed(TOO_OLD.format(session.version))
+        session.addTag(tag)
+        sums = rows().mapInArrow(sum_up, SCHEMA).repartition(BUCKETS, "bucket")
+        table = sums.mapInArrow(_joining(raw), SCHEMA).toArrow()
+    except BaseException as e:
+        with suppress(Exception):  # the session may be what failed
+            session.interruptTag(tag)
+        if _interrupted(e):
+            raise KeyboardInterrupt from e
+        if type(e).__module__.startswith(("pyspark.", "py4j.", "grpc")) or isinstance(e, ConnectionError):
+            raise EngineFailed(f"the Spark job failed, and nothing was counted: {told(e)}") from e
+        raise
+    finally:
+        with suppress(Exception):
+            session.removeTag(tag)
+    try:
+        return list(_gatherer()(table.to_batches()))
+    except RuntimeError as e:
+        raise EngineFailed(f"{e}: nothing was counted, so run it again") from None
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is behind an error: a classic session hides it behind that of the job it cancelled."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
+def told(error: BaseException) -> str:
+    """Return the one line of an engine's error that says most: the last of a Python traceback, or the first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [q for q in lines if not q.startswith("An error occurred while calling")]
+    python = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    if python:
+        after = [q for q in lines[python[0] + 1 :] if not q.startswith(("File ", "at ", "^")) and ": " in q]
+        lines = after or lines
+    return (lines or [type(error).__name__])[0][:300]
+
+
+# ---- what travels: no name of calibrant may be needed to unpickle it ----
+
+
+def _of_rows(raw: bytes) -> Callable[[Any], Iterator[Any]]:
+    call, pieces = caller("Spark"), _cutter()
+
+    def sum_up(batches: Any) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        part = TaskContext.get().partitionId()
+        yield from pieces(part, call("count_frame", raw, part, batches))
+
+    return sum_up
+
+
+def _of_fragments(raw: bytes, shares: Sequence[Any]) -> Callable[[Any], Iterator[Any]]:
+    call, pieces = caller("Spark"), _cutter()
+
+    def sum_up(batches: Any) -> Iterator[Any]:
+        for batch in batches:
+            for part in batch.column(0).to_pylist():
+                yield from pieces(part, call("count_fragments", raw, part, shares[part]))
+
+    return sum_up
+
+
+def _joining(raw: bytes) -> Callable[[Any], Iterator[Any]]:
+    call, pieces, whole = caller("Spark"), _cutter(), _gatherer()
+
+    def join(batches: Any) -> Iterator[Any]:
+        import itertools
+
+        from pyspark import TaskContext
+
+        messages, bucket = whole(batches), TaskContext.get().partitionId()
+        first = next(messages, None)
+        if first is not None:  # what follows is joined as it comes
+            yield from pieces(bucket, call("join", raw, bucket, itertools.chain([first], messages)))
+
+    return join
+
+
+def _cutter() -> Callable[[int, bytes], Iterator[Any]]:
+    buckets, size = _labels(BUCKETS), PIECE
+
+    def pieces(part: int, data: bytes) -> Iterator[Any]:
+        import pyarrow as pa
+
+        types = (pa.int32(), pa.int64(), pa.int32(), pa.int32(), pa.binary())
+        names, of = ["bucket", "part", "piece", "pieces", "data"], max(-(-len(data) // size), 1)
+        for i in range(of):
+            row = (buckets[part % len(buckets)], part, i, of, data[i * size : (i + 1) * size])
+            columns = [pa.array([v], t) for v, t in zip(row, types, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, names)
+
+    return pieces
+
+
+def _labels(buckets: int) -> list[int]:
+    """Return numbers that Spark's hash deals to different buckets; any others would add up to the same, less evenly."""
+    found: dict[int, int] = {}
+    number = 0
+    while len(found) < buckets:
+        found.setdefault(_murmur(number) % buckets, number)
+        number += 1
+    return list(found.values())
+
+
+def _murmur(number: int) -> int:
+    """Murmur3 of a 32-bit number with Spark's seed, signed."""
+    whole = 0xFFFFFFFF
+    k = number * 0xCC9E2D51 & whole
+    h = 42 ^ (((k << 15 | k >> 17) & whole) * 0x1B873593 & whole)
+    h = ((h << 13 | h >> 19) & whole) * 5 + 0xE6546B64 & whole ^ 4
+    h = (h ^ h >> 16) * 0x85EBCA6B & whole
+    h = (h ^ h >> 13) * 0xC2B2AE35 & whole
+    h ^= h >> 16
+    return h - (1 << 32) if h >> 31 else h
+
+
+def _gatherer() -> Callable[[Any], Iterator[bytes]]:
+    def whole(batches: Any) -> Iterator[bytes]:
+        held: dict[int, dict[int, bytes]] = {}
+        for batch in batches:
+            rows = (batch.column(i).to_pylist() for i in range(5))
+            for _, part, piece, of, data in zip(*rows, strict=True):
+                held.setdefault(part, {})[piece] = data
+                if len(held[part]) == of:
+                    own = held.pop(part)
+                    yield b"".join(own[i] for i in range(of))
+        if held:
+            raise RuntimeError(f"pieces of part {min(held)} are missing")
+
+    return whole

@@ -1,0 +1,1 @@
+"""The papers' own procedures and comparators, as published; what users should call stands in the other folders."""

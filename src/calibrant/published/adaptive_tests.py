@@ -1,0 +1,328 @@
+"""Comparators of the strong calibration test: the same residual models, read by simpler statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant.data.sample import identities_of
+from calibrant.detect.strong_calibration_test import (
+    DRAWS,
+    IMPOSSIBLE,
+    alternative_of,
+    checked_draws,
+    contradictions,
+    hypothesis_of,
+)
+from calibrant.errors import BadInput
+from calibrant.results import Outcome
+from calibrant.search.detectors import Question, check_choice, detectors_of, halves_of, question_of
+from calibrant.search.models import TRAIN, dealt, fit_pool, predicted
+from calibrant.search.nulls import LAWS, SALT, by_cluster, law_held, may_hold
+from calibrant.stats.cusum import Alternative, binned, multiplied_squares, simulated_squares, squares
+from calibrant.stats.nulls import p_value
+from calibrant.views.features import rows_of
+
+HeldNull = Literal["auto", "fixed", "split"]
+NULLS = ("auto", "fixed", "split")
+QUARTERS = 4  # parts of the rows, of which the multicalibration test holds one back
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a comparator reads the rows along a residual model.
+
+    Parameters
+    ----------
+    name : str
+        Of the test.
+    bins : int
+        Groups of equally many rows.
+    by_size : bool
+        Scores are multiplied by the predicted residual.
+    root : bool
+        Report the square root of the sum of squares.
+    """
+
+    name: str
+    bins: int
+    by_size: bool
+    root: bool
+
+
+def adaptive_score_test(
+    data: Any,
+    variables: Sequence[str] | None = None,
+    tolerance: float = 0.0,
+    alternative: Alternative = "two-sided",
+    null: HeldNull = "auto",
+    draws: int = DRAWS,
+    seed: int = 0,
+    *,
+    models: Sequence[tuple[str, Any]] | None = None,
+) -> Outcome:
+    r"""Score test along residual models, threshold 0: do predicted and observed residuals agree over all rows?
+
+    Statistic: ``max over models of max(0, sum h sigma (y - t)) / sqrt(V)``, with `h` the predicted residual beyond the
+    tolerance, `sigma` its sign, t the rate at the edge of the tolerance and V the null variance. A comparator: it is
+    `strong_calibration_test` without the search for a group.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        Weights and clusters are used, as in `strong_calibration_test`.
+    variables : sequence of str, optional
+        Covariates beside the score; all of them by default.
+    tolerance : float in [0, 1)
+    alternative : {"two-sided", "greater", "less"}
+    null : {"auto", "fixed", "split"}
+        ``"auto"``: models held for a two-sided tolerance of ``0.5 / sqrt(n)`` or more (n rows, or clusters), else a
+        split.
+    draws : int from 19
+    seed : int
+    models : sequence of (str, estimator), optional
+        Your own scikit-learn models.
+
+    Returns
+    -------
+    Outcome
+        Parts: ``models``, their ``statistics`` and ``p_values`` (each by itself), ``chosen``, ``rows_beyond``,
+        ``rows_tested``, ``impossible``.
+
+    Raises
+    ------
+    NotComputable
+        Under 20 rows; too few clusters.
+
+    Notes
+    -----
+    **Assumes.** Rows (or clusters) independent given scores and covariates.
+    **Guarantee.** *split:* level at any number of rows. *fixed:* asymptotic; may reject too often at tolerance 0,
+    one-sided, and two-sided under ``0.5 / sqrt(n)``. *Clusters:* asymptotic in their number. **Method.** After Jankova
+    et al. (2020), as the paper of the strong calibration test extends it (its AdaptScoreSimple); models, folds and
+    simulation are those of `strong_calibration_test`. **Cost.** A few fits; they are shared with
+    `strong_calibration_test` on the same data where models are held. **Reads.** Rows.
+
+    References
+    ----------
+    Jankova, Shah, Buhlmann, Samworth (2020), doi:10.1111/rssb.12371. Feng et al. (2024), AISTATS.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> age, p = rng.uniform(20, 90, 1000), rng.uniform(0.1, 0.6, 1000)
+    >>> data = cal.predictions(rng.random(1000) < np.where(age > 60, p + 0.3, p), p, {"age": age})
+    >>> cal.detect.adaptive_score_test(data, tolerance=0.05).p_value
+    0.001
+    """
+    data = rows_of(data)
+    q = question_of(data, variables, tolerance, alternative, seed, models=models)
+    reading = Reading(name="adaptive_score_test", bins=1, by_size=True, root=True)
+    return _compared(q, data, variables, reading, null, draws)
+
+
+def adaptive_chi_square_test(
+    data: Any,
+    variables: Sequence[str] | None = None,
+    tolerance: float = 0.0,
+    alternative: Alternative = "two-sided",
+    null: HeldNull = "auto",
+    draws: int = DRAWS,
+    seed: int = 0,
+    *,
+    bins: int = 2,
+    models: Sequence[tuple[str, Any]] | None = None,
+) -> Outcome:
+    r"""Chi-square test over groups of equal predicted residual: is some group off beyond the tolerance?
+
+    Statistic: ``max over models of sum_b max(0, sum_{i in b} sigma (y - t))^2 / V_b`` over groups of equally many rows
+    in order of the predicted residual beyond the tolerance, with `sigma` its sign, t the rate at the edge of the
+    tolerance and V the null variance. A comparator of `strong_calibration_test`.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        Weights and clusters are used, as in `strong_calibration_test`.
+    variables : sequence of str, optional
+        Covariates beside the score; all of them by default.
+    tolerance : float in [0, 1)
+    alternative : {"two-sided", "greater", "less"}
+    null : {"auto", "fixed", "split"}
+        ``"auto"``: models held for a two-sided tolerance of ``0.5 / sqrt(n)`` or more (n rows, or clusters), else a
+        split.
+    draws : int from 19
+    seed : int
+    bins : int from 1 to 1,000
+        Groups; the paper tries 2 and 10.
+    models : sequence of (str, estimator), optional
+        Your own scikit-learn models.
+
+    Returns
+    -------
+    Outcome
+        Parts as of `adaptive_score_test`.
+
+    Raises
+    ------
+    NotComputable
+        Under 20 rows; too few clusters.
+
+    Notes
+    -----
+    **Assumes.** Rows (or clusters) independent given scores and covariates.
+    **Guarantee.** *split:* level at any number of rows. *fixed:* asymptotic; may reject too often at tolerance 0,
+    one-sided, and two-sided under ``0.5 / sqrt(n)``. *Clusters:* asymptotic in their number. **Method.** After Zhang et
+    al. (2021), as the paper of the strong calibration test extends it (its AdaptChiSq). Departure: rows predicted to be
+    within the tolerance fill groups and add nothing, for one-sided alternatives too. **Cost.** A few fits; they are
+    shared with `strong_calibration_test` on the same data where models are held. **Reads.** Rows.
+
+    References
+    ----------
+    Zhang, Ding, Yang (2021), "Is a classification procedure good enough? A goodness-of-fit assessment tool for
+    classification learning", arXiv:1911.03063. Feng et al. (2024), AISTATS.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> age, p = rng.uniform(20, 90, 1000), rng.uniform(0.1, 0.6, 1000)
+    >>> data = cal.predictions(rng.random(1000) < np.where(age > 60, p + 0.3, p), p, {"age": age})
+    >>> cal.detect.adaptive_chi_square_test(data, tolerance=0.05).p_value
+    0.001
+    """
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 1000:
+        raise BadInput(f"bins={bins!r}: pass a whole number of groups from 1 to 1,000, such as 2")
+    data = rows_of(data)
+    q = question_of(data, variables, tolerance, alternative, seed, models=models)
+    reading = Reading(name="adaptive_chi_square_test", bins=int(bins), by_size=False, root=False)
+    return _compared(q, data, variables, reading, null, draws)
+
+
+def multicalibration_score_test(
+    data: Any,
+    variables: Sequence[str] | None = None,
+    tolerance: float = 0.0,
+    alternative: Alternative = "two-sided",
+    draws: int = DRAWS,
+    seed: int = 0,
+    *,
+    models: Sequence[tuple[str, Any]] | None = None,
+) -> Outcome:
+    r"""Score test of a multicalibration audit: models fitted to three quarters of the rows, tested on the fourth.
+
+    Statistic: that of `adaptive_score_test`, over the rows held back. A comparator of `strong_calibration_test`.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        Weights and clusters are used, as in `strong_calibration_test`.
+    variables : sequence of str, optional
+        Covariates beside the score; all of them by default.
+    tolerance : float in [0, 1)
+    alternative : {"two-sided", "greater", "less"}
+    draws : int from 19
+    seed : int
+    models : sequence of (str, estimator), optional
+        Your own scikit-learn models.
+
+    Returns
+    -------
+    Outcome
+        Parts as of `adaptive_score_test`; ``rows_tested`` is about a quarter of the rows.
+
+    Raises
+    ------
+    NotComputable
+        Under 20 rows; too few clusters.
+
+    Notes
+    -----
+    **Assumes.** Rows (or clusters) independent given scores and covariates.
+    **Guarantee.** Level at any number of rows; for clusters, asymptotic in their number.
+    **Method.** The audit step of Kim et al. (2019) as the paper of the strong calibration test runs it (its
+    Multicalib): a single split, threshold 0, the largest statistic of the models. **Cost.** One fit of each model.
+    **Reads.** Rows.
+
+    References
+    ----------
+    Kim, Ghorbani, Zou (2019), doi:10.1145/3306618.3314287. Feng et al. (2024), AISTATS.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> age, p = rng.uniform(20, 90, 1000), rng.uniform(0.1, 0.6, 1000)
+    >>> data = cal.predictions(rng.random(1000) < np.where(age > 60, p + 0.3, p), p, {"age": age})
+    >>> cal.detect.multicalibration_score_test(data, tolerance=0.05).p_value
+    0.001
+    """
+    data = rows_of(data)
+    q = question_of(data, variables, tolerance, alternative, seed, models=models)
+    reading = Reading(name="multicalibration_score_test", bins=1, by_size=True, root=True)
+    count, part = checked_draws(draws), dealt(q.n, QUARTERS, q.seed, q.cluster)
+    rows = np.flatnonzero(part == QUARTERS - 1)
+    fitted = fit_pool(q.sample, q.pool, np.flatnonzero(part < QUARTERS - 1), q.seed)
+    paths = q.paths(predicted(fitted, q.sample, q.pool, rows), rows)
+    return _judged(q, paths, rows, reading, count, "split", LAWS["split"])
+
+
+def _compared(
+    q: Question, data: Any, variables: Sequence[str] | None, reading: Reading, null: Any, draws: Any
+) -> Outcome:
+    """Return the outcome under the null asked for."""
+    check_choice("null", null, NULLS)
+    count = checked_draws(draws)
+    if null == "split" or (null == "auto" and not may_hold(q)):
+        rows, g = halves_of(q, data, variables)
+        return _judged(q, q.paths(g, rows), rows, reading, count, "split", LAWS["split"])
+    return _judged(q, detectors_of(q, data, variables).paths, np.arange(q.n), reading, count, "fixed", law_held(q))
+
+
+def _judged(q: Question, paths: Any, rows: Any, reading: Reading, draws: int, null: str, law: str) -> Outcome:
+    """Compare the paths of some rows with outcomes simulated for those rows, models held."""
+    y, edge, weights = q.sample.y[rows], q.edge.rows(rows), q.sample.heft(rows)
+    steps = [binned(path, len(rows), reading.bins, weights, reading.by_size) for path in paths]
+    found = squares(steps, y)
+    if q.cluster is None:
+        drawn = simulated_squares(steps, edge, q.ids[rows], draws, SALT)
+    else:
+        law = by_cluster(law)
+        kept, codes = np.unique(q.cluster[rows], return_inverse=True)
+        ids = identities_of(int(q.cluster.max()) + 1, q.seed)[kept]
+        drawn = multiplied_squares(steps, y, codes, ids, draws, SALT)
+    best, impossible = int(np.argmax(found)), contradictions(q)
+    shown = np.sqrt(found) if reading.root else found
+    parts = {
+        "models": q.pool.names,
+        "statistics": tuple(shown.tolist()),
+        "p_values": tuple(p_value(float(v), drawn[:, m]) for m, v in enumerate(found)),
+        "chosen": q.pool.names[best],
+        "rows_beyond": len(paths[best].rows),
+        "rows_tested": len(rows),
+        "impossible": impossible,
+    }
+    return Outcome(
+        method=f"detect.{reading.name}",
+        statistic=float(shown[best]),
+        p_value=0.0 if impossible else p_value(float(found[best]), drawn.max(axis=1)),
+        alternative=alternative_of(q),
+        null=hypothesis_of(q),
+        law=IMPOSSIBLE.format(impossible) if impossible else law,
+        settings={
+            "alternative": q.alternative,
+            "bins": reading.bins,
+            "draws": draws,
+            "null": null,
+            "seed": q.seed,
+            "tolerance": q.edge.tolerance,
+            "train": TRAIN,
+        },
+        parts=parts,
+    )

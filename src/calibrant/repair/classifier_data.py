@@ -1,0 +1,214 @@
+"""What a classifier is given and says: covariates by name, scores in [0, 1], identities of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.predictions import Predictions, predictions
+from calibrant.errors import BadInput
+from calibrant.kernels.reference import mix
+
+# ---- Covariates of a repair, taken by name from the features that a scikit-learn classifier is given ----
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Columns of X that the repair reads: their places, and the names by which its maps know them."""
+
+    at: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def of(self, X: Any) -> Any:
+        """Return the columns as `calibrant.predictions` takes them, or None if there are none."""
+        if not self.at:
+            return None
+        if not hasattr(X, "iloc") and hasattr(X, "__arrow_c_stream__"):
+            import pyarrow as pa
+
+            table = pa.RecordBatchReader.from_stream(X).read_all()
+            return table.select(list(self.at)).rename_columns(list(self.names))
+        return {name: _column(X, j) for j, name in zip(self.at, self.names, strict=True)}
+
+
+def chosen(X: Any, variables: Sequence[str | int]) -> Taken:
+    """Find variables among the columns of X: by name in a frame, by number or as ``"x0"`` in an array.
+
+    Raises
+    ------
+    BadInput
+        There is no such column, or one is named twice.
+    """
+    labels = list(getattr(X, "columns", ()))
+    if labels:
+        names = [str(label) for label in labels]
+    else:
+        shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+        if len(shape) != 2:
+            raise BadInput(f"variables={tuple(variables)!r}: X has no columns, pass covariates= instead")
+        names = [f"x{j}" for j in range(shape[1])]
+    at = tuple(_place(v, names) for v in variables)
+    if len(set(at)) < len(at):
+        raise BadInput(f"variables={tuple(variables)!r} names a column twice: name each once")
+    return Taken(at, tuple(names[j] for j in at))
+
+
+def _place(variable: Any, names: list[str]) -> int:
+    if isinstance(variable, (int, np.integer)) and not isinstance(variable, bool):
+        if 0 <= variable < len(names):
+            return int(variable)
+    elif names.count(variable) == 1:
+        return names.index(variable)
+    elif variable in names:
+        raise BadInput(f"variables: X has {names.count(variable)} columns {variable!r}: give each its own name")
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    raise BadInput(f"variables: X has no column {variable!r}; it has {shown}")
+
+
+def _column(X: Any, j: int) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, j]
+    if hasattr(X, "tocsc"):
+        return X[:, [j]].toarray().ravel()
+    return np.asarray(X)[:, j] if hasattr(X, "shape") else np.asarray([row[j] for row in X])
+
+
+def table_of(columns: Any, n: int) -> Any:
+    """Return columns as an Arrow table of n rows, or None."""
+    return None if columns is None else unlabelled(np.zeros(n), columns).covariates
+
+
+def unlabelled(p: Any, columns: Any) -> Predictions:
+    """Return rows whose outcomes are not known, as a map takes them."""
+    return predictions(np.zeros(len(p), dtype=np.int8), p, columns)
+
+
+# ---- What a fitted scikit-learn classifier says of rows, as scores in [0, 1] that a repair can read ----
+
+ROUNDING = 1e-6  # single-precision probabilities may pass 0 and 1 by this much
+
+
+@dataclass(frozen=True)
+class Said:
+    """Answers of a classifier.
+
+    Parameters
+    ----------
+    values : float64 array of shape (n,) or (n, K)
+        Probabilities, the second column's only if there are two classes; or decision values.
+    decision : bool
+        They are decision values.
+    """
+
+    values: Any
+    decision: bool
+
+    def scores(self, scale: float) -> Any:
+        """Return scores in [0, 1]: probabilities as they are, decision values by ``expit(d / scale)``."""
+        from scipy.special import expit
+
+        return expit(self.values / scale) if self.decision else self.values
+
+    def matrix(self, scale: float) -> Any:
+        """Return scores of several classes whose rows add up to one."""
+        from scipy.special import softmax
+
+        return softmax(self.values / scale, axis=1) if self.decision else shares(self.values)
+
+    def spread(self, weights: Any = None) -> float:
+        """Return the standard deviation of decision values, 1 if there is none or for probabilities."""
+        if not self.decision:
+            return 1.0
+        heft = np.ones(len(self.values)) if weights is None else weights
+        each = (heft / heft.sum()).reshape(-1, *[1] * (self.values.ndim - 1)) / (self.values[0].size)
+        mean = (each * self.values).sum()
+        return float(np.sqrt((each * (self.values - mean) ** 2).sum())) or 1.0
+
+
+def answers(estimator: Any, X: Any, classes: Any) -> Said:
+    """Ask a fitted classifier for probabilities, or for decision values if it has none.
+
+    Raises
+    ------
+    BadInput
+        It has neither, did not learn the same classes, or says something that is not a probability.
+    """
+    name = type(estimator).__name__
+    if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
+        raise BadInput(f"{name} has neither predict_proba nor decision_function: pass a classifier that has one")
+    if not np.array_equal(estimator.classes_, classes):
+        raise BadInput(
+            f"{name} learnt the classes {_listed(estimator.classes_)} and y has {_listed(classes)}: "
+            "choose folds (cv) whose training rows hold every class"
+        )
+    if hasattr(estimator, "predict_proba"):
+        values, decision = np.asarray(estimator.predict_proba(X), dtype=np.float64), False
+    else:
+        values, decision = np.asarray(estimator.decision_function(X), dtype=np.float64), True
+    if not np.isfinite(values).all():
+        raise BadInput(f"{name} gives scores that are missing or infinite: check the rows it is given")
+    if decision:
+        if len(classes) > 2 and values.shape != (len(values), len(classes)):
+            raise BadInput(f"{name} gives decision values of shape {values.shape}: ask it for one column a class")
+        return Said(values, True)
+    values = values[:, 1] if len(classes) == 2 else values
+    if values.size and (values.min() < -ROUNDING or values.max() > 1 + ROUNDING):
+        raise BadInput(f"{name}.predict_proba gives {values.min():.6g} to {values.max():.6g}: it must lie in [0, 1]")
+    return Said(np.clip(values, 0.0, 1.0), False)
+
+
+def stacked(parts: list[Said], rows: list[Any], n: int) -> Said:
+    """Put the answers of several classifiers, each about its own rows, into one array."""
+    values = np.empty((n, *parts[0].values.shape[1:]))
+    for part, index in zip(parts, rows, strict=True):
+        values[index] = part.values
+    return Said(values, parts[0].decision)
+
+
+def shares(scores: Any) -> Any:
+    """Divide rows by their sums; a row of zeros becomes equal shares."""
+    total = scores.sum(axis=1, keepdims=True)
+    return np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1])
+
+
+def _listed(classes: Any) -> str:
+    few = ", ".join(repr(c) for c in np.asarray(classes).tolist()[:6])
+    return f"{few}, ..." if len(classes) > 6 else few
+
+
+# ---- Who a row of features is, to a map that draws: the same features, the same draw, wherever the row stands ----
+
+
+def row_identities(X: Any) -> Any:
+    """Return one uint64 a row that depends on the row's values and the order of the columns alone."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    out = np.zeros(n, dtype=np.uint64)
+    if hasattr(X, "tocoo"):
+        cells = X.tocoo()
+        row, column = cells.coords if hasattr(cells, "coords") else (cells.row, cells.col)
+        np.add.at(out, row, mix(_bits(cells.data) ^ mix(column.astype(np.uint64))))
+        return mix(out)
+    for column in _columns(X):
+        out = mix(out ^ _bits(column))
+    return out
+
+
+def _columns(X: Any) -> list[Any]:
+    if hasattr(X, "iloc"):
+        return [X.iloc[:, j].to_numpy() for j in range(X.shape[1])]
+    if hasattr(X, "columns"):
+        return [X[name].to_numpy() for name in X.columns]
+    values = np.asarray(X)
+    return list(values.reshape(len(values), -1).T)
+
+
+def _bits(column: Any) -> Any:
+    if np.asarray(column).dtype.kind in "fiub":
+        return (np.asarray(column, dtype=np.float64) + 0.0).view(np.uint64)  # + 0.0: -0 is 0
+    distinct, which = np.unique(np.asarray(column).astype(str), return_inverse=True)
+    hashes = [int.from_bytes(blake2b(v.encode(), digest_size=8).digest(), "little") for v in distinct.tolist()]
+    return np.array(hashes, dtype=np.uint64)[which]

@@ -1,0 +1,1 @@
+"""Maps of the score and of covariates."""

@@ -1,0 +1,309 @@
+"""Logistic and beta calibration that see variables beside the score."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant.errors import BadInput
+from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, known, shares, sound
+from calibrant.repair.regression import (
+    Edges,
+    checked_names,
+    edges_of,
+    encoded,
+    fit_rows,
+    indicators,
+    kept_levels,
+    logistic_fit,
+    logit,
+    logs,
+    targets,
+)
+
+Form = Literal["logit", "raw", "beta", "published beta"]
+PUBLISHED = 1e-4  # where the published procedure puts scores of exactly 0
+FREE = 1e3  # columns are multiplied by this before a ridge that should pass them by: theirs is a millionth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Augmented(FittedMap):
+    """The map ``expit(intercept + slopes . t(p) + b . z + c . (z^2 - 1) + d . levels)``, z the standardised numbers.
+
+    Parameters
+    ----------
+    form : {"logit", "raw", "beta", "published beta"}
+        ``t(p)``: log-odds; the score; or ``ln p`` and ``-ln(1 - p)``, the last with scores of exactly 0 and 1 moved by
+        0.0001.
+    slopes : tuple of float
+    intercept : float
+    numbers, squares : tuple of float
+        Coefficients of the numbers, and of their squares (empty without).
+    kept : tuple of tuple of int
+        Codes of each level variable's levels that have a coefficient; the others have none.
+    levels : tuple of float
+        The coefficients, in that order.
+    edges : tuple of float
+        Nearer to 0, and to 1, than these logarithms of the score are continued along their tangents.
+    """
+
+    form: Form
+    slopes: tuple[float, ...]
+    intercept: float
+    numbers: tuple[float, ...] = ()
+    squares: tuple[float, ...] = ()
+    kept: tuple[tuple[int, ...], ...] = ()
+    levels: tuple[float, ...] = ()
+    edges: Edges
+
+    def check(self) -> None:
+        """Raise `ValueError` if coefficients and covariates do not match."""
+        x = inputs_of(self.codings)
+        sound(len(self.slopes) == (2 if "beta" in self.form else 1), "slopes are too many or too few")
+        sound(len(self.numbers) == x.numbers and len(self.squares) in (0, x.numbers), "a number lacks its coefficient")
+        sound(known(self.kept, x.levels), "kept must name levels of each level variable")
+        sound(len(self.levels) == sum(map(len, self.kept)), "a level lacks its coefficient")
+        sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
+
+    def values(self, rows: Batch) -> Any:
+        """Return the repaired scores."""
+        from scipy.special import expit
+
+        eta = score_columns(rows.p, self.form, self.edges) @ np.array(self.slopes) + self.intercept
+        if rows.covariates is not None:
+            z = rows.covariates.scaled
+            eta = (
+                eta + z @ np.array(self.numbers) + indicators(rows.covariates.codes, self.kept) @ np.array(self.levels)
+            )
+            if self.squares:
+                eta = eta + (z * z - 1.0) @ np.array(self.squares)
+        return expit(eta)
+
+
+def score_columns(p: Any, form: Form, edges: Edges) -> Any:
+    """Return what the curve is a function of, shape (n, 1) or (n, 2)."""
+    if form == "raw":
+        return np.asarray(p, dtype=np.float64)[:, None]
+    if form == "published beta":
+        inside = np.where(p == 0.0, PUBLISHED, np.where(p == 1.0, 1.0 - PUBLISHED, p))
+        return np.column_stack([np.log(inside), -np.log(1.0 - inside)])
+    one, zero = logs(p, edges)
+    return np.column_stack([one, -zero]) if form == "beta" else (one - zero)[:, None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AugmentedLogistic:
+    r"""Logistic calibration with variables: one curve of the score, moved up or down by who the person is.
+
+    Estimand: a, b, c, d of ``logit P(Y = 1 | p, v) = a t(p) + b . v + d``, with ``c . v^2`` if `quadratic`; t the
+    log-odds of the score, or the score; v standardised numbers and 0/1 columns of levels.
+
+    Parameters
+    ----------
+    variables : str or sequence of str
+        Covariates of any kind.
+    scale : {"logit", "raw"}
+        What the curve is a function of.
+    quadratic : bool
+        Add the squares of numbers.
+    ridge : float, 0 or more
+        Penalty ``ridge / 2`` times the sum of squares of the coefficients of the variables; that of the score and the
+        intercept are free. Levels are drawn to one another as by a normal prior of standard deviation ``ridge **
+        -0.5``.
+
+    Raises
+    ------
+    BadInput
+        A setting out of range; no such covariate.
+    NotComputable
+        One class only.
+
+    Notes
+    -----
+    **Assumes.** On the scale of log-odds a variable shifts everyone of a value alike, whatever the score, and a number
+    does so along a line (with `quadratic`, a parabola). **Guarantee.** None by itself: judge with
+    `calibrant.repair.judge.compare` on other rows. Without a ridge, the mean residual of the fit rows would be zero at every
+    level of a category. **Method.** Appendix C of the paper, by penalised maximum likelihood. Departures: log-odds of
+    the score rather than the score (``scale="raw"`` is the paper's); Platt's targets; several variables and categories;
+    the ridge leaves the score alone. Missing numbers count as the median, with a coefficient of their own; levels seen
+    fewer than ten times, and all but the fifty most frequent, have coefficient zero, as has a level that was not there
+    at the fit. **Cost.** Ten passes over the rows or so. **Reads.** Rows; weights are used.
+
+    References
+    ----------
+    Kelly and Smyth, "Variable-based calibration for machine learning classifiers", AAAI 2023, arXiv:2209.15154,
+    appendix C.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p, age = rng.uniform(0.2, 0.8, 20_000), rng.integers(18, 90, 20_000)
+    >>> y = rng.uniform(size=20_000) < p + (age - 54) / 400  # too low for the old, too high for the young
+    >>> data = cal.predictions(y, p, {"age": age})
+    >>> repaired = cal.repair.AugmentedLogistic(variables="age").fit(data)(data)
+    >>> round(cal.measure.vece(data, "age").value, 2), round(cal.measure.vece(repaired, "age").value, 2)
+    (0.04, 0.0)
+    """
+
+    variables: str | Sequence[str]
+    scale: Literal["logit", "raw"] = "logit"
+    quadratic: bool = False
+    ridge: float = 1.0
+
+    def __post_init__(self) -> None:
+        _checked(self)
+        if self.scale not in ("logit", "raw"):
+            raise BadInput(f"scale={self.scale!r}: choose 'logit' or 'raw'")
+
+    def fit(self, data: Any) -> Augmented:
+        """Fit the curve to rows."""
+        return _fitted(self, data, self.scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AugmentedBeta:
+    r"""Beta calibration with variables: a curve of three parameters, moved up or down by who the person is.
+
+    Estimand: a, b, c, d, f of ``logit P(Y = 1 | p, v) = a ln p - b ln(1 - p) + d . v + f . v^2 + c``; v standardised
+    numbers and 0/1 columns of levels, which have no squares.
+
+    Parameters
+    ----------
+    variables : str or sequence of str
+        Covariates of any kind.
+    quadratic : bool
+        Add the squares of numbers.
+    ridge : float, 0 or more
+        As in `AugmentedLogistic`.
+    paper : bool
+        The published procedure: outcomes 0 and 1 as targets, scikit-learn's ridge on every coefficient, scores of
+        exactly 0 and 1 moved by 0.0001 and no others, a and b free. `ridge` is not read.
+
+    Raises
+    ------
+    BadInput
+        A setting out of range; no such covariate.
+    NotComputable
+        One class only.
+
+    Notes
+    -----
+    **Assumes.** On the scale of log-odds a variable shifts everyone of a value alike, whatever the score, along a
+    parabola. Where the error turns more than once along the variable, take `VariableTree` or `LocalBias`.
+    **Guarantee.** None by itself: judge with `calibrant.repair.judge.compare` on other rows. **Method.** Appendix C of the
+    paper, by penalised maximum likelihood. Departures: a and b at least 0, so that for two people who differ in the
+    score alone the order is kept; Platt's targets; several variables and categories; the ridge leaves the score alone.
+    Missing and unseen values as in `AugmentedLogistic`. **Cost.** Ten passes over the rows or so. **Reads.** Rows;
+    weights are used.
+
+    References
+    ----------
+    Kelly and Smyth, "Variable-based calibration for machine learning classifiers", AAAI 2023, arXiv:2209.15154,
+    appendix C. Kull, Silva Filho and Flach, "Beta calibration", AISTATS 2017.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p, age = rng.uniform(0.2, 0.8, 20_000), rng.integers(18, 90, 20_000)
+    >>> y = rng.uniform(size=20_000) < p + 0.1 - ((age - 54) / 80) ** 2  # too low in the middle, too high at both ends
+    >>> data = cal.predictions(y, p, {"age": age})
+    >>> repaired = cal.repair.AugmentedBeta(variables="age").fit(data)(data)
+    >>> round(cal.measure.vece(data, "age").value, 2), round(cal.measure.vece(repaired, "age").value, 2)
+    (0.06, 0.0)
+    """
+
+    variables: str | Sequence[str]
+    quadratic: bool = True
+    ridge: float = 1.0
+    paper: bool = False
+
+    def __post_init__(self) -> None:
+        _checked(self)
+        if not isinstance(self.paper, bool):
+            raise BadInput(f"paper={self.paper!r}: pass True or False")
+
+    def fit(self, data: Any) -> Augmented:
+        """Fit the curve to rows."""
+        return _fitted(self, data, "published beta" if self.paper else "beta", self.paper)
+
+
+def _checked(recipe: Any) -> None:
+    checked_names(recipe.variables)
+    if not isinstance(recipe.quadratic, bool):
+        raise BadInput(f"quadratic={recipe.quadratic!r}: pass True or False")
+    ridge = recipe.ridge
+    if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.number)) or not 0 <= ridge < np.inf:
+        raise BadInput(f"ridge={ridge!r}: pass a number from 0 up, such as 1.0")
+
+
+def _fitted(recipe: Any, data: Any, form: Form, paper: bool = False) -> Augmented:
+    name = type(recipe).__name__
+    rows = fit_rows(data, name)
+    how, x, constants = encoded(rows, checked_names(recipe.variables))
+    edges = edges_of(rows.p)
+    kept = kept_levels(x)
+    parts = [x.scaled, x.scaled**2 - 1.0 if recipe.quadratic else x.scaled[:, :0], indicators(x.codes, kept)]
+    score = score_columns(rows.p, form, edges)
+    z = np.hstack(parts)
+    if paper:
+        found, intercept = logistic_fit(np.hstack([score, z]), rows.y.astype(float), rows.weights, 1.0)
+        slopes, rest = found[:2], found[2:]
+    else:
+        slopes, rest, intercept = coefficients(targets(rows), rows.weights, score, z, recipe.ridge)
+    cut = np.cumsum([0, *(part.shape[1] for part in parts)])
+    numbers, squares, levels = (tuple(rest[a:b].tolist()) for a, b in itertools.pairwise(cut))
+    settings = {
+        "variables": checked_names(recipe.variables),
+        "form": form,
+        "quadratic": recipe.quadratic,
+        "ridge": 1.0 if paper else float(recipe.ridge),
+        "paper": paper,
+        "constant": constants,
+        "levels": x.level_names,
+        "numbers": x.number_names,
+    }
+    return Augmented(
+        recipe=name,
+        settings=settings,
+        codings=how,
+        fitted_on=fitted_on(rows),
+        form=form,
+        slopes=tuple(slopes.tolist()),
+        intercept=intercept,
+        numbers=numbers,
+        squares=squares,
+        kept=kept,
+        levels=levels,
+        edges=edges,
+    )
+
+
+def coefficients(target: Any, weight: Any, score: Any, z: Any = None, ridge: float = 0.0) -> tuple[Any, Any, float]:
+    """Return coefficients of the score's columns (of two, at least 0) and of the columns z, and the intercept.
+
+    The ridge is on z alone.
+    """
+    z = np.zeros((len(score), 0)) if z is None else z
+    used = np.flatnonzero(np.ptp(score, axis=0) > 0)
+    middle, spread = score.mean(axis=0), np.maximum(score.std(axis=0), 1e-12)
+    while len(used) + z.shape[1]:
+        free = (score[:, used] - middle[used]) / spread[used] * FREE
+        found, intercept = logistic_fit(np.hstack([free, z]), target, weight, ridge)
+        own = found[: len(used)] * FREE / spread[used]
+        if score.shape[1] == 1 or not (own < 0).any():
+            break
+        used = used[own > own.min()]
+    else:
+        own, found = np.zeros(0), np.zeros(0)
+        intercept = float(logit(np.average(target, weights=weight)))
+    slopes = np.zeros(score.shape[1])
+    slopes[used] = own
+    return slopes, found[len(used) :], intercept - float(slopes @ middle)

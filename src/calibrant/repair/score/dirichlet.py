@@ -1,0 +1,189 @@
+"""Dirichlet calibration: beta calibration for several classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant.data.predictions import MulticlassPredictions
+from calibrant.data.seed import checked_seed
+from calibrant.errors import BadInput, NotComputable
+from calibrant.repair.fitted import Batch, FittedMap, fitted_on, sound
+from calibrant.repair.regression import log_of
+
+Penalty = Literal["odir", "l2"]
+GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+FOLDS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Softmax(FittedMap):
+    """The map ``softmax(W ln p + b)`` of a row's probabilities of K classes."""
+
+    weights: tuple[tuple[float, ...], ...]
+    intercepts: tuple[float, ...]
+
+    def check(self) -> None:
+        """Raise `ValueError` if the matrix is not one of K classes."""
+        k = len(self.intercepts)
+        sound(k > 1 and [len(row) for row in self.weights] == [k] * k, "weights must be K rows of K, intercepts K")
+
+    def values(self, rows: Batch) -> Any:
+        """Return the repaired probabilities, of shape (n, K)."""
+        p = np.asarray(rows.p, dtype=np.float64)
+        if p.ndim != 2 or p.shape[1] != len(self.intercepts):
+            raise BadInput(
+                f"this map is of {len(self.intercepts)} classes: pass probabilities of shape (n, {len(self.intercepts)})"
+            )
+        return _softmax(log_of(p) @ np.array(self.weights).T + np.array(self.intercepts))
+
+    def __call__(self, data: Any) -> Any:
+        """Return the data with repaired probabilities."""
+        if not isinstance(data, MulticlassPredictions):
+            raise BadInput(f"{self.recipe} repairs several classes, not a {type(data).__name__}: use Beta for two")
+        out = self.scores(data.p)
+        out.flags.writeable = False
+        return replace(data, p=out)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dirichlet:
+    r"""Dirichlet calibration: multinomial regression of the class on the logarithms of the probabilities.
+
+    Estimand: W, b of ``P(Y = k | p) = softmax(W ln p + b)_k``.
+
+    Parameters
+    ----------
+    penalty : {"odir", "l2"}
+        With K classes, "odir": ``strength sum_(i != j) w_ij^2 / (K (K - 1)) + intercept_strength sum_i b_i^2 / K``;
+        "l2": ``strength (sum_ij w_ij^2 + sum_i b_i^2) / (K (K + 1))``; either added to the mean log loss.
+    strength : float, optional
+        At least 0; None chooses it from 1e-4, 1e-3, ..., 10 by cross-validated log loss.
+    intercept_strength : float, optional
+        Of "odir"; None is the same as `strength`.
+    seed : int
+        Deals the folds.
+
+    Raises
+    ------
+    BadInput
+        A setting that cannot be used, or predictions of two classes.
+    NotComputable
+        One class only, or too few rows to cross-validate.
+
+    Notes
+    -----
+    **Assumes.** Within each class the probabilities have a Dirichlet distribution, roughly; a matrix of K^2 numbers
+    needs rows in proportion or a penalty. **Guarantee.** None by itself: judge the top label and each class on other
+    rows. The order of classes and of people may change. **Method.** The penalised log loss by L-BFGS with its exact
+    gradient, from W = I, b = 0. "odir" leaves the diagonal free: very strong, it is a power of each probability (vector
+    scaling without shift). The paper chooses the penalty by cross-validation; the grid and the three folds are ours,
+    and of equal losses the stronger penalty wins. Within ``1e-6`` of 0 logarithms go on along their tangent. **Cost.**
+    50 to 500 passes over the rows times K^2; nineteen times that when the strength is chosen. **Reads.** Rows of
+    several classes.
+
+    References
+    ----------
+    Kull, Perello-Nieto, Kängsepp, Silva Filho, Song, Flach, "Beyond temperature scaling: obtaining well-calibrated
+    multiclass probabilities with Dirichlet calibration", NeurIPS 2019.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet([1, 1, 1], size=5_000)
+    >>> truth = p**2 / (p**2).sum(axis=1, keepdims=True)
+    >>> y = (rng.uniform(size=(5_000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
+    >>> fitted = cal.repair.Dirichlet(strength=0.001).fit(cal.predictions(y, p))
+    >>> bool(abs(fitted.scores(p) - truth).mean() < 0.02)
+    True
+    """
+
+    penalty: Penalty = "odir"
+    strength: float | None = None
+    intercept_strength: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.penalty not in ("odir", "l2"):
+            raise BadInput(f"penalty={self.penalty!r}: choose 'odir' or 'l2'")
+        for name in ("strength", "intercept_strength"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float)) and 0 <= value < np.inf):
+                raise BadInput(f"{name}={value!r}: pass a number of at least 0, or None")
+        if self.intercept_strength is not None and self.penalty == "l2":
+            raise BadInput(
+                f"intercept_strength={self.intercept_strength!r}: it belongs to penalty='odir'; leave it out"
+            )
+        checked_seed(self.seed)
+
+    def fit(self, data: Any) -> Softmax:
+        """Fit the matrix to rows."""
+        if not isinstance(data, MulticlassPredictions):
+            raise BadInput(f"Dirichlet is fitted on several classes, not a {type(data).__name__}: use Beta for two")
+        if len(np.unique(data.y)) < 2:
+            raise NotComputable(
+                f"Dirichlet cannot be fitted: every one of the {data.n:,} rows has class {int(data.y[0])}"
+            )
+        x = np.column_stack([log_of(data.p), np.ones(data.n)])
+        strength = self._chosen(x, data.y) if self.strength is None else float(self.strength)
+        found = self._solved(x, data.y, strength, None)
+        return Softmax(
+            recipe="Dirichlet",
+            settings={"penalty": self.penalty, "strength": strength, "chosen": self.strength is None},
+            fitted_on=fitted_on(data),
+            weights=tuple(tuple(row) for row in found[:, :-1].tolist()),
+            intercepts=tuple(found[:, -1].tolist()),
+        )
+
+    def _penalties(self, k: int, strength: float) -> Any:
+        """Return what each coefficient's square costs, of shape (K, K + 1)."""
+        if self.penalty == "l2":
+            return np.full((k, k + 1), strength / (k * (k + 1)))
+        price = np.full((k, k + 1), strength / (k * (k - 1)))
+        price[np.arange(k), np.arange(k)] = 0.0
+        price[:, k] = (strength if self.intercept_strength is None else self.intercept_strength) / k
+        return price
+
+    def _solved(self, x: Any, y: Any, strength: float, start: Any) -> Any:
+        from scipy.optimize import minimize
+
+        k = x.shape[1] - 1
+        price, hit = self._penalties(k, strength), np.arange(k)[:, None] == y
+
+        def loss(flat: Any) -> tuple[float, Any]:
+            w = flat.reshape(k, k + 1)
+            z = w @ x.T
+            z -= z.max(axis=0)
+            e = np.exp(z)
+            total = e.sum(axis=0)
+            value = (np.log(total) - z[y, np.arange(len(y))]).mean() + (price * w**2).sum()
+            return float(value), ((e / total - hit) @ x / len(y) + 2.0 * price * w).ravel()
+
+        first = np.eye(k, k + 1) if start is None else start
+        options = {"maxiter": 2_000, "maxfun": 4_000, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 20}
+        return minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(k, k + 1)
+
+    def _chosen(self, x: Any, y: Any) -> float:
+        """Return the strength of least cross-validated log loss."""
+        if len(y) < 2 * FOLDS:
+            raise NotComputable(
+                f"Dirichlet needs {2 * FOLDS} rows to choose a strength and there are {len(y)}: pass strength="
+            )
+        fold = np.random.default_rng([checked_seed(self.seed), 0xD1]).permutation(len(y)) % FOLDS
+        losses = np.zeros(len(GRID))
+        for f in range(FOLDS):
+            fit, held, found = fold != f, fold == f, None
+            for at in range(len(GRID) - 1, -1, -1):  # from strong to weak, each from where the last one ended
+                found = self._solved(x[fit], y[fit], GRID[at], found)
+                shown = _softmax(x[held] @ found.T)[np.arange(int(held.sum())), y[held]]
+                losses[at] -= float(np.log(np.maximum(shown, 1e-300)).sum())
+        return GRID[len(GRID) - 1 - int(np.argmin(losses[::-1]))]
+
+
+def _softmax(z: Any) -> Any:
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)

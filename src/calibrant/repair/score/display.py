@@ -1,0 +1,177 @@
+"""The score as shown: rounded to steps, or perturbed a little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.predictions import MulticlassPredictions
+from calibrant.data.seed import checked_seed
+from calibrant.data.spec import Spec
+from calibrant.errors import BadInput
+from calibrant.kernels.draws_reference import uniforms
+from calibrant.kernels.reference import CELL_BITS, SCORE_BITS, fixed_point
+from calibrant.repair.fitted import Batch, FittedMap, Order
+from calibrant.views.population import EXACT_LEVELS, checked_bandwidth, checked_levels
+
+# ---- Rounding: the probabilities as people see them, in whole per cent ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounded(FittedMap):
+    """The map to the nearest multiple of ``1 / levels``, exactly as `calibrant.certify.rounded` counts it."""
+
+    levels: int
+
+    @property
+    def order(self) -> Order:
+        """Kept up to ties."""
+        return "kept up to ties"
+
+    def check(self) -> None:
+        """Raise `ValueError` if there cannot be so many levels."""
+        checked_levels(self.levels)
+
+    def values(self, rows: Batch) -> Any:
+        """Return the rounded scores."""
+        q, k = fixed_point(rows.p), self.levels
+        if k in EXACT_LEVELS or k & (k - 1) == 0:
+            step = (q * k + (1 << (SCORE_BITS - 1))) >> SCORE_BITS
+        else:  # the middle of the score's cell is rounded
+            step = ((2 * (q >> (SCORE_BITS - CELL_BITS)) + 1) * k + (1 << CELL_BITS)) >> (CELL_BITS + 1)
+        return step / np.float64(k)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounding:
+    r"""Rounding: show the score in steps; nothing is fitted.
+
+    Estimand: none. The map gives the score shown, which is the one that `calibrant.certify.rounded` certifies.
+
+    Parameters
+    ----------
+    levels : int from 2 to 1024
+        Steps from 0 to 1: 100 is whole per cent.
+
+    Raises
+    ------
+    BadInput
+        A number of levels that cannot be used.
+
+    Notes
+    -----
+    **Assumes.** Nothing.
+    **Guarantee.** ``certify.rounded(data, levels)`` of the raw data is a certificate of these scores. No score moves by
+    more than ``1 / (2 levels)``; order is kept up to ties. **Method.** Integers: with ``q = floor(p 2^30)`` the step is
+    ``(q K + 2^29) >> 30`` for K = 10, 20, 50, 100 and powers of two; otherwise the middle of the score's cell, of
+    ``2^14``, is rounded, which can move a score by ``2^-15`` more. (Certificates of groups use cells of ``2^10`` for
+    those other K.) **Cost.** One pass. **Reads.** Scores.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> cal.repair.Rounding(levels=20).fit().scores(np.array([0.123, 0.5, 0.99])).tolist()
+    [0.1, 0.5, 1.0]
+    """
+
+    levels: int = 100
+
+    def __post_init__(self) -> None:
+        checked_levels(self.levels)
+
+    def fit(self, data: Any = None) -> Rounded:
+        """Return the map; the data play no part."""
+        two_classes(data, "Rounding")
+        return Rounded(recipe="Rounding", settings={"levels": int(self.levels)}, levels=int(self.levels))
+
+
+def two_classes(data: Any, recipe: str) -> None:
+    """Refuse several classes, for a recipe that reads no data."""
+    if isinstance(data, MulticlassPredictions):
+        raise BadInput(f"{recipe} is for two classes: project with .top_label() or .one_vs_rest(k)")
+
+
+# ---- Jitter: the score perturbed a little, which makes its calibration error certifiable ----
+
+GRID = 1 << CELL_BITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jittered(FittedMap):
+    """The map that perturbs a score by a draw that depends on the row's identity and the seed alone."""
+
+    bandwidth: float
+    seed: int
+
+    def check(self) -> None:
+        """Raise `ValueError` if bandwidth or seed cannot be used."""
+        checked_bandwidth(self.bandwidth, GRID)
+        checked_seed(self.seed)
+
+    def values(self, rows: Batch) -> Any:
+        """Return the perturbed scores."""
+        from calibrant.stats.jitter import jitter
+
+        salt = Spec(label="y", score="p", seed=self.seed).salt("repair.Jitter")
+        cells = fixed_point(rows.p) >> (SCORE_BITS - CELL_BITS)
+        return jitter(GRID, self.bandwidth).draw(cells, uniforms(rows.ids, salt))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jitter:
+    r"""Jitter: show a score drawn near the model's; nothing is fitted.
+
+    Estimand: none. The score shown is drawn with density proportional to ``sech((s - p) / h)`` on [0, 1], and is the
+    classifier that `calibrant.certify.jittered` certifies.
+
+    Parameters
+    ----------
+    bandwidth : float
+        h, at most 0.5; scores move by about ``1.2 h``.
+    seed : int
+        Of the draws.
+
+    Raises
+    ------
+    BadInput
+        A setting that cannot be used.
+
+    Notes
+    -----
+    **Assumes.** Nothing; that a row's identity says nothing about its outcome.
+    **Guarantee.** ``certify.jittered(data, bandwidth)`` of the raw data is a certificate of this randomised classifier.
+    Order may change: AUROC falls, by what `calibrant.certify.jitter_bandwidth` can tell in advance. **Method.** On the
+    certificate's own grid: p is rounded to the middle of one of ``2^14`` cells and the middle of another is drawn by
+    exact inversion of the running sum of the kernel. The draw is keyed by the row's identity (its place in its file, or
+    its key) and the seed, so that the same row is always shown the same score however the data are cut into chunks;
+    arrays without identities are numbered from 0. **Cost.** One pass and a look-up: about 0.3 s a million rows.
+    **Reads.** Scores and identities.
+
+    References
+    ----------
+    Ciosek et al., Measuring Uncertainty Calibration, section 5.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> shown = cal.repair.Jitter(bandwidth=2**-6).fit().scores(np.full(10_000, 0.5))
+    >>> bool(abs(shown.mean() - 0.5) < 0.001), bool(0.02 < shown.std() < 0.03)
+    (True, True)
+    """
+
+    bandwidth: float = 2**-6
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checked_bandwidth(self.bandwidth, GRID)
+        checked_seed(self.seed)
+
+    def fit(self, data: Any = None) -> Jittered:
+        """Return the map; the data play no part."""
+        two_classes(data, "Jitter")
+        settings = {"bandwidth": float(self.bandwidth), "seed": int(self.seed)}
+        return Jittered(recipe="Jitter", settings=settings, bandwidth=float(self.bandwidth), seed=int(self.seed))

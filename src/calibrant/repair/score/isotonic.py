@@ -1,0 +1,98 @@
+"""Isotonic regression: the best increasing map, whatever its shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
+from calibrant.repair.regression import distinct, fit_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piecewise(FittedMap):
+    """The map through the points ``(scores, shown)``, straight between them and level outside."""
+
+    knots: tuple[float, ...]
+    shown: tuple[float, ...]
+
+    @property
+    def order(self) -> Order:
+        """Kept up to ties if what is shown never falls."""
+        return "kept up to ties" if bool((np.diff(self.shown) >= 0).all()) else "may change"
+
+    def check(self) -> None:
+        """Raise `ValueError` if the points are not in order, or not probabilities."""
+        sound(len(self.knots) == len(self.shown) > 0, "knots and shown must be equally many")
+        sound(rising(self.knots, strictly=True), "knots must rise")
+        sound(shares(self.shown), "shown must lie within 0 and 1")
+
+    def values(self, rows: Batch) -> Any:
+        """Return the repaired scores."""
+        x, v = np.array(self.knots), np.array(self.shown)
+        if len(x) == 1:
+            return np.full(len(rows.p), v[0])
+        at = np.clip(np.searchsorted(x, rows.p, side="right") - 1, 0, len(x) - 2)
+        left, right = v[at], v[at + 1]
+        share = (np.clip(rows.p, x[at], x[at + 1]) - x[at]) / (x[at + 1] - x[at])
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        return np.clip(left + share * (right - left), low, high)  # rounding must not swap two scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class Isotonic:
+    r"""Isotonic regression: the increasing function of the score nearest to the outcomes.
+
+    Estimand: the increasing f that minimises ``E (Y - f(p))^2`` (and the log loss).
+
+    Raises
+    ------
+    NotComputable
+        The rows have one outcome only.
+
+    Notes
+    -----
+    **Assumes.** The true curve never falls. Needs rows: below a thousand or so `Platt` or `Beta` is usually nearer.
+    **Guarantee.** None by itself: judge with `calibrant.repair.judge.compare` on other rows. Order is kept up to ties: the
+    fitted function has level stretches, which tie the scores within. Its ends may be exactly 0 and 1, where a single
+    surprise makes the log loss infinite. **Method.** Rows of one score are pooled, then SciPy's
+    pool-adjacent-violators. Between the ends of neighbouring level stretches the map is straight, and beyond the
+    outermost scores level: scikit-learn's ``IsotonicRegression(out_of_bounds="clip")``. **Cost.** One sort: less than
+    scikit-learn's fit, a third of it at a million rows. **Reads.** Rows; weights are used.
+
+    References
+    ----------
+    Zadrozny, Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD 2002.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=20_000)
+    >>> data = cal.predictions(rng.uniform(size=20_000) < p**2, p)
+    >>> fitted = cal.repair.Isotonic().fit(data)
+    >>> fitted.scores(np.array([0.3, 0.6])).round(1), fitted.order
+    (array([0.1, 0.4]), 'kept up to ties')
+    """
+
+    def fit(self, data: Any) -> Piecewise:
+        """Fit the function to rows."""
+        from scipy.optimize import isotonic_regression
+
+        rows = fit_rows(data, "Isotonic")
+        scores, heft, cases = distinct(rows)
+        found = isotonic_regression(cases / heft, weights=heft)
+        at = np.unique(np.concatenate([found.blocks[:-1], found.blocks[1:] - 1]))
+        shown = np.clip(found.x[at], 0.0, 1.0)
+        inner = np.ones(len(at), dtype=bool)
+        inner[1:-1] = (shown[1:-1] != shown[:-2]) | (shown[1:-1] != shown[2:])
+        return Piecewise(
+            recipe="Isotonic",
+            settings={},
+            fitted_on=fitted_on(rows),
+            knots=tuple(scores[at][inner].tolist()),
+            shown=tuple(shown[inner].tolist()),
+        )

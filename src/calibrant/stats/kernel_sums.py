@@ -1,0 +1,387 @@
+"""Sums over all pairs of rows under a Gaussian kernel, and their null."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from calibrant.kernels.draws import outcomes
+from calibrant.kernels.threads import one_thread
+
+# ---- Sums over all pairs of rows under a Gaussian kernel, a tile at a time: the matrix is never held ----
+
+TILE = 256
+SAMPLE = 512  # rows whose distances set the width
+EQUAL = 1e-12  # squared distance, beside the largest from the middle, that is rounding
+
+
+@dataclass(frozen=True)
+class Kernel:
+    r"""The kernel ``exp(-|w_i - w_j|^2 / 2 - sum_a g_a 1{c_ia != c_ja})``, one at i = j.
+
+    Parameters
+    ----------
+    points : float64 array of shape (rows, d)
+        Coordinates, already divided by their widths.
+    codes : int32 array of shape (rows, categories)
+        Levels.
+    penalties : float64 array of shape (categories,)
+        What a differing level subtracts from the exponent; infinite for a delta kernel.
+    """
+
+    points: Any
+    codes: Any
+    penalties: Any
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows."""
+        return len(self.points)
+
+    def tiles(self, dtype: Any, size: int) -> Iterator[tuple[slice, slice, Any]]:
+        """Yield ``(rows, columns, block)`` of the upper triangle, row block by row block; zero where i = j.
+
+        The exponent is one product of ``[w, -|w|^2 / 2, 1]`` with ``[w, 1, -|w|^2 / 2]``. A block is valid until the
+        next one is asked for.
+        """
+        w = self.points - self.points.mean(axis=0)  # nearer the origin the exponent cancels less
+        half, one = -0.5 * np.einsum("ij,ij->i", w, w)[:, None], np.ones((len(w), 1))
+        left, right = np.hstack([w, half, one]).astype(dtype), np.hstack([w, one, half]).astype(dtype)
+        space = np.empty(size * size, dtype)
+        for i in range(0, self.rows, size):
+            mine = slice(i, min(i + size, self.rows))
+            for j in range(i, self.rows, size):
+                other = slice(j, min(j + size, self.rows))
+                shape = mine.stop - i, other.stop - j
+                block = space[: shape[0] * shape[1]].reshape(shape)
+                np.matmul(left[mine], right[other].T, out=block)
+                np.minimum(block, 0.0, out=block)
+                for a, penalty in enumerate(self.penalties):
+                    block[self.codes[mine, a][:, None] != self.codes[other, a]] -= dtype(penalty)
+                np.exp(block, out=block)
+                if i == j:
+                    np.fill_diagonal(block, 0.0)
+                yield mine, other, block
+
+
+def off_diagonal(kernel: Kernel, vectors: Any, fixed: Any = None, tile: int = TILE) -> tuple[Any, Any]:
+    r"""Return ``sum_{i != j} v_i K_ij v_j`` of each column v, and ``sum_{j != i} K_ij f_j`` of each column f.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    vectors : float32 or float64 array of shape (rows, m)
+        Their type is that of the tiles and the products; sums over tiles are in float64.
+    fixed : float64 array of shape (rows, k), optional
+    tile : int
+        Rows and columns of a tile: memory, and rounding, but no other effect.
+
+    Returns
+    -------
+    float64 arrays of shapes (m,) and (rows, k)
+    """
+    dtype = vectors.dtype.type
+    f = np.zeros((kernel.rows, 0)) if fixed is None else fixed
+    g = f.astype(dtype)
+    total, product = np.zeros(vectors.shape[1]), np.zeros(f.shape)
+    space = np.empty((tile, vectors.shape[1]), dtype)
+    for mine, other, block in kernel.tiles(dtype, tile):
+        out = space[: mine.stop - mine.start]
+        np.matmul(block, vectors[other], out=out)
+        out *= vectors[mine]
+        total += (1.0 if mine == other else 2.0) * out.sum(axis=0, dtype=np.float64)
+        if g.shape[1]:
+            product[mine] += block @ g[other]
+            if mine != other:
+                product[other] += block.T @ g[mine]
+    return total, product
+
+
+def typical_distance(kernel: Kernel, order: Any, sample: int = SAMPLE) -> float:
+    """Return the median non-zero distance, ``sqrt(-2 log K)``, among the rows that come first in `order`; or 1.
+
+    Parameters
+    ----------
+    order : array of shape (rows,)
+        Anything that sorts the rows at random, such as their identities.
+    """
+    at = np.argpartition(order, sample)[:sample] if len(order) > sample else np.arange(len(order))
+    few = Kernel(kernel.points[at], kernel.codes[at], kernel.penalties)
+    w = few.points - few.points.mean(axis=0)
+    own = np.einsum("ij,ij->i", w, w)
+    square = own[:, None] + own - 2.0 * (w @ w.T)
+    square[square < EQUAL * own.max(initial=0.0)] = 0.0
+    for a, penalty in enumerate(few.penalties):
+        square += 2.0 * penalty * (few.codes[:, a][:, None] != few.codes[:, a])
+    found = square[square > 0]
+    return float(np.sqrt(np.median(found))) if len(found) else 1.0
+
+
+# ---- A Gaussian kernel on the score alone, exact to rounding through a few dozen points: linear in the rows ----
+
+PRECISION = 1e-12  # largest error of the kernel, which is at most one
+NARROWEST = 1.0 / 250.0  # of the range of the scores
+PROBES, FEW = 1001, 25  # points between which the interpolated kernel is checked
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """``exp(-(p - q)^2 / (2 w^2)) = L(p) K L(q)'``, by interpolation at Chebyshev points of both scores.
+
+    Parameters
+    ----------
+    at : float64 array of shape (nodes,)
+        The points.
+    kernel : float64 array of shape (nodes, nodes)
+        Between them.
+    """
+
+    at: Any
+    kernel: Any
+
+    def weights(self, p: Any) -> Any:
+        """Return L, shape (rows, nodes): Lagrange's polynomials in barycentric form."""
+        if len(self.at) == 1:
+            return np.ones((len(p), 1))
+        k = np.arange(len(self.at))
+        sign = np.where(k % 2 == 0, 1.0, -1.0) * np.where((k == 0) | (k == len(k) - 1), 0.5, 1.0)
+        gap = p[:, None] - self.at
+        hit = gap == 0
+        out = sign / np.where(hit, 1.0, gap)
+        out /= out.sum(axis=1, keepdims=True)
+        some = hit.any(axis=1)
+        out[some] = hit[some]
+        return out
+
+
+def nodes_of(p: Any, width: float) -> Nodes:
+    """Return points that reproduce the kernel on the range of `p`.
+
+    Raises
+    ------
+    ValueError
+        The width is under 1/250 of the range.
+    """
+    low, high = float(p.min()), float(p.max())
+    if low == high:
+        return Nodes(np.array([low]), np.ones((1, 1)))
+    if width < NARROWEST * (high - low):
+        raise ValueError(f"width {width:g}")
+    ratio = (high - low) / width
+    probe, few = np.linspace(low, high, PROBES), low + (high - low) * np.random.default_rng(0).random(FEW)
+    want, number = _gauss(probe, few, width), 14.0 + 3.4 * ratio  # near enough to where rounding is reached
+    while True:  # convergence is geometric
+        m = int(number)
+        at = low + (high - low) * (0.5 - 0.5 * np.cos(np.pi * np.arange(m) / (m - 1)))
+        found = Nodes(at, _gauss(at, at, width))
+        if np.abs(found.weights(probe) @ (found.kernel @ found.weights(few).T) - want).max() < PRECISION:
+            return found
+        number *= 1.2
+
+
+def _gauss(a: Any, b: Any, width: float) -> Any:
+    return np.exp(-0.5 * ((a[:, None] - b) / width) ** 2)
+
+
+# ---- The kernel statistics of local miscalibration for the data and for simulated outcomes, in one pass over ----
+
+NAMES = ("raw", "centred", "intercept", "intercept and slope")
+STREAM = 0x4B4C
+HELD = 1 << 26  # residuals held at once
+CHUNK = 1 << 12  # rows turned into residuals at once
+TIE = 1e-5  # null standard deviations within which two statistics are equal
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows given their scores; equal rows may be joined into cells.
+
+    Parameters
+    ----------
+    rate : float64 array of shape (cells,)
+        Score.
+    rows, cases : float64 arrays of shape (cells,)
+        One and the label, if rows are not joined.
+    ids : uint64 array of shape (cells,), or None
+        Identities that key the simulated outcomes; None for joined rows, whose cases are drawn as Binomial.
+    clusters : int64 array of shape (cells,), or None
+        Cluster of each row, numbered from 0: the null then keeps the residuals and flips the sign of whole clusters.
+    start : int
+        Number of the first cell, which keys the draws of a part of joined rows.
+    """
+
+    rate: Any
+    rows: Any
+    cases: Any
+    ids: Any = None
+    clusters: Any = None
+    start: int = 0
+
+    @cached_property
+    def n(self) -> int:
+        """Rows, counted before joining."""
+        return int(self.rows.sum())
+
+    @cached_property
+    def contradicted(self) -> int:
+        """Rows whose outcome the score called impossible."""
+        return int(self.cases[self.rate == 0].sum() + (self.rows - self.cases)[self.rate == 1].sum())
+
+    @cached_property
+    def residual(self) -> Any:
+        """Cases minus expected cases, shape (cells,)."""
+        return self.cases - self.rows * self.rate
+
+    def drawn(self, first: int, count: int, seed: int) -> Any:
+        """Return simulated cases, or signs as 0 and 1 for clusters, of draws `first` and after, shape (cells, count)."""
+        if self.clusters is not None:
+            ids = np.arange(int(self.clusters.max()) + 1, dtype=np.uint64)
+            salt = int(np.random.default_rng([STREAM, seed]).integers(1 << 62))
+            return outcomes(ids, np.full(len(ids), 0.5), first, count, salt)[self.clusters]
+        if self.ids is not None:
+            return outcomes(self.ids, self.rate, first, count, STREAM)
+        n = self.rows.astype(np.int64)
+        streams = (np.random.default_rng([STREAM, seed, b, self.start]) for b in range(first, first + count))
+        return np.stack([rng.binomial(n, self.rate) for rng in streams], axis=1)
+
+    def part(self, at: slice) -> Rows:
+        """Return some of the cells, with draws of their own that are independent of those of other parts."""
+        ids, clusters = (None if v is None else v[at] for v in (self.ids, self.clusters))
+        return Rows(self.rate[at], self.rows[at], self.cases[at], ids, clusters, self.start + at.start)
+
+    def with_data(self, drawn: Any) -> Any:
+        """Return simulated cases with those of the data (for clusters: signs that change nothing) as first column."""
+        own = np.ones(len(self.rate)) if self.clusters is not None else self.cases
+        return np.column_stack([own.astype(drawn.dtype), drawn])
+
+    def residuals(self, drawn: Any, at: slice) -> Any:
+        """Return residuals of some cells for `drawn`, float64."""
+        if self.clusters is not None:
+            return self.residual[at, None] * (2.0 * drawn[at] - 1.0)
+        return drawn[at] - (self.rows * self.rate)[at, None]
+
+    def squares(self, drawn: Any, at: slice, weights: Any) -> Any:
+        """Return ``sum_i w_i e_i^2`` over the single rows of some cells, of each row of `weights`."""
+        w, p = weights[:, at], self.rate[at]
+        if self.clusters is not None:
+            return (w @ self.residual[at] ** 2)[:, None]
+        return (w * (1.0 - 2.0 * p)) @ drawn[at].astype(np.float64) + (w @ (self.rows[at] * p**2))[:, None]
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What is projected out: ``B = [1, logit p]`` with weights ``p (1 - p)``; the slope only where scores differ.
+
+    Parameters
+    ----------
+    columns : float64 array of shape (cells, k)
+        B, the logit standardised.
+    each : float64 array of shape (cells, k)
+        ``p (1 - p) B`` of one row.
+    inverse : float64 array of shape (k, k)
+        Of ``B' V B``, diagonal.
+    """
+
+    columns: Any
+    each: Any
+    inverse: Any
+
+
+def basis_of(rows: Rows) -> Basis:
+    """Return the basis, its columns orthogonal under the weights."""
+    variance = rows.rate * (1.0 - rows.rate)
+    weight = rows.rows * variance
+    total = float(weight.sum())
+    columns = np.ones((len(weight), 1))
+    if total > 0:
+        inside = variance > 0
+        p = np.where(inside, rows.rate, 0.5)
+        logit = np.log(p) - np.log1p(-p)
+        logit = np.where(inside, logit - (weight @ logit) / total, 0.0)
+        spread = float(np.sqrt(weight @ logit**2 / total))
+        if spread > 1e-9:
+            columns = np.column_stack([columns, logit / spread])
+    gram = (weight[:, None] * columns**2).sum(axis=0)
+    inverse = np.diag(np.divide(1.0, gram, out=np.zeros_like(gram), where=gram > 0))
+    return Basis(columns, variance[:, None] * columns, inverse)
+
+
+def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TILE) -> Any:
+    r"""Return the four statistics of the data (first column) and of each draw, float64 of shape (4, draws + 1).
+
+    In the order of `NAMES`: ``sum_{i != j} e_i K_ij e_j``; the same with ``P' K P`` in place of K, where
+    ``P e = e - V B (B' V B)^-1 B' e`` takes intercept and slope out; and the score statistics
+    ``e' B (B' V B)^-1 B' e`` of the first and of both columns of B. The tiles multiply centred residuals only; the raw
+    sum is put together from them in float64. Both sums leave out the pairs of a row with itself, so that under the
+    null they have mean zero, whatever the spread of the outcomes.
+    """
+    basis, held = basis_of(rows), max(1, HELD // len(rows.rate))
+    found: list[Any] = []
+    for first in range(-1, draws, held):
+        count = min(held, draws - first)
+        drawn = rows.drawn(max(first, 0), count - (first < 0), seed)
+        if first < 0:
+            drawn = rows.with_data(drawn)
+        with one_thread():
+            found.append(_block(kernel, rows, basis, drawn, tile))
+    return np.concatenate(found, axis=1)
+
+
+def _block(kernel: Kernel, rows: Rows, basis: Basis, drawn: Any, tile: int) -> Any:
+    """Return the statistics of some draws."""
+    cells, width = basis.columns.shape[0], drawn.shape[1]
+    parts = [slice(s, s + CHUNK) for s in range(0, cells, CHUNK)]
+    score = np.zeros((basis.columns.shape[1], width))
+    for at in parts:
+        score += basis.columns[at].T @ rows.residuals(drawn, at)
+    slope = basis.inverse @ score
+    expected = rows.rows[:, None] * basis.each
+    centred, square = np.empty(drawn.shape, np.float32), np.zeros(width)
+    for at in parts:
+        e = rows.residuals(drawn, at) - expected[at] @ slope
+        centred[at] = e
+        square += np.einsum("ib,ib->b", e, e)
+    inner, across = off_diagonal(kernel, centred, expected, tile)
+    across += expected  # the kernel of a row with itself
+    inside = expected.T @ across
+    mixed, own = np.zeros_like(score), np.zeros((2, width))
+    diagonal = np.stack([np.ones(cells), _diagonal(basis, across, inside)])
+    for at in parts:
+        mixed += across[at].T @ centred[at].astype(np.float64)
+        own += rows.squares(drawn, at, diagonal)
+    local = inner + square
+    whole = local + 2.0 * (slope * mixed).sum(axis=0) + (slope * (inside @ slope)).sum(axis=0)
+    tests = np.cumsum(score * slope, axis=0)
+    return np.stack([whole - own[0], local - own[1], tests[0], tests[-1]])
+
+
+def _diagonal(basis: Basis, across: Any, inside: Any) -> Any:
+    """Return the diagonal of ``P' K P``."""
+    b = basis.columns @ basis.inverse
+    return 1.0 - 2.0 * (b * across).sum(axis=1) + np.einsum("ij,jk,ik->i", b, inside, b)
+
+
+def ranked(statistics: Any, tie: float = TIE) -> Any:
+    """Return the p-value of every column among all columns, shape as given: ``#{T >= T_b - tie sd} / columns``."""
+    values = np.atleast_2d(statistics)
+    out = np.empty(values.shape)
+    for row, into in zip(values, out, strict=True):
+        ordered = np.sort(row)
+        into[:] = (len(row) - np.searchsorted(ordered, row - tie * row.std(), side="left")) / len(row)
+    return out
+
+
+def smallest(ranks: Any) -> float:
+    """Return the p-value of the smallest of several p-values in the first column, calibrated by the other columns.
+
+    Columns with the same smallest one are told apart by the product of all: otherwise each of k statistics would give
+    its own largest draw the smallest rank, and no p-value could be under ``k / columns``.
+    """
+    least, product = ranks.min(axis=0), np.log(ranks).sum(axis=0)
+    same = np.abs(least - least[0]) <= 1e-12
+    before = (least < least[0]) & ~same | same & (product <= product[0] + 1e-9)
+    return float(before.mean())

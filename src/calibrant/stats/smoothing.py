@@ -1,0 +1,555 @@
+"""Local averages: residuals smoothed along the score, along a variable, and at the points of a map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from calibrant.kernels.draws import outcomes
+from calibrant.kernels.smooth import operator
+
+# ---- Residuals smoothed by a reflected Gaussian kernel on a grid (Blasiok & Nakkiran 2023) ----
+
+STEPS = 1 << 12
+FINEST = 1 << 15
+SMALLEST = 2.0**-10  # least automatic bandwidth
+PER_WIDTH = 16  # grid points per bandwidth, at least
+
+
+def smoothed(mass: Any, width: float) -> Any:
+    """Smooth masses at ``0, 1/m, ..., 1`` (last axis) into a density there, reflected at both ends.
+
+    The reflected Gaussian is the heat kernel of [0, 1] with closed ends, so the cosines are its eigenvectors and
+    two cosine transforms smooth exactly, however wide the kernel.
+    """
+    from scipy.fft import dct
+
+    last = mass.shape[-1] - 1
+    half = np.concatenate([mass[..., :1], 0.5 * mass[..., 1:-1], mass[..., -1:]], axis=-1)
+    waves = dct(half, type=1, axis=-1) * np.exp(-0.5 * (np.pi * width * np.arange(last + 1)) ** 2)
+    waves[..., -1] *= 2.0
+    return dct(waves, type=1, axis=-1)
+
+
+def length(density: Any) -> Any:
+    """Integral over [0, 1] of the absolute value, by the trapezoid rule, over the last axis."""
+    size = np.abs(density)
+    return (size.sum(axis=-1) - 0.5 * (size[..., 0] + size[..., -1])) / (density.shape[-1] - 1)
+
+
+def fixed_point(mass: Any) -> float:
+    """Return the bandwidth that equals the smoothed size, or the smallest one if that is larger.
+
+    The size does not increase with the bandwidth, so there is exactly one.
+    """
+    from scipy.optimize import brentq
+
+    def excess(width: float) -> float:
+        return float(length(smoothed(mass, width))) - width
+
+    if excess(SMALLEST) <= 0.0:
+        return SMALLEST
+    return float(brentq(excess, SMALLEST, 1.0 + 1e-9, xtol=1e-7))
+
+
+def steps_for(width: float) -> int:
+    """Grid steps that resolve a bandwidth."""
+    return min(FINEST, max(STEPS, 1 << int(np.ceil(np.log2(PER_WIDTH / width)))))
+
+
+def noise_steps(width: float) -> int:
+    """Grid steps of the simulated noise: about four to a bandwidth."""
+    return min(STEPS, max(64, 1 << int(np.ceil(np.log2(4.0 / width)))))
+
+
+def coarser(values: Any, steps: int) -> Any:
+    """Share masses at ``0, 1/m, ..., 1`` among fewer grid points, nearness deciding; m is a multiple of `steps`."""
+    ratio = (len(values) - 1) // steps
+    if ratio == 1:
+        return values
+    share = np.arange(ratio) / ratio
+    body = values[:-1].reshape(steps, ratio)
+    out = np.zeros(steps + 1)
+    out[:-1] += body @ (1.0 - share)
+    out[1:] += body @ share
+    out[-1] += values[-1]
+    return out
+
+
+# ---- Local-linear averages of cell totals: the weights, what they rest on, and how wide to look ----
+
+SPREAD = 2.65  # half-width of the biweight kernel whose standard deviation is one
+WIDTH_STEPS = 50  # parts of a half-width to which the score is resolved before smoothing
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Neighbouring score cells added together; nothing here depends on a label except `cases`.
+
+    Parameters
+    ----------
+    x : float array of shape (runs,)
+        Position on the axis of smoothing, increasing: the mean score, or its logit.
+    rows, cases : float arrays of shape (runs,)
+    score : float array of shape (runs,)
+        Sum of the scores.
+    """
+
+    x: Any
+    rows: Any
+    cases: Any
+    score: Any
+
+    @property
+    def rate(self) -> Any:
+        """Mean score of each run: the event rate if the model is calibrated."""
+        return np.clip(self.score / self.rows, 0.0, 1.0)
+
+    @property
+    def noise(self) -> Any:
+        """Null variance of the cases of each run, at most: ``n m (1 - m)``."""
+        return self.rows * self.rate * (1.0 - self.rate)
+
+
+def runs_of(x: Any, rows: Any, cases: Any, score: Any, width: float, smallest: int = 1) -> Runs:
+    """Join neighbouring cells while they span at most `width`, and further until they hold `smallest` rows.
+
+    Parameters
+    ----------
+    x : array of shape (cells,)
+        Positions of the occupied cells, non-decreasing.
+    rows, cases, score : arrays of shape (cells,)
+    width : float
+        In the unit of `x`.
+    smallest : int
+        A short last run joins the one before.
+    """
+    starts, held, first = [0], 0, 0
+    for i, n in enumerate(rows.tolist()):
+        if i > first and held >= smallest and x[i] - x[first] > width:
+            starts.append(i)
+            held, first = 0, i
+        held += n
+    if held < smallest and len(starts) > 1:
+        starts.pop()
+    n, k, s, at = (np.add.reduceat(np.asarray(v, dtype=float), starts) for v in (rows, cases, score, rows * x))
+    return Runs(at / n, n, k, s)
+
+
+def half_width(x: Any, noise: Any) -> float:
+    r"""Choose the half-width of the window from the scores alone: ``2.65 sd V^(-1/5)``.
+
+    `V` is the null variance ``sum p (1 - p)``, the number of rows that carry information times a quarter at most;
+    `sd` is the standard deviation of `x`, each row weighted by its share of V.
+    """
+    total = float(noise.sum())
+    if total <= 0.0:
+        return 0.0
+    middle = float((noise * x).sum() / total)
+    spread = float(np.sqrt((noise * (x - middle) ** 2).sum() / total))
+    return float(SPREAD * spread * total**-0.2)
+
+
+def weights(x: Any, rows: Any, grid: Any, half: float) -> Any:
+    r"""Return the weight of one row of each run at each point: a local-linear fit with the biweight kernel.
+
+    With ``d = x - t`` and ``K = (1 - (d / half)^2)^2``, the estimate at ``t`` of the mean of what is summed in
+    ``z`` is ``weights @ z``; the weights times the rows add up to one. Where the window holds too little spread
+    for a slope the fit is a local constant; where it holds nothing the weights are zero.
+
+    Parameters
+    ----------
+    x, rows : arrays of shape (runs,)
+    grid : array of shape (points,)
+    half : float
+
+    Returns
+    -------
+    float array of shape (points, runs)
+    """
+    d = (x[None, :] - grid[:, None]) / half
+    k = np.clip(1.0 - d * d, 0.0, None) ** 2
+    s0, s1, s2 = (((k * d**j) @ rows)[:, None] for j in (0, 1, 2))
+    spread = s0 * s2 - s1 * s1
+    straight = spread > 1e-4 * s0 * s0
+    slope = k * (s2 - s1 * d) / np.where(straight, spread, 1.0)
+    level = k / np.where(s0 > 0, s0, 1.0)
+    return np.where(straight, slope, level)
+
+
+def effective(weight: Any, rows: Any) -> Any:
+    """Return the rows whose plain mean would be as noisy as the weighted mean, shape (points,)."""
+    square = (weight * weight) @ rows
+    return np.where(square > 0, 1.0 / np.where(square > 0, square, 1.0), 0.0)
+
+
+def density(x: Any, mass: Any, grid: Any, half: float) -> Any:
+    """Return the kernel density at each point: per unit of `x`, of total mass one."""
+    d = (x[None, :] - grid[:, None]) / half
+    total = float(mass.sum())
+    return (np.clip(1.0 - d * d, 0.0, None) ** 2 @ mass) * (15.0 / 16.0) / (half * max(total, 1.0))
+
+
+# ---- Local regression along a variable, from sums by cell: LOESS with tricube weights and the Gaussian family ----
+
+MARGIN, LEAF = 0.005, 0.2  # of the range beyond its ends; and the share of a window below which a cell is not cut
+
+
+def smoother(x: Any, rows: Any, mass: Any, grid: Any, span: float, degree: int) -> Any:
+    """Return the matrix that turns sums by cell into the local fit at each point.
+
+    Parameters
+    ----------
+    x : array of shape (cells,)
+        Increasing.
+    rows, mass : arrays of shape (cells,)
+        Rows, which the span counts; and their weights.
+    grid : array of shape (points,)
+    span : float in (0, 1]
+        Share of the rows in a window.
+    degree : int from 0 to 2
+
+    Returns
+    -------
+    float array of shape (points, cells)
+        The same matrix smooths outcomes, scores and residuals, so that the smoothed residual is the difference of
+        the two curves, with the variance of a difference.
+    """
+    return operator(x, rows, mass, grid, _needed(rows, span), degree)[0]
+
+
+def interpolated(x: Any, rows: Any, mass: Any, grid: Any, span: float, degree: int) -> Any:
+    """Return the matrix of the published surface: exact at a few vertices, cubic in between.
+
+    Cleveland and Grosse's k-d tree cuts the values at medians until a leaf holds under a fifth of a window, fits value
+    and slope at the cuts, and joins them by cubic Hermite pieces. Programs that call LOESS with its default surface
+    draw this; it differs from `smoother` by up to a hundredth of the range. Equal to scikit-misc's to rounding where no
+    cut falls on a value that many rows share; there the order of equal rows decides in theirs, and does not here.
+    """
+    knots = _knots(x, rows, int(np.floor(rows.sum() * span * LEAF)))
+    value, slope = operator(x, rows, mass, knots, _needed(rows, span), degree)
+    left = np.clip(np.searchsorted(knots, grid, side="right") - 1, 0, len(knots) - 2)
+    width = (knots[left + 1] - knots[left])[:, None]
+    h = (np.asarray(grid) - knots[left])[:, None] / width
+    ends = (1 - h) ** 2 * (1 + 2 * h) * value[left] + h * h * (3 - 2 * h) * value[left + 1]
+    return ends + width * h * (1 - h) * ((1 - h) * slope[left] - h * slope[left + 1])
+
+
+def _needed(rows: Any, span: float) -> float:
+    return float(max(np.floor(rows.sum() * span + 1e-5), 1.0))
+
+
+def _knots(x: Any, rows: Any, least: int) -> Any:
+    """Return the ends, and the cuts of the k-d tree at the rows' medians, each a value of the data."""
+    upto = np.cumsum(rows)
+    gap = MARGIN * max(x[-1] - x[0], 1e-10 * max(abs(x[0]), abs(x[-1])) + 1e-30)
+    found = {float(x[0] - gap), float(x[-1] + gap)}
+    todo = [(0, int(upto[-1]) - 1)]
+    while todo:
+        first, last = todo.pop()
+        middle = (first + last) // 2
+        cut = float(x[int(np.searchsorted(upto, middle, side="right"))])
+        if last - first + 1 > least and cut not in found:
+            found.add(cut)
+            todo += [(first, middle), (middle + 1, last)]
+    return np.array(sorted(found))
+
+
+# ---- Kernel-weighted mean residuals: at the points of a map with their simulated null, and at rows ----
+
+BLOCK = 8192  # rows taken at once, at most
+HELD = 1 << 22  # kernel weights held at once, about
+PLACES = 20_000  # distinct places up to which every row stays where it is
+FAR = -300.0  # least exponent of a kernel weight: smaller ones are slow subnormal numbers, and their squares nothing
+REACH = 0.01  # kernel weights in all, under which a row has no others within reach
+PARTS = (50, 10)  # parts of a bandwidth to which more rows are placed: along one number, along several
+
+
+@dataclass(frozen=True)
+class Spots:
+    """Where rows or points lie.
+
+    Parameters
+    ----------
+    position : float array of shape (m, axes)
+        Along each number, in bandwidths; 0 along a category, and where missing.
+    level : int array of shape (m, axes)
+        Of each category; along a number 0, or 1 where missing.
+    """
+
+    position: Any
+    level: Any
+
+    def __getitem__(self, at: Any) -> Spots:
+        return Spots(self.position[at], self.level[at])
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def affinity(points: Spots, rows: Spots) -> Any:
+    """Return the kernel ``exp(-d^2 / 2)`` along numbers, times one for equal levels, shape (points, rows)."""
+    out: Any = np.ones((1, 1))
+    for j in range(points.position.shape[1]):
+        pairs = np.column_stack([points.position[:, j], points.level[:, j]])
+        places, index = np.unique(pairs, axis=0, return_inverse=True)
+        near = (places[:, 1:] == rows.level[None, :, j]).astype(float)
+        if places[:, 0].any() or rows.position[:, j].any():
+            near *= np.exp(np.maximum(-0.5 * (places[:, :1] - rows.position[None, :, j]) ** 2, FAR / 2))
+        out = out * near[index.reshape(-1)]
+    return out
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows with what is averaged over them.
+
+    Parameters
+    ----------
+    y, p, weight : float arrays of shape (n,)
+    ids : uint64 array of shape (n,)
+        Identities, of rows or of the clusters they belong to, which key the simulation.
+    spots : Spots
+    """
+
+    y: Any
+    p: Any
+    weight: Any
+    ids: Any
+    spots: Spots
+
+    def __getitem__(self, at: Any) -> Sample:
+        return Sample(self.y[at], self.p[at], self.weight[at], self.ids[at], self.spots[at])
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The rows in order of their place."""
+        return cells_of(self.spots)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows that lie at one place, together: rows ``order[starts[c] : starts[c + 1]]`` at ``spots[c]``."""
+
+    order: Any
+    starts: Any
+    spots: Spots
+
+    def sums(self, values: Any) -> Any:
+        """Add row values (n, k) up by cell."""
+        return np.add.reduceat(values[self.order], self.starts, axis=0)
+
+
+def cells_of(spots: Spots) -> Cells:
+    """Put rows of one place together; where there are many places, neighbours a fraction of a bandwidth apart too."""
+    for step in (0.0, 1.0 / PARTS[0] if spots.position.any(axis=0).sum() < 2 else 1.0 / PARTS[1]):
+        key = np.zeros(len(spots), dtype=np.int64)
+        for j in range(spots.position.shape[1]):
+            x = spots.position[:, j]
+            for column in (np.round(x / step) if step else x, spots.level[:, j]):
+                values, code = np.unique(column, return_inverse=True)
+                key = np.unique(key * len(values) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
+        if key.max(initial=0) < PLACES:
+            break
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    first = order[starts]
+    rows = np.diff(starts, append=len(key))[:, None]
+    middle = np.add.reduceat(spots.position[order], starts, axis=0) / rows if step else spots.position[first]
+    return Cells(order, starts, Spots(middle, spots.level[first]))
+
+
+@dataclass(frozen=True)
+class Means:
+    """What eq. 7 is made of at each point, arrays of shape (points,).
+
+    Parameters
+    ----------
+    near : rows near the point, each counted by its kernel weight
+    mass : the same in sample weights
+    rows : effective rows ``(sum w K)^2 / sum (w K)^2``
+    predicted, observed : kernel-weighted mean of the score and of the outcome
+    null : variance of ``observed - predicted`` if the model is calibrated
+    spread : its variance from the residuals themselves
+    """
+
+    near: Any
+    mass: Any
+    rows: Any
+    predicted: Any
+    observed: Any
+    null: Any
+    spread: Any
+
+    @property
+    def bias(self) -> Any:
+        """Kernel-weighted mean residual."""
+        return self.observed - self.predicted
+
+    def __getitem__(self, at: Any) -> Means:
+        return Means(**{k: v[at] for k, v in vars(self).items()})
+
+
+def means(points: Spots, s: Sample) -> Means:
+    """Return the kernel-weighted means at every point; zero where no row is within reach."""
+    w, e, v = s.weight, s.y - s.p, s.p * (1.0 - s.p)
+    columns = (np.ones(len(w)), w, w * s.p, w * s.y, w * w, w * w * v, w * w * e * e, w * w * e)
+    sums = s.cells.sums(np.column_stack(columns))
+    total = np.zeros((len(points), 8))
+    step = max(1, min(BLOCK, HELD // len(points)))
+    for a in range(0, len(sums), step):
+        k = affinity(points, s.cells.spots[a : a + step])
+        total[:, :4] += k @ sums[a : a + step, :4]
+        total[:, 4:] += (k * k) @ sums[a : a + step, 4:]
+    near, mass, says, happened, square, null, e2, e1 = total.T
+    there = square > 0
+    one, two = np.where(there, mass, 1.0), np.where(there, square, 1.0)
+    rows = np.where(there, mass / two * mass, 0.0)
+    b = (happened - says) / one
+    few = rows / np.maximum(rows - 1.0, 0.5)
+    spread = np.maximum(e2 - 2 * b * e1 + b * b * square, 0.0) * few / one**2
+    return Means(near, mass, rows, says / one, happened / one, null / one**2, spread)
+
+
+def simulated(points: Spots, s: Sample, draws: int, salt: int) -> Any:
+    """Return the mean residuals at the points of outcomes ``Y* ~ Bernoulli(p)``, shape (points, draws)."""
+    total, mass, says = np.zeros((len(points), draws)), np.zeros(len(points)), np.zeros(len(points))
+    weighted = bool((s.weight != 1.0).any())
+    for at, cells, starts in _blocks(s.cells, len(points)):
+        k = affinity(points, s.cells.spots[cells])
+        drawn: Any = outcomes(s.ids[at], s.p[at], 0, draws, salt)
+        w = s.weight[at]
+        if weighted:
+            drawn = drawn * w[:, None]
+        mass += k @ np.add.reduceat(w, starts)
+        says += k @ np.add.reduceat(w * s.p[at], starts)
+        total += k @ _added(drawn, starts)
+    return (total - says[:, None]) / mass[:, None]
+
+
+def _added(drawn: Any, starts: Any) -> Any:
+    """Add rows up from each start to the next."""
+    if len(starts) == len(drawn):
+        return drawn.astype(float)
+    if len(drawn) < 8 * len(starts):
+        return np.add.reduceat(drawn, starts, axis=0, dtype=float)
+    ends = np.append(starts[1:], len(drawn))
+    return np.stack([drawn[a:b].sum(axis=0, dtype=float) for a, b in zip(starts, ends, strict=True)])
+
+
+def _blocks(c: Cells, points: int) -> Iterator[tuple[Any, slice, Any]]:
+    """Yield rows, the cells they lie in, and where each cell starts among them."""
+    step = max(512, min(BLOCK, HELD // points))
+    for a in range(0, len(c.order), step):
+        b = min(a + step, len(c.order))
+        first, last = np.searchsorted(c.starts, a, side="right") - 1, np.searchsorted(c.starts, b)
+        yield c.order[a:b], slice(first, last), np.maximum(c.starts[first:last] - a, 0)
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A map by clusters: variance, effective clusters and random-sign draws at each point.
+
+    Parameters
+    ----------
+    noise, clusters : float arrays of shape (points,)
+    draws : float array of shape (points, draws)
+    """
+
+    noise: Any
+    clusters: Any
+    draws: Any
+
+
+def signed(points: Spots, s: Sample, draws: int, salt: int) -> Signed:
+    """Give the residuals of whole clusters random signs; `ids` are those of clusters, equal within each.
+
+    With ``S_c`` the kernel-weighted residual sum of cluster c, the variance is ``sum S_c^2`` and a draw
+    ``sum +-S_c``, both divided by the total weight (the wild bootstrap with the null imposed).
+    """
+    order = np.argsort(s.ids, kind="stable")
+    ids = s.ids[order]
+    starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
+    ends = np.append(starts[1:], len(ids))
+    total, noise = np.zeros((len(points), draws)), np.zeros(len(points))
+    mass, square = np.zeros(len(points)), np.zeros(len(points))
+    a, step = 0, max(512, min(BLOCK, HELD // len(points)))
+    while a < len(starts):
+        b = max(a + 1, int(np.searchsorted(ends, starts[a] + step, side="right")))
+        rows = order[starts[a] : ends[b - 1]]
+        k = affinity(points, s.spots[rows]) * s.weight[rows]
+        cut = starts[a:b] - starts[a]
+        sums, held = (np.add.reduceat(v, cut, axis=1) for v in (k * (s.y[rows] - s.p[rows]), k))
+        signs = 2.0 * outcomes(ids[starts[a:b]], np.full(b - a, 0.5), 0, draws, salt) - 1.0
+        total += sums @ signs
+        noise += (sums * sums).sum(axis=1)
+        mass += held.sum(axis=1)
+        square += (held * held).sum(axis=1)
+        a = b
+    one = np.where(square > 0, mass, 1.0)
+    clusters = np.where(square > 0, mass / np.where(square > 0, square, 1.0) * mass, 0.0)
+    return Signed(noise / one**2, clusters, total / one[:, None])
+
+
+def kernel_bias(rows: Spots, weight: Any, residual: Any, at: Spots, same: bool) -> tuple[Any, Any]:
+    r"""Return eq. 7 at any spots, by tiles, and the effective rows it rests on.
+
+    Parameters
+    ----------
+    rows : Spots of n rows
+    weight, residual : float arrays of shape (n,)
+    at : Spots of m rows
+        Where the bias is wanted, coded and scaled as `rows` are.
+    same : bool
+        `at` are the rows themselves: each is left out of its own mean.
+
+    Returns
+    -------
+    bias, effective : float arrays of shape (m,)
+        Both zero where the weights of the other rows add up to under a hundredth of a row.
+    """
+    m = len(at)
+    sums = np.zeros((m, 3))
+    levels = np.unique(np.concatenate([rows.level, at.level]), axis=0, return_inverse=True)[1].reshape(-1)
+    mine, theirs = levels[: len(rows)], levels[len(rows) :]
+    order, places = np.argsort(mine, kind="stable"), np.argsort(theirs, kind="stable")
+    counts = np.arange(levels.max(initial=-1) + 2)
+    cut, edge = np.searchsorted(mine[order], counts), np.searchsorted(theirs[places], counts)
+    for level in counts[:-1]:
+        block, wanted = order[cut[level] : cut[level + 1]], places[edge[level] : edge[level + 1]]
+        if len(block):
+            _tiles(sums, rows.position, weight, residual, at.position, block, wanted, same)
+    there = sums[:, 1] >= REACH
+    mass, square = np.where(there, sums[:, 1], 1.0), np.where(there, sums[:, 2], 1.0)
+    return np.where(there, sums[:, 0] / mass, 0.0), np.where(there, mass / square * mass, 0.0)
+
+
+def _tiles(sums: Any, x: Any, weight: Any, residual: Any, z: Any, block: Any, wanted: Any, same: bool) -> None:
+    """Add the kernel sums of one set of equal levels to `sums`; ``-d^2 / 2`` of a tile is one product."""
+    side, w = 512, weight[block]
+    middle = x[block].mean(axis=0)
+    right = _lifted(x[block] - middle)[:, [*range(x.shape[1]), -1, -2]].T
+    terms, square = np.column_stack([w * residual[block], w]), w * w
+    spot = {int(row): i for i, row in enumerate(block)} if same else {}
+    for a in range(0, len(wanted), side):
+        to = wanted[a : a + side]
+        left = _lifted(z[to] - middle)
+        own = np.array([spot[int(row)] for row in to]) if same else None
+        for b in range(0, len(block), side):
+            k = left @ right[:, b : b + side]
+            np.exp(np.clip(k, FAR, 0.0, out=k), out=k)
+            if own is not None:
+                mine = np.flatnonzero((own >= b) & (own < b + side))
+                k[mine, own[mine] - b] = 0.0
+            sums[to, :2] += k @ terms[b : b + side]
+            np.multiply(k, k, out=k)
+            sums[to, 2] += k @ square[b : b + side]
+
+
+def _lifted(x: Any) -> Any:
+    """Return ``[x, -|x|^2 / 2, 1]``."""
+    return np.column_stack([x, -0.5 * (x * x).sum(axis=1), np.ones(len(x))])

@@ -1,0 +1,344 @@
+"""From rows or a sketch to the cells along a variable, or a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.coding import Coding, as_days, codings, encode, is_date, is_number
+from calibrant.data.columns import as_float, decoded, require
+from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.strata import locate, strata_sums
+from calibrant.stats.cells import SCALE
+from calibrant.stats.strata import MISSING, Strata, View, equal_mass_edges
+from calibrant.stats.witness import ChordLedger
+
+# ---- From a sketch to the cells along one of its variables ----
+
+SHORT = 65_536.0  # steps of the squared score
+PLACES = 65_535.0  # steps of a value's place in its cell
+
+
+def sketched_strata(sketch: Sketch, variable: tuple[str, ...], view: View) -> Strata:
+    """Return the cells of a variable, or the groups of a pair, that a sketch kept.
+
+    Raises
+    ------
+    NotComputable
+        The sketch kept neither.
+    """
+    sketch.checked()
+    fine = sketch.parts.get("fine")
+    if fine is not None and len(variable) == 1 and variable[0] in fine.held:
+        coding = next(c for c in sketch.spec.codings if c.name == variable[0])
+        return _fine(coding, fine.held[coding.name], view)
+    for i, names in enumerate(sketch.spec.groupings):
+        if sorted(names) == sorted(variable):
+            return _grouped(sketch, i, " x ".join(variable), view)
+    raise NotComputable(
+        f"this sketch did not count {' and '.join(map(repr, variable))}: sketch again with variables= or by="
+    )
+
+
+def fine_ledger(held: Any, view: View) -> ChordLedger:
+    """Return what certificates read from the cells along a variable; squares are bounded from above."""
+    sums = held[None].astype(np.float64)
+    rows, score = sums[..., 0], sums[..., 1] / SCALE
+    squares = (sums[..., 2] + 2.0 * SHORT * score + rows) / SHORT**2
+    ledger = ChordLedger(rows, score, np.array([0.0, 0.5]), np.array([0.5, 1.0]), squares)
+    return ledger.turned() if view == "confidence" else ledger
+
+
+def _fine(coding: Coding, held: Any, view: View) -> Strata:
+    kept = _ordered(coding, held[..., 0].sum(axis=(1, 2)))
+    sums = held[kept].astype(np.float64)
+    rows, score = sums[..., 0], sums[..., 1] / SCALE
+    short = SHORT * score - 0.5 * rows  # about the sum of the 16-bit scores
+    square = np.clip((sums[..., 2] + short + rows / 3.0) / SHORT**2, 0.0, score)
+    if coding.kind == "category":
+        labels: tuple[str, ...] | None = tuple(coding.labels[int(i)] for i in kept)
+        missing = bool(len(kept)) and int(kept[-1]) == len(held) - 1
+        x = np.arange(len(kept), dtype=np.float64)
+        return _strata(coding.name, labels, (x, x, x), rows, score, square, missing, view, False)
+    labels, missing = None, int(kept[-1]) == len(held) - 1
+    ends = np.array([*coding.cells, np.nan])
+    low, high = ends[kept], ends[kept + 1]
+    place = sums[..., 3].sum(axis=(1, 2)) / rows.sum(axis=(1, 2))
+    x = low + (high - low) * place / PLACES
+    x, high = np.where(place > 0, x, low), np.where(place > 0, high, low)
+    if missing:
+        x[-1] = low[-1] = high[-1] = np.nan
+    return _strata(coding.name, labels, (x, low, high), rows, score, square, missing, view, coding.kind == "date")
+
+
+def _ordered(coding: Coding, rows: Any) -> Any:
+    """Return the cells that hold rows: a category's most frequent level first, as rows in memory are coded.
+
+    The first look orders levels by a sample, and simulations depend on the order.
+    """
+    kept = np.flatnonzero(rows)
+    own = len(coding.levels)
+    if coding.kind != "category" or coding.levels == ("false", "true"):
+        return kept
+    levels = sorted((int(i) for i in kept if i < own), key=lambda i: (-int(rows[i]), coding.levels[i]))
+    return np.array([*levels, *(int(i) for i in kept if i >= own)], dtype=np.int64)
+
+
+def _grouped(sketch: Sketch, grouping: int, name: str, view: View) -> Strata:
+    """Return the groups of a grouping as levels; sums of squares are those of each score cell's mean."""
+    start = sum(sketch.spec.sizes[:grouping])
+    raw = sketch.group_cells[start : start + sketch.spec.sizes[grouping]].sum(axis=1).astype(np.float64)
+    cells = raw.shape[1]
+    rows, rest = raw[..., :2], raw[..., 2:4]
+    score = (rows * (np.arange(cells) * (SCALE / cells))[None, :, None] + rest) / SCALE
+    square = score**2 / np.maximum(rows, 1.0)
+    halves = [np.stack([v[:, : cells // 2].sum(axis=1), v[:, cells // 2 :].sum(axis=1)], axis=1) for v in (rows, score)]
+    square = np.stack([square[:, : cells // 2].sum(axis=1), square[:, cells // 2 :].sum(axis=1)], axis=1)
+    kept = np.flatnonzero(halves[0].sum(axis=(1, 2)))
+    names = sketch.spec.group_names(grouping)
+    pairs = sketch.spec.groupings[grouping]
+    labels = tuple(
+        names[int(i)][0][1] if len(pairs) == 1 else ", ".join(f"{k} {v}" for k, v in names[int(i)]) for i in kept
+    )
+    last = len(pairs) == 1 and bool(len(kept)) and int(kept[-1]) == len(names) - 1
+    x = np.arange(len(kept), dtype=np.float64)
+    return _strata(name, labels, (x, x, x), halves[0][kept], halves[1][kept], square[kept], last, view, False)
+
+
+def _strata(
+    name: str,
+    labels: tuple[str, ...] | None,
+    at: tuple[Any, Any, Any],
+    rows: Any,
+    score: Any,
+    square: Any,
+    missing: bool,
+    view: View,
+    date: bool,
+) -> Strata:
+    """Add up sums by cell, side of the score and label, shape (cells, 2, 2), in the view asked for."""
+    if view == "confidence":
+        below = np.array([True, False])[None, :, None]
+        square = np.where(below, (rows - 2 * score + square)[..., ::-1], square)
+        score = np.where(below, (rows - score)[..., ::-1], score)
+        rows = np.where(below, rows[..., ::-1], rows)
+    n, s, q = (v.sum(axis=(1, 2)) for v in (rows, score, square))
+    cases = rows[..., 1].sum(axis=1)
+    right = rows[..., 1] - 2 * score[..., 1] + square[..., 1]
+    return Strata(
+        name=name,
+        labels=labels,
+        x=at[0],
+        low=at[1],
+        high=at[2],
+        rows=n,
+        weight=n,
+        weight2=n,
+        cases=cases,
+        score=s,
+        noise=np.maximum(s - q, 0.0),
+        resid2=right.sum(axis=1) + square[..., 0].sum(axis=1),
+        missing=missing,
+        view=view,
+        date=date,
+    )
+
+
+# ---- From rows or a sketch to the cells along one variable, or a pair, that everything about variables reads ----
+
+CELLS = 4096  # distinct values kept apart; with more, as many cells of about equally many rows
+
+
+@dataclass(frozen=True)
+class Along:
+    """Rows dealt into cells along one variable.
+
+    Parameters
+    ----------
+    strata : Strata
+    cell : int32 array of shape (n,)
+        The cell of each row.
+    """
+
+    strata: Strata
+    cell: Any
+
+
+def strata_of(data: Any, variable: str, view: View = "probability") -> Strata:
+    """Return the cells of a variable, from rows or from a sketch; labels play no part in where they lie.
+
+    Raises
+    ------
+    BadInput
+        No such variable, or values that cannot be used.
+    NotComputable
+        The data has clusters.
+    """
+    if isinstance(data, Sketch):
+        return sketched_strata(data, (variable,), checked_view(view))
+    return along_of(data, variable, view).strata
+
+
+def along_of(data: Any, variable: str, view: View = "probability") -> Along:
+    """Return the cells of a variable and the cell of each row.
+
+    Distinct values of a number or a date have their own cells if there are at most `CELLS`; otherwise there are as
+    many cells of about equally many rows, and equal values share one. Missing values have a cell of their own, last.
+    """
+    rows = checked_rows(data)
+    column = covariate(rows, variable)
+    if is_number(column.type) or is_date(column.type):
+        return _numbers(rows, variable, column, checked_view(view))
+    return _levels(rows, variable, checked_view(view))
+
+
+def checked_view(view: Any) -> View:
+    """Return the view, or refuse it."""
+    if view not in ("probability", "confidence"):
+        raise BadInput(f"view={view!r}: pass 'probability' or 'confidence'")
+    return "confidence" if view == "confidence" else "probability"
+
+
+def checked_rows(data: Any, clusters: bool = False) -> Predictions:
+    """Return predictions whose rows count as independent, or (with `clusters`) may come in clusters; refuse others."""
+    if isinstance(data, MulticlassPredictions):
+        raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k)")
+    if not isinstance(data, Predictions):
+        raise BadInput(f"data is a {type(data).__name__}: pass calibrant.predictions(...) or calibrant.read(...)")
+    if data.cluster is not None and not clusters:
+        raise NotComputable("the intervals are derived for independent rows, not for cluster=: leave cluster out")
+    if data.n == 0:
+        raise NotComputable("there are no rows")
+    return data
+
+
+def covariate(rows: Predictions, variable: Any) -> Any:
+    """Return one covariate as a decoded Arrow column, or say which there are."""
+    if not isinstance(variable, str):
+        raise BadInput(f"variable={variable!r}: pass the name of one covariate")
+    require([variable], () if rows.covariates is None else tuple(rows.covariates.schema.names), "covariate")
+    return decoded(rows.covariates.column(variable))
+
+
+def _numbers(rows: Predictions, name: str, column: Any, view: View) -> Along:
+    date, values = is_date(column.type), finite_values(column, name)
+    ordered = np.sort(values)  # NaN last
+    there = len(ordered) - int(np.isnan(ordered).sum())
+    ordered = ordered[:there]
+    edges = _edges(ordered)
+    cell = locate(values, edges)
+    if not there:
+        cell[:] = 0
+    cells = len(edges) + 1 if there else 0
+    sums = strata_sums(cell, values, rows.y, rows.p, rows.weights, cells + int(there < rows.n), view == "confidence")
+    low = ordered[np.concatenate([[0], np.searchsorted(ordered, edges)]).astype(np.int64)] if there else np.empty(0)
+    high = ordered[np.append(np.searchsorted(ordered, edges), there).astype(np.int64) - 1] if there else np.empty(0)
+    x = np.where(low == high, low, np.clip(sums[:cells, 7] / sums[:cells, 0], low, high))
+    if missing := there < rows.n:
+        low, high, x = (np.append(v, np.nan) for v in (low, high, x))
+    return Along(_row_strata(name, None, x, low, high, sums, missing, view, date), cell)
+
+
+def finite_values(column: Any, name: str) -> Any:
+    """Return a column of numbers or dates (in days) as float64, NaN where missing; refuse infinite values."""
+    values = as_days(column) if is_date(column.type) else as_float(column, name, "covariate")
+    if np.isinf(values).any():
+        raise BadInput(f"covariate {name!r} holds infinite values: replace or cap them")
+    return values
+
+
+def numbers_of(data: Any, variable: str) -> Any:
+    """Return a number or a date (in days) as float64, NaN where missing; refuse a category."""
+    column = covariate(checked_rows(data), variable)
+    if not (is_number(column.type) or is_date(column.type)):
+        raise NotComputable(f"covariate {variable!r} is a category: it has levels and no order")
+    return finite_values(column, variable)
+
+
+def rows_along(data: Predictions, name: str, values: Any, cell: Any, view: View) -> Strata:
+    """Return the strata of rows whose cells are given, numbered without gaps in increasing order of the values."""
+    size = int(cell.max()) + 1
+    sums = strata_sums(cell, values, data.y, data.p, data.weights, size, view == "confidence")
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low, cell, values)
+    np.maximum.at(high, cell, values)
+    date = is_date(covariate(data, name).type)
+    return _row_strata(name, None, np.clip(sums[:, 7] / sums[:, 0], low, high), low, high, sums, False, view, date)
+
+
+def _edges(ordered: Any) -> Any:
+    """Return where cells begin, the first left out, from sorted values."""
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    return ordered[starts] if len(starts) < CELLS else equal_mass_edges(ordered, None, CELLS)
+
+
+def _levels(rows: Predictions, name: str, view: View) -> Along:
+    labels: tuple[str, ...]
+    coding = codings(rows.covariates, [name])
+    if coding[0].kind == "constant":
+        column = decoded(rows.covariates.column(name))
+        label = str(column[0].as_py()) if column.null_count < len(column) else MISSING
+        code, labels = np.zeros(rows.n, dtype=np.int32), (label or MISSING,)
+    else:
+        coded = encode(rows.covariates, coding)
+        code, labels = coded.codes[:, 0], coded.level_labels[0]
+    sums = strata_sums(code, None, rows.y, rows.p, rows.weights, len(labels), view == "confidence")
+    held = np.flatnonzero(sums[:, 0])
+    cell = np.cumsum(sums[:, 0] > 0)[code] - 1
+    missing = bool(sums[-1, 0]) and (coding[0].kind == "category" or labels == (MISSING,))
+    x = np.arange(len(held), dtype=np.float64)
+    named = tuple(labels[int(i)] for i in held)
+    return Along(_row_strata(name, named, x, x, x, sums[held], missing, view, False), cell.astype(np.int32))
+
+
+def _row_strata(
+    name: str, labels: Any, x: Any, low: Any, high: Any, sums: Any, missing: bool, view: View, date: bool
+) -> Strata:
+    rows, weight, weight2, cases, score, noise, resid2 = (np.ascontiguousarray(sums[:, j]) for j in range(7))
+    return Strata(
+        name=name,
+        labels=labels,
+        x=x,
+        low=low,
+        high=high,
+        rows=rows,
+        weight=weight,
+        weight2=weight2,
+        cases=cases,
+        score=score,
+        noise=noise,
+        resid2=resid2,
+        missing=missing,
+        view=view,
+        date=date,
+    )
+
+
+def pair_of(
+    data: Any, pair: Sequence[str], bins: int, method: str, view: View = "probability"
+) -> tuple[Along, list[tuple[int, bool, bool]]]:
+    """Return the cells that hold rows of the product of two variables' bins or levels, as levels of one category.
+
+    Also, for each of the two, how many cells it has, whether it is a category, and whether values are missing.
+    """
+    rows = checked_rows(data)
+    codes, titles, sizes = [], [], []
+    for name in pair:
+        found = along_of(rows, name, view)
+        group = found.strata.bin_of(bins, method)
+        codes.append(group[found.cell])
+        titles.append(found.strata.joined(group).titles())
+        sizes.append((len(titles[-1]), not found.strata.ordered, found.strata.missing))
+    code = codes[0] * len(titles[1]) + codes[1]
+    held, cell = np.unique(code, return_inverse=True)
+    cell = cell.astype(np.int32)
+    sums = strata_sums(cell, None, rows.y, rows.p, rows.weights, len(held), view == "confidence")
+    both = [(titles[0][int(c) // len(titles[1])], titles[1][int(c) % len(titles[1])]) for c in held]
+    named = tuple(f"{pair[0]} {a}, {pair[1]} {b}" for a, b in both)
+    x = np.arange(len(held), dtype=np.float64)
+    return Along(_row_strata(" x ".join(pair), named, x, x, x, sums, False, view, False), cell), sizes

@@ -1,0 +1,142 @@
+"""What every measure reads: weighted points, from rows or from a sketch's cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Estimate, Interval
+from calibrant.stats.cells import SCALE
+from calibrant.stats.strata import Bins
+from calibrant.views.population import Population, everyone, shares
+
+ROWS = "rows"
+INDEPENDENT = "independent rows from one distribution"
+WEIGHTED = "independent rows, sampled with probability inversely proportional to weights="
+
+
+@dataclass(frozen=True)
+class Points:
+    """Scores and outcomes, with how often each occurs and how much it weighs.
+
+    Parameters
+    ----------
+    p, y : arrays of shape (m,)
+    count : float array of shape (m,) or None
+        Rows that an entry stands for (a sketch's cell); None for one each.
+    weight : float array of shape (m,) or None
+        Sampling weights.
+    n : int
+        Rows.
+    reads : str
+        For `settings`: ``"rows"``, or the cells of the sketch.
+    """
+
+    p: Any
+    y: Any
+    count: Any
+    weight: Any
+    n: int
+    reads: str
+
+    @cached_property
+    def times(self) -> Any:
+        """`count`, or ones."""
+        return np.ones(len(self.p)) if self.count is None else self.count
+
+    @cached_property
+    def heft(self) -> Any:
+        """`weight`, or ones."""
+        return np.ones(len(self.p)) if self.weight is None else self.weight
+
+    @cached_property
+    def mass(self) -> Any:
+        """Count times weight."""
+        return self.times * self.heft
+
+    @cached_property
+    def effective(self) -> float:
+        """Kish's effective number of rows."""
+        return float(self.n) if self.weight is None else float(self.mass.sum() ** 2 / (self.mass * self.heft).sum())
+
+    @cached_property
+    def unseen(self) -> tuple[Any, Any, Any]:
+        """Share, mean score and missing outcome variance of the parts of the score range where an outcome is rare."""
+        binned = Bins.of(self.p, self.y, self.count, self.weight, 15, "equal-width")
+        rate, likely = binned.sums[:, 2] / binned.sums[:, 1], binned.noise_rate
+        missing = np.maximum(likely * (1 - likely) - rate * (1 - rate), 0.0)
+        return binned.share, binned.sums[:, 3] / binned.sums[:, 1], missing
+
+    @cached_property
+    def cases(self) -> int:
+        """Rows with outcome 1."""
+        return int(self.times[self.y == 1].sum())
+
+    @property
+    def assumes(self) -> str:
+        """The assumption, in one line."""
+        return INDEPENDENT if self.weight is None else WEIGHTED
+
+    def estimate(
+        self, method: str, value: float, ends: tuple[float, float], alpha: float, unit: str, **settings: Any
+    ) -> Estimate:
+        """Wrap a number and its large-sample interval."""
+        low, high = ends
+        interval = Interval(low=float(low), high=float(high), level=1.0 - alpha, guarantee="asymptotic")
+        known = {"reads": self.reads, "weights": self.weight is not None, **settings}
+        return Estimate(
+            method=f"measure.{method}",
+            value=float(value),
+            unit=unit,
+            n=self.n,
+            interval=interval,
+            assumes=self.assumes,
+            settings=known,
+        )
+
+
+def points(data: Any) -> Points:
+    """Return the points of predictions or of a sketch; refuse anything else."""
+    if isinstance(data, Points):
+        return data
+    if isinstance(data, Sketch):
+        return cell_points(everyone(data))
+    if isinstance(data, MulticlassPredictions):
+        raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k)")
+    if not isinstance(data, Predictions):
+        raise BadInput(
+            f"data is a {type(data).__name__}: pass calibrant.predictions(...), calibrant.read(...) or calibrant.sketch(...)"
+        )
+    if data.cluster is not None:
+        raise NotComputable("the intervals are derived for independent rows, not for cluster=: leave cluster out")
+    if data.n == 0:
+        raise NotComputable("there are no rows")
+    return Points(data.p, data.y, None, data.weights, data.n, ROWS)
+
+
+def cell_points(population: Population) -> Points:
+    """Return one point for each score cell and outcome that has rows, at the mean score of those rows."""
+    cells = population.cells
+    count, total = cells.totals, cells.sums.sum(axis=0) / SCALE
+    where, label = np.nonzero(count)
+    rows = count[where, label].astype(np.float64)
+    score = np.clip(total[where, label] / rows, 0.0, 1.0)
+    return Points(score, label.astype(np.int8), rows, None, int(count.sum()), f"{population.grid} score cells")
+
+
+def checked_alpha(alpha: Any) -> float:
+    """Return the error probability, or refuse it."""
+    shares(alpha, "two-sided")
+    return float(alpha)
+
+
+def both_outcomes(q: Points, what: str) -> None:
+    """Refuse data in which every outcome is the same."""
+    if q.cases in (0, q.n):
+        raise NotComputable(f"{what} needs both outcomes; all {q.n:,} rows have outcome {int(q.cases > 0)}")

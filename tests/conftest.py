@@ -15,8 +15,13 @@ if str(HERE) not in sys.path:
 
 import effort  # noqa: E402  (beside this file)
 
-LONG = ("browser", "papers", "validity")  # folders of tests that run with --all...
-QUICK = "test_exact_"  # ...but for the files in them that enumerate instead of simulating
+LONG = (
+    "browser",
+    "papers",
+    "validity",
+    "unit/repair/test_objectives.py",
+)  # places that wait for --all: PyTorch is large
+EXACT = "test_exact_"  # in them, files that enumerate instead of simulating do not wait
 SHARED = "CALIBRANT_SHARED"
 EFFORTS = {
     "all": "also run simulations, papers, browser, engines, the code of the documentation, and all examples",
@@ -34,31 +39,41 @@ def pytest_configure(config: pytest.Config) -> None:
     effort.load(config.getoption("effort"))
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    chosen = config.getoption("effort")
-    return "quick tests only: the rest run with --all" if chosen == "quick" else f"tests chosen by --{chosen}"
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption("effort") == "quick":
+        terminalreporter.write_line("These were the quick tests; simulations and what takes seconds run with --all.")
 
 
-def is_long(item: pytest.Item) -> bool:
-    """Tell whether a test runs with --all only, for its folder or its marker."""
-    folder = item.path.relative_to(HERE).parts[0]
-    return bool(item.get_closest_marker("all")) or (folder in LONG and not item.path.name.startswith(QUICK))
+def waits(path: Path) -> bool:
+    """Tell whether a file or folder of tests runs with --all only."""
+    place = path.relative_to(HERE).as_posix() if path.is_relative_to(HERE) else ""
+    return place.startswith(LONG) and not path.name.startswith(EXACT)
 
 
-def runs(item: pytest.Item) -> bool:
-    """Tell whether the options choose a test; a file named on the command line runs whole."""
-    how = item.config.getoption("effort")
+def named(path: Path, config: pytest.Config) -> bool:
+    """Tell whether the command line asks for a file, or for a folder around it that waits."""
+    asked = [(config.invocation_params.dir / a.split("::")[0]).resolve() for a in config.args]
+    return path in asked or any(a in path.parents and waits(a) for a in asked)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    quick = config.getoption("effort") == "quick" and collection_path.is_file()
+    return True if quick and waits(collection_path) and not named(collection_path, config) else None
+
+
+def runs(item: pytest.Item, how: str) -> bool:
+    """Tell whether a test is among those that the options ask for."""
     if item.get_closest_marker("nightly"):
-        return bool(how == "nightly")
+        return how == "nightly"
+    waiting = waits(item.path) or item.get_closest_marker("all") is not None
     if how == "rest":
-        return is_long(item) or effort.has_rest(getattr(item, "obj", None))
-    named = {(item.config.invocation_params.dir / a.split("::")[0]).resolve() for a in item.config.args}
-    return how != "quick" or not is_long(item) or item.path in named
+        return waiting or effort.has_rest(getattr(item, "obj", None))
+    return how != "quick" or not waiting or named(item.path, item.config)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    chosen = {i.nodeid: runs(i) for i in items}
+    chosen = {i.nodeid: runs(i, config.getoption("effort")) for i in items}
     config.hook.pytest_deselected(items=[i for i in items if not chosen[i.nodeid]])
     items[:] = [i for i in items if chosen[i.nodeid]]
 

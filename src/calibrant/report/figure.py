@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report import charts, line
 from calibrant.report import numbers as num
+from calibrant.report import svg
+from calibrant.report.along import Bin, Point, along_score, bins_of
 from calibrant.report.checks import bins_off, together
-from calibrant.report.order import limit_of, side
+from calibrant.report.order import limit_of
+from calibrant.report.places import Window, digits_of
 from calibrant.report.wording import DIRECTIONS, curve_finding
 
 EVERY = 5  # of the points of the curve, the one the table shows
-Rows = Sequence[Mapping[str, float]]
+SAYS = svg.Mark("100%", "100%", 36, "end", "", "the model says")
+HAPPENED = svg.Mark("0", "0", -10, "start", "", "happened")
+ABOVE = (
+    svg.Mark("0", "0", -10, "start", "wide", "points; above zero: happened more often than the model says"),
+    svg.Mark("0", "0", -10, "start", "narrow", "points (above 0: happened more often)"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,64 +35,51 @@ class Table:
 
 def figure(record: AuditRecord) -> Mapping[str, Any]:
     """Return the pictures, the readouts and the numbers of the reliability figure."""
-    ranges, curve = record.curve("bins"), record.curve("reliability")
-    limit, across = limit_of(record), charts.window(ranges)
-    bins, smooth = charts.points(ranges), curve.columns.get("gap", ())
-    digits = digits_of(across)
-    points = line.rows(curve) if smooth else bins
-    at = "score" if smooth else "predicted"
-    cut = line.cut_off(curve, limit, across) if smooth else charts.cut_off(ranges, limit)
+    limit, bins = limit_of(record), bins_of(record.curve("bins"))
+    smooth = bool(record.curve("reliability").columns.get("gap"))
+    along = along_score(bins, record.curve("reliability"))
+    low, high = (f"{v:g}" for v in along.across)
+    top, digits = along.top(limit), digits_of(along.across)
+    finds = finding(record)
+    cross = replace(svg.cross(bins, along.across), marks=(HAPPENED, SAYS))
+    gaps = replace(svg.gaps(along, limit, top), marks=(*ABOVE, SAYS), ruled=True)
+    of_cross = "What happened against what the model says, one dot a range of the score."
+    of_gaps = f"Gap between what happened and what the model says, along the score. {finds}"
     return {
-        "line": bool(smooth),
-        "classic": charts.classic(ranges),
-        "pictures": tuple((kind, frame, _drawn(record, frame, across)) for kind, frame in FRAMES),
-        "square": charts.SQUARE,
-        "across": tuple(f"{v:g}" for v in across),
+        "line": smooth,
+        "cross": svg.plot(cross, of_cross, low, high, "cross"),
+        "gaps": svg.plot(gaps, of_gaps, low, high, "score"),
+        "across": (low, high),
         "limit": "" if limit is None else num.limit_points(limit),
-        "finds": finding(record),
-        "reading": reading(bool(smooth), across, cut),
-        "tables": _tables(record, points, bins, digits),
-        "readouts": {"x": [round(r[at], 4) for r in points], "t": readouts(record, points, bins, digits)},
-        "start": len(points) * 4 // 5,
-        "band": _band(record, len(bins)),
+        "finds": finds,
+        "reading": reading(smooth, along.across, any(max(-p.low, p.high) * 100 > top for p in along.line)),
+        "tables": _tables(along.line if smooth else (), bins, digits),
+        "readouts": {
+            "x": [round(100 * float(p.x or 0.0), 4) for p in along.line],
+            "t": [_readout(p, "band " if smooth else "", _bin_at(bins, p), digits) for p in along.line],
+        },
+        "start": len(along.line) * 4 // 5,
+        "band": (
+            f"band holding the whole curve, {together(record)}"
+            if smooth
+            else f"range of each gap; all {len(bins)} hold together, {together(record)}"
+        ),
     }
-
-
-FRAMES = (("wide", charts.WIDE), ("narrow", charts.NARROW))
-
-
-def _drawn(record: AuditRecord, frame: charts.Frame, across: charts.Window) -> str:
-    if record.curve("reliability").columns.get("gap"):
-        return line.smoothed(record.curve("reliability"), record.curve("bins"), limit_of(record), across, frame)
-    return charts.gaps(record.curve("bins"), limit_of(record), frame)
-
-
-def _band(record: AuditRecord, bins: int) -> str:
-    if record.curve("reliability").columns.get("gap"):
-        return f"band holding the whole curve, {together(record)}"
-    return f"range of each gap; all {bins} hold together, {together(record)}"
-
-
-def digits_of(across: charts.Window) -> int:
-    """Return the decimals of what is read off the figure: more where it shows a small part of the scores."""
-    span = across[1] - across[0]
-    return 1 if span > 20 else 2 if span > 2 else 3
 
 
 def finding(record: AuditRecord) -> str:
     """Return what the figure shows, in a sentence."""
-    curve = record.curve("reliability")
+    bins, curve = bins_of(record.curve("bins")), record.curve("reliability")
     if curve.columns.get("gap"):
-        digits = digits_of(charts.window(record.curve("bins")))
-        return curve_finding(line.stretches(curve), float(curve.settings["p_value"]), record, digits)
-    total = len(record.curve("bins").columns["gap"])
+        along = along_score(bins, curve)
+        return curve_finding(along.runs, along.p_value, record, digits_of(along.across))
     off = bins_off(record)
     if not off:
-        return f"In none of {total} ranges of the score is the model shown to be off."
-    return f"In {off} of {total} ranges of the score the model is shown to be off."
+        return f"In none of {len(bins)} ranges of the score is the model shown to be off."
+    return f"In {off} of {len(bins)} ranges of the score the model is shown to be off."
 
 
-def reading(smooth: bool, across: charts.Window, cut: bool) -> str:
+def reading(smooth: bool, across: Window, cut: bool) -> str:
     """Return how to read the figure, with an example from its own axis."""
     at, gap = across[0] + 0.7 * (across[1] - across[0]), 0.02 * (across[1] - across[0])
     of = 100 if gap >= 1 else 1_000 if gap >= 0.1 else 10_000
@@ -99,41 +93,37 @@ def reading(smooth: bool, across: charts.Window, cut: bool) -> str:
     return words + more.replace("The band that", "A band that")
 
 
-def readouts(record: AuditRecord, points: Rows, bins: Rows, digits: int) -> list[str]:
-    """Return each point of the figure as a sentence, with the people of the range of the score it lies in."""
-    if not record.curve("reliability").columns.get("gap"):
-        return [_readout(b, b["predicted"], "", b, digits) for b in bins]
-    return [_readout(r, r["score"], "band ", _bin_at(bins, r["score"]), digits) for r in points]
+def _readout(p: Point, word: str, people: Bin, digits: int) -> str:
+    """Return a point of the figure as a sentence, with the people of the range of the score it lies in."""
+    says, happened, gap, band = cells(p, digits)
+    at = num.nearest(float(p.x or 0.0), digits)
+    told = f"Where the model says {at}%, {happened} in 100 happened: {gap} points ({word}{band}), {DIRECTIONS[p.side]}"
+    return f"{told}. {num.count(people.rows)} people from {_percent(people.start)} to {_percent(people.end)}."
 
 
-def _readout(r: Mapping[str, float], at: float, word: str, people: Mapping[str, float], digits: int) -> str:
-    low, high = num.signed_range(r["gap_low"] / 100, r["gap_high"] / 100, digits)
-    told = f"Where the model says {num.nearest(at / 100, digits)}%, {num.nearest(r['observed'] / 100, digits)} in 100"
-    words = f"{num.gap(r['gap'] / 100, digits)} points ({word}{low} to {high}), {DIRECTIONS[_side(r)]}"
-    span = f"{people['low']:.3g}% to {people['high']:.3g}%"
-    return f"{told} happened: {words}. {num.count(people['rows'])} people from {span}."
+def _percent(score: float) -> str:
+    return f"{score * 100:.3g}%"
 
 
-def _side(r: Mapping[str, float]) -> Any:
-    return side(r["gap_low"], r["gap_high"])
+def _bin_at(bins: Sequence[Bin], p: Point) -> Bin:
+    if isinstance(p, Bin):
+        return p
+    return next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
 
 
-def _bin_at(bins: Rows, score: float) -> Mapping[str, float]:
-    return next((b for b in bins if score <= b["high"]), bins[-1])
-
-
-def _tables(record: AuditRecord, points: Rows, bins: Rows, digits: int) -> tuple[Table, ...]:
+def _tables(line: Sequence[Point], bins: Sequence[Bin], digits: int) -> tuple[Table, ...]:
     heads = ("Score, %", "Model says, in 100", "Happened, in 100", "Gap, points", "Range of the gap, points", "People")
-    ranges = tuple((f"{b['low']:.3g} to {b['high']:.3g}", *_cells(b, digits), num.count(b["rows"])) for b in bins)
+    ranges = tuple((f"{b.start * 100:.3g} to {b.end * 100:.3g}", *cells(b, digits), num.count(b.rows)) for b in bins)
     whole = Table(f"Every range of the score; all {len(bins)} ranges of the gap hold together.", heads, ranges)
-    if not record.curve("reliability").columns.get("gap"):
+    if not line:
         return (whole,)
-    some = points[:: max(1, min(EVERY, len(points) // 5))]
-    rows = tuple((num.nearest(r["score"] / 100, digits), *_cells(r, digits)) for r in some)
+    some = line[:: max(1, min(EVERY, len(line) // 5))]
+    rows = tuple((num.nearest(float(p.x or 0.0), digits), *cells(p, digits)) for p in some)
     return Table("The curve, at some of its points.", (*heads[:4], "Band, points"), rows), whole
 
 
-def _cells(r: Mapping[str, float], digits: int) -> tuple[str, str, str, str]:
-    low, high = num.signed_range(r["gap_low"] / 100, r["gap_high"] / 100, digits)
-    says, happened = (num.nearest(r[k] / 100, digits) for k in ("predicted", "observed"))
-    return says, happened, num.gap(r["gap"] / 100, digits), f"{low} to {high}"
+def cells(p: Point, digits: int) -> tuple[str, str, str, str]:
+    """Return what the model says, what happened, the gap and its range, as the tables write them."""
+    low, high = num.signed_range(p.low, p.high, digits)
+    says, happened = num.nearest(p.predicted, digits), num.nearest(p.observed, digits)
+    return says, happened, num.gap(p.gap, digits), f"{low} to {high}"

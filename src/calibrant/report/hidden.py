@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report import charts, control, evidence, following, maps, searched, traces
+from calibrant.report import control, evidence, following, maps, searched, svg
 from calibrant.report import numbers as num
-from calibrant.report.along import Along, Point, named
+from calibrant.report.along import Along, Point, levels_top, named
 from calibrant.report.checks import together
-from calibrant.report.figure import EVERY, Table
+from calibrant.report.figure import EVERY, Table, cells
 from calibrant.report.order import MOST_ROWS, check_of, limit_of
 from calibrant.report.ranking import floored, shown
 from calibrant.report.spans import Span, Text, clipped, say, sentence
@@ -83,23 +83,17 @@ def bars(record: AuditRecord) -> Mapping[str, Any]:
     low = min((v for n in found for v in (0.0, n.low)), default=0.0)
     high = max((v for n in found for v in (n.lost, n.high, 1e-9)), default=1.0)
 
-    def at(v: float) -> str:
-        return f"{100 * (v - low) / (high - low):.4g}%"
-
     drawn = tuple(
         {
             "name": n.name,
             "lost": f"{_percents(n.lost)}%",
             "range": f"{_percents(n.low)} to {_percents(n.high)}%",
             "word": n.word,
-            "at": at(min(0.0, n.lost)),
-            "width": at(low + abs(n.lost)),
-            "low": at(n.low),
-            "high": at(n.high),
+            "picture": svg.bar(n.lost, n.low, n.high, (low, high)),
         }
         for n in found
     )
-    return {"needs": drawn, "needs_zero": at(0.0), "needs_axis": f"{_percents(low)} to {_percents(high)}%"}
+    return {"needs": drawn, "needs_axis": f"{_percents(low)} to {_percents(high)}%"}
 
 
 def _percents(share: float) -> str:
@@ -215,45 +209,37 @@ def _row(e: evidence.Evidence, drawn: maps.Map | None, n: int | None) -> Row:
 def figure(record: AuditRecord, m: maps.Map, opened: bool) -> Mapping[str, Any]:
     """Return the picture of one map: a line in its band, or levels with their ranges."""
     along, limit = m.along, limit_of(record)
-    reach = _reach(along)
+    wide, name, heading = levels_top(along), clipped(shown(along.variable)), maps.heading(m)
     made: dict[str, Any] = {
-        "name": clipped(shown(along.variable)),
+        "name": name,
         "anchor": along.anchor,
         "open": opened,
-        "heading": maps.heading(m),
+        "heading": heading,
         "finds": following.finding(along, m.digits) if along.axis is not None else (),
         "reading": _reading(along),
-        "levels": tuple(_level(p, reach, m.digits) for p in _farthest(along)),
-        "axis": f"{GAPS}, {num.MINUS}{reach:g} to +{reach:g}",
+        "levels": tuple(_level(p, wide, m.digits) for p in _farthest(along)),
+        "axis": f"{GAPS}, {num.MINUS}{wide:g} to +{wide:g}",
         "left": max(len(along.levels) - MOST_LEVELS, 0),
         "line": None,
     }
     if along.axis is not None:
         axis = along.axis
-        top = charts.reach(
-            [{"gap": p.gap * 100, "gap_low": p.low * 100, "gap_high": p.high * 100} for p in along.line],
-            limit,
-            m.across,
-        )
         some = along.line[:: max(1, min(EVERY, len(along.line) // 5))]
         made |= {
-            "line": traces.gaps(along, axis, limit, top),
-            "low": f"{axis.low:.8g}",
-            "high": f"{axis.high:.8g}",
+            "line": svg.plot(
+                svg.gaps(along, limit, along.top(limit)),
+                f"Gap along {name}: {heading}.",
+                f"{axis.low:.8g}",
+                f"{axis.high:.8g}",
+                "flat",
+            ),
             "table": Table(
                 "The map, at some of its points.",
-                (clipped(shown(along.variable)), "Model says, in 100", "Happened, in 100", GAPS, "Band, points"),
-                tuple(_cells(axis.written(float(p.x or 0.0)), p, m.digits) for p in some),
+                (name, "Model says, in 100", "Happened, in 100", GAPS, "Band, points"),
+                tuple((axis.written(float(p.x or 0.0)), *cells(p, m.digits)) for p in some),
             ),
         }
     return made
-
-
-def _reach(along: Along) -> float:
-    """Return where the axis of levels ends, in points: every gap is inside, and every range that excludes zero."""
-    ends = [max(abs(p.low), abs(p.high)) for p in along.levels if p.side != "unclear"]
-    need = 100 * max([1.1 * abs(p.gap) for p in along.levels] + ends, default=0.0)
-    return float(next((s for s in charts.STEPS if s >= max(need, 1.0)), charts.STEPS[-1]))
 
 
 def _farthest(along: Along) -> tuple[Point, ...]:
@@ -262,23 +248,12 @@ def _farthest(along: Along) -> tuple[Point, ...]:
     return tuple(p for p in along.levels if p in held)
 
 
-def _cells(at: str, p: Point, digits: int) -> tuple[str, ...]:
-    low, high = num.signed_range(p.low, p.high, digits)
-    says, happened = num.nearest(p.predicted, digits), num.nearest(p.observed, digits)
-    return at, says, happened, num.gap(p.gap, digits), f"{low} to {high}"
-
-
-def _level(p: Point, reach: float, digits: int) -> Mapping[str, str]:
-    def at(v: float) -> str:
-        return f"{50 + 50 * max(-1.0, min(1.0, v * 100 / reach)):.4g}%"
-
-    *_, gap, band = _cells("", p, digits)
+def _level(p: Point, top: float, digits: int) -> Mapping[str, str]:
+    *_, gap, band = cells(p, digits)
     return {
         "name": named(p),
         "gap": f"{gap} ({band})",
-        "low": at(p.low),
-        "high": at(p.high),
-        "at": at(p.gap),
+        "picture": svg.level(p, top),
         "side": p.side,
         "word": following.TOO[p.side],
     }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report import provenance, views
+from calibrant.report import provenance, svg, views
 from calibrant.report.hidden import hidden
 from calibrant.report.order import limit_of, ordered
 from calibrant.report.repairs import repairs
@@ -140,10 +140,12 @@ def environment() -> Environment:
     """Return the template engine: everything is escaped, and an unknown name is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=FunctionLoader(asset),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals.update(icon=svg.icon, track=svg.track, dots=svg.dots, swatch=svg.swatch)
+    return made

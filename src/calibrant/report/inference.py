@@ -13,9 +13,9 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.checks import together
 from calibrant.report.figure import Table
+from calibrant.report.places import EARLIEST, LATEST, day, number
 from calibrant.report.ranking import shown
 from calibrant.report.spans import Span, Text, clipped, given, say
-from calibrant.report.units import EARLIEST, LATEST, day, number
 from calibrant.report.wording import cardinal
 
 SHORT = 6  # lines of the table

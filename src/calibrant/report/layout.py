@@ -1,34 +1,22 @@
-"""Where things stand on the page: the rulers, the tally and the dots, as numbers for the templates."""
+"""The groups as the page shows them: rows of a ruler or a table, and dots; numbers and pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
+from calibrant.report import places, svg
 from calibrant.report.order import MOST_ROWS, limit_of, ordered, told
 from calibrant.report.spans import value_label, variable_label
 from calibrant.report.wording import VERDICTS, certified_range, range_label
 
-NICE = (0.1, 0.2, 0.3, 0.5, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 80, 100)
 WORST = 4  # groups on the first screen
 SHORT = 9  # groups in the short table
 COLUMNS = 21  # dots in a row of the tally
 MOST_DOTS = 420
 ACROSS, DOTS = 20, 200  # of the icon array
-
-
-@dataclass(frozen=True, slots=True)
-class Track:
-    """One certified range on an axis; positions are per cent of its length."""
-
-    x: str
-    width: str
-    limit: str
-    over: bool
-    verdict: str
-    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +34,7 @@ class Row:
     verdict: str
     word: str
     need: str
-    track: Track
+    track: places.Track
     sorts: dict[str, str]
 
 
@@ -55,50 +43,24 @@ class Ruler:
     """Rows that share one axis, which ends at `top` points."""
 
     top: str
-    ticks: tuple[tuple[str, str, str], ...]
+    axis: svg.Svg
     limit: str
-    limit_at: str
-    limit_anchor: str
+    limit_mark: svg.Svg
     rows: tuple[Row, ...]
 
 
 def ruler(record: AuditRecord, findings: Sequence[Finding]) -> Ruler:
     """Return the ruler of these findings, in the order given."""
     limit = limit_of(record)
-    top = axis_top(findings, limit)
-    ticks = tuple((place(t, top), f"{t:g}", _anchor(t, top)) for t in _ticks(top))
+    top = places.ruler_top(findings, limit)
+    told = "" if limit is None else num.limit_points(limit)
     return Ruler(
         top=f"{top:g}",
-        ticks=ticks,
-        limit="" if limit is None else num.limit_points(limit),
-        limit_at="" if limit is None else place(limit * 100, top),
-        limit_anchor="" if limit is None else _anchor(limit * 100, top, near=0.12),
+        axis=svg.ruler_axis(top, "average error, points (1 point = 1 person in 100)"),
+        limit=told,
+        limit_mark=svg.Svg() if limit is None else svg.ruler_limit(limit, top, f"limit {told}"),
         rows=tuple(row(f, limit, top) for f in findings),
     )
-
-
-def axis_top(findings: Sequence[Finding], limit: float | None) -> float:
-    """Return where the axis ends, in points: most ranges fit, and every lower end and the limit show."""
-    highs = sorted(max(f.lower.interval.low, f.upper.interval.high) * 100 for f in findings)
-    lows = [f.lower.interval.low * 100 for f in findings]
-    most = highs[max(0, -(-len(highs) * 4 // 5) - 1)]
-    least = max(1.15 * max(lows), 1.6 * 100 * (limit or 0.0))
-    cap = max(20.0, 2000 * (limit or 0.0), 2 * least)
-    return float(next((t for t in NICE if t >= max(min(most, cap), least)), 100))
-
-
-def _ticks(top: float) -> list[float]:
-    step = next(s for s in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 25) if top / s <= 6)
-    return [round(i * step, 6) for i in range(int(top / step + 1e-9) + 1)]
-
-
-def _anchor(points: float, top: float, near: float = 0.0) -> str:
-    return "start" if points <= near * top else "end" if points >= (1 - near) * top else "middle"
-
-
-def place(points: float, top: float) -> str:
-    """Return a position on the axis as a percentage."""
-    return f"{min(100.0, max(0.0, points / top * 100)):.2f}%"
 
 
 def row(finding: Finding, limit: float | None, top: float) -> Row:
@@ -117,7 +79,7 @@ def row(finding: Finding, limit: float | None, top: float) -> Row:
         verdict=finding.verdict,
         word=VERDICTS[finding.verdict],
         need="–" if finding.rows_needed is None else num.rows_needed(finding.rows_needed),
-        track=track(finding, limit, top),
+        track=places.track(low, high, top, finding.verdict, range_label(finding, limit), limit),
         sorts={
             "people": repr(finding.rows),
             "predicted": f"{predicted:.6g}",
@@ -128,22 +90,6 @@ def row(finding: Finding, limit: float | None, top: float) -> Row:
             "verdict": str(("broken", "undecided", "met", "none").index(finding.verdict)),
             "need": str(finding.rows_needed or 0),
         },
-    )
-
-
-def track(finding: Finding, limit: float | None, top: float) -> Track:
-    """Return the certified range of a finding as a bar on an axis."""
-    ends = (finding.lower.interval.low * 100, finding.upper.interval.high * 100)
-    start, stop = min(ends), max(ends)
-    width = max(min(stop, top) - start, 0.008 * top)
-    start = min(start, top - width)
-    return Track(
-        x=place(start, top),
-        width=place(width, top),
-        limit="" if limit is None else place(limit * 100, top),
-        over=stop > top,
-        verdict=finding.verdict,
-        label=range_label(finding, limit),
     )
 
 
@@ -158,33 +104,23 @@ def forest(record: AuditRecord) -> tuple[Ruler, Ruler | None]:
     whole = ruler(record, groups)
     if len(groups) <= SHORT:
         return whole, None
-    short = Ruler(whole.top, whole.ticks, whole.limit, whole.limit_at, whole.limit_anchor, whole.rows[:SHORT])
-    return short, whole
+    return replace(whole, rows=whole.rows[:SHORT]), whole
 
 
-@dataclass(frozen=True, slots=True)
-class Dots:
-    """Dots on a grid: (class, x, y) each, and the size of the picture."""
-
-    width: int
-    height: int
-    dots: tuple[tuple[str, float, float], ...]
-
-
-def tally_dots(record: AuditRecord) -> Dots | None:
+def tally_dots(record: AuditRecord) -> svg.Dots | None:
     """Return one dot a group, worst first; None where there are too many to see."""
     groups = ordered(record.groups)
     if not 0 < len(groups) <= MOST_DOTS:
         return None
     dots = tuple((f.verdict, 6.0 + 14 * (i % COLUMNS), 6.0 + 14 * (i // COLUMNS)) for i, f in enumerate(groups))
-    return Dots(14 * min(len(groups), COLUMNS), 14 * -(-len(groups) // COLUMNS), dots)
+    return svg.Dots(14 * min(len(groups), COLUMNS), 14 * -(-len(groups) // COLUMNS), dots)
 
 
 @dataclass(frozen=True, slots=True)
 class Icons:
     """The people of the worst group as dots: expected, beyond or short of it, and the rest."""
 
-    picture: Dots
+    picture: svg.Dots
     each: int
     people: int
     expected: int
@@ -205,5 +141,5 @@ def icons(record: AuditRecord) -> Icons | None:
     same, apart = min(expected, happened), abs(happened - expected)
     kinds = ["ic1"] * same + ["ic2"] * apart + ["ic0"] * (total - same - apart)
     dots = tuple((k, 6 + 12.6 * (i % ACROSS), 6 + 12.4 * (i // ACROSS)) for i, k in enumerate(kinds))
-    picture = Dots(252, round(12.4 * (total // ACROSS)), dots)
+    picture = svg.Dots(252, round(12.4 * (total // ACROSS)), dots)
     return Icons(picture, d // total, d, expected, apart, happened > expected)

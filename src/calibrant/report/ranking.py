@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report import charts, layout, traces
 from calibrant.report import numbers as num
+from calibrant.report import places, svg
 from calibrant.report.along import Along, along_of
 from calibrant.report.order import MOST_ROWS
 from calibrant.report.spans import visible
@@ -113,18 +113,17 @@ def shown(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One variable in the table; `at` is the place of its estimate on the axis, `track` its certified range."""
+    """One variable in the table; `track` is its certified range with its estimate, `spark` the gap along it."""
 
     name: str
     target: str
-    spark: tuple[tuple[str, str], ...]
+    spark: str
     range: str
     whole: str
     worst: str
     gap: str
     p: str
-    at: str
-    track: layout.Track | None
+    track: places.Track
     sorts: dict[str, str]
 
 
@@ -139,14 +138,13 @@ def _row(r: Ranked, along: Along | None, top: float, scale: float, n: int | None
     return Row(
         name=shown(r.variable),
         target="" if along is None else along.anchor,
-        spark=() if along is None else traces.spark(along, scale),
+        spark="" if along is None else svg.spark(along, scale),
         range=range_,
         whole=certified_or(r.whole, r.whole_low, r.whole_high),
         worst=place(r) if r.found else "",
         gap=num.gap(r.gap),
         p=floored(r.adjusted, n),
-        at=layout.place(r.beyond * 100, top),
-        track=_track(r, top, f"{range_} points, estimated {estimate}"),
+        track=_track(r, top, f"{range_} points" if r.low is None else f"{range_} points, estimated {estimate}"),
         sorts={
             "name": shown(r.variable),
             "beyond": f"{r.beyond:.6g}",
@@ -173,19 +171,12 @@ def place(r: Ranked) -> str:
     return text if text.strip() or not r.worst else "(blank)"
 
 
-def _track(r: Ranked, top: float, label: str) -> layout.Track | None:
+def _track(r: Ranked, top: float, label: str) -> places.Track:
+    """Return the certified range with the estimate; the estimate alone where no proof covers the data."""
+    at, kind = places.place(r.beyond * 100, top), "along" if r.found else "unfound"
     if r.low is None or r.high is None:
-        return None
-    start, stop = r.low * 100, max(r.high, r.low) * 100
-    width = max(min(stop, top) - start, 0.008 * top)
-    return layout.Track(
-        x=layout.place(min(start, top - width), top),
-        width=layout.place(width, top),
-        limit="",
-        over=stop > top,
-        verdict="along" if r.found else "unfound",
-        label=label,
-    )
+        return places.Track("", "", "", False, kind, label, at)
+    return replace(places.track(r.low, r.high, top, kind, label), at=at)
 
 
 def floored(p: float, n: int | None) -> str:
@@ -202,14 +193,14 @@ def certified(record: AuditRecord) -> bool:
 def axis_top(record: AuditRecord) -> float:
     """Return where the axis of errors ends, in points."""
     most = 1.05 * max(max(r.beyond, r.high or 0.0) * 100 for r in ranked(record))
-    return float(next((t for t in charts.STEPS if t >= most), charts.STEPS[-1]))
+    return places.end_of(most)
 
 
 def spark_scale(curves: dict[str, Along]) -> float:
     """Return where the small curves end, in points: the largest gap that is shown fits in all of them."""
     shown_off = [abs(p.gap) * 100 for a in curves.values() for p in a.points if p.side != "unclear"]
     need = 1.1 * max(shown_off, default=0.0)
-    return float(next((t for t in layout.NICE if t >= max(need, 1.0)), 100))
+    return places.end_of(max(need, 1.0), places.NICE)
 
 
 def curves(record: AuditRecord) -> dict[str, Along]:

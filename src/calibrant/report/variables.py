@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report import charts, following, inference, ranking, standing, traces
+from calibrant.report import following, inference, ranking, standing, svg
 from calibrant.report import numbers as num
-from calibrant.report.along import MOST_LEVELS, Along, Point, named, share
+from calibrant.report.along import MOST_LEVELS, Along, Point, levels_top, named, share
 from calibrant.report.checks import together
-from calibrant.report.figure import EVERY, Table, digits_of
+from calibrant.report.figure import EVERY, Table, cells
 from calibrant.report.order import MOST_ROWS, limit_of
+from calibrant.report.places import digits_of
 from calibrant.report.spans import clipped
 
 HEADS = ("Model says, in 100", "Happened, in 100", "Gap, points", "Band, points")
@@ -43,54 +44,42 @@ def variables(record: AuditRecord) -> Mapping[str, Any]:
 def figure(record: AuditRecord, along: Along) -> Mapping[str, Any]:
     """Return the pictures, the readouts and the numbers of one variable."""
     limit = limit_of(record)
-    across = charts.window_of([v * 100 for p in along.points for v in (p.predicted, p.observed)])
-    digits = digits_of(across)
-    top = charts.reach([_in_points(p) for p in along.line], limit, across) if along.line else 0.0
-    wide = _reach(along)
+    digits, wide = digits_of(along.across), levels_top(along)
+    name, heading = clipped(ranking.shown(along.variable)), following.heading(along, digits)
     made: dict[str, Any] = {
-        "name": clipped(ranking.shown(along.variable)),
+        "name": name,
         "anchor": along.anchor,
-        "heading": following.heading(along, digits),
+        "heading": heading,
         "finds": following.finding(along, digits),
         "further": following.further(along, digits),
         "reading": following.reading(along),
         "band": f"band holding all of it, {together(record)}",
         "limit": "" if limit is None else num.limit_points(limit),
-        "shift": num.gap(along.shift, digits),
-        "levels": tuple(_level(along, p, wide, digits) for p in along.levels[:MOST_LEVELS]),
+        "shift": num.gap(along.shift or 0.0, digits),
+        "levels": tuple(_level(along, p, wide, digits, limit) for p in along.levels[:MOST_LEVELS]),
         "caption": following.levels_caption(along, MOST_LEVELS, wide, together(record)),
         "heads": following.heads(wide),
-        "zone": _zone(limit, wide),
         "line": None,
     }
     if along.axis is not None:
         axis = along.axis
         some = along.line[:: max(1, min(EVERY, len(along.line) // 5))]
+        low, high = f"{axis.low:.8g}", f"{axis.high:.8g}"
+        gaps, of = svg.gaps(along, limit, along.top(limit)), f"What the model says and what happened, along {name}."
         made |= {
-            "line": traces.gaps(along, axis, limit, top),
-            "classic": traces.classic(along, axis, across),
-            "low": f"{axis.low:.8g}",
-            "high": f"{axis.high:.8g}",
+            "line": svg.plot(gaps, f"Gap along {name}: {heading}.", low, high),
+            "rates": svg.plot(svg.rates(along), of, low, high, "sq"),
+            "low": low,
+            "high": high,
             "start": f"{_start(along):.6g}",
             "readouts": _readouts(along, digits),
             "table": Table(
                 "The curve, at some of its points.",
-                (clipped(ranking.shown(along.variable)), *HEADS),
-                tuple((axis.written(float(p.x or 0.0)), *_cells(p, digits)) for p in some),
+                (name, *HEADS),
+                tuple((axis.written(float(p.x or 0.0)), *cells(p, digits)) for p in some),
             ),
         }
     return made
-
-
-def _in_points(p: Point) -> dict[str, float]:
-    return {"gap": p.gap * 100, "gap_low": p.low * 100, "gap_high": p.high * 100}
-
-
-def _reach(along: Along) -> float:
-    """Return where the axis of levels ends, in points: every gap is inside, and every range that excludes zero."""
-    shown_off = [max(abs(p.low), abs(p.high)) for p in along.levels if p.side != "unclear"]
-    need = 100 * max([1.1 * abs(p.gap) for p in along.levels] + shown_off, default=0.0)
-    return float(next((s for s in charts.STEPS if s >= max(need, 1.0)), charts.STEPS[-1]))
 
 
 def _start(along: Along) -> float:
@@ -98,18 +87,12 @@ def _start(along: Along) -> float:
     return float(max(along.line, key=lambda p: abs(p.gap)).x or 0.0)
 
 
-def _cells(p: Point, digits: int) -> tuple[str, str, str, str]:
-    low, high = num.signed_range(p.low, p.high, digits)
-    says, happened = num.nearest(p.predicted, digits), num.nearest(p.observed, digits)
-    return says, happened, num.gap(p.gap, digits), f"{low} to {high}"
-
-
 def _readouts(along: Along, digits: int) -> dict[str, Any]:
     """Return each point of the curve as cells, and the sentence they are told in."""
     who, *forms = following.readout(along.variable)
     written = along.axis.written if along.axis is not None else str
-    cells = [(written(float(p.x or 0.0)), *_cells(p, digits), following.side_number(p)) for p in along.line]
-    return {"x": [_short(float(p.x or 0.0)) for p in along.line], "n": who, "f": forms, "v": cells}
+    told = [(written(float(p.x or 0.0)), *cells(p, digits), following.side_number(p)) for p in along.line]
+    return {"x": [_short(float(p.x or 0.0)) for p in along.line], "n": who, "f": forms, "v": told}
 
 
 def _short(x: float) -> float:
@@ -118,13 +101,9 @@ def _short(x: float) -> float:
     return int(near) if near == int(near) else near
 
 
-def _level(along: Along, p: Point, top: float, digits: int) -> Mapping[str, str]:
+def _level(along: Along, p: Point, top: float, digits: int, limit: float | None) -> Mapping[str, str]:
     """Return one level as a row: its numbers, and its gap on the axis."""
-    says, happened, gap, band = _cells(p, digits)
-
-    def at(v: float) -> str:
-        return f"{50 + 50 * max(-1.0, min(1.0, v * 100 / top)):.4g}%"
-
+    says, happened, gap, band = cells(p, digits)
     return {
         "name": named(p),
         "share": share(along, p),
@@ -132,9 +111,7 @@ def _level(along: Along, p: Point, top: float, digits: int) -> Mapping[str, str]
         "happened": happened,
         "gap": gap,
         "band": band,
-        "low": at(p.low),
-        "high": at(p.high),
-        "at": at(p.gap),
+        "picture": svg.level(p, top, limit),
         "side": p.side,
         "word": following.TOO[p.side],
         "sort": f"{p.gap:.6g}",
@@ -143,11 +120,3 @@ def _level(along: Along, p: Point, top: float, digits: int) -> Mapping[str, str]
         "sort_happened": f"{p.observed:.6g}",
         "sort_low": f"{p.low:.6g}",
     }
-
-
-def _zone(limit: float | None, top: float) -> tuple[str, str] | None:
-    """Return the zone of the limit on the axis of the levels: where it starts and how wide it is."""
-    if limit is None:
-        return None
-    half = 50 * min(limit * 100 / top, 1.0)
-    return f"{50 - half:.4g}%", f"{2 * half:.4g}%"

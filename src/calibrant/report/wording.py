@@ -6,9 +6,22 @@ from collections.abc import Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
-from calibrant.report.line import Stretch
+from calibrant.report.along import Stretch
 from calibrant.report.order import check_of, limit_of, ordered, shift_side, told, with_verdict
-from calibrant.report.spans import Text, code, given, link, name, say, sentence, strong, visible
+from calibrant.report.spans import (
+    Span,
+    Text,
+    clipped,
+    code,
+    given,
+    link,
+    name,
+    say,
+    sentence,
+    shown,
+    strong,
+    visible,
+)
 
 VERDICTS = {"met": "Met", "undecided": "Undecided", "broken": "Broken", "none": "Not judged"}
 DIRECTIONS = {
@@ -16,6 +29,8 @@ DIRECTIONS = {
     "high": "the model says too much here",
     "unclear": "not shown to be off here",
 }
+TOO = {"low": "too little", "high": "too much", "unclear": "not shown off"}
+NAMED = 3  # variables in a sentence
 FINDINGS = {
     "found": "Error found",
     "unfound": "No error found (not proof of none)",
@@ -23,12 +38,49 @@ FINDINGS = {
     "not-run": "Not run",
     "measured": "Measured",
 }
+UNPROVEN = "which is not proof of none"
 CARDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
 def cardinal(n: int) -> str:
     """Write a small number as a word."""
     return CARDINALS[n] if 0 <= n < len(CARDINALS) else num.count(n)
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital first."""
+    return text[:1].upper() + text[1:]
+
+
+def together(record: AuditRecord) -> str:
+    """Return how often all ranges hold, such as "95 of 100 times"."""
+    times, of = num.confidence(1 - float(record.settings["alpha"]))
+    return f"{times} of {of} times"
+
+
+def unmade(record: AuditRecord, code: str, otherwise: str) -> Text:
+    """Return in one line why what a check would show is not there, and how to get it."""
+    check = check_of(record, code)
+    refused = check is not None and check.status in ("not-applicable", "not-run") and check.reason
+    return say(sentence(check.reason) if check is not None and refused else otherwise)
+
+
+def variable_name(variable: str) -> Span:
+    """Return the name of a variable in a sentence."""
+    return Span(clipped(shown(variable), 40), "name")
+
+
+def variable_names(variables: Sequence[str]) -> Text:
+    """Return a few variables as "age, race and two more"."""
+    few, more = variables[:NAMED], len(variables) - NAMED
+    if more == 1:
+        few, more = variables[: NAMED + 1], 0
+    out: list[str | Span] = []
+    for i, v in enumerate(few):
+        last = i == len(few) - 1 and more <= 0
+        out += [" and " if last else ", "] if i else []
+        out.append(variable_name(v))
+    return say(*out, f" and {cardinal(more)} more" if more > 0 else "")
 
 
 def of_groups(k: int, total: int) -> str:

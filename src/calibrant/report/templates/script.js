@@ -15,8 +15,7 @@ document.querySelectorAll('figure[data-k]').forEach(figure => {
     slider.setAttribute('aria-valuetext', told(at));
     figure.classList.toggle('on', on);
     charts.forEach(svg => {
-      const { x0, x1, lo, hi } = svg.dataset, share = (data.x[at] - lo) / (hi - lo);
-      const x = x0 ? +x0 + share * (x1 - x0) : `${100 * share}%`;
+      const { lo, hi } = svg.dataset, x = `${100 * (data.x[at] - lo) / (hi - lo)}%`;
       const line = svg.querySelector('.cursor');
       line.setAttribute('x1', x);
       line.setAttribute('x2', x);
@@ -29,10 +28,8 @@ document.querySelectorAll('figure[data-k]').forEach(figure => {
     if (step) { e.preventDefault(); show(at + step, true); }
   });
   charts.forEach(svg => svg.addEventListener('pointermove', e => {
-    const box = svg.getBoundingClientRect(), { x0, x1, lo, hi } = svg.dataset;
-    const share = (e.clientX - box.left) / box.width;
-    const at = x0 ? (share * svg.viewBox.baseVal.width - x0) / (x1 - x0) : share;
-    show(nearest(+lo + at * (hi - lo)), true);
+    const box = svg.getBoundingClientRect(), { lo, hi } = svg.dataset;
+    show(nearest(+lo + (e.clientX - box.left) / box.width * (hi - lo)), true);
   }));
 });
 

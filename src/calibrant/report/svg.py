@@ -1,0 +1,442 @@
+"""Every picture of the page as SVG: classes and paths only, so that the style sheet gives colours, dark and print.
+
+A picture that stretches with the page holds its shapes in thousandths of its plot and its text placed in per cent, so
+that text never shrinks and strokes keep their width.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby, pairwise
+from typing import Any
+
+from calibrant.report.along import Along, Bar, Bin, Point
+from calibrant.report.places import Track, Window, anchor, percent, place, ruler_ticks, signed, ticks
+
+SIZE = 1000  # units along each side of a plot
+SPARK = (100, 24)  # units of a small curve, wide and high
+SPARK_POINTS = 20  # a small curve is about 100 pixels wide
+STRIP = 0.3  # of the height above and below zero: the strip of people under the gaps
+FLOOR = 1.0 + 2.0 * STRIP  # of the axis of gaps, in units of its top, below zero
+FOURTHS = (100, 20, 2)  # lengths of an axis that four steps divide well
+TALL = 270  # pixels of a plot, as the style sheet has it
+DOT_AREAS = (7.0, 90.0)  # square pixels of a dot of nobody, and of the dot of most people
+At = tuple[int, int]
+Shape = tuple[str, str]  # class and path
+
+
+class Svg(str):
+    """Markup in which all text is escaped: templates print it as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
+def tag(name: str, *inside: str, **attributes: object) -> Svg:
+    """Return an element; ``cls`` is its class, an underscore in a name a hyphen; None leaves an attribute out."""
+    given = "".join(
+        f' {"class" if k == "cls" else k.replace("_", "-")}="{escape(f"{v:.5g}" if isinstance(v, float) else str(v))}"'
+        for k, v in attributes.items()
+        if v is not None
+    )
+    return Svg(f"<{name}{given}>{''.join(inside)}</{name}>" if inside else f"<{name}{given}/>")
+
+
+# ---- signs and keys ----
+
+ICONS = {
+    "met": '<circle cx="8" cy="8" r="7.2" fill="currentColor"/><path d="M4.6 8.3l2.3 2.3 4.5-5" fill="none" '
+    'stroke="var(--bg)" stroke-width="1.9" stroke-linecap="round" stroke-linejoin="round"/>',
+    "broken": '<path d="M8 .4L15.6 8 8 15.6.4 8z" fill="currentColor"/><path d="M5.8 5.8l4.4 4.4M10.2 5.8l-4.4 4.4" '
+    'stroke="var(--bg)" stroke-width="1.8" stroke-linecap="round"/>',
+    "undecided": '<circle cx="8" cy="8" r="6.3" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+    '<path d="M5.2 8h5.6" stroke="currentColor" stroke-width="1.7" stroke-linecap="round"/>',
+    "found": '<path d="M2.5 8h8.2M7.4 4.2L11.4 8l-4 3.8" fill="none" stroke="currentColor" stroke-width="1.8"/>',
+    "measured": '<path d="M2.5 5v6M13.5 5v6M2.5 8h11" fill="none" stroke="currentColor" stroke-width="1.6"/>',
+    "unfound": '<circle cx="8" cy="8" r="2.6" fill="none" stroke="currentColor" stroke-width="1.5"/>',
+    "": '<path d="M3 8h10" stroke="currentColor" stroke-width="1.2" stroke-dasharray="2 2"/>',
+}
+SWATCHES = {
+    "curve": '<line class="curve" x2="22" y1="6" y2="6"/>',
+    "band": '<rect class="band" width="22" height="12"/>',
+    "dot": '<circle class="dot" cx="11" cy="6" r="3.5"/>',
+    "whisker": '<line class="whisker" x1="11" x2="11" y2="12"/>',
+    "shift": '<path class="shift" d="M0 6h22"/>',
+    "okzone": '<rect class="okzone" width="22" height="12"/>',
+    "hist": '<rect class="hist" y="2" width="6" height="10"/><rect class="hist" x="8" y="6" width="6" height="6"/>',
+    "sim": '<path class="sim" d="M0 8l7-4l8 5l7-4"/>',
+    "limit": '<path class="limit" d="M0 6h22"/>',
+}
+
+
+def icon(status: str, size: int = 14) -> Svg:
+    """Return the sign of a status; an unknown one is a broken line."""
+    drawn = ICONS.get(status, ICONS[""])
+    return tag("svg", drawn, width=size, height=size, viewBox="0 0 16 16", aria_hidden="true")
+
+
+def swatch(kind: str) -> Svg:
+    """Return a sample of a stroke or an area, for the key of a figure."""
+    return tag("svg", SWATCHES[kind], width=22, height=12, aria_hidden="true")
+
+
+# ---- bars in rows of a table: certified ranges, levels, shares ----
+
+
+def track(t: Track) -> Svg:
+    """Return a certified range on its axis, with the limit and the estimate where there is one."""
+    corner = 1.5 if t.kind == "broken" else 4.5  # a square end: the worst stands out without its colour
+    range_ = tag("rect", cls=f"ivl {t.kind}", x=t.x, width=t.width, y=-4.5, height=9, rx=corner)
+    over = tag("path", cls=f"ivl {t.kind}", d="M1 -7l8 7l-8 7z")
+    parts = [
+        tag("line", cls="row0", x2="100%", y1="50%", y2="50%"),
+        tag("svg", range_, y="50%", overflow="visible") if t.width else "",
+        tag("svg", over, x="100%", y="50%", overflow="visible") if t.over else "",
+        tag("line", cls="lim", x1=t.limit, x2=t.limit, y2="100%") if t.limit else "",
+        tag("circle", cls="est", cx=t.at, cy="50%", r=3.5) if t.at else "",
+    ]
+    return tag("svg", *parts, cls="t", role="img", aria_label=t.label)
+
+
+def level(p: Point, top: float, limit: float | None = None) -> Svg:
+    """Return the gap of a level with its range, on an axis from `top` points below zero to `top` above."""
+    low, at, high = (place(v * 100, top, -top) for v in (p.low, p.gap, p.high))
+    edge = 0.0 if limit is None else min(limit * 100, top)
+    parts = [
+        tag("rect", cls="okzone", x=place(-edge, top, -top), width=percent(edge / top), height="100%") if edge else "",
+        tag("line", cls="ax", x1="50%", x2="50%", y2="100%"),
+        tag("line", cls="whisker", x1=low, x2=high, y1="50%", y2="50%"),
+        tag("circle", cls="dot", cx=at, cy="50%", r=3.75),
+    ]
+    return tag("svg", *parts, cls="t", aria_hidden="true")
+
+
+def bar(value: float, low: float, high: float, axis: tuple[float, float]) -> Svg:
+    """Return a bar from zero to a value, with its range, on an axis with these ends."""
+    zero, first, last = (place(v, axis[1], axis[0]) for v in (0.0, low, high))
+    start, width = place(min(0.0, value), axis[1], axis[0]), percent(abs(value) / (axis[1] - axis[0]))
+    parts = (
+        tag("rect", cls="need-bar", x=start, width=width, y="30%", height="40%"),
+        tag("line", cls="ax", x1=zero, x2=zero, y2="100%"),
+        tag("line", cls="whisker", x1=first, x2=last, y1="50%", y2="50%"),
+    )
+    return tag("svg", *parts, cls="t", aria_hidden="true")
+
+
+def ruler_axis(top: float, words: str) -> Svg:
+    """Return the axis under a ruler, with its labels."""
+    parts = []
+    for t in ruler_ticks(top):
+        at = place(t, top)
+        parts.append(tag("line", cls="ax", x1=at, x2=at, y2=4))
+        parts.append(tag("text", f"{t:g}", x=at, y=17, text_anchor=anchor(t, top)))
+    parts.append(tag("text", escape(words), x="100%", y=34, text_anchor="end"))
+    return tag("svg", *parts, cls="t", aria_hidden="true")
+
+
+def ruler_limit(limit: float, top: float, words: str) -> Svg:
+    """Return the words of the limit over a ruler, above its line; `limit` is a fraction, `top` in points."""
+    points = limit * 100
+    text = tag("text", escape(words), cls="t-lim", x=place(points, top), y=15, text_anchor=anchor(points, top, near=0.12))
+    return tag("svg", text, cls="t", aria_hidden="true")
+
+
+# ---- dots that stand for groups or people ----
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """Dots on a grid: (class, x, y) each, and the size of the picture."""
+
+    width: int
+    height: int
+    dots: tuple[tuple[str, float, float], ...]
+
+
+def dots(picture: Dots, label: str, radius: float) -> Svg:
+    """Return dots: a diamond is broken, an open circle undecided, a square a person beyond what was expected."""
+    parts = []
+    for kind, x, y in picture.dots:
+        if kind == "broken":
+            parts.append(tag("path", cls="ivl broken", d=f"M{x:g} {y - 6:g}l6 6l-6 6l-6-6z"))
+        elif kind == "undecided":
+            parts.append(tag("circle", cls="wu", cx=x, cy=y, r=4))
+        elif kind == "ic2":
+            parts.append(tag("rect", cls="ic2", x=x - 4.3, y=y - 4.3, width=8.6, height=8.6))
+        else:
+            parts.append(tag("circle", cls=kind if kind in ("ic0", "ic1") else f"ivl {kind}", cx=x, cy=y, r=radius))
+    size = {"width": picture.width, "height": picture.height, "viewBox": f"0 0 {picture.width} {picture.height}"}
+    return tag("svg", *parts, cls="waffle", **size, role="img", aria_label=label)
+
+
+# ---- plots that stretch with the page ----
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Words in or beside a plot: where, moved down by `dy` pixels, the side they stand on, their class, and the text."""
+
+    x: str
+    y: str
+    dy: int
+    anchor: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One picture, before it is markup.
+
+    Parameters
+    ----------
+    up, across : tuple of (place, text)
+        Labels of the axes.
+    shapes : tuple of (class, path)
+        In thousandths of the plot.
+    rings : tuple of (x, y, radius)
+        Dots whose size means something: places in per cent, radius in pixels.
+    marks : tuple of Mark
+    ruled : bool
+        Whether the axes have ticks, and the one across a line.
+    """
+
+    up: tuple[tuple[str, str], ...]
+    across: tuple[tuple[str, str], ...]
+    shapes: tuple[Shape, ...]
+    rings: tuple[tuple[str, str, float], ...] = ()
+    marks: tuple[Mark, ...] = ()
+    ruled: bool = False
+
+
+def plot(p: Plot, label: str, low: object, high: object, kind: str = "") -> Svg:
+    """Return a plot; the slider of its figure runs from `low` to `high` along it."""
+    parts: list[str] = []
+    for at, text in p.up:
+        parts.append(tag("line", cls="row0", x2="100%", y1=at, y2=at))
+        parts += [tag("line", cls="ax", x1=-4, y1=at, y2=at)] if p.ruled else []
+        parts.append(tag("text", escape(text), cls="yl", x=-7, y=at, dy=4))
+    shapes = [tag("path", cls=name, d=d) for name, d in p.shapes]
+    view = {"width": "100%", "height": "100%", "viewBox": f"0 0 {SIZE} {SIZE}", "preserveAspectRatio": "none"}
+    parts.append(tag("svg", *shapes, **view))
+    if p.ruled:
+        feet = [tag("line", cls="ax", x1=at, x2=at, y2=4) for at, _ in p.across]
+        parts.append(tag("svg", tag("line", cls="ax", x2="100%"), *feet, y="100%", overflow="visible"))
+    parts += [tag("circle", cls="ring", cx=x, cy=y, r=r) for x, y, r in p.rings]
+    parts += [tag("text", escape(text), cls="xl", x=at, y="100%", dy=17) for at, text in p.across]
+    for m in p.marks:
+        parts.append(tag("text", escape(m.text), cls=m.kind, x=m.x, y=m.y, dy=m.dy, text_anchor=m.anchor))
+    parts.append(tag("line", cls="cursor", y2="100%"))
+    given = {"role": "img", "aria_label": label, "data_lo": low, "data_hi": high}
+    return tag("svg", *parts, cls=f"plot {kind}".strip(), **given)
+
+
+def gaps(along: Along, limit: float | None, top: float) -> Plot:
+    """Return the gap as a line in its band, over the zone of the limit and the strip of people.
+
+    A point with no neighbour is a dot with its range; of levels nothing is drawn.
+
+    Parameters
+    ----------
+    along : Along
+    limit : float or None
+        Drawn as a zone around zero, for scale.
+    top : float
+        Where the axis of gaps ends, in points.
+    """
+    axis = along.axis
+    if axis is None:
+        return Plot((), (), ())
+
+    def y(points: float) -> int:
+        return round((top - max(-top, min(top, points))) / (1 + FLOOR) / top * SIZE)
+
+    def at(p: Point, value: float) -> At:
+        return round(axis.share(float(p.x or 0.0)) * SIZE), y(value * 100)
+
+    shapes = []
+    if limit is not None:
+        edge = min(limit * 100, top)
+        shapes.append(("okzone", f"M0 {y(edge)}h{SIZE}V{y(-edge)}H0z"))
+    shares = [Bar(axis.share(b.low), axis.share(b.high), b.density) for b in along.strip]
+    shapes.append(("hist", _strip(shares)))
+    runs = _runs(along.line)
+    for run in runs:
+        low, high = [at(p, p.low) for p in run], [at(p, p.high) for p in run]
+        lone = len(run) == 1
+        shapes.append(("whisker", f"M{low[0][0]} {low[0][1]}V{high[0][1]}") if lone else ("band", area(low, high)))
+    shapes.append(("zero", f"M0 {y(0)}h{SIZE}"))
+    if along.shift is not None:
+        shapes.append(("shift", f"M0 {y(along.shift * 100)}h{SIZE}"))
+    shapes += [("curve" if len(run) > 1 else "lone", path([at(p, p.gap) for p in run])) for run in runs]
+    labels = tuple((percent(y(v) / SIZE), signed(v)) for v in (top * k / 2 for k in (2, 1, 0, -1, -2)))
+    across = tuple((percent(axis.share(t)), axis.labelled(t)) for t in axis.ticks)
+    return Plot(labels, across, tuple(s for s in shapes if s[1]))
+
+
+def rates(along: Along) -> Plot:
+    """Return what the model says, dashed, and what happened, solid."""
+    axis, (low, high) = along.axis, along.across
+    if axis is None:
+        return Plot((), (), ())
+
+    def at(p: Point, value: float) -> At:
+        return round(axis.share(float(p.x or 0.0)) * SIZE), round((high - value * 100) / (high - low) * SIZE)
+
+    shapes = []
+    for run in _runs(along.line):
+        shapes.append(("says" if len(run) > 1 else "lone", path([at(p, p.predicted) for p in run])))
+        shapes.append(("curve" if len(run) > 1 else "lone", path([at(p, p.observed) for p in run])))
+    labels = ticks(along.across, 5 if high - low in FOURTHS else 6)
+    up = tuple((percent((high - v) / (high - low)), f"{v:g}%") for v in labels)
+    every = 1 if len(axis.ticks) < 4 else 2  # the picture is narrow
+    return Plot(up, tuple((percent(axis.share(t)), axis.labelled(t)) for t in axis.ticks)[::every], tuple(shapes))
+
+
+def cross(bins: Sequence[Bin], across: Window) -> Plot:
+    """Return what happened against what the model says: a dot a bin, its area is people, over the dashed diagonal."""
+    low, high = across
+    most, (least, largest) = max(b.rows for b in bins), DOT_AREAS
+    rings = []
+    for b in bins:
+        radius = math.sqrt((least + (largest - least) * b.rows / most) / math.pi)
+        x, y = (b.predicted * 100 - low) / (high - low), (high - b.observed * 100) / (high - low)
+        rings.append((percent(x), percent(y), round(radius, 2)))
+    labels = [(v, f"{v:g}%") for v in ticks(across, 5)]
+    up = tuple((percent((high - v) / (high - low)), text) for v, text in reversed(labels))
+    right = tuple((percent((v - low) / (high - low)), text) for v, text in labels)
+    shapes = (("ax", f"M0 0V{SIZE}"), ("says", f"M0 {SIZE}L{SIZE} 0"))
+    return Plot(up, right, shapes, tuple(rings), ruled=True)
+
+
+def control(columns: Mapping[str, Any], settings: Mapping[str, Any], crossed: str, peak: str) -> Plot | None:
+    """Return the control chart: evidence over people, paths of simulated repeats, its line and its peak.
+
+    Parameters
+    ----------
+    columns, settings : Mapping
+        Of `diagnose.control_chart`.
+    crossed, peak : str
+        The words at the line, and at the peak.
+
+    Returns
+    -------
+    Plot or None
+        None where the curve is empty.
+    """
+    if not columns.get("share"):
+        return None
+    share, score = columns["share"], columns["score"]
+    nulls = [columns[k] for k in columns if k.startswith("null_")]
+    line = None if settings.get("line") is None else float(settings["line"])
+    seen = [0.0, *score, *(v for n in nulls for v in n), *([line] if line is not None else [])]
+    room = max(max(seen) - min(seen), 1e-9)
+    low, high = min(seen) - 0.04 * room, max(seen) + 0.1 * room  # the words of the peak stand over it
+
+    def at(x: float, y: float) -> At:
+        return round(x * SIZE), round((high - y) / (high - low) * SIZE)
+
+    def through(ys: Sequence[float]) -> str:
+        return path([at(x, y) for x, y in zip(share, ys, strict=True)])
+
+    shapes = [("sim", through(n)) for n in nulls]
+    shapes.append(("zero", f"M0 {at(0, 0)[1]}h{SIZE}"))
+    if line is not None:
+        shapes.append(("limit", f"M0 {at(0, line)[1]}h{SIZE}"))
+    shapes.append(("curve", through(score)))
+    marks, top = [], (float(settings["peak_share"]), float(settings["peak_score"])) if settings.get("peak_rows") else None
+    near = 0.09 * (high - low)  # a line of words
+    if line is not None and (top is None or abs(top[1] - line) > 1.3 * near):  # else over the peak's words
+        over = any(line - 0.2 * near < y < line + near for x, y in zip(share, score, strict=True) if x > 0.5)
+        marks.append(Mark("100%", percent(at(0, line)[1] / SIZE), 15 if over else -6, "end", "mark t-lim", crossed))
+    if top is not None:
+        x, y = at(*top)
+        shapes.append(("peak", f"M{x} {y}h0"))
+        side = "start" if top[0] < 0.25 else "end" if top[0] > 0.75 else "middle"
+        under = 0.0 if line is None else (line - top[1]) / (high - low) * TALL
+        dy = -9 - round(under) if 0.0 < under < 24.0 else -9  # above a line that would run through the words
+        marks.append(Mark(percent(x / SIZE), percent(y / SIZE), dy, side, "mark t-ink", peak))
+    step = next((v for v in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0) if (high - low) / v <= 6), (high - low) / 5)
+    up = tuple(
+        (percent(at(0, k * step)[1] / SIZE), signed(k * step))
+        for k in range(math.ceil(low / step), math.floor(high / step) + 1)
+    )
+    return Plot(up, tuple((f"{v}%", f"{v}%") for v in (0, 25, 50, 75, 100)), tuple(shapes), marks=tuple(marks))
+
+
+def spark(along: Along, top: float) -> Svg:
+    """Return the gap in a few strokes; it reaches from `top` points below zero to `top` above."""
+    width, height = SPARK
+
+    def y(value: float) -> int:
+        return round(height / 2 * (1 - max(-1.0, min(1.0, value * 100 / top))))
+
+    shapes: list[Shape] = [("zero", f"M0 {height // 2}h{width}")]
+    if along.axis is not None:
+        axis = along.axis
+        for run in _runs(along.line):
+            every = -(-len(run) // SPARK_POINTS)
+            few = (*run[:-1:every], run[-1])
+            x = [round(axis.share(float(p.x or 0.0)) * width) for p in few]
+            low, high, mid = (
+                [(i, y(v)) for i, v in zip(x, values, strict=True)]
+                for values in ([p.low for p in few], [p.high for p in few], [p.gap for p in few])
+            )
+            shapes += [("band", area(low, high)), ("curve" if len(few) > 1 else "lone", path(mid))]
+    else:
+        some = along.levels[:SPARK_POINTS]
+        x = [round((i + 0.5) * width / len(some)) for i in range(len(some))]
+        shapes.append(("whisker", "".join(f"M{i} {y(p.high)}V{y(p.low)}" for i, p in zip(x, some, strict=True))))
+        shapes.append(("lone", "".join(f"M{i} {y(p.gap)}h0" for i, p in zip(x, some, strict=True))))
+    drawn = [tag("path", cls=kind, d=d) for kind, d in shapes if d]
+    view = {"viewBox": f"0 0 {width} {height}", "preserveAspectRatio": "none"}
+    return tag("svg", *drawn, cls="spark", **view, aria_hidden="true")
+
+
+# ---- strokes ----
+
+
+def path(at: Sequence[At]) -> str:
+    """Return a line through points; a single point as a dot."""
+    if not at:
+        return ""
+    return f"M{at[0][0]} {at[0][1]}h0" if len(at) == 1 else f"M{at[0][0]} {at[0][1]}l{_steps(at)}"
+
+
+def area(low: Sequence[At], high: Sequence[At]) -> str:
+    """Return what lies between two lines; of a single point nothing wide, a stroke."""
+    if len(low) < 2:
+        return f"M{low[0][0] - 2} {low[0][1]}h4V{high[0][1]}h-4z" if low else ""
+    return f"M{low[0][0]} {low[0][1]}l{_steps([*low, *reversed(high)])}z"
+
+
+def _steps(at: Sequence[At]) -> str:
+    """Return the steps from each point to the next, as short as they can be written."""
+    text = " ".join(f"{b[0] - a[0]} {b[1] - a[1]}" for a, b in pairwise(at))
+    return text.replace(" -", "-")
+
+
+def _strip(bars: Sequence[Bar]) -> str:
+    """Return the people along the axis as steps of square-root height, at the foot of the plot."""
+    most = max((b.density for b in bars), default=0.0)
+    if most <= 0.0:
+        return ""
+    tall = SIZE * (FLOOR - 1.12) / (1 + FLOOR)  # a gap as high as an eighth of the top stays clear above them
+    out, edge = "", -float(SIZE)
+    for b in bars:
+        y = round(SIZE - tall * (max(b.density, 0.0) / most) ** 0.5)
+        left, right = max(0.0, b.low * SIZE), min(float(SIZE), b.high * SIZE)
+        apart = left - edge > 1.0
+        out += (f"{f'V{SIZE}' if out else ''}M{left:.0f} {SIZE}" if apart else "") + f"V{y}H{right:.0f}"
+        edge = right
+    return f"{out}V{SIZE}"
+
+
+def _runs(line: Sequence[Point]) -> list[tuple[Point, ...]]:
+    """Return the unbroken pieces of a line."""
+    return [tuple(run) for _, run in groupby(line, key=lambda p: p.stretch)]

@@ -40,7 +40,8 @@ def published(method: str, f: Fold) -> Any:
     leaf, p = [tree.apply(column(d)[:, None]) for d in (f.fit, f.test)], np.array(f.test.p)
     for at in np.unique(leaf[1]):
         here, there = (
-            cal.predictions(d.y[i], d.p[i]) for d, i in zip((f.fit, f.test), (v == at for v in leaf), strict=True)
+            cal.multiclass_predictions(d.y[i], d.p[i])
+            for d, i in zip((f.fit, f.test), (v == at for v in leaf), strict=True)
         )
         p[leaf[1] == at] = theirs(k).fit(here)(there).p
     return p

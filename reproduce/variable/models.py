@@ -111,5 +111,5 @@ def digits(seed: int, n: int = 1_797) -> Fold:
     train, fit, test = dealt(len(rows.y), (0.25, 0.5), seed)
     p = trained(network((64,), 400, False, seed), rows.x[train], rows.y[train]).predict_proba(rows.x)
     hard = data.ambiguity(rows.x, rows.x[train], rows.y[train])
-    made = [cal.predictions(rows.y[i], p[i], {"ambiguity": hard[i]}) for i in (fit, test)]
+    made = [cal.multiclass_predictions(rows.y[i], p[i], {"ambiguity": hard[i]}) for i in (fit, test)]
     return Fold(*made, *(1.0 - p[i] for i in (fit, test)))

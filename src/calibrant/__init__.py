@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "predictions": "calibrant.data.predictions",
+    "multiclass_predictions": "calibrant.data.predictions",
     "read": "calibrant.data.read",
     "sketch": "calibrant.data.read",
     "audit": "calibrant.audit.run",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from calibrant.audit.run import audit as audit
     from calibrant.data.predictions import MulticlassPredictions as MulticlassPredictions
     from calibrant.data.predictions import Predictions as Predictions
+    from calibrant.data.predictions import multiclass_predictions as multiclass_predictions
     from calibrant.data.predictions import predictions as predictions
     from calibrant.data.read import read as read
     from calibrant.data.read import sketch as sketch

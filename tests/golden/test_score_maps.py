@@ -180,5 +180,5 @@ def test_dirichlet_with_l2_equals_multinomial_regression():
     model = LogisticRegression(C=k * (k + 1) / (2 * n * strength), fit_intercept=False, tol=1e-10, max_iter=5_000).fit(
         x, y
     )
-    fitted = Dirichlet(penalty="l2", strength=strength).fit(cal.predictions(y, p))
+    fitted = Dirichlet(penalty="l2", strength=strength).fit(cal.multiclass_predictions(y, p))
     assert np.abs(fitted.scores(p) - model.predict_proba(x)).max() < 1e-5

@@ -131,7 +131,7 @@ def test_dirichlet_gives_probabilities_and_survives_json(n, k, seed, penalty, sh
     p = np.eye(k)[rng.integers(0, k, n)] if sharp else rng.dirichlet(np.ones(k), n)
     y = rng.integers(0, k, n)
     assume(len(np.unique(y)) > 1)
-    data = cal.predictions(y, p)
+    data = cal.multiclass_predictions(y, p)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         made = Dirichlet(penalty=penalty, strength=0.01).fit(data)

@@ -66,16 +66,40 @@ def test_one_clear_line(entry: Callable[..., Any], data: Any, options: dict[str,
         ((["no", "yes"], [0.5, 0.5]), "positive="),
         (([0, 1], [0.5, 0.5], {"g": ["a"]}), "1 rows"),
         (([0, 1], [0.5, 0.5], [1, 2]), "covariates is a list"),
-        (([0, 1], [0.5, 0.5], None, [1.0, -1.0]), "weights"),
-        (([0, 1], [0.5, 0.5], None, [1.0]), "weights"),
-        (([0, 1], [0.5, 0.5], None, None, [1]), "clusters"),
-        (([0, 1, 3], np.full((3, 3), 1 / 3)), "class numbers"),
-        (([0, 1, 2], np.full((3, 3), 0.5)), "add up"),
+        (([0, 1, 2], np.full((3, 3), 1 / 3)), r"use calibrant.multiclass_predictions\(y_true, y_prob\)"),
     ],
 )
 def test_predictions(arguments: tuple[Any, ...], said: str) -> None:
     with pytest.raises(BadInput, match=said):
         cal.predictions(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"weights": [1.0, -1.0]}, "weights must be positive"),
+        ({"weights": [1.0]}, "weights has shape"),
+        ({"cluster": [1]}, "cluster has shape"),
+    ],
+)
+def test_what_stands_beside_predictions(more: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        cal.predictions([0, 1], [0.5, 0.5], **more)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([0, 1, 3], np.full((3, 3), 1 / 3)), "class numbers"),
+        (([0, 1, 2], np.full((3, 3), 0.5)), "add up"),
+        (([0, 1], np.full((2, 3), 1 / 3), {"g": ["a"]}), "1 rows"),
+        (([0, 1], [0.5, 0.5]), "three classes or more"),
+        (([0], np.full((2, 3), 1 / 3)), "one class number for each row"),
+    ],
+)
+def test_multiclass_predictions(arguments: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        cal.multiclass_predictions(*arguments)
 
 
 @pytest.mark.parametrize(

@@ -272,7 +272,7 @@ def test_score_test_of_one_score_tests_the_intercept() -> None:
 
 BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: D.score_test([1, 0]), "data is a list"),
-    (lambda: D.score_test(cal.predictions([0, 1, 2], np.eye(3))), "several classes"),
+    (lambda: D.score_test(cal.multiclass_predictions([0, 1, 2], np.eye(3))), "several classes"),
     (lambda: D.score_test(rows(), draws=3), "draws=3"),
     (lambda: D.score_test(rows(), null="exact"), "null='exact'"),
     (lambda: D.score_test(rows(), seed=-1), "seed=-1"),

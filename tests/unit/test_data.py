@@ -47,7 +47,8 @@ def test_two_columns_are_a_predict_proba() -> None:
 
 
 def test_multiclass_projects() -> None:
-    data = cal.predictions([0, 2, 1], [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1]], {"g": ["a", "b", "c"]})
+    p = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1]]
+    data = cal.multiclass_predictions([0, 2, 1], p, {"g": ["a", "b", "c"]})
     assert data.top_label().y.tolist() == [1, 1, 0]
     assert data.top_label().p.tolist() == [0.5, 0.8, 0.6]
     assert data.one_vs_rest(2).y.tolist() == [0, 1, 0]

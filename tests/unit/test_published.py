@@ -30,7 +30,7 @@ class Rows:
     y: Any
     p: Any
     weights: Any = None
-    clusters: Any = None
+    cluster: Any = None
 
     @property
     def n(self) -> int:

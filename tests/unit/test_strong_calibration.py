@@ -224,7 +224,7 @@ def test_what_is_not_computable() -> None:
     with pytest.raises(NotComputable, match="clusters"):
         strong(planted(100, cluster=np.arange(100) // 4), null="refit", models=QUICK)
     with pytest.raises(BadInput, match="top_label"):
-        strong(cal.predictions([0, 1, 2], np.eye(3)))
+        strong(cal.multiclass_predictions([0, 1, 2], np.eye(3)))
 
 
 def test_an_impossible_outcome_settles_it() -> None:

@@ -231,7 +231,7 @@ def multiclass_predictions(
     y_true : array-like of shape (n,)
         Class numbers 0 to K - 1.
     y_prob : array-like of shape (n, K)
-        Probabilities of every class, K at least 2, rows adding up to one.
+        Probabilities of every class, K at least 3, rows adding up to one.
     covariates : frame or mapping of arrays, optional
         As `calibrant.predictions`.
     name : str
@@ -255,8 +255,10 @@ def multiclass_predictions(
     [0.7, 0.8, 0.5]
     """
     p, y = np.array(y_prob, dtype=np.float64), np.asarray(y_true)
-    if p.ndim != 2 or p.shape[1] < 2:
-        raise BadInput(f"y_prob has shape {p.shape}: pass a column for each class, or use calibrant.predictions")
+    if p.ndim != 2 or p.shape[1] < 3:
+        raise BadInput(
+            f"y_prob has shape {p.shape}: pass a column for each of three classes or more, or use predictions"
+        )
     k = p.shape[1]
     if y.shape != (p.shape[0],):
         raise BadInput(f"y_true has shape {y.shape} and y_prob {p.shape}: pass one class number for each row")

@@ -123,7 +123,7 @@ LAWS = {
 def _law(rows: Rows, draws: int, null: Any) -> str:
     if null not in ("auto", "simulated", "gaussian"):
         raise BadInput(f"null={null!r}: pass 'auto', 'simulated' or 'gaussian'")
-    if rows.cluster is not None:
+    if rows.clusters is not None:
         if null == "gaussian":
             raise NotComputable("the Gaussian null is for independent rows: use null='auto' with cluster=")
         return "clusters"
@@ -138,7 +138,7 @@ def _law(rows: Rows, draws: int, null: Any) -> str:
 
 def _joined(rows: Rows) -> Rows:
     """Join equal scores if that leaves at most half as many."""
-    if rows.cluster is not None:
+    if rows.clusters is not None:
         return rows
     rate, at = np.unique(rows.rate, return_inverse=True)
     if len(rate) > len(at) // 2:

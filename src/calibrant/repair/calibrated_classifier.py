@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
-from calibrant.data.predictions import predictions
+from calibrant.data.predictions import multiclass_predictions, predictions
 from calibrant.errors import BadInput
 from calibrant.repair.classifier_data import Said, Taken, answers, chosen, row_identities, shares, stacked, table_of
 from calibrant.repair.fitted import FittedMap
@@ -116,7 +116,7 @@ class ClassifierFit:
         if len(self.classes) > 2 and isinstance(self.recipe, Dirichlet):
             if weights is not None and np.ptp(weights) > 0:
                 raise BadInput("Dirichlet takes no sample_weight: leave it out, or use another repair")
-            return Repaired(estimator, (self.recipe.fit(predictions(index, said.matrix(scale), table)),), scale)
+            return Repaired(estimator, (self.recipe.fit(multiclass_predictions(index, said.matrix(scale), table)),), scale)
         scores = said.scores(scale)
         columns = [(1, scores)] if len(self.classes) == 2 else list(enumerate(scores.T))
         maps = tuple(self.recipe.fit(predictions(index == k, p, table, weights=weights)) for k, p in columns)

@@ -127,7 +127,7 @@ def _outcome(
         "contradicted": rows.contradicted,
     }
     law = (
-        "sign flips of whole clusters, asymptotic in their number" if rows.cluster is not None else "exact simulation"
+        "sign flips of whole clusters, asymptotic in their number" if rows.clusters is not None else "exact simulation"
     )
     return Outcome(
         method=METHOD,
@@ -227,7 +227,7 @@ def narrowed(kernel: Kernel, score_width: float, covariate_width: float) -> Kern
 
 def joined(kernel: Kernel, rows: Rows) -> tuple[Kernel, Rows]:
     """Join equal rows into cells if that leaves at most half as many; rows in clusters stay apart."""
-    if rows.cluster is not None:
+    if rows.clusters is not None:
         return kernel, rows
     table = np.column_stack([rows.rate, kernel.points[:, 1:], kernel.codes])
     order = np.lexsort(table.T)

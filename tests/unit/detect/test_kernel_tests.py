@@ -165,7 +165,7 @@ def test_the_null_chosen_is_named() -> None:
         (lambda d: published_local_test(d, ["x"], null="exact"), BadInput, "null='exact'"),
         (lambda d: published_local_test(d, ["x"], normalisation="n"), BadInput, "normalisation='n'"),
         (lambda d: published_local_test(d, ["x"], covariate_gamma=-1), BadInput, "covariate_gamma"),
-        (lambda d: published_local_test(data(cluster=np.arange(200)), ["x"]), NotComputable, "clusters"),
+        (lambda d: published_local_test(data(cluster=np.arange(200)), ["x"]), NotComputable, "cluster="),
         (lambda d: cal.detect.kernel_calibration_test(d, null="x"), BadInput, "null='x'"),
         (lambda d: cal.detect.kernel_calibration_test(d, width=1e-7), BadInput, "1/250"),
     ],

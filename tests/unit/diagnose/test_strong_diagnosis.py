@@ -95,7 +95,7 @@ def test_few_draws_have_no_line_and_nothing_beyond_has_no_chart() -> None:
         (lambda d: subgroups(d, depth=9), "depth=9"),
         (lambda d: subgroups(d, min_share=0.7), "min_share=0.7"),
         (lambda d: subgroups(d, ["nobody"]), "nobody"),
-        (lambda d: subgroups(cal.predictions([0, 1, 2], np.eye(3))), "several classes"),
+        (lambda d: subgroups(cal.multiclass_predictions([0, 1, 2], np.eye(3))), "several classes"),
     ],
 )
 def test_bad_arguments_are_named(call: Any, word: str) -> None:

@@ -85,7 +85,7 @@ def test_bad_settings_of_one_function():
     with pytest.raises(cal.BadInput, match="infinite"):
         cal.measure.vece(rows(bad=np.full(600, np.inf)), "bad")
     with pytest.raises(cal.BadInput, match="top_label"):
-        cal.measure.vece(cal.predictions([0, 1, 2], np.eye(3)), "x")
+        cal.measure.vece(cal.multiclass_predictions([0, 1, 2], np.eye(3)), "x")
 
 
 def test_not_computable():

@@ -314,7 +314,7 @@ def test_dirichlet_repairs_all_classes_at_once(three: tuple[Any, Any]) -> None:
     X, y = three
     model = CalibratedClassifier(GaussianNB(), Dirichlet(strength=1e-3), cv=3).fit(X, y)
     out = cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(3), method="predict_proba")
-    fitted = Dirichlet(strength=1e-3).fit(cal.predictions(np.searchsorted(model.classes_, y), out))
+    fitted = Dirichlet(strength=1e-3).fit(cal.multiclass_predictions(np.searchsorted(model.classes_, y), out))
     alone = GaussianNB().fit(X, y).predict_proba(X)
     np.testing.assert_allclose(model.predict_proba(X), fitted.scores(alone), atol=1e-6)
     with pytest.raises(BadInput, match="takes no sample_weight"):

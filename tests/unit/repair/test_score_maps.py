@@ -55,7 +55,7 @@ def classes(n, k=3, seed=2, power=2.0):
     p = rng.dirichlet(np.ones(k), n)
     truth = p**power / (p**power).sum(axis=1, keepdims=True)
     y = (rng.uniform(size=(n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(0, k - 1)
-    return cal.predictions(y, p), truth
+    return cal.multiclass_predictions(y, p), truth
 
 
 @pytest.mark.parametrize(

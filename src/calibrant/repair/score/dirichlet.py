@@ -97,7 +97,7 @@ class Dirichlet:
     >>> p = rng.dirichlet([1, 1, 1], size=5_000)
     >>> truth = p**2 / (p**2).sum(axis=1, keepdims=True)
     >>> y = (rng.uniform(size=(5_000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
-    >>> fitted = cal.repair.Dirichlet(strength=0.001).fit(cal.predictions(y, p))
+    >>> fitted = cal.repair.Dirichlet(strength=0.001).fit(cal.multiclass_predictions(y, p))
     >>> bool(abs(fitted.scores(p) - truth).mean() < 0.02)
     True
     """

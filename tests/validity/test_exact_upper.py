@@ -14,7 +14,7 @@ from calibrant.stats.bounds import (
     notch_width,
     product_upper,
 )
-from calibrant.stats.jitter import distance_upper, jitter, jittered_bernstein_upper, jittered_upper
+from calibrant.stats.jitter import distance_upper, jitter, jittered_bernstein_upper, jittered_upper, mean_displacement
 from validity.enumeration import grid_cells, just_beyond, log_mean, miss_probability
 
 GAMMAS = (0.01, 0.2, 0.6, 0.95)
@@ -189,6 +189,28 @@ def test_jittered_upper_miss_probability_of_one_score(bound, cell):
     for n in (3, 30, 200):
         bounds = [bound(grid_cells(np.array([[[n - k, k]]]), [cell], size), h, 0.2) for k in range(n + 1)]
         assert miss_probability(bounds, np.linspace(0, 1, 101), truth) <= 0.2
+
+
+@pytest.mark.parametrize("bandwidth", [1 / 8, 1 / 32])
+def test_jitter_kernel_equals_its_definition(bandwidth):
+    size = 128
+    kernel, rng = jitter(size, bandwidth), np.random.default_rng([0x1268, 5])
+    t = (np.arange(size) + 0.5) / size
+    dense = 1 / np.cosh((t[:, None] - t) / bandwidth)
+    dense /= dense.sum(axis=0)  # dense[t, c] = K(t | c)
+    rows = rng.integers(0, 50, size)
+    assert np.allclose(kernel.spread(rows), dense @ rows, atol=1e-10)
+    assert np.allclose(kernel.spread_square(rows), dense**2 @ rows, atol=1e-10)
+    assert np.allclose(kernel.gather(t), dense.T @ t, atol=1e-12)
+    assert np.allclose(kernel.displacement, (dense * np.abs(t[:, None] - t)).sum(axis=0), atol=1e-12)
+
+
+def test_displacement_of_the_jitter_is_bounded_as_claimed():
+    cells = grid_cells(np.array([[[3, 1], [0, 4]]]), [2, 60], 128)
+    kernel = jitter(128, 1 / 16)
+    mean, largest = mean_displacement(cells, 1 / 16)
+    assert mean >= 0.5 * (kernel.displacement[2] + kernel.displacement[60])
+    assert largest >= kernel.displacement.max()
 
 
 @pytest.mark.parametrize("n", [5, 60])

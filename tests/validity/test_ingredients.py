@@ -5,11 +5,10 @@ import pytest
 
 from calibrant import predictions
 from calibrant.stats.bounds import debiased_error
-from calibrant.stats.jitter import dyadic_levels, jitter, mean_displacement
+from calibrant.stats.jitter import dyadic_levels
 from calibrant.views.population import Population, everyone
 from validity import designs
 from validity.acceptance import check
-from validity.enumeration import grid_cells
 
 RUNS, DELTA = 2000, 0.1
 
@@ -69,28 +68,6 @@ def test_mean_distance_that_rounding_moves(steps):
         return moved + np.sqrt(-np.log(DELTA) / (2 * n)) / (2 * steps) < 1 / (4 * steps)
 
     check(miss, 500, DELTA)
-
-
-@pytest.mark.parametrize("bandwidth", [1 / 8, 1 / 32])
-def test_jitter_kernel_equals_its_definition(bandwidth):
-    size = 128
-    kernel, rng = jitter(size, bandwidth), rng_of(5)
-    t = (np.arange(size) + 0.5) / size
-    dense = 1 / np.cosh((t[:, None] - t) / bandwidth)
-    dense /= dense.sum(axis=0)  # dense[t, c] = K(t | c)
-    rows = rng.integers(0, 50, size)
-    assert np.allclose(kernel.spread(rows), dense @ rows, atol=1e-10)
-    assert np.allclose(kernel.spread_square(rows), dense**2 @ rows, atol=1e-10)
-    assert np.allclose(kernel.gather(t), dense.T @ t, atol=1e-12)
-    assert np.allclose(kernel.displacement, (dense * np.abs(t[:, None] - t)).sum(axis=0), atol=1e-12)
-
-
-def test_displacement_of_the_jitter_is_bounded_as_claimed():
-    cells = grid_cells(np.array([[[3, 1], [0, 4]]]), [2, 60], 128)
-    kernel = jitter(128, 1 / 16)
-    mean, largest = mean_displacement(cells, 1 / 16)
-    assert mean >= 0.5 * (kernel.displacement[2] + kernel.displacement[60])
-    assert largest >= kernel.displacement.max()
 
 
 @pytest.mark.parametrize("design", [designs.IDENTITY, designs.SKEWED, designs.FEW], ids=designs.named)

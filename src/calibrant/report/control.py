@@ -20,9 +20,10 @@ At = tuple[float, float]  # share of people, evidence
 
 def control(record: AuditRecord) -> Mapping[str, Any] | None:
     """Return the picture, the readout and the numbers; None where the record holds no chart."""
-    c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
+    curve = record.curve("control_chart")
+    c, s = curve.columns, curve.settings
     times, of = num.confidence(float(s["alpha"])) if "alpha" in s else ("", "")
-    drawn = svg.control(c, s, f"line crossed in {times} of {of} repeats", _peak(s))
+    drawn = svg.control(curve, f"line crossed in {times} of {of} repeats", _peak(s))
     if drawn is None:
         return None
     line = None if s.get("line") is None else float(s["line"])

@@ -95,7 +95,7 @@ def reading(smooth: bool, across: Window, cut: bool) -> str:
 
 def _readout(p: Point, word: str, people: Bin, digits: int) -> str:
     """Return a point of the figure as a sentence, with the people of the range of the score it lies in."""
-    says, happened, gap, band = cells(p, digits)
+    _, happened, gap, band = cells(p, digits)
     at = num.nearest(float(p.x or 0.0), digits)
     told = f"Where the model says {at}%, {happened} in 100 happened: {gap} points ({word}{band}), {DIRECTIONS[p.side]}"
     return f"{told}. {num.count(people.rows)} people from {_percent(people.start)} to {_percent(people.end)}."

@@ -7,14 +7,14 @@ that text never shrinks and strokes keep their width.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby, pairwise
-from typing import Any
 
 from calibrant.report.along import Along, Bar, Bin, Point
 from calibrant.report.places import Track, Window, anchor, percent, place, ruler_ticks, signed, ticks
+from calibrant.results import Curve
 
 SIZE = 1000  # units along each side of a plot
 SPARK = (100, 24)  # units of a small curve, wide and high
@@ -142,7 +142,9 @@ def ruler_axis(top: float, words: str) -> Svg:
 def ruler_limit(limit: float, top: float, words: str) -> Svg:
     """Return the words of the limit over a ruler, above its line; `limit` is a fraction, `top` in points."""
     points = limit * 100
-    text = tag("text", escape(words), cls="t-lim", x=place(points, top), y=15, text_anchor=anchor(points, top, near=0.12))
+    text = tag(
+        "text", escape(words), cls="t-lim", x=place(points, top), y=15, text_anchor=anchor(points, top, near=0.12)
+    )
     return tag("svg", text, cls="t", aria_hidden="true")
 
 
@@ -314,12 +316,12 @@ def cross(bins: Sequence[Bin], across: Window) -> Plot:
     return Plot(up, right, shapes, tuple(rings), ruled=True)
 
 
-def control(columns: Mapping[str, Any], settings: Mapping[str, Any], crossed: str, peak: str) -> Plot | None:
+def control(curve: Curve, crossed: str, peak: str) -> Plot | None:
     """Return the control chart: evidence over people, paths of simulated repeats, its line and its peak.
 
     Parameters
     ----------
-    columns, settings : Mapping
+    curve : Curve
         Of `diagnose.control_chart`.
     crossed, peak : str
         The words at the line, and at the peak.
@@ -329,6 +331,7 @@ def control(columns: Mapping[str, Any], settings: Mapping[str, Any], crossed: st
     Plot or None
         None where the curve is empty.
     """
+    columns, settings = curve.columns, curve.settings
     if not columns.get("share"):
         return None
     share, score = columns["share"], columns["score"]
@@ -349,7 +352,10 @@ def control(columns: Mapping[str, Any], settings: Mapping[str, Any], crossed: st
     if line is not None:
         shapes.append(("limit", f"M0 {at(0, line)[1]}h{SIZE}"))
     shapes.append(("curve", through(score)))
-    marks, top = [], (float(settings["peak_share"]), float(settings["peak_score"])) if settings.get("peak_rows") else None
+    marks, top = (
+        [],
+        (float(settings["peak_share"]), float(settings["peak_score"])) if settings.get("peak_rows") else None,
+    )
     near = 0.09 * (high - low)  # a line of words
     if line is not None and (top is None or abs(top[1] - line) > 1.3 * near):  # else over the peak's words
         over = any(line - 0.2 * near < y < line + near for x, y in zip(share, score, strict=True) if x > 0.5)

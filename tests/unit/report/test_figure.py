@@ -5,53 +5,30 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pytest
 
 import calibrant as cal
 import factories
 from calibrant.audit.checks import MASK
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.diagnose.reliability_curve import scored
-from calibrant.report import charts, figure, line, measures, wording
+from calibrant.report import figure, measures, wording
+from calibrant.report.along import Stretch
 from calibrant.report.checks import check_line
 from calibrant.report.html import render
 from calibrant.report.text import markdown, terminal
-from calibrant.results import Curve
 from calibrant.views.population import everyone
-
-
-def with_gaps(low: list[float], high: list[float], stretch: list[int] | None = None) -> Curve:
-    """Return a curve whose band is given."""
-    n = len(low)
-    score = [(i + 1) / 100 for i in range(n)]
-    columns = dict(factories.curve().columns)
-    middle = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
-    columns = {k: list(v[:n]) for k, v in columns.items()} | {
-        "score": score,
-        "gap": middle,
-        "gap_low": low,
-        "gap_high": high,
-        "stretch": stretch or [0] * n,
-    }
-    return Curve(method="diagnose.reliability_curve", columns=columns, settings=factories.curve().settings)
-
-
-def test_stretches_break_at_zero_and_at_holes():
-    curve = with_gaps([0.01, 0.02, -0.01, 0.01, 0.01, -0.03], [0.02, 0.03, 0.01, 0.02, 0.02, -0.01], [0, 0, 0, 0, 1, 1])
-    found = [(s.side, s.low, s.high) for s in line.stretches(curve)]
-    assert found == [("low", 0.01, 0.02), ("low", 0.04, 0.04), ("low", 0.05, 0.05), ("high", 0.06, 0.06)]
 
 
 def test_findings_in_words():
     record = factories.record()
-    low = [line.Stretch("low", 0.03, 0.21), line.Stretch("low", 0.35, 0.35), line.Stretch("high", 0.8, 0.9)]
+    low = [Stretch("low", 0.03, 0.21), Stretch("low", 0.35, 0.35), Stretch("high", 0.8, 0.9)]
     assert wording.curve_finding(low, 0.001, record, 1) == (
         "The model says too little where it says 3% to 21% and about 35%, and too much at 80% to 90%; "
         "elsewhere it is not shown to be off."
     )
     assert wording.curve_finding([], 0.3, record, 1) == "Nowhere along the score is the model shown to be off."
     assert "at no single score" in wording.curve_finding([], 0.04, record, 1)
-    many = [line.Stretch("low", i / 10, i / 10 + 0.05) for i in range(6)]
+    many = [Stretch("low", i / 10, i / 10 + 0.05) for i in range(6)]
     assert "and two more stretches" in wording.curve_finding(many, 0.001, record, 1)
 
 
@@ -76,45 +53,15 @@ def test_a_record_without_the_curve_still_draws_its_bins():
     assert "ranges of the score" in figure.finding(old)
 
 
-@pytest.mark.parametrize("frame", [charts.WIDE, charts.NARROW])
-def test_the_line_follows_the_colours_of_the_page_and_is_the_same_every_time(frame):
-    record = factories.record()
-    drawn = line.smoothed(record.curve("reliability"), record.curve("bins"), 0.015, charts.WHOLE, frame)
-    assert drawn == line.smoothed(record.curve("reliability"), record.curve("bins"), 0.015, charts.WHOLE, frame)
-    assert not re.search("#[0-9a-f]{3}", drawn)
-    assert not re.search(r"\b(id|style|href|class|on\w+)=", drawn)
-    assert {"var(--line)", "var(--band)", "var(--okzone)", "var(--bar)"} <= set(re.findall(r"var\(--\w+\)", drawn))
-    assert "var(--okzone)" not in line.smoothed(
-        record.curve("reliability"), record.curve("bins"), None, charts.WHOLE, frame
-    )
-
-
-def test_a_lone_point_is_drawn_as_a_dot():
-    curve = with_gaps([0.0, 0.01, 0.0], [0.02, 0.03, 0.01], [0, 0, 1])
-    bins = factories.reliability()
-    drawn = line.smoothed(curve, bins, None, charts.WHOLE)
-    joined = line.smoothed(with_gaps([0.0, 0.01, 0.0], [0.02, 0.03, 0.01]), bins, None, charts.WHOLE)
-    assert drawn.count("transform=") > joined.count("transform=")
-
-
 def test_rare_events_get_an_axis_of_their_own():
     record = factories.rare()
     made = figure.figure(record)
     assert made["across"] == ("0", "1")
-    assert charts.window(factories.reliability()) == charts.WHOLE
-    labels = re.findall(r"<text[^>]*>([^<]*)</text>", made["pictures"][0][2])
+    labels = re.findall(r'<text class="[xy]l"[^>]*>([^<]*)</text>', made["gaps"])
     assert "+" in "".join(labels)
     for text in labels:
         assert re.fullmatch(r"[+−]?[\d.]+%?", text), text
     assert "Where the model says 0." in made["readouts"]["t"][0]
-
-
-@pytest.mark.parametrize("top", charts.STEPS)
-def test_labels_of_the_axis_of_gaps_are_true(top):
-    n = with_gaps([-top / 100] * 3, [top / 100] * 3)
-    drawn = line.smoothed(n, factories.reliability(), None, (0.0, 100.0) if top >= 4 else (0.0, 1.0))
-    labels = {t.replace("−", "-") for t in re.findall(r"<text[^>]*>([^<%]*)</text>", drawn)}
-    assert {f"+{top:g}", f"+{top / 2:g}", "0", f"-{top / 2:g}", f"-{top:g}"} <= labels
 
 
 def test_measures_are_a_table():

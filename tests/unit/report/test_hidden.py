@@ -192,23 +192,6 @@ def test_the_peak_says_how_widely_error_is_spread(peak, side, says):
     assert "It stays under the dashed line" in control.control(clear)["caption"]
 
 
-@pytest.mark.parametrize("peak", [0.02, 0.5, 0.98])
-@pytest.mark.parametrize(("top", "line"), [(4.2, 2.4), (1.1, 2.4), (0.02, 0.01), (900.0, 3.0), (2.5, None)])
-def test_the_chart_stays_inside_its_picture(peak, top, line):
-    record = factories.drawn(factories.hidden(), control_chart=factories.control_chart(peak, top, line))
-    made = control.control(record)
-    for kind, d in made["plot"].shapes:
-        x = y = 0
-        for letter, a, b in re.findall(r"([Mmlh ]?)(-?\d+) ?(-?\d+)?", d) if kind in ("curve", "sim") else ():
-            x, y = (int(a), int(b)) if letter == "M" else (x + int(a), y + int(b or 0))
-            assert -1 <= x <= 1001
-            assert -1 <= y <= 1001
-    assert all(0 <= float(at[:-1]) <= 100 for at, _ in made["plot"].up)
-    assert 2 <= len(made["plot"].up) <= 8
-    assert ("peak", "of people") in {(m.text[:4], m.text[-9:]) for m in made["marks"]}
-    assert bool(made["crossed"]) is (line is not None)
-
-
 def test_the_readout_of_the_chart_rounds_the_line_up(page):
     data = json.loads(re.search(r'id="pts-control">(.*?)</script>', page, re.S)[1])
     assert "stays under 2.40 in 95 of 100 repeats" in data["f"][0]
@@ -278,12 +261,6 @@ def test_importance_shows_whole_ranges_and_whose_evidence_it_splits_up():
     record = factories.drawn(factories.hidden(), importance=replace(curve, columns=wide))
     made = hidden.bars(record)
     assert made["needs_axis"] == "\u221225 to 150%"
-    ends = [[float(n[k][:-1]) for k in ("low", "high", "at", "width")] for n in made["needs"]]
-    zero = float(made["needs_zero"][:-1])
-    assert all(0 <= v <= 100 for row in ends for v in row)
-    assert [ends[0][2], ends[1][2]] == [zero, zero]
-    assert ends[2][2] + ends[2][3] == pytest.approx(zero, abs=0.01)
-    assert (ends[0][1], ends[1][0]) == (100.0, 0.0)
     assert [n["word"] for n in made["needs"]] == ["", "not shown to be needed", "not shown to be needed"]
     note = searched.needs_note(record)
     assert "4.20 in all, comes from a fit of its own, each judging people by models fitted to the other half" in note
@@ -312,14 +289,6 @@ def test_the_chart_says_where_it_ends_and_on_how_many_repeats_it_rests():
     whole = control.control(factories.hidden())
     assert "ends at" not in whole["caption"]
     assert "repeats" not in whole["caption"]
-
-
-@pytest.mark.parametrize(("top", "said", "above"), [(4.2, 2, False), (2.3, 1, True), (2.5, 1, False)])
-def test_the_words_of_peak_and_line_do_not_cross(top, said, above):
-    record = factories.drawn(factories.hidden(), control_chart=factories.control_chart(0.1, top))
-    marks = control.control(record)["marks"]
-    assert len(marks) == said
-    assert (marks[-1].dy < -9) is above
 
 
 def test_importance_is_left_out_where_nothing_is_found():

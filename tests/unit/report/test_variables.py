@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 import factories
 from calibrant.audit.record import AuditRecord, Check
-from calibrant.report import following, ranking, traces, units, variables
-from calibrant.report.along import along_of, share
+from calibrant.report import following, ranking, variables
+from calibrant.report.along import along_of
 from calibrant.report.checks import check_line
 from calibrant.report.html import render
 from calibrant.report.spans import plain
 from calibrant.report.text import markdown, terminal
-from calibrant.results import Curve
 from effort import examples
 
 
@@ -150,47 +149,10 @@ def test_dates_are_dates_and_years_are_years():
     text = section(render(factories.variables()))
     assert re.search(r'<text class="xl"[^>]*>20(17|18|19)</text>', text)
     assert "17000" not in re.sub(r'data-lo="[^"]*"|min="[^"]*"|<script.*?</script>', "", text)
-    assert units.axis_of([2015.0, 2018.0], False).written(2016.0) == "2016"
-    assert units.level(2015.0) == "2015"
-    assert units.level(-3.5) == "\u22123.5"
     year = with_ranking(worst=["2\u202f015"] * 3, kind=["number"] * 3)
     assert ranking.rows(year, {}, 1.0, 1.0)[0].worst == "2015"
     apart = with_ranking(worst=["1\u202f234\u202f567 to 12\u202f015"] * 3, kind=["number"] * 3)
     assert ranking.rows(apart, {}, 1.0, 1.0)[0].worst == "1\u202f234\u202f567 to 12\u202f015"
-
-
-@pytest.mark.parametrize(
-    ("xs", "dates"),
-    [
-        ([0.0, 1e-12], False),
-        ([1e18, 2e18], False),
-        ([5.0], False),
-        ([0.0], False),
-        ([-3.0, 12_000.0], False),
-        ([18_000.0, 18_000.5], True),
-        ([18_000.0, 18_060.0], True),
-        ([-300_000.0, 20_000.0], True),
-        ([1e7, 2e7], True),
-        ([18_000.0, 18_400.0], True),
-    ],
-)
-def test_an_axis_has_labels_inside_it(xs, dates):
-    axis = units.axis_of(xs, dates)
-    assert axis.low < axis.high
-    assert 1 <= len(axis.ticks) <= 8
-    assert all(axis.low <= t <= axis.high * (1 + 1e-9) + 1e-9 for t in axis.ticks)
-    assert len({axis.labelled(t) for t in axis.ticks}) == len(axis.ticks)
-    assert all(axis.written(x) for x in xs)
-
-
-def test_holes_break_the_line_and_a_lone_point_is_a_dot():
-    curve = factories.along(xs=[1.0, 2.0, 3.0, 9.0], gaps=[0.01] * 4)
-    columns = {**curve.columns, "stretch": [0, 0, 0, 1]}
-    along = along_of("x", Curve(method="m", columns=columns, settings=curve.settings))
-    kinds = [kind for kind, _ in traces.gaps(along, along.axis, 0.015, 4.0).shapes]
-    assert kinds == ["okzone", "hist", "band", "band", "zero", "shift", "curve", "lone"]
-    for _, d in traces.gaps(along, along.axis, 0.015, 4.0).shapes:
-        assert re.fullmatch(r"[Mm][\d\s.\-MVHhlvz]+", d)
 
 
 def test_missing_values_are_a_row_under_the_curve():
@@ -204,10 +166,6 @@ def test_missing_values_are_a_row_under_the_curve():
 def test_people_of_levels_do_not_tell_how_many_are_left_out():
     """With one level left out for being small, no share but the smallest shown could tell its people."""
     labels, gaps = ("a", "b", "c"), (0.02, 0.02, 0.02)
-    whole = along_of("g", factories.along("g", labels=labels, gaps=gaps))
-    assert [share(whole, p) for p in whole.levels] == ["40%", "20%", "13%"]
-    short = along_of("g", factories.along("g", labels=labels, gaps=gaps, masked=1))
-    assert [share(short, p) for p in short.levels] == ["40%", "20%", "–"]
     record = factories.followed(
         factories.record(), factories.ranking(["g"], 1), {"g": factories.along("g", labels=labels, gaps=gaps, masked=1)}
     )

@@ -1,0 +1,234 @@
+"""The pictures: colours come from the style sheet, shapes stay inside, the same record draws the same bytes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import factories
+from calibrant.report import places, svg
+from calibrant.report.along import along_of, along_score, bins_of
+from calibrant.report.html import asset
+from calibrant.results import Curve
+
+TEXT = [
+    ("ink", "bg"),
+    ("ink", "panel"),
+    ("ink2", "bg"),
+    ("ink2", "panel"),
+    ("met", "bg"),
+    ("met", "met-bg"),
+    ("und", "bg"),
+    ("und", "und-bg"),
+    ("bro", "bg"),
+    ("bro", "bro-bg"),
+    ("bro", "panel"),
+]
+SHAPES = [("line", "bg"), ("met", "panel"), ("und", "panel"), ("bro", "panel"), ("focus", "bg")]
+
+
+def themes() -> dict[str, dict[str, str]]:
+    blocks = re.findall(r":root \{(.*?)\}", asset("style.css"), re.S)
+    light, dark, _, printed = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,8});", b)) for b in blocks]
+    return {"light": light, "dark": dark, "print": {**light, **printed}}
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) > 4 else "".join(c * 2 for c in colour[1:])
+    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: str, b: str) -> float:
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def numbers(plot: svg.Plot) -> list[float]:
+    """Return every place of the shapes, where steps are added up."""
+    out: list[float] = []
+    for _, d in plot.shapes:
+        x = y = 0.0
+        for command, given in re.findall(r"([MmLlHhVvz])([\d\s.\-]*)", d):
+            values = [float(v) for v in re.findall(r"-?\d+(?:\.\d+)?", given)]
+            if command in "Hh":
+                for v in values:
+                    x = v if command == "H" else x + v
+                    out.append(x)
+            elif command in "Vv":
+                for v in values:
+                    y = v if command == "V" else y + v
+                    out.append(y)
+            else:
+                for a, b in zip(values[::2], values[1::2], strict=True):
+                    x, y = (a, b) if command in "ML" else (x + a, y + b)
+                    out += [x, y]
+    return out
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "print"])
+def test_contrast(theme):
+    colours = themes()[theme]
+    for a, b in TEXT:
+        assert contrast(colours[a], colours[b]) >= 4.5, (a, b)
+    for a, b in SHAPES:
+        assert contrast(colours[a], colours[b]) >= 3, (a, b)
+
+
+def test_every_variable_used_is_defined():
+    used = set(re.findall(r"var\(--([\w-]+)\)", asset("style.css") + "".join(svg.ICONS.values())))
+    assert used <= set(themes()["light"])
+
+
+def drawn() -> list[str]:
+    """Return one picture of every kind."""
+    record = factories.variables()
+    bins = bins_of(record.curve("bins"))
+    score = along_score(bins, record.curve("reliability"))
+    age = along_of("age", record.family("variable_curve")["age"])
+    sex = along_of("sex", record.family("variable_curve")["sex"])
+    track = places.track(0.01, 0.03, 4.0, "broken", "1.0 to 3.0", 0.02)
+    plots = (svg.cross(bins, score.across), svg.gaps(score, 0.015, 4.0), svg.gaps(age, 0.015, 4.0), svg.rates(age))
+    control = svg.control(factories.control_chart(), "crossed", "peak")
+    assert control is not None
+    return [
+        *(svg.plot(p, "label", 0, 100) for p in (*plots, control)),
+        *(svg.spark(a, 4.0) for a in (age, sex)),
+        svg.track(track),
+        svg.level(sex.levels[0], 4.0, 0.015),
+        svg.bar(0.2, -0.1, 0.5, (-0.1, 0.5)),
+        svg.ruler_axis(4.0, "points"),
+        svg.ruler_limit(0.02, 4.0, "limit 2"),
+        svg.dots(svg.Dots(40, 20, (("broken", 6, 6), ("undecided", 20, 6), ("met", 34, 6))), "label", 4.75),
+        *(svg.icon(s) for s in svg.ICONS),
+        *(svg.swatch(s) for s in svg.SWATCHES),
+    ]
+
+
+def test_pictures_take_their_colours_from_the_page_and_are_the_same_every_time():
+    known = set(re.findall(r"\.([a-z][\w-]*)", re.sub(r"\{[^}]*\}", "{}", asset("style.css"))))
+    for markup, again in zip(drawn(), drawn(), strict=True):
+        assert markup == again
+        assert not re.search("#[0-9a-f]{3}", markup)
+        assert not re.search(r'\b(id|style|href|on\w+)="', markup)
+        for classes in re.findall(r'class="([^"]*)"', markup):
+            assert set(classes.split()) & known or classes in {"", "mark t-ink"}, classes
+
+
+def test_a_picture_of_gaps_has_its_zone_its_strip_its_band_and_its_line():
+    record = factories.record()
+    score = along_score(bins_of(record.curve("bins")), record.curve("reliability"))
+    kinds = [kind for kind, _ in svg.gaps(score, 0.015, 4.0).shapes]
+    assert kinds == ["okzone", "hist", "band", "zero", "curve"]
+    assert [kind for kind, _ in svg.gaps(score, None, 4.0).shapes] == kinds[1:]
+
+
+def test_holes_break_the_line_and_a_lone_point_is_a_dot_with_its_range():
+    curve = factories.along(xs=[1.0, 2.0, 3.0, 9.0], gaps=[0.01] * 4)
+    columns = {**curve.columns, "stretch": [0, 0, 0, 1]}
+    along = along_of("x", Curve(method="m", columns=columns, settings=curve.settings))
+    shapes = svg.gaps(along, 0.015, 4.0).shapes
+    assert [kind for kind, _ in shapes] == ["okzone", "hist", "band", "whisker", "zero", "shift", "curve", "lone"]
+    for _, d in shapes:
+        assert re.fullmatch(r"[Mm][\d\s.\-MVHhlvz]+", d)
+
+
+def test_bins_without_a_curve_are_dots_with_ranges():
+    bins = bins_of(factories.reliability(bins=12))
+    along = along_score(bins, Curve(method="", columns={}))
+    kinds = [kind for kind, _ in svg.gaps(along, None, along.top(None)).shapes]
+    assert kinds == ["hist", *["whisker"] * 12, "zero", *["lone"] * 12]
+
+
+def test_group_ten_does_not_precede_group_two():
+    plot = svg.cross(bins_of(factories.reliability(bins=12)), places.WHOLE)
+    dots = [float(x[:-1]) for x, _, _ in plot.rings]
+    assert len(dots) == 12
+    assert dots == sorted(dots)
+
+
+def test_the_area_of_a_dot_is_people():
+    plot = svg.cross(bins_of(factories.reliability()), places.WHOLE)
+    rows = factories.reliability().columns["rows"]
+    least, most = svg.DOT_AREAS
+    for (_, _, radius), n in zip(plot.rings, rows, strict=True):
+        assert 3.14159 * radius**2 == pytest.approx(least + (most - least) * n / max(rows), rel=0.02)
+
+
+def test_wild_and_empty_bins_stay_inside_the_picture():
+    columns = {
+        "x": [0.2, 0.9],
+        "x_low": [0.2, 0.4],
+        "x_high": [0.2, 1.0],
+        "predicted": [0.2, 0.9],
+        "observed": [1.0, 0.0],
+        "gap": [0.8, -0.9],
+        "low": [-1.0, -1.0],
+        "high": [1.0, 1.0],
+        "rows": [1, 10**7],
+    }
+    along = along_score(bins_of(Curve(method="m", columns=columns)), Curve(method="", columns={}))
+    for limit, top in ((0.5, along.top(0.5)), (0.5, 4.0)):
+        found = numbers(svg.gaps(along, limit, top))
+        assert min(found) >= 0
+        assert max(found) <= svg.SIZE
+
+
+@pytest.mark.parametrize("top", places.STEPS)
+def test_labels_of_the_axis_of_gaps_are_true(top):
+    along = along_of("x", factories.along(xs=[1.0, 2.0, 3.0], gaps=[0.0] * 3))
+    plot = svg.gaps(along, None, float(top))
+    labels = {text.replace("\u2212", "-") for _, text in plot.up}
+    assert {f"+{top:g}", f"+{top / 2:g}", "0", f"-{top / 2:g}", f"-{top:g}"} == labels
+
+
+@pytest.mark.parametrize("peak", [0.02, 0.5, 0.98])
+@pytest.mark.parametrize(("top", "line"), [(4.2, 2.4), (1.1, 2.4), (0.02, 0.01), (900.0, 3.0), (2.5, None)])
+def test_the_control_chart_stays_inside_its_picture(peak, top, line):
+    plot = svg.control(factories.control_chart(peak, top, line), "line crossed", "peak of people")
+    assert plot is not None
+    assert all(-1 <= v <= svg.SIZE + 1 for v in numbers(plot))
+    assert all(0 <= float(at[:-1]) <= 100 for at, _ in plot.up)
+    assert 2 <= len(plot.up) <= 8
+    assert "peak of people" in {m.text for m in plot.marks}
+    assert ("limit" in {kind for kind, _ in plot.shapes}) is (line is not None)
+
+
+@pytest.mark.parametrize(("top", "said", "above"), [(4.2, 2, False), (2.3, 1, True), (2.5, 1, False)])
+def test_the_words_of_peak_and_line_do_not_cross(top, said, above):
+    plot = svg.control(factories.control_chart(0.1, top), "line crossed", "peak")
+    assert plot is not None
+    assert len(plot.marks) == said
+    assert (plot.marks[-1].dy < -9) is above
+
+
+def test_a_bar_starts_at_zero_and_lies_inside_its_axis():
+    def places_of(value: float, low: float, high: float) -> list[float]:
+        found = re.findall(r'(?:x|width|x1|x2)="([\d.]+)%"', svg.bar(value, low, high, (-0.25, 1.5)))
+        return [float(v) for v in found]
+
+    for value, low, high in ((0.7, 0.5, 1.5), (0.4, -0.25, 1.0), (-0.02, -0.05, 0.5)):
+        x, width, zero, _, first, last = places_of(value, low, high)
+        assert all(0 <= v <= 100 for v in (x, width, zero, first, last))
+        assert (x if value > 0 else x + width) == pytest.approx(zero, abs=0.01)
+    assert places_of(0.7, 0.5, 1.5)[-1] == 100
+    assert places_of(0.4, -0.25, 1.0)[-2] == 0
+
+
+def test_text_in_a_picture_is_escaped():
+    plot = svg.Plot((("0%", "<b>"),), (("0%", "&"),), (), marks=(svg.Mark("0", "0", 0, "start", "", "<i>"),))
+    markup = svg.plot(plot, 'a "quoted" <label>', 0, 1)
+    assert "<b>" not in markup
+    assert "<i>" not in markup
+    assert "&amp;" in markup
+    assert 'aria-label="a &quot;quoted&quot; &lt;label&gt;"' in markup
+
+
+def test_a_track_ends_where_its_axis_ends():
+    inside, beyond = (places.track(0.01, high, 4.0, "met", "", 0.02) for high in (0.03, 0.5))
+    assert (inside.x, inside.width, inside.limit, inside.over) == ("25%", "50%", "50%", False)
+    assert (beyond.x, beyond.width, beyond.over) == ("25%", "75%", True)
+    thin = places.track(0.02, 0.02, 4.0, "met", "")
+    assert float(thin.width[:-1]) == pytest.approx(100 * places.THINNEST)

@@ -7,15 +7,39 @@ numbers of NumPy count as numbers. `hint` ends the line, such as ``"such as 999"
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from calibrant.errors import BadInput
 
 LARGEST_SEED = 2**63 - 1  # so that a seed fits the signed 64 bits of every kernel
 
 Option = TypeVar("Option", bound=str | int)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who gave the arguments, and so what a refusal calls them: ``limit=`` in Python, ``--limit`` on a command line."""
+
+    command: bool = False
+
+    def name(self, argument: str) -> str:
+        """Return what a check takes as the name of an argument: ``limit`` or ``--limit``."""
+        return f"--{OPTIONS.get(argument, argument)}" if self.command else argument
+
+    def says(self, *arguments: str) -> str:
+        """Return arguments as a sentence names them: ``label=, score= and by=`` or ``--label, --score and --by``."""
+        words = [self.name(a) if self.command else f"{a}=" for a in arguments]
+        return " and ".join(w for w in (", ".join(words[:-1]), words[-1]) if w)
+
+
+OPTIONS = {"drop_missing": "drop-missing", "fail_on": "fail-on", "spec": "like"}  # where the two names differ
+PYTHON, COMMAND = Asker(), Asker(command=True)
 
 
 def refuse(name: str, value: object, fix: str, hint: str = "") -> NoReturn:
@@ -114,12 +138,12 @@ def choice(name: str, value: Any, options: Sequence[Option], *, hint: str = "") 
     return found
 
 
-def names(name: str, value: Any, *, what: str = "a column", least: int = 0) -> tuple[str, ...]:
+def names(name: str, value: Any, *, what: str = "a column", least: int = 0, distinct: bool = False) -> tuple[str, ...]:
     """Return names as a tuple, given one, several or None; `what` says of what: ``"a column"``, ``"a covariate"``."""
     found = () if value is None else (value,) if isinstance(value, str) else _listed(value)
     if found is None or len(found) < least:
         refuse(name, value, f"the name of {what}, or a list of names")
-    twice = next((v for i, v in enumerate(found) if v in found[:i]), None)
+    twice = next((v for i, v in enumerate(found) if distinct and v in found[:i]), None)
     if twice is not None:
         raise BadInput(f"{name}={value!r} names {twice!r} twice: name each once")
     return found
@@ -129,6 +153,20 @@ def _listed(value: Any) -> tuple[str, ...] | None:
     """Return strings of a sequence or another iterable, or None if it holds anything else."""
     found = tuple(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else None
     return found if found is not None and all(isinstance(v, str) for v in found) else None
+
+
+def one_source(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a public function whose one positional argument is the data say what to pass in place of two arrays."""
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if len(args) > 1 and hasattr(args[1], "__len__") and not isinstance(args[1], (str, dict)):
+            raise BadInput(
+                f"{function.__name__} takes labels and probabilities together: pass calibrant.predictions(y_true, y_prob)"
+            )
+        return function(*args, **kwargs)
+
+    return called
 
 
 # ---- arguments that mean the same everywhere ----

@@ -49,13 +49,32 @@ REFUSED = [
         "pass 'two-sided', 'lower' or 'upper'",
     ),
     (lambda: arguments.names("by", 3), "by=3: pass the name of a column, or a list of names"),
-    (lambda: arguments.names("by", ["sex", "sex"]), "names 'sex' twice: name each once"),
+    (lambda: arguments.names("by", ["sex", "sex"], distinct=True), "names 'sex' twice: name each once"),
     (lambda: arguments.names("by", [], least=1), "pass the name of a column"),
     (lambda: arguments.checked_seed(-1), r"seed=-1: pass a whole number from 0 to 2\*\*63 - 1"),
     (lambda: arguments.checked_alpha(0), "alpha=0: pass an error probability between 0 and 1, such as 0.05"),
     (lambda: arguments.checked_levels(1, "--levels"), "--levels=1: pass a whole number of steps from 2 to 1,024"),
     (lambda: arguments.checked_draws(18, 0.05), "draws=18: alpha=0.05 needs at least 19 draws"),
 ]
+
+
+def test_an_argument_is_called_as_it_was_given():
+    assert arguments.PYTHON.says("label", "score", "by") == "label=, score= and by="
+    assert arguments.COMMAND.says("drop_missing") == "--drop-missing"
+    with pytest.raises(BadInput, match=r"^--limit=2: pass a number between 0 and 1$"):
+        arguments.share(arguments.COMMAND.name("limit"), 2)
+
+
+def test_two_arrays_are_told_where_they_belong():
+    @arguments.one_source
+    def metric(data: object, *, alpha: float = 0.05) -> object:
+        return data, alpha
+
+    assert metric(1, alpha=0.1) == (1, 0.1)
+    with pytest.raises(BadInput, match=r"^metric takes .* pass calibrant.predictions\(y_true, y_prob\)$"):
+        metric([0, 1], [0.2, 0.7])
+    with pytest.raises(TypeError, match="positional"):
+        metric(1, 0.1)
 
 
 @pytest.mark.parametrize(("value", "expected"), SOUND)

@@ -291,10 +291,10 @@ def checked_data(data: object, *kinds: type[Kind], name: str = "data") -> Kind:
     if isinstance(data, MulticlassPredictions):
         raise BadInput(SEVERAL)
     if any(kind.__name__ == "Sketch" for kind in kinds):
-        pass_ = "calibrant.predictions(y_true, y_prob), calibrant.read(...) or calibrant.sketch(...)"
+        way = "calibrant.predictions(y_true, y_prob), calibrant.read(...) or calibrant.sketch(...)"
     else:
-        pass_ = "calibrant.predictions(y_true, y_prob) or calibrant.read(...), for rows are read"
-    raise BadInput(f"{name} is a {type(data).__name__}: pass {pass_}")
+        way = "calibrant.predictions(y_true, y_prob) or calibrant.read(...), for rows are read"
+    raise BadInput(f"{name} is a {type(data).__name__}: pass {way}")
 
 
 def _label_array(y_true: Any, positive: Any) -> Any:

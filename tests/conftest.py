@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import calibrant as cal
 
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
@@ -73,6 +78,9 @@ def runs(item: pytest.Item, how: str) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if "example" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("example"))
     chosen = {i.nodeid: runs(i, config.getoption("effort")) for i in items}
     config.hook.pytest_deselected(items=[i for i in items if not chosen[i.nodeid]])
     items[:] = [i for i in items if chosen[i.nodeid]]
@@ -105,7 +113,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Any:
 
 
 class SharedData:
-    """Data and golden values that are not in the repository: `shared / "data/x.csv"` is there, or the test is skipped."""
+    """Data and golden values that are not in the repository: `shared / "data/x.csv"` is there or skips the test."""
 
     def __truediv__(self, name: str) -> Path:
         path = Path(os.environ.get(SHARED, HERE.parents[1] / "shared")) / name
@@ -117,3 +125,24 @@ class SharedData:
 @pytest.fixture(scope="session")
 def shared() -> SharedData:
     return SharedData()
+
+
+@dataclass(frozen=True)
+class Example:
+    """What `calibrant example` leaves: its words, its record and its page."""
+
+    printed: str
+    record: cal.AuditRecord
+    page: Path
+
+
+@pytest.fixture(scope="session")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
+    """The audit of the bundled data takes half a minute: made once, by the one process that runs all who ask for it."""
+    from calibrant.cli import main
+
+    page = tmp_path_factory.mktemp("example") / "example.html"
+    record, printed = page.with_suffix(".json"), io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        main(["example", "--report", str(page), "--json", str(record)])
+    return Example(printed.getvalue(), cal.AuditRecord.from_json(record.read_text(encoding="utf-8")), page)

@@ -162,11 +162,8 @@ def test_api_page_is_complete_and_true() -> None:
 
 @pytest.mark.all
 @pytest.mark.skipif(not (ROOT / "docs/start.md").exists(), reason="a source distribution without docs")
-def test_the_guide_tells_what_the_example_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from calibrant.cli import main
-
-    main(["example", "--report", str(tmp_path / "example.html")])
-    printed = " ".join(capsys.readouterr().out.split())
+def test_the_guide_tells_what_the_example_says(example: Any) -> None:
+    printed = " ".join(example.printed.split())
     page = (ROOT / "docs/start.md").read_text(encoding="utf-8")
     headline = next(body for info, body, _ in blocks(page) if info == "text").strip()
     assert headline in printed

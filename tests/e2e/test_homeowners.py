@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ NAMES = ("HHSEX", "METRO", "HHGRAD", "HHMAR", "HHCITSHP", "HHAGE", "NUMPEOPLE", 
 
 
 @pytest.fixture(scope="module")
-def homes(shared: Path) -> tuple[Any, Any, Any]:
-    table = pq.read_table(shared / "data" / "ahs_2019.parquet")
+def homes(shared: Any) -> tuple[Any, Any, Any]:
+    table = pq.read_table(shared / "data/ahs_2019.parquet")
     x = np.column_stack([table[c].to_numpy().astype(float) for c in NAMES])
     return x, table["OWNER"].to_numpy().astype(int), np.random.default_rng(2019).permutation(len(x)) % 3
 

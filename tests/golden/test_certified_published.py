@@ -1,7 +1,6 @@
 """The published formulas and the denoiser against programs not written here (golden/D_certified)."""
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,14 @@ import pytest
 from calibrant.published import bounds as published
 from calibrant.published.bounds import derivative_bounds, perturbed, sech_normaliser
 
-SHARED = Path(os.environ.get("CALIBRANT_SHARED", Path(__file__).parents[3] / "shared"))
-GOLDEN = SHARED / "golden" / "D_certified"
-pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared golden values not found: set CALIBRANT_SHARED")
-
 
 @pytest.fixture(scope="module")
-def golden() -> dict[str, Any]:
-    return json.loads((GOLDEN / "formula_golden.json").read_text())
+def golden(shared: Any) -> dict[str, Any]:
+    return json.loads((shared / "golden/D_certified/formula_golden.json").read_text())
 
 
-def table(name: str) -> dict[str, np.ndarray]:
-    lines = (GOLDEN / name).read_text().split()
+def table(file: Path) -> dict[str, np.ndarray]:
+    lines = file.read_text().split()
     columns = np.array([line.split(",") for line in lines[1:]], dtype=float).T
     return dict(zip(lines[0].split(","), columns, strict=True))
 
@@ -80,8 +75,8 @@ def test_denoising_radius(golden):
 
 
 @pytest.mark.parametrize("name", ["paper_delta1_0.025", "lam_0.01", "lam_0.002"])
-def test_denoiser_is_condat(golden, name):
-    rows, solutions = table("input_n400.csv"), table("tv_solutions_n400.csv")
+def test_denoiser_is_condat(shared, golden, name):
+    rows, solutions = (table(shared / f"golden/D_certified/{f}_n400.csv") for f in ("input", "tv_solutions"))
     facts = golden[f"tv_{name}"]
     scores, fit = published.denoised(rows["s"], rows["y"], facts["lam"] * 400)
     assert np.array_equal(scores, rows["s"])

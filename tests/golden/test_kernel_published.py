@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,10 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def golden(shared: Path) -> dict[str, Any]:
-    path = shared / "golden/A_klce"
-    found: dict[str, Any] = json.loads((path / "elce2_golden.json").read_text())
+def golden(shared: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((shared / "golden/A_klce/elce2_golden.json").read_text())
     for kind in ("null", "miscal"):
-        x0, x1, p, y = np.loadtxt(path / f"input_{kind}_n300.csv", delimiter=",", skiprows=1).T
+        x0, x1, p, y = np.loadtxt(shared / f"golden/A_klce/input_{kind}_n300.csv", delimiter=",", skiprows=1).T
         found[kind] = cal.predictions(y, p, {"x0": x0, "x1": x1})
     return found
 

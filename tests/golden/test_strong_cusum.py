@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,11 @@ SIDES = {"greater": "one_sided_greater=True", "less": "one_sided_greater=False",
 
 
 @pytest.fixture(scope="module")
-def given(shared: Path) -> Any:
-    folder = shared / "golden/C_cusum"
-    table = np.genfromtxt(folder / "stat_input_n400.csv", delimiter=",", names=True)
-    with gzip.open(folder / "stat_uniforms_200x400.csv.gz", "rt") as file:
+def given(shared: Any) -> Any:
+    table = np.genfromtxt(shared / "golden/C_cusum/stat_input_n400.csv", delimiter=",", names=True)
+    with gzip.open(shared / "golden/C_cusum/stat_uniforms_200x400.csv.gz", "rt") as file:
         uniforms = np.loadtxt(file, delimiter=",", skiprows=1)
-    return table, uniforms, json.loads((folder / "stat_golden.json").read_text())
+    return table, uniforms, json.loads((shared / "golden/C_cusum/stat_golden.json").read_text())
 
 
 def paths_of(table: Any, alternative: Any, tolerance: float) -> tuple[Any, Any]:

@@ -46,7 +46,7 @@ def test_the_public_curve_equals_skmisc(name: str) -> None:
     assert worst < 1e-3 * np.ptp(s["direct"])
 
 
-def test_the_authors_curves_and_largest_differences(shared: Path) -> None:
+def test_the_authors_curves_and_largest_differences(shared: Any) -> None:
     rows = np.genfromtxt(shared / "golden/B_vece/input2_signflip_n3000.csv", delimiter=",", names=True)
     golden = json.loads((shared / "golden/B_vece/vece_golden2_signflip.json").read_text(encoding="utf-8"))
     error = 100.0 * (rows["pred"] != rows["actual"])
@@ -63,7 +63,7 @@ def test_the_authors_curves_and_largest_differences(shared: Path) -> None:
         assert abs(largest - golden[f"maxdiff_v_s{span}_percent"]) < 1e-9
 
 
-def test_the_worst_point_is_the_authors_but_for_their_surface(shared: Path) -> None:
+def test_the_worst_point_is_the_authors_but_for_their_surface(shared: Any) -> None:
     rows = np.genfromtxt(shared / "golden/B_vece/input2_signflip_n3000.csv", delimiter=",", names=True)
     golden = json.loads((shared / "golden/B_vece/vece_golden2_signflip.json").read_text(encoding="utf-8"))
     data = cal.predictions(rows["actual"], rows["prob_1"], {"v": rows["v"]})

@@ -34,7 +34,7 @@ def adult_rows(shared, seed=None):
     """Return calibration rows, test rows, and the test table; the published split, or another."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(shared / "data" / "adult_out.parquet").to_pandas()
+    table = pq.read_table(shared / "data/adult_out.parquet").to_pandas()
     n = len(table)
     order = np.random.RandomState(0).permutation(n) if seed is None else np.random.default_rng(seed).permutation(n)
     parts = table.iloc[order[:2500]], table.iloc[np.sort(order[2500:])]
@@ -52,7 +52,7 @@ def adult(shared):
 
 @pytest.fixture(scope="module")
 def printed(shared):
-    return json.loads((shared / "golden" / "B_vece" / "paper_repro.json").read_text())["adult"]
+    return json.loads((shared / "golden/B_vece/paper_repro.json").read_text())["adult"]
 
 
 def published(test, confidence, variable):

@@ -48,7 +48,7 @@ def adult(shared):
     """Test rows, whether the uncalibrated argmax is right, and the confidences of four models."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(shared / "data" / "adult_out.parquet").to_pandas()
+    table = pq.read_table(shared / "data/adult_out.parquet").to_pandas()
     order = np.random.RandomState(0).permutation(len(table))
     fit, test = table.iloc[order[:2500]], table.iloc[np.sort(order[2500:])]
     p, q, y = fit["prob_1"].to_numpy(), test["prob_1"].to_numpy(), fit["actual"].to_numpy()
@@ -67,7 +67,7 @@ def adult(shared):
 
 @pytest.fixture(scope="module")
 def printed(shared):
-    return json.loads((shared / "golden" / "B_vece" / "paper_repro.json").read_text())["adult"]
+    return json.loads((shared / "golden/B_vece/paper_repro.json").read_text())["adult"]
 
 
 def published(data, variable, bins=10, view="probability"):
@@ -105,8 +105,8 @@ def test_table_1_worst_case(adult, printed, variable):
 
 @pytest.mark.parametrize("bins", [5, 10, 20, 50])
 def test_authors_values_with_ties(shared, bins):
-    golden = json.loads((shared / "golden" / "B_vece" / "vece_golden2_signflip.json").read_text())
-    rows = np.genfromtxt(shared / "golden" / "B_vece" / "input2_signflip_n3000.csv", delimiter=",", names=True)
+    golden = json.loads((shared / "golden/B_vece/vece_golden2_signflip.json").read_text())
+    rows = np.genfromtxt(shared / "golden/B_vece/input2_signflip_n3000.csv", delimiter=",", names=True)
     error = 1 - np.maximum(rows["prob_0"], rows["prob_1"])
     data = cal.predictions(rows["actual"], rows["prob_1"], {"v": rows["v"], "g": rows["g"], "error": error})
     for variable, key in (("v", "VECE_v"), ("g", "VECE_g"), ("error", "ECE")):

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from calibrant.audit.record import Finding
+from calibrant.results import Estimate
 
 MINUS = "\u2212"
 THIN = "\u202f"
@@ -202,6 +203,16 @@ def p_value(p: float, *, draws: int | None = None) -> str:
 
 def _magnitude(p: float) -> int:
     return math.floor(math.log10(p)) if p > 0 else -2
+
+
+def interval(estimate: Estimate | None) -> str:
+    """Write the interval of an estimate, with its value where it is no probability; nothing where there is none."""
+    if estimate is None:
+        return ""
+    low, high = float(estimate.interval.low), float(estimate.interval.high)
+    if estimate.unit == "probability":
+        return f"{lower_bound(low)} to {upper_bound(high)} points"
+    return f"{float(estimate.value):.4g} ({low:.4g} to {high:.4g})"
 
 
 def decimals(value: Any, digits: int) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from calibrant.audit.record import AuditRecord, Check, Finding
-from calibrant.results import Estimate
+from calibrant.results import Estimate, Outcome
 
 RANK = {"broken": 0, "undecided": 1, "met": 2, "none": 3}
 MOST_ROWS = 500  # groups in the long table; the others are in the JSON only
+SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank among draws
 FEW = 50  # expected cases, and expected non-cases, that a curve needs
 Side = Literal["low", "high", "unclear"]
 
@@ -45,6 +46,23 @@ def limit_of(record: AuditRecord) -> float | None:
 def check_of(record: AuditRecord, code: str) -> Check | None:
     """Return the check with this code, or None."""
     return next((c for c in record.checks if c.code == code), None)
+
+
+def ran(record: AuditRecord, code: str) -> Check | None:
+    """Return the check with this code where its test was run, or None."""
+    check = check_of(record, code)
+    return check if check is not None and check.outcome is not None else None
+
+
+def draws_of(outcome: Outcome) -> int | None:
+    """Return how many simulations a p-value rests on; None where it rests on the law of many people."""
+    simulated = any(word in outcome.law for word in SIMULATED)
+    return int(outcome.settings["draws"]) if simulated and "draws" in outcome.settings else None
+
+
+def impossible(outcome: Outcome) -> int:
+    """Return how many outcomes the score called impossible; one is enough to refute it."""
+    return int(outcome.parts.get("contradicted", outcome.parts.get("impossible", 0)))
 
 
 def side(low: float, high: float) -> Side:

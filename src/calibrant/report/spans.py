@@ -8,7 +8,7 @@ from typing import Literal
 
 from calibrant.audit.record import Finding
 
-Kind = Literal["text", "strong", "code", "name", "given", "missing", "title"]
+Kind = Literal["text", "strong", "code", "name", "given", "missing", "title", "small", "quiet", "square", "break"]
 JOINERS = "\u200c\u200d"
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
@@ -21,9 +21,10 @@ class Span:
     ----------
     text : str
         What is read; nothing in it is markup.
-    kind : {"text", "strong", "code", "name", "given", "missing", "title"}
-        ``"name"`` is a group of the data, ``"given"`` a word from the caller,
-        ``"missing"`` stands for what was not given; ``"title"`` opens a list item.
+    kind : str
+        ``"name"`` is a group of the data, ``"given"`` a word from the caller, ``"missing"`` stands for what was not
+        given; ``"title"`` opens a list item; ``"small"`` and ``"quiet"`` are set below or behind what they explain;
+        ``"square"`` is in the colour of the squares of a picture; ``"break"`` ends a line.
     href : str
         Where a link leads: ``"#"`` and the id of a part of the page; empty for no link.
     """
@@ -39,6 +40,14 @@ Text = tuple[Span, ...]
 def say(*parts: str | Span) -> Text:
     """Return a sentence from words and pieces."""
     return tuple(Span(p) if isinstance(p, str) else p for p in parts)
+
+
+BREAK = Span(" ", "break")
+
+
+def lines(*parts: str | Span) -> Text:
+    """Return words that stand under each other, as in the head of a column."""
+    return say(*(p for part in parts for p in (BREAK, part)))[1:]
 
 
 def strong(text: str) -> Span:
@@ -76,6 +85,12 @@ def clipped(text: str, most: int = 90) -> str:
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
+def shown(text: object) -> str:
+    """Return the name of a variable or a level as it is read."""
+    made = visible(text)
+    return made if made.strip() else "(blank)"
+
+
 def visible(text: object) -> str:
     """Return text with control, bidirectional and other unseen characters shown as codes."""
     return "".join(_shown(c) for c in str(text))
@@ -96,12 +111,12 @@ def value_label(finding: Finding) -> str:
     """Return the values that define a group, without their variables."""
     if finding.pooled:
         return f"{finding.pooled} small values together"
-    return ", ".join(visible(v) if v.strip() else "(blank)" for _, v in finding.variables)
+    return ", ".join(shown(v) for _, v in finding.variables)
 
 
 def variable_label(finding: Finding) -> str:
     """Return the variables that define a group, without their values."""
-    return ", ".join(visible(k) if k.strip() else "(blank)" for k, _ in finding.variables)
+    return ", ".join(shown(k) for k, _ in finding.variables)
 
 
 def label(finding: Finding) -> str:
@@ -113,19 +128,21 @@ def label(finding: Finding) -> str:
 
 def plain(text: Text) -> str:
     """Return a sentence as plain text; a link to another part of the page is left out."""
-    return "".join(_titled(s.text) if s.kind == "title" else s.text for s in text if not _leads(s)).strip()
+    return "".join(titled(s.text) if s.kind == "title" else s.text for s in text if not leads(s)).strip()
 
 
 def markdown(text: Text) -> str:
     """Return a sentence as Markdown in which no name can act as markup, a mention or a link."""
-    return "".join(_marked(s) for s in text if not _leads(s)).strip()
+    return "".join(_marked(s) for s in text if not leads(s)).strip()
 
 
-def _leads(span: Span) -> bool:
+def leads(span: Span) -> bool:
+    """Tell whether a piece only leads to another part of the page."""
     return bool(span.href) and span.kind == "text"
 
 
-def _titled(text: str) -> str:
+def titled(text: str) -> str:
+    """Return the opening words of a list item as the sentence they are elsewhere."""
     return f"{text} " if text.endswith(".") else f"{text}. "
 
 
@@ -133,7 +150,7 @@ def _marked(span: Span) -> str:
     if span.kind in ("code", "name", "given"):
         return fenced(span.text)
     if span.kind == "title":
-        return f"**{_titled(span.text).strip()}** "
+        return f"**{titled(span.text).strip()}** "
     text = "".join(f"\\{c}" if c in "\\`*_[]<>&|~" else c for c in span.text)
     return f"**{text}**" if span.kind == "strong" else text
 

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.along import Stretch
-from calibrant.report.order import check_of, limit_of, ordered, shift_side, told, with_verdict
+from calibrant.report.order import (
+    check_of,
+    draws_of,
+    impossible,
+    limit_of,
+    ordered,
+    shift_side,
+    told,
+    with_verdict,
+)
 from calibrant.report.spans import (
     Span,
     Text,
@@ -22,6 +31,7 @@ from calibrant.report.spans import (
     strong,
     visible,
 )
+from calibrant.results import Outcome
 
 VERDICTS = {"met": "Met", "undecided": "Undecided", "broken": "Broken", "none": "Not judged"}
 DIRECTIONS = {
@@ -63,6 +73,14 @@ def unmade(record: AuditRecord, code: str, otherwise: str) -> Text:
     check = check_of(record, code)
     refused = check is not None and check.status in ("not-applicable", "not-run") and check.reason
     return say(sentence(check.reason) if check is not None and refused else otherwise)
+
+
+def p_told(outcome: Outcome) -> str:
+    """Write the p-value of a test; where an outcome was impossible, say so instead."""
+    n = impossible(outcome)
+    if n:
+        return f"certain: {num.count(n)} outcome{'' if n == 1 else 's'} that the score called impossible"
+    return num.p_value(outcome.p_value, draws=draws_of(outcome))
 
 
 def variable_name(variable: str) -> Span:
@@ -150,6 +168,12 @@ def certified_range(finding: Finding, limit: float | None) -> str:
     """Return the certified range in points, such as "0.6 to 1.2"."""
     low, high = num.bounds(finding, limit)
     return f"raw {low}, shown {high}" if crossed(finding) else f"{low} to {high}"
+
+
+def error_at_most(record: AuditRecord) -> str:
+    """Return what the limit is a limit of."""
+    limit = limit_of(record)
+    return "average error" if limit is None else f"average error at most {num.limit_points(limit)} points"
 
 
 def range_label(finding: Finding, limit: float | None) -> str:

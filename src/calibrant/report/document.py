@@ -1,0 +1,338 @@
+"""The report as a document: one tree of headings, paragraphs, lists, tables and figures, built once, written three times.
+
+A node says by `where` which of the three ways of writing show it; none of them builds anything of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, TypeVar
+
+from calibrant.report.spans import Text, say
+
+Way: TypeAlias = Literal["page", "markdown", "terminal"]
+Where: TypeAlias = frozenset[Way]
+PAGE: Where = frozenset({"page"})
+MARKDOWN: Where = frozenset({"markdown"})
+TERMINAL: Where = frozenset({"terminal"})
+WHOLE: Where = PAGE | MARKDOWN  # the two that are written in full
+NOWHERE: Where = frozenset()
+EVERYWHERE: Where = WHOLE | TERMINAL  # the terminal shows a summary: what is marked for it
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The verdict, the headline and the paragraph under it; without a limit there is no verdict."""
+
+    headline: str
+    lead: Text
+    verdict: str = ""
+    word: str = ""
+    where: Where = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading inside a section."""
+
+    text: str
+    level: Literal[2, 3] = 2
+    where: Where = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A sentence or several; `style` is how loud they are."""
+
+    text: Text
+    style: Literal["", "answer", "note", "quiet", "panel"] = ""
+    where: Where = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list; one that closes comes last in a terminal, where the eye is."""
+
+    items: tuple[Text, ...]
+    style: Literal["plain", "three"] = "plain"
+    numbered: bool = False
+    closes: bool = False
+    where: Where = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A term, and what is said of it."""
+
+    term: str
+    text: Text
+    where: Where = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Terms, each with what is said of it."""
+
+    entries: tuple[Entry, ...]
+    where: Where = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is typed into a shell."""
+
+    text: str
+    where: Where = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The table of contents, where the page has no room for it at its side."""
+
+    where: Where = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Parameters
+    ----------
+    head : Text
+    style : str
+        Classes of its cells on the page; ``"r"`` and ``"c"`` set the head as well.
+    sorts : bool
+        Whether its head is a button that sorts by it.
+    brief : str
+        Its head in Markdown, where that is another.
+    """
+
+    head: Text
+    style: str = ""
+    sorts: bool = False
+    brief: str = ""
+    where: Where = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table.
+
+    Parameters
+    ----------
+    text : Text
+    sort : str
+        What the table is sorted by, where its column sorts.
+    picture : str
+        Drawn in place of the text on the page: SVG markup.
+    icon : str
+        The status whose icon goes before the text.
+    style : str
+        Classes on the page, after those of the column.
+    brief : Text
+        What Markdown says, where that is other words.
+    """
+
+    text: Text = ()
+    sort: str = ""
+    picture: str = ""
+    icon: str = ""
+    style: str = ""
+    brief: Text = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a table; its first cell is its head."""
+
+    cells: tuple[Cell, ...]
+    id: str = ""
+    style: str = ""
+    where: Where = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; with `folded`, the page shows so many rows and opens the rest on demand."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    caption: str = ""
+    style: str = "cards"
+    id: str = ""
+    folded: int = 0
+    where: Where = WHOLE
+
+
+def number_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table of numbers, each row under its first cell."""
+    columns = tuple(Column(say(h), "r" if i else "") for i, h in enumerate(heads))
+    return Table(columns, tuple(Row(tuple(Cell(say(text)) for text in row)) for row in rows), caption)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One population of a ruler: its certified range in words, and as a bar on the axis that all share."""
+
+    value: str
+    variable: str
+    people: str
+    range: str
+    verdict: str
+    word: str
+    bar: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ruler:
+    """Certified ranges under each other on one axis; the page shows the first few.
+
+    Parameters
+    ----------
+    label : str
+        What the page's ruler shows, for those who do not see it.
+    marks : tuple of Mark
+    shown : int
+        How many of them the page shows.
+    axis, limit : str
+        SVG markup.
+    more : str
+        What a terminal says of the others.
+    """
+
+    label: str
+    marks: tuple[Mark, ...]
+    shown: int
+    axis: str
+    limit: str = ""
+    more: str = ""
+    judged: bool = True
+    where: Where = PAGE | TERMINAL
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A picture beside words."""
+
+    text: Text
+    picture: str = ""
+    style: Literal["tally", "ico"] = "tally"
+    where: Where = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One picture of a figure, with its titles, the name of its axis, and a note."""
+
+    title: str
+    picture: str
+    small: str = ""
+    axis: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Readout:
+    """The slider under a figure: where it starts and ends, and for the page's script what it says at each place."""
+
+    label: str
+    low: str
+    high: str
+    start: str
+    data: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Pictures with their key, what they show in words, and their numbers; on the page only.
+
+    Parameters
+    ----------
+    panels : tuple of Panel
+    key : tuple of (str, str)
+        The glyph and the words of each line of the key.
+    caption : Text
+    id, name : str
+        The id of the element; the name that joins it to its readout.
+    readout : Readout or None
+    table : Table or None
+        Stands under the pictures, or in place of them.
+    numbers : tuple of Table
+        Opened on demand.
+    """
+
+    panels: tuple[Panel, ...]
+    key: tuple[tuple[str, str], ...]
+    caption: Text
+    id: str = ""
+    name: str = ""
+    style: str = ""
+    readout: Readout | None = None
+    table: Table | None = None
+    numbers: tuple[Table, ...] = ()
+    where: Where = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What the page shows on demand; elsewhere it is simply there.
+
+    Parameters
+    ----------
+    summary : str
+        What is always seen.
+    nodes : tuple of Node
+    name : str
+        A heading before the summary, such as a variable; its level is `level`.
+    """
+
+    summary: str
+    nodes: tuple[Node, ...]
+    id: str = ""
+    name: str = ""
+    level: Literal[3, 4] = 3
+    opened: bool = False
+    where: Where = WHOLE
+
+
+Node: TypeAlias = (
+    Opening | Heading | Paragraph | Items | Entries | Command | Contents | Table | Ruler | Beside | Figure | Details
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section: its words in the contents, its heading, the verdict that marks it, and its nodes."""
+
+    id: str
+    nav: str
+    heading: str
+    nodes: tuple[Node, ...]
+    verdict: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole report: what every way of writing puts at its top, and the sections in order."""
+
+    name: str
+    title: str
+    facts: tuple[Paragraph, ...]
+    sections: tuple[Section, ...]
+
+
+class Shown(Protocol):
+    """What says where it is shown."""
+
+    @property
+    def where(self) -> Where:
+        """The ways of writing that show it."""
+
+
+Kind = TypeVar("Kind", bound=Shown)
+
+
+def seen(nodes: Iterable[Kind], where: Way) -> tuple[Kind, ...]:
+    """Return the nodes, rows or columns that one way of writing shows."""
+    return tuple(n for n in nodes if where in n.where)

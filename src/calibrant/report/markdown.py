@@ -1,0 +1,120 @@
+"""The report as Markdown, for a pull request or a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report.document import (
+    Beside,
+    Command,
+    Details,
+    Document,
+    Entries,
+    Heading,
+    Items,
+    Node,
+    Opening,
+    Paragraph,
+    Table,
+    seen,
+)
+from calibrant.report.sections import document
+from calibrant.report.spans import Span, Text, leads, plain, titled
+
+
+def render(record: AuditRecord) -> str:
+    """Return the report as Markdown; no name from the data can act as markup, a mention or a link.
+
+    Parameters
+    ----------
+    record : AuditRecord
+
+    Returns
+    -------
+    str
+        GitHub-flavoured Markdown, ending in a line break.
+    """
+    return written(document(record))
+
+
+def written(of: Document) -> str:
+    """Return a document as Markdown; a section with nothing to show is left out."""
+    parts = [f"# Calibration audit of {fenced(of.name)}"]
+    for section in of.sections:
+        body = [p for p in _parts(section.nodes) if p]
+        parts += [f"## {section.heading}", *body] if section.heading and body else body
+    return "\n\n".join(parts) + "\n"
+
+
+def _parts(nodes: Iterable[Node]) -> list[str]:
+    return [part for node in seen(nodes, "markdown") for part in _node(node)]
+
+
+def _node(node: Node) -> list[str]:
+    match node:
+        case Opening():
+            badge = f"**{node.word}.** " if node.word else ""
+            return [f"## {node.headline}", badge + marked(node.lead)]
+        case Heading():
+            return [f"### {node.text}"]
+        case Paragraph() | Beside():
+            return [marked(node.text)]
+        case Items():
+            return ["\n".join(f"{f'{i}.' if node.numbered else '-'} {marked(t)}" for i, t in enumerate(node.items, 1))]
+        case Entries():
+            told = (e for e in node.entries if "markdown" in e.where)
+            return ["\n".join(f"- **{e.term}:** {marked(e.text)}" for e in told)]
+        case Command():
+            fence = "`" * max(3, _longest(node.text) + 1)
+            return [f"{fence}sh\n{node.text}\n{fence}"] if node.text else []
+        case Table():
+            return [_table(node)]
+        case Details():
+            return _parts(node.nodes)
+        case _:
+            return []  # what is drawn is for the page
+
+
+def _table(table: Table) -> str:
+    kept = [i for i, c in enumerate(table.columns) if "markdown" in c.where]
+    columns = [table.columns[i] for i in kept]
+    head = [c.brief or plain(c.head) for c in columns]
+    rule = ["--:" if {"r", "c"} & set(c.style.split()) else "---" for c in columns]
+    rows = [
+        [marked(row.cells[i].brief or row.cells[i].text) for i in kept] for row in table.rows if "markdown" in row.where
+    ]
+    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in [head, rule, *rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\|", "|").replace("|", "\\|")
+
+
+def marked(text: Text) -> str:
+    """Return a sentence as Markdown in which no name can act as markup, a mention or a link."""
+    return "".join(_span(s) for s in text if not leads(s)).strip()
+
+
+def _span(span: Span) -> str:
+    if span.kind in ("code", "name", "given"):
+        return fenced(span.text)
+    if span.kind == "title":
+        return f"**{titled(span.text).strip()}** "
+    text = "".join(f"\\{c}" if c in "\\`*_[]<>&|~" else c for c in span.text)
+    return f"**{text}**" if span.kind == "strong" else text
+
+
+def fenced(text: str) -> str:
+    """Return text inside a Markdown code span that it cannot close."""
+    if not text.strip():
+        return "(blank)"
+    ticks = "`" * (_longest(text) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def _longest(text: str) -> int:
+    """Return the length of the longest run of backquotes."""
+    runs: Sequence[str] = "".join(c if c == "`" else " " for c in text).split()
+    return max(map(len, runs), default=0)

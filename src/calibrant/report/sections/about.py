@@ -1,0 +1,215 @@
+"""What was audited, and the command that does it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.document import PAGE, Command, Entries, Entry, Node, Paragraph
+from calibrant.report.order import limit_of
+from calibrant.report.sections import Declared
+from calibrant.report.spans import Span, Text, code, given, say, visible
+
+EVERY = "*"  # all columns that can be used
+BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
+ARRAYS = "The data came as arrays or as a frame, so there is no command: call "
+UNTYPABLE = "The command line cannot name all that this audit was given, so there is no command: call "
+NOT_GIVEN = say(Span("not given", "missing"))
+
+
+# ---- what was audited ----
+
+
+def about(record: AuditRecord) -> Iterator[Node]:
+    """Return what was audited."""
+    one, data, limit = record.everyone, record.data, limit_of(record)
+    outcome = say(
+        code(data.get("label", "")),
+        " = ",
+        code(1 if data.get("positive") is None else data["positive"]),
+        f": {num.count(one.cases)} of {num.count(one.rows)} ({num.nearest(one.cases / one.rows)}%); ",
+        f"expected by the model {num.count(one.expected)}",
+    )
+    bound = "none"
+    if limit is not None:
+        bound = f"{num.limit_points(limit)} points, given by the caller. "
+        bound += "Whether it was set before the data were seen is not known."
+    entries = [
+        Entry("Model", NOT_GIVEN),
+        Entry("Meant for", NOT_GIVEN),
+        Entry("Outcome", outcome),
+        Entry("Score", say(code(data.get("score", "")))),
+        Entry("People and dates", NOT_GIVEN),
+        Entry("Rows", say(f"{num.count(one.rows + dropped(data))} read, {num.count(dropped(data))} dropped")),
+        Entry("Limit", say(bound)),
+        Entry("Groups", _groups(record)),
+    ]
+    if record.settings.get("date") is not None:
+        entries.append(Entry("Date of the report", say(given(record.settings["date"]))))
+    entries += [Entry("Note", say(given(n))) for n in [*listed(data.get("notes")), *listed(data.get("warnings"))]]
+    yield Entries(tuple(entries))
+
+
+def _groups(record: AuditRecord) -> Text:
+    by = groupings(record)
+    if not by:
+        return say(Span("none given", "missing"))
+    pieces = [p for names in by for p in (code(" and ".join(names)), ", ")][:-1]
+    noun = "variable" if len(by) == 1 else "variables"
+    count = f"{len(by)} {noun}, {num.count(len(record.groups))} groups, chosen by the caller: "
+    out: list[str | Span] = [count, *pieces]
+    for name, edges in cuts(record).items():
+        out += ["; ", code(name), f" cut at {', '.join(f'{e:g}' for e in edges)}"]
+    for group in record.groups:
+        if group.pooled:
+            values = ", ".join(v for _, v in group.variables)
+            out += ["; too small to show alone, so shown together: ", given(values)]
+    for text in folded(record):
+        out += ["; ", *text]
+    return say(*out)
+
+
+def groupings(record: AuditRecord) -> list[tuple[str, ...]]:
+    """Return the columns that form groups, alone or crossed, however the record holds them."""
+    by = record.data.get("by") or ()
+    return [tuple(map(str, b)) if isinstance(b, (list, tuple)) else (str(b),) for b in by]
+
+
+def _variables(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
+    described: Mapping[str, Mapping[str, Any]] = record.data.get("variables") or {}
+    return described
+
+
+def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
+    """Return the numeric columns that were cut into bands, and where."""
+    return {name: d["edges"] for name, d in _variables(record).items() if d.get("edges")}
+
+
+def folded(record: AuditRecord) -> tuple[Text, ...]:
+    """Return for each variable with too many values how many of them share the level "other"."""
+    out = []
+    for name, d in _variables(record).items():
+        n = int(d.get("folded") or 0)
+        if n:
+            values = "1 less frequent value is" if n == 1 else f"{num.count(n)} less frequent values are"
+            out.append(say(f"{values} shown together as “other” in ", code(name)))
+    return tuple(out)
+
+
+def dropped(data: Mapping[str, Any]) -> int:
+    """Return how many rows were left out, in all."""
+    d = data.get("dropped", 0)
+    return int(sum(d.values())) if isinstance(d, Mapping) else int(d or 0)
+
+
+def listed(value: object) -> list[str]:
+    """Return notes, sources or columns as a list of text, however the record holds them."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, Mapping):
+        return [f"{k}: {v}" for k, v in value.items()]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [str(v) for v in value]
+    return [str(value)]
+
+
+# ---- how to do it again ----
+
+
+def reproduce(record: AuditRecord) -> Iterator[Node]:
+    """Return the command and what it rests on."""
+    data, one = record.data, record.everyone
+    typed = command(record)
+    if typed:
+        yield Command(typed)
+    else:
+        start = UNTYPABLE if listed(data.get("files")) else ARRAYS
+        yield Paragraph(say(start, code("calibrant.audit"), " with the settings below."), where=PAGE)
+    left_out = num.count(dropped(data)) if dropped(data) else "none"
+    rows = f"{num.count(one.rows)} rows, {left_out} dropped; fingerprint "
+    same = "The same data, settings, seed and versions give this file byte for byte; it holds no time stamp."
+    machines = (
+        *say("All results are in this page as JSON: element ", code("calibrant-result"), ", schema "),
+        *say(code(record.schema), ". No row of the data is in it."),
+    )
+    yield Entries(
+        (
+            Entry("Data", say(rows, code(data.get("fingerprint", "")))),
+            Entry("Settings", pairs(record.settings)),
+            Entry("Software", pairs(record.versions)),
+            Entry("Same bytes", say(same), where=PAGE),
+            Entry("For machines", machines, where=PAGE),
+        )
+    )
+
+
+def pairs(values: Mapping[str, object]) -> Text:
+    """Return names and values as one line; what is None is left out."""
+    told = [given(f"{k} {_setting(v)}") for k, v in sorted(values.items()) if v is not None]
+    return say(*[piece for span in told for piece in (span, ", ")][:-1])
+
+
+def _setting(value: object) -> str:
+    return " and ".join(map(str, value)) or "none" if isinstance(value, (list, tuple)) else str(value)
+
+
+def command(record: AuditRecord) -> str:
+    """Return the command that writes this report again; empty where no command can."""
+    data, s, by = record.data, record.settings, groupings(record)
+    sources = listed(data.get("sources") or data.get("files"))
+    if not sources or _untypable(record, sources):
+        return ""
+    lines = [f"calibrant audit {' '.join(shlex.quote(f'./{x}' if x.startswith('-') else x) for x in sources)}"]
+    for flag, value in _flags(record):
+        typed = shlex.quote(str(value))
+        lines.append(f"  {flag}={typed}" if typed.startswith(("-", "'-")) else f"  {flag} {typed}")
+    switches = {
+        "--intersections": any(len(b) > 1 for b in by),
+        "--drop-missing": bool(dropped(data)),
+        "--quick": bool(s.get("quick")),
+    }
+    lines += [f"  {flag}" for flag, wanted in switches.items() if wanted]
+    return " \\\n".join(map(visible, [*lines, "  --report audit.html"]))
+
+
+def _flags(record: AuditRecord) -> list[tuple[str, object]]:
+    """Return every option with a value that changes the result, but those that were not given."""
+    data, s = record.data, record.settings
+    asked, files = s.get("variables", (EVERY,)), listed(data.get("files"))
+    named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
+    flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
+    flags += [("--positive", data.get("positive")), ("--key", ",".join(listed(data.get("key"))) or None)]
+    flags += [("--by", ",".join(_group_columns(record)) or None)]
+    flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
+    flags += [("--variables", None if tuple(asked) == (EVERY,) else ",".join(asked) or "none")]
+    flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "tolerance", "seed")]
+    flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
+    flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]
+    return [(flag, value) for flag, value in flags if value is not None]
+
+
+def _edge(edge: float) -> str:
+    """Write the edge of a group, short where that is the same number."""
+    return f"{edge:g}" if float(f"{edge:g}") == edge else repr(float(edge))
+
+
+def _group_columns(record: AuditRecord) -> list[str]:
+    return list(dict.fromkeys(name for pair in groupings(record) for name in pair))
+
+
+def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
+    """Tell whether the record does not name all files, or a list of columns holds what would be read as several."""
+    s = record.settings
+    columns = [*_group_columns(record), *listed(record.data.get("key")), *s.get("variables", ())]
+    more = int(record.data.get("file_count") or 0) > len(sources)
+    width = s.get("bandwidth")
+    return more or any("," in c or c != c.strip() or not c for c in columns) or width not in (None, BANDWIDTH)
+
+
+DECLARED = (
+    Declared(id="about", order=80, nav="What was audited", heading="What was audited", nodes=about),
+    Declared(id="reproduce", order=120, nav="Reproduce it", heading="Reproduce this report", nodes=reproduce),
+)

@@ -1,0 +1,284 @@
+"""Curves on the page: what one shows in words, its figure, its readouts and its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report import svg
+from calibrant.report.along import MOST_LEVELS, Along, Point, levels_top, named, share
+from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Readout, Row, Table, number_table
+from calibrant.report.order import limit_of
+from calibrant.report.places import digits_of
+from calibrant.report.spans import Span, Text, clipped, given, lines, say, shown
+from calibrant.report.wording import DIRECTIONS, TOO, capital, cardinal, together, variable_name
+
+EVERY = 5  # of the points of a curve, the one its table shows
+TOLD = 4  # places in a sentence
+RATES = "What the model says, and what happened"
+GAP = "Gap between what happened and what the model says"
+ABOVE = "points; above zero: happened more often"
+HEADS = ("Model says, in 100", "Happened, in 100", "Gap, points", "Band, points")
+
+
+# ---- the figure of one variable ----
+
+
+def figure(record: AuditRecord, along: Along, opened: bool) -> Details:
+    """Return what the page shows on demand of one variable: its rates, its gap, its levels and what they say."""
+    limit, digits = limit_of(record), digits_of(along.across)
+    name, told = clipped(shown(along.variable)), heading(along, digits)
+    panels: tuple[Panel, ...] = ()
+    keys, readout = (zone(limit),) if limit is not None else (), None
+    if along.axis is not None:
+        low, high = f"{along.axis.low:.8g}", f"{along.axis.high:.8g}"
+        words = f"What the model says and what happened, along {name}."
+        rates = svg.plot(svg.rates(along, along.axis, along.across), words, low, high, "sq")
+        gaps = svg.plot(svg.gaps(along, limit, along.top(limit)), f"Gap along {name}: {told}.", low, high)
+        note = "Solid: happened. Dashed: the model says."
+        panels = Panel(RATES, rates, axis=name, note=note), Panel(GAP, gaps, small=ABOVE, axis=name)
+        shift = "" if along.shift is None else num.gap(along.shift, digits)
+        keys = tuple(key("happened minus model says", f"band holding all of it, {together(record)}", limit, shift))
+        start = float(max(along.line, key=lambda p: abs(p.gap)).x or 0.0)  # where the gap is largest
+        readout = Readout(f"Read the figure along {name}", low, high, f"{start:.6g}", readouts(along, digits))
+    drawn = Figure(
+        panels=panels,
+        key=keys,
+        caption=(*finding(along, digits), *say(f"{further(along, digits)} {reading(along)}")),
+        name=along.anchor if panels else "",
+        readout=readout,
+        table=_levels(along, digits, limit, together(record)) if along.levels else None,
+        numbers=(points_table("The curve, at some of its points.", name, along, digits),) if panels else (),
+    )
+    return Details(told, (drawn,), along.anchor, name, 3, opened, PAGE)
+
+
+def key(
+    line: str, band: str, limit: float | None, shift: str = "", signs: tuple[str, str] = ("curve", "band")
+) -> Iterator[tuple[str, str]]:
+    """Return the key of a figure of gaps: its sign and its words for each line."""
+    yield signs[0], line
+    yield signs[1], band
+    if shift:
+        yield "shift", f"overall shift of everyone, {shift}"
+    if limit is not None:
+        yield zone(limit)
+    yield "hist", "where the people are (square-root height)"
+
+
+def zone(limit: float) -> tuple[str, str]:
+    """Return the line of a key that explains the zone of the limit."""
+    return "okzone", f"±{num.limit_points(limit)} points, for scale: the limit is on the average"
+
+
+def cells(p: Point, digits: int) -> tuple[str, str, str, str]:
+    """Return what the model says, what happened, the gap and its range, as the tables write them."""
+    low, high = num.signed_range(p.low, p.high, digits)
+    says, happened = num.nearest(p.predicted, digits), num.nearest(p.observed, digits)
+    return says, happened, num.gap(p.gap, digits), f"{low} to {high}"
+
+
+def some(line: Sequence[Point]) -> Sequence[Point]:
+    """Return the points that the table of a curve shows: about a fifth, and five at least."""
+    return line[:: max(1, min(EVERY, len(line) // 5))]
+
+
+def points_table(caption: str, name: str, along: Along, digits: int) -> Table:
+    """Return the numbers of a curve at some of its points."""
+    written = along.axis.written if along.axis is not None else str
+    rows = [(written(float(p.x or 0.0)), *cells(p, digits)) for p in some(along.line)]
+    return number_table(caption, (name, *HEADS), rows)
+
+
+def readouts(along: Along, digits: int) -> Mapping[str, object]:
+    """Return each point of a curve as cells, and the sentence they are told in, one for each side."""
+    written = along.axis.written if along.axis is not None else str
+    numbers = "the model says {1} in 100, {2} happened; gap {3} points (band {4})"
+    sides = tuple(DIRECTIONS)
+    rows = [(written(float(p.x or 0.0)), *cells(p, digits), sides.index(p.side)) for p in along.line]
+    return {
+        "x": [_short(float(p.x or 0.0)) for p in along.line],
+        "n": f"\u2068{clipped(shown(along.variable), 40)}\u2069",
+        "f": [f" {{0}}: {numbers}, {DIRECTIONS[side]}." for side in sides],
+        "v": rows,
+    }
+
+
+def _short(x: float) -> float:
+    """Return a place as few characters can tell it."""
+    near = float(f"{x:.7g}")
+    return int(near) if near == int(near) else near
+
+
+# ---- the levels of one variable ----
+
+
+def _levels(along: Along, digits: int, limit: float | None, times: str) -> Table:
+    """Return the levels as rows: their numbers, and the gap as a picture."""
+    top, held = levels_top(along), along.levels[:MOST_LEVELS]
+    sorts = len(held) > 1
+    columns = (
+        Column(say("Level"), sorts=sorts),
+        Column(lines("Share of", "people"), "r hide", sorts),
+        Column(lines("Model says,", "in 100"), "r hide", sorts),
+        Column(lines("Happened,", "in 100"), "r hide", sorts),
+        Column(lines("Gap,", "points"), "r hide", sorts),
+        Column(lines("Gap and its range,", f"{num.MINUS}{top:g} to +{top:g} points"), "c", sorts),
+        Column(lines("Range,", "points"), "r iv", sorts),
+        Column(lines("The model", "says"), "vd"),
+    )
+    rows = []
+    for p in held:
+        says, happened, gap, band = cells(p, digits)
+        rows.append(
+            Row(
+                (
+                    Cell(say(given(named(p))), named(p)),
+                    Cell(say(share(along, p)), f"{p.density:.3g}"),
+                    Cell(say(says), f"{p.predicted:.6g}"),
+                    Cell(say(happened), f"{p.observed:.6g}"),
+                    Cell(say(gap), f"{p.gap:.6g}"),
+                    Cell(sort=f"{p.gap:.6g}", picture=svg.level(p, top, limit)),
+                    Cell(say(band), f"{p.low:.6g}"),
+                    Cell(say(TOO[p.side]), style=p.side),
+                )
+            )
+        )
+    return Table(columns, tuple(rows), _levels_caption(along, top, times), "forest levels" + " sort" * sorts)
+
+
+def _levels_caption(along: Along, top: float, times: str) -> str:
+    first = "People without a place on the axis." if along.axis else f"The ranges of all levels hold together, {times}."
+    cut = any(max(-p.low, p.high) * 100 > top for p in along.levels[:MOST_LEVELS])
+    beyond = " A range that reaches the edge of the picture goes on beyond it." if cut else ""
+    more = len(along.levels) - MOST_LEVELS
+    rest = f" The {num.count(more)} levels not in this table are in the JSON of this audit." if more > 0 else ""
+    return first + beyond + rest
+
+
+# ---- in words ----
+
+
+@dataclass(frozen=True, slots=True)
+class Off:
+    """Where the model is shown to be off: the largest gap there, its side, and the place in words."""
+
+    size: float
+    side: str
+    where: str
+    wide: bool = False
+    level: bool = True
+
+    def by(self, digits: int) -> str:
+        """Return by how much."""
+        return f"by {'up to ' if self.wide else ''}{num.nearest(self.size, digits)} points"
+
+
+def heading(along: Along, digits: int) -> str:
+    """Return in a few words what is found along a variable, for the line that opens it."""
+    off = sorted(_off(along), key=lambda o: -o.size)
+    if unclear(along) or not off:
+        return "not shown to be off anywhere"
+    first = off[0]
+    more = f"; {cardinal(len(off) - 1)} more" if len(off) > 1 else ""
+    at = "for" if first.level else "at"
+    return f"{TOO[first.side]} {at} {clipped(first.where, 40)}, {first.by(digits)}{more}"
+
+
+def unclear(along: Along) -> bool:
+    """Tell whether the test of the whole curve found nothing."""
+    return along.p_value > float(str(along.settings["alpha"]))
+
+
+def _off(along: Along) -> list[Off]:
+    """Return where the model is shown to be off, along the axis and then by level."""
+    out = []
+    if along.axis is not None:
+        written = along.axis.written
+        for run in along.runs:
+            size = max(abs(p.gap) for p in along.line if p.x is not None and run.low <= p.x <= run.high)
+            low, high = written(run.low), written(run.high)
+            out.append(Off(size, run.side, low if low == high else f"{low} to {high}", low != high, level=False))
+    return out + [Off(abs(p.gap), p.side, named(p)) for p in along.levels if p.side != "unclear"]
+
+
+def finding(along: Along, digits: int) -> Text:
+    """Return what the figure shows: each stretch where the band excludes zero, with its largest gap."""
+    if unclear(along):
+        return say("Nowhere along ", variable_name(along.variable), " is the model shown to be off. ")
+    off = _off(along)
+    if not off:
+        whole = " departs from zero as a whole, but at no single value far enough to be shown off there. "
+        return say("The error along ", variable_name(along.variable), whole)
+    out: list[str | Span] = ["The model says "]
+    for side in ("low", "high"):
+        told = [o for o in off if o.side == side]
+        if told:
+            first = len(out) == 1
+            out += ["" if first else ", and ", TOO[side]]
+            out += [" at ", variable_name(along.variable), " "] if first and along.axis is not None else [" for "]
+            out.append(_several(told, digits))
+    everywhere = along.axis is None and len(off) == len(along.levels)
+    return say(*out, ". " if everywhere else "; elsewhere it is not shown to be off. ")
+
+
+def _several(told: Sequence[Off], digits: int) -> str:
+    each = [f"{clipped(o.where, 40)} ({o.by(digits)})" for o in told[:TOLD]]
+    if len(told) > TOLD:
+        return f"{', '.join(each)} and {cardinal(len(told) - TOLD)} more"
+    return " and ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
+
+
+def further(along: Along, digits: int) -> str:
+    """Return the largest gap with its range, what is on one side, and what was left out."""
+    return " ".join(t for t in (_worst(along, digits), _one_side(along), _masked(along)) if t)
+
+
+def _worst(along: Along, digits: int) -> str:
+    s = along.settings
+    if s.get("worst_gap") is None or s.get("worst_low") is None:
+        return ""
+    low, high = float(str(s["worst_low"])), float(str(s["worst_high"]))
+    at = s.get("worst_at")
+    number = along.axis is not None and at is not None
+    where = along.axis.written(float(str(at))) if number and along.axis is not None else _level_of(along)
+    gap = num.gap(float(str(s["worst_gap"])), digits)
+    start = f"The largest gap is estimated as {gap} points, at {clipped(where, 40)}"
+    if low <= 0.0:
+        return f"{start}; allowing for having looked everywhere, the largest is at most {num.upper_bound(high)}."
+    span = f"{num.lower_bound(low)} to {num.upper_bound(high)}"
+    return f"{start}; allowing for having looked everywhere, the largest is {span}."
+
+
+def _level_of(along: Along) -> str:
+    label, at = str(along.settings.get("worst_label")), along.settings.get("worst_at")
+    found = (p for p in along.levels if p.label == label or (at is not None and p.x == at))
+    return next((named(p) for p in found), shown(label))
+
+
+def _one_side(along: Along) -> str:
+    side = {"over": "too much", "under": "too little"}.get(str(along.settings.get("consistent")))
+    everywhere = "at every value shown here" if along.axis is not None else "for every level shown here"
+    return f"As estimated, the model says {side} {everywhere}." if side else ""
+
+
+def _masked(along: Along) -> str:
+    if not along.masked:
+        return "Drawn from the 1st to the 99th percentile." if along.axis is not None else ""
+    if along.axis is None:
+        levels = "One level is" if along.masked == 1 else f"{capital(cardinal(along.masked))} levels are"
+        return f"{levels} left out: too few people, or too few expected cases or non-cases."
+    n = len(along.points) + along.masked
+    return (
+        f"Drawn from the 1st to the 99th percentile; {num.count(along.masked)} of {num.count(n)} points are left out: "
+        "too few people near them, or too few expected cases or non-cases."
+    )
+
+
+def reading(along: Along) -> str:
+    """Return how the whole figure was tested."""
+    told = num.p_value(along.p_value, draws=along.draws)
+    what = "the whole curve" if along.axis is not None else "all levels together"
+    return f"Test of {what}: {told}. Gaps include the overall shift of everyone."

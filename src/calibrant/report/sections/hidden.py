@@ -1,0 +1,257 @@
+"""The section about error hidden in traits: the test of each trait, the search for a mix of them, and the maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import numbers as num
+from calibrant.report.document import (
+    PAGE,
+    TERMINAL,
+    Cell,
+    Column,
+    Entry,
+    Heading,
+    Node,
+    Paragraph,
+    Row,
+    Table,
+)
+from calibrant.report.order import MOST_ROWS, draws_of, impossible, ran
+from calibrant.report.sections import Asked, Declared, maps, search
+from calibrant.report.sections.variables import floored, ranked
+from calibrant.report.spans import Span, Text, clipped, code, given, say, shown
+from calibrant.report.wording import UNPROVEN, capital, cardinal, p_told, unmade, variable_names
+
+LOCAL = "local-calibration"
+SHORT = 12  # variables in the table of evidence
+SCORE = "(score)"  # how the test calls the score among its variables
+SCORE_NAME = "the score itself"
+UNTESTED = "Error hidden in traits was not tested."
+TRAITS = "Which traits carry the evidence"
+
+
+def hidden(record: AuditRecord) -> Iterator[Node]:
+    """Return what was found among people with the same score, and where."""
+    if ran(record, LOCAL) is None and ran(record, search.STRONG) is None:
+        yield Paragraph(unmade(record, LOCAL, UNTESTED), "quiet", PAGE)
+        return
+    made = maps.maps(record)
+    yield Paragraph(answer(record), "answer")
+    yield Paragraph(say("Error hiding in traits: ", *answer(record)), where=TERMINAL)
+    if made:
+        yield Paragraph(maps.farthest(record, made))
+    for what, test in (("test of each trait", LOCAL), ("search for a mix of traits", search.STRONG)):
+        if ran(record, test) is None:
+            yield Paragraph(say(f"The {what} was not made. ", *unmade(record, test, UNTESTED)), "quiet")
+    yield from search.search(record)
+    if carried(record):
+        yield Heading(TRAITS, 3, PAGE)
+        yield table(record, made)
+        yield Paragraph(say(note(record)), "note")
+    if made:
+        yield Heading("Where it is off", 3, PAGE)
+        yield Paragraph(say(maps.note(record, made)), "note", PAGE)
+        for i, m in enumerate(made):
+            yield maps.figure(record, m, opened=i == 0 and m.worst is not None)
+
+
+# ---- the test of each trait ----
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One variable of the test; `adjusted` allows for all of them, `found` for the whole test as well."""
+
+    variable: str
+    p: float
+    adjusted: float
+    found: bool
+
+
+def carried(record: AuditRecord) -> tuple[Evidence, ...]:
+    """Return the variables of the test, the strongest evidence first; ties in the order of the ranking."""
+    check = ran(record, LOCAL)
+    if check is None or check.outcome is None:
+        return ()
+    parts, alpha, found = check.outcome.parts, float(record.settings["alpha"]), record.found(check)
+    lines = zip(*(parts.get(k, ()) for k in ("variables", "variable_p", "variable_adjusted_p")), strict=True)
+    order = {r.variable: i for i, r in enumerate(ranked(record))}
+    rows = [Evidence(str(v), float(p), float(q), found and float(q) <= alpha) for v, p, q in lines]
+    return tuple(sorted(rows, key=lambda e: (e.adjusted, e.p, order.get(e.variable, len(order)), e.variable)))
+
+
+def table(record: AuditRecord, made: tuple[maps.Map, ...]) -> Table:
+    """Return the variables of the test as a table, with the place of each map; the page folds a long one."""
+    columns = (
+        Column(say("Variable")),
+        Column(say("Evidence"), "vd"),
+        Column(say("Adjusted p"), "r p"),
+        Column(say("On its map, farthest off at"), "at"),
+        Column(say("Gap there, points (band)"), "r iv"),
+    )
+    check, by = ran(record, LOCAL), {m.along.variable: m for m in made}
+    n = draws_of(check.outcome) if check is not None and check.outcome is not None else None
+    rows = tuple(_row(e, by.get(e.variable), n) for e in carried(record)[:MOST_ROWS])
+    return Table(columns, rows, style="forest traits", folded=SHORT)
+
+
+def _row(e: Evidence, drawn: maps.Map | None, n: int | None) -> Row:
+    place = None if drawn is None else drawn.worst
+    where, gap = say("–" if drawn is None else "nowhere shown"), say("–")
+    if place is not None and drawn is not None:
+        low, high = num.signed_range(place.low, place.high, drawn.digits)
+        where, gap = say(given(clipped(place.where, 60))), say(f"{num.gap(place.bias, drawn.digits)} ({low} to {high})")
+    none = "" if place is not None else "none"
+    name = SCORE_NAME if e.variable == SCORE else shown(e.variable)
+    word = say("carries evidence" if e.found else "not shown")
+    return Row(
+        (
+            Cell(say(Span(name, "given", "" if drawn is None else f"#{drawn.along.anchor}"))),
+            Cell(word, style="found" if e.found else "unfound"),
+            Cell(say(floored(e.adjusted, n))),
+            Cell(where, style=none),
+            Cell(gap, style=none),
+        )
+    )
+
+
+# ---- in words ----
+
+
+def answer(record: AuditRecord) -> Text:
+    """Return the first line of "Is error hiding in a mix of traits?"."""
+    local, strong = ran(record, LOCAL), ran(record, search.STRONG)
+    if strong is None:
+        return local_answer(record)
+    clause, p = search.predicts(record), search.told(record)
+    if local is None or local.outcome is None:
+        return say(f"Yes: {clause} ({p}).") if record.found(strong) else say(search.none_found(record))
+    if record.found(local):
+        unproven = "" if record.found(strong) else f", {UNPROVEN}"
+        return say(*local_answer(record), f" {capital(clause)}{unproven} ({p}).")
+    by_trait = p_told(local.outcome)
+    if record.found(strong):
+        rest = f"Among people with the same score, no trait is shown to carry it by itself ({by_trait})."
+        return say(f"Yes: {clause} ({p}). {rest}")
+    return say(f"None was found, {UNPROVEN}: not by trait ({by_trait}), and {clause} ({p}).")
+
+
+def local_answer(record: AuditRecord) -> Text:
+    """Return what the test of each trait found, in a sentence or two."""
+    check = ran(record, LOCAL)
+    if check is None or check.outcome is None:
+        return ()
+    told = p_told(check.outcome)
+    if impossible(check.outcome):
+        return say(f"Yes, {told}.")
+    if not record.found(check):
+        return say(f"None was found, {UNPROVEN} ({told}).")
+    yes = [e.variable for e in carried(record) if e.found]
+    traits = [v for v in yes if v != SCORE]
+    if traits:
+        start = "Yes: among people with the same score, what happens still depends on "
+        return say(start, *variable_names(traits), f" ({told}).")
+    if yes:
+        return say(f"Yes, along the score itself ({told}); no trait is shown to add to it, {UNPROVEN}.")
+    if float(check.outcome.parts.get("p_local", 1.0)) <= float(record.settings["alpha"]):
+        start = "Yes: among people with the same score some error is left"
+        return say(f"{start} ({told}), though no single trait is shown to carry it.")
+    start = "Only in the level or slope of the score as a whole"
+    return say(f"{start} ({told}): no error was found that follows a trait, {UNPROVEN}.")
+
+
+def note(record: AuditRecord) -> str:
+    """Return what the p-values of the variables allow for, and their floor."""
+    check, rows = ran(record, LOCAL), carried(record)
+    if check is None or check.outcome is None:
+        return ""
+    n = draws_of(check.outcome)
+    looked = f"p-values are adjusted for looking at {cardinal(len(rows))} variables. " if len(rows) > 1 else ""
+    starred = n is not None and any(e.adjusted <= 1 / (n + 1) for e in rows)
+    star = f" * The smallest value that {num.count(n)} simulations can show." if starred and n is not None else ""
+    left = "Evidence leaves out what moving or stretching all scores alike would mend; gaps include it."
+    return f"{looked}{left}{star}"
+
+
+# ---- what the section adds to others ----
+
+METHOD = (
+    "Among people with similar scores and traits, what happened minus what the model says is compared with {null}: for "
+    "all traits jointly, for each trait by itself, in ranges and levels, and for the score. What moving or stretching "
+    "all scores alike would mend is taken out of these, and tested beside them. All of it is one test, with a chance of "
+    "at most {alpha} in 100 of a finding where there is no error{rough}. Function "
+)
+NULLS = {True: "{draws} sets of simulated outcomes", False: "the normal law of sums over many people"}
+MAPS = (
+    "Each map averages what happened minus what the model says over people near a value, or of a level, near ones more. "
+    "Its band, from {draws} sets of simulated outcomes, excludes zero anywhere on a calibrated model’s map in at most "
+    "{alpha} of 100 audits, at any number of rows; where the model is off it holds the averaged gap about as often, "
+    "approximately. An edge is seen blurred. Function "
+)
+WORDS = (
+    Entry(
+        "Local calibration",
+        say(
+            "Among people with the same score and the same traits, the share with the outcome is the score. "
+            "Calibrated on average does not make it so."
+        ),
+    ),
+    Entry(
+        "Carries evidence",
+        say(
+            "Simulations of a model that is right hardly ever show this much error along the variable, among people "
+            "with the same score, allowing for having looked at all variables."
+        ),
+    ),
+)
+
+
+def methods(record: AuditRecord) -> Iterator[Entry]:
+    """Return how the tests and the maps were made."""
+    check = ran(record, LOCAL)
+    if check is not None and check.outcome is not None:
+        outcome, n = check.outcome, draws_of(check.outcome)
+        null = NULLS[n is not None].format(draws=num.count(n or 0))
+        rough = ", approximately" if n is None or "asymptotic" in outcome.law else ""
+        words = METHOD.format(null=null, alpha=num.percent(float(record.settings["alpha"])), rough=rough)
+        yield Entry("Traits", say(words, code(outcome.method), "."))
+    for curve in list(record.family("local_bias").values())[:1]:
+        s = curve.settings
+        made = MAPS.format(draws=num.count(s["draws"]), alpha=num.percent(float(s["alpha"])))
+        yield Entry("Maps", say(made, code(curve.method), "."))
+    yield from search.methods(record)
+
+
+def words(record: AuditRecord) -> Iterator[Entry]:
+    """Return the words of the tests that were made."""
+    if ran(record, LOCAL) is not None:
+        yield from WORDS
+    if ran(record, search.STRONG) is not None:
+        yield search.WORD
+
+
+def _check(check: Check, record: AuditRecord) -> Asked:
+    numbers = ""
+    if check.outcome is not None:
+        rows = [e for e in carried(record) if e.variable != SCORE]
+        numbers = p_told(check.outcome)
+        if rows:
+            numbers += f"; evidence in {num.count(sum(e.found for e in rows))} of {num.count(len(rows))} variables"
+    return Asked("Local calibration test", numbers, "is error left among people with the same score?")
+
+
+DECLARED = (
+    Declared(
+        id="hidden",
+        order=50,
+        nav="Hidden pockets?",
+        heading="Is error hiding in a mix of traits?",
+        nodes=hidden,
+        methods=methods,
+        words=words,
+        checks={LOCAL: _check, search.STRONG: search.read},
+    ),
+)

@@ -1,0 +1,218 @@
+"""What probabilities in place of labels would say about the cases: sentences, and a short table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+from calibrant.audit.inference import COLUMNS
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.document import MARKDOWN, PAGE, TERMINAL, Details, Node, Paragraph, number_table
+from calibrant.report.places import EARLIEST, LARGE, LATEST, SMALL, day, number
+from calibrant.report.spans import Span, Text, clipped, given, say, shown
+from calibrant.report.wording import UNPROVEN, capital, cardinal, together
+
+SHORT = 6  # lines of the table
+TOLD = 2  # in a sentence
+NAMED = 40  # characters of a name in a sentence
+WIDTH = 6.0  # standard errors that a range is wide, about
+HEAD = ("Among the cases", "Probabilities say", "Labels say", "Off by", "Off by, range")
+
+
+def inference(record: AuditRecord) -> Iterator[Node]:
+    """Return the sentence and the table on demand, and a line for the texts where a mean or share comes out wrong."""
+    found = lines(record)
+    if not found:
+        return
+    first = "The least likely to be chance first. " if len(found) > 1 else ""
+    more = len(found) - SHORT
+    rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    table = number_table(
+        f"{first}Ranges are approximate and hold together, {together(record)}.{rest}",
+        HEAD,
+        [(v.name, v.value(v.inferred), v.value(v.observed), v.off(), v.range()) for v in found[:SHORT]],
+    )
+    opened = f"Probabilities in place of labels: {heading(record)}"
+    yield Details(opened, (Paragraph(answer(record)), table), id="inference", where=PAGE)
+    if wrong(record):
+        yield Paragraph(short(record), where=MARKDOWN)
+        yield Paragraph(say(f"In place of labels: {heading(record)}."), where=TERMINAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One mean or share; a share, its bias and its ends are fractions."""
+
+    variable: str
+    kind: str
+    level: str
+    inferred: float
+    observed: float
+    bias: float
+    low: float
+    high: float
+
+    @property
+    def found(self) -> bool:
+        """Whether it is shown to come out wrong."""
+        return self.low > 0.0 or self.high < 0.0
+
+    @property
+    def name(self) -> str:
+        """The variable, or the variable and its level."""
+        return clipped(f"{shown(self.variable)}: {shown(self.level)}" if self.kind == "level" else shown(self.variable))
+
+    @property
+    def digits(self) -> int:
+        """Decimals that mean something: those of about a standard error of the bias; a share has one at least."""
+        error = (self.high - self.low) / WIDTH * (100.0 if self.kind == "level" else 1.0)
+        digits = min(max(-math.floor(math.log10(error)), 0), 9) if error > 0.0 else 1
+        return max(digits, 1) if self.kind == "level" else digits
+
+    @property
+    def known(self) -> int:
+        """Decimals of the two values that mean something: no more than the record holds."""
+        percent = self.kind == "level"
+        held = max(_decimals(x) for x in (self.inferred, self.observed))
+        return min(self.digits, max(held - 2, 1) if percent else held)
+
+    def value(self, x: float) -> str:
+        """Write a mean or a share; a mean date as the nearest day."""
+        if self.kind == "level":
+            return f"{num.nearest(x, self.known)}%"
+        if self.kind == "date" and EARLIEST < x < LATEST:
+            return day(math.floor(x + 0.5))
+        return _far(x) if _is_far(x) else number(x, self.known)
+
+    def size(self, x: float) -> str:
+        """Write a bias, with its unit where it has one."""
+        if self.kind == "level":
+            return f"{num.nearest(x, self.digits)} points"
+        told = _far(x) if _is_far(x) else number(x, self.digits)
+        return told if self.kind == "number" else f"{told} {'day' if told.strip(num.MINUS) == '1' else 'days'}"
+
+    def off(self) -> str:
+        """Write the bias with its sign."""
+        if self.kind == "level":
+            return f"{num.gap(self.bias, self.digits)} points"
+        return f"{'+' if self.bias > 0.0 else ''}{self.size(self.bias)}"
+
+    def range(self) -> str:
+        """Write the range of the bias, rounded outward; one that excludes zero is written so that it does."""
+        if self.kind == "level":
+            return " to ".join(num.signed_range(self.low, self.high, self.digits))
+        if _is_far(max(abs(self.low), abs(self.high))):
+            return f"{_far(self.low)} to {_far(self.high)}"
+        digits = self.digits
+        while True:
+            a, b = _cut(self.low, digits, ROUND_FLOOR), _cut(self.high, digits, ROUND_CEILING)
+            if not self.found or (a and b):
+                return f"{_signed(a)} to {_signed(b)}"
+            digits += 1
+
+
+def lines(record: AuditRecord) -> tuple[Line, ...]:
+    """Return the means and shares of a record, the least likely by chance first."""
+    c = record.curve("inference").columns
+    if not c.get("variable"):
+        return ()
+    rows = (dict(zip(COLUMNS, row, strict=True)) for row in zip(*(c[k] for k in COLUMNS), strict=True))
+    dates = record.curve("inference").settings.get("dates", ())
+    return tuple(Line(kind=_kind(r, dates), **{**r, "level": str(r["level"])}) for r in rows)
+
+
+def _kind(line: Mapping[str, Any], dates: Sequence[str]) -> str:
+    if line["level"] is not None:
+        return "level"
+    return "date" if line["variable"] in dates else "number"
+
+
+def wrong(record: AuditRecord) -> tuple[Line, ...]:
+    """Return those that are shown to come out wrong."""
+    return tuple(line for line in lines(record) if line.found)
+
+
+def answer(record: AuditRecord) -> Text:
+    """Return what would come out wrong about the cases, in a sentence; empty where nothing could be asked."""
+    found, cases = lines(record), _cases(record)
+    if not found:
+        return ()
+    off = wrong(record)
+    if not off:
+        start = say("If the probabilities stood in for the labels, no mean and no share among ", *cases)
+        return say(*start, f" is shown to come out wrong, {UNPROVEN}.")
+    out: list[str | Span] = ["If the probabilities stood in for the labels, ", *cases, " would look different: "]
+    for i, line in enumerate(off[:TOLD]):
+        out += ["; " if i else "", *_told(line, "them")]
+    more = len(off) - TOLD
+    rest = (
+        f". {capital(cardinal(more))} more of {num.count(len(found))} means and shares {_shown(more)}."
+        if more > 0
+        else "."
+    )
+    return say(*out, rest)
+
+
+def heading(record: AuditRecord) -> str:
+    """Return how many are shown to come out wrong."""
+    off, of = len(wrong(record)), len(lines(record))
+    return f"{num.count(off)} of {num.count(of)} means and shares of the cases {_shown(off)}"
+
+
+def short(record: AuditRecord) -> Text:
+    """Return the first of what would come out wrong, and how many more; empty where nothing is shown to."""
+    off = wrong(record)
+    if not off:
+        return ()
+    more = len(off) - 1
+    of = num.count(len(lines(record)))
+    rest = f"; {cardinal(more)} more of {of} means and shares {_shown(more)}." if more else "."
+    return say("Probabilities in place of labels: ", *_told(off[0], "the cases"), rest)
+
+
+def _shown(count: int) -> str:
+    return f"{'is' if count == 1 else 'are'} shown to come out wrong"
+
+
+def _told(line: Line, whom: str) -> Text:
+    """Say what it would be and what it is; where both are written alike, how far off it would be."""
+    told, true = line.value(line.inferred), line.value(line.observed)
+    of = "" if whom == "them" else f" of {whom}"
+    less, more = ("early", "late") if line.kind == "date" else ("low", "high")
+    by = f"{line.size(abs(line.bias))} too {less if line.bias < 0.0 else more}"
+    alike = told == true
+    if line.kind == "level":
+        words = f" would be {by} among {whom}" if alike else f" would be {told} of {whom} and not {true}"
+    else:
+        words = f"{of} would average {by if alike else f'{told} and not {true}'}"
+    return say(Span(clipped(line.name, NAMED), "name"), words)
+
+
+def _cases(record: AuditRecord) -> Text:
+    outcome = record.settings.get("outcome")
+    return say("the cases") if outcome is None else say("the people who are ", given(outcome))
+
+
+def _decimals(x: float) -> int:
+    return max(-int(Decimal(repr(float(x))).normalize().as_tuple().exponent), 0)
+
+
+def _cut(x: float, digits: int, rounding: str) -> Decimal:
+    return num.cut(Decimal(repr(float(x))), digits, rounding)
+
+
+def _signed(x: Decimal) -> str:
+    text = f"{abs(x):,f}" if abs(x) >= 10_000 else f"{abs(x):f}"
+    return (num.MINUS if x < 0 else "+" if x else "") + text.replace(",", num.THIN)
+
+
+def _is_far(x: float) -> bool:
+    return x != 0.0 and not SMALL <= abs(x) < LARGE
+
+
+def _far(x: float) -> str:
+    return f"{x:.3g}".replace("-", num.MINUS)

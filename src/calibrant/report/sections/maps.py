@@ -1,0 +1,209 @@
+"""The bias maps on the page: each as a curve or levels, and the place where the model is farthest off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from calibrant.audit.record import AuditRecord
+from calibrant.diagnose.bias_map import regions
+from calibrant.report import numbers as num
+from calibrant.report import svg
+from calibrant.report.along import Along, Point, along_map, in_units, levels_top, named
+from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Row, Table, number_table
+from calibrant.report.order import limit_of
+from calibrant.report.places import digits_of
+from calibrant.report.sections.curves import ABOVE, GAP, cells, finding, key, reading, some
+from calibrant.report.spans import Span, Text, clipped, given, say, shown
+from calibrant.report.wording import TOO, UNPROVEN, cardinal, together
+from calibrant.results import Curve
+
+MOST_LEVELS = 9  # of a category on its map: the others are in the JSON
+GAPS = "Gap, points"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a map is farthest off, in words: the stretch or level, and its extreme point.
+
+    Parameters
+    ----------
+    where, at : str
+        The whole stretch, and its extreme point; equal for a level or a single point.
+    sign : int
+        1 where more happens than the model says.
+    least : float
+        How far from zero the band of the extreme point stays.
+    people : int
+        Nearest to the points of the stretch.
+    adjusted : float
+        p-value of the extreme point, allowing for all points of its map.
+    """
+
+    variable: str
+    where: str
+    at: str
+    sign: int
+    predicted: float
+    observed: float
+    bias: float
+    low: float
+    high: float
+    least: float
+    people: int
+    adjusted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """One map, what it shows farthest off if anything, of how many places, and the decimals its numbers need."""
+
+    along: Along
+    worst: Place | None
+    places: int
+    digits: int
+
+
+def maps(record: AuditRecord) -> tuple[Map, ...]:
+    """Return the maps of one variable each, the one that is farthest off first."""
+    out = []
+    for name, curve in record.family("local_bias").items():
+        if curve.columns.get("gap") and len(curve.settings["axes"]) == 1 and "stratum" not in curve.columns:
+            shift, found = record.estimates.get("shift"), regions(curve)
+            along = along_map(name, curve, None if shift is None else float(shift.value))
+            worst = _place(along, curve, found[0]) if found else None
+            out.append(Map(along, worst, len(found), digits_of(along.across)))
+    return tuple(sorted(out, key=lambda m: (-m.worst.least if m.worst else 0.0, m.along.variable)))
+
+
+def worst(made: tuple[Map, ...], alpha: float) -> Map | None:
+    """Return the map that is farthest off, if it is shown to be allowing for all maps."""
+    off = (m for m in made if m.worst is not None and m.worst.adjusted * len(made) <= alpha)
+    return next(off, None)
+
+
+def _place(along: Along, curve: Curve, region: Mapping[str, Any]) -> Place:
+    c, span = curve.columns, region["span"][0]
+    i = next(k for k, v in enumerate(c["label"]) if v == region["label"] and c["gap"][k] == region["gap"])
+    label = str(region["label"])
+    where = at = next((named(p) for p in along.levels if p.label == label), shown(label))
+    if span["kind"] != "category" and span["low"] is not None and along.axis is not None:
+        write = along.axis.written
+        low, high, at = (write(in_units(span, v)) for v in (span["low"], span["high"], c["x"][i]))
+        where = low if low == high else f"{low} to {high}"
+    return Place(
+        variable=shown(along.variable),
+        where=where,
+        at=at,
+        sign=int(region["sign"]),
+        predicted=float(c["predicted"][i]),
+        observed=float(c["observed"][i]),
+        bias=float(region["gap"]),
+        low=float(region["low"]),
+        high=float(region["high"]),
+        least=float(region["low"] if region["sign"] > 0 else -region["high"]),
+        people=int(region["people"]),
+        adjusted=float(region["p_adjusted"]),
+    )
+
+
+# ---- in words ----
+
+
+def heading(m: Map) -> str:
+    """Return in a few words what a map shows, for the line that opens it."""
+    if m.worst is None:
+        return "not shown to be off anywhere"
+    p, alone = m.worst, m.worst.where in {named(v) for v in m.along.levels}
+    more = f"; {cardinal(m.places - 1)} more" if m.places > 1 else ""
+    by = f"by {'up to ' if p.where != p.at else ''}{num.nearest(abs(p.bias), m.digits)} points"
+    return f"{TOO['low' if p.sign > 0 else 'high']} {'for' if alone else 'at'} {clipped(p.where, 40)}, {by}{more}"
+
+
+def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
+    """Return the place that is farthest off over all maps, in words with numbers."""
+    found = worst(made, float(record.settings["alpha"]))
+    if found is None or found.worst is None:
+        of = f"any of {cardinal(len(made))} group variables" if len(made) > 1 else "the group variable"
+        return say(f"Nowhere along {of} is the model shown to be off by itself, {UNPROVEN}.")
+    place, alone = found.worst, found.worst.at == found.worst.where
+    name = f"{clipped(place.variable, 40)}{': ' if alone else ' '}{clipped(place.where, 48)}"
+    start = say("Farthest off along a group variable: ", Span(clipped(name), "name"), ". ")
+    people = f"{num.count(place.people)} people" if place.people >= int(record.settings.get("mask", 20)) else ""
+    says, happened = num.nearest(place.predicted, found.digits), num.nearest(place.observed, found.digits)
+    low, high = num.signed_range(place.low, place.high, found.digits)
+    side, by = "too low" if place.sign > 0 else "too high", num.nearest(abs(place.bias), found.digits)
+    told = f"the model says {says} in 100, {happened} happened: {side} by {by} points (band {low} to {high})"
+    if alone:
+        return say(*start, f"There {told}.", f" {people}." if people else "")
+    among = f"Of these {people}, those" if people else "Those"
+    return say(*start, f"{among} at {place.at} are farthest off: {told}.")
+
+
+def note(record: AuditRecord, made: tuple[Map, ...]) -> str:
+    """Return what the maps show and what their bands hold."""
+    n = len(made)
+    if n == 1:
+        return f"The map below is of the group variable. The band holds all of it, {together(record)}."
+    text = f"One map a group variable, the farthest off first. Each band holds all of its map, {together(record)}"
+    if worst(made, float(record.settings["alpha"])) is None:
+        return f"{text}."
+    every = "both" if n == 2 else f"all {cardinal(n)}"
+    return f"{text}; the place named above is shown to be off allowing for {every} maps."
+
+
+# ---- as a picture ----
+
+
+def figure(record: AuditRecord, m: Map, opened: bool) -> Details:
+    """Return the picture of one map: a line in its band, or levels with their ranges."""
+    along, limit = m.along, limit_of(record)
+    name, told = clipped(shown(along.variable)), heading(m)
+    tested = f"{reading(along).partition('. Gaps')[0]}."
+    if along.p_value == 0.0:
+        tested = "An outcome happened that a score of 0 or 1 called impossible."
+    left = max(len(along.levels) - MOST_LEVELS, 0)
+    more = f"{left} more levels are in the JSON of this audit. " if left else ""
+    drawn = Figure((), (), say(f"{more}{tested}"), table=_levels(m) if along.levels else None)
+    if along.axis is not None:
+        low, high = f"{along.axis.low:.8g}", f"{along.axis.high:.8g}"
+        gaps = svg.plot(svg.gaps(along, limit, along.top(limit)), f"Gap along {name}: {told}.", low, high, "flat")
+        shift = "" if along.shift is None else num.gap(along.shift)
+        band = f"band holding all of a map, {together(record)}"
+        heads = (name, "Model says, in 100", "Happened, in 100", GAPS, "Band, points")
+        rows = [(along.axis.written(float(p.x or 0.0)), *cells(p, m.digits)) for p in some(along.line)]
+        drawn = replace(
+            drawn,
+            panels=(Panel(GAP, gaps, small=ABOVE, axis=name),),
+            key=tuple(key("happened minus model says, of people near", band, limit, shift)),
+            caption=(*finding(along, m.digits), *drawn.caption),
+            numbers=(number_table("The map, at some of its points.", heads, rows),),
+        )
+    return Details(told, (drawn,), along.anchor, name, 4, opened, PAGE)
+
+
+def _levels(m: Map) -> Table:
+    """Return the levels farthest off, in the order of the map."""
+    top = levels_top(m.along)
+    held = sorted(m.along.levels, key=lambda p: -max(p.low, -p.high, 0.0))[:MOST_LEVELS]
+    columns = (
+        Column(say("Level")),
+        Column(say(f"{GAPS}, {num.MINUS}{top:g} to +{top:g}"), "c"),
+        Column(say(f"{GAPS} (range)"), "r iv"),
+        Column(say("The model says"), "vd"),
+    )
+    rows = tuple(_level(p, top, m.digits) for p in m.along.levels if p in held)
+    return Table(columns, rows, style="forest levels")
+
+
+def _level(p: Point, top: float, digits: int) -> Row:
+    *_, gap, band = cells(p, digits)
+    return Row(
+        (
+            Cell(say(given(named(p)))),
+            Cell(picture=svg.level(p, top)),
+            Cell(say(f"{gap} ({band})")),
+            Cell(say(TOO[p.side]), style=p.side),
+        )
+    )

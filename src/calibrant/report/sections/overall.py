@@ -1,0 +1,444 @@
+"""The section about everyone: the reliability figure, what is certified, and the standard measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import numbers as num
+from calibrant.report import svg
+from calibrant.report.along import Along, Bin, Point, Stretch, along_score, bins_of
+from calibrant.report.document import (
+    MARKDOWN,
+    PAGE,
+    WHOLE,
+    Cell,
+    Column,
+    Entry,
+    Figure,
+    Node,
+    Panel,
+    Paragraph,
+    Readout,
+    Row,
+    Table,
+    number_table,
+)
+from calibrant.report.order import carries_curve, check_of, few, limit_of, shift_side, side
+from calibrant.report.places import Window, digits_of
+from calibrant.report.sections import Asked, Declared
+from calibrant.report.sections.curves import GAP, HEADS, RATES, cells, key, some
+from calibrant.report.spans import Text, code, say, sentence, strong, visible
+from calibrant.report.wording import (
+    DIRECTIONS,
+    cardinal,
+    certified_range,
+    error_at_most,
+    overall_answer,
+    together,
+)
+from calibrant.results import Estimate
+
+SAYS = svg.Mark("100%", "100%", 36, "end", "", "the model says")
+HAPPENED = svg.Mark("0", "0", -10, "start", "", "happened")
+ABOVE = (
+    svg.Mark("0", "0", -10, "start", "wide", "points; above zero: happened more often than the model says"),
+    svg.Mark("0", "0", -10, "start", "narrow", "points (above 0: happened more often)"),
+)
+MEASURES = {  # name in the record: its name on the page, what it says, its decimals (None: points)
+    "ece": ("Binned calibration error (ECE)", "average gap over ranges of the score; grows with chance", None),
+    "smooth_ece": ("Smooth calibration error", "the same without ranges: the score is smoothed", None),
+    "max_calibration_error": ("Largest binned error (MCE)", "the largest of those gaps; grows with chance", None),
+    "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
+    "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
+    "auroc": ("AUROC", "how well people are told apart; 0.5 is guessing, 1 is perfect", 4),
+    "calibration_intercept": ("Calibration intercept", "0 if right on balance; above 0: the model says too little", 3),
+    "calibration_slope": ("Calibration slope", "1 if right; below 1: scores too extreme; above 1: too timid", 3),
+    "observed_expected": (
+        "Observed over expected cases",
+        "1 if right on balance; above 1: the model says too little",
+        3,
+    ),
+}
+
+
+def overall(record: AuditRecord) -> Iterator[Node]:
+    """Return the reliability figure, what is certified, and the standard measures."""
+    yield Paragraph(overall_answer(record), "answer")
+    yield figure(record) if carries_curve(record) else Paragraph(no_figure(record), "panel", PAGE)
+    yield certified(record)
+    if record.measures:
+        yield measures(record)
+        yield Paragraph(say(measures_note(record)), where=MARKDOWN)
+
+
+# ---- the reliability figure ----
+
+
+def score(record: AuditRecord) -> Along:
+    """Return the curve along the score; where there is none, its ranges."""
+    return along_score(bins_of(record.curve("bins")), record.curve("reliability"))
+
+
+def smooth(record: AuditRecord) -> bool:
+    """Tell whether the record holds a smoothed curve."""
+    return bool(record.curve("reliability").columns.get("gap"))
+
+
+def figure(record: AuditRecord) -> Figure:
+    """Return the pictures, the readouts and the numbers of the reliability figure."""
+    limit, bins, along = limit_of(record), bins_of(record.curve("bins")), score(record)
+    low, high = (f"{v:g}" for v in along.across)
+    top, digits, finds = along.top(limit), digits_of(along.across), finding(record)
+    cross = replace(svg.cross(bins, along.across), marks=(HAPPENED, SAYS))
+    gaps = replace(svg.gaps(along, limit, top), marks=(*ABOVE, SAYS), ruled=True)
+    of_cross = "What happened against what the model says, one dot a range of the score."
+    of_gaps = f"{GAP}, along the score. {finds}"
+    note = "Larger dots stand for more people. On the dashed line, what the model says is what happens."
+    band, signs = f"range of each gap; all {len(bins)} hold together, {together(record)}", ("dot", "whisker")
+    if smooth(record):
+        band, signs = f"band holding the whole curve, {together(record)}", ("curve", "band")
+    x = [round(100 * float(p.x or 0.0), 4) for p in along.line]
+    told = [_readout(p, "band " if smooth(record) else "", _bin_at(bins, p), digits) for p in along.line]
+    cut = any(max(-p.low, p.high) * 100 > top for p in along.line)
+    return Figure(
+        panels=(
+            Panel(RATES, svg.plot(cross, of_cross, low, high, "cross"), note=note),
+            Panel(GAP, svg.plot(gaps, of_gaps, low, high, "score")),
+        ),
+        key=tuple(key("happened minus model says", band, limit, signs=signs)),
+        caption=say(f"{finds} {reading(smooth(record), along.across, cut)}"),
+        id="fig-reliability",
+        name="reliability",
+        readout=Readout("Read the figure along the score", low, high, f"{x[len(x) * 4 // 5]}", {"x": x, "t": told}),
+        numbers=_tables(along.line if smooth(record) else (), bins, digits),
+    )
+
+
+def no_figure(record: AuditRecord) -> Text:
+    """Return why there is no curve, with the counts."""
+    one, check = record.everyone, check_of(record, "reliability")
+    counts = strong(f"No curve: {num.count(one.rows)} people, {num.count(one.cases)} cases.")
+    why = "A curve needs at least 50 expected cases and 50 expected non-cases."
+    if not few(record) and check is not None and check.status in ("not-applicable", "not-run"):
+        why = sentence(check.reason or "it was not drawn")
+    return say(counts, f" {why} The certified range above is still valid.")
+
+
+def finding(record: AuditRecord) -> str:
+    """Return what the figure shows, in a sentence."""
+    along = score(record)
+    if smooth(record):
+        shown_off = along.p_value <= float(record.settings["alpha"])
+        return curve_finding(along.runs if shown_off else None, digits_of(along.across))
+    off, total = bins_off(record), len(along.line)
+    if not off:
+        return f"In none of {total} ranges of the score is the model shown to be off."
+    return f"In {off} of {total} ranges of the score the model is shown to be off."
+
+
+def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
+    """Return what the smoothed curve shows, in a sentence.
+
+    Parameters
+    ----------
+    stretches : sequence of Stretch or None
+        Where the band excludes zero; None where the test of the whole curve found nothing.
+    digits : int
+        Decimals of the figure.
+    """
+    if stretches is None:
+        return "Nowhere along the score is the model shown to be off."
+    if not stretches:
+        return "The curve as a whole departs from zero, but at no single score far enough to be shown off there."
+    told: list[str] = []
+    for where, words in (("low", "too little"), ("high", "too much")):
+        spans = [_span(s, digits - 1) for s in stretches if s.side == where]
+        if spans:
+            told.append(f"{words} {'where it says' if not told else 'at'} {_several(spans)}")
+    return f"The model says {', and '.join(told)}; elsewhere it is not shown to be off."
+
+
+def _span(stretch: Stretch, digits: int) -> str:
+    low, high = (num.nearest(v, digits) for v in (stretch.low, stretch.high))
+    return f"about {low}%" if low == high else f"{low}% to {high}%"
+
+
+def _several(spans: Sequence[str]) -> str:
+    """Return up to four spans as a list, and how many more."""
+    shown = list(spans[:4])
+    if len(spans) > 4:
+        return f"{', '.join(shown)} and {cardinal(len(spans) - 4)} more stretch{'' if len(spans) == 5 else 'es'}"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def reading(smooth: bool, across: Window, cut: bool) -> str:
+    """Return how to read the figure, with an example from its own axis."""
+    at, gap = across[0] + 0.7 * (across[1] - across[0]), 0.02 * (across[1] - across[0])
+    of = 100 if gap >= 1 else 1_000 if gap >= 0.1 else 10_000
+    happened = num.count(round((at + gap) * of / 100))
+    each = "the band" if smooth else "a range"
+    words = (
+        f"Reading the figure: at {at:g}%, a gap of +{gap:g} means that it happened to {happened} of {num.count(of)} "
+        f"such people. Where {each} lies wholly on one side of zero, the model is shown to be off there."
+    )
+    more = f" A {each.split()[1]} that reaches the edge of the figure goes on beyond it." if cut else ""
+    return words + more
+
+
+def _readout(p: Point, word: str, people: Bin, digits: int) -> str:
+    """Return a point of the figure as a sentence, with the people of the range of the score it lies in."""
+    _, happened, gap, band = cells(p, digits)
+    at = num.nearest(float(p.x or 0.0), digits)
+    told = f"Where the model says {at}%, {happened} in 100 happened: {gap} points ({word}{band}), {DIRECTIONS[p.side]}"
+    span = f"{people.start * 100:.3g}% to {people.end * 100:.3g}%"
+    return f"{told}. {num.count(people.rows)} people from {span}."
+
+
+def _bin_at(bins: Sequence[Bin], p: Point) -> Bin:
+    if isinstance(p, Bin):
+        return p
+    return next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
+
+
+def _tables(line: Sequence[Point], bins: Sequence[Bin], digits: int) -> tuple[Table, ...]:
+    heads = ("Score, %", *HEADS[:3])
+    ranges = [(f"{b.start * 100:.3g} to {b.end * 100:.3g}", *cells(b, digits), num.count(b.rows)) for b in bins]
+    told = f"Every range of the score; all {len(bins)} ranges of the gap hold together."
+    whole = number_table(told, (*heads, "Range of the gap, points", "People"), ranges)
+    rows = [(num.nearest(float(p.x or 0.0), digits), *cells(p, digits)) for p in some(line)]
+    drawn = number_table("The curve, at some of its points.", (*heads, HEADS[3]), rows)
+    return (drawn, whole) if line else (whole,)
+
+
+# ---- what is certified ----
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """One line of the table of what is certified."""
+
+    quantity: str
+    points: str
+    about: str
+    assumes: str
+
+
+def certified(record: AuditRecord) -> Table:
+    """Return what is certified, and about which score; an assumption that all lines share is told in the caption."""
+    held = certificates(record)
+    assumptions = {c.assumes for c in held}
+    shared = f" All assume {held[0].assumes}." if len(assumptions) == 1 else ""
+    columns = (
+        Column(say("Quantity"), brief="Certified"),
+        Column(say("Points"), "r"),
+        Column(say("About")),
+        Column(say("Assumes"), "quiet", where=MARKDOWN if shared else WHOLE),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(say(c.quantity)),
+                Cell(say(c.points)),
+                Cell(say(c.about)),
+                Cell(say(c.assumes), brief=say(code(c.assumes))),
+            )
+        )
+        for c in held
+    )
+    caption = f"What is certified, and about which score. Each line holds by itself, {together(record)}.{shared}"
+    return Table(columns, rows, caption)
+
+
+def certificates(record: AuditRecord) -> tuple[Certified, ...]:
+    """Return the lines of the table of what is certified."""
+    one, limit = record.everyone, limit_of(record)
+    low, high = num.bounds(one, limit)
+    steps = f"the score in steps of {num.step(record.settings['levels'])}"
+    rows = [
+        Certified("Average error, at least", low, "the raw score", assumption(one.lower)),
+        Certified("Average error, at most", high, steps, assumption(one.upper)),
+    ]
+    about = {
+        "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
+        "jittered": ("Average error with noise added, at most", "the raw score plus a little noise"),
+        "shift": ("Overall shift", "the raw score"),
+    }
+    for name, (quantity, subject) in about.items():
+        e = record.estimates.get(name)
+        if e is not None:
+            low, high = num.signed_range(e.interval.low, e.interval.high)
+            shown = f"{low} to {high}" if name == "shift" else num.upper_bound(e.interval.high)
+            rows.append(Certified(quantity, shown, subject, assumption(e)))
+    return tuple(rows)
+
+
+def assumption(estimate: Estimate) -> str:
+    """Return what an estimate assumes, and whether it is exact at this number of rows."""
+    rough = "; many rows" if estimate.interval.guarantee == "asymptotic" else ""
+    return visible(estimate.assumes) + rough
+
+
+# ---- the standard measures, none of them certified ----
+
+
+def measures(record: AuditRecord) -> Table:
+    """Return the standard measures in the order of this page; one not known here is shown as it is."""
+    known = [k for k in MEASURES if k in record.measures]
+    others = sorted(k for k in record.measures if k not in MEASURES)
+    columns = (
+        Column(say("Measure"), brief="Standard measure, not certified"),
+        Column(say("Value"), "r"),
+        Column(say("Range"), "r"),
+        Column(say("What it says"), "quiet"),
+    )
+    rows = tuple(_measure(k, record.measures[k]) for k in (*known, *others))
+    return Table(columns, rows, f"Standard measures, not certified. {measures_note(record)}", id="measures")
+
+
+def _measure(name: str, e: Estimate) -> Row:
+    title, says, digits = MEASURES.get(name, (visible(name), "", None if e.unit == "probability" else 4))
+    if digits is None:
+        value, low, high = (num.nearest(v) for v in (e.value, e.interval.low, e.interval.high))
+        value = f"{value} points"
+    else:
+        value, low, high = (num.decimals(v, digits) for v in (e.value, e.interval.low, e.interval.high))
+    return Row(tuple(Cell(say(text)) for text in (title, value, f"{low} to {high}", says)))
+
+
+def measures_note(record: AuditRecord) -> str:
+    """Return what the ranges of the measures rest on."""
+    levels = {e.interval.level for e in record.measures.values()}
+    held = f"{num.percent(levels.pop())}% ranges" if len(levels) == 1 else "Ranges"
+    return f"{held} are approximate and each stands by itself; no verdict rests on them."
+
+
+# ---- what the section adds to others ----
+
+AT_LEAST = (
+    "Part of the rows, dealt at random, guesses where the raw score is too low or too high; "
+    "the other rows put the guess to the test."
+)
+AT_MOST = (
+    "At each step of {step}, what happened is compared with what the step says, and an allowance for chance is added."
+)
+FURTHER = {
+    "distance": ("Distance", "The error of a coarser or noisier score, plus how far that is from the raw score."),
+    "jittered": ("Noise", "A little random noise, of width {width}, is added to the score on paper only."),
+    "shift": ("Overall shift", "Cases that happened minus cases expected, over the number of people."),
+}
+GUARANTEES = {
+    "finite-sample": "True at this number of rows, not only for very many.",
+    "asymptotic": "Approximate; true in the limit of very many rows.",
+    "as published": "As its authors published it.",
+}
+BINS = "People with similar scores are put together; each gap has a range, and all ranges of the figure hold together."
+CURVE = (
+    " The line averages the gap over neighbouring scores (at most {reach} points away, near ones more). Its band comes "
+    "from {draws} sets of simulated outcomes: for a calibrated model it takes in zero everywhere in at least {times} of "
+    "{of} audits, at any number of rows; where the model is off it holds the smoothed gap about as often, "
+    "approximately. Bumps narrower than the average are not seen. Function "
+)
+
+
+def methods(record: AuditRecord) -> Iterator[Entry]:
+    """Return how the certificates and the figure were made."""
+    one, step = record.everyone, num.step(record.settings["levels"])
+    width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
+    yield Entry("At least", made(AT_LEAST, one.lower))
+    yield Entry("At most", made(AT_MOST.format(step=step), one.upper))
+    for name, (term, text) in FURTHER.items():
+        if name in record.estimates:
+            yield Entry(term, made(text.format(width=width), record.estimates[name]))
+    curve = record.curve("reliability")
+    s = curve.settings
+    if "p_value" not in s:
+        yield Entry("Figure", say(BINS))
+        return
+    times, of = num.confidence(1 - float(s["alpha"]))
+    reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
+    words = CURVE.format(reach=reach, draws=num.count(s["draws"]), times=times, of=of)
+    yield Entry("Figure", say(BINS + words, code(curve.method), "."))
+
+
+def made(text: str, estimate: Estimate) -> Text:
+    """Return how an estimate was made: in words, what it rests on, and by which function."""
+    return say(f"{text} {GUARANTEES[estimate.interval.guarantee]} Function ", code(estimate.method), ".")
+
+
+# ---- how to read the checks of the section ----
+
+
+def bins_off(record: AuditRecord) -> int:
+    """Return in how many ranges of the score the simultaneous range of the gap excludes zero."""
+    c = record.curve("bins").columns
+    ends = zip(c.get("low", ()), c.get("high", ()), strict=True)
+    return sum(side(low, high) != "unclear" for low, high in ends)
+
+
+def _everyone(_: Check, record: AuditRecord) -> Asked:
+    one = record.everyone
+    shown = f"{certified_range(one, limit_of(record))} points"
+    return Asked(f"Everyone: {error_at_most(record)}", shown, f"certified; assumes {visible(one.upper.assumes)}")
+
+
+def _shift(_: Check, record: AuditRecord) -> Asked:
+    one, shift = record.everyone, record.estimates.get("shift")
+    if shift is None:
+        return Asked("Overall shift", "", "is the model too low or too high on balance?", False)
+    low, high = num.signed_range(shift.interval.low, shift.interval.high)
+    predicted, observed = num.rates(one.expected / one.rows, one.cases / one.rows)
+    meaning = f"the model says {predicted} in 100; {observed} happened"
+    numbers = f"{num.gap(shift.value)} points ({low} to {high})"
+    return Asked("Overall shift", numbers, meaning, shift_side(record) != "unclear")
+
+
+def _bound(name: str, question: str, meaning: str) -> Callable[[Check, AuditRecord], Asked]:
+    """Return how to read a check of which only the upper bound is told."""
+
+    def read(_: Check, record: AuditRecord) -> Asked:
+        e = record.estimates.get(name)
+        return Asked(question, "" if e is None else f"at most {num.upper_bound(e.interval.high)} points", meaning)
+
+    return read
+
+
+def _reliability(_: Check, record: AuditRecord) -> Asked:
+    """Return whether error along the score was found: by the test of the whole curve, or without a curve by a bin."""
+    question, s = "Error along the score", record.curve("reliability").settings
+    off, total = bins_off(record), len(record.curve("bins").columns.get("predicted", ()))
+    numbers = f"off in {off} of {total} ranges of the score"
+    if s.get("p_value") is None:
+        return Asked(question, numbers, f"all {total} ranges hold together, {together(record)}", off > 0)
+    p = float(s["p_value"])
+    numbers = f"{num.p_value(p, draws=int(s['draws']))}; {numbers}"
+    found = p <= float(record.settings["alpha"])
+    return Asked(question, numbers, "test of the whole curve against simulated outcomes", found)
+
+
+def _measured(question: str) -> Callable[[Check, AuditRecord], Asked]:
+    return lambda check, _: Asked(question, num.interval(check.estimate), "")
+
+
+NOISE = "the noise adds error of its own; no evidence against the model"
+
+DECLARED = (
+    Declared(
+        id="overall",
+        order=20,
+        nav="How far off?",
+        heading="How far off are the probabilities?",
+        nodes=overall,
+        verdict=lambda record: record.everyone.verdict if limit_of(record) is not None else "",
+        methods=methods,
+        checks={
+            "error-everyone": _everyone,
+            "shift": _shift,
+            "distance": _bound("distance", "Distance from calibration", "how far the scores would have to move"),
+            "jittered": _bound("jittered", "Average error with noise added", NOISE),
+            "reliability": _reliability,
+            **{name.replace("_", "-"): _measured(title) for name, (title, *_) in MEASURES.items()},
+        },
+    ),
+)

@@ -1,0 +1,397 @@
+"""What a search for a mix of traits found: the strong calibration test, its chart, its rules and the variables it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from typing import Any
+
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import numbers as num
+from calibrant.report import svg
+from calibrant.report.document import (
+    MARKDOWN,
+    PAGE,
+    TERMINAL,
+    WHOLE,
+    Cell,
+    Column,
+    Entry,
+    Figure,
+    Heading,
+    Node,
+    Panel,
+    Paragraph,
+    Readout,
+    Row,
+    Table,
+    number_table,
+)
+from calibrant.report.order import ran
+from calibrant.report.sections import Asked
+from calibrant.report.spans import BREAK, Span, code, given, lines, say, shown, visible
+from calibrant.report.wording import UNPROVEN, cardinal, p_told
+
+STRONG = "strong-calibration"
+MOST_VARIABLES = 8
+UNNEEDED = "not shown to be needed"
+UNDECIDED = "undecided"
+WHO, LOOKED_AT = "Who they are", "Looked at most closely, not shown to be badly served"
+SEARCHES = 5  # anew, each without a fifth of the half that finds the rules
+FEW, MANY = 0.2, 0.5  # shares of people: a peak before the first is concentrated, one after the second spread
+TITLE = "Evidence of error, people sorted most suspicious first"
+EVERY = 6  # of the points of the chart, the one its table shows
+At = tuple[float, float]  # share of people, evidence
+Line = Mapping[str, Any]  # one row of a curve, by its columns
+
+
+def search(record: AuditRecord) -> Iterator[Node]:
+    """Return the chart, the rules and the variables that the search needs; nothing where it was not made."""
+    check = ran(record, STRONG)
+    if check is None:
+        return
+    chart = control(record)
+    none = "No control chart: no model predicts an error for enough people to draw it."
+    yield chart if chart is not None else Paragraph(say(none), "quiet", PAGE)
+    if spread(record):
+        yield Paragraph(say(spread(record)), where=MARKDOWN)
+    found = rules(record)
+    if found:
+        yield Heading(WHO if first_shown(record) else LOOKED_AT, 3)
+        yield rules_table(record)
+    yield Paragraph(say(rules_note(record)), "note", MARKDOWN if found else WHOLE)
+    who = first_shown(record)
+    if who is not None:
+        told = f": the model says {num.nearest(who['predicted'])} in 100, {num.nearest(who['observed'])} happened; "
+        name = Span(visible(who["rule"]), "name")
+        yield Paragraph(say(f"{WHO}: ", name, f"{told}{num.count(who['rows'])} people judged."), where=TERMINAL)
+    if needs(record):
+        yield Heading("Which variables the search needs", 3, PAGE)
+        yield needs_table(record)
+    yield Paragraph(say(needs_note(record)), "note")
+
+
+def _rows(record: AuditRecord, curve: str) -> list[Line]:
+    c = record.curve(curve).columns
+    return [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
+
+
+# ---- what the test found ----
+
+
+def tolerance(record: AuditRecord) -> float:
+    """Return the error that the test lets pass."""
+    check = ran(record, STRONG)
+    return 0.0 if check is None or check.outcome is None else float(check.outcome.settings.get("tolerance", 0.0))
+
+
+def sought(record: AuditRecord) -> str:
+    """Return what the test looks for: error, or error beyond its tolerance."""
+    t = tolerance(record)
+    return f"errors of over {num.limit_points(t)} points" if t else "the error"
+
+
+def predicts(record: AuditRecord) -> str:
+    """Return what the test found, as a clause without its p-value."""
+    check = ran(record, STRONG)
+    verb = "predicts" if check is not None and record.found(check) else "does not predict"
+    them = "them" if tolerance(record) else "it"
+    return f"a model trained to find {sought(record)} {verb} {them} on people it has not seen"
+
+
+def told(record: AuditRecord) -> str:
+    """Write the p-value of the test."""
+    check = ran(record, STRONG)
+    return "" if check is None or check.outcome is None else p_told(check.outcome)
+
+
+def spread(record: AuditRecord) -> str:
+    """Return what the place of the peak says; nothing where nothing was found."""
+    check, s = ran(record, STRONG), record.curve("control_chart").settings
+    if check is None or not record.found(check) or not s.get("peak_rows"):
+        return ""
+    share = float(s["peak_share"])
+    what = "neither in few people nor spread over most"
+    if share < FEW:
+        what = "concentrated in few people"
+    elif share > MANY:
+        what = "widely spread, not confined to a small pocket"
+    side = {"too little": " The model says too little for them.", "too much": " The model says too much for them."}
+    both = " For some of them the model says too little, for others too much."
+    peak = f"The peak comes after {whole(share)}% of people: the error is {what}."
+    return peak + side.get(str(s.get("side")), both)
+
+
+def none_found(record: AuditRecord) -> str:
+    """Return the sentence that nothing was found by the search alone."""
+    return f"None was found, {UNPROVEN}: {predicts(record)} ({told(record)})."
+
+
+def whole(share: float) -> str:
+    """Write a share of people in whole per cent; a decimal where it is under one."""
+    return num.nearest(share, 0 if share >= 0.01 or not share else 1)
+
+
+# ---- the control chart: evidence added up over people, most suspicious first ----
+
+
+def control(record: AuditRecord) -> Figure | None:
+    """Return the picture, the readout and the numbers; None where the record holds no chart."""
+    c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
+    times, of = num.confidence(float(s["alpha"])) if "alpha" in s else ("", "")
+    peak = ""
+    if s.get("peak_rows"):
+        peak = f"peak {_evidence(float(s['peak_score']))} at {whole(float(s['peak_share']))}% of people"
+    drawn = svg.control(c, s, f"line crossed in {times} of {of} repeats", peak)
+    if drawn is None:
+        return None
+    line = None if s.get("line") is None else float(s["line"])
+    points = [(float(x), float(y)) for x, y in zip(c["x"], c["evidence"], strict=True)]
+    repeats = cardinal(sum(k.startswith("null_") for k in c))
+    keys = [("curve", "evidence so far, standard units"), ("sim", f"{repeats} repeats in which the model is right")]
+    if line is not None:  # it rests on few repeats where all was fitted anew in each
+        rests = f", as far as {num.count(s['draws'])} can tell" if s.get("null") == "refit" else ""
+        keys.append(("limit", f"line crossed in {times} of {of} such repeats{rests}"))
+    most = max(y for _, y in points)
+    crosses = "crosses the line" if line is not None and most > line else "stays under the line"
+    under = "" if line is None else f" of {_evidence(line, ROUND_CEILING)}"
+    label = f"{TITLE}. It {crosses}{under}, and is {_evidence(most, signed=True)} at most. {spread(record)}".strip()
+    start, axis = num.nearest(float(s["peak_share"]), 1), "of people, most suspicious first"
+    rows = [(whole(x), _evidence(y, signed=True)) for x, y in points[::EVERY]]
+    return Figure(
+        panels=(Panel(TITLE, svg.plot(drawn, label, 0, 100), axis=axis),),
+        key=tuple(keys),
+        caption=say(_caption(record, points[-1][0], line)),
+        id="fig-control",
+        name="control",
+        style="along",
+        readout=Readout("Read the evidence along people", "0", "100", start, _readouts(points, line, s)),
+        numbers=(number_table("The line, at some of its points.", ("Most suspicious people, %", "Evidence"), rows),),
+    )
+
+
+def _evidence(score: float, rounding: str = ROUND_HALF_UP, signed: bool = False) -> str:
+    """Write evidence to two decimals, as fine as the picture shows it."""
+    return num.written(num.cut(Decimal(repr(score)), 2, rounding), signed=signed)
+
+
+def _caption(record: AuditRecord, end: float, line: float | None) -> str:
+    """Return who was judged, why the curve ends before the last person, and on how many repeats all rests."""
+    check, s = ran(record, STRONG), record.curve("control_chart").settings
+    text = f"{num.count(s['rows_tested'])} people, "
+    text += "whom the models had not seen." if s.get("null") == "split" else "each judged by models fitted to others."
+    if line is None:
+        text += " There are too few simulations for a line."
+    elif check is not None and not record.found(check):
+        text += " It stays under the dashed line, as for a model that is right."
+    if end <= 1.0 - 0.005 and s.get("rows_beyond", s["rows_tested"]) != s["rows_tested"]:
+        t = float(s.get("tolerance", 0.0))
+        off = f"to be off by no more than the tolerance of {num.limit_points(t)} points" if t else "not to be off"
+        text += f" The curve ends at {whole(end)}% of people: the others are predicted {off}."
+    if s.get("null") == "refit" and check is not None and check.outcome is not None:
+        made, most = int(s["draws"]), int(check.outcome.settings.get("draws", 0))
+        early = ", and then no more: enough of them had shown as much evidence" if made < most else ""
+        text += f" All was fitted anew in {num.count(made)} repeats{early}."
+    return f"{text} {spread(record)}".strip()
+
+
+def _readouts(points: Sequence[At], line: float | None, s: Mapping[str, Any]) -> Mapping[str, object]:
+    """Return each point as cells, and the sentence they are told in."""
+    times, of = num.confidence(1 - float(s["alpha"]))
+    under = ""
+    if line is not None:
+        under = f"; a model that is right stays under {_evidence(line, ROUND_CEILING)} in {times} of {of} repeats"
+    cells = [(whole(x), _evidence(y, signed=True), "", "", "", 0) for x, y in points]
+    form = "After the {0}% most suspicious people: evidence {1}" + under + "."
+    return {"x": [round(100 * x, 1) for x, _ in points], "n": "", "f": [form], "v": cells}
+
+
+# ---- the rules: groups in words, judged on people who did not find them ----
+
+
+def rules(record: AuditRecord) -> list[Line]:
+    """Return the rules, the largest excess first, with the numbers of the half that did not find them."""
+    return _rows(record, "subgroups")
+
+
+def first_shown(record: AuditRecord) -> Line | None:
+    """Return the first rule that is shown to be off; None where none is."""
+    return next((r for r in rules(record) if r["finding"]), None)
+
+
+def rules_table(record: AuditRecord) -> Table:
+    """Return the rules as a table."""
+    columns = (
+        Column(say("Rule")),
+        Column(lines("Share of", "people"), "r"),
+        Column(lines("Model says,", "in 100"), "r"),
+        Column(lines("Happened,", "in 100"), "r"),
+        Column(lines("Gap and its", "range, points"), "r"),
+        Column(say("The model says"), "now"),
+    )
+    return Table(columns, tuple(map(_rule, rules(record))), rules_note(record), id="rules")
+
+
+def _rule(c: Line) -> Row:
+    low, high = num.signed_range(float(c["low"]), float(c["high"]))
+    found, name = bool(c["finding"]), given(shown(c["rule"]))
+    searches = f"found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches"
+    again = f"{num.count(c['rows'])} people judged; {searches}"
+    return Row(
+        (
+            Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
+            Cell(say(f"{num.nearest(float(c['share']))}%")),
+            Cell(say(num.nearest(float(c["predicted"])))),
+            Cell(say(num.nearest(float(c["observed"])))),
+            Cell(say(f"{num.gap(float(c['gap']))} ({low} to {high})")),
+            Cell(say(str(c["side"]) if found else UNDECIDED), style="" if found else "quiet"),
+        )
+    )
+
+
+def rules_note(record: AuditRecord) -> str:
+    """Return where the rules come from, or why there is none."""
+    c, s = record.curve("subgroups").columns, record.curve("subgroups").settings
+    n = len(c.get("rule", ()))
+    if not n:
+        why = "no rule was worth judging." if "rule" in c else "there are too few people for two halves."
+        return f"No rule tells who they are: {why}"
+    times, of = num.confidence(1 - float(s["alpha"]))
+    every = "Its range holds" if n == 1 else f"{'Both' if n == 2 else f'All {cardinal(n)}'} ranges hold together"
+    note = (
+        f"Found in one half of the people; but for the share, every number is from the other half, "
+        f"{num.count(s['rows_judged'])} people who did not find {'it' if n == 1 else 'them'}. "
+        f"{every} in at least {times} of {of} audits."
+    )
+    t = float(s.get("tolerance", 0.0))
+    inner = (r["low"] if r["side"] == "too little" else -r["high"] for r in rules(record) if r["finding"])
+    if any(end <= t for end in inner):  # a finding though its range takes in what the test allows
+        within = f"gaps within the tolerance of {num.limit_points(t)} points" if t else "zero"
+        note += " A rule is tested on the side it was found on, so it can be shown off though its range takes in "
+        note += f"{within}."
+    return note
+
+
+# ---- the variables that the search needs ----
+
+
+def needs(record: AuditRecord) -> list[Line]:
+    """Return the variables without which evidence is lost, the most needed first; none where nothing was found."""
+    check = ran(record, STRONG)
+    return _rows(record, "importance") if check is not None and record.found(check) else []
+
+
+def needs_table(record: AuditRecord) -> Table:
+    """Return what the search loses without each variable, as bars on an axis that holds every range whole."""
+    total = float(record.curve("importance").settings["statistic"])
+    held = [(shown(n["variable"]), *(float(n[k]) / total for k in ("drop", "low", "high"))) for n in needs(record)]
+    held = held[:MOST_VARIABLES]
+    axis = min(v for _, _, low, _ in held for v in (0.0, low)), max(v for _, *v in held for v in (*v, 1e-9))
+    columns = (
+        Column(say("Variable"), brief="Which variables the search needs"),
+        Column(say(f"Evidence lost without it, {_percents(axis[0])} to {_percents(axis[1])}%"), "c", where=PAGE),
+        Column(say("Share lost"), "r vd", brief="Evidence lost without it"),
+        Column(say("Range"), "r rng"),
+        Column((), where=MARKDOWN),
+    )
+    rows = []
+    for name, lost, low, high in held:
+        word, range_ = "" if low > 0 else UNNEEDED, f"{_percents(low)} to {_percents(high)}%"
+        rows.append(
+            Row(
+                (
+                    Cell(say(given(name))),
+                    Cell(picture=svg.bar(lost, low, high, axis)),
+                    Cell(say(f"{_percents(lost)}%")),
+                    Cell(lines(range_, Span(word, "quiet")) if word else say(range_), brief=say(range_)),
+                    Cell(say(word)),
+                )
+            )
+        )
+    return Table(columns, tuple(rows), style="forest needs")
+
+
+def _percents(share: float) -> str:
+    text = num.nearest(share, 0)
+    return "0" if text == f"{num.MINUS}0" else text
+
+
+def needs_note(record: AuditRecord) -> str:
+    """Return how to read the bars, or why there is none."""
+    check, found, s = ran(record, STRONG), needs(record), record.curve("importance").settings
+    if check is not None and not record.found(check):
+        return "Which variables the search needs is not shown: where nothing is found it would be noise."
+    if not found:
+        return "Which variables the search needs is not shown: no model predicts an error that what happened bears out."
+    more = len(found) - MOST_VARIABLES
+    rest = f" {num.count(more)} more variables are in the JSON of this audit." if more > 0 else ""
+    few = "shuffles are few"
+    if s.get("repeats"):
+        few = f"the shuffles are few ({num.count(s['repeats'])} of each variable)"
+    parts = int(s.get("folds", 0))
+    others = "half" if parts == 2 else f"{cardinal(parts - 1)} of {cardinal(parts)} parts"
+    fitted = f", each judging people by models fitted to the other {others}" if parts > 1 else ""
+    return (
+        f"Share of the evidence that is lost when the variable is shuffled among people; "
+        f"{num.percent(1 - float(s['alpha']))}% range, approximate, each by itself. "
+        f"The evidence split up here, {num.decimals(s['statistic'], 2)} in all, comes from a fit of its own{fitted}; "
+        f"it is not that of the test and the chart above. A share may lie outside 0 to 100%: {few}, and variables share "
+        f"what they know, so that those that say the same hide each other. Where a range takes in 0, the variable is "
+        f"{UNNEEDED}.{rest}"
+    )
+
+
+# ---- what the search adds to other sections ----
+
+SEARCH = (
+    "Models learn from part of the people where what happened departs from what the model says. Other people are sorted "
+    "by their guesses, the most suspicious first, and the departures are added up. The largest sum over all models and "
+    "places is compared with {null}. Function "
+)
+NULLS = {
+    "split": "the same from {draws} sets of outcomes simulated at the score; true at this number of rows",
+    "refit": "{done}{draws} repeats of all of it on simulated outcomes, models fitted anew; true at this number of rows",
+    "fixed": "the same from {draws} sets of simulated outcomes, with the models held; approximate{inflated}",
+    "clusters": "the same from {draws} sets of random signs of whole clusters; approximate{inflated}",
+}
+INFLATED = ", and more ready to find error in a model that is right than asked for"
+RULES = (
+    "One half of the people finds the rules: all pairs of simple conditions are tried, beside a tree of conditions that "
+    "follows models of the error, and the best is bettered one condition at a time. The other half judges each rule, "
+    "against the share that the model says{edge}. Ranges of the gaps hold together at this number of rows. "
+    "Whether a rule is shown to be off is tested on the side it was found on, which can find what its range leaves open. "
+    "Function "
+)
+EDGE = ", plus the tolerance of {points} points where it seemed to say too little, minus it where too much"
+WORD = Entry(
+    "Evidence, in the search",
+    say(
+        "What happened less what the model says, added up from the most suspicious people on, in units of its chance "
+        "spread over everyone."
+    ),
+)
+
+
+def methods(record: AuditRecord) -> Iterator[Entry]:
+    """Return how the strong calibration test was made, and how the rules were found and judged."""
+    check = ran(record, STRONG)
+    if check is not None and check.outcome is not None:
+        s, law = check.outcome.settings, check.outcome.law
+        kind = "clusters" if "clusters" in law else str(s.get("null"))
+        inflated = INFLATED if "too often" in law else ""
+        done = f"{num.count(n)} of at most " if (n := record.curve("control_chart").settings.get("draws")) else "up to "
+        null = NULLS.get(kind, law).format(draws=num.count(int(s.get("draws", 0))), inflated=inflated, done=done)
+        yield Entry("Search", say(SEARCH.format(null=null), code(check.outcome.method), "."))
+    if check is not None and rules(record):
+        curve = record.curve("subgroups")
+        t = float(curve.settings.get("tolerance", 0.0))
+        edge = EDGE.format(points=num.limit_points(t)) if t else ""
+        yield Entry("Rules", say(RULES.format(edge=edge), code(curve.method), "."))
+
+
+def read(_: Check, record: AuditRecord) -> Asked:
+    """Return what the check of the search asks and found."""
+    found, numbers = rules(record), told(record)
+    if found:
+        numbers += f"; {sum(bool(r['finding']) for r in found)} of {len(found)} rules shown to be off"
+    return Asked("Strong calibration test", numbers, f"does some mix of traits predict {sought(record)}?")

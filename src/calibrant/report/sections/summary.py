@@ -1,0 +1,217 @@
+"""The first screen: the verdict, the certified ranges on a ruler, what to know before using the numbers, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import numbers as num
+from calibrant.report import places, svg
+from calibrant.report.document import (
+    EVERYWHERE,
+    PAGE,
+    TERMINAL,
+    Beside,
+    Contents,
+    Heading,
+    Items,
+    Mark,
+    Node,
+    Opening,
+    Ruler,
+)
+from calibrant.report.order import MOST_ROWS, limit_of, median_need, ordered, with_verdict
+from calibrant.report.sections import Declared
+from calibrant.report.sections.repair import step
+from calibrant.report.spans import Text, code, link, name, say, title, value_label, variable_label
+from calibrant.report.wording import (
+    VERDICTS,
+    cardinal,
+    certified_range,
+    headline,
+    lead,
+    no_groups,
+    range_label,
+    tally,
+    too,
+    unshown_reason,
+    would_decide,
+)
+
+WORST = 4  # groups on the ruler of the page
+TERSE = 9  # groups on the ruler of a terminal
+COLUMNS = 21  # dots in a row of the tally
+MOST_DOTS = 420  # twenty rows
+
+
+def summary(record: AuditRecord) -> Iterator[Node]:
+    """Return the verdict, the ruler, the tally, three caveats and at most three next steps."""
+    limit = limit_of(record)
+    verdict, word = ("", "") if limit is None else (record.verdict, VERDICTS[record.verdict])
+    yield Opening(headline(record), lead(record), verdict, word)
+    yield ruler(record)
+    if not record.groups:
+        yield Beside(no_groups(record), where=PAGE | TERMINAL)
+    elif limit is None:
+        yield Beside(say(link(f"See all {len(record.groups)} groups", "groups")), where=PAGE)
+    else:
+        yield Beside(tally(record), tally_dots(record), where=EVERYWHERE)
+    yield Contents()
+    yield Heading("Before you use these numbers")
+    yield Items(caveats(record), "three")
+    steps = next_steps(record)
+    if steps:
+        yield Heading("What to do next")
+        yield Items(steps, numbered=True, closes=True, where=EVERYWHERE)
+
+
+# ---- pictures ----
+
+
+def ruler(record: AuditRecord) -> Ruler:
+    """Return everyone and the groups with the largest certified error on one axis."""
+    limit, groups = limit_of(record), ordered(record.groups)
+    top = places.ruler_top([record.everyone, *groups[:WORST]], limit)
+    n, more = min(WORST, len(groups)), len(groups) - TERSE
+    of = f" and of the {n} groups with the largest certified error" if n > 1 else " and of the group" if n else ""
+    return Ruler(
+        label=f"Certified average error of everyone{of}",
+        marks=tuple(_mark(f, limit, top) for f in (record.everyone, *groups[:TERSE])),
+        shown=1 + n,
+        axis=svg.ruler_axis(top, "average error, points (1 point = 1 person in 100)"),
+        limit="" if limit is None else svg.ruler_limit(limit, top, f"limit {num.limit_points(limit)}"),
+        more=f"and {num.count(more)} more groups" if more > 0 else "",
+        judged=limit is not None,
+    )
+
+
+def _mark(f: Finding, limit: float | None, top: float) -> Mark:
+    low, high = f.lower.interval.low, f.upper.interval.high
+    track = places.track(low, high, top, f.verdict, range_label(f, limit), limit)
+    return Mark(
+        value=value_label(f) if f.variables else "Everyone",
+        variable=variable_label(f),
+        people=num.count(f.rows),
+        range=certified_range(f, limit),
+        verdict=f.verdict,
+        word=VERDICTS[f.verdict],
+        bar=svg.track(track),
+    )
+
+
+def tally_dots(record: AuditRecord) -> str:
+    """Return one dot a group, worst first; nothing where there are too many to see."""
+    groups = ordered(record.groups)
+    if len(groups) > MOST_DOTS:
+        return ""
+    dots = tuple((f.verdict, 6.0 + 14 * (i % COLUMNS), 6.0 + 14 * (i // COLUMNS)) for i, f in enumerate(groups))
+    size = 14 * min(len(groups), COLUMNS), 14 * -(-len(groups) // COLUMNS)
+    return svg.dots(svg.Dots(*size, dots), "One dot a group, worst first", 4.75)
+
+
+# ---- what to know, and what to do ----
+
+
+def caveats(record: AuditRecord) -> tuple[Text, ...]:
+    """Return the three things to know before using the numbers."""
+    by = num.step(record.settings["levels"])
+    averages = "An average error of 1 point can hide larger errors for some people, in both directions."
+    rows = (
+        "No household or site column was given, so rows were treated as independent. "
+        "If they are not, the ranges are too narrow."
+    )
+    steps = (
+        f"“At most” is about probabilities displayed in steps of {by}. “At least” is about the raw score. "
+        "So “a to b” is a certified range, not a confidence interval."
+    )
+    return (
+        say(title("Averages, not individuals"), averages),
+        say(title("Independent rows"), rows),
+        say(title(f"Shown in steps of {by}"), steps),
+    )
+
+
+def next_steps(record: AuditRecord) -> tuple[Text, ...]:
+    """Return at most three things to do next, the most pressing first."""
+    steps = [*_for_broken(record), *_for_undecided(record)]
+    if limit_of(record) is None:
+        steps.append(
+            say(
+                "Choose the largest error you can accept, before you see the next data, and pass it: ",
+                code("--limit 0.02"),
+                " is 2 points.",
+            )
+        )
+    if unshown_reason(record):
+        steps.append(say("Name coarser groups, or audit more people, to see for whom the probabilities are off."))
+    elif not record.groups:
+        steps.append(say("Name the groups that matter: ", code("--by age,sex"), "."))
+    if record.verdict == "met":
+        steps.append(say("Audit again when the model, the people or the years change."))
+    return tuple(steps[:3])
+
+
+def _for_broken(record: AuditRecord) -> list[Text]:
+    broken = with_verdict(record, "broken")
+    steps: list[Text] = []
+    if record.everyone.verdict == "broken":
+        on_balance = too(record).strip().replace("The probabilities", "They")
+        steps.append(say(f"Do not take the probabilities at face value. {on_balance}".strip()))
+    elif broken:
+        steps.append(
+            say(
+                "Do not take the probabilities at face value for ",
+                name(broken[0], linked=True),
+                _and_others(len(broken) - 1),
+                ". ",
+                _sample_direction(broken[0], len(broken) > 1),
+            )
+        )
+    if steps:
+        alone = say("Recalibrate the model on people who are not in this audit, then audit it again.")
+        steps.append(step(record) or alone)
+    return steps
+
+
+def _and_others(k: int) -> str:
+    return "" if k == 0 else f" and {cardinal(k)} more group{'' if k == 1 else 's'}"
+
+
+def _sample_direction(finding: Finding, several: bool) -> str:
+    who = "For the first they" if several else "They"
+    if abs(finding.gap) < finding.lower.interval.low / 2:
+        return f"{who} err in both directions."
+    return f"{who} are too {'low' if finding.gap > 0 else 'high'} on balance."
+
+
+def _for_undecided(record: AuditRecord) -> list[Text]:
+    undecided = with_verdict(record, "undecided")
+    steps: list[Text] = []
+    if record.everyone.verdict == "undecided":
+        steps.append(_collect(record.everyone))
+    if len(undecided) == 1:
+        only = undecided[0]
+        steps.append(
+            say(name(only, linked=len(record.groups) <= MOST_ROWS), " is undecided. ", *would_decide(only, " in it"))
+        )
+    elif undecided:
+        need = median_need(undecided)
+        if need is None:
+            first = "For most undecided groups the estimate sits on the limit; more people may not settle them. "
+        else:
+            n = num.rows_needed(need)
+            much = f"{n} rows" if n.startswith("over") else f"about {n} rows or fewer"
+            first = f"Half of the undecided groups would need {much} to settle, "
+            first += "if their errors are as estimated. "
+        steps.append(say(first, link("Rows that would decide", "groups-all")))
+    return steps
+
+
+def _collect(one: Finding) -> Text:
+    if one.rows_needed is None:
+        return say("The error as estimated is too close to the limit for any number of people to settle it surely.")
+    n = num.rows_needed(one.rows_needed)
+    return say(f"Collect more people before you rely on the limit: {n if n.startswith('over') else f'about {n}'}.")
+
+
+DECLARED = (Declared(id="summary", order=10, nav="The answer", heading="", nodes=summary),)

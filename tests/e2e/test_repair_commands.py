@@ -20,7 +20,7 @@ from calibrant.cli import main
 from calibrant.data.sources import ROWS
 from calibrant.repair.fitted import FittedMap, fitted_on
 from calibrant.repair.judge.verdict import Comparison
-from calibrant.repair.score.platt import Logistic
+from calibrant.repair.maps.curves import Logistic
 
 BIG = 700_000
 

@@ -14,7 +14,7 @@ from calibrant.repair.fitted import FittedOn, fitted_on, overlap
 from calibrant.repair.judge.groups import gap_change
 from calibrant.repair.judge.rows import dealt, taken
 from calibrant.repair.judge.verdict import Comparison
-from calibrant.repair.score.platt import Logistic
+from calibrant.repair.maps.curves import Logistic
 from calibrant.stats.betting import _spread_out, mean_limits
 from calibrant.stats.betting import paired_units_of as units_of
 from effort import examples

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.repair.covariates.variable_tree import leaf_of, tree_inputs
+from calibrant.repair.maps.variable_tree import leaf_of, tree_inputs
 from calibrant.repair.fitted import FittedMap
 from effort import examples
 

@@ -9,21 +9,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from calibrant.repair.covariates.augmented import AugmentedBeta, AugmentedLogistic
-from calibrant.repair.covariates.boosting import Trees
-from calibrant.repair.covariates.local_bias import LocalBias
-from calibrant.repair.covariates.multicalibrator import Groups, Multicalibrator, ProportionalMulticalibrator
-from calibrant.repair.covariates.variable_tree import VariableTree
 from calibrant.repair.fitted import FittedMap
 from calibrant.repair.judge.compare import compare
 from calibrant.repair.judge.verdict import Comparison
-from calibrant.repair.score.bbq import BBQ
-from calibrant.repair.score.beta import Beta
-from calibrant.repair.score.binning import Histogram, ScalingBinning
-from calibrant.repair.score.dirichlet import Dirichlet
-from calibrant.repair.score.display import Jitter, Rounding
-from calibrant.repair.score.isotonic import Isotonic
-from calibrant.repair.score.platt import Platt, Temperature
+from calibrant.repair.maps.augmented import AugmentedBeta, AugmentedLogistic
+from calibrant.repair.maps.binning import BBQ, Histogram, ScalingBinning
+from calibrant.repair.maps.boosting import Trees
+from calibrant.repair.maps.curves import Beta, Platt, Temperature
+from calibrant.repair.maps.dirichlet import Dirichlet
+from calibrant.repair.maps.display import Jitter, Rounding
+from calibrant.repair.maps.isotonic import Isotonic
+from calibrant.repair.maps.local_bias import LocalBias
+from calibrant.repair.maps.multicalibrator import Groups, Multicalibrator, ProportionalMulticalibrator
+from calibrant.repair.maps.variable_tree import VariableTree
 
 if TYPE_CHECKING:
     from calibrant.repair import objectives as objectives

@@ -20,9 +20,9 @@ from calibrant.data.predictions import multiclass_predictions, predictions
 from calibrant.errors import BadInput
 from calibrant.repair.classifier_data import Said, Taken, answers, chosen, row_identities, shares, stacked, table_of
 from calibrant.repair.fitted import FittedMap
-from calibrant.repair.score.dirichlet import Dirichlet
-from calibrant.repair.score.display import Jittered
-from calibrant.repair.score.platt import Platt
+from calibrant.repair.maps.curves import Platt
+from calibrant.repair.maps.dirichlet import Dirichlet
+from calibrant.repair.maps.display import Jittered
 
 # ---- Fitting a classifier to folds and a repair to what it says of the rows left out ----
 
@@ -116,7 +116,9 @@ class ClassifierFit:
         if len(self.classes) > 2 and isinstance(self.recipe, Dirichlet):
             if weights is not None and np.ptp(weights) > 0:
                 raise BadInput("Dirichlet takes no sample_weight: leave it out, or use another repair")
-            return Repaired(estimator, (self.recipe.fit(multiclass_predictions(index, said.matrix(scale), table)),), scale)
+            return Repaired(
+                estimator, (self.recipe.fit(multiclass_predictions(index, said.matrix(scale), table)),), scale
+            )
         scores = said.scores(scale)
         columns = [(1, scores)] if len(self.classes) == 2 else list(enumerate(scores.T))
         maps = tuple(self.recipe.fit(predictions(index == k, p, table, weights=weights)) for k, p in columns)
@@ -224,7 +226,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     **Assumes.** Rows are independent, or a group splitter keeps those together that are not. With ``ensemble=False``,
     that the classifier fitted to all rows errs as those fitted to parts of them do: with few rows it is a little less
     wrong, and the one map corrects slightly too much. **Guarantee.** None by itself: judge with
-    `calibrant.repair.judge.compare` on rows that `fit` has not seen. **Method.** Decision values d become scores ``expit(d /
+    `calibrant.repair.compare` on rows that `fit` has not seen. **Method.** Decision values d become scores ``expit(d /
     s)``, s their standard deviation over the rows of the fit. Rows of weight 0 do not enter the map. `Jitter` draws by
     the row's features, so that the same features are always shown the same score, alone or among others. Metadata: with
     ``sklearn.set_config(enable_metadata_routing=True)``, ``covariates`` is requested by ``set_fit_request``,

@@ -233,18 +233,18 @@ def _fits(value: Any, hint: Any) -> bool:
 FORMAT = "calibrant-map/1"
 Order = Literal["kept", "kept up to ties", "may change"]
 WHERE = {  # where each kind of map is
-    "Augmented": "calibrant.repair.covariates.augmented",
-    "Branches": "calibrant.repair.covariates.variable_tree",
-    "BetaCurve": "calibrant.repair.score.beta",
-    "BoostedTrees": "calibrant.repair.covariates.boosting",
-    "Jittered": "calibrant.repair.score.display",
-    "KernelShift": "calibrant.repair.covariates.local_bias",
-    "LevelShifts": "calibrant.repair.covariates.multicalibrator",
-    "Logistic": "calibrant.repair.score.platt",
-    "Piecewise": "calibrant.repair.score.isotonic",
-    "Rounded": "calibrant.repair.score.display",
-    "Softmax": "calibrant.repair.score.dirichlet",
-    "Steps": "calibrant.repair.score.binning",
+    "Augmented": "calibrant.repair.maps.augmented",
+    "Branches": "calibrant.repair.maps.variable_tree",
+    "BetaCurve": "calibrant.repair.maps.curves",
+    "BoostedTrees": "calibrant.repair.maps.boosting",
+    "Jittered": "calibrant.repair.maps.display",
+    "KernelShift": "calibrant.repair.maps.local_bias",
+    "LevelShifts": "calibrant.repair.maps.multicalibrator",
+    "Logistic": "calibrant.repair.maps.curves",
+    "Piecewise": "calibrant.repair.maps.isotonic",
+    "Rounded": "calibrant.repair.maps.display",
+    "Softmax": "calibrant.repair.maps.dirichlet",
+    "Steps": "calibrant.repair.maps.binning",
 }
 
 

@@ -13,7 +13,7 @@ import calibrant as cal
 from calibrant.repair.fitted import FittedMap
 from calibrant.repair.judge.rows import dealt, taken
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, recommended, simplicity
-from calibrant.repair.score.platt import Logistic
+from calibrant.repair.maps.curves import Logistic
 
 Platt, compare = cal.repair.Platt, cal.repair.compare
 

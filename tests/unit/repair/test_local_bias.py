@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.repair.covariates import local_bias as local_fit
-from calibrant.repair.covariates.local_bias import bells, squared
+from calibrant.repair.maps import local_bias as local_fit
+from calibrant.repair.maps.local_bias import bells, squared
 
 
 def drawn(truth, p, columns, seed):

@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.repair import FittedMap, Groups, Multicalibrator, ProportionalMulticalibrator, Trees
-from calibrant.repair.covariates.boosting import Problem, straight
+from calibrant.repair.maps.boosting import Problem, straight
 from calibrant.repair.fitted import WHERE
 
 WARDS = ("north", "south", "east")

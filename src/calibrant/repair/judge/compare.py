@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.arguments import names
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.read import names_of
 from calibrant.data.seed import checked_seed
 from calibrant.data.spec import Spec
 from calibrant.data.survey import EVERY, survey_rows
@@ -204,15 +204,15 @@ def compare(
         _count(smallest_group, "smallest_group", 1),
         seed,
     )
-    names, left_out = audited_variables(rows, variables, seed)
-    chosen = default_repairs(names) if repairs is None else named(repairs)
-    grouping = names_of(by)
+    along, left_out = audited_variables(rows, variables, seed)
+    chosen = default_repairs(along) if repairs is None else named(repairs)
+    grouping = names("by", by)
     if stray := sorted(set(bins or ()) - set(grouping)):
         raise BadInput(f"bins for {stray[0]!r}: it is not among the groups; name it in by=, or leave its bins out")
     with one_thread():
         fits = fits_of(rows, chosen, fit_on, checked_folds(folds), seed)
         groups = groups_of(fits.judged.data, grouping, bins or {}, plan.smallest_group, seed) if grouping else None
-        return _compared(fits, names, groups, plan, left_out)
+        return _compared(fits, along, groups, plan, left_out)
 
 
 def _checked(data: Any) -> Predictions:
@@ -226,7 +226,7 @@ def _checked(data: Any) -> Predictions:
 
 
 def _checked_tests(tests: Any) -> tuple[str, ...]:
-    chosen = names_of(tests)
+    chosen = names("tests", tests)
     for test in chosen:
         if test not in TESTS:
             raise BadInput(f"tests={test!r}: choose from {', '.join(TESTS)}, or pass () for none")
@@ -244,7 +244,7 @@ def audited_variables(
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Return the covariates to audit; of "every one" those that can be used, and why others cannot."""
     every = variables is None or variables in (EVERY, (EVERY,))
-    wanted = (EVERY,) if every and data.covariates is not None else () if every else names_of(variables)
+    wanted = (EVERY,) if every and data.covariates is not None else () if every else names("variables", variables)
     found = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
     return ((), ()) if found is None else (found.names, found.left_out)
 

@@ -55,7 +55,7 @@ class Isotonic:
     Notes
     -----
     **Assumes.** The true curve never falls. Needs rows: below a thousand or so `Platt` or `Beta` is usually nearer.
-    **Guarantee.** None by itself: judge with `calibrant.repair.judge.compare` on other rows. Order is kept up to ties: the
+    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept up to ties: the
     fitted function has level stretches, which tie the scores within. Its ends may be exactly 0 and 1, where a single
     surprise makes the log loss infinite. **Method.** Rows of one score are pooled, then SciPy's
     pool-adjacent-violators. Between the ends of neighbouring level stretches the map is straight, and beyond the

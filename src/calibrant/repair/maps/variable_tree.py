@@ -12,8 +12,8 @@ from calibrant.data.coding import Coding, Encoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput
-from calibrant.repair.covariates.augmented import Form, coefficients, score_columns
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, shares, sound
+from calibrant.repair.maps.augmented import Form, coefficients, score_columns
 from calibrant.repair.regression import (
     FOLDS,
     Edges,
@@ -398,7 +398,7 @@ class VariableTree:
     Notes
     -----
     **Assumes.** Within a leaf the error depends on the score alone. Independent rows or clusters, for the choice of the
-    depth. **Guarantee.** None by itself: judge with `calibrant.repair.judge.compare` on other rows. For people of one leaf
+    depth. **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. For people of one leaf
     the order is kept. **Method.** Section 6 and appendix B of the paper. Its text has depth 2 and leaves of a tenth of
     the rows; its tables depth 3 on Adult. Departures: the tree explains residuals, so that it parts people for whom the
     score is wrong, not those whose outcomes differ; curves are drawn to their parents', by penalised maximum

@@ -16,7 +16,8 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.level_shifts_reference import cell_count
 from calibrant.kernels.trees import cell_sums, shift
 from calibrant.kernels.trees_reference import BINS
-from calibrant.repair.covariates.boosting import (
+from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, rising, sound
+from calibrant.repair.maps.boosting import (
     BoostedTrees,
     Booster,
     Choice,
@@ -28,7 +29,6 @@ from calibrant.repair.covariates.boosting import (
     number_edges,
     ordered,
 )
-from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, rising, sound
 from calibrant.repair.regression import checked_names, fit_rows, logit
 from calibrant.search.models import dealt
 
@@ -246,7 +246,7 @@ class Multicalibrator:
     Notes
     -----
     **Assumes.** Rows like those to be repaired, which the model was not trained on.
-    **Guarantee.** None on other rows by itself: judge with `calibrant.repair.judge.compare`. On the rows of the fit
+    **Guarantee.** None on other rows by itself: judge with `calibrant.repair.compare`. On the rows of the fit
     ``Groups`` leaves no cell of `fewest` rows with a mean residual beyond `alpha` (``settings["reached"]``). ``Trees``
     changes nothing unless the change lowers the log loss on rows that did not choose it and points along their
     residuals by `doubt` null standard errors; that test is not exact, because folds share rows. **Method.** ``Trees``:
@@ -395,7 +395,7 @@ class ProportionalMulticalibrator:
     -----
     **Assumes.** Rows like those to be repaired, which the model was not trained on.
     **Guarantee.** On the rows of the fit no cell of `fewest` rows is off by more (``settings["reached"]``); on others
-    none: judge with `calibrant.repair.judge.compare`.
+    none: judge with `calibrant.repair.compare`.
     **Method.** Algorithm 1 of La Cava et al.: a cell (group S, level I) with event rate ybar and mean score rbar is
     shifted by ``ybar - rbar`` where ``|ybar - rbar| > alpha max(ybar, rho)``, clipped to [0, 1]; repeated until none
     is. Each shift lowers the Brier score by at least ``(alpha rho)^2 fewest / n``, so it ends. Departures: one number

@@ -1,1 +1,0 @@
-"""Maps of the score alone."""

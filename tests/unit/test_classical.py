@@ -17,7 +17,7 @@ from calibrant.kernels import draws as walk
 from calibrant.kernels import walk_reference
 from calibrant.results import Outcome
 from calibrant.stats.classical import CROSS, maximum_tail, range_tail, scored, simulated
-from calibrant.stats.scoring import compressed, likelihood
+from calibrant.stats.logistic import compressed, recalibrations
 from effort import examples
 
 D = cal.detect
@@ -164,7 +164,7 @@ def test_likelihood_gain_is_that_of_a_general_optimiser() -> None:
     p = np.sort(rng.beta(0.5, 3, 200))
     x = np.log(p / (1 - p))
     y = rng.random((4, 200)) < np.stack([p, p**0.5, p**2, 1 - p])
-    found = likelihood(np.stack([(y - p).sum(axis=1), (y - p) @ x], axis=1), x, np.ones(200), True)
+    found = recalibrations(np.stack([(y - p).sum(axis=1), (y - p) @ x], axis=1), x, np.ones(200), True)
     for i in range(4):
 
         def loss(t: Any, i: int = i) -> float:
@@ -184,7 +184,7 @@ def test_separated_draws_gain_the_supremum() -> None:
     x = np.linspace(-2, 2, 20)
     p = 1 / (1 + np.exp(-x))
     for y in (np.zeros(20), np.ones(20), (x > 0.1).astype(float)):
-        gain = likelihood(np.array([[(y - p).sum(), (y - p) @ x]]), x, np.ones(20), True).gain[0]
+        gain = recalibrations(np.array([[(y - p).sum(), (y - p) @ x]]), x, np.ones(20), True).gain[0]
         null = float(np.log(np.where(y == 1, p, 1 - p)).sum())
         assert gain == pytest.approx(-2 * null, rel=5e-3)
 

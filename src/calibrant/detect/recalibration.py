@@ -12,7 +12,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import Scored, efficient_scores, simulated_sums
 from calibrant.stats.cusum import Alternative
-from calibrant.stats.scoring import compressed, likelihood
+from calibrant.stats.logistic import compressed, recalibrations
 
 
 def cox_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:
@@ -75,7 +75,7 @@ def cox_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 
     t, x = _informative(whole, "Cox's test")
     _refuse_infinite(t.q, x)
     observed = np.array([[t.q.residual.sum(), t.q.residual @ x]])
-    free, shift = (likelihood(observed, x, t.q.times, slope) for slope in (True, False))
+    free, shift = (recalibrations(observed, x, t.q.times, slope) for slope in (True, False))
     if not (free.settled & shift.settled).all():
         raise NotComputable("Cox's fit has no finite solution, or almost none: use score_test")
     gains = np.array([free.gain[0], shift.gain[0], max(free.gain[0] - shift.gain[0], 0.0)])
@@ -235,5 +235,5 @@ def _simulated_gains(t: Tested, x: Any, observed: Any) -> list[float]:
     """Return the p-values of the whole, the intercept and the slope; the data is refitted like the draws."""
     nodes, mass = compressed(x, t.q.times)
     excess = np.concatenate([observed, _excess(t, x)])
-    free, shift = (likelihood(excess, nodes, mass, slope).gain for slope in (True, False))
+    free, shift = (recalibrations(excess, nodes, mass, slope).gain for slope in (True, False))
     return [t.judge(float(v[0]), v[1:], 1.0) for v in (free, shift, np.maximum(free - shift, 0.0))]

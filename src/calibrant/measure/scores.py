@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate
+from calibrant.stats.logistic import recalibrate
 from calibrant.stats.scoring import (
     area_interval,
     isotonic_parts,
@@ -15,7 +16,6 @@ from calibrant.stats.scoring import (
     normal_quantile,
     ranking,
     ratio_interval,
-    recalibrate,
 )
 from calibrant.views.points import Points, both_outcomes, checked_alpha, points
 

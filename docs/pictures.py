@@ -40,7 +40,7 @@ def simulated(n: int, seed: int, power: float = 1.0) -> Any:
 
 def employment(by: list[str] | None = None) -> Any:
     """Return the bundled rows."""
-    return cal.read(employment_path(), y="employed", p="predicted_probability", by=by)
+    return cal.read(employment_path(), label="employed", score="predicted_probability", by=by)
 
 
 def points(x: float) -> float:
@@ -246,17 +246,17 @@ def variable_curve() -> Any:
     last = np.asarray(data.covariates.column("year")) == 2018
     rows = cal.predictions(data.y[last], data.p[last], {"age": np.asarray(data.covariates.column("age"))[last]})
     c = cal.diagnose.variable_curve(rows, "age", grid=61).columns
-    keys = ("x", "gap", "gap_low", "gap_high", "point_low", "point_high")
+    keys = ("x", "gap", "low", "high", "low_point", "high_point")
     table = [
         {k: round(v, 4) if k == "x" else points(v) for k, v in zip(keys, row, strict=True)}
         for row in zip(*(c[k] for k in keys), strict=True)
     ]
     x = alt.X("x:Q", title="age", scale=alt.Scale(zero=False, nice=False))
-    y = alt.Y("gap_low:Q", title="happened minus model says, points")
+    y = alt.Y("low:Q", title="happened minus model says, points")
     base = chart(table).encode(x=x)
     return (
-        base.mark_area(color=PALE, opacity=0.6).encode(y=y, y2="gap_high:Q")
-        + base.mark_area(color=PALE).encode(y=alt.Y("point_low:Q"), y2="point_high:Q")
+        base.mark_area(color=PALE, opacity=0.6).encode(y=y, y2="high:Q")
+        + base.mark_area(color=PALE).encode(y=alt.Y("low_point:Q"), y2="high_point:Q")
         + base.mark_line(color=BLUE).encode(y="gap:Q")
         + rule(0.0)
     ).properties(width=460, height=240)
@@ -407,7 +407,7 @@ def local_bias() -> Any:
     ).columns
     rows = [
         {"x": x, "b": points(b), "low": points(low), "high": points(high), "of": of}
-        for x, b, low, high, of in zip(*(c[k] for k in ("x", "bias", "bias_low", "bias_high", "stratum")), strict=True)
+        for x, b, low, high, of in zip(*(c[k] for k in ("x", "gap", "low", "high", "stratum")), strict=True)
     ]
     x = alt.X("x:Q", title="age", scale=alt.Scale(zero=False, nice=False))
     panels = []

@@ -122,14 +122,14 @@ def curve(rows: int = 10_000, shift: float = 0.009, rate: float = 0.5, p_value: 
     columns: dict[str, list[float]] = {
         k: []
         for k in (
-            "score",
+            "x",
             "predicted",
             "observed",
             "gap",
-            "gap_low",
-            "gap_high",
-            "point_low",
-            "point_high",
+            "low",
+            "high",
+            "low_point",
+            "high_point",
             "rows",
             "density_cases",
             "density_noncases",
@@ -226,10 +226,10 @@ def along(
             "predicted",
             "observed",
             "gap",
-            "gap_low",
-            "gap_high",
-            "point_low",
-            "point_high",
+            "low",
+            "high",
+            "low_point",
+            "high_point",
             "rows",
             "density",
             "stretch",
@@ -377,16 +377,16 @@ def bias_map(
             "x",
             "label",
             "people",
-            "bias",
+            "gap",
             "predicted",
             "observed",
             "rows",
             "share",
             "null_sd",
-            "bias_low",
-            "bias_high",
-            "point_low",
-            "point_high",
+            "low",
+            "high",
+            "low_point",
+            "high_point",
             "p_adjusted",
             "p_point",
         )
@@ -452,7 +452,7 @@ def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4,
     """Return a control chart that peaks after this share of people."""
     share = [i / 50 for i in range(51)]
     score = [top * min(x / peak, 1.0) - 0.8 * max(x - peak, 0.0) for x in share]
-    columns: dict[str, Any] = {"share": tuple(share), "score": tuple(score), "line": (line,) * 51}
+    columns: dict[str, Any] = {"x": tuple(share), "evidence": tuple(score), "line": (line,) * 51}
     for b in range(1, 9):
         columns[f"null_{b}"] = tuple(math.sin(b * x * 3) * (b - 4) / 3 for x in share)
     settings = {
@@ -496,11 +496,11 @@ def subgroups(rules: Sequence[str] = ("age over 72 and sex = female", "age up to
         "share": (0.024,) * n,
         "predicted": (0.34,) * n,
         "observed": (0.79,) * n,
-        "low": (0.61,) * n,
-        "high": (0.91,) * n,
+        "observed_low": (0.61,) * n,
+        "observed_high": (0.91,) * n,
         "gap": (0.45,) * n,
-        "gap_low": tuple(0.2701 if i < found else -0.0301 for i in range(n)),
-        "gap_high": (0.5701,) * n,
+        "low": tuple(0.2701 if i < found else -0.0301 for i in range(n)),
+        "high": (0.5701,) * n,
         "excess": (6.0,) * n,
         "p_value": (0.001,) * n,
         "p_adjusted": (0.001,) * n,

@@ -32,9 +32,9 @@ def run(repeats: int, seed: int) -> list[Row]:
         for r in range(repeats):
             curve = cal.diagnose.reliability_curve(sample(PARABOLA, n, (seed, r)), GRID, seed=r)
             c = {k: np.asarray(v) for k, v in curve.columns.items()}
-            truth = FUNCTIONS[PARABOLA](c["score"])
-            errors.append(np.abs(c["score"] + c["gap"] - truth).mean())
-            held.append(np.all((c["score"] + c["gap_low"] <= truth) & (truth <= c["score"] + c["gap_high"])))
+            truth = FUNCTIONS[PARABOLA](c["x"])
+            errors.append(np.abs(c["x"] + c["gap"] - truth).mean())
+            held.append(np.all((c["x"] + c["low"] <= truth) & (truth <= c["x"] + c["high"])))
             if r == 0:
                 rows += [
                     {
@@ -45,9 +45,7 @@ def run(repeats: int, seed: int) -> list[Row]:
                         "low": s + low,
                         "high": s + high,
                     }
-                    for s, t, gap, low, high in zip(
-                        c["score"], truth, c["gap"], c["gap_low"], c["gap_high"], strict=True
-                    )
+                    for s, t, gap, low, high in zip(c["x"], truth, c["gap"], c["low"], c["high"], strict=True)
                 ]
         window = curve.settings["bandwidth"]
         summary = {"repeats": repeats, "error": np.mean(errors), "held": np.mean(held)}

@@ -51,7 +51,7 @@ def example(name: str, data: Any, seed: int) -> list[Row]:
     for side, chart in charts.items():
         kept = {k: chart.settings[k] for k in ("p_value", "peak_share", "peak_predicted", "peak_observed", "model")}
         out += [{"what": "peak", "side": side, **row, **kept}]
-        points = zip(*(chart.columns[k] for k in ("share", "score", "line")), strict=True)
+        points = zip(*(chart.columns[k] for k in ("x", "evidence", "line")), strict=True)
         out += [{"what": "chart", "side": side, **row, "share": x, "value": y, "line": z} for x, y, z in points]
     side = min(SIDES, key=lambda s: (charts[s].settings["p_value"], -charts[s].settings["statistic"]))
     found = cal.diagnose.importance(data, tolerance=TOLERANCE, alternative=side, repeats=3, seed=seed).columns

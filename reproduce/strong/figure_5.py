@@ -62,13 +62,13 @@ def curve(y: Any, p: Any, row: Row) -> list[Row]:
     except cal.NotComputable:
         return []
     c, people = found.columns, {"people": len(y), "p_value": found.settings["p_value"]}
-    names = ("predicted", "observed", "gap", "gap_low", "gap_high")
+    names = ("predicted", "observed", "gap", "low", "high")
     return [{**row, **people, **dict(zip(names, v, strict=True))} for v in zip(*(c[k] for k in names), strict=True)]
 
 
 def beyond(rows: list[Row]) -> float:
     """How far a curve's band is from zero at its worst point."""
-    return float(max(max(r["gap_low"], -r["gap_high"], 0.0) for r in rows))
+    return float(max(max(r["low"], -r["high"], 0.0) for r in rows))
 
 
 def parts(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
@@ -95,9 +95,9 @@ def table(rows: list[Row]) -> list[Row]:
     """The worst point of each curve."""
     out = []
     for (name, part), points in parts(rows).items():
-        worst = max(points, key=lambda r: max(r["gap_low"], -r["gap_high"]))
+        worst = max(points, key=lambda r: max(r["low"], -r["high"]))
         said = {k: f"{worst[k]:.2f}" for k in ("predicted", "observed")}
-        band = f"{worst['gap_low']:+.2f} to {worst['gap_high']:+.2f}"
+        band = f"{worst['low']:+.2f} to {worst['high']:+.2f}"
         out.append(
             {
                 "audited": name,
@@ -117,7 +117,7 @@ def chart(rows: list[Row]) -> Any:
     panels = []
     for data, variable in dict.fromkeys((r["data"], r["variable"]) for r in rows if r["variable"] != EVERYBODY):
         shown = [r for r in rows if r["data"] == data and r["variable"] in (variable, EVERYBODY)]
-        edges = [[min(max(r["predicted"] + r[k], 0), 1) for k in ("gap_low", "gap_high")] for r in shown]
+        edges = [[min(max(r["predicted"] + r[k], 0), 1) for k in ("low", "high")] for r in shown]
         shown = [{**r, "low": a, "high": b} for r, (a, b) in zip(shown, edges, strict=True)]
         names = list(dict.fromkeys(r["part"] for r in shown))
         scale = alt.Scale(domain=names, range=["#888888", "#1f77b4", "#d95f02", "#1b9e77"][: len(names)])

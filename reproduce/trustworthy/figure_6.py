@@ -29,7 +29,7 @@ def published(fit: Any, held: Any) -> list[Row]:
     """Return the third-order curve of each group through the bias predicted at the held-out defendants."""
     points = np.column_stack([*(np.asarray(held.covariates[c]) for c in TESTED), held.p])
     found = cal.diagnose.local_bias(fit, by=TESTED, kernel="published", gamma=0.5, grid=points.tolist(), draws=99)
-    age, male, white, bias = (np.asarray(found.columns[k], dtype=float) for k in ("x", "x2", "x3", "bias"))
+    age, male, white, bias = (np.asarray(found.columns[k], dtype=float) for k in ("x", "x2", "x3", "gap"))
     out = []
     for (m, w), name in GROUPS.items():
         here = (male == m) & (white == w)
@@ -45,7 +45,7 @@ def mapped(fit: Any, draws: int) -> list[Row]:
     data = cal.predictions(fit.y, fit.p, {"age": 10 * age, "group": group})
     found = cal.diagnose.local_bias(data, by="age", strata="group", grid=AGES.tolist(), draws=draws)
     c = found.columns
-    columns = zip(c["stratum"], c["x"], c["bias"], c["bias_low"], c["bias_high"], strict=True)
+    columns = zip(*(c[k] for k in ("stratum", "x", "gap", "low", "high")), strict=True)
     return [
         {
             "method": "ours",

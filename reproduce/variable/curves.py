@@ -33,7 +33,7 @@ def drawn(shown: Any, variable: str, about: Row, span: float = 0.85) -> list[Row
         c = cal.diagnose.variable_curve(shown, variable, span=span, grid=41, draws=199)
     except cal.errors.NotComputable:  # the model expects next to no errors of so few people
         return diagram(shown, about)
-    x, predicted, observed, low, high = (c.columns[k] for k in ("x", "predicted", "observed", "gap_low", "gap_high"))
+    x, predicted, observed, low, high = (c.columns[k] for k in ("x", "predicted", "observed", "low", "high"))
     rows: list[Row] = [
         {
             **about,

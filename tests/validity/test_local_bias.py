@@ -78,7 +78,7 @@ def levels(design: str, kind: str, n: int, runs: int, weights: bool = False) -> 
         c = cal.diagnose.local_bias(
             made(DESIGNS[design], n, r, weights), **MAPS[kind], draws=DRAWS, seed=r, alpha=ALPHA
         )
-        low, high = np.array(c.columns["bias_low"]), np.array(c.columns["bias_high"])
+        low, high = np.array(c.columns["low"]), np.array(c.columns["high"])
         off = bool(((low > 0) | (high < 0)).any())
         assert off == (c.settings["p_value"] <= ALPHA)
         anywhere += off
@@ -161,10 +161,10 @@ def misses(runs: int, null_only: bool = False, n: int = 1500) -> int:
         h = c.settings["bandwidths"]["everyone"]["x"]
         k = np.exp(-0.5 * ((np.array(c.columns["x"])[:, None] - x) / h) ** 2)
         truth = k @ (rate - p) / k.sum(1)
-        low, high = np.array(c.columns["bias_low"]), np.array(c.columns["bias_high"])
+        low, high = np.array(c.columns["low"]), np.array(c.columns["high"])
         if null_only:
             half = c.settings["critical"] * np.array(c.columns["null_sd"])
-            low, high = c.columns["bias"] - half, c.columns["bias"] + half
+            low, high = c.columns["gap"] - half, c.columns["gap"] + half
         missed += bool(((truth < low - 1e-9) | (truth > high + 1e-9)).any())
     return missed
 

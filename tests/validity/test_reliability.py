@@ -48,7 +48,7 @@ def fit(q: Population, seed: int, method: Any = "smooth", axis: Any = "probabili
     return curve_of(q, 41, None, axis, method, ALPHA, DRAWS, seed, smallest)
 
 
-def outside(curve: Any, low: str = "gap_low", high: str = "gap_high") -> bool:
+def outside(curve: Any, low: str = "low", high: str = "high") -> bool:
     """Tell whether a band excludes zero somewhere."""
     return bool((np.array(curve.columns[low]) > 0).any() or (np.array(curve.columns[high]) < 0).any())
 
@@ -102,7 +102,7 @@ def test_level_of_the_public_function() -> None:
 def smoothed_truth(q: Population, p: Any, eta: Callable[[Any], Any], curve: Any) -> Any:
     """Return the smoothed gap that the curve estimates, from the event rates themselves."""
     s = scored(q, "probability", 41, None)
-    w = weights(s.runs.x, s.runs.rows, np.array(curve.columns["score"]), s.half)
+    w = weights(s.runs.x, s.runs.rows, np.array(curve.columns["x"]), s.half)
     edges = np.searchsorted(s.runs.x, p)
     near = np.clip(edges, 1, len(s.runs.x) - 1)
     run = np.where(p - s.runs.x[near - 1] < s.runs.x[near] - p, near - 1, near)
@@ -116,7 +116,7 @@ OFF: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
-def misses(name: str, runs: int, low: str = "gap_low", high: str = "gap_high", null_only: bool = False) -> int:
+def misses(name: str, runs: int, low: str = "low", high: str = "high", null_only: bool = False) -> int:
     """Count how often the band misses the smoothed gap somewhere."""
     scores, eta = OFF[name]
     missed = 0
@@ -128,7 +128,7 @@ def misses(name: str, runs: int, low: str = "gap_low", high: str = "gap_high", n
         a, b = np.array(curve.columns[low]), np.array(curve.columns[high])
         if null_only:
             s = scored(q, "probability", 41, None)
-            w = weights(s.runs.x, s.runs.rows, np.array(curve.columns["score"]), s.half)
+            w = weights(s.runs.x, s.runs.rows, np.array(curve.columns["x"]), s.half)
             half = curve.settings["critical"] * np.sqrt((w * w) @ s.runs.noise)
             a, b = gap - half, gap + half
         missed += bool(((truth < a - 1e-4) | (truth > b + 1e-4)).any())
@@ -147,7 +147,7 @@ def test_saboteur_band_of_the_null_alone_misses_where_more_happens_than_the_mode
 def test_saboteur_pointwise_band_taken_for_a_simultaneous_one() -> None:
     runs = 150
     curves = (fit(population(*draw("uniform", 2500, r)), r) for r in range(runs))
-    assert refuted(sum(outside(c, "point_low", "point_high") for c in curves), runs, ALPHA)
+    assert refuted(sum(outside(c, "low_point", "high_point") for c in curves), runs, ALPHA)
 
 
 def test_saboteur_null_of_permuted_residuals(monkeypatch: pytest.MonkeyPatch) -> None:

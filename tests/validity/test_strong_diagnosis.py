@@ -86,7 +86,7 @@ def test_saboteur_outcomes_drawn_at_the_score(name: str) -> None:
 def crosses(replicate: int) -> bool:
     """Tell whether the evidence of a calibrated model crosses the line anywhere."""
     curve = CHART.control_chart(rows(160, replicate), null="split", models=FITTED, draws=99, alpha=ALPHA)
-    return bool(max(curve.columns["score"]) >= curve.columns["line"][0])
+    return bool(max(curve.columns["evidence"]) >= curve.columns["line"][0])
 
 
 def test_the_line_is_crossed_in_alpha_of_repeats() -> None:
@@ -116,7 +116,7 @@ def misses(shift: Callable[[Any, Any], Any], n: int, **more: Any) -> Callable[[i
         for i, rule in enumerate(table.settings["conditions"]):
             inside = judges & columns.matching([Condition.from_dict(c) for c in rule])
             truth = float((w * (shift(data.p, x) - data.p))[inside].sum() / w[inside].sum())
-            if not table.columns["gap_low"][i] <= truth <= table.columns["gap_high"][i]:
+            if not table.columns["low"][i] <= truth <= table.columns["high"][i]:
                 return True
         return shift is calibrated and any(table.columns["finding"])
 

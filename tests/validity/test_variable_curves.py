@@ -44,7 +44,7 @@ def fit(data: Any, seed: int, **more: Any) -> Any:
     return cal.diagnose.variable_curve(data, "x", grid=21, alpha=ALPHA, draws=DRAWS, seed=seed, **more)
 
 
-def outside(curve: Any, low: str = "gap_low", high: str = "gap_high") -> bool:
+def outside(curve: Any, low: str = "low", high: str = "high") -> bool:
     return bool((np.array(curve.columns[low]) > 0).any() or (np.array(curve.columns[high]) < 0).any())
 
 
@@ -119,7 +119,7 @@ def misses(name: str, runs: int, low: str, high: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize("name", OFF)
 def test_the_band_covers_where_the_model_is_off(name: str) -> None:
-    band, worst = misses(name, 100, "gap_low", "gap_high")
+    band, worst = misses(name, 100, "low", "high")
     assert not refuted(band, 100, 1.3 * ALPHA)
     assert not refuted(worst, 100, 1.3 * ALPHA)
 
@@ -127,13 +127,13 @@ def test_the_band_covers_where_the_model_is_off(name: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", OFF)
 def test_the_band_covers_at_length(name: str) -> None:
-    band, worst = misses(name, 1500, "gap_low", "gap_high")
+    band, worst = misses(name, 1500, "low", "high")
     assert not refuted(band, 1500, 1.3 * ALPHA)
     assert not refuted(worst, 1500, 1.3 * ALPHA)
 
 
 def test_saboteur_a_pointwise_band_does_not_hold_everywhere() -> None:
-    excluded = sum(outside(fit(drawn("even", 900, r), r), "point_low", "point_high") for r in range(120))
+    excluded = sum(outside(fit(drawn("even", 900, r), r), "low_point", "high_point") for r in range(120))
     assert refuted(excluded, 120, ALPHA)
 
 

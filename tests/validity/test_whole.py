@@ -175,7 +175,7 @@ def test_gaps_of_the_reliability_curve_hold_together():
 
     def miss(r):
         curve = reliability(everyone(design.draw(1500, 9, r)), PLAN).columns
-        pairs = zip(curve["gap_low"], curve["gap_high"], strict=True)
+        pairs = zip(curve["low"], curve["high"], strict=True)
         return any(not low - TINY <= 0.03 <= high + TINY for low, high in pairs)
 
     check(miss, 100, ALPHA)

@@ -42,7 +42,7 @@ class Judged:
     statistic, p_value, critical : float
         Of the whole map.
     low, high : simultaneous band
-    point_low, point_high : band of each point by itself
+    low_point, high_point : band of each point by itself
     adjusted, single : p-values over the map, and of each point by itself
     """
 
@@ -51,8 +51,8 @@ class Judged:
     critical: float
     low: Any
     high: Any
-    point_low: Any
-    point_high: Any
+    low_point: Any
+    high_point: Any
     adjusted: Any
     single: Any
 
@@ -304,16 +304,16 @@ def curve_of(
 
 def _table(columns: dict[str, Any], m: Means, null: Any, j: Judged, n: int) -> dict[str, Any]:
     made = {
-        "bias": m.bias,
+        "gap": m.bias,
         "predicted": m.predicted,
         "observed": m.observed,
         "rows": m.rows,
         "share": m.near / n,
         "null_sd": np.sqrt(null),
-        "bias_low": j.low,
-        "bias_high": j.high,
-        "point_low": j.point_low,
-        "point_high": j.point_high,
+        "low": j.low,
+        "high": j.high,
+        "low_point": j.low_point,
+        "high_point": j.high_point,
         "p_adjusted": j.adjusted,
         "p_point": j.single,
     }
@@ -342,7 +342,7 @@ def regions(curve: Curve) -> list[dict[str, Any]]:
     list of dict
         Each with ``sign`` (1: more happens than the model says), ``stratum`` (or None), ``span`` (for each axis its
         ``name``, ``kind`` and ``low`` and ``high`` in the user's unit, equal for a level, None for missing), ``people``
-        (rows nearest to its points), ``points``, and of its extreme point ``label``, ``bias``, ``low``, ``high`` (the
+        (rows nearest to its points), ``points``, and of its extreme point ``label``, ``gap``, ``low``, ``high`` (the
         simultaneous band), ``p_adjusted`` and ``rows`` (effective). Worst has the band farthest from zero.
     """
     c, axes = curve.columns, curve.settings["axes"]
@@ -350,16 +350,16 @@ def regions(curve: Curve) -> list[dict[str, Any]]:
         return _published(curve)
     names = ("x", "x2")[: len(axes)]
     at = [{v: i for i, v in enumerate(a["places"])} for a in axes]
-    stratum = c.get("stratum", (None,) * len(c["bias"]))
+    stratum = c.get("stratum", (None,) * len(c["gap"]))
     found: dict[Any, dict[Point, int]] = {}
     for i, p in enumerate(c["p_adjusted"]):
-        if p <= curve.settings["alpha"] and c["bias"][i]:
+        if p <= curve.settings["alpha"] and c["gap"][i]:
             point = tuple(at[j][c[n][i]] for j, n in enumerate(names))
-            found.setdefault((stratum[i], 1 if c["bias"][i] > 0 else -1), {})[point] = i
+            found.setdefault((stratum[i], 1 if c["gap"][i] > 0 else -1), {})[point] = i
     out = []
     for (group, sign), points in found.items():
         out += [_told(curve, axes, names, group, sign, run) for run in _runs(points, axes)]
-    return sorted(out, key=lambda r: (-_least(r), -abs(r["bias"]), str(r["stratum"]), r["label"]))
+    return sorted(out, key=lambda r: (-_least(r), -abs(r["gap"]), str(r["stratum"]), r["label"]))
 
 
 def _least(region: dict[str, Any]) -> float:
@@ -390,7 +390,7 @@ def _runs(points: dict[Point, int], axes: Any) -> list[list[int]]:
 
 def _told(curve: Curve, axes: Any, names: Any, group: Any, sign: int, run: list[int]) -> dict[str, Any]:
     c = curve.columns
-    worst = max(run, key=lambda i: (sign * (c["bias_low"][i] if sign > 0 else c["bias_high"][i]), -i))
+    worst = max(run, key=lambda i: (sign * (c["low"][i] if sign > 0 else c["high"][i]), -i))
     span = []
     for a, n in zip(axes, names, strict=True):
         order = {v: i for i, v in enumerate(a["places"])}
@@ -403,9 +403,9 @@ def _told(curve: Curve, axes: Any, names: Any, group: Any, sign: int, run: list[
         "people": sum(c["people"][i] for i in run),
         "points": len(run),
         "label": c["label"][worst],
-        "bias": c["bias"][worst],
-        "low": c["bias_low"][worst],
-        "high": c["bias_high"][worst],
+        "gap": c["gap"][worst],
+        "low": c["low"][worst],
+        "high": c["high"][worst],
         "p_adjusted": c["p_adjusted"][worst],
         "rows": c["rows"][worst],
     }
@@ -415,18 +415,18 @@ def _published(curve: Curve) -> list[dict[str, Any]]:
     """Return the significant points of a map at scattered points, each by itself."""
     c, out = curve.columns, []
     for i, p in enumerate(c["p_adjusted"]):
-        if p <= curve.settings["alpha"] and c["bias"][i]:
+        if p <= curve.settings["alpha"] and c["gap"][i]:
             out.append(
                 {
-                    "sign": 1 if c["bias"][i] > 0 else -1,
+                    "sign": 1 if c["gap"][i] > 0 else -1,
                     "stratum": None,
                     "span": [],
                     "people": 0,
                     "points": 1,
                     "label": c["label"][i],
-                    "bias": c["bias"][i],
-                    "low": c["bias_low"][i],
-                    "high": c["bias_high"][i],
+                    "gap": c["gap"][i],
+                    "low": c["low"][i],
+                    "high": c["high"][i],
                     "p_adjusted": p,
                     "rows": c["rows"][i],
                 }

@@ -60,7 +60,7 @@ def control_chart(
     Returns
     -------
     Curve
-        At most 60 points: ``share`` of the rows tested (by weight), ``score``, ``line`` (the same everywhere: its
+        At most 60 points: ``x`` (share of the rows tested, by weight), ``evidence``, ``line`` (the same everywhere: its
         crossing means a p-value of at most `alpha`; None if so few draws were made that nothing could), and
         ``null_1`` to ``null_8``, simulated paths. ``settings``: ``p_value``, ``statistic``, ``peak_share``,
         ``peak_rows``, ``peak_score``, ``threshold`` (predicted residual beyond the tolerance there), ``peak_predicted``
@@ -95,7 +95,7 @@ def control_chart(
     >>> age, p = rng.uniform(20, 90, 2000), rng.uniform(0.1, 0.6, 2000)
     >>> data = cal.predictions(rng.random(2000) < np.where(age > 75, p + 0.3, p), p, {"age": age})
     >>> chart = cal.diagnose.control_chart(data, tolerance=0.05)
-    >>> chart.settings["p_value"], max(chart.columns["score"]) > chart.columns["line"][0]
+    >>> chart.settings["p_value"], max(chart.columns["evidence"]) > chart.columns["line"][0]
     (0.001, True)
     >>> 0.15 < chart.settings["peak_share"] < 0.35, chart.settings["side"]
     (True, 'too little')
@@ -118,10 +118,10 @@ def control_chart(
     at = np.unique([*seen[np.linspace(0, len(seen) - 1, POINTS - 2).round().astype(int)], top])
     at = at[at + 1 >= min(LEAST, len(share))]
     grid = share[at]
-    columns: dict[str, Any] = {"share": [0.0, *grid.tolist()], "score": [0.0, *score[at].tolist()]}
+    columns: dict[str, Any] = {"x": [0.0, *grid.tolist()], "evidence": [0.0, *score[at].tolist()]}
     limit = float(critical(v.peaks, alpha))
     line = limit if np.isfinite(limit) else None
-    columns["line"] = [line] * len(columns["share"])
+    columns["line"] = [line] * len(columns["x"])
     for b, (where, values) in enumerate(_simulated_paths(q, v, used)):
         columns[f"null_{b + 1}"] = [0.0, *(round(v, 3) for v in _read(where, values, grid))]
     return Curve(

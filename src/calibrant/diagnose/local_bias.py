@@ -84,7 +84,7 @@ def bias_at_rows(data: Predictions, names: tuple[str, ...], score: bool, bandwid
     s = sample_of(data, axes, 0)
     spots = scaled(s.spots, widths)
     bias, rows = kernel_bias(spots, s.weight, s.y - s.p, spots, same=True)
-    columns = {"predicted": s.p, "bias": bias, "corrected": np.clip(s.p + bias, 0.0, 1.0), "rows": rows}
+    columns = {"predicted": s.p, "gap": bias, "corrected": np.clip(s.p + bias, 0.0, 1.0), "rows": rows}
     return Curve(
         method=METHOD,
         columns={"row": tuple(range(data.n))} | {k: tuple(v.tolist()) for k, v in columns.items()},
@@ -156,13 +156,13 @@ def local_bias(
     Curve
         A line for each point that at least ten effective rows support: ``x``, with two axes ``x2``, with strata
         ``stratum`` (numbers in the user's unit, dates as ISO text, names of levels, None where the value is missing:
-        missing is a point of its own); ``label`` (the point in text); ``bias``; ``predicted``, ``observed``
-        (``observed - predicted = bias``); ``rows`` (effective: ``(sum K)^2 / sum K^2``); ``people`` (rows nearest to
-        the point); ``share`` (mean kernel weight, proportional to the density); ``null_sd``; ``bias_low``,
-        ``bias_high`` (simultaneous); ``point_low``, ``point_high``; ``p_adjusted`` (over the map), ``p_point``.
+        missing is a point of its own); ``label`` (the point in text); ``gap``; ``predicted``, ``observed``
+        (``observed - predicted = gap``); ``rows`` (effective: ``(sum K)^2 / sum K^2``); ``people`` (rows nearest to
+        the point); ``share`` (mean kernel weight, proportional to the density); ``null_sd``; ``low``,
+        ``high`` (simultaneous); ``low_point``, ``high_point``; ``p_adjusted`` (over the map), ``p_point``.
         In ``settings``: ``p_value`` of the whole map, ``masked`` (points left out), ``contradicted``, ``axes``,
-        ``bandwidths``, and more. ``.chart()`` draws it. With ``at="rows"``: ``row``, ``predicted``, ``bias``,
-        ``corrected`` (``predicted + bias``, kept in [0, 1]) and ``rows``.
+        ``bandwidths``, and more. ``.chart()`` draws it. With ``at="rows"``: ``row``, ``predicted``, ``gap``,
+        ``corrected`` (``predicted + gap``, kept in [0, 1]) and ``rows``.
 
     Raises
     ------
@@ -211,7 +211,7 @@ def local_bias(
     >>> age, p = rng.uniform(20, 80, 5000), rng.uniform(0.2, 0.7, 5000)
     >>> y = rng.random(5000) < p + 0.15 * (age > 60)
     >>> curve = cal.diagnose.local_bias(cal.predictions(y, p, {"age": age}), "age", grid=[30, 50, 70], draws=199)
-    >>> [round(b, 2) for b in curve.columns["bias"]], curve.columns["p_adjusted"]
+    >>> [round(b, 2) for b in curve.columns["gap"]], curve.columns["p_adjusted"]
     ([-0.02, -0.01, 0.13], (0.68, 0.93, 0.005))
     """
     rows, names, split = checked(data), names_of(by, "by"), () if strata is None else names_of(strata, "strata")

@@ -161,14 +161,14 @@ def smoothed(s: Scored, alpha: float, draws: int, seed: int) -> tuple[dict[str, 
     wide, narrow = test.critical * noise, critical(points, alpha) * noise
     non_cases = runs.rows - runs.cases
     columns = {
-        "score": s.scores[kept],
+        "x": s.scores[kept],
         "predicted": says,
         "observed": np.clip(says + gap, 0.0, 1.0),
         "gap": gap,
-        "gap_low": np.maximum(gap - wide, -1.0),
-        "gap_high": np.minimum(gap + wide, 1.0),
-        "point_low": np.maximum(gap - narrow, -1.0),
-        "point_high": np.minimum(gap + narrow, 1.0),
+        "low": np.maximum(gap - wide, -1.0),
+        "high": np.minimum(gap + wide, 1.0),
+        "low_point": np.maximum(gap - narrow, -1.0),
+        "high_point": np.minimum(gap + narrow, 1.0),
         "rows": rows,
         "density_cases": density(runs.x, runs.cases, s.grid[kept], s.half),
         "density_noncases": density(runs.x, non_cases, s.grid[kept], s.half),
@@ -217,14 +217,14 @@ def monotone(s: Scored, alpha: float, draws: int, seed: int) -> tuple[dict[str, 
     test = Test(observed, p_value(observed, top), float(critical(top, alpha)))
     wide, narrow = test.critical * scale, critical(points, alpha) * scale
     columns = {
-        "score": s.scores,
+        "x": s.scores,
         "predicted": says,
         "observed": np.clip(says + gap, 0.0, 1.0),
         "gap": gap,
-        "gap_low": np.maximum(gap - wide, -1.0),
-        "gap_high": np.minimum(gap + wide, 1.0),
-        "point_low": np.maximum(gap - narrow, -1.0),
-        "point_high": np.minimum(gap + narrow, 1.0),
+        "low": np.maximum(gap - wide, -1.0),
+        "high": np.minimum(gap + wide, 1.0),
+        "low_point": np.maximum(gap - narrow, -1.0),
+        "high_point": np.minimum(gap + narrow, 1.0),
         "rows": _block_rows(s, fit),
         "density_cases": density(runs.x, runs.cases, s.grid, s.half),
         "density_noncases": density(runs.x, runs.rows - runs.cases, s.grid, s.half),
@@ -291,8 +291,8 @@ def reliability_curve(
     Returns
     -------
     Curve
-        Columns: ``score``; ``predicted`` (smoothed score) and ``observed`` (``predicted + gap``, kept in [0, 1]);
-        ``gap``; ``gap_low``, ``gap_high`` (simultaneous); ``point_low``, ``point_high`` (each point by itself);
+        Columns: ``x`` (the score); ``predicted`` (smoothed score) and ``observed`` (``predicted + gap``, kept in
+        [0, 1]); ``gap``; ``low``, ``high`` (simultaneous); ``low_point``, ``high_point`` (each point by itself);
         ``rows`` (effective rows: whose plain mean would be as noisy; isotonic: rows of the constant stretch);
         ``density_cases``, ``density_noncases`` (of the scores of each class, per unit of the axis); ``stretch``
         (a new number after each hole). In ``settings``: ``p_value`` of the whole curve, ``statistic``,
@@ -339,7 +339,7 @@ def reliability_curve(
     >>> curve = cal.diagnose.reliability_curve(data)
     >>> curve.settings["p_value"]
     0.001
-    >>> max(curve.columns["gap_high"]) < 0.05, min(curve.columns["gap"]) < -0.05
+    >>> max(curve.columns["high"]) < 0.05, min(curve.columns["gap"]) < -0.05
     (True, True)
     """
     shares(alpha, "two-sided")

@@ -25,11 +25,11 @@ COLUMNS = (
     "share",
     "predicted",
     "observed",
+    "observed_low",
+    "observed_high",
+    "gap",
     "low",
     "high",
-    "gap",
-    "gap_low",
-    "gap_high",
     "excess",
     "p_value",
     "p_adjusted",
@@ -83,9 +83,9 @@ def subgroups(
     Curve
         A line for each rule, the largest standardised ``excess`` first; none if nothing was worth judging. ``rule`` in
         words; ``share`` of all rows; and of the judging half alone: ``rows``, ``predicted`` (mean score), ``observed``
-        (event rate) with limits ``low`` to ``high``, ``gap`` with limits ``gap_low`` to ``gap_high``, all together at
-        ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's ``p_adjusted``
-        against "the gap is within the tolerance, on this side"; ``side`` ("too little", "too much": what the model
+        (event rate) with limits ``observed_low`` to ``observed_high``, ``gap`` with limits ``low`` to ``high``, all
+        together at ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's
+        ``p_adjusted`` against "the gap is within the tolerance, on this side"; ``side`` ("too little", "too much": what the model
         says, as the half that found the rule saw it; the other half's ``gap`` may lie on the other side of a rule that
         is no finding); ``stability``, the share of five searches, each without a fifth of the growing half, that lead
         to a rule with at least half of the rows in common; ``finding``, whether ``p_adjusted`` is at most `alpha`.
@@ -132,7 +132,7 @@ def subgroups(
     >>> table = cal.diagnose.subgroups(cal.predictions(y, p, {"sex": sex, "ward": ward}), tolerance=0.02)
     >>> sorted(table.columns["rule"][0].split(" and ")), table.columns["side"][0]
     (['sex = female', 'ward = b'], 'too little')
-    >>> table.columns["finding"][0], table.columns["gap_low"][0] < 0.3 < table.columns["gap_high"][0]
+    >>> table.columns["finding"][0], table.columns["low"][0] < 0.3 < table.columns["high"][0]
     (True, True)
     """
     _check(rules, depth, min_share)
@@ -218,11 +218,11 @@ def _evidence(q: Question, rows: Any, side: float, delta: float) -> dict[str, fl
     return {
         "predicted": predicted,
         "observed": observed,
-        "low": low,
-        "high": high,
+        "observed_low": low,
+        "observed_high": high,
         "gap": observed - predicted,
-        "gap_low": gap_low,
-        "gap_high": gap_high,
+        "low": gap_low,
+        "high": gap_high,
         "p_value": level,
         "excess": side * (observed - at) * mass / spread if spread > 0 else 0.0,
     }

@@ -123,8 +123,8 @@ def variable_curve(
     Curve
         Columns: ``group`` (level of `by`, or of the pair's second variable; empty without); ``x`` (value in the
         variable's units, days since 1970 for a date; None for a level without one); ``label`` (the value or level as
-        text, ISO for a date); ``predicted``, ``observed``, ``gap``; ``gap_low``, ``gap_high`` (simultaneous);
-        ``point_low``, ``point_high`` (each point by itself); ``rows`` (effective rows: whose plain mean would be as
+        text, ISO for a date); ``predicted``, ``observed``, ``gap``; ``low``, ``high`` (simultaneous);
+        ``low_point``, ``high_point`` (each point by itself); ``rows`` (effective rows: whose plain mean would be as
         noisy); ``density`` (rows per unit of the variable; of a level its share); ``stretch`` (a new number after each
         hole, -1 for a level). In ``settings``: ``p_value`` of all points together; ``worst_at``, ``worst_gap``,
         ``worst_low`` and ``worst_high`` (the largest ``|g|`` over 500 points between the 5th and the 95th percentile,
@@ -232,10 +232,10 @@ def _points(b: Band) -> dict[str, list[Any]]:
         "predicted": b.predicted[shown],
         "observed": np.clip(b.predicted[shown] + gap, 0.0, 1.0),
         "gap": gap,
-        "gap_low": np.maximum(gap - wide, -1.0),
-        "gap_high": np.minimum(gap + wide, 1.0),
-        "point_low": np.maximum(gap - narrow, -1.0),
-        "point_high": np.minimum(gap + narrow, 1.0),
+        "low": np.maximum(gap - wide, -1.0),
+        "high": np.minimum(gap + wide, 1.0),
+        "low_point": np.maximum(gap - narrow, -1.0),
+        "high_point": np.minimum(gap + narrow, 1.0),
         "rows": b.rows[shown],
         "density": b.panel.density[at],
         "stretch": stretch,

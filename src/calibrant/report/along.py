@@ -18,7 +18,7 @@ from calibrant.results import Curve
 
 MOST_LEVELS = 24  # of a category in its table; the others are in the JSON only
 LEAST_WHOLE = 1.0  # per cent: a smaller share is "under 1%"
-GAPS = ("predicted", "observed", "gap", "gap_low", "gap_high")
+GAPS = ("predicted", "observed", "gap", "low", "high")
 FILLED = 0.86  # of the width of a bin, the bar in the strip of people: neighbours stay apart
 
 
@@ -137,7 +137,7 @@ def bins_of(curve: Curve) -> tuple[Bin, ...]:
     c = curve.columns
     out = []
     for i, (start, end, rows) in enumerate(zip(c["x_low"], c["x_high"], c["rows"], strict=True)):
-        x, *gaps = (float(c[k][i]) for k in ("x", "predicted", "observed", "gap", "low", "high"))
+        x, *gaps = (float(c[k][i]) for k in ("x", *GAPS))
         out.append(Bin(x, "", *gaps, stretch=i, start=float(start), end=float(end), rows=int(rows)))
     return tuple(out)
 
@@ -156,7 +156,7 @@ def along_score(bins: Sequence[Bin], curve: Curve) -> Along:
     c, s = curve.columns, curve.settings
     line: tuple[Point, ...] = tuple(bins)
     if c.get("gap"):
-        keys = ("score", *GAPS, "stretch")
+        keys = ("x", *GAPS, "stretch")
         rows = zip(*(c[k] for k in keys), strict=True)
         line = tuple(Point(x, "", *gaps, density=0.0, stretch=int(stretch)) for x, *gaps, stretch in rows)
     return Along(
@@ -219,7 +219,7 @@ def along_map(variable: str, curve: Curve, shift: float | None) -> Along:
     crowd = _crowd(axis, c)
     line, levels, before, stretch = [], [], None, -1
     for i, (x, label) in enumerate(zip(c["x"], c["label"], strict=True)):
-        gaps = [float(c[k][i]) for k in ("predicted", "observed", "bias", "bias_low", "bias_high")]
+        gaps = [float(c[k][i]) for k in GAPS]
         if category or x is None:
             levels.append(Point(_value(axis, x), str(label), *gaps, float(c["people"][i]) / float(s["n"]), -1))
             continue

@@ -37,7 +37,7 @@ def _lines(curve: Curve) -> list[dict[str, Any]]:
     c, alpha, out = curve.columns, float(curve.settings["alpha"]), []
     tall = max(c["share"])
     for i, label in enumerate(c["label"]):
-        low, high, b = c["bias_low"][i], c["bias_high"][i], c["bias"][i]
+        low, high, b = c["low"][i], c["high"][i], c["gap"][i]
         a, z = num.signed_range(low, high, 1)
         found = c["p_adjusted"][i] <= alpha
         side = "unclear" if not found else "low" if b > 0 else "high"

@@ -27,7 +27,7 @@ def control(record: AuditRecord) -> Mapping[str, Any] | None:
     if drawn is None:
         return None
     line = None if s.get("line") is None else float(s["line"])
-    points = [(float(x), float(y)) for x, y in zip(c["share"], c["score"], strict=True)]
+    points = [(float(x), float(y)) for x, y in zip(c["x"], c["evidence"], strict=True)]
     repeats = sum(k.startswith("null_") for k in c)
     return {
         "title": TITLE,

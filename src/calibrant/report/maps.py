@@ -61,7 +61,7 @@ def maps(record: AuditRecord) -> tuple[Map, ...]:
     """Return the maps of one variable each, the one that is farthest off first."""
     out = []
     for name, curve in record.family("local_bias").items():
-        if curve.columns.get("bias") and len(curve.settings["axes"]) == 1 and "stratum" not in curve.columns:
+        if curve.columns.get("gap") and len(curve.settings["axes"]) == 1 and "stratum" not in curve.columns:
             out.append(_map(name, curve, record))
     return tuple(sorted(out, key=lambda m: (-m.worst.least if m.worst else 0.0, m.along.variable)))
 
@@ -84,7 +84,7 @@ def _map(name: str, curve: Curve, record: AuditRecord) -> Map:
 
 def _place(along: Along, curve: Curve, region: Any) -> Place:
     c, span = curve.columns, region["span"][0]
-    i = next(k for k, v in enumerate(c["label"]) if v == region["label"] and c["bias"][k] == region["bias"])
+    i = next(k for k, v in enumerate(c["label"]) if v == region["label"] and c["gap"][k] == region["gap"])
     where = at = _level(along, str(region["label"]))
     if span["kind"] != "category" and span["low"] is not None and along.axis is not None:
         write = along.axis.written
@@ -97,7 +97,7 @@ def _place(along: Along, curve: Curve, region: Any) -> Place:
         sign=int(region["sign"]),
         predicted=float(c["predicted"][i]),
         observed=float(c["observed"][i]),
-        bias=float(region["bias"]),
+        bias=float(region["gap"]),
         low=float(region["low"]),
         high=float(region["high"]),
         least=float(region["low"] if region["sign"] > 0 else -region["high"]),

@@ -93,7 +93,7 @@ def _place(curve: Curve, score: float) -> float:
 
 def _rows(curve: Curve) -> list[dict[str, Any]]:
     c = curve.columns
-    keys = ("score", "predicted", "observed", "gap", "gap_low", "gap_high", "rows", "stretch")
+    keys = ("x", "predicted", "observed", "gap", "low", "high", "rows", "stretch")
     out = []
     for score, says, happened, gap, low, high, n, stretch in zip(*(c[k] for k in keys), strict=True):
         a, b = num.signed_range(low, high, 2)
@@ -121,7 +121,7 @@ def _densities(curve: Curve) -> list[dict[str, Any]]:
     return [
         {"at": _place(curve, s), "of": of, "density": d, "stretch": run}
         for of, values in pairs
-        for s, d, run in zip(c["score"], values, c["stretch"], strict=True)
+        for s, d, run in zip(c["x"], values, c["stretch"], strict=True)
     ]
 
 

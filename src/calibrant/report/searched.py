@@ -151,7 +151,7 @@ def rules(record: AuditRecord) -> tuple[Rule, ...]:
 
 
 def _rule(c: Mapping[str, Any]) -> Rule:
-    a, b = num.signed_range(float(c["gap_low"]), float(c["gap_high"]))
+    a, b = num.signed_range(float(c["low"]), float(c["high"]))
     text, gap = visible(c["rule"]), f"{num.gap(float(c['gap']))} ({a} to {b})"
     says, happened = num.nearest(float(c["predicted"])), num.nearest(float(c["observed"]))
     judged = f"{num.count(c['rows'])} people judged"
@@ -199,7 +199,7 @@ def _one_sided(record: AuditRecord) -> str:
     c, t = record.curve("subgroups").columns, float(record.curve("subgroups").settings.get("tolerance", 0.0))
     inner = (
         low if side == "too little" else -high
-        for low, high, side in zip(c["gap_low"], c["gap_high"], c["side"], strict=True)
+        for low, high, side in zip(c["low"], c["high"], c["side"], strict=True)
     )
     if not any(found and end <= t for found, end in zip(c["finding"], inner, strict=True)):
         return ""

@@ -37,7 +37,7 @@ def _control(curve: Curve, c: Colours) -> Any:
     import altair as alt
 
     k, s = curve.columns, curve.settings
-    share = [100 * v for v in k["share"]]
+    share = [100 * v for v in k["x"]]
     paths = [n for n in k if n.startswith("null_")]
     grey = [{"share": x, "score": v, "path": n} for n in paths for x, v in zip(share, k[n], strict=True)]
     found = [
@@ -47,7 +47,7 @@ def _control(curve: Curve, c: Colours) -> Any:
             "people": f"{num.nearest(x / 100)} %",
             "evidence": num.decimals(v, 2),
         }
-        for x, v in zip(share, k["score"], strict=True)
+        for x, v in zip(share, k["evidence"], strict=True)
     ]
     x = alt.X(
         "share:Q",
@@ -187,15 +187,15 @@ def _rules(curve: Curve, c: Colours) -> Any:
 def _rule_rows(curve: Curve) -> list[dict[str, Any]]:
     k, out = curve.columns, []
     for i, rule in enumerate(k["rule"]):
-        a, b = num.signed_range(k["gap_low"][i], k["gap_high"][i])
+        a, b = num.signed_range(k["low"][i], k["high"][i])
         says, happened = (f"{num.nearest(k[n][i])} in 100" for n in ("predicted", "observed"))
         out.append(
             {
                 "number": i,
                 "rule": rule,
                 "gap": 100 * k["gap"][i],
-                "low": 100 * k["gap_low"][i],
-                "high": 100 * k["gap_high"][i],
+                "low": 100 * k["low"][i],
+                "high": 100 * k["high"][i],
                 "told": f"says {num.nearest(k['predicted'][i])}, happened {num.nearest(k['observed'][i])} in 100",
                 "model says": says,
                 "happened": happened,

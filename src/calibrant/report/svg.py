@@ -332,9 +332,9 @@ def control(curve: Curve, crossed: str, peak: str) -> Plot | None:
         None where the curve is empty.
     """
     columns, settings = curve.columns, curve.settings
-    if not columns.get("share"):
+    if not columns.get("x"):
         return None
-    share, score = columns["share"], columns["score"]
+    share, score = columns["x"], columns["evidence"]
     nulls = [columns[k] for k in columns if k.startswith("null_")]
     line = None if settings.get("line") is None else float(settings["line"])
     seen = [0.0, *score, *(v for n in nulls for v in n), *([line] if line is not None else [])]

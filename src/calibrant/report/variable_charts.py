@@ -114,7 +114,7 @@ def _ranks(curve: Curve) -> list[dict[str, Any]]:
 def _points(curve: Curve) -> list[dict[str, Any]]:
     """Return the points in points of probability, with what the tooltip says."""
     c, out = curve.columns, []
-    keys = ("group", "x", "label", "predicted", "observed", "gap", "gap_low", "gap_high", "rows", "density", "stretch")
+    keys = ("group", "x", "label", "predicted", "observed", "gap", "low", "high", "rows", "density", "stretch")
     for group, x, label, says, happened, gap, low, high, n, crowd, stretch in zip(*(c[k] for k in keys), strict=True):
         a, b = num.signed_range(low, high, 1)
         out.append(
@@ -207,9 +207,9 @@ def _rates(alt: Any, curve: Curve, points: list[dict[str, Any]], c: Colours) -> 
 def _reach(curve: Curve) -> list[float]:
     """Return the ends of the axis of gaps: zero, all gaps, and all bands but a few that are far wider."""
     k = curve.columns
-    widths = sorted(b - a for a, b in zip(k["gap_low"], k["gap_high"], strict=True))
+    widths = sorted(b - a for a, b in zip(k["low"], k["high"], strict=True))
     usual = 2.5 * widths[len(widths) * 3 // 4]
-    held = [(a, b, g) for a, b, g in zip(k["gap_low"], k["gap_high"], k["gap"], strict=True) if b - a <= usual]
+    held = [(a, b, g) for a, b, g in zip(k["low"], k["high"], k["gap"], strict=True) if b - a <= usual]
     low = min([0.0, *(a for a, _, _ in held), *(1.1 * g for g in k["gap"])])
     high = max([0.0, *(b for _, b, _ in held), *(1.1 * g for g in k["gap"])])
     edge = 0.05 * max(high - low, 0.01)

@@ -142,8 +142,8 @@ def test_a_sketch_gives_the_same_order_and_curve() -> None:
     table = rows.covariates.select(["income", "height", "region", "same"])
     whole = cal.sketch(
         table.append_column("y", pa.array(rows.y)).append_column("p", pa.array(rows.p)),
-        y="y",
-        p="p",
+        label="y",
+        score="p",
         variables=["income", "height", "region", "same"],
     )
     from_rows, from_cells = (cal.diagnose.rank_variables(d, ["income", "height", "region"]) for d in (rows, whole))
@@ -157,7 +157,7 @@ def test_a_sketch_gives_the_same_order_and_curve() -> None:
         cal.diagnose.rank_variables(whole, pairs=1)
     curves = [cal.diagnose.variable_curve(d, "income", grid=[-1.0, 0.0, 1.0]) for d in (rows, whole)]
     np.testing.assert_allclose(curves[0].columns["gap"], curves[1].columns["gap"], atol=1e-3)
-    np.testing.assert_allclose(curves[0].columns["gap_high"], curves[1].columns["gap_high"], atol=6e-3)
+    np.testing.assert_allclose(curves[0].columns["high"], curves[1].columns["high"], atol=6e-3)
 
 
 def test_a_column_of_intervals_is_left_out_with_the_reason() -> None:

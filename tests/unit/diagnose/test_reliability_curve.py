@@ -17,14 +17,14 @@ from calibrant.stats.nulls import critical, null_cases, p_value
 from calibrant.stats.smoothing import Runs, density, effective, half_width, runs_of, weights
 
 COLUMNS = {
-    "score",
+    "x",
     "predicted",
     "observed",
     "gap",
-    "gap_low",
-    "gap_high",
-    "point_low",
-    "point_high",
+    "low",
+    "high",
+    "low_point",
+    "high_point",
     "rows",
     "density_cases",
     "density_noncases",
@@ -49,26 +49,26 @@ def test_columns_are_whole_finite_and_ordered(method, axis):
     made = cal.diagnose.reliability_curve(rows(), grid=21, axis=axis, method=method, draws=99)
     c = {k: np.array(v) for k, v in made.columns.items()}
     assert set(c) == COLUMNS
-    assert {len(v) for v in c.values()} == {len(c["score"])}
+    assert {len(v) for v in c.values()} == {len(c["x"])}
     assert all(np.isfinite(v).all() for v in c.values())
-    assert (np.diff(c["score"]) > 0).all()
-    assert (c["gap_low"] <= c["gap"]).all()
-    assert (c["gap"] <= c["gap_high"]).all()
-    assert (c["point_high"] - c["point_low"] <= c["gap_high"] - c["gap_low"] + 1e-12).all()
+    assert (np.diff(c["x"]) > 0).all()
+    assert (c["low"] <= c["gap"]).all()
+    assert (c["gap"] <= c["high"]).all()
+    assert (c["high_point"] - c["low_point"] <= c["high"] - c["low"] + 1e-12).all()
     assert (np.diff(c["stretch"]) >= 0).all()
 
 
 def test_trimmed_to_the_middle_98_per_cent():
-    scores = np.array(cal.diagnose.reliability_curve(rows(), draws=19).columns["score"])
+    scores = np.array(cal.diagnose.reliability_curve(rows(), draws=19).columns["x"])
     assert 0.0 < scores[0] < 0.03
     assert 0.97 < scores[-1] < 1.0
 
 
 def test_finds_a_square_and_says_on_which_side(curve):
-    score, gap = np.array(curve.columns["score"]), np.array(curve.columns["gap"])
+    score, gap = np.array(curve.columns["x"]), np.array(curve.columns["gap"])
     assert curve.settings["p_value"] == 1 / 200
     assert np.abs(gap - (score**1.5 - score)).max() < 0.02
-    assert max(curve.columns["gap_high"][20:80]) < 0
+    assert max(curve.columns["high"][20:80]) < 0
 
 
 @pytest.mark.parametrize("options", [{}, {"axis": "logit"}, {"method": "isotonic", "draws": 39}])
@@ -86,7 +86,7 @@ def test_round_trips_and_pickles(curve):
 
 def test_given_scores_are_kept_and_trimmed():
     made = cal.diagnose.reliability_curve(rows(), grid=[0.0, 0.25, 0.5, 1.0], draws=19)
-    assert made.columns["score"] == (0.25, 0.5)
+    assert made.columns["x"] == (0.25, 0.5)
     assert made.settings["bandwidth"] > 0
 
 
@@ -94,7 +94,7 @@ def test_a_hole_in_the_scores_is_left_out_and_starts_a_new_stretch():
     rng = np.random.default_rng(0)
     p = np.where(rng.random(8000) < 0.5, rng.uniform(0.05, 0.2, 8000), rng.uniform(0.8, 0.95, 8000))
     made = cal.diagnose.reliability_curve(cal.predictions(rng.random(8000) < p, p), bandwidth=0.05, draws=19)
-    scores = np.array(made.columns["score"])
+    scores = np.array(made.columns["x"])
     assert made.settings["masked"] > 0
     assert not ((scores > 0.3) & (scores < 0.7)).any()
     assert set(made.columns["stretch"]) == {0, 1}

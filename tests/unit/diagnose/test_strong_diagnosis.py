@@ -44,14 +44,14 @@ def test_the_chart_shows_the_test(null: Any) -> None:
     s, c = curve.settings, curve.columns
     assert (s["p_value"], s["statistic"]) == (found.p_value, found.statistic)
     assert (s["peak_rows"], s["model"]) == (found.parts["peak_rows"], found.parts["chosen"])
-    assert max(c["score"]) == s["statistic"] == s["peak_score"]
-    assert (max(c["score"]) >= c["line"][0]) == (s["p_value"] <= 0.1)
-    assert len(c["share"]) <= 60
-    assert list(c["share"]) == sorted(set(c["share"]))
-    assert c["share"][0] == c["score"][0] == 0.0
+    assert max(c["evidence"]) == s["statistic"] == s["peak_score"]
+    assert (max(c["evidence"]) >= c["line"][0]) == (s["p_value"] <= 0.1)
+    assert len(c["x"]) <= 60
+    assert list(c["x"]) == sorted(set(c["x"]))
+    assert c["x"][0] == c["evidence"][0] == 0.0
     assert {f"null_{b}" for b in range(1, 9)} < set(c)
     assert Curve.from_dict(curve.to_dict()) == curve
-    assert curve.to_frame().num_rows == len(c["share"])
+    assert curve.to_frame().num_rows == len(c["x"])
 
 
 def test_the_first_simulated_paths_are_those_of_the_line() -> None:
@@ -148,9 +148,9 @@ def test_rules_name_the_group_and_keep_their_promises() -> None:
     assert c["share"][0] == pytest.approx(inside.mean())
     for i in range(len(c["rule"])):
         assert c["rows"][i] >= 20
-        assert c["low"][i] <= c["observed"][i] <= c["high"][i]
+        assert c["observed_low"][i] <= c["observed"][i] <= c["observed_high"][i]
         assert c["gap"][i] == pytest.approx(c["observed"][i] - c["predicted"][i])
-        assert c["gap_low"][i] == pytest.approx(c["low"][i] - c["predicted"][i])
+        assert c["low"][i] == pytest.approx(c["observed_low"][i] - c["predicted"][i])
         assert c["p_value"][i] <= c["p_adjusted"][i]
     assert list(c["excess"]) == sorted(c["excess"], reverse=True)
     assert Curve.from_dict(table.to_dict()) == table
@@ -182,7 +182,7 @@ def test_weights_and_clusters(more: str) -> None:
     c = subgroups(planted(2000, 0.4, **extra), models=QUICK).columns
     assert "ward = b" in c["rule"][0]
     assert c["finding"][0]
-    assert 0.0 < c["gap_low"][0] < c["gap"][0] < c["gap_high"][0] < 0.7
+    assert 0.0 < c["low"][0] < c["gap"][0] < c["high"][0] < 0.7
 
 
 def test_one_side_only_and_small_data() -> None:
@@ -222,7 +222,7 @@ def test_charts_are_drawn() -> None:
     for curve in made:
         assert "<svg" in vlc.vegalite_to_svg(curve.chart().to_json())
     said = made[0].chart().to_json(ensure_ascii=False)
-    assert ("The curve ends at" in said) == (max(made[0].columns["share"]) < 0.995)
+    assert ("The curve ends at" in said) == (max(made[0].columns["x"]) < 0.995)
     assert "The line is from" not in said
     assert "Where a line takes in 0, the variable is not shown to be needed." in made[1].chart().to_json()
     assert made[1].settings["folds"] == 5

@@ -125,7 +125,7 @@ def test_bands_are_rounded_outward_and_keep_their_side(gaps, half):
     (made,) = maps.maps(record)
     low = dict(
         zip(
-            curve.columns["label"], zip(curve.columns["bias_low"], curve.columns["bias_high"], strict=True), strict=True
+            curve.columns["label"], zip(curve.columns["low"], curve.columns["high"], strict=True), strict=True
         )
     )
     for row in hidden.figure(record, made, False)["levels"]:
@@ -213,7 +213,7 @@ def test_rules_are_told_with_their_ranges_rounded_outward(page):
 
 def test_a_rule_found_on_one_side_whose_range_takes_in_zero_is_explained():
     curve = factories.subgroups(found=2)
-    curve = replace(curve, columns={**curve.columns, "gap_low": (-0.001, 0.2)})
+    curve = replace(curve, columns={**curve.columns, "low": (-0.001, 0.2)})
     assert "takes in zero" in searched.rules_note(factories.drawn(factories.hidden(), subgroups=curve))
     assert "takes in zero" not in searched.rules_note(factories.hidden())
 
@@ -221,12 +221,12 @@ def test_a_rule_found_on_one_side_whose_range_takes_in_zero_is_explained():
 def test_what_the_range_takes_in_is_the_tolerance():
     curve = factories.subgroups(found=2)
     wide = {**curve.settings, "tolerance": 0.05}
-    near = replace(curve, columns={**curve.columns, "gap_low": (0.04, 0.2)}, settings=wide)
+    near = replace(curve, columns={**curve.columns, "low": (0.04, 0.2)}, settings=wide)
     record = factories.drawn(factories.hidden(), subgroups=near)
     assert "though its range takes in gaps within the tolerance of 5.0 points." in searched.rules_note(record)
-    low = {**curve.columns, "side": ("too much",) * 2, "gap_low": (-0.3,) * 2, "gap_high": (-0.06, -0.2)}
+    low = {**curve.columns, "side": ("too much",) * 2, "low": (-0.3,) * 2, "high": (-0.06, -0.2)}
     assert "takes in" not in searched.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
-    low["gap_high"] = (-0.04, -0.2)
+    low["high"] = (-0.04, -0.2)
     assert "takes in" in searched.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
     methods = {term: plain(text) for term, text in standing.methods(record)}
     assert "says, plus the tolerance of 5.0 points where it seemed to say too little, minus" in methods["Rules"]

@@ -106,7 +106,7 @@ def test_bands_are_rounded_outward_and_keep_their_side(gaps, half):
     curve = factories.along(xs=[float(i) for i in range(len(gaps))], gaps=gaps, half=half)
     made = variables.figure(factories.record(), along_of("age", curve))
     for cells, low, high in zip(
-        made["readouts"]["v"], curve.columns["gap_low"], curve.columns["gap_high"], strict=True
+        made["readouts"]["v"], curve.columns["low"], curve.columns["high"], strict=True
     ):
         a, b = map(number, cells[4].split(" to "))
         assert a <= Fraction(repr(low)) * 100

@@ -47,7 +47,7 @@ class Place:
     sign: int
     predicted: float
     observed: float
-    bias: float
+    gap: float
     low: float
     high: float
     least: float
@@ -99,7 +99,7 @@ def _place(along: Along, curve: Curve, region: Mapping[str, Any]) -> Place:
         sign=int(region["sign"]),
         predicted=float(c["predicted"][i]),
         observed=float(c["observed"][i]),
-        bias=float(region["gap"]),
+        gap=float(region["gap"]),
         low=float(region["low"]),
         high=float(region["high"]),
         least=float(region["low"] if region["sign"] > 0 else -region["high"]),
@@ -117,7 +117,7 @@ def heading(m: Map) -> str:
         return "not shown to be off anywhere"
     p, alone = m.worst, m.worst.where in {named(v) for v in m.along.levels}
     more = f"; {cardinal(m.places - 1)} more" if m.places > 1 else ""
-    by = f"by {'up to ' if p.where != p.at else ''}{num.nearest(abs(p.bias), m.digits)} points"
+    by = f"by {'up to ' if p.where != p.at else ''}{num.nearest(abs(p.gap), m.digits)} points"
     return f"{TOO['low' if p.sign > 0 else 'high']} {'for' if alone else 'at'} {clipped(p.where, 40)}, {by}{more}"
 
 
@@ -133,7 +133,7 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
     people = f"{num.count(place.people)} people" if place.people >= int(record.settings.get("mask", 20)) else ""
     says, happened = num.nearest(place.predicted, found.digits), num.nearest(place.observed, found.digits)
     low, high = num.signed_range(place.low, place.high, found.digits)
-    side, by = "too low" if place.sign > 0 else "too high", num.nearest(abs(place.bias), found.digits)
+    side, by = "too low" if place.sign > 0 else "too high", num.nearest(abs(place.gap), found.digits)
     told = f"the model says {says} in 100, {happened} happened: {side} by {by} points (band {low} to {high})"
     if alone:
         return say(*start, f"There {told}.", f" {people}." if people else "")

@@ -142,7 +142,7 @@ def control(record: AuditRecord) -> Figure | None:
     peak = ""
     if s.get("peak_rows"):
         peak = f"peak {_evidence(float(s['peak_score']))} at {whole(float(s['peak_share']))}% of people"
-    drawn = svg.control(c, s, f"line crossed in {times} of {of} repeats", peak)
+    drawn = svg.control(record.curve("control_chart"), f"line crossed in {times} of {of} repeats", peak)
     if drawn is None:
         return None
     line = None if s.get("line") is None else float(s["line"])
@@ -283,10 +283,9 @@ def needs(record: AuditRecord) -> list[Line]:
 
 def needs_table(record: AuditRecord) -> Table:
     """Return what the search loses without each variable, as bars on an axis that holds every range whole."""
-    total = float(record.curve("importance").settings["statistic"])
-    held = [(shown(n["variable"]), *(float(n[k]) / total for k in ("drop", "low", "high"))) for n in needs(record)]
-    held = held[:MOST_VARIABLES]
-    axis = min(v for _, _, low, _ in held for v in (0.0, low)), max(v for _, *v in held for v in (*v, 1e-9))
+    total, held = float(record.curve("importance").settings["statistic"]), needs(record)[:MOST_VARIABLES]
+    ends = [float(n[k]) / total for n in held for k in ("drop", "low", "high")]
+    axis = min(0.0, *ends), max(1e-9, *ends)
     columns = (
         Column(say("Variable"), brief="Which variables the search needs"),
         Column(say(f"Evidence lost without it, {_percents(axis[0])} to {_percents(axis[1])}%"), "c", where=PAGE),
@@ -295,12 +294,13 @@ def needs_table(record: AuditRecord) -> Table:
         Column((), where=MARKDOWN),
     )
     rows = []
-    for name, lost, low, high in held:
+    for n in held:
+        lost, low, high = (float(n[k]) / total for k in ("drop", "low", "high"))
         word, range_ = "" if low > 0 else UNNEEDED, f"{_percents(low)} to {_percents(high)}%"
         rows.append(
             Row(
                 (
-                    Cell(say(given(name))),
+                    Cell(say(given(shown(n["variable"])))),
                     Cell(picture=svg.bar(lost, low, high, axis)),
                     Cell(say(f"{_percents(lost)}%")),
                     Cell(lines(range_, Span(word, "quiet")) if word else say(range_), brief=say(range_)),

@@ -18,7 +18,6 @@ from calibrant.results import Curve
 
 MOST_LEVELS = 24  # of a category in its table; the others are in the JSON only
 LEAST_WHOLE = 1.0  # per cent: a smaller share is "under 1%"
-GAPS = ("predicted", "observed", "gap", "low", "high")
 FILLED = 0.86  # of the width of a bin, the bar in the strip of people: neighbours stay apart
 
 
@@ -135,11 +134,22 @@ class Along:
 def bins_of(curve: Curve) -> tuple[Bin, ...]:
     """Return the ranges of the score, in order."""
     c = curve.columns
-    out = []
-    for i, (start, end, rows) in enumerate(zip(c["x_low"], c["x_high"], c["rows"], strict=True)):
-        x, *gaps = (float(c[k][i]) for k in ("x", *GAPS))
-        out.append(Bin(x, "", *gaps, stretch=i, start=float(start), end=float(end), rows=int(rows)))
-    return tuple(out)
+    ends = zip(c["x"], c["x_low"], c["x_high"], c["rows"], strict=True)
+    return tuple(
+        Bin(float(x), "", *_gap(c, i), 0.0, i, start=float(start), end=float(end), rows=int(rows))
+        for i, (x, start, end, rows) in enumerate(ends)
+    )
+
+
+def _gap(c: Mapping[str, Sequence[Any]], i: int) -> tuple[float, float, float, float, float]:
+    """Return what the model says at a point, what happened, the gap and its limits."""
+    return (
+        float(c["predicted"][i]),
+        float(c["observed"][i]),
+        float(c["gap"][i]),
+        float(c["low"][i]),
+        float(c["high"][i]),
+    )
 
 
 def along_score(bins: Sequence[Bin], curve: Curve) -> Along:
@@ -156,9 +166,7 @@ def along_score(bins: Sequence[Bin], curve: Curve) -> Along:
     c, s = curve.columns, curve.settings
     line: tuple[Point, ...] = tuple(bins)
     if c.get("gap"):
-        keys = ("x", *GAPS, "stretch")
-        rows = zip(*(c[k] for k in keys), strict=True)
-        line = tuple(Point(x, "", *gaps, density=0.0, stretch=int(stretch)) for x, *gaps, stretch in rows)
+        line = tuple(Point(float(x), "", *_gap(c, i), 0.0, int(c["stretch"][i])) for i, x in enumerate(c["x"]))
     return Along(
         variable="score",
         anchor="reliability",
@@ -192,7 +200,8 @@ def _bar(b: Bin, across: Window) -> Bar:
 def along_of(variable: str, curve: Curve) -> Along:
     """Return what the record holds along a variable."""
     c, s = curve.columns, curve.settings
-    found = [Point(*row) for row in zip(*(c[k] for k in ("x", "label", *GAPS, "density", "stretch")), strict=True)]
+    rows = zip(c["x"], c["label"], c["density"], c["stretch"], strict=True)
+    found = [Point(x, label, *_gap(c, i), crowd, stretch) for i, (x, label, crowd, stretch) in enumerate(rows)]
     line = tuple(p for p in found if p.stretch >= 0 and p.x is not None)
     levels = tuple(p for p in found if p.stretch < 0 or p.x is None)
     return Along(
@@ -219,13 +228,12 @@ def along_map(variable: str, curve: Curve, shift: float | None) -> Along:
     crowd = _crowd(axis, c)
     line, levels, before, stretch = [], [], None, -1
     for i, (x, label) in enumerate(zip(c["x"], c["label"], strict=True)):
-        gaps = [float(c[k][i]) for k in GAPS]
         if category or x is None:
-            levels.append(Point(_value(axis, x), str(label), *gaps, float(c["people"][i]) / float(s["n"]), -1))
+            levels.append(Point(_value(axis, x), str(label), *_gap(c, i), float(c["people"][i]) / float(s["n"]), -1))
             continue
         stretch += before is None or places[x] != before + 1
         before = places[x]
-        line.append(Point(in_units(axis, x), str(label), *gaps, crowd[i], stretch))
+        line.append(Point(in_units(axis, x), str(label), *_gap(c, i), crowd[i], stretch))
     held = tuple(line)
     return Along(
         variable=variable,

@@ -56,6 +56,18 @@ class Design:
         eta = b @ self.features.T
         return eta if self.offset is None else eta + self.offset
 
+    def information(self, q: Floats) -> Floats:
+        """Return minus the hessian where the rows' probabilities are `q`, shape (outcomes, n); penalties left out."""
+        x = self.features
+        variance: Floats = q * (1.0 - q) * self.weight
+        if len(q) == 1:
+            one: Floats = (x.T * variance[0]) @ x
+            return one[None]
+        i, j = np.triu_indices(x.shape[1])
+        out = np.empty((len(q), x.shape[1], x.shape[1]))
+        out[:, i, j] = out[:, j, i] = variance @ (x[:, i] * x[:, j])
+        return out
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -66,15 +78,12 @@ class Fit:
     coefficients : float64 array of shape (outcomes, d)
     gain : float64 array of shape (outcomes,)
         Penalised log-likelihood gained over the start.
-    information : float64 array of shape (outcomes, d, d)
-        Minus the hessian at the fit, penalty included where it is finite.
     settled : bool array of shape (outcomes,)
         Newton's method has arrived; otherwise the coefficients may be infinite.
     """
 
     coefficients: Floats
     gain: Floats
-    information: Floats
     settled: Flags
 
 
@@ -93,24 +102,23 @@ def maximise(design: Design, sums: Floats, start: Floats | None = None) -> Fit:
     """
     d, total = design.features.shape[1], float(design.weight.sum())
     penalty = np.zeros(d) if design.penalty is None else design.penalty
-    moment = (design.features.T * design.weight) @ design.features / total
     first = np.tile(np.zeros(d) if start is None else start, (len(sums), 1))
     at = _evaluate(design, penalty, sums, first)
     base, open_ = at.value, np.ones(len(sums), dtype=bool)
     for _ in range(STEPS):
-        move = _step(at, penalty, moment)
+        move = _step(design, penalty, at)
         promise = (move * at.gradient).sum(axis=1)
         open_ &= promise > SETTLED * (total + np.abs(at.value))
-        open_ &= _length(at.b - first, moment) < FARTHEST
+        open_ &= _length(at.b - first, design) < FARTHEST
         if not open_.any():
             break
         at, stuck = _advance(design, penalty, sums, at, move, np.flatnonzero(open_))
         open_[stuck] = False
-    move = _step(at, penalty, moment)
+    move = _step(design, penalty, at)
     promise = np.abs((move * at.gradient).sum(axis=1))
     settled = promise < NEGLIGIBLE + 10.0 * SETTLED * (total + np.abs(at.value))
-    last = _evaluate(design, penalty, sums, at.b + np.where(settled[:, None], move, 0.0))  # more than values can tell
-    return Fit(last.b, np.maximum(at.value - base, 0.0), last.information, settled)
+    b = at.b + np.where(settled[:, None], move, 0.0)  # one step more than values can tell
+    return Fit(b, np.maximum(at.value - base, 0.0), settled)
 
 
 @dataclass(frozen=True)
@@ -131,17 +139,10 @@ def _evaluate(design: Design, penalty: Floats, sums: Floats, b: Floats) -> _Poin
     finite = np.where(np.isfinite(penalty), penalty, 0.0)
     value = (b * sums).sum(axis=1) - (np.maximum(eta, 0.0) + np.log1p(small)) @ w - 0.5 * (b * b) @ finite
     gradient = sums - (q * w) @ x - finite * b
-    variance = q * (1.0 - q) * w
-    information = np.empty((len(b), x.shape[1], x.shape[1]))
-    if len(b) == 1:
-        information[0] = (x.T * variance[0]) @ x
-    else:
-        i, j = np.triu_indices(x.shape[1])
-        information[:, i, j] = information[:, j, i] = variance @ (x[:, i] * x[:, j])
-    return _Point(b, value, gradient, information + np.diag(finite))
+    return _Point(b, value, gradient, design.information(q) + np.diag(finite))
 
 
-def _step(at: _Point, penalty: Floats, moment: Floats) -> Floats:
+def _step(design: Design, penalty: Floats, at: _Point) -> Floats:
     """Return Newton's step ``information^-1 gradient`` of each outcome, none along what stays, at most `LONGEST`."""
     free = np.flatnonzero(np.isfinite(penalty))
     matrix = at.information[:, free[:, None], free]
@@ -149,13 +150,13 @@ def _step(at: _Point, penalty: Floats, moment: Floats) -> Floats:
     matrix = matrix + ridge[:, None, None] * np.eye(len(free))
     move = np.zeros_like(at.b)
     move[:, free] = np.linalg.solve(matrix, at.gradient[:, free, None])[..., 0]
-    return move * np.minimum(1.0, LONGEST / np.maximum(_length(move, moment), 1e-300))[:, None]
+    return move * np.minimum(1.0, LONGEST / np.maximum(_length(move, design), 1e-300))[:, None]
 
 
-def _length(move: Floats, moment: Floats) -> Floats:
+def _length(move: Floats, design: Design) -> Floats:
     """Return the weighted root mean square change of the log-odds of rows."""
-    square: Floats = ((move @ moment) * move).sum(axis=1)
-    return np.sqrt(np.maximum(square, 0.0))
+    square: Floats = (move @ design.features.T) ** 2 @ design.weight / design.weight.sum()
+    return np.sqrt(square)
 
 
 def _advance(
@@ -278,9 +279,8 @@ def recalibrations(excess: Floats, x: Floats, mass: Floats, slope: bool) -> Reca
     fit = maximise(design, sums + design.sums(expit(x)), np.array([centre, spread]))
     b = fit.coefficients[:, 1] / spread
     turn = np.array([[1.0, 0.0], [centre, spread]])  # from standard units
-    return Recalibrations(
-        2.0 * fit.gain, fit.coefficients[:, 0] - b * centre, b, turn @ fit.information @ turn.T, fit.settled
-    )
+    information = turn @ design.information(expit(design.log_odds(fit.coefficients))) @ turn.T
+    return Recalibrations(2.0 * fit.gain, fit.coefficients[:, 0] - b * centre, b, information, fit.settled)
 
 
 def compressed(x: Floats, mass: Floats) -> tuple[Floats, Floats]:

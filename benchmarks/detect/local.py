@@ -176,7 +176,7 @@ def speed(quick: bool) -> None:
         del p, x, eta, table
 
         def stream() -> None:
-            whole = cal.sketch(path, y="y", p="p", variables="*", tests=True)
+            whole = cal.sketch(path, label="y", score="p", variables="*", tests=True)
             cal.detect.local_calibration_test(whole)
 
         print(f"| {n:,} streamed | Gaussian | {timed(stream):.2f} | {peak():.0f} |", flush=True)

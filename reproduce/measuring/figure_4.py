@@ -47,7 +47,7 @@ BELOW = "beyond the paper: the lower bound on the raw error is under both upper 
 def predictions(name: str, seed: int) -> tuple[Any, Any]:
     """Return probabilities and labels of the test rows."""
     if name == EMPLOYMENT:
-        read = cal.read(employment_path(), y="employed", p="predicted_probability")
+        read = cal.read(employment_path(), label="employed", score="predicted_probability")
         return read.p, read.y
     rng = np.random.default_rng([seed, SETS.index(name)])
     if name == REVIEWS:

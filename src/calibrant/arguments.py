@@ -172,10 +172,10 @@ def one_source(function: Callable[P, R]) -> Callable[P, R]:
 # ---- arguments that mean the same everywhere ----
 
 
-def checked_seed(seed: Any) -> int:
+def checked_seed(seed: Any, name: str = "seed") -> int:
     """Return the seed: a whole number that fits 63 bits."""
     if not _counts(seed) or not 0 <= seed <= LARGEST_SEED:
-        refuse("seed", seed, "a whole number from 0 to 2**63 - 1")
+        refuse(name, seed, "a whole number from 0 to 2**63 - 1")
     return int(seed)
 
 

@@ -135,8 +135,8 @@ def _load(a: argparse.Namespace, progress: Any = None, tests: bool = False) -> A
         raise BadInput("name the columns: --label for the outcomes and --score for the probabilities")
     return sketch(
         a.files if len(a.files) > 1 else a.files[0],
-        y=a.label,
-        p=a.score,
+        label=a.label,
+        score=a.score,
         by=by,
         intersections=getattr(a, "intersections", False),
         bins=bins(getattr(a, "bins", [])),
@@ -145,7 +145,7 @@ def _load(a: argparse.Namespace, progress: Any = None, tests: bool = False) -> A
         drop_missing=a.drop_missing,
         seed=a.seed,
         spec=_merged([like]).spec if like else None,
-        progress=progress,
+        progress=None if progress is None else lambda _, n: progress(n),
         variables=() if like else variables,
         tests=tests and bool(variables) and not like,
     )
@@ -205,8 +205,8 @@ def _example(a: argparse.Namespace) -> int:
     with Progress() as progress:
         record = audit(
             employment_path(),
-            y=EMPLOYMENT["y"],
-            p=EMPLOYMENT["p"],
+            label=EMPLOYMENT["label"],
+            score=EMPLOYMENT["score"],
             by=EMPLOYMENT_BY,
             limit=a.limit,
             levels=a.levels,
@@ -300,7 +300,7 @@ def _plan(a: argparse.Namespace) -> int:
         )
     elif a.label or a.score or a.positive or a.drop_missing:
         raise BadInput("--label, --score, --positive and --drop-missing go with --data")
-    found = rows_needed(a.gap, data, a.method, a.levels, a.bandwidth, a.alpha, a.side)
+    found = rows_needed(a.gap, data, method=a.method, levels=a.levels, bandwidth=a.bandwidth, alpha=a.alpha, side=a.side)
     from calibrant.report.certificates import plan
 
     print(plan(found))

@@ -78,7 +78,7 @@ def main(engine: str, what: str, log: str, directory: Path) -> None:
     import calibrant as cal
     from e2e.cluster_log import COLUMNS, bits
 
-    columns = {k: COLUMNS[k] for k in ("y", "p", "key")}
+    columns = {k: COLUMNS[k] for k in ("label", "score", "key")}
     spec = cal.sketch(log, by="site", **columns).spec
     frame, idle = {"spark": spark, "dask": dask}[engine](log, directory)
     threading.Thread(target=strike, args=(directory, what), daemon=True).start()

@@ -14,8 +14,8 @@ import calibrant as cal
 
 ROWS, GROUP = 12_000, 700
 COLUMNS = {
-    "y": "y",
-    "p": "p",
+    "label": "y",
+    "score": "p",
     "by": ["site", "age", "month", "price", "flag"],
     "key": ["id", "at"],
     "variables": ["age", "ratio", "price", "month", "site", "day"],

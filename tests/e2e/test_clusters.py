@@ -201,7 +201,7 @@ def test_uris_and_datasets(log: Path, local: Sketch, tmp_path: Path) -> None:
         assert bits(cal.sketch(there, **kw)) == bits(cal.sketch(str(path), **kw)), there
     for wrong in (f"file://{tmp_path}/none/*.parquet", "nothing://bucket/log", f"file://{tmp_path}/none"):
         with pytest.raises(cal.BadInput, match=r"no file|cannot read"):
-            cal.sketch(wrong, y="y", p="p")
+            cal.sketch(wrong, label="y", score="p")
 
 
 @pytest.fixture(scope="module")
@@ -272,8 +272,8 @@ def test_an_audit_on_a_cluster(session: Any, log: Path, monkeypatch: pytest.Monk
     """Every method that reads the sketch: the whole record is that of the file."""
     monkeypatch.setattr(survey, "DRAWS", 999)
     kw = {
-        "y": "y",
-        "p": "p",
+        "label": "y",
+        "score": "p",
         "by": ["site"],
         "key": ["id", "at"],
         "variables": ["age", "site"],
@@ -293,7 +293,7 @@ def test_an_audit_on_a_cluster(session: Any, log: Path, monkeypatch: pytest.Monk
 @spark_tests
 def test_what_needs_to_know_the_rows_asks_for_a_key(session: Any, log: Path, local: Sketch) -> None:
     frame = spark_frame(session, log, 2)
-    whole = cal.sketch(frame, y="y", p="p", by="site")
+    whole = cal.sketch(frame, label="y", score="p", by="site")
     for method in ("rounded", "jittered", "distance"):
         assert getattr(cal.certify, method)(whole, side="upper") == getattr(cal.certify, method)(local, side="upper")
     assert Sketch.from_bytes(whole.to_bytes()).fingerprint == whole.fingerprint
@@ -301,10 +301,10 @@ def test_what_needs_to_know_the_rows_asks_for_a_key(session: Any, log: Path, loc
         lambda: cal.certify.raw_lower(whole),
         lambda: cal.certify.rounded(whole),
         lambda: cal.certify.groups(whole),
-        lambda: cal.sketch(frame, y="y", p="p", variables="age"),
-        lambda: cal.audit(frame, y="y", p="p"),
+        lambda: cal.sketch(frame, label="y", score="p", variables="age"),
+        lambda: cal.audit(frame, label="y", score="p"),
         lambda: cal.audit(whole),
-        lambda: cal.sketch(frame, spec=cal.sketch(str(log), y="y", p="p").spec),
+        lambda: cal.sketch(frame, spec=cal.sketch(str(log), label="y", score="p").spec),
     ]
     for ask in asks:
         with pytest.raises(cal.BadInput, match=r"key="):
@@ -324,9 +324,9 @@ def test_bad_rows_on_executors_are_bad_input_here(session: Any, log: Path) -> No
     ]
     for made, more, said in cases:
         with pytest.raises(cal.BadInput, match=said) as e:
-            cal.sketch(made, y="y", p="p", **more)
+            cal.sketch(made, label="y", score="p", **more)
         assert "\n" not in str(e.value)
-    counted = cal.sketch(frame.selectExpr("y", "if(age = 20, null, p) as p"), y="y", p="p", drop_missing=True)
+    counted = cal.sketch(frame.selectExpr("y", "if(age = 20, null, p) as p"), label="y", score="p", drop_missing=True)
     assert counted.dropped == int((table()["age"].to_numpy() == 20).sum())
 
 
@@ -341,7 +341,7 @@ def test_executors_without_this_calibrant(
     else:
         monkeypatch.setattr(cal, "__version__", "9.9.9")
     with pytest.raises(cal.BadInput, match="worker") as e:
-        cal.sketch(spark_frame(session, log, 2), y="y", p="p")
+        cal.sketch(spark_frame(session, log, 2), label="y", score="p")
     said = str(e.value)
     assert ("cannot import" in said and "install" in said) if lacking else (here in said and "9.9.9" in said)
 
@@ -350,7 +350,7 @@ def test_executors_without_this_calibrant(
 def test_a_failed_job_is_one_clear_line(session: Any, log: Path) -> None:
     frame = spark_frame(session, log, 2).selectExpr("y", "if(age = 20, raise_error('the disk is gone'), p) as p")
     with pytest.raises(cal.EngineFailed, match="the disk is gone") as e:
-        cal.sketch(frame, y="y", p="p")
+        cal.sketch(frame, label="y", score="p")
     assert "\n" not in str(e.value)
     assert not session.getTags()
 
@@ -366,13 +366,13 @@ def test_a_frame_that_changes_is_refused(session: Any, log: Path) -> None:
     frame = spark_frame(session, log, 2)
     changing = frame.mapInArrow(fewer, frame.schema)
     with pytest.raises(cal.BadInput, match="changed while it was read"):
-        cal.sketch(changing, y="y", p="p", by="site")
+        cal.sketch(changing, label="y", score="p", by="site")
 
 
 def test_a_part_that_ran_twice_does_not_count_twice(local: Sketch) -> None:
     from calibrant.data.engines.work import Task, count_frame, join, joined
 
-    task = Task(kind="count", spec=cal.sketch(table(), y="y", p="p").spec)
+    task = Task(kind="count", spec=cal.sketch(table(), label="y", score="p").spec)
     raw, batches = task.to_bytes(), table().to_batches(max_chunksize=5000)
     a, b = (count_frame(raw, i, batches[i : i + 1]) for i in (0, 1))
     assert joined(task, [join(raw, [b]), a])[0].n == 10_000
@@ -384,4 +384,4 @@ def test_a_part_that_ran_twice_does_not_count_twice(local: Sketch) -> None:
 def test_an_engine_is_not_guessed(log: Path) -> None:
     for source, engine in ((str(log), object()), (table(), object()), ("select 1", object())):
         with pytest.raises(cal.BadInput, match="engine"):
-            cal.sketch(source, y="y", p="p", engine=engine)
+            cal.sketch(source, label="y", score="p", engine=engine)

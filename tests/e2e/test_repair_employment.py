@@ -15,7 +15,7 @@ TRAITS = tuple(name for name in EMPLOYMENT_BY if name != "year")
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    data = cal.read(employment_path(), y=EMPLOYMENT["y"], p=EMPLOYMENT["p"], by=EMPLOYMENT_BY)
+    data = cal.read(employment_path(), **EMPLOYMENT, by=EMPLOYMENT_BY)
     year = data.covariates.column("year").to_numpy()
     earlier, later = (taken(data, np.flatnonzero(keep)) for keep in (year <= 2016, year >= 2017))
     repairs = [cal.repair.Platt(), cal.repair.AugmentedLogistic(variables=TRAITS)]

@@ -93,7 +93,7 @@ def test_two_sided_has_the_ends_of_two_one_sided_at_half_alpha(certify, d, seed)
 @some
 @given(data())
 def test_raw_lower_spends_half_of_alpha_when_two_sided(d):
-    assert ends(raw_lower(d, 0.1, "two-sided")) == ends(raw_lower(d, 0.05))
+    assert ends(raw_lower(d, alpha=0.1, side="two-sided")) == ends(raw_lower(d, alpha=0.05))
 
 
 @pytest.mark.parametrize("certify", EVERY)
@@ -101,7 +101,7 @@ def test_raw_lower_spends_half_of_alpha_when_two_sided(d):
 @given(data(), st.integers(0, 3))
 def test_rows_and_sketch_agree_to_the_last_bit(certify, d, seed):
     table = {"y": d.y, "p": d.p}
-    whole = cal.sketch(table, y="y", p="p", seed=seed)
+    whole = cal.sketch(table, label="y", score="p", seed=seed)
     again = cal.Sketch.from_bytes(whole.to_bytes())
     assert certify(d, seed=seed) == certify(whole, seed=seed) == certify(again, seed=seed)
 

@@ -38,8 +38,8 @@ def table(n: int, seed: int) -> pa.Table:
 )
 def test_any_split_any_order(n: int, seed: int, cuts: list[int], order: object) -> None:
     t = table(n, seed)
-    spec = replace(cal.sketch(t, y="y", p="p", by="g", variables="*", tests=True).spec, sample=20)
-    whole = cal.sketch(t, y="y", p="p", spec=spec)
+    spec = replace(cal.sketch(t, label="y", score="p", by="g", variables="*", tests=True).spec, sample=20)
+    whole = cal.sketch(t, spec=spec)
     pieces = list(pairwise(sorted({0, n, *(min(c, n) for c in cuts)})))
     order.shuffle(pieces)  # type: ignore[attr-defined]
     merged = Sketch(spec)
@@ -57,8 +57,8 @@ def test_files_frames_and_rows_in_memory_agree(tmp_path: Path) -> None:
     t = table(3000, 7).drop_columns(["id"])
     pq.write_table(t, tmp_path / "a.parquet", row_group_size=700)
     asked = {"by": "g", "variables": "*", "tests": True}
-    frame = cal.sketch(t, y="y", p="p", **asked)
-    file = cal.sketch(tmp_path / "a.parquet", y="y", p="p", **asked)
+    frame = cal.sketch(t, label="y", score="p", **asked)
+    file = cal.sketch(tmp_path / "a.parquet", label="y", score="p", **asked)
     rows = cal.sketch(cal.predictions(t["y"].to_numpy(), t["p"].to_numpy(), t.select(["g", "x", "day"])), **asked)
     assert file.spec == frame.spec
     assert file.spec.codings == rows.spec.codings
@@ -70,7 +70,7 @@ def test_files_frames_and_rows_in_memory_agree(tmp_path: Path) -> None:
 
 def test_the_sample_is_the_rows() -> None:
     t = table(500, 3)
-    sample = cal.sketch(t, y="y", p="p", variables=["g", "x", "day"], tests=True).parts["sample"].predictions()
+    sample = cal.sketch(t, label="y", score="p", variables=["g", "x", "day"], tests=True).parts["sample"].predictions()
     there = sorted(
         zip(sample.p.tolist(), sample.y.tolist(), sample.covariates.to_pylist(), strict=True), key=lambda r: r[0]
     )
@@ -85,7 +85,7 @@ def test_the_sample_is_the_rows() -> None:
 
 def test_every_column_leaves_out_what_cannot_be_used_and_says_so() -> None:
     t = table(500, 3).append_column("one", pa.array([1.0] * 500)).append_column("none", pa.nulls(500))
-    spec = cal.sketch(t, y="y", p="p", variables="*").spec
+    spec = cal.sketch(t, label="y", score="p", variables="*").spec
     assert [c.name for c in spec.codings] == ["g", "x", "day"]
     assert {name for name, _ in spec.left_out} == {"id", "one", "none"}
 

@@ -42,7 +42,7 @@ def same(a: Sketch, b: Sketch) -> bool:
 )
 def test_any_split_any_order(n: int, seed: int, cuts: list[int], order: object) -> None:
     t = table(n, seed)
-    whole = sketch(t, y="y", p="p", by=["g", "x"], intersections=True)
+    whole = sketch(t, label="y", score="p", by=["g", "x"], intersections=True)
     ends = sorted({0, n, *(min(c, n) for c in cuts)})
     pieces = list(pairwise(ends))
     order.shuffle(pieces)  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ def test_any_split_any_order(n: int, seed: int, cuts: list[int], order: object) 
 def test_a_key_makes_row_order_irrelevant(n: int, seed: int) -> None:
     t = table(n, seed)
     shuffled = t.take(np.random.default_rng(seed).permutation(n))
-    assert same(sketch(t, y="y", p="p", by="g", key="id"), sketch(shuffled, y="y", p="p", by="g", key="id"))
+    assert same(sketch(t, label="y", score="p", by="g", key="id"), sketch(shuffled, label="y", score="p", by="g", key="id"))
 
 
 def test_every_source_gives_the_same_sketch(tmp_path: Path) -> None:
@@ -81,11 +81,11 @@ def test_every_source_gives_the_same_sketch(tmp_path: Path) -> None:
     relation = duckdb.from_arrow(t)
     sources = [*files.values(), t, frame, polars.from_arrow(t), polars.from_arrow(t).lazy(), relation]
     sources += [frame.assign(g=pandas.Categorical(frame["g"]))]
-    prints = {sketch(s, y="y", p="p", by=["g", "x"]).fingerprint for s in map(str_if_path, sources)}
-    rows = cal.read(t, y="y", p="p", by=["g", "x"])
+    prints = {sketch(s, label="y", score="p", by=["g", "x"]).fingerprint for s in map(str_if_path, sources)}
+    rows = cal.read(t, label="y", score="p", by=["g", "x"])
     counted = sketch(rows, by=["g", "x"])
     assert len(prints) == 1
-    np.testing.assert_array_equal(counted.group_cells, sketch(t, y="y", p="p", by=["g", "x"]).group_cells)
+    np.testing.assert_array_equal(counted.group_cells, sketch(t, label="y", score="p", by=["g", "x"]).group_cells)
 
 
 def str_if_path(source: object) -> object:
@@ -97,19 +97,19 @@ def test_a_glob_counts_every_file_once(tmp_path: Path) -> None:
     for i in range(3):
         (tmp_path / f"day={i}").mkdir()
         pq.write_table(t.slice(300 * i, 300), tmp_path / f"day={i}" / "log.parquet")
-    whole = sketch(str(tmp_path / "**" / "*.parquet"), y="y", p="p", by="g")
+    whole = sketch(str(tmp_path / "**" / "*.parquet"), label="y", score="p", by="g")
     assert whole.n == 900
     assert (
-        same(whole, sketch(str(tmp_path), y="y", p="p", by="g"))
-        or whole.fingerprint == sketch(str(tmp_path), y="y", p="p", by="g").fingerprint
+        same(whole, sketch(str(tmp_path), label="y", score="p", by="g"))
+        or whole.fingerprint == sketch(str(tmp_path), label="y", score="p", by="g").fingerprint
     )
-    one_file = sketch(t, y="y", p="p", by="g")
+    one_file = sketch(t, label="y", score="p", by="g")
     np.testing.assert_array_equal(whole.cells.sum(axis=0)[..., :4], one_file.cells.sum(axis=0)[..., :4])
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "foreign", "newer"])
 def test_damaged_sketches_are_refused(damage: str) -> None:
-    raw = sketch(table(50, 0), y="y", p="p").to_bytes()
+    raw = sketch(table(50, 0), label="y", score="p").to_bytes()
     broken = {
         "cut": raw[:-10],
         "flip": raw[:-5] + bytes([raw[-5] ^ 1]) + raw[-4:],
@@ -122,4 +122,4 @@ def test_damaged_sketches_are_refused(damage: str) -> None:
 
 def test_different_specs_do_not_merge() -> None:
     with pytest.raises(cal.BadInput, match="spec"):
-        sketch(table(50, 0), y="y", p="p").merge(sketch(table(50, 0), y="y", p="p", seed=1))
+        sketch(table(50, 0), label="y", score="p").merge(sketch(table(50, 0), label="y", score="p", seed=1))

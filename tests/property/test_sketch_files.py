@@ -111,7 +111,7 @@ def sound() -> tuple[bytes, ...]:
         {"by": "g", "variables": ["g", "x"], "tests": True},
         {"variables": ["x", "day"], "tests": True},
     )
-    return tuple(cal.sketch(pa.table(columns), y="y", p="p", **more).to_bytes() for more in asked)
+    return tuple(cal.sketch(pa.table(columns), label="y", score="p", **more).to_bytes() for more in asked)
 
 
 def opened(raw: bytes) -> tuple[dict[str, Any], bytearray]:

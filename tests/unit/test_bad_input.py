@@ -29,8 +29,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
     ("text labels", with_(y=["no", "yes", "yes", "no"]), {}, ("'y'", "'no'", "positive=")),
     ("text scores", with_(p=["a", "b", "c", "d"]), {}, ("'p'", "numbers")),
     ("wrong positive", with_(y=["no", "yes", "yes", "no"]), {"positive": "Yes"}, ("'Yes'", "does not occur")),
-    ("unknown label", GOOD, {"y": "Y"}, ("'Y'", "'y'")),
-    ("unknown score", GOOD, {"p": "prob"}, ("'prob'", "score")),
+    ("unknown label", GOOD, {"label": "Y"}, ("'Y'", "'y'")),
+    ("unknown score", GOOD, {"score": "prob"}, ("'prob'", "score")),
     ("unknown group", GOOD, {"by": "gg"}, ("'gg'", "'g'")),
     ("unknown key", GOOD, {"key": "id"}, ("'id'", "key")),
     ("score as group", GOOD, {"by": ["g", "p"]}, ("'p'", "once")),
@@ -49,7 +49,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
 @pytest.mark.parametrize("entry", [cal.sketch, cal.audit])
 def test_one_clear_line(entry: Callable[..., Any], data: Any, options: dict[str, Any], said: tuple[str, ...]) -> None:
     with pytest.raises(BadInput) as e:
-        entry(data, **({"y": "y", "p": "p"} | options))
+        entry(data, **({"label": "y", "score": "p"} | options))
     for word in said:
         assert word in str(e.value)
     assert "\n" not in str(e.value)
@@ -142,7 +142,7 @@ def test_one_class_is_a_warning_not_an_error() -> None:
 
 
 def test_dropped_rows_are_counted() -> None:
-    record = cal.audit(with_(p=[0.2, None, 0.9, 0.1], y=[0, None, 1, None]), y="y", p="p", drop_missing=True)
+    record = cal.audit(with_(p=[0.2, None, 0.9, 0.1], y=[0, None, 1, None]), label="y", score="p", drop_missing=True)
     assert (record.data["rows"], record.data["dropped"]) == (2, 2)
     rows = cal.predictions([0, None, 1], [0.1, 0.2, np.nan], drop_missing=True)
     assert (rows.n, rows.dropped) == (1, 2)
@@ -152,9 +152,9 @@ def test_identifiers_are_refused_and_many_levels_folded() -> None:
     n = 4000
     base = {"y": np.arange(n) % 2, "p": np.full(n, 0.5)}
     with pytest.raises(BadInput, match="identifier"):
-        cal.sketch(base | {"id": [f"u{i}" for i in range(n)]}, y="y", p="p", by="id")
+        cal.sketch(base | {"id": [f"u{i}" for i in range(n)]}, label="y", score="p", by="id")
     names = [f"s{i % 180}" if i < 3960 else f"rare{i}" for i in range(n)]
-    variable = cal.sketch(base | {"s": names}, y="y", p="p", by="s").spec.variables[0]
+    variable = cal.sketch(base | {"s": names}, label="y", score="p", by="s").spec.variables[0]
     assert len(variable.values) == 200
     assert variable.folded == 20
 
@@ -164,6 +164,6 @@ def test_a_stream_cannot_be_profiled() -> None:
 
     t = pa.table(GOOD)
     with pytest.raises(BadInput, match="stream"):
-        cal.sketch(pa.RecordBatchReader.from_batches(t.schema, t.to_batches()), y="y", p="p", by="g")
-    whole = cal.sketch(pa.RecordBatchReader.from_batches(t.schema, t.to_batches()), y="y", p="p")
+        cal.sketch(pa.RecordBatchReader.from_batches(t.schema, t.to_batches()), label="y", score="p", by="g")
+    whole = cal.sketch(pa.RecordBatchReader.from_batches(t.schema, t.to_batches()), label="y", score="p")
     assert whole.n == 4

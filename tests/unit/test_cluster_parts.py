@@ -27,7 +27,7 @@ ROWS = {"y": [0, 1, 1, 0], "p": [0.1, 0.6, 0.7, 0.2], "g": ["a", "b", "a", "b"]}
 
 
 def task_of(rows: Any = ROWS, **more: Any) -> Task:
-    return Task(kind="count", spec=cal.sketch(rows, y="y", p="p", **more).spec)
+    return Task(kind="count", spec=cal.sketch(rows, label="y", score="p", **more).spec)
 
 
 class Lossy:
@@ -115,7 +115,7 @@ def test_functions_that_travel_need_no_calibrant_to_arrive() -> None:
 
 
 def test_a_sketch_file_is_never_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = cal.sketch(ROWS, y="y", p="p", by="g").to_bytes()
+    raw = cal.sketch(ROWS, label="y", score="p", by="g").to_bytes()
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("a sketch was unpickled")
@@ -129,7 +129,7 @@ def test_users_and_options_of_a_uri_are_not_told(monkeypatch: pytest.MonkeyPatch
     uri = "nothing://AKIA:s3cr3t@bucket/log/*.parquet?secret_key=hidden"
     assert filesystems.shown(uri) == "nothing://bucket/log/*.parquet"
     with pytest.raises(cal.BadInput) as e:
-        cal.sketch(uri, y="y", p="p")
+        cal.sketch(uri, label="y", score="p")
     assert not any(secret in str(e.value) for secret in ("AKIA", "s3cr3t", "hidden"))
     named: list[str] = []
     monkeypatch.setattr(sources, "uri_files", lambda _: None)
@@ -192,9 +192,9 @@ def test_labels_do_not_choose_among_rows_of_one_key(monkeypatch: pytest.MonkeyPa
         "x": np.repeat(rng.standard_normal(n // 2), 2),
         "k": np.arange(n) // 12,
     }
-    fine = cal.sketch(rows, y="y", p="p", variables="x", key="k", tests=True)
+    fine = cal.sketch(rows, label="y", score="p", variables="x", key="k", tests=True)
     assert fine.parts["sample"].predictions().n == 1000
-    coarse = cal.sketch(rows | {"k": [None] * n}, y="y", p="p", variables="x", key="k", tests=True)
+    coarse = cal.sketch(rows | {"k": [None] * n}, label="y", score="p", variables="x", key="k", tests=True)
     lines = coarse.parts["sample"].arrays()["lines"]
     assert abs(lines[:, 2].mean() - 0.5) < 1e-9  # each content comes with both outcomes
     assert 300 < (lines[:, 1].view(np.float64) == 0.3).sum() < 700

@@ -16,7 +16,7 @@ from calibrant.data.survey import Profile, round_edges
 def levels(values: object, **options: object) -> dict[str, int]:
     n = len(values)  # type: ignore[arg-type]
     whole = cal.sketch(
-        {"y": [0, 1] * (n // 2) + [0] * (n % 2), "p": [0.5] * n, "v": values}, y="y", p="p", by="v", **options
+        {"y": [0, 1] * (n // 2) + [0] * (n % 2), "p": [0.5] * n, "v": values}, label="y", score="p", by="v", **options
     )  # type: ignore[arg-type]
     rows = whole.group_levels.sum(axis=(1, 2, 3))
     names = [n[0][1] for n in whole.spec.group_names(0)]
@@ -26,8 +26,8 @@ def levels(values: object, **options: object) -> dict[str, int]:
 def test_labels_of_any_kind_mean_the_same() -> None:
     p = [0.2, 0.7, 0.9, 0.1]
     same = [[0, 1, 1, 0], [False, True, True, False], [0.0, 1.0, 1.0, 0.0], np.array([0, 1, 1, 0], np.int8)]
-    prints = {cal.sketch({"y": y, "p": p}, y="y", p="p").fingerprint for y in same}
-    named = cal.sketch({"y": ["n", "s", "s", "n"], "p": p}, y="y", p="p", positive="s")
+    prints = {cal.sketch({"y": y, "p": p}, label="y", score="p").fingerprint for y in same}
+    named = cal.sketch({"y": ["n", "s", "s", "n"], "p": p}, label="y", score="p", positive="s")
     assert len(prints) == 1
     assert named.cases == 2
     assert cal.predictions(["n", "s", "s", "n"], p, positive="s").cases == 2
@@ -101,7 +101,7 @@ def test_dates_become_months_or_years() -> None:
 
 
 def test_an_unseen_level_is_other_when_a_spec_is_reused() -> None:
-    first = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "b"]}, y="y", p="p", by="g")
+    first = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "b"]}, label="y", score="p", by="g")
     later = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "z"]}, spec=first.spec)
     names = [n[0][1] for n in first.spec.group_names(0)]
     rows = first.merge(later).group_levels.sum(axis=(1, 2, 3))
@@ -109,14 +109,14 @@ def test_an_unseen_level_is_other_when_a_spec_is_reused() -> None:
 
 
 def test_specs_round_trip() -> None:
-    spec = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "b"]}, y="y", p="p", by="g").spec
+    spec = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "b"]}, label="y", score="p", by="g").spec
     assert Spec.from_dict(spec.to_dict()) == spec
     assert Spec.from_dict(spec.to_dict()).digest == spec.digest
 
 
 def test_intersections_are_all_pairs() -> None:
     data = {"y": [0, 1] * 4, "p": [0.5] * 8, "a": list("xxyyxxyy"), "b": list("uvuvuvuv")}
-    found = cal.certify.groups(cal.sketch(data, y="y", p="p", by=["a", "b"], intersections=True))
+    found = cal.certify.groups(cal.sketch(data, label="y", score="p", by=["a", "b"], intersections=True))
     assert (("a", "x"), ("b", "u")) in found
     assert len(found) == 2 + 2 + 4
     assert found[("a", "x"), ("b", "u")].n == 2
@@ -129,9 +129,9 @@ def test_row_labels_of_pandas_are_no_covariate() -> None:
     some = frame.sample(frac=0.5, random_state=0)  # as train_test_split leaves it: labels out of order
     data = cal.predictions(some.y.to_numpy(), some.p.to_numpy(), some[["v"]])
     assert data.covariates.column_names == ["v"]
-    whole = [cal.sketch(f, y="y", p="p", by="v").fingerprint for f in (some, some.reset_index(drop=True))]
+    whole = [cal.sketch(f, label="y", score="p", by="v").fingerprint for f in (some, some.reset_index(drop=True))]
     assert whole[0] == whole[1]
-    assert "__index_level_0__" not in cal.audit(some, y="y", p="p", quick=True).to_json()
+    assert "__index_level_0__" not in cal.audit(some, label="y", score="p", quick=True).to_json()
     named = cal.predictions(some.y.to_numpy(), some.p.to_numpy(), some.set_index("v")[["p"]])
     assert "v" in named.covariates.column_names  # an index with a name is a column like any other
 

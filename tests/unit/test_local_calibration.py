@@ -81,7 +81,7 @@ def test_a_sketch_its_bytes_and_its_pieces_say_the_same_as_the_rows(seed: int) -
     t = table(2500)
     names = ["site", "ward", "age", "income", "member"]
     by_rows = local(rows(t), names, seed=seed)
-    whole = cal.sketch(t, y="y", p="p", variables=names, tests=True, seed=seed)
+    whole = cal.sketch(t, label="y", score="p", variables=names, tests=True, seed=seed)
     assert local(whole) == by_rows
     assert local(Sketch.from_bytes(whole.to_bytes())) == by_rows
     merged = Sketch(whole.spec)
@@ -215,21 +215,21 @@ def test_data_that_cannot_be_used_is_refused() -> None:
     with pytest.raises(NotComputable, match="weighted"):
         local(rows(t, weights=np.ones(60)))
     with pytest.raises(BadInput, match="tests=True"):
-        local(cal.sketch(t, y="y", p="p", variables=["age"]))
+        local(cal.sketch(t, label="y", score="p", variables=["age"]))
     with pytest.raises(BadInput, match="age, member"):
-        local(cal.sketch(t, y="y", p="p", variables=["age", "member"], tests=True), ["age"])
+        local(cal.sketch(t, label="y", score="p", variables=["age", "member"], tests=True), ["age"])
     with pytest.raises(BadInput, match="simulated null needs"):
-        local(cal.sketch(t, y="y", p="p", variables=["age"], tests=True), null="gaussian")
+        local(cal.sketch(t, label="y", score="p", variables=["age"], tests=True), null="gaussian")
     with pytest.raises(NotComputable, match="expected"):
         local(rows(t), null="gaussian")
     with pytest.raises(BadInput, match="at most 100"):
         local(cal.predictions([0, 1], [0.2, 0.7], {f"x{j}": [1.0, 2.0] for j in range(101)}))
-    sketched = cal.sketch(t, y="y", p="p", variables=["age"], tests=True)
+    sketched = cal.sketch(t, label="y", score="p", variables=["age"], tests=True)
     for names in (5, ["age", ["age"]]):
         with pytest.raises(BadInput, match="variables="):
             local(sketched, names)
     with pytest.raises(NotComputable, match="single row"):
-        local(cal.sketch(t.slice(0, 1), y="y", p="p", variables=["age"], tests=True))
+        local(cal.sketch(t.slice(0, 1), label="y", score="p", variables=["age"], tests=True))
 
 
 @pytest.mark.parametrize("features", ["default", "exact"])

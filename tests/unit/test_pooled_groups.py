@@ -13,7 +13,7 @@ from calibrant.audit.checks import group_populations
 def shown(columns: dict[str, list[str]]) -> dict[tuple[tuple[str, str], ...], int]:
     n = len(next(iter(columns.values())))
     data = pa.table({"y": np.arange(n) % 2, "p": np.full(n, 0.5), **columns})
-    whole = cal.sketch(data, y="y", p="p", by=list(columns), intersections=True)
+    whole = cal.sketch(data, label="y", score="p", by=list(columns), intersections=True)
     return {name: q.n for name, q, _ in group_populations(whole)}
 
 
@@ -42,7 +42,7 @@ def test_no_small_cell_or_level_is_a_difference_of_shown_counts(seed: int) -> No
     a, b = rng.choice(len(pa_), n, p=pa_), rng.choice(len(pb), n, p=pb)
     columns = {"a": [f"a{v}" for v in a], "b": [f"b{v}" for v in b]}
     data = pa.table({"y": np.arange(n) % 2, "p": np.full(n, 0.5), **columns})
-    whole = cal.sketch(data, y="y", p="p", by=["a", "b"], intersections=True)
+    whole = cal.sketch(data, label="y", score="p", by=["a", "b"], intersections=True)
     counts = np.zeros((len(pa_), len(pb)), int)
     np.add.at(counts, (a, b), 1)
     rows, cells = [np.ones(counts.size)], counts.size

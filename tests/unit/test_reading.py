@@ -27,7 +27,7 @@ def levels(whole: cal.Sketch) -> dict[str, int]:
 
 
 def test_reserved_levels_do_not_swallow_real_ones() -> None:
-    whole = cal.sketch(ROWS | {"g": ["missing", "other", None, "a"]}, y="y", p="p", by="g")
+    whole = cal.sketch(ROWS | {"g": ["missing", "other", None, "a"]}, label="y", score="p", by="g")
     assert levels(whole) == {"missing": 1, "other": 1, "(missing)": 1, "a": 1}
     assert sum(e.n for e in cal.certify.groups(whole).values()) == 4
 
@@ -50,7 +50,7 @@ def test_an_unchecked_sketch_certifies_nothing() -> None:
 @pytest.mark.parametrize("reader", [cal.read, cal.sketch])
 def test_a_misspelt_class_is_refused_everywhere(reader: Any) -> None:
     with pytest.raises(BadInput, match="does not occur"):
-        reader({"y": ["a", "b"], "p": [0.2, 0.7]}, y="y", p="p", positive="zz")
+        reader({"y": ["a", "b"], "p": [0.2, 0.7]}, label="y", score="p", positive="zz")
 
 
 @pytest.mark.parametrize(
@@ -58,15 +58,15 @@ def test_a_misspelt_class_is_refused_everywhere(reader: Any) -> None:
     [([1, 5, 5], 5, 2), ([1, 5, 5], "5", 2), ([0.0, 1.0, 1.0], 1, 2), ([False, True, True], "True", 2)],
 )
 def test_a_class_is_named_as_its_user_would(labels: list[Any], positive: Any, cases: int) -> None:
-    assert cal.sketch({"y": labels, "p": [0.1, 0.2, 0.3]}, y="y", p="p", positive=positive).cases == cases
+    assert cal.sketch({"y": labels, "p": [0.1, 0.2, 0.3]}, label="y", score="p", positive=positive).cases == cases
     assert cal.predictions(labels, [0.1, 0.2, 0.3], positive=positive).cases == cases
 
 
 def test_text_that_means_no_label_is_missing() -> None:
     data = {"y": ["yes", "NA", "no"], "p": [0.1, 0.2, 0.3]}
     with pytest.raises(BadInput, match="missing"):
-        cal.sketch(data, y="y", p="p", positive="yes")
-    assert cal.sketch(data, y="y", p="p", positive="yes", drop_missing=True).dropped == 1
+        cal.sketch(data, label="y", score="p", positive="yes")
+    assert cal.sketch(data, label="y", score="p", positive="yes", drop_missing=True).dropped == 1
     with pytest.raises(BadInput, match="missing"):
         cal.predictions(data["y"], data["p"], positive="yes")
     assert cal.predictions(data["y"], data["p"], positive="yes", drop_missing=True).dropped == 1
@@ -77,13 +77,13 @@ def test_files_that_disagree_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table(ROWS | {"g": list("abcd")}), tmp_path / "b.parquet")
     for reader in (cal.read, cal.sketch):
         with pytest.raises(BadInput, match=r"one way"):
-            reader(str(tmp_path), y="y", p="p", by="g")
+            reader(str(tmp_path), label="y", score="p", by="g")
 
 
 def test_a_file_counts_once(tmp_path: Path) -> None:
     pq.write_table(pa.table(ROWS), tmp_path / "a.parquet")
     with pytest.raises(BadInput, match="twice"):
-        cal.sketch([str(tmp_path / "*.parquet"), str(tmp_path / "a.parquet")], y="y", p="p")
+        cal.sketch([str(tmp_path / "*.parquet"), str(tmp_path / "a.parquet")], label="y", score="p")
 
 
 def test_paths_may_be_relative_and_absolute_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,17 +91,17 @@ def test_paths_may_be_relative_and_absolute_together(tmp_path: Path, monkeypatch
         (tmp_path / name).mkdir()
         pq.write_table(pa.table(ROWS), tmp_path / name / "a.parquet")
     monkeypatch.chdir(tmp_path)
-    assert cal.sketch(["x/a.parquet", str(tmp_path / "y" / "a.parquet")], y="y", p="p").n == 8
+    assert cal.sketch(["x/a.parquet", str(tmp_path / "y" / "a.parquet")], label="y", score="p").n == 8
 
 
 def test_a_files_blocks_do_not_depend_on_its_neighbours(tmp_path: Path) -> None:
     (tmp_path / "2026").mkdir()
     pq.write_table(pa.table({"y": [0, 1] * 500, "p": np.linspace(0, 1, 1000)}), tmp_path / "2026" / "a.parquet")
     pq.write_table(pa.table({"y": [0] * 3, "p": [0.5] * 3}), tmp_path / "2026" / "b.parquet")
-    before = cal.sketch(str(tmp_path), y="y", p="p").cells.copy()
+    before = cal.sketch(str(tmp_path), label="y", score="p").cells.copy()
     (tmp_path / "2027").mkdir()
     pq.write_table(pa.table({"y": [1], "p": [0.25]}), tmp_path / "2027" / "c.parquet")
-    after = cal.sketch(str(tmp_path), y="y", p="p").cells - before
+    after = cal.sketch(str(tmp_path), label="y", score="p").cells - before
     assert after[..., :2].min() == 0
     assert after[..., :2].sum() == 1
 
@@ -110,24 +110,24 @@ def test_csv_types_are_not_fixed_by_its_first_lines(tmp_path: Path) -> None:
     n = 3_000_000
     text = "y,p,g\n" + "0,0,\n" * n + "1,0.5,late\n"
     (tmp_path / "a.csv").write_text(text)
-    whole = cal.sketch(str(tmp_path / "a.csv"), y="y", p="p", by="g")
+    whole = cal.sketch(str(tmp_path / "a.csv"), label="y", score="p", by="g")
     assert levels(whole) == {"late": 1, "missing": n}
 
 
 def test_csv_keeps_text_as_text_and_speaks_semicolon(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("y;p;region\n0;0.2;NA\n1;0.7;EU\n1;0.9;\n")
-    assert levels(cal.sketch(str(tmp_path / "a.csv"), y="y", p="p", by="region")) == {"EU": 1, "NA": 1, "missing": 1}
+    assert levels(cal.sketch(str(tmp_path / "a.csv"), label="y", score="p", by="region")) == {"EU": 1, "NA": 1, "missing": 1}
     (tmp_path / "latin.csv").write_bytes("y,p,gr\xf6\xdfe\n0,0.2,1\n".encode("latin-1"))
     with pytest.raises(BadInput, match="UTF-8"):
-        cal.sketch(str(tmp_path / "latin.csv"), y="y", p="p")
+        cal.sketch(str(tmp_path / "latin.csv"), label="y", score="p")
 
 
 def test_columns_that_are_not_read_do_not_matter() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(ROWS | {"junk": [1, "a", None, 2.5]})
-    assert cal.sketch(frame, y="y", p="p").n == 4
+    assert cal.sketch(frame, label="y", score="p").n == 4
     with pytest.raises(BadInput, match="mixes types"):
-        cal.sketch(frame, y="y", p="p", by="junk")
+        cal.sketch(frame, label="y", score="p", by="junk")
     with pytest.raises(BadInput, match="mixes types"):
         cal.predictions([0, 1], [0.2, 0.7], {"g": [1, "a"]})
 
@@ -135,13 +135,13 @@ def test_columns_that_are_not_read_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: cal.sketch(ROWS, y="y", p="p", key="y"), "identity"),
-        (lambda: cal.sketch(ROWS, y="y", p="p", seed=-1), "seed"),
+        (lambda: cal.sketch(ROWS, label="y", score="p", key="y"), "identity"),
+        (lambda: cal.sketch(ROWS, label="y", score="p", seed=-1), "seed"),
         (lambda: cal.sketch(cal.predictions([0, 1], [0.2, 0.7]), key="id"), "leave"),
-        (lambda: cal.audit(cal.predictions([0, 1], [0.2, 0.7]), y="y"), "leave"),
-        (lambda: cal.audit(cal.sketch(ROWS, y="y", p="p"), seed=5), "seed"),
-        (lambda: cal.sketch(pa.table([[0, 1], [0.2, 0.7], [1, 2]], ["y", "p", "p"]), y="y", p="p"), "two columns"),
-        (lambda: cal.predictions([0, 1, 2], np.eye(3), weights=[1, 1, 1]), "project"),
+        (lambda: cal.audit(cal.predictions([0, 1], [0.2, 0.7]), label="y"), "leave"),
+        (lambda: cal.audit(cal.sketch(ROWS, label="y", score="p"), seed=5), "seed"),
+        (lambda: cal.sketch(pa.table([[0, 1], [0.2, 0.7], [1, 2]], ["y", "p", "p"]), label="y", score="p"), "two columns"),
+        (lambda: cal.predictions([0, 1, 2], np.eye(3), weights=[1, 1, 1]), "multiclass_predictions"),
         (lambda: cal.predictions([0, 1], [[0.2, 0.2], [0.5, 0.5]]), "add up"),
         (lambda: cal.predictions([0, 1], np.ma.array([0.1, 0.2], mask=[0, 1])), "missing"),
         (lambda: cal.predictions([0, 1], [0.5, 1.0000001]), "rounding error"),
@@ -204,7 +204,7 @@ def test_a_column_that_only_some_files_have_is_left_out_and_said(tmp_path):
     table = pa.table({"y": [0, 1] * 50, "p": [0.25, 0.75] * 50, "age": list(range(100))})
     pq.write_table(table, tmp_path / "a.parquet")
     pq.write_table(table.append_column("new", table.column("age")), tmp_path / "b.parquet")
-    sketch = cal.sketch(str(tmp_path / "*.parquet"), y="y", p="p", variables="*")
+    sketch = cal.sketch(str(tmp_path / "*.parquet"), label="y", score="p", variables="*")
     assert ("new", "only some of the files have it") in sketch.spec.left_out
     with pytest.raises(BadInput, match="only some of the files have column 'new'"):
         checked_target(str(tmp_path / "out.parquet"), (), open_source(str(tmp_path / "*.parquet")), ())

@@ -48,8 +48,8 @@ RECORDS: dict[str, Callable[[], Any]] = {
     "scores 0 and 1": lambda: cal.audit(cal.predictions([0, 1, 1, 0] * 30, [0.0, 1.0, 0.0, 1.0] * 30), limit=0.05),
     "a sketch with dropped rows": lambda: cal.audit(
         {"y": ["no", "yes", None] * 100, "p": [0.2, 0.6, 0.5] * 100, "id": list(range(300))},
-        y="y",
-        p="p",
+        label="y",
+        score="p",
         key="id",
         positive="yes",
         drop_missing=True,

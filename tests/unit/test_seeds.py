@@ -52,7 +52,7 @@ def test_refuses_a_seed_that_cannot_be_used(name, seed):
 @pytest.mark.parametrize("seed", [-1, 1.5, True, 2**64])
 def test_refuses_it_beside_a_sketch_and_when_sketching(seed):
     table, _ = data()
-    whole = cal.sketch(table, y="y", p="p", by=["g"], variables=["x"], tests=True)
+    whole = cal.sketch(table, label="y", score="p", by=["g"], variables=["x"], tests=True)
     for call in (
         cal.certify.rounded,
         cal.certify.distance,
@@ -63,7 +63,7 @@ def test_refuses_it_beside_a_sketch_and_when_sketching(seed):
         with pytest.raises(BadInput, match="seed="):
             call(whole, seed=seed)
     with pytest.raises(BadInput, match="seed="):
-        cal.sketch(table, y="y", p="p", seed=seed)
+        cal.sketch(table, label="y", score="p", seed=seed)
 
 
 def test_takes_a_numpy_integer():

@@ -361,15 +361,15 @@ def test_a_sketch_is_tested_by_its_sample_of_rows() -> None:
     age, p = rng.uniform(20, 90, 1500), rng.uniform(0.1, 0.6, 1500)
     y = (rng.random(1500) < np.where(age > 70, p + 0.3, p)).astype(int)
     table = pa.table({"y": y, "p": p, "age": age})
-    found = strong(cal.sketch(table, y="y", p="p", variables=["age"], tests=True), tolerance=0.05, models=QUICK)
+    found = strong(cal.sketch(table, label="y", score="p", variables=["age"], tests=True), tolerance=0.05, models=QUICK)
     assert found.p_value <= 0.01
     assert found.parts["rows_tested"] == 1500
     assert "sketch" in found.settings["reads"]
-    sketch = cal.sketch(table, y="y", p="p", variables=["age"], tests=True)
+    sketch = cal.sketch(table, label="y", score="p", variables=["age"], tests=True)
     for test in (cal.detect.adaptive_score_test, cal.detect.adaptive_chi_square_test):
         assert test(sketch, tolerance=0.05, models=QUICK, draws=99).p_value <= 0.05
     assert cal.diagnose.control_chart(sketch, tolerance=0.05, models=QUICK, draws=99).settings["p_value"] == 0.01
     assert cal.diagnose.importance(sketch, tolerance=0.05, models=QUICK, repeats=2).columns["variable"][0] == "age"
     assert "age" in cal.diagnose.subgroups(sketch, tolerance=0.05, models=QUICK).columns["rule"][0]
     with pytest.raises(NotComputable, match="tests=True"):
-        strong(cal.sketch(table, y="y", p="p"))
+        strong(cal.sketch(table, label="y", score="p"))

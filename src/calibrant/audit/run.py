@@ -26,7 +26,8 @@ from calibrant.audit.strong import search
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.read import names_of, sketch
+from calibrant.arguments import names
+from calibrant.data.read import sketch
 from calibrant.data.sketch import Sketch
 from calibrant.data.survey import ONE_VALUE
 from calibrant.errors import BadInput, NotComputable
@@ -51,8 +52,8 @@ Step = Callable[[str], None]
 def audit(
     source: Any,
     *,
-    y: str | None = None,
-    p: str | None = None,
+    label: str | None = None,
+    score: str | None = None,
     by: Iterable[str] | str | None = None,
     variables: Iterable[str] | str | None = "*",
     limit: float | None = None,
@@ -82,7 +83,7 @@ def audit(
     source : path, URI, glob, query, frame, Predictions or Sketch
         As `calibrant.sketch`. Files may be larger than memory; Spark and Dask DataFrames stay on their cluster and need
         `key`.
-    y, p : str
+    label, score : str
         Columns of labels and probabilities; not used for `Predictions` and `Sketch`.
     by : str or sequence of str, optional
         Columns whose levels are the groups.
@@ -149,12 +150,12 @@ def audit(
     gates = checked_gates(fail_on, quick)
     announce = step or (lambda _: None)
     announce("reading")
-    asked = names_of(variables)
+    asked = names("variables", variables)
     whole = _summarise(
         source,
-        y,
-        p,
-        names_of(by),
+        label,
+        score,
+        names("by", by),
         asked,
         not quick,
         intersections,
@@ -194,8 +195,8 @@ def _asked(whole: Sketch) -> tuple[str, ...]:
 
 def _summarise(
     source: Any,
-    y: str | None,
-    p: str | None,
+    label: str | None,
+    score: str | None,
     by: tuple[str, ...],
     variables: tuple[str, ...],
     tests: bool,
@@ -212,20 +213,20 @@ def _summarise(
         return sketch_of(source, seed)
     more: dict[str, Any] = {"variables": variables, "tests": tests and bool(variables)}
     if isinstance(source, Sketch):
-        options = (by, y, p, key, positive, bins, intersections, drop_missing, engine is not None)
+        options = (by, label, score, key, positive, bins, intersections, drop_missing, engine is not None)
         if any(options) or seed not in (0, source.spec.seed):
             raise BadInput("a sketch brings its own columns, groups and seed: leave every option of reading out")
         return source.checked()
     if isinstance(source, Predictions):
-        if y or p or key or positive or drop_missing or engine is not None:
+        if label or score or key or positive or drop_missing or engine is not None:
             raise BadInput(
-                "predictions bring their own labels and scores: leave y, p, key, positive, drop_missing and engine out"
+                "predictions bring their own labels and scores: leave label, score, key, positive, drop_missing and engine out"
             )
         return sketch(source, by=by, intersections=intersections, bins=bins, seed=seed, **more)
     return sketch(
         source,
-        y=y,
-        p=p,
+        label=label,
+        score=score,
         by=by,
         intersections=intersections,
         bins=bins,
@@ -233,7 +234,7 @@ def _summarise(
         positive=positive,
         drop_missing=drop_missing,
         seed=seed,
-        progress=rows_read,
+        progress=None if rows_read is None else lambda _, n: rows_read(n),
         engine=engine,
         **more,
     )
@@ -289,7 +290,7 @@ def _record(whole: Sketch, plan: Plan, settings: Mapping[str, Any], name: str | 
 
 def checked_gates(fail_on: Any, quick: bool) -> tuple[str, ...]:
     """Return the tests that count for the exit status, or refuse them."""
-    gates = names_of(fail_on)
+    gates = names("fail_on", fail_on)
     for gate in gates:
         if gate not in GATES:
             raise BadInput(f"fail_on={gate!r}: choose from {', '.join(GATES)}")
@@ -314,8 +315,8 @@ def _group_check(groups: tuple[Finding, ...], whole: Sketch) -> Check:
 def _estimates(whole: Sketch, q: Population, plan: Plan) -> tuple[dict[str, Estimate], list[Check]]:
     made: dict[str, Callable[[], Estimate]] = {
         "shift": lambda: shift(q, plan),
-        "distance": lambda: distance(whole, plan.alpha, "upper", plan.seed),
-        "jittered": lambda: jittered(whole, plan.bandwidth, plan.alpha, "upper", plan.seed),
+        "distance": lambda: distance(whole, alpha=plan.alpha, side="upper", seed=plan.seed),
+        "jittered": lambda: jittered(whole, bandwidth=plan.bandwidth, alpha=plan.alpha, side="upper", seed=plan.seed),
     }
     estimates, checks = {}, []
     for code, make in made.items():

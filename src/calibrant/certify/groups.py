@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.arguments import checked_levels, names
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rounded import rounded_of
 from calibrant.data.predictions import Predictions
-from calibrant.data.read import names_of
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import INDEPENDENT, Population, checked_levels, group, shares, sketch_of
+from calibrant.views.population import INDEPENDENT, Population, group, shares, sketch_of
 
 Group = tuple[tuple[str, str], ...]
 
 
 def groups(
     data: Any,
-    by: Iterable[str] | str | None = None,
+    *, by: Iterable[str] | str | None = None,
     intersections: bool = False,
     levels: int = 100,
     alpha: float = 0.05,
@@ -75,7 +75,7 @@ def groups(
     [(('sex', 'f'),), (('sex', 'm'),)]
     """
     steps = checked_levels(levels)
-    whole = grouped_sketch(data, names_of(by), intersections, seed)
+    whole = grouped_sketch(data, names("by", by), intersections, seed)
     present = [(name, group(whole, i)) for name, i in named_groups(whole)]
     if not present:
         raise NotComputable("there are no groups: pass by=")

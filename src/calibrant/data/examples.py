@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-EMPLOYMENT = {"y": "employed", "p": "predicted_probability"}
+EMPLOYMENT = {"label": "employed", "score": "predicted_probability"}
 EMPLOYMENT_BY = ("year", "age", "sex", "race", "schooling", "marital", "disability", "citizenship", "nativity")
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.arguments import checked_seed, one_source
 from calibrant.data.columns import as_float, label_values, level_codes, require
-from calibrant.data.engines.local import Progress, first_look, sketch_source
+from calibrant.data.engines.local import first_look, sketch_source
 from calibrant.data.predictions import Predictions, predictions
-from calibrant.data.seed import checked_seed
+from calibrant.data.reading import NO_NUMBERS, Progress, Reading, counted, fits
 from calibrant.data.sketch import Sketch
 from calibrant.data.sources import Source, open_source
 from calibrant.data.spec import Spec, Variable
@@ -20,24 +21,16 @@ from calibrant.data.survey import EVERY, KEPT, FirstLook, Profile, survey, surve
 from calibrant.data.survey import wanted as wanted_covariates
 from calibrant.errors import BadInput, NotComputable
 
-MAX_GROUPS = 4000
-STEP = 1 << 20
-BLOCKS = Spec.blocks
-NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
+MAX_GROUPS = 4000  # times 8 blocks, 2^10 cells and 4 numbers of 8 bytes: 1 GB of counts
+STEP = 1 << 20  # rows counted at once, so that what is made beside them stays small
 
 
-def names_of(by: Any) -> tuple[str, ...]:
-    """Return column names from a string, a sequence or nothing."""
-    if by is None:
-        return ()
-    return (by,) if isinstance(by, str) else tuple(by)
-
-
+@one_source
 def read(
     source: Any,
     *,
-    y: str,
-    p: str,
+    label: str,
+    score: str,
     by: Iterable[str] | str | None = None,
     positive: str | None = None,
     drop_missing: bool = False,
@@ -48,7 +41,7 @@ def read(
     ----------
     source : path, glob, list of paths, directory or frame
         Parquet, CSV or Arrow IPC; pandas, Polars, Arrow, DuckDB relation, dictionary of columns.
-    y, p : str
+    label, score : str
         Columns of labels (0 and 1) and of probabilities.
     by : str or sequence of str, optional
         Columns to keep as covariates.
@@ -69,18 +62,18 @@ def read(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.read({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}, y="y", p="p").n
+    >>> cal.read({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}, label="y", score="p").n
     3
     """
     import pyarrow as pa
 
-    by = names_of(by)
-    opened = open_source(source, (y, p, *by))
+    asked = Reading.of(label=label, score=score, by=by, positive=positive, drop_missing=drop_missing).named()
+    opened = open_source(source, asked.columns)
     if opened.cluster is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
-    _require_all(opened, y, p, by, ())
-    columns = list(dict.fromkeys([y, p, *by]))
-    batches = [b for part in opened.parts for b in part.read(columns, (p,))]
+    fits(opened, label, score, asked.by, ())
+    columns = list(dict.fromkeys(asked.columns))
+    batches = [b for part in opened.parts for b in part.read(columns, (score,))]
     if not sum(b.num_rows for b in batches):
         raise BadInput("no rows to audit: the data is empty")
     try:
@@ -90,23 +83,22 @@ def read(
         raise BadInput(
             f"the files store a column in different types ({str(e).splitlines()[0]}): store it one way"
         ) from None
-    labels = label_values(table.column(y), Spec(label=y, score=p, positive=positive))
+    labels = label_values(table.column(label), Spec(label=label, score=score, positive=positive))
     if positive is not None and not np.nansum(labels):
-        raise BadInput(f"positive={positive!r} does not occur in column {y!r}; check its spelling")
-    scores = as_float(table.column(p), p, "score")
+        raise BadInput(f"positive={positive!r} does not occur in column {label!r}; check its spelling")
+    scores, covariates = as_float(table.column(score), score, "score"), table.select(list(asked.by)) if by else None
     try:
-        return predictions(
-            labels, scores, table.select(list(by)) if by else None, drop_missing=drop_missing, name=opened.name
-        )
+        return predictions(labels, scores, covariates, drop_missing=drop_missing, name=opened.name)
     except BadInput as e:
-        raise BadInput(str(e).replace("'y_true'", repr(y)).replace("'y_prob'", repr(p))) from None
+        raise BadInput(str(e).replace("'y_true'", repr(label)).replace("'y_prob'", repr(score))) from None
 
 
+@one_source
 def sketch(
     source: Any,
     *,
-    y: str | None = None,
-    p: str | None = None,
+    label: str | None = None,
+    score: str | None = None,
     by: Iterable[str] | str | None = None,
     variables: Iterable[str] | str | None = None,
     tests: bool = False,
@@ -127,7 +119,7 @@ def sketch(
     source : path, URI, glob, list of paths, directory, query, frame or Predictions
         As `read`; files are streamed in record batches on threads. A Spark or Dask DataFrame is summed up where its
         rows lie. Text that begins with ``select``, ``from`` or ``with`` is a query for DuckDB.
-    y, p : str
+    label, score : str
         Columns of labels and probabilities; not used for `Predictions`.
     by : str or sequence of str, optional
         Columns whose levels are the groups. Numbers with more than 12 values are binned at round numbers,
@@ -149,9 +141,9 @@ def sketch(
     seed : int
         Deals the rows into random blocks.
     spec : Spec, optional
-        Of an earlier sketch, so that the two merge; replaces every other setting.
+        Of an earlier sketch, so that the two merge; it brings every other setting but `drop_missing`.
     progress : callable, optional
-        Called with the number of rows just read; on a cluster once, at the end.
+        Called with ``"reading"`` and the number of rows read so far; on a cluster at the beginning and at the end.
     engine : SparkSession, distributed.Client or DuckDB connection, optional
         Live and yours. A session or client reads the Parquet files that `source` names on its own machines, past table
         formats and row policies; a connection runs the query. A DataFrame brings its own.
@@ -167,79 +159,67 @@ def sketch(
     EngineFailed
         The cluster did not finish; there is no partial result.
     """
-    by = names_of(by)
+    asked = Reading.of(
+        label=label,
+        score=score,
+        by=by,
+        variables=variables,
+        tests=tests,
+        intersections=intersections,
+        bins=bins,
+        key=key,
+        positive=positive,
+        drop_missing=drop_missing,
+        seed=seed,
+        spec=spec,
+    )
+    out = summarised(source, asked, progress, engine)
+    return out.copy() if isinstance(source, Predictions) else out
+
+
+def summarised(source: Any, asked: Reading, progress: Progress | None = None, engine: Any = None) -> Sketch:
+    """Return the sketch of a source; that of predictions is kept with them, so callers must not change it."""
     if isinstance(source, Predictions):
-        if y or p or key or positive or drop_missing or spec or engine is not None:
-            raise BadInput(
-                "predictions bring labels and scores: leave y, p, key, positive, drop_missing, spec and engine out"
-            )
-        return sketch_rows(source, by, intersections, bins or {}, seed, names_of(variables), tests).copy()
-    wanted = (y, p, *by, *names_of(key), *names_of(variables)) if spec is None else spec.columns
-    opened, looked = open_source(source, [] if EVERY in wanted else wanted, engine), None
+        asked.for_predictions(engine)
+        return sketch_rows(source, asked)
+    spec = asked.spec
     if spec is None:
-        if y is None or p is None:
-            raise BadInput("name the columns: y= for the labels and p= for the probabilities")
-        plain = _plain_spec(opened, y, p, by, names_of(key), positive, seed, bool(variables))
-        spec, looked = fixed_spec(opened, plain, by, names_of(variables), tests, intersections, bins or {})
+        opened, looked = open_source(source, () if EVERY in asked.variables else asked.columns, engine), None
+        spec, looked = fixed_spec(opened, asked.named())
     else:
-        _require_all(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
+        asked.for_a_spec()
+        opened, looked = open_source(source, spec.columns, engine), None
+        fits(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
-            raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with key=")
-    out = sketch_source(opened, spec, drop_missing, progress, looked)
+            key = asked.asker.says("key")
+            raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with {key}")
+    out = sketch_source(opened, spec, asked.drop_missing, counted(progress, "reading"), looked)
     out.name, out.files = opened.name, opened.files
     return out
 
 
-def _plain_spec(
-    opened: Source,
-    y: str,
-    p: str,
-    by: tuple[str, ...],
-    key: tuple[str, ...],
-    positive: str | None,
-    seed: int,
-    covariates: bool,
-) -> Spec:
-    """Return the spec of columns, key, seed and blocks; rows that nothing tells apart are not dealt into blocks."""
-    _require_all(opened, y, p, by, key)
-    if covariates and not key and not opened.numbered:
-        raise BadInput(f"variables= needs to know the rows, and {NO_NUMBERS}: pass key= (columns that identify a row)")
-    blocks = BLOCKS if key or opened.numbered else 1
-    return Spec(label=y, score=p, positive=positive, key=key, seed=checked_seed(seed), blocks=blocks)
-
-
-def fixed_spec(
-    opened: Source,
-    plain: Spec,
-    by: tuple[str, ...],
-    variables: tuple[str, ...],
-    tests: bool,
-    intersections: bool,
-    bins: Mapping[str, Sequence[float]],
-) -> tuple[Spec, FirstLook | None]:
+def fixed_spec(opened: Source, asked: Reading) -> tuple[Spec, FirstLook | None]:
     """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
-    unknown = [b for b in bins if b not in by]
-    if unknown:
-        raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in by= (--by) too")
-    names = wanted_covariates(variables, opened.columns, plain) if variables else ()
-    if not by and not names:
+    plain, every = asked.plain_spec(opened), EVERY in asked.variables
+    names = wanted_covariates(asked.variables, opened.columns, plain) if asked.variables else ()
+    if not asked.by and not names:
         if opened.rows == 0:
             raise BadInput("no rows to audit: the data is empty")
-        if EVERY in variables:  # there is no other column: nothing to look at, but rows may be kept
-            return replace(plain, sample=KEPT if tests else 0), None
-        return with_parts(plain, None, tests), None
+        if every:  # there is no other column: nothing to look at, but rows may be kept
+            return replace(plain, sample=KEPT if asked.tests else 0), None
+        return with_parts(plain, None, asked.tests), None
     if not opened.again:
-        what = "groups need" if by else "covariates need"
+        what = "groups need" if asked.by else "covariates need"
         raise BadInput(f"a stream can be read only once and {what} a first look: pass spec=, or a table or file")
-    looked = first_look(opened, plain, by, names)
-    spec = grouped(plain, levels_of(looked.profiles, bins), intersections)
-    found = survey(looked.look, names, EVERY in variables) if variables else None
-    if found is not None and EVERY in variables:
+    looked = first_look(opened, plain, asked.by, names)
+    spec = grouped(plain, levels_of(looked.profiles, asked.bins), asked.intersections)
+    found = survey(looked.look, names, every) if asked.variables else None
+    if found is not None and every:
         found = replace(
             found, left_out=(*found.left_out, *((c, "only some of the files have it") for c in opened.partial))
         )
-    return with_parts(spec, found, tests), looked
+    return with_parts(spec, found, asked.tests), looked
 
 
 def levels_of(profiles: Sequence[Profile], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:
@@ -266,40 +246,13 @@ def grouped(spec: Spec, variables: tuple[Variable, ...], intersections: bool) ->
     return spec
 
 
-def _require_all(opened: Source, y: str, p: str, by: Sequence[str], key: Sequence[str]) -> None:
-    require([y], opened.columns, "label")
-    require([p], opened.columns, "score")
-    require(by, opened.columns, "group")
-    require(key, opened.columns, "key")
-    labelled = sorted({y, p} & set(key))
-    if labelled:
-        raise BadInput(
-            f"key column {labelled[0]!r} is the label or the score: a row's identity must not depend on them"
-        )
-    twice = sorted({c for c in (y, p, *by, *key) if opened.columns.count(c) > 1})
-    if twice:
-        raise BadInput(f"the data has two columns named {twice[0]!r}: rename one")
-    doubled = sorted({b for b in by if list(by).count(b) > 1} | ({y, p} & set(by)))
-    if doubled:
-        raise BadInput(
-            f"group column {doubled[0]!r} is named twice, or is the label or the score: name each group column once"
-        )
-
-
-def sketch_rows(
-    data: Predictions,
-    by: tuple[str, ...],
-    intersections: bool,
-    bins: Mapping[str, Sequence[float]],
-    seed: int,
-    variables: tuple[str, ...] = (),
-    tests: bool = False,
-) -> Sketch:
+def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
     """Return the sketch of rows in memory, kept with them: callers must not change it."""
     if data.weights is not None or data.cluster is not None:
         what = "weights" if data.weights is not None else "cluster"
         raise NotComputable(f"certificates are proved for independent rows of equal weight, not for {what}=")
-    cached = (by, intersections, repr(sorted(bins.items())), seed, variables, tests)
+    by, seed = asked.by, asked.seed
+    cached = (by, asked.intersections, repr(sorted(asked.bins.items())), seed, asked.variables, asked.tests)
     if cached in data.cache:
         return data.cache[cached]  # type: ignore[no-any-return]
     table = data.covariates
@@ -308,9 +261,9 @@ def sketch_rows(
     profiles = [Profile(name) for name in by]
     for profile in profiles:
         profile.update(table.column(profile.name))
-    levels = levels_of(profiles, bins)
-    spec = make_spec("y_true", "y_prob", levels, intersections, seed=seed)
-    spec = with_parts(spec, survey_rows(data, spec, variables), tests)
+    levels = levels_of(profiles, asked.bins)
+    spec = make_spec("y_true", "y_prob", levels, asked.intersections, seed=seed)
+    spec = with_parts(spec, survey_rows(data, spec, asked.variables), asked.tests)
     out = Sketch(spec, drop_missing=data.dropped > 0)
     codes = {v.name: level_codes(table.column(v.name), v) for v in levels}
     for start in range(0, data.n, STEP):

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.arguments import names
 from calibrant.certify.groups import Group, grouped_sketch, named_groups
 from calibrant.data.columns import level_codes, require
 from calibrant.data.predictions import Predictions
-from calibrant.data.read import make_spec, names_of
+from calibrant.data.read import make_spec
 from calibrant.data.survey import Profile
 from calibrant.errors import BadInput, CalibrantWarning, NotComputable
 from calibrant.results import Estimate
@@ -23,7 +24,7 @@ from calibrant.views.population import group
 def by_group(
     function: Callable[..., Estimate],
     data: Any,
-    by: Iterable[str] | str | None = None,
+    *, by: Iterable[str] | str | None = None,
     intersections: bool = False,
     **settings: Any,
 ) -> dict[Group, Estimate]:
@@ -80,7 +81,7 @@ def by_group(
         raise BadInput(f"function={function!r}: pass a function such as cal.measure.ece")
     out: dict[Group, Estimate] = {}
     refused: list[tuple[Group, str]] = []
-    for name, part in _parts(data, names_of(by), intersections):
+    for name, part in _parts(data, names("by", by), intersections):
         try:
             out[name] = function(part, **settings)
         except NotComputable as e:
@@ -115,9 +116,9 @@ def _rows(data: Predictions, by: tuple[str, ...], intersections: bool) -> Iterat
         variables.append(profile.variable())
     spec = make_spec("y_true", "y_prob", tuple(variables), intersections)
     codes = {v.name: level_codes(table.column(v.name), v) for v in variables}
-    for index, names in enumerate(spec.groupings):
+    for index, grouping in enumerate(spec.groupings):
         code = np.zeros(data.n, dtype=np.int64)
-        for name in names:
+        for name in grouping:
             code = code * len(spec.by_name[name].labels) + codes[name]
         order = np.argsort(code, kind="stable")
         ends = np.searchsorted(code[order], np.arange(spec.sizes[index] + 1))

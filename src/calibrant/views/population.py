@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.arguments import checked_alpha, checked_seed, choice, number
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.read import sketch_rows
-from calibrant.data.seed import checked_seed
+from calibrant.data.reading import Reading
 from calibrant.data.sketch import Sketch
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import NotComputable
 from calibrant.results import Side
 from calibrant.stats.cells import Cells
 
@@ -92,15 +93,10 @@ class Population:
 def sketch_of(data: Any, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
     """Return a sketch of predictions, or the sketch itself."""
     seed = checked_seed(seed)
-    if isinstance(data, Sketch):
-        return data.checked()
-    if isinstance(data, Predictions):
-        return sketch_rows(data, tuple(by), intersections, {}, seed)
-    if isinstance(data, MulticlassPredictions):
-        raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K")
-    raise BadInput(
-        f"data is a {type(data).__name__}: pass calibrant.predictions(...), calibrant.read(...) or calibrant.sketch(...)"
-    )
+    given = checked_data(data, Predictions, Sketch)
+    if isinstance(given, Sketch):
+        return given.checked()
+    return sketch_rows(given, Reading(by=tuple(by), intersections=intersections, seed=seed))
 
 
 def everyone(data: Any, seed: int = 0) -> Population:
@@ -127,22 +123,11 @@ def shares(alpha: float, side: Side) -> tuple[float, float]:
 
     A two-sided interval spends half of alpha on each end.
     """
-    if not (isinstance(alpha, (int, float)) and 0.0 < alpha < 1.0):
-        raise BadInput(f"alpha={alpha!r}: pass an error probability between 0 and 1, such as 0.05")
-    if side not in ("two-sided", "lower", "upper"):
-        raise BadInput(f"side={side!r}: pass 'two-sided', 'lower' or 'upper'")
-    return {"two-sided": (alpha / 2, alpha / 2), "lower": (alpha, 0.0), "upper": (0.0, alpha)}[side]
+    alpha = checked_alpha(alpha)
+    ends = {"two-sided": (alpha / 2, alpha / 2), "lower": (alpha, 0.0), "upper": (0.0, alpha)}
+    return ends[choice("side", side, get_args(Side))]
 
 
-def checked_levels(levels: Any) -> int:
-    """Return the number of steps, or refuse it."""
-    if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)) or not 2 <= levels <= 1024:
-        raise BadInput(f"levels={levels!r}: pass a whole number of steps from 2 to 1024, such as 50 or 100")
-    return int(levels)
-
-
-def checked_bandwidth(bandwidth: Any, grid: int) -> float:
-    """Return the bandwidth, or refuse it."""
-    if not (isinstance(bandwidth, (int, float, np.floating)) and 2.0 / grid <= bandwidth <= 0.5):
-        raise BadInput(f"bandwidth={bandwidth!r}: pass a number from {2.0 / grid:g} to 0.5, such as 2**-6")
-    return float(bandwidth)
+def checked_bandwidth(bandwidth: float, grid: int) -> float:
+    """Return the bandwidth of the jitter: at least two cells of the grid wide, so that the grid resolves it."""
+    return number("bandwidth", bandwidth, least=2.0 / grid, most=0.5, hint="such as 2**-6")

@@ -114,7 +114,7 @@ def test_a_slope_is_found_both_ways_and_the_sketch_agrees() -> None:
         y = rng.random(3000) < np.clip(0.5 + (p - 0.5) * slope, 0, 1)
         found = D.score_test(cal.predictions(y, p), tolerance=0.05)
         assert found.parts["slope_p"] <= 0.01
-        sketch = cal.sketch({"y": y.astype(int), "p": p}, y="y", p="p")
+        sketch = cal.sketch({"y": y.astype(int), "p": p}, label="y", score="p")
         for test in ALONE:
             assert test(sketch, tolerance=0.05).p_value <= 0.05
 

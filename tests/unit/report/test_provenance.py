@@ -135,6 +135,6 @@ def test_what_cannot_be_typed_has_no_command():
 def test_a_sketch_of_named_covariates_says_so(table):
     import calibrant as cal
 
-    whole = cal.sketch("my data.csv", y="y", p="-p", key="id", positive="yes", variables=["age", "site"])
+    whole = cal.sketch("my data.csv", label="y", score="-p", key="id", positive="yes", variables=["age", "site"])
     assert cal.audit(whole, quick=True).settings["variables"] == ("age", "site")
     json.dumps(cal.audit(whole, quick=True).to_dict())

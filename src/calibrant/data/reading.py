@@ -1,0 +1,204 @@
+"""What to read: the columns, the groups and how rows are told apart, checked once for whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TypedDict, Unpack
+
+from calibrant.arguments import PYTHON, Asker, checked_seed, finite, names
+from calibrant.data.columns import require
+from calibrant.data.sources import Source
+from calibrant.data.spec import Spec
+from calibrant.errors import BadInput
+
+Columns = Iterable[str] | str | None
+Progress = Callable[[str, int], None]
+"""The one hook for progress: called with what is being done and the rows read of it so far, 0 when it begins.
+
+``progress=print`` will do. Rows are read on several threads, and the calls come one at a time.
+"""
+
+NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
+BROUGHT = "label", "score", "positive", "drop_missing", "key", "by", "intersections", "bins", "seed"
+
+
+def counted(progress: Progress | None, what: str) -> Callable[[int], None] | None:
+    """Return a function that adds rows up, from any thread, and tells the hook; None where there is no hook."""
+    if progress is None:
+        return None
+    lock, rows = Lock(), 0
+
+    def add(more: int) -> None:
+        nonlocal rows
+        with lock:
+            rows += more
+            progress(what, rows)
+
+    progress(what, 0)
+    return add
+
+
+class Asked(TypedDict, total=False):
+    """The arguments as public functions and the command line take them."""
+
+    label: str | None
+    score: str | None
+    positive: str | None
+    drop_missing: bool
+    key: Columns
+    by: Columns
+    intersections: bool
+    bins: Mapping[str, Sequence[float]] | None
+    variables: Columns
+    tests: bool
+    seed: int
+    spec: Spec | None
+    asker: Asker
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What to read of a source; made by `Reading.of`, which checks.
+
+    Parameters
+    ----------
+    label, score : str
+        Columns of labels and probabilities; empty where the source brings its own (`Predictions`, a sketch).
+    positive : str or None
+        The label that counts as a case.
+    drop_missing : bool
+        Leave out, and count, rows whose label or score is missing.
+    key : tuple of str
+        Columns that identify a row; empty for file and row number.
+    by : tuple of str
+        Columns whose levels are the groups.
+    intersections : bool
+        Also every pair of them.
+    bins : Mapping of str to tuple of float
+        Inner edges of a number among them.
+    variables : tuple of str
+        Covariates; ``"*"`` for every other column that can be used.
+    tests : bool
+        Hold what tests need too.
+    seed : int
+        Deals the rows into blocks.
+    spec : Spec or None
+        Of an earlier sketch, in place of all this.
+    asker : Asker
+        How refusals name the arguments.
+    """
+
+    label: str = ""
+    score: str = ""
+    positive: str | None = None
+    drop_missing: bool = False
+    key: tuple[str, ...] = ()  # a column of weights, and one of clusters, will stand beside it
+    by: tuple[str, ...] = ()
+    intersections: bool = False
+    bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    variables: tuple[str, ...] = ()
+    tests: bool = False
+    seed: int = 0
+    spec: Spec | None = None
+    asker: Asker = PYTHON
+
+    @classmethod
+    def of(cls, **asked: Unpack[Asked]) -> Reading:
+        """Check what was asked for."""
+        asker = asked.get("asker", PYTHON)
+        groups = names(asker.name("by"), asked.get("by"))
+        edges = {
+            name: tuple(finite(f"{asker.name('bins')} for {name!r}", v) for v in inner)
+            for name, inner in (asked.get("bins") or {}).items()
+        }
+        unknown = [name for name in edges if name not in groups]
+        if unknown:
+            raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in {asker.says('by')} too")
+        return cls(
+            label=asked.get("label") or "",
+            score=asked.get("score") or "",
+            positive=asked.get("positive"),
+            drop_missing=asked.get("drop_missing", False),
+            key=names(asker.name("key"), asked.get("key")),
+            by=groups,
+            intersections=asked.get("intersections", False),
+            bins=edges,
+            variables=names(asker.name("variables"), asked.get("variables")),
+            tests=asked.get("tests", False),
+            seed=checked_seed(asked.get("seed", 0), asker.name("seed")),
+            spec=asked.get("spec"),
+            asker=asker,
+        )
+
+    # ---- sources that bring their own ----
+
+    def given(self, *among: str) -> tuple[str, ...]:
+        """Return which of some arguments were given."""
+        return tuple(name for name in among if getattr(self, name))
+
+    def for_a_sketch(self, spec: Spec, engine: object = None) -> None:
+        """Refuse what a sketch brings itself."""
+        given = [name for name in self.given(*BROUGHT) if name != "seed" or self.seed != spec.seed]
+        if given or engine is not None:
+            listed = self.asker.says(*given, *(("engine",) if engine is not None else ()))
+            raise BadInput(f"a sketch brings its own columns, groups and seed: leave {listed} out")
+
+    def for_predictions(self, engine: object = None) -> None:
+        """Refuse what predictions bring themselves."""
+        given = self.given("label", "score", "positive", "drop_missing", "key", "spec")
+        if given or engine is not None:
+            listed = self.asker.says(*given, *(("engine",) if engine is not None else ()))
+            raise BadInput(f"predictions bring their own labels and scores: leave {listed} out")
+
+    def for_a_spec(self) -> None:
+        """Refuse what the spec of an earlier sketch brings."""
+        given = self.given(*(name for name in BROUGHT if name != "drop_missing"), "variables", "tests")
+        if given:
+            who, listed = self.asker.says("spec"), self.asker.says(*given)
+            raise BadInput(f"{who} brings columns, groups, key, positive value and seed: leave {listed} out")
+
+    # ---- sources of columns ----
+
+    def named(self) -> Reading:
+        """Return this if it names the columns of labels and scores."""
+        if not (self.label and self.score):
+            label, score = self.asker.says("label"), self.asker.says("score")
+            raise BadInput(f"name the columns: {label} for the labels and {score} for the probabilities")
+        return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is named, once or more."""
+        return (self.label, self.score, *self.by, *self.key, *self.variables)
+
+    def plain_spec(self, opened: Source) -> Spec:
+        """Return the spec of columns, key, seed and blocks; rows that nothing tells apart are not dealt into blocks."""
+        fits(opened, self.label, self.score, self.by, self.key)
+        if self.variables and not self.key and not opened.numbered:
+            needy, key = self.asker.says("variables"), self.asker.says("key")
+            raise BadInput(f"{needy} needs to know the rows, and {NO_NUMBERS}: pass {key} (columns that identify a row)")
+        blocks = Spec.blocks if self.key or opened.numbered else 1
+        return Spec(
+            label=self.label, score=self.score, positive=self.positive, key=self.key, seed=self.seed, blocks=blocks
+        )
+
+
+def fits(opened: Source, label: str, score: str, by: Sequence[str], key: Sequence[str]) -> None:
+    """Refuse columns that are not in the data, or that cannot play their part."""
+    for columns, part in (([label], "label"), ([score], "score"), (by, "group"), (key, "key")):
+        require(columns, opened.columns, part)
+    labelled = sorted({label, score} & set(key))
+    if labelled:
+        raise BadInput(
+            f"key column {labelled[0]!r} is the label or the score: a row's identity must not depend on them"
+        )
+    twice = sorted({c for c in (label, score, *by, *key) if opened.columns.count(c) > 1})
+    if twice:
+        raise BadInput(f"the data has two columns named {twice[0]!r}: rename one")
+    doubled = sorted({b for b in by if list(by).count(b) > 1} | ({label, score} & set(by)))
+    if doubled:
+        raise BadInput(
+            f"group column {doubled[0]!r} is named twice, or is the label or the score: name each group column once"
+        )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -21,7 +19,6 @@ from calibrant.report.html import render
 
 pytestmark = pytest.mark.xdist_group("browser")  # one process renders the pages, once
 SCRIPT = Path(__file__).with_name("axe.cjs")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 VIEWS = [f"{width} {scheme}" for width in (1280, 390) for scheme in ("light", "dark")]
 
 
@@ -61,18 +58,8 @@ PAGES: dict[str, Callable[[], AuditRecord]] = {
 }
 
 
-def axe(pages: list[Path]) -> dict[str, list[str]]:
-    """Return the faults of each page in each view; skip where a tool is missing."""
-    given = os.environ.get("CALIBRANT_NODE_MODULES", "")
-    modules = next(
-        (d for d in (Path(given) / "node_modules", Path(given)) if given and (d / "axe-core").is_dir()), None
-    )
-    browser = next((found for b in BROWSERS if (found := shutil.which(b))), None)
-    if modules is None or shutil.which("node") is None or browser is None:
-        pytest.skip(
-            "no node, chromium, or axe-core and playwright-core in the directory CALIBRANT_NODE_MODULES: "
-            "npm install --no-save --prefix DIRECTORY axe-core playwright-core"
-        )
+def axe(browser: str, modules: Path, pages: list[Path]) -> dict[str, list[str]]:
+    """Return the faults of each page in each view."""
     command = ["node", str(SCRIPT), str(modules), browser, *map(str, pages)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, encoding="utf-8")
     assert done.returncode == 0, done.stderr[-2000:]
@@ -80,13 +67,13 @@ def axe(pages: list[Path]) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def faults(browser: str, modules: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     folder = tmp_path_factory.mktemp("axe")
     files = []
     for name, make in PAGES.items():
         files.append(folder / f"{name}.html")
         files[-1].write_text(render(make()), encoding="utf-8")
-    return axe(files)
+    return axe(browser, modules, files)
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -95,10 +82,10 @@ def test_page_is_clean(faults, name, view):
     assert faults[f"{name} {view}"] == []
 
 
-def test_axe_would_notice(tmp_path):
+def test_axe_would_notice(browser, modules, tmp_path):
     page = render(factories.tiny()).replace('<html lang="en">', "<html>").replace("</h1>", '</h1><img src="x">')
     (tmp_path / "spoilt.html").write_text(page, encoding="utf-8")
-    found = axe([tmp_path / "spoilt.html"])
+    found = axe(browser, modules, [tmp_path / "spoilt.html"])
     assert all(any(f.startswith("html-has-lang") for f in said) for said in found.values())
     assert all(any(f.startswith("image-alt") for f in said) for said in found.values())
 

@@ -6,9 +6,7 @@ import functools
 import html as markup
 import http.server
 import json
-import os
 import re
-import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -20,7 +18,6 @@ import factories
 from calibrant.report.html import render
 
 pytestmark = pytest.mark.xdist_group("browser")
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -85,17 +82,6 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         self.asked.append(self.path)
-
-
-@pytest.fixture(scope="session")
-def browser() -> str:
-    found = next((p for n in NAMES if (p := shutil.which(n))), None)
-    if found is None:
-        reason = "no chromium found: install one to test the page in a browser"
-        if os.environ.get("CALIBRANT_REQUIRE_ALL") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
 
 
 def run(browser: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -227,19 +227,18 @@ def _example(a: argparse.Namespace) -> int:
 
 def _deliver(record: AuditRecord, a: argparse.Namespace) -> int:
     """Write what was asked for; print the summary unless standard output was claimed."""
-    from calibrant.report import text
+    from calibrant.report import html, markdown, sections, terminal
 
+    report = sections.document(record)
     if a.report:
-        from calibrant.report.html import render
-
-        _write(a.report, render(record))
+        _write(a.report, html.written(report, record))
         print(f"report: {a.report}", file=sys.stderr)
     if a.json:
         _write(a.json, record.to_json() + "\n")
     if a.markdown:
-        _write(a.markdown, text.markdown(record))
+        _write(a.markdown, markdown.written(report))
     if "-" not in (a.json, a.markdown):
-        print(text.terminal(record))
+        print(terminal.written(report))
     return record.exit_status
 
 
@@ -276,7 +275,7 @@ def _certify(a: argparse.Namespace) -> int:
 
         print(json.dumps([e.to_dict() for e in found], sort_keys=True, indent=1))
         return 0
-    from calibrant.report.certificates import certificates
+    from calibrant.report.terminal import certificates
 
     print(certificates(found))
     return 0
@@ -301,7 +300,7 @@ def _plan(a: argparse.Namespace) -> int:
     elif a.label or a.score or a.positive or a.drop_missing:
         raise BadInput("--label, --score, --positive and --drop-missing go with --data")
     found = rows_needed(a.gap, data, method=a.method, levels=a.levels, bandwidth=a.bandwidth, alpha=a.alpha, side=a.side)
-    from calibrant.report.certificates import plan
+    from calibrant.report.terminal import plan
 
     print(plan(found))
     return 0

@@ -259,12 +259,12 @@ def _chosen(found: Comparison) -> str | None:
 
 
 def _say(found: Comparison, chosen: str | None, a: argparse.Namespace) -> None:
-    from calibrant.report.compared import compared
+    from calibrant.report.terminal import comparison
 
     if a.json:
         print(json.dumps(found.to_dict(), sort_keys=True, indent=1))
         return
-    print(compared(found))
+    print(comparison(found))
     for what, target in (("map", a.map), ("rows", a.out)):
         if target:
             print(f"{what}: {target} ({chosen})" if chosen else f"{what}: nothing written")

@@ -87,9 +87,19 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """One line of the contents: where it leads, its words, and the verdict that marks it."""
+
+    id: str
+    nav: str
+    verdict: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
     """The table of contents, where the page has no room for it at its side."""
 
+    links: tuple[Link, ...]
     where: Where = PAGE
 
 

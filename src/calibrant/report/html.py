@@ -5,56 +5,20 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report import numbers as num
-from calibrant.report import provenance, svg, views
-from calibrant.report.hidden import hidden
-from calibrant.report.order import limit_of, ordered
-from calibrant.report.repairs import repairs
-from calibrant.report.spans import visible
-from calibrant.report.variables import variables
-from calibrant.report.wording import VERDICTS, page_title
+from calibrant.report import svg
+from calibrant.report.document import Cell, Column, Document, Kind, Node, seen
+from calibrant.report.sections import document
+from calibrant.report.spans import plain, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One section of the page: its template is ``{id}.html.j2``, or `template` where several share one."""
-
-    id: str
-    nav: str
-    heading: str
-    view: Callable[[AuditRecord], views.View]
-    template: str = ""
-
-
-SECTIONS = (
-    Section("summary", "The answer", "", views.summary),
-    Section("overall", "How far off?", "How far off are the probabilities?", views.overall),
-    Section("groups", "For whom?", "For whom are they off?", views.groups),
-    Section(
-        "variables",
-        "Following what?",
-        "Which variables does the error follow?",
-        variables,
-    ),
-    Section("hidden", "Hidden pockets?", "Is error hiding in a mix of traits?", hidden),
-    Section("repair", "What would repair it?", "What would repair it?", repairs),
-    Section("checks", "Every check", "Every check, and what it found", views.checks),
-    Section("about", "What was audited", "What was audited", provenance.about, "entries"),
-    Section("limits", "Not shown here", "What this report does not show", views.limits),
-    Section("methods", "How computed", "How this was computed", views.methods, "entries"),
-    Section("glossary", "Words used", "Words used here", views.glossary, "entries"),
-    Section("reproduce", "Reproduce it", "Reproduce this report", provenance.reproduce),
-)
+    from markupsafe import Markup
 
 
 def render(record: AuditRecord) -> str:
@@ -75,53 +39,32 @@ def render(record: AuditRecord) -> str:
     record rounded outward. Text from the data can not act as markup, and the page's policy lets no other
     script run.
     """
+    return written(document(record), record)
+
+
+def written(of: Document, record: AuditRecord) -> str:
+    """Return a document as a page that holds its record."""
+    from markupsafe import Markup
+
     style, script = asset("style.css"), asset("script.js")
     context = {
-        "record": record,
-        "limited": limit_of(record) is not None,
-        "word": VERDICTS[record.verdict],
-        "title": page_title(record),
-        "name": visible(record.name),
-        "facts": facts(record),
+        "document": of,
         "version": visible(record.versions.get("calibrant", "")),
-        "sections": SECTIONS,
-        "marks": nav_marks(record),
-        "views": {s.id: s.view(record) for s in SECTIONS},
-        "style": style,
-        "script": script,
+        "style": Markup(style),  # noqa: S704  ours, and so is the script; the island escapes what could end it
+        "script": Markup(script),  # noqa: S704
         "style_hash": digest(style),
         "script_hash": digest(script),
         "result": island(record.to_dict()),
-        "island": island,
     }
     return environment().get_template("page.html.j2").render(context)
 
 
-def facts(record: AuditRecord) -> list[str]:
-    """Return the facts in the header of the page."""
-    limit, outcome = limit_of(record), record.settings.get("outcome")
-    out = [f"outcome: {visible(record.data.get('label', '') if outcome is None else outcome)}"]
-    out.append("no limit" if limit is None else f"limit {num.limit_points(limit)} points")
-    out.append(f"{num.percent(1 - float(record.settings['alpha']))}% certificates")
-    if record.settings.get("date") is not None:
-        out.append(visible(record.settings["date"]))
-    return out
-
-
-def nav_marks(record: AuditRecord) -> dict[str, str]:
-    """Return which entries of the contents carry a verdict."""
-    if limit_of(record) is None:
-        return {}
-    marks: dict[str, str] = {"overall": record.everyone.verdict}
-    if record.groups:
-        marks["groups"] = ordered(record.groups)[0].verdict
-    return marks
-
-
-def island(value: Any) -> str:
+def island(value: object) -> Markup:
     """Return a value as JSON that is safe inside a page: ASCII only, and no ``<``."""
+    from markupsafe import Markup
+
     text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c")
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704
 
 
 def digest(text: str) -> str:
@@ -133,6 +76,24 @@ def digest(text: str) -> str:
 def asset(name: str) -> str:
     """Return the text of a template, the style or the script."""
     return (files("calibrant.report") / "templates" / name).read_text(encoding="utf-8").strip()
+
+
+def show(nodes: Iterable[Node]) -> Markup:
+    """Return the nodes that the page shows, each written by the macro that has the name of its kind."""
+    from markupsafe import Markup
+
+    macros = environment().get_template("nodes.html.j2").module
+    return Markup("").join(getattr(macros, type(n).__name__.lower())(n) for n in seen(nodes, "page"))
+
+
+def shown(nodes: Iterable[Kind]) -> tuple[Kind, ...]:
+    """Return the rows, columns or entries that the page shows."""
+    return seen(nodes, "page")
+
+
+def paired(columns: Iterable[Column], cells: Iterable[Cell]) -> list[tuple[Column, Cell]]:
+    """Return the cells that the page shows, each with its column."""
+    return [(c, cell) for c, cell in zip(columns, cells, strict=True) if "page" in c.where]
 
 
 @cache
@@ -147,5 +108,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(icon=svg.icon, track=svg.track, dots=svg.dots, swatch=svg.swatch)
+    made.globals.update(show=show, seen=shown, paired=paired, plain=plain, island=island)
+    made.globals.update(icon=svg.icon, swatch=svg.swatch)
     return made

@@ -131,11 +131,6 @@ def plain(text: Text) -> str:
     return "".join(titled(s.text) if s.kind == "title" else s.text for s in text if not leads(s)).strip()
 
 
-def markdown(text: Text) -> str:
-    """Return a sentence as Markdown in which no name can act as markup, a mention or a link."""
-    return "".join(_marked(s) for s in text if not leads(s)).strip()
-
-
 def leads(span: Span) -> bool:
     """Tell whether a piece only leads to another part of the page."""
     return bool(span.href) and span.kind == "text"
@@ -144,25 +139,3 @@ def leads(span: Span) -> bool:
 def titled(text: str) -> str:
     """Return the opening words of a list item as the sentence they are elsewhere."""
     return f"{text} " if text.endswith(".") else f"{text}. "
-
-
-def _marked(span: Span) -> str:
-    if span.kind in ("code", "name", "given"):
-        return fenced(span.text)
-    if span.kind == "title":
-        return f"**{titled(span.text).strip()}** "
-    text = "".join(f"\\{c}" if c in "\\`*_[]<>&|~" else c for c in span.text)
-    return f"**{text}**" if span.kind == "strong" else text
-
-
-def fenced(text: str) -> str:
-    """Return text inside a Markdown code span that it cannot close."""
-    if not text.strip():
-        return "(blank)"
-    longest = run = 0
-    for c in text:
-        run = run + 1 if c == "`" else 0
-        longest = max(longest, run)
-    ticks = "`" * (longest + 1)
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{ticks}{pad}{text}{pad}{ticks}"

@@ -6,8 +6,8 @@ from typing import Any
 
 from calibrant.errors import NotComputable
 from calibrant.report import numbers as num
-from calibrant.report.searched import LOOKED_AT
 from calibrant.report.variable_charts import DARK, LIGHT, Colours, dressed
+from calibrant.report.wording import LOOKED_AT
 from calibrant.results import Curve
 
 WIDTH, HEIGHT = 560, 280

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
 from calibrant.report.document import Beside, Document, Items, Node, Opening, Paragraph, Ruler, seen
 from calibrant.report.sections import document
+from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
+from calibrant.results import Estimate
+
+if TYPE_CHECKING:
+    from calibrant.repair.judge.verdict import Comparison
 
 WIDTH = 88  # cells of a line: two windows side by side, and it can be quoted in a mail
 NAME = 34  # cells for a name in the table; with the other columns it fits the width
@@ -107,3 +116,90 @@ def wrap(text: str, start: str = "") -> list[str]:
             line = " " * len(start)
         line += word if line in (start, " " * len(start)) else f" {word}"
     return [*lines, line]
+
+
+# ---- certificates and plans ----
+
+
+def certificates(found: Sequence[Estimate]) -> str:
+    """Return one line a certificate: bounds in points, rounded outward, and what they are about."""
+    lines = [f"{num.count(found[0].n)} rows. 1 point = 1 person in 100; bounds are rounded outward."]
+    for e in found:
+        low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
+        span = f"{low} to {high}"
+        if e.interval.high >= 1.0:
+            span = f"at least {low}"
+        elif e.interval.low <= 0.0:
+            span = f"at most {high}"
+        lines.append(f"{e.method.removeprefix('certify.'):<18} {span:>16} points   {e.settings['about']}")
+        lines.append(f"{'':<18} {'':>16}          assumes {e.assumes}; level {e.interval.level:g}")
+    return "\n".join(lines)
+
+
+def plan(found: Estimate) -> str:
+    """Return the rows needed, to two digits, and what they were planned for."""
+    s = found.settings
+    shown = f"shown in {s['levels']} steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
+    about = "the raw score, from below" if s["side"] == "lower" else f"the score {shown}"
+    if not math.isfinite(found.value):
+        return f"No number of rows up to 10^12 gives a gap of {s['gap']:g} for {about}."
+    scale = 10 ** max(len(str(int(found.value))) - 2, 0)
+    rows = num.count(math.ceil(found.value / scale) * scale)
+    side = {"upper": "an upper bound", "lower": "a lower bound", "two-sided": "both bounds"}[s["side"]]
+    return (
+        f"About {rows} rows for {side} within {100 * s['gap']:g} points of the error, on average, for {about}\n"
+        f"(level {found.interval.level:g}; {found.assumes}). A plan, not a certificate."
+    )
+
+
+# ---- repairs compared ----
+
+HOW = {
+    "halves": "Fitted on {fit} rows, judged on {judged} others.",
+    "fit_on": "Fitted on {fit} other rows, judged on {judged}.",
+    "folds": "Cross-fitted in {folds} folds: each of {judged} rows is judged with a map fitted on the other folds.",
+    "fitted": "Fitted before; judged on {judged} rows.",
+}
+HEAD = ("", "error", "Brier", "log loss", "AUROC", "accuracy", "local p", "groups +/-")
+
+
+def comparison(found: Comparison) -> str:
+    """Return the before-and-after table, a line for each repair, and the recommendation."""
+    s = found.settings
+    lines = [HOW[s["how"]].format(fit=num.count(s["rows_fit"]), judged=num.count(s["rows_judged"]), folds=s["folds"])]
+    rows = [HEAD, *(_compared(found.row(name)) for name in found.table.columns["probability"])]
+    wide = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
+    kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]
+    lines += ["  ".join(r[i].ljust(wide[i]) if i == 0 else r[i].rjust(wide[i]) for i in kept).rstrip() for r in rows]
+    lines += ["", *(v["line"] + "." for v in found.verdicts.values())]
+    lines += [f"{name}: left out, {reason}." for name, reason in s["left_out"]]
+    lines.append(recommendation(found))
+    lines.append(
+        f"error: certified range in points ({100 * (1 - s['alpha']):g} %, all rows of the table together), shown in "
+        f"{s['levels']} steps from above. Better and worse: wrong with probability at most {s['alpha']:g}, all together."
+    )
+    return "\n".join(lines)
+
+
+def recommendation(found: Comparison) -> str:
+    """Return the recommendation in one line."""
+    if found.recommended == AS_AUDITED:
+        return "Recommended: leave it as it is; no repair is shown to be better."
+    return f"Recommended: {found.recommended}, the simplest that is shown better and not shown worse than the best."
+
+
+def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:
+    low, high = row["error_low"], row["error_high"]
+    error = "" if low is None else f"{num.lower_bound(low)} to {num.upper_bound(high)}"
+    name = row["probability"]
+    moved = "" if name == AS_AUDITED or row["largest_gap"] is None else f"{row['groups_better']}/{row['groups_worse']}"
+    return (
+        name,
+        error,
+        f"{row['brier']:.5f}",
+        f"{row['log_loss']:.5f}",
+        "" if row["auroc"] is None else f"{row['auroc']:.4f}",
+        f"{row['accuracy']:.4f}",
+        "" if row["local_p"] is None else f"{row['local_p']:.3f}",
+        moved,
+    )

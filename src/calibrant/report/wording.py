@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
-from calibrant.report.along import Stretch
 from calibrant.report.order import (
     check_of,
     draws_of,
@@ -48,6 +47,7 @@ FINDINGS = {
     "not-run": "Not run",
     "measured": "Measured",
 }
+WHO, LOOKED_AT = "Who they are", "Looked at most closely, not shown to be badly served"  # over rules, if any is shown
 UNPROVEN = "which is not proof of none"
 CARDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -309,33 +309,6 @@ def overall_answer(record: AuditRecord) -> Text:
         "unclear": "On balance it is not shown to be off: the model",
     }.get(shift_side(record) or "", "The model")
     return say(f"{start} {mostly} promises {predicted} in 100, and {observed} in 100 happened.")
-
-
-def curve_finding(stretches: Sequence[Stretch], p_value: float, record: AuditRecord, digits: int) -> str:
-    """Return what the smoothed reliability curve shows, in a sentence; `digits` are those of the figure."""
-    if p_value > float(record.settings["alpha"]):
-        return "Nowhere along the score is the model shown to be off."
-    if not stretches:
-        return "The curve as a whole departs from zero, but at no single score far enough to be shown off there."
-    told: list[str] = []
-    for where, words in (("low", "too little"), ("high", "too much")):
-        spans = [_span(s, digits - 1) for s in stretches if s.side == where]
-        if spans:
-            told.append(f"{words} {'where it says' if not told else 'at'} {_several(spans)}")
-    return f"The model says {', and '.join(told)}; elsewhere it is not shown to be off."
-
-
-def _span(stretch: Stretch, digits: int) -> str:
-    low, high = (num.nearest(v, digits) for v in (stretch.low, stretch.high))
-    return f"about {low}%" if low == high else f"{low}% to {high}%"
-
-
-def _several(spans: Sequence[str]) -> str:
-    """Return up to four spans as a list, and how many more."""
-    shown = list(spans[:4])
-    if len(spans) > 4:
-        return f"{', '.join(shown)} and {cardinal(len(spans) - 4)} more stretch{'' if len(spans) == 5 else 'es'}"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def unshown_reason(record: AuditRecord) -> str:

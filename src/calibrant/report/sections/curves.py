@@ -31,11 +31,12 @@ def figure(record: AuditRecord, along: Along, opened: bool) -> Details:
     limit, digits = limit_of(record), digits_of(along.across)
     name, told = clipped(shown(along.variable)), heading(along, digits)
     panels: tuple[Panel, ...] = ()
-    keys, readout = (zone(limit),) if limit is not None else (), None
+    keys: tuple[tuple[str, str], ...] = () if limit is None else (zone(limit),)
+    readout = None
     if along.axis is not None:
         low, high = f"{along.axis.low:.8g}", f"{along.axis.high:.8g}"
         words = f"What the model says and what happened, along {name}."
-        rates = svg.plot(svg.rates(along, along.axis, along.across), words, low, high, "sq")
+        rates = svg.plot(svg.rates(along), words, low, high, "sq")
         gaps = svg.plot(svg.gaps(along, limit, along.top(limit)), f"Gap along {name}: {told}.", low, high)
         note = "Solid: happened. Dashed: the model says."
         panels = Panel(RATES, rates, axis=name, note=note), Panel(GAP, gaps, small=ABOVE, axis=name)

@@ -53,6 +53,7 @@ from calibrant.report.wording import (
 
 SHORT = 9  # groups in the short table
 ACROSS, DOTS = 20, 200  # of the picture of people
+MISSED = ", an expected case that did not happen; empty, no case."
 GAP = (
     "The gap is what happened minus what the model says, so errors in both directions cancel; the average error does "
     "not cancel and can be larger."
@@ -196,13 +197,13 @@ def icons(record: AuditRecord) -> Iterator[Beside]:
 def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:
     """Return what the three kinds of dots stand for."""
     outcome, square = record.settings.get("outcome"), Span("square", "square")
+    if outcome is None and beyond:
+        return say("filled, an expected case; ", square, ", a case beyond that; empty, no case.")
     if outcome is None:
-        first, second = (
-            ("", "a case beyond that") if beyond else (" that happened", "an expected case that did not happen")
-        )
-        return say(f"filled, an expected case{first}; ", square, f", {second}; empty, no case.")
-    first, second = ("", say(given(outcome), " beyond that")) if beyond else (", and was", say("expected, and was not"))
-    return say(f"filled, expected{first}; ", square, ", ", *second, "; empty, not ", given(outcome), ".")
+        return say("filled, an expected case that happened; ", square, MISSED)
+    if beyond:
+        return say("filled, expected; ", square, ", ", given(outcome), " beyond that; empty, not ", given(outcome), ".")
+    return say("filled, expected, and was; ", square, ", expected, and was not; empty, not ", given(outcome), ".")
 
 
 # ---- what the section adds to others ----

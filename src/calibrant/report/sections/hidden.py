@@ -103,7 +103,7 @@ def _row(e: Evidence, drawn: maps.Map | None, n: int | None) -> Row:
     where, gap = say("–" if drawn is None else "nowhere shown"), say("–")
     if place is not None and drawn is not None:
         low, high = num.signed_range(place.low, place.high, drawn.digits)
-        where, gap = say(given(clipped(place.where, 60))), say(f"{num.gap(place.bias, drawn.digits)} ({low} to {high})")
+        where, gap = say(given(clipped(place.where, 60))), say(f"{num.gap(place.gap, drawn.digits)} ({low} to {high})")
     none = "" if place is not None else "none"
     name = SCORE_NAME if e.variable == SCORE else shown(e.variable)
     word = say("carries evidence" if e.found else "not shown")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calibrant.audit.record import AuditRecord
-from calibrant.diagnose.bias_map import regions
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.along import Along, Point, along_map, in_units, levels_top, named
@@ -67,14 +66,22 @@ class Map:
 
 def maps(record: AuditRecord) -> tuple[Map, ...]:
     """Return the maps of one variable each, the one that is farthest off first."""
-    out = []
-    for name, curve in record.family("local_bias").items():
-        if curve.columns.get("gap") and len(curve.settings["axes"]) == 1 and "stratum" not in curve.columns:
-            shift, found = record.estimates.get("shift"), regions(curve)
-            along = along_map(name, curve, None if shift is None else float(shift.value))
-            worst = _place(along, curve, found[0]) if found else None
-            out.append(Map(along, worst, len(found), digits_of(along.across)))
-    return tuple(sorted(out, key=lambda m: (-m.worst.least if m.worst else 0.0, m.along.variable)))
+    held = record.family("local_bias").items()
+    drawn = (_map(name, c, record) for name, c in held if c.columns.get("gap") and _alone(c))
+    return tuple(sorted(drawn, key=lambda m: (-m.worst.least if m.worst else 0.0, m.along.variable)))
+
+
+def _alone(curve: Curve) -> bool:
+    """Tell whether a map is of one variable, over all scores together."""
+    return len(curve.settings["axes"]) == 1 and "stratum" not in curve.columns
+
+
+def _map(name: str, curve: Curve, record: AuditRecord) -> Map:
+    from calibrant.diagnose.bias_map import regions  # loads numerical libraries, which most reports do without
+
+    shift, found = record.estimates.get("shift"), regions(curve)
+    along = along_map(name, curve, None if shift is None else float(shift.value))
+    return Map(along, _place(along, curve, found[0]) if found else None, len(found), digits_of(along.across))
 
 
 def worst(made: tuple[Map, ...], alpha: float) -> Map | None:

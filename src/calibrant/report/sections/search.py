@@ -30,13 +30,12 @@ from calibrant.report.document import (
 from calibrant.report.order import ran
 from calibrant.report.sections import Asked
 from calibrant.report.spans import BREAK, Span, code, given, lines, say, shown, visible
-from calibrant.report.wording import UNPROVEN, cardinal, p_told
+from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_told
 
 STRONG = "strong-calibration"
 MOST_VARIABLES = 8
 UNNEEDED = "not shown to be needed"
 UNDECIDED = "undecided"
-WHO, LOOKED_AT = "Who they are", "Looked at most closely, not shown to be badly served"
 SEARCHES = 5  # anew, each without a fifth of the half that finds the rules
 FEW, MANY = 0.2, 0.5  # shares of people: a peak before the first is concentrated, one after the second spread
 TITLE = "Evidence of error, people sorted most suspicious first"

@@ -15,13 +15,14 @@ from calibrant.report.document import (
     Contents,
     Heading,
     Items,
+    Link,
     Mark,
     Node,
     Opening,
     Ruler,
 )
 from calibrant.report.order import MOST_ROWS, limit_of, median_need, ordered, with_verdict
-from calibrant.report.sections import Declared
+from calibrant.report.sections import Declared, declared
 from calibrant.report.sections.repair import step
 from calibrant.report.spans import Text, code, link, name, say, title, value_label, variable_label
 from calibrant.report.wording import (
@@ -56,7 +57,7 @@ def summary(record: AuditRecord) -> Iterator[Node]:
         yield Beside(say(link(f"See all {len(record.groups)} groups", "groups")), where=PAGE)
     else:
         yield Beside(tally(record), tally_dots(record), where=EVERYWHERE)
-    yield Contents()
+    yield Contents(tuple(Link(d.id, d.nav, d.verdict(record)) for d in declared()))
     yield Heading("Before you use these numbers")
     yield Items(caveats(record), "three")
     steps = next_steps(record)

@@ -15,21 +15,6 @@ from calibrant.progress import Progress
 if TYPE_CHECKING:
     from calibrant.repair.judge.verdict import Comparison
 
-METHODS = {
-    "platt": "Platt",
-    "temperature": "Temperature",
-    "beta": "Beta",
-    "isotonic": "Isotonic",
-    "histogram": "Histogram",
-    "scaling-binning": "ScalingBinning",
-    "bbq": "BBQ",
-    "augmented-logistic": "AugmentedLogistic",
-    "augmented-beta": "AugmentedBeta",
-    "variable-tree": "VariableTree",
-    "local-bias": "LocalBias",
-    "multicalibrator": "Multicalibrator",
-    "proportional-multicalibrator": "ProportionalMulticalibrator",
-}
 STATUS = """exit status:
   0   a repair is shown to be better; its map is written
   1   the one repair asked for is shown to be worse; its map is written all the same
@@ -66,6 +51,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     fix.epilog = STATUS
     data_options(fix)
     repair_options(fix)
+    _name_methods_in_help(fix)
     use = add("apply", apply, "stream files through the map of a repair", APPLY)
     use.epilog = APPLY_STATUS
     apply_options(use)
@@ -87,8 +73,7 @@ def repair_options(p: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         type=names,
         default=("auto",),
-        help="auto: platt, beta, isotonic and, with covariates, augmented-logistic and multicalibrator; or some of: "
-        + ", ".join(METHODS),
+        help="recipes to fit, separated by commas (default: auto)",
     )
     p.add_argument("--judge", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
     p.add_argument("--levels", type=int, default=50, metavar="K", help="steps of the certified error (default 50)")
@@ -97,6 +82,24 @@ def repair_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
     p.add_argument("--map", metavar="MAP.json", help="write the map")
     p.add_argument("--json", action="store_true", help="print the comparison as JSON instead of a table")
+
+
+def _name_methods_in_help(p: argparse.ArgumentParser) -> None:
+    """Let help name every recipe; they are read when help is asked for, since that loads NumPy."""
+    plain = p.format_help
+
+    def format_help() -> str:
+        from calibrant.repair.catalogue import recipes
+
+        offered = [e for e in recipes().values() if e.command]
+        tried = [e for e in offered if e.tried != "when named"]
+        score = ", ".join(e.command for e in tried if not e.covariates)
+        more = " and ".join(e.command for e in tried if e.covariates)
+        method = next(action for action in p._actions if action.dest == "method")
+        method.help = f"auto: {score} and, with covariates, {more}; or some of: {', '.join(e.command for e in offered)}"
+        return plain()
+
+    p.format_help = format_help  # type: ignore[method-assign]
 
 
 def apply_options(p: argparse.ArgumentParser) -> None:
@@ -228,24 +231,19 @@ def _usable(data: Any, variables: tuple[str, ...], seed: int) -> tuple[str, ...]
 
 
 def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) -> dict[str, Any]:
-    """Return the recipes named, or for "auto" the default ones and multicalibration, which takes longer."""
-    from dataclasses import fields
-
-    from calibrant import repair as recipes
-    from calibrant.repair.judge.rows import default_repairs
+    """Return the recipes named, or for "auto" those that are tried by default."""
+    from calibrant.repair.catalogue import recipes, tried_by_default
 
     if methods == ("auto",):
-        more = {"Multicalibrator": recipes.Multicalibrator(variables=variables)} if variables and not quick else {}
-        return default_repairs(variables) | more
+        return tried_by_default(variables, quick=quick)
+    offered = {entry.command: entry for entry in recipes().values() if entry.command}
     out = {}
     for name in methods:
-        if name not in METHODS:
-            raise BadInput(f"--method {name!r}: choose auto, or some of {', '.join(METHODS)}")
-        kind = getattr(recipes, METHODS[name])
-        reads = any(f.name == "variables" for f in fields(kind))
-        if reads and not variables:
+        if name not in offered:
+            raise BadInput(f"--method {name!r}: choose auto, or some of {', '.join(offered)}")
+        if offered[name].covariates and not variables:
             raise BadInput(f"--method {name} reads covariates: name them in --variables")
-        out[METHODS[name]] = kind(variables=variables) if reads else kind()
+        out[offered[name].name] = offered[name].make(variables)
     return out
 
 

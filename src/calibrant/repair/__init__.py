@@ -1,7 +1,7 @@
 """What would make the probabilities right: maps of the score and of covariates, and the judge of them.
 
-The names are imported here, at once, so that each is always the class or function and never the module of the same
-name.
+Recipes are found by what their files declare (see `calibrant.repair.catalogue`); names load what they need when they
+are first used.
 """
 
 from __future__ import annotations
@@ -9,54 +9,60 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from calibrant.repair.fitted import FittedMap
-from calibrant.repair.judge.compare import compare
-from calibrant.repair.judge.verdict import Comparison
-from calibrant.repair.maps.augmented import AugmentedBeta, AugmentedLogistic
-from calibrant.repair.maps.binning import BBQ, Histogram, ScalingBinning
-from calibrant.repair.maps.boosting import Trees
-from calibrant.repair.maps.curves import Beta, Platt, Temperature
-from calibrant.repair.maps.dirichlet import Dirichlet
-from calibrant.repair.maps.display import Jitter, Rounding
-from calibrant.repair.maps.isotonic import Isotonic
-from calibrant.repair.maps.local_bias import LocalBias
-from calibrant.repair.maps.multicalibrator import Groups, Multicalibrator, ProportionalMulticalibrator
-from calibrant.repair.maps.variable_tree import VariableTree
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed works all the same
     from calibrant.repair import objectives as objectives
     from calibrant.repair.calibrated_classifier import CalibratedClassifier as CalibratedClassifier
+    from calibrant.repair.catalogue import recipes as recipes
+    from calibrant.repair.fitted import FittedMap as FittedMap
+    from calibrant.repair.judge.compare import compare as compare
+    from calibrant.repair.judge.verdict import Comparison as Comparison
+    from calibrant.repair.maps.augmented import AugmentedBeta as AugmentedBeta
+    from calibrant.repair.maps.augmented import AugmentedLogistic as AugmentedLogistic
+    from calibrant.repair.maps.binning import BBQ as BBQ
+    from calibrant.repair.maps.binning import Histogram as Histogram
+    from calibrant.repair.maps.binning import ScalingBinning as ScalingBinning
+    from calibrant.repair.maps.boosting import Trees as Trees
+    from calibrant.repair.maps.curves import Beta as Beta
+    from calibrant.repair.maps.curves import Platt as Platt
+    from calibrant.repair.maps.curves import Temperature as Temperature
+    from calibrant.repair.maps.dirichlet import Dirichlet as Dirichlet
+    from calibrant.repair.maps.display import Jitter as Jitter
+    from calibrant.repair.maps.display import Rounding as Rounding
+    from calibrant.repair.maps.isotonic import Isotonic as Isotonic
+    from calibrant.repair.maps.local_bias import LocalBias as LocalBias
+    from calibrant.repair.maps.multicalibrator import Groups as Groups
+    from calibrant.repair.maps.multicalibrator import Multicalibrator as Multicalibrator
+    from calibrant.repair.maps.multicalibrator import ProportionalMulticalibrator as ProportionalMulticalibrator
+    from calibrant.repair.maps.variable_tree import VariableTree as VariableTree
 
-__all__ = [
-    "BBQ",
-    "AugmentedBeta",
-    "AugmentedLogistic",
-    "Beta",
-    "CalibratedClassifier",
-    "Comparison",
-    "Dirichlet",
-    "FittedMap",
-    "Groups",
-    "Histogram",
-    "Isotonic",
-    "Jitter",
-    "LocalBias",
-    "Multicalibrator",
-    "Platt",
-    "ProportionalMulticalibrator",
-    "Rounding",
-    "ScalingBinning",
-    "Temperature",
-    "Trees",
-    "VariableTree",
-    "compare",
-]
+_WHERE = {  # public names that are not recipes
+    "CalibratedClassifier": "calibrant.repair.calibrated_classifier",
+    "Comparison": "calibrant.repair.judge.verdict",
+    "FittedMap": "calibrant.repair.fitted",
+    "Groups": "calibrant.repair.maps.multicalibrator",
+    "Trees": "calibrant.repair.maps.boosting",
+    "compare": "calibrant.repair.judge.compare",
+    "recipes": "calibrant.repair.catalogue",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs scikit-learn or PyTorch when it is first used."""
-    if name == "CalibratedClassifier":
-        return import_module("calibrant.repair.calibrated_classifier").CalibratedClassifier
-    if name == "objectives":
+    if name == "objectives":  # needs PyTorch
         return import_module("calibrant.repair.objectives")
-    raise AttributeError(f"module 'calibrant.repair' has no attribute {name!r}")
+    if name in _WHERE:
+        value = getattr(import_module(_WHERE[name]), name)
+    elif name.startswith("_") and name != "__all__":
+        raise AttributeError(f"module 'calibrant.repair' has no attribute {name!r}")
+    else:
+        recipes = import_module("calibrant.repair.catalogue").recipes()
+        if name == "__all__":
+            return sorted([*_WHERE, *recipes])
+        if name not in recipes:
+            raise AttributeError(f"module 'calibrant.repair' has no attribute {name!r}")
+        value = recipes[name].recipe
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__getattr__("__all__"))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cache
-from importlib import import_module
-from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.data.coding import Coding, Encoded, encode
 from calibrant.data.columns import require
@@ -18,11 +17,18 @@ from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sample import identities_of
 from calibrant.errors import BadInput
 from calibrant.kernels.reference import mix
+from calibrant.repair.catalogue import map_classes
 from calibrant.results import frozen, plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Floats = NDArray[np.float64]
+Hashes = NDArray[np.uint64]
 
 # ---- Which rows a map was fitted on, in a few numbers: enough to refuse judging it on them ----
 
-KEPT = 64  # hashed rows that a map carries
+KEPT = 64  # hashed rows that a map carries: 1 kB of JSON, and an overlap of a few per cent is found
 LOOK = 4096  # distinct hashes, about, from which they and the share of repeated rows are taken
 FEW = 8  # distinct pairs of score and label below which equal rows are no evidence of the same rows
 CHANCE = 1e-6  # an overlap is claimed where so many common rows have at most this probability without one
@@ -53,25 +59,17 @@ class FittedOn:
     repeated: float = 1.0
     distinct: int = 0
 
-    @classmethod
-    def from_dict(cls, d: Mapping[str, Any]) -> FittedOn:
-        """Rebuild from plain data."""
-        return cls(
-            rows=int(d["rows"]),
-            cases=int(d["cases"]),
-            digest=str(d["digest"]),
-            sample=tuple(f"{int(str(v), 16):016x}" for v in d.get("sample", ())),
-            repeated=float(d.get("repeated", 1.0)),
-            distinct=int(d.get("distinct", 0)),
-        )
+    def __post_init__(self) -> None:
+        for h in self.sample:
+            sound(0 <= int(h, 16) < 2**64, "sample must be 64-bit numbers in hexadecimal")
 
 
-def fitted_on(data: Any) -> FittedOn:
+def fitted_on(data: Predictions | MulticlassPredictions) -> FittedOn:
     """Describe the rows of a fit; of several classes, every class but the first counts as a case."""
     hashes = row_hashes(data)
     once, repeated, distinct = _looked_at(hashes)
     return FittedOn(
-        rows=data.n,
+        rows=len(data.y),
         cases=int(np.count_nonzero(data.y)),
         digest=_digest(hashes),
         sample=tuple(f"{int(h):016x}" for h in once[:KEPT]),
@@ -80,19 +78,20 @@ def fitted_on(data: Any) -> FittedOn:
     )
 
 
-def row_hashes(data: Any) -> Any:
+def row_hashes(data: Predictions | MulticlassPredictions) -> Hashes:
     """Return one number for the score, or the scores of all classes, and label of each row."""
-    state = np.zeros(data.n, dtype=np.uint64)
+    state = np.zeros(len(data.y), dtype=np.uint64)
     for column in data.p.T if data.p.ndim == 2 else (data.p,):
         state = mix(state ^ np.ascontiguousarray(column).view(np.uint64))
-    return mix(state ^ data.y.astype(np.uint64))
+    hashes: Hashes = mix(state ^ data.y.astype(np.uint64))
+    return hashes
 
 
-def _digest(hashes: Any) -> str:
+def _digest(hashes: Hashes) -> str:
     return f"{int(np.add.reduce(hashes, dtype=np.uint64)):016x}{int(np.bitwise_xor.reduce(hashes)):016x}"
 
 
-def _looked_at(hashes: Any) -> tuple[Any, float, int]:
+def _looked_at(hashes: Hashes) -> tuple[Hashes, float, int]:
     """Return the smallest hashes that occur once, the share of rows whose hash repeats, and distinct hashes up to 64.
 
     Equal rows have equal hashes, so that all rows below a bound show exactly which of them repeat.
@@ -106,7 +105,7 @@ def _looked_at(hashes: Any) -> tuple[Any, float, int]:
     return found[count == 1], float(count[count > 1].sum() / max(count.sum(), 1)), min(len(found), KEPT)
 
 
-def overlap(fitted: FittedOn, data: Any) -> str:
+def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
     """Say how rows overlap those of a fit, as far as scores and labels can tell; empty if they seem to be others.
 
     The same rows in any order are known by their digest, unless there are fewer than 8 distinct pairs of score and
@@ -118,143 +117,32 @@ def overlap(fitted: FittedOn, data: Any) -> str:
 
     if not fitted.rows:
         return ""
-    hashes = row_hashes(data)
-    if fitted.rows == data.n and fitted.digest == _digest(hashes) and fitted.distinct >= FEW:
+    n, hashes = len(data.y), row_hashes(data)
+    if fitted.rows == n and fitted.digest == _digest(hashes) and fitted.distinct >= FEW:
         return "the very rows it was fitted on"
     sample = np.array([int(h, 16) for h in fitted.sample], dtype=np.uint64)
     if not len(sample):
         return ""
     found = int(np.isin(sample, hashes[hashes <= sample.max()]).sum())
-    chance = max(_looked_at(hashes)[1], fitted.repeated) + 1.0 / (data.n + 1)
+    chance = max(_looked_at(hashes)[1], fitted.repeated) + 1.0 / (n + 1)
     if found < 2 or chance >= 1.0 or bdtrc(found - 1, len(sample), chance) > CHANCE:
         return ""
     return f"rows it was fitted on: {found} of {len(sample)} looked for are here"
-
-
-# ---- Whether a map that was read from outside could have been fitted: types, finite numbers, lengths that agree ----
-# Compiled code trusts the numbers of a map as indices, so that one that was damaged is refused before it is used.
-
-LARGEST = 1.7e308
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a map sees of a row besides the score.
-
-    Parameters
-    ----------
-    numbers : int
-        Numbers and dates.
-    levels : tuple of int
-        How many levels each level variable has.
-    """
-
-    numbers: int
-    levels: tuple[int, ...]
-
-    @property
-    def columns(self) -> int:
-        """Numbers and level variables."""
-        return self.numbers + len(self.levels)
-
-
-def inputs_of(codings: Sequence[Coding]) -> Inputs:
-    """Return what `encode` makes of covariates."""
-    numbers = [c for c in codings if c.kind in ("number", "date")]
-    categories = tuple(len(c.labels) for c in codings if c.kind == "category")
-    return Inputs(len(numbers), (*categories, *(2 for c in numbers if c.missing)))
-
-
-def sound(holds: bool, why: str) -> None:
-    """Raise `ValueError` unless something holds."""
-    if not holds:
-        raise ValueError(why)
-
-
-def rising(values: Sequence[float], strictly: bool = False) -> bool:
-    """Tell whether values never fall, or always rise."""
-    return all(a < b if strictly else a <= b for a, b in itertools.pairwise(values))
-
-
-def shares(values: Sequence[float]) -> bool:
-    """Tell whether values lie in [0, 1]."""
-    return all(0.0 <= v <= 1.0 for v in values)
-
-
-def known(codes: Sequence[Sequence[int]], levels: Sequence[int]) -> bool:
-    """Tell whether there are codes for each level variable, all of levels that it has."""
-    return len(codes) == len(levels) and all(0 <= c < n for own, n in zip(codes, levels, strict=True) for c in own)
-
-
-def checked_types(one: Any) -> None:
-    """Raise `ValueError` if a field of a dataclass is not of its type, or holds a number that is not finite."""
-    kind: Any = type(one)
-    hints = _hints(kind)
-    for f in fields(one):
-        sound(_fits(getattr(one, f.name), hints[f.name]), f"{f.name} is not what a fit leaves there")
-
-
-def checked_codings(codings: Sequence[Coding]) -> None:
-    """Raise `ValueError` if covariates could not be coded so."""
-    for c in codings:
-        checked_types(c)
-        whole = c.scale > 0 and len(c.ranks) != 1 and rising(c.ranks) and (c.kind != "category" or c.levels)
-        sound(bool(whole), f"the coding of covariate {c.name!r} is not what a fit leaves there")
-    sound(len({c.name for c in codings}) == len(codings), "a covariate is coded twice")
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    inside = get_args(hint)
-    if hint in (int, float):
-        number = isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)
-        return number and (-LARGEST <= value <= LARGEST if hint is float else abs(value) < 2**63)
-    if hint in (str, bool):
-        return isinstance(value, hint)
-    if get_origin(hint) is Literal:
-        return isinstance(value, str) and value in inside
-    if get_origin(hint) is Mapping:
-        return isinstance(value, Mapping)
-    if get_origin(hint) is not tuple:
-        return True
-    if not isinstance(value, tuple):
-        return False
-    if inside[-1] is Ellipsis:
-        return all(_fits(v, inside[0]) for v in value)
-    return len(value) == len(inside) and all(map(_fits, value, inside))
 
 
 # ---- What a fitted repair is: a small immutable value that turns scores into scores, and that JSON can carry ----
 
 FORMAT = "calibrant-map/1"
 Order = Literal["kept", "kept up to ties", "may change"]
-WHERE = {  # where each kind of map is
-    "Augmented": "calibrant.repair.maps.augmented",
-    "Branches": "calibrant.repair.maps.variable_tree",
-    "BetaCurve": "calibrant.repair.maps.curves",
-    "BoostedTrees": "calibrant.repair.maps.boosting",
-    "Jittered": "calibrant.repair.maps.display",
-    "KernelShift": "calibrant.repair.maps.local_bias",
-    "LevelShifts": "calibrant.repair.maps.multicalibrator",
-    "Logistic": "calibrant.repair.maps.curves",
-    "Piecewise": "calibrant.repair.maps.isotonic",
-    "Rounded": "calibrant.repair.maps.display",
-    "Softmax": "calibrant.repair.maps.dirichlet",
-    "Steps": "calibrant.repair.maps.binning",
-}
 
 
 @dataclass(frozen=True)
 class Batch:
     """Rows as a map reads them: scores, covariates encoded by the map's codings, identities."""
 
-    p: Any
-    covariates: Encoded | None
-    ids: Any
+    p: Floats
+    covariates: Encoded | None = None
+    ids: Hashes | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,14 +181,14 @@ class FittedMap:
         """Covariates that the map reads."""
         return tuple(c.name for c in self.codings)
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired scores, float64 in [0, 1]."""
         raise NotImplementedError
 
     def check(self) -> None:
         """Raise `ValueError` if parts of the map do not go together; `from_dict` asks, once their types are right."""
 
-    def scores(self, p: Any, columns: Any = None, ids: Any = None) -> Any:
+    def scores(self, p: ArrayLike, columns: pa.Table | None = None, ids: Hashes | None = None) -> Floats:
         """Return the repaired scores of rows given as arrays.
 
         Parameters
@@ -346,8 +234,9 @@ class FittedMap:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain lists, dictionaries, numbers and strings."""
-        own = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
-        return {"format": FORMAT, "kind": self.kind, **own}
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        parts = {"codings": [asdict(c) for c in self.codings], "fitted_on": asdict(self.fitted_on)}
+        return {"format": FORMAT, "kind": self.kind, **plain(own | parts)}
 
     def to_json(self) -> str:
         """Return the map as JSON text, from which `from_json` makes an equal one."""
@@ -365,13 +254,13 @@ class FittedMap:
         if not isinstance(d, Mapping) or d.get("format") != FORMAT:
             found = d.get("format") if isinstance(d, Mapping) else type(d).__name__
             raise BadInput(f"not a map of this version of calibrant: format is {found!r}, not {FORMAT!r}")
-        if d.get("kind") not in tuple(WHERE):
-            raise BadInput(f"map of an unknown kind {d.get('kind')!r}: this calibrant knows {', '.join(sorted(WHERE))}")
-        cls = getattr(import_module(WHERE[d["kind"]]), d["kind"])
+        kind, known = d.get("kind"), map_classes()
+        if not isinstance(kind, str) or kind not in known:
+            raise BadInput(f"map of an unknown kind {kind!r}: this calibrant knows {', '.join(sorted(known))}")
         try:
-            return cls._rebuilt({k: v for k, v in d.items() if k not in ("format", "kind")})  # type: ignore[no-any-return]
-        except (TypeError, KeyError, ValueError, AttributeError, OverflowError) as e:
-            raise BadInput(f"map of kind {d['kind']!r} cannot be used: {e}") from None
+            return _decoded(known[kind], {k: v for k, v in d.items() if k not in ("format", "kind")})
+        except ValueError as e:
+            raise BadInput(f"map of kind {kind!r} cannot be used: {e}") from None
 
     @staticmethod
     def from_json(text: str) -> FittedMap:
@@ -382,32 +271,94 @@ class FittedMap:
             raise BadInput(f"not JSON ({e}): a map is written by to_json or calibrant repair --map") from None
         return FittedMap.from_dict(d)
 
-    @classmethod
-    def _rebuilt(cls, d: Mapping[str, Any]) -> Self:
-        known = {f.name for f in fields(cls)}
-        if extra := sorted(set(d) - known):
+
+class Recipe(Protocol):
+    """A repair with its settings, not fitted yet."""
+
+    def fit(self, data: Predictions) -> FittedMap:
+        """Fit it to rows."""
+
+
+# ---- Whether a map that was read from outside could have been fitted: types, finite numbers, lengths that agree ----
+# Compiled code trusts the numbers of a map as indices, so that one that was damaged is refused before it is used.
+
+LARGEST = 1.7e308  # a little below the largest float, so that rounding on the way does not make it infinite
+Decoded = TypeVar("Decoded", bound=FittedMap)
+
+
+def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
+    """Build a map from plain data; raise `ValueError` unless every field is there, of its type, and sound."""
+    import msgspec
+
+    one = msgspec.convert(d, kind)
+    for of, given in ((kind, d), (FittedOn, d.get("fitted_on", {})), *((Coding, c) for c in d.get("codings", ()))):
+        if extra := sorted(set(given) - {f.name for f in fields(of)}):
             raise ValueError(f"unknown field {extra[0]!r}")
-        one = cls(**{k: _loaded(k, v) for k, v in d.items()})
-        checked_codings(one.codings)
-        checked_types(one)
-        checked_types(one.fitted_on)
-        one.check()
-        return one
+    for f in fields(one):
+        sound(f.name == "settings" or _finite(getattr(one, f.name)), f"{f.name} is not what a fit leaves there")
+    for c in one.codings:
+        whole = c.scale > 0 and len(c.ranks) != 1 and rising(c.ranks) and (c.kind != "category" or c.levels)
+        sound(bool(whole), f"the coding of covariate {c.name!r} is not what a fit leaves there")
+    sound(len({c.name for c in one.codings}) == len(one.codings), "a covariate is coded twice")
+    one.check()
+    return replace(one, settings=frozen(one.settings))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, (tuple, list)):
-        return [_plain(v) for v in value]
-    if isinstance(value, (Coding, FittedOn)):
-        return plain(asdict(value))
-    return plain(value)
+def _finite(value: object) -> bool:
+    """Tell whether arrays can hold every number inside: neither NaN, nor infinite, nor of more than 64 bits."""
+    if isinstance(value, float):
+        return abs(value) <= LARGEST
+    if isinstance(value, int):
+        return abs(value) < 2**63
+    if isinstance(value, tuple):
+        return all(map(_finite, value))
+    return not is_dataclass(value) or all(_finite(getattr(value, f.name)) for f in fields(value))
 
 
-def _loaded(name: str, value: Any) -> Any:
-    if name == "codings":
-        return tuple(Coding.from_dict(c) for c in value)
-    if name == "fitted_on":
-        return FittedOn.from_dict(value)
-    if isinstance(value, list):
-        return tuple(_loaded("", v) for v in value)
-    return frozen(value)
+def sound(holds: bool, why: str) -> None:
+    """Raise `ValueError` unless something holds."""
+    if not holds:
+        raise ValueError(why)
+
+
+def rising(values: Sequence[float], *, strictly: bool = False) -> bool:
+    """Tell whether values never fall, or always rise."""
+    return all(a < b if strictly else a <= b for a, b in itertools.pairwise(values))
+
+
+def shares(values: Sequence[float]) -> bool:
+    """Tell whether values lie in [0, 1]."""
+    return all(0.0 <= v <= 1.0 for v in values)
+
+
+def known(codes: Sequence[Sequence[int]], levels: Sequence[int]) -> bool:
+    """Tell whether there are codes for each level variable, all of levels that it has."""
+    return len(codes) == len(levels) and all(0 <= c < n for own, n in zip(codes, levels, strict=True) for c in own)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a map sees of a row besides the score.
+
+    Parameters
+    ----------
+    numbers : int
+        Numbers and dates.
+    levels : tuple of int
+        How many levels each level variable has.
+    """
+
+    numbers: int
+    levels: tuple[int, ...]
+
+    @property
+    def columns(self) -> int:
+        """Numbers and level variables."""
+        return self.numbers + len(self.levels)
+
+
+def inputs_of(codings: Sequence[Coding]) -> Inputs:
+    """Return what `encode` makes of covariates."""
+    numbers = [c for c in codings if c.kind in ("number", "date")]
+    categories = tuple(len(c.labels) for c in codings if c.kind == "category")
+    return Inputs(len(numbers), (*categories, *(2 for c in numbers if c.missing)))

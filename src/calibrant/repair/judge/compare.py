@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arguments import names
+from calibrant.arguments import checked_levels, checked_seed, names
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.seed import checked_seed
 from calibrant.data.spec import Spec
 from calibrant.data.survey import EVERY, survey_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.threads import one_thread
+from calibrant.repair.catalogue import tried_by_default
 from calibrant.repair.judge.groups import (
     CLEAR,
     FEWEST,
@@ -26,9 +26,9 @@ from calibrant.repair.judge.groups import (
     unproved,
     variable_rows,
 )
-from calibrant.repair.judge.rows import LOSSES, Fits, Judged, checked_folds, default_repairs, fits_of, named
+from calibrant.repair.judge.rows import LOSSES, Fits, Judged, checked_folds, fits_of, named
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, by_ends, curve_of, recommended, verdict_of
-from calibrant.views.population import checked_levels, shares
+from calibrant.views.population import shares
 
 TESTS = ("local", "strong")
 TABLE = (
@@ -205,7 +205,7 @@ def compare(
         seed,
     )
     along, left_out = audited_variables(rows, variables, seed)
-    chosen = default_repairs(along) if repairs is None else named(repairs)
+    chosen = tried_by_default(along) if repairs is None else named(repairs)
     grouping = names("by", by)
     if stray := sorted(set(bins or ()) - set(grouping)):
         raise BadInput(f"bins for {stray[0]!r}: it is not among the groups; name it in by=, or leave its bins out")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -300,11 +300,3 @@ def refuse_overlap(fit_on: Predictions, rows: Predictions) -> None:
     if found := overlap(fitted_on(fit_on), rows):
         what = found.replace("it was fitted on", "of fit_on")
         raise BadInput(f"data holds {what}: pass other rows, or leave fit_on out to split data in halves")
-
-
-def default_repairs(variables: Sequence[str]) -> dict[str, Any]:
-    """Return the repairs that are compared if none are named: maps of the score, and with variables maps of them too."""
-    from calibrant import repair
-
-    score = {name: getattr(repair, name)() for name in ("Platt", "Beta", "Isotonic") if hasattr(repair, name)}
-    return score | ({"AugmentedLogistic": repair.AugmentedLogistic(variables=tuple(variables))} if variables else {})

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import FittedMap
 from calibrant.results import Curve, frozen, plain
 
@@ -80,23 +81,6 @@ def curve_of(part: str, rows: list[dict[str, Any]], names: tuple[str, ...], **se
 
 # ---- Which repair is better, worse or undecided, and in what; and the one to take ----
 
-SIMPLICITY = (
-    "Rounding",
-    "Jitter",
-    "Temperature",
-    "Platt",
-    "Beta",
-    "Isotonic",
-    "Histogram",
-    "ScalingBinning",
-    "BBQ",
-    "AugmentedLogistic",
-    "AugmentedBeta",
-    "VariableTree",
-    "LocalBias",
-    "ProportionalMulticalibrator",
-    "Multicalibrator",
-)
 WORDS = {
     "error": "certified error",
     "worst_group": "the worst group",
@@ -111,9 +95,10 @@ MATTERS = ("error", "worst_group", "brier", "log_loss", "variable:", "group:")
 LISTED = 3  # names in a line before it counts
 
 
-def simplicity(recipe: str) -> int:
-    """Return the place of a recipe in the order of simplicity; one it does not know is last."""
-    return SIMPLICITY.index(recipe) if recipe in SIMPLICITY else len(SIMPLICITY)
+def simplicity(recipe: str) -> float:
+    """Return the place of a recipe in the order of simplicity; one that nobody declared is last."""
+    entry = recipes().get(recipe)
+    return float("inf") if entry is None else entry.simplicity
 
 
 def by_ends(low: float, high: float, upward: bool = False) -> str:

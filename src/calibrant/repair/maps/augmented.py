@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.errors import BadInput
+from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, known, shares, sound
 from calibrant.repair.regression import (
     Edges,
@@ -95,6 +96,14 @@ def score_columns(p: Any, form: Form, edges: Edges) -> Any:
     return np.column_stack([one, -zero]) if form == "beta" else (one - zero)[:, None]
 
 
+@recipe(
+    maps=[Augmented],
+    words="logistic regression with traits",
+    simplicity=100,
+    command="augmented-logistic",
+    covariates=True,
+    tried="always",
+)
 @dataclass(frozen=True, kw_only=True)
 class AugmentedLogistic:
     r"""Logistic calibration with variables: one curve of the score, moved up or down by who the person is.
@@ -166,6 +175,13 @@ class AugmentedLogistic:
         return _fitted(self, data, self.scale)
 
 
+@recipe(
+    maps=[Augmented],
+    words="beta calibration with traits",
+    simplicity=110,
+    command="augmented-beta",
+    covariates=True,
+)
 @dataclass(frozen=True, kw_only=True)
 class AugmentedBeta:
     r"""Beta calibration with variables: a curve of three parameters, moved up or down by who the person is.

@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.arguments import checked_seed
 from calibrant.data.predictions import Predictions
-from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput, NotComputable
+from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
 from calibrant.repair.maps.curves import Logistic, Platt
 from calibrant.repair.regression import distinct, fit_rows
@@ -80,6 +81,7 @@ def width_edges(bins: int) -> Any:
 # ---- Histogram binning: in each bin of the score, what happened there ----
 
 
+@recipe(maps=[Steps], words="histogram binning", simplicity=70, command="histogram")
 @dataclass(frozen=True, kw_only=True)
 class Histogram:
     r"""Histogram binning: show each bin of the score the event rate of its rows.
@@ -163,6 +165,7 @@ def rates(heft: Any, cases: Any, cuts: Any, edges: Any) -> Any:
 # ---- Scaling-binning: a fitted curve, shown in few steps, so that what is left can be measured ----
 
 
+@recipe(maps=[Steps], words="scaling-binning", simplicity=80, command="scaling-binning")
 @dataclass(frozen=True, kw_only=True)
 class ScalingBinning:
     r"""Scaling-binning: fit Platt's curve, then show each bin of the score the curve's mean in it.
@@ -287,6 +290,7 @@ CLOSEST = 5e-3  # of a prior's mean to 0 and 1
 ELBOW = 1e-3
 
 
+@recipe(maps=[Steps], words="Bayesian binning (BBQ)", simplicity=90, command="bbq")
 @dataclass(frozen=True, kw_only=True)
 class BBQ:
     r"""Bayesian binning into quantiles: an average of histogram binnings with few to many bins.

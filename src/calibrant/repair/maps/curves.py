@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.errors import BadInput
+from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on
 from calibrant.repair.regression import fit_rows, log_of, logit, newton, targets
 
@@ -46,6 +47,7 @@ def scaled(p: Any, scale: Scale) -> Any:
     return np.log(p + TINY) - np.log((1.0 - p) + TINY)
 
 
+@recipe(maps=[Logistic], words="Platt scaling", simplicity=40, command="platt", tried="always")
 @dataclass(frozen=True, kw_only=True)
 class Platt:
     r"""Platt scaling: logistic regression of the outcome on the score's log-odds, or on the score.
@@ -115,6 +117,7 @@ class Platt:
 RANGE = 10.0  # of the logarithm of the temperature, scikit-learn's
 
 
+@recipe(maps=[Logistic], words="temperature scaling", simplicity=30, command="temperature")
 @dataclass(frozen=True, kw_only=True)
 class Temperature:
     r"""Temperature scaling: divide the log-odds by one number.
@@ -212,6 +215,7 @@ class BetaCurve(FittedMap):
         return expit(self.a * log_of(rows.p) - self.b * log_of(1.0 - rows.p) + self.c)
 
 
+@recipe(maps=[BetaCurve], words="beta calibration", simplicity=50, command="beta", tried="always")
 @dataclass(frozen=True, kw_only=True)
 class Beta:
     r"""Beta calibration: logistic regression of the outcome on ln p and -ln(1 - p).

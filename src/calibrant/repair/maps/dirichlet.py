@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.arguments import checked_seed
 from calibrant.data.predictions import MulticlassPredictions
-from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput, NotComputable
+from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, sound
 from calibrant.repair.regression import log_of
 
@@ -48,6 +49,7 @@ class Softmax(FittedMap):
         return replace(data, p=out)
 
 
+@recipe(maps=[Softmax], words="Dirichlet calibration", simplicity=160)
 @dataclass(frozen=True, kw_only=True)
 class Dirichlet:
     r"""Dirichlet calibration: multinomial regression of the class on the logarithms of the probabilities.

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.arguments import checked_levels, checked_seed
 from calibrant.data.predictions import MulticlassPredictions
-from calibrant.data.seed import checked_seed
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.draws_reference import uniforms
 from calibrant.kernels.reference import CELL_BITS, SCORE_BITS, fixed_point
+from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order
-from calibrant.views.population import EXACT_LEVELS, checked_bandwidth, checked_levels
+from calibrant.views.population import EXACT_LEVELS, checked_bandwidth
 
 # ---- Rounding: the probabilities as people see them, in whole per cent ----
 
@@ -44,6 +45,7 @@ class Rounded(FittedMap):
         return step / np.float64(k)
 
 
+@recipe(maps=[Rounded], words="rounding", simplicity=10)
 @dataclass(frozen=True, kw_only=True)
 class Rounding:
     r"""Rounding: show the score in steps; nothing is fitted.
@@ -120,6 +122,7 @@ class Jittered(FittedMap):
         return jitter(GRID, self.bandwidth).draw(cells, uniforms(rows.ids, salt))
 
 
+@recipe(maps=[Jittered], words="jitter", simplicity=20)
 @dataclass(frozen=True, kw_only=True)
 class Jitter:
     r"""Jitter: show a score drawn near the model's; nothing is fitted.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
 from calibrant.repair.regression import distinct, fit_rows
 
@@ -41,6 +42,7 @@ class Piecewise(FittedMap):
         return np.clip(left + share * (right - left), low, high)  # rounding must not swap two scores
 
 
+@recipe(maps=[Piecewise], words="isotonic regression", simplicity=60, command="isotonic", tried="always")
 @dataclass(frozen=True, kw_only=True)
 class Isotonic:
     r"""Isotonic regression: the increasing function of the score nearest to the outcomes.

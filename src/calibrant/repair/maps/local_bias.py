@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.arguments import checked_seed
 from calibrant.data.coding import codings
 from calibrant.data.predictions import Predictions
-from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput, NotComputable
+from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, known, rising, shares, sound
 from calibrant.repair.regression import (
     FOLDS,
@@ -419,6 +420,13 @@ FEWEST = 20  # cases, and non-cases
 WIDTHS = (1.0, 0.4)
 
 
+@recipe(
+    maps=[KernelShift],
+    words="local bias correction",
+    simplicity=130,
+    command="local-bias",
+    covariates=True,
+)
 @dataclass(frozen=True, kw_only=True)
 class LocalBias:
     r"""Correct the local calibration bias, by a smooth function of score and covariates found among the residuals.

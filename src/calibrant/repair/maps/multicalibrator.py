@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.arguments import checked_seed
 from calibrant.data.coding import Coding, codings, encode
 from calibrant.data.predictions import Predictions
-from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.level_shifts_reference import cell_count
 from calibrant.kernels.trees import cell_sums, shift
 from calibrant.kernels.trees_reference import BINS
+from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, rising, sound
 from calibrant.repair.maps.boosting import (
     BoostedTrees,
@@ -214,6 +215,14 @@ class Groups:
 NAME = "Multicalibrator"
 
 
+@recipe(
+    maps=[BoostedTrees, LevelShifts],
+    words="multicalibration",
+    simplicity=150,
+    command="multicalibrator",
+    covariates=True,
+    tried="unless quick",
+)
 @dataclass(frozen=True, kw_only=True)
 class Multicalibrator:
     r"""Multicalibration: the repaired score is right on average at each level of the score in each of many groups.
@@ -356,6 +365,13 @@ def _grown(problem: Problem, learner: Trees, choice: Choice, edges: Any, seed: i
 PROPORTIONAL = "ProportionalMulticalibrator"
 
 
+@recipe(
+    maps=[LevelShifts],
+    words="proportional multicalibration",
+    simplicity=140,
+    command="proportional-multicalibrator",
+    covariates=True,
+)
 @dataclass(frozen=True, kw_only=True)
 class ProportionalMulticalibrator:
     r"""Proportional multicalibration: in each group, at each level of the score, the error is small beside the event rate.

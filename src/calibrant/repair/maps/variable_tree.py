@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.arguments import checked_seed
 from calibrant.data.coding import Coding, Encoded
 from calibrant.data.predictions import Predictions
-from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput
+from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, shares, sound
 from calibrant.repair.maps.augmented import Form, coefficients, score_columns
 from calibrant.repair.regression import (
@@ -361,6 +362,13 @@ STREAM = 0x7EAF
 FEWEST = 20  # cases, and non-cases, from which a depth can be chosen
 
 
+@recipe(
+    maps=[Branches],
+    words="a tree of traits with a curve in each leaf",
+    simplicity=120,
+    command="variable-tree",
+    covariates=True,
+)
 @dataclass(frozen=True, kw_only=True)
 class VariableTree:
     r"""Variable-based calibration: a beta curve for each of a few groups of people, found by a small tree of variables.

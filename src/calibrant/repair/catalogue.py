@@ -1,0 +1,128 @@
+"""Every recipe there is: each declares itself where it is written, and whoever names, lists or makes one asks here.
+
+To add a recalibrator, write one file in `maps/`: the map as a `FittedMap`, and the recipe under ``@recipe(...)``. From
+then on `calibrant.repair` has it by name, JSON finds its map, the command offers it, the judge knows how simple it is
+and the report what to call it.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar
+
+MAPS = "calibrant.repair.maps"  # the folder whose files declare recipes
+Tried = Literal["always", "unless quick", "when named"]
+Class = TypeVar("Class", bound=type)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What a recipe says of itself.
+
+    Parameters
+    ----------
+    recipe : type
+        The class, whose name is the recipe's in Python, in JSON and in tables.
+    maps : tuple of type
+        Classes of the maps that it fits, whose names are their ``kind`` in JSON.
+    words : str
+        What it is called in the middle of a sentence: ``"Platt scaling"``.
+    simplicity : int
+        Its place in the order of simplicity: of repairs that are equally good the first is recommended. Tens, so that
+        there is room between two.
+    command : str
+        What ``calibrant repair --method`` calls it; empty where the command does not offer it.
+    covariates : bool
+        It reads covariates, and is made with ``variables=``.
+    tried : {"always", "unless quick", "when named"}
+        Where nobody names recipes: tried by `compare` and the command, by the command alone if it need not be quick, or
+        not at all.
+    """
+
+    recipe: type
+    maps: tuple[type, ...]
+    words: str
+    simplicity: int
+    command: str = ""
+    covariates: bool = False
+    tried: Tried = "when named"
+
+    @property
+    def name(self) -> str:
+        """The recipe's name."""
+        return self.recipe.__name__
+
+    def make(self, variables: Sequence[str] = ()) -> Any:
+        """Return the recipe with its default settings; `variables` are the covariates that it may read."""
+        return self.recipe(variables=tuple(variables)) if self.covariates else self.recipe()
+
+
+_DECLARED: dict[str, Entry] = {}
+
+
+def recipe(
+    *,
+    maps: Sequence[type],
+    words: str,
+    simplicity: int,
+    command: str = "",
+    covariates: bool = False,
+    tried: Tried = "when named",
+) -> Callable[[Class], Class]:
+    """Declare the class below to be a recipe; see `Entry` for what to say of it."""
+
+    def declared(own: Class) -> Class:
+        _DECLARED[own.__name__] = Entry(
+            recipe=own,
+            maps=tuple(maps),
+            words=words,
+            simplicity=simplicity,
+            command=command,
+            covariates=covariates,
+            tried=tried,
+        )
+        return own
+
+    return declared
+
+
+def recipes() -> Mapping[str, Entry]:
+    """Return what every recipe says of itself, by name, the simplest first.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> entry = cal.repair.recipes()["Platt"]
+    >>> entry.words, entry.command, entry.make()
+    ('Platt scaling', 'platt', Platt(scale='logit'))
+    """
+    _read_all()
+    return MappingProxyType(dict(sorted(_DECLARED.items(), key=lambda item: item[1].simplicity)))
+
+
+@cache
+def _read_all() -> None:
+    """Import the files that declare recipes."""
+    for file in pkgutil.iter_modules([str(Path(__file__).parent / "maps")]):
+        import_module(f"{MAPS}.{file.name}")
+
+
+def map_classes() -> Mapping[str, type]:
+    """Return the classes of fitted maps by name."""
+    return {kind.__name__: kind for entry in recipes().values() for kind in entry.maps}
+
+
+def tried_by_default(variables: Sequence[str], *, quick: bool = True) -> dict[str, Any]:
+    """Return the recipes that are tried where none is named: maps of the score, and with variables maps of them too."""
+    tried = ("always",) if quick else ("always", "unless quick")
+    return {
+        name: entry.make(variables)
+        for name, entry in recipes().items()
+        if entry.tried in tried and (variables or not entry.covariates)
+    }

@@ -59,7 +59,7 @@ def once(peers: dict[str, Any], n: int) -> list[tuple[str, Callable[[Any], Any],
     m = cal.measure
 
     def wide(data: Any) -> Any:
-        return m.ece(data, strategy="equal-width")
+        return m.ece(data, strategy="uniform")
 
     if "torchmetrics" in peers:
         error = peers["torchmetrics"].functional.classification.binary_calibration_error
@@ -71,7 +71,7 @@ def once(peers: dict[str, Any], n: int) -> list[tuple[str, Callable[[Any], Any],
         out.append(
             (
                 "max_calibration_error",
-                lambda d: m.max_calibration_error(d, strategy="equal-width"),
+                lambda d: m.max_calibration_error(d, strategy="uniform"),
                 "netcal",
                 lambda: netcal.MCE(15).measure(p, y),
             )

@@ -174,7 +174,7 @@ def jitter(tables: list[Table], splits: int, chart: Path | None) -> None:
                         name = f"jitter-aware, margin {margin:g}"
                         scores[name] = trained(table, train, lambda z, y, _, f=loss: f(z, y), split, hidden)
                     for name, p in scores.items():
-                        cost = cal.certify.jitter_cost(cal.predictions(table.y[held], p[held]), h).columns["auroc"]
+                        cost = cal.certify.jitter_cost(cal.predictions(table.y[held], p[held]), bandwidths=h).columns["auroc"]
                         model = f"{table.name}, {'one hidden layer' if hidden else 'linear'}"
                         rows_of.append({"model": model, "loss": name, "h": h, "plain": cost[0], "auroc": cost[1]})
     frame = pd.DataFrame(rows_of)

@@ -33,13 +33,13 @@ ABOUT = {
 }
 
 BOUNDS: dict[str, Callable[[Any, float], float]] = {
-    KERNEL: lambda d, _: high(cal.certify.published_kernel(d, H, subsample=True)),
-    DENOISER: lambda d, variation: high(cal.certify.published_total_variation(d, variation)),
-    BUCKETS: lambda d, _: high(cal.certify.published_lipschitz(d, H)),
+    KERNEL: lambda d, _: high(cal.certify.published_kernel(d, bandwidth=H, subsample=True)),
+    DENOISER: lambda d, variation: high(cal.certify.published_total_variation(d, variation=variation)),
+    BUCKETS: lambda d, _: high(cal.certify.published_lipschitz(d, bandwidth=H)),
     ECE: lambda d, _: float(cal.measure.ece(d).value),
-    JITTERED: lambda d, _: high(cal.certify.jittered(d, H, side="upper")),
-    ROUNDED: lambda d, _: high(cal.certify.rounded(d, 50, side="upper")),
-    BOUNDED: lambda d, variation: high(cal.certify.bounded_variation(d, variation, side="upper")),
+    JITTERED: lambda d, _: high(cal.certify.jittered(d, bandwidth=H, side="upper")),
+    ROUNDED: lambda d, _: high(cal.certify.rounded(d, levels=50, side="upper")),
+    BOUNDED: lambda d, variation: high(cal.certify.bounded_variation(d, variation=variation, side="upper")),
 }
 
 

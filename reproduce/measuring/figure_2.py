@@ -83,7 +83,7 @@ def run(repeats: int, seed: int) -> list[Row]:
                 for name, margin in ((LOGS, 0.0), (AWARE, 1.0)):
                     shown[name] = scores(x, y, train, JitteredCrossEntropy(h, margin=margin), r, epochs)
                 for name, p in shown.items():
-                    found.setdefault((task, name, h), []).append(cal.certify.jitter_cost(p, h).columns["auroc"][1])
+                    found.setdefault((task, name, h), []).append(cal.certify.jitter_cost(p, bandwidths=h).columns["auroc"][1])
     return [
         {
             "task": task,

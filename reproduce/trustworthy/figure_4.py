@@ -57,7 +57,7 @@ def judged(data: Any, draws: int, seed: int) -> tuple[float, ...]:
         draws=draws,
         seed=seed,
     )
-    bins: dict[str, Any] = {"bins": 20, "strategy": "equal-width"}
+    bins: dict[str, Any] = {"bins": 20, "strategy": "uniform"}
     return (
         cal.measure.brier(data).value,
         cal.measure.ece(data, **bins).value,

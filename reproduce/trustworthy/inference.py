@@ -33,7 +33,7 @@ def judged(data: Any, bias: Any) -> dict[str, float]:
     return {
         "accuracy": float(np.mean((data.p >= 0.5) == data.y)),
         "Brier score": cal.measure.brier(data).value,
-        "ECE": cal.measure.ece(data, bins=10, strategy="equal-width").value,
+        "ECE": cal.measure.ece(data, bins=10, strategy="uniform").value,
         "inferred": bias.settings["inferred"],
         "bias": bias.value,
         MISSED: float(not bias.interval.low <= 0 <= bias.interval.high),

@@ -88,7 +88,7 @@ def judged(y: Any, p: Any, on: Any, seed: int) -> dict[str, float]:
     return {
         "Brier score": cal.measure.brier(data).value,
         "ECE": float(np.abs(happened - said).mean()),
-        "ECE by rows": cal.measure.ece(data, bins=10, strategy="equal-width").value,
+        "ECE by rows": cal.measure.ece(data, bins=10, strategy="uniform").value,
         "KLCE²": published.statistic,
         "published p": published.p_value,
         "our p": test(data, draws=499, seed=seed).p_value,

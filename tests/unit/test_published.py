@@ -67,14 +67,14 @@ def test_same_seed_same_result(bound):
 @pytest.mark.parametrize("bound", ALL)
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, float("nan")])
 def test_alpha_outside(bound, alpha):
-    with pytest.raises(BadInput, match="alpha is"):
+    with pytest.raises(BadInput, match="alpha="):
         bound(rows(), alpha=alpha)
 
 
 @pytest.mark.parametrize("bound", ALL)
 @pytest.mark.parametrize("side", ["two-sided", "lower"])
 def test_upper_only(bound, side):
-    with pytest.raises(BadInput, match="upper bounds only"):
+    with pytest.raises(BadInput, match="states no other bound"):
         bound(rows(), side=side)
 
 
@@ -94,7 +94,7 @@ def test_sketch(bound):
 @pytest.mark.parametrize("bound", FOLDED)
 def test_folds(bound):
     for folds in (1, 0, 2.5):
-        with pytest.raises(BadInput, match="folds is"):
+        with pytest.raises(BadInput, match="folds="):
             bound(rows(), folds=folds)
     with pytest.raises(BadInput, match="was given 9 rows: pass at least 10"):
         bound(rows(9))
@@ -110,7 +110,7 @@ def test_one_row_is_too_few():
 @pytest.mark.parametrize("bound", JITTERED)
 @pytest.mark.parametrize("bandwidth", [0.0, -1.0, float("nan"), float("inf")])
 def test_bandwidth(bound, bandwidth):
-    with pytest.raises(BadInput, match="bandwidth is"):
+    with pytest.raises(BadInput, match="bandwidth="):
         bound(rows(), bandwidth=bandwidth)
 
 
@@ -134,7 +134,7 @@ def test_perturbation_is_unrelated_to_the_users_own_draws():
 
 @pytest.mark.parametrize("variation", [-0.5, float("inf"), float("nan")])
 def test_variation(variation):
-    with pytest.raises(BadInput, match="variation is"):
+    with pytest.raises(BadInput, match="variation="):
         published_total_variation(rows(), variation=variation)
 
 

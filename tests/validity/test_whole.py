@@ -77,7 +77,7 @@ def test_rounded_upper_alone(design, n, slow):
 @every((IDENTITY, RARE, CALIBRATED_ONE, FEW, TIES), (1000,))
 def test_raw_lower(design, n, slow):
     check(
-        lambda r: raw_lower(design.draw(n, 3, r), ALPHA, seed=r).interval.low > design.raw + TINY,
+        lambda r: raw_lower(design.draw(n, 3, r), alpha=ALPHA, seed=r).interval.low > design.raw + TINY,
         2000 if slow else 150,
         ALPHA,
     )
@@ -93,7 +93,7 @@ def test_jittered(design, n, slow):
     h = 2.0**-6
     truth = jittered_truth(design, h)
     check(
-        lambda r: outside(jittered(design.draw(n, 4, r), h, ALPHA, seed=r).interval, truth), 500 if slow else 40, ALPHA
+        lambda r: outside(jittered(design.draw(n, 4, r), bandwidth=h, alpha=ALPHA, seed=r).interval, truth), 500 if slow else 40, ALPHA
     )
 
 
@@ -103,7 +103,7 @@ KNOWN = tuple(d for d in ALL if d.distance is not None)
 @every((IDENTITY, ONE, TWO), (1000,), KNOWN)
 def test_distance(design, n, slow):
     check(
-        lambda r: outside(distance(design.draw(n, 5, r), ALPHA, seed=r).interval, design.distance),
+        lambda r: outside(distance(design.draw(n, 5, r), alpha=ALPHA, seed=r).interval, design.distance),
         500 if slow else 40,
         ALPHA,
     )
@@ -112,7 +112,7 @@ def test_distance(design, n, slow):
 @every((IDENTITY, STEP, ONE, RARE), (1000,))
 def test_bounded_variation(design, n, slow):
     def miss(r):
-        found = bounded_variation(design.draw(n, 6, r), design.variation, ALPHA, seed=r).interval
+        found = bounded_variation(design.draw(n, 6, r), variation=design.variation, alpha=ALPHA, seed=r).interval
         return outside(found, design.raw)
 
     check(miss, 1000 if slow else 40, ALPHA)

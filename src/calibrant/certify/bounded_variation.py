@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.errors import BadInput
+from calibrant.arguments import positive
+from calibrant.certify.certificate import Setting, certificate
 from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import everyone, shares
 
 
+@certificate(order=50, setting=Setting("variation", 1.0, "V", "1 is a monotone event rate"))
 def bounded_variation(
-    data: Any, variation: float = 1.0, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
+    data: Any, *, variation: float = 1.0, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
 ) -> Estimate:
     r"""Certify the average calibration error of the raw score, assuming bounded variation.
 
@@ -57,10 +59,9 @@ def bounded_variation(
     """
     from calibrant.stats.bounds import debiased_error, lower_bound, variation_upper
 
-    if not (isinstance(variation, (int, float)) and 0 < variation < float("inf")):
-        raise BadInput(
-            f"variation={variation!r}: pass a positive bound on the total variation, 1.0 for a monotone event rate"
-        )
+    variation = positive(
+        "variation", variation, what="a positive bound on the total variation", hint="1.0 for a monotone event rate"
+    )
     low_share, high_share = shares(alpha, side)
     population = everyone(data, seed)
     low = lower_bound(population.cells, low_share, seed) if low_share else 0.0
@@ -74,5 +75,5 @@ def bounded_variation(
         n=population.n,
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
         assumes=f"independent rows; total variation of the event rate at most {variation:g}",
-        settings={"about": "the raw score", "variation": float(variation), "run": run, "seed": seed},
+        settings={"about": "the raw score", "variation": variation, "run": run, "seed": seed},
     )

@@ -21,7 +21,8 @@ Group = tuple[tuple[str, str], ...]
 
 def groups(
     data: Any,
-    *, by: Iterable[str] | str | None = None,
+    *,
+    by: Iterable[str] | str | None = None,
     intersections: bool = False,
     levels: int = 100,
     alpha: float = 0.05,

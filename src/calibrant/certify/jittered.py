@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from calibrant.errors import BadInput, NotComputable
+from calibrant.arguments import checked_levels, positive
+from calibrant.certify.certificate import Setting, certificate
+from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval, Side
-from calibrant.views.population import INDEPENDENT, checked_bandwidth, checked_levels, everyone, shares
+from calibrant.views.population import INDEPENDENT, checked_bandwidth, everyone, shares
 
 # ---- The seed paper's setting: the certificate of a classifier that perturbs its score a little ----
 
 
+@certificate(order=40, setting=Setting("bandwidth", 2**-6, "H", "how far the score is moved"))
 def jittered(
-    data: Any, bandwidth: float = 2**-6, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
+    data: Any, *, bandwidth: float = 2**-6, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
 ) -> Estimate:
     r"""Certify the average calibration error of the score after a hyperbolic-secant jitter.
 
@@ -84,7 +87,7 @@ def jittered(
 
 
 def jitter_cost(
-    data: Any, bandwidths: float | Sequence[float] = 2**-6, levels: int | Sequence[int] = (), seed: int = 0
+    data: Any, *, bandwidths: float | Sequence[float] = 2**-6, levels: int | Sequence[int] = (), seed: int = 0
 ) -> Curve:
     r"""Compute the expected AUROC, Brier score and log loss of jittered and rounded classifiers.
 
@@ -144,7 +147,7 @@ def jitter_cost(
     return Curve(method="certify.jitter_cost", columns=columns, settings={"n": population.n})
 
 
-def jitter_bandwidth(pilot: Any, tolerance: float = 0.001, seed: int = 0) -> float:
+def jitter_bandwidth(pilot: Any, *, tolerance: float = 0.001, seed: int = 0) -> float:
     r"""Choose the largest dyadic bandwidth that costs at most `tolerance` of AUROC, on pilot rows.
 
     Parameters
@@ -166,10 +169,9 @@ def jitter_bandwidth(pilot: Any, tolerance: float = 0.001, seed: int = 0) -> flo
     NotComputable
         Even the smallest costs more.
     """
-    if not tolerance > 0:
-        raise BadInput(f"tolerance={tolerance!r}: pass a positive loss of AUROC, such as 0.001")
+    tolerance = positive("tolerance", tolerance, what="a positive loss of AUROC", hint="such as 0.001")
     widths = [2.0**-j for j in range(3, 11)]
-    auroc = jitter_cost(pilot, widths, seed=seed).columns["auroc"]
+    auroc = jitter_cost(pilot, bandwidths=widths, seed=seed).columns["auroc"]
     for width, value in zip(widths, auroc[1:], strict=True):
         if auroc[0] - value <= tolerance:
             return width

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from calibrant.arguments import checked_levels
+from calibrant.certify.certificate import Setting, certificate
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import INDEPENDENT, Population, checked_levels, everyone, shares
+from calibrant.views.population import INDEPENDENT, Population, everyone, shares
 
 
-def rounded(data: Any, levels: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
+@certificate(order=20, usual=True, setting=Setting("levels", 100, "K", "steps in which the score is shown"))
+def rounded(data: Any, *, levels: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
     r"""Certify the average calibration error of the score rounded to `levels` steps.
 
     Estimand: ``CE = E|r - E[Y|r]|`` with r the score rounded to the nearest multiple of ``1 / levels`` (halves

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from calibrant.errors import BadInput
+from calibrant.arguments import checked_levels, choice, share
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.betting import JITTER_WEIGHTS, gammas, solve_upper
 from calibrant.stats.bounds import SLACK, expected_linear_cost, notch_normaliser, notch_width
 from calibrant.stats.jitter import jitter
-from calibrant.views.population import Population, checked_bandwidth, checked_levels, everyone, shares
+from calibrant.views.population import Population, checked_bandwidth, everyone, shares
 
 # ---- How many rows a certificate needs: expected bounds at a sample size not yet collected. Guides, not ----
 
@@ -107,6 +107,7 @@ PLAN_GRID = 1024
 def rows_needed(
     gap: float,
     data: Any = None,
+    *,
     method: Method = "rounded",
     levels: int = 100,
     bandwidth: float = 2**-6,
@@ -156,11 +157,8 @@ def rows_needed(
     >>> bool(1e4 < cal.certify.rows_needed(0.02, method="jittered").value < 2e4)
     True
     """
-
-    if not (isinstance(gap, (int, float)) and 0.0 < gap < 1.0):
-        raise BadInput(f"gap={gap!r}: pass a number between 0 and 1; 0.02 is two points")
-    if method not in ("rounded", "jittered"):
-        raise BadInput(f"method={method!r}: pass 'rounded' or 'jittered'")
+    gap = share("gap", gap, hint="such as 0.02 for two points")
+    choice("method", method, get_args(Method))
     low_share, high_share = shares(alpha, side)
     mass = _masses(None if data is None else everyone(data, seed))
     needed = []

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.arguments import checked_seed, number, whole
 from calibrant.certify.raw_lower import QUANTISATION
 from calibrant.data.coding import is_date, is_number
 from calibrant.data.predictions import Predictions
 from calibrant.data.sample import identities, identities_of
-from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput, NotComputable
@@ -32,7 +32,15 @@ from calibrant.stats.witness import (
     shift_limits,
     upper_bound,
 )
-from calibrant.views.along import along_of, checked_rows, covariate, fine_ledger, numbers_of, sketched_strata
+from calibrant.views.along import (
+    along_of,
+    checked_rows,
+    checked_view,
+    covariate,
+    fine_ledger,
+    numbers_of,
+    sketched_strata,
+)
 from calibrant.views.population import INDEPENDENT, shares
 
 # ---- Rows dealt into blocks and cut along a variable, by edges that no label and no certified row has touched ----
@@ -256,6 +264,7 @@ FOR_SHIFT = 0.1  # share of each end's error probability that pays for the unkno
 def variable(
     data: Any,
     variable: str | Sequence[str],
+    *,
     bins: int = 10,
     bandwidth: float | None = None,
     beyond_shift: bool = False,
@@ -343,6 +352,7 @@ def variable(
 def variables(
     data: Any,
     names: Sequence[str | tuple[str, str]],
+    *,
     bins: int = 10,
     beyond_shift: bool = False,
     view: View = "probability",
@@ -379,13 +389,10 @@ class Asked:
     seed: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.bins, bool) or not isinstance(self.bins, (int, np.integer)) or not 1 <= self.bins <= 4096:
-            raise BadInput(f"bins={self.bins!r}: pass a whole number from 1 to 4096, such as 10")
-        h = self.bandwidth
-        if h is not None and not (isinstance(h, (int, float, np.floating)) and 0.01 <= h <= 0.5):
-            raise BadInput(f"bandwidth={h!r}: pass a number from 0.01 to 0.5, such as 0.05, or None for bins")
-        if self.view not in ("probability", "confidence"):
-            raise BadInput(f"view={self.view!r}: pass 'probability' or 'confidence'")
+        whole("bins", self.bins, 1, 4096, hint="such as 10")  # 4,096: as many bytes of counts as a sketch's fine cells
+        if self.bandwidth is not None:
+            number("bandwidth", self.bandwidth, least=0.01, most=0.5, hint="such as 0.05, or None for bins")
+        checked_view(self.view)
 
 
 def _family(data: Any, names: tuple[Any, ...], asked: Asked, alpha: float) -> dict[Any, Estimate]:

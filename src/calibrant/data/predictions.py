@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
 
 Kind = TypeVar("Kind")
+Other = TypeVar("Other")
 
 # ---- What was wrong with the rows read so far, and the one line that says so ----
 
@@ -281,7 +282,11 @@ def multiclass_predictions(
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
 
 
-def checked_data(data: object, *kinds: type[Kind], name: str = "data") -> Kind:
+@overload
+def checked_data(data: object, kind: type[Kind], /, *, name: str = ...) -> Kind: ...
+@overload
+def checked_data(data: object, kind: type[Kind], other: type[Other], /, *, name: str = ...) -> Kind | Other: ...
+def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     """Return the data of a public function if it is of one of these kinds, or say in one line what to pass.
 
     Every function that reads rows, or rows or a sketch, begins here: ``checked_data(data, Predictions, Sketch)``.

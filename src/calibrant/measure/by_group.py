@@ -24,7 +24,8 @@ from calibrant.views.population import group
 def by_group(
     function: Callable[..., Estimate],
     data: Any,
-    *, by: Iterable[str] | str | None = None,
+    *,
+    by: Iterable[str] | str | None = None,
     intersections: bool = False,
     **settings: Any,
 ) -> dict[Group, Estimate]:

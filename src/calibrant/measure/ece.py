@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from calibrant.data.seed import checked_seed
-from calibrant.errors import BadInput
+from calibrant.arguments import checked_alpha, checked_seed, choice, number, whole
 from calibrant.kernels.strata import spread
 from calibrant.results import Estimate
 from calibrant.stats.nulls import Sizes, noise, peak_interval, total_interval
 from calibrant.stats.smoothing import SMALLEST, STEPS, coarser, fixed_point, length, noise_steps, smoothed, steps_for
-from calibrant.stats.strata import Bins
-from calibrant.views.points import Points, checked_alpha, points
+from calibrant.stats.strata import Bins, Strategy
+from calibrant.views.points import Points, points
 
 # ---- Expected calibration error in bins ----
 
-Strategy = Literal["equal-mass", "equal-width"]
 DRAWS = 1000
 STREAM = 0x0ECE
 INVERSION = "inversion of a parametric bootstrap of the bins"
@@ -25,8 +23,9 @@ INVERSION = "inversion of a parametric bootstrap of the bins"
 
 def ece(
     data: Any,
+    *,
     bins: int = 15,
-    strategy: Strategy = "equal-mass",
+    strategy: Strategy = "quantile",
     norm: Literal[1, 2] = 1,
     debiased: bool = False,
     alpha: float = 0.05,
@@ -42,7 +41,7 @@ def ece(
     data : Predictions or Sketch
         Sampling weights are used; clusters are refused.
     bins : int from 1 to 100,000
-    strategy : {"equal-mass", "equal-width"}
+    strategy : {"quantile", "uniform"}
         Equal scores always share a bin, so ties can leave fewer bins than asked for; settings say how many hold rows.
     norm : {1, 2}
     debiased : bool
@@ -100,8 +99,7 @@ def ece(
     """
     checked_alpha(alpha)
     seed = checked_seed(seed)
-    if norm not in (1, 2):
-        raise BadInput(f"norm={norm!r}: pass 1 or 2")
+    choice("norm", norm, (1, 2))
     q = points(data)
     binned = binned_points(q, bins, strategy)
     share = binned.share
@@ -133,13 +131,10 @@ def ece(
     )
 
 
-def binned_points(q: Points, bins: Any, strategy: Any) -> Bins:
+def binned_points(q: Points, bins: int, strategy: Strategy) -> Bins:
     """Return the points in bins, or refuse the settings."""
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 100_000:
-        raise BadInput(f"bins={bins!r}: pass a whole number from 1 to 100,000, such as 15")
-    if strategy not in ("equal-mass", "equal-width"):
-        raise BadInput(f"strategy={strategy!r}: pass 'equal-mass' or 'equal-width'")
-    return Bins.of(q.p, q.y, q.count, q.weight, int(bins), strategy)
+    bins = whole("bins", bins, 1, 100_000, hint="such as 15")
+    return Bins.of(q.p, q.y, q.count, q.weight, bins, choice("strategy", strategy, get_args(Strategy)))
 
 
 # ---- The worst bin ----
@@ -149,8 +144,9 @@ MAX_CALIBRATION_ERROR_STREAM = 0x03CE
 
 def max_calibration_error(
     data: Any,
+    *,
     bins: int = 15,
-    strategy: Strategy = "equal-mass",
+    strategy: Strategy = "quantile",
     debiased: bool = False,
     alpha: float = 0.05,
     seed: int = 0,
@@ -164,7 +160,7 @@ def max_calibration_error(
     data : Predictions or Sketch
         Sampling weights are used; clusters are refused.
     bins : int from 1 to 100,000
-    strategy : {"equal-mass", "equal-width"}
+    strategy : {"quantile", "uniform"}
         With equal width a bin may hold a handful of rows, and the maximum is then mostly noise.
     debiased : bool
         Report the size from which noise would produce the plug-in on average.
@@ -241,7 +237,7 @@ SMOOTH_ECE_DRAWS = 400
 SMOOTH_ECE_STREAM = 0x53CE
 
 
-def smooth_ece(data: Any, bandwidth: float | None = None, alpha: float = 0.05, seed: int = 0) -> Estimate:
+def smooth_ece(data: Any, *, bandwidth: float | None = None, alpha: float = 0.05, seed: int = 0) -> Estimate:
     r"""Smooth expected calibration error (SmoothECE).
 
     Estimand: ``S(s) = integral over t in [0, 1] of |E[(Y - p) K_s(t, p)]| dt`` with K_s the Gaussian kernel of
@@ -302,8 +298,8 @@ def smooth_ece(data: Any, bandwidth: float | None = None, alpha: float = 0.05, s
     """
     checked_alpha(alpha)
     seed = checked_seed(seed)
-    if bandwidth is not None and not (isinstance(bandwidth, (int, float, np.floating)) and SMALLEST <= bandwidth <= 1):
-        raise BadInput(f"bandwidth={bandwidth!r}: pass a number from 2**-10 to 1, or None for the automatic one")
+    if bandwidth is not None:
+        number("bandwidth", bandwidth, least=SMALLEST, most=1, hint="or None for the automatic one")
     q = points(data)
     total = float(q.mass.sum()) if q.count is not None or q.weight is not None else float(q.n)
     sums = _spread(q, STEPS if bandwidth is None else steps_for(bandwidth)) / total

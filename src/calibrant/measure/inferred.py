@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from calibrant.arguments import checked_alpha, choice
 from calibrant.data.coding import as_text, is_date, is_number
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
@@ -16,7 +17,8 @@ from calibrant.results import Estimate, Interval
 from calibrant.stats.inferred import Inferred, Quantity, Sums, inferred_gap_of, inferred_mean_of
 from calibrant.stats.strata import MISSING, Strata
 from calibrant.views.along import checked_rows, covariate, finite_values, strata_of
-from calibrant.views.points import INDEPENDENT, WEIGHTED, checked_alpha
+from calibrant.views.points import WEIGHTED
+from calibrant.views.population import INDEPENDENT
 
 # ---- From rows or a sketch to what inference from probabilities reads: sums, and the values of one variable ----
 
@@ -212,7 +214,7 @@ def _sketched(strata: Strata, name: str) -> Inferring:
 
 
 def inferred_mean(
-    data: Any, variable: str, level: Any = None, quantity: Quantity = "bias", alpha: float = 0.05
+    data: Any, variable: str, level: Any = None, *, quantity: Quantity = "bias", alpha: float = 0.05
 ) -> Estimate:
     r"""Mean of a covariate among the people with the event, inferred from probabilities in place of labels: its bias.
 
@@ -312,10 +314,7 @@ def described(q: Inferring, level: Any, wanted: Quantity, alpha: float) -> Estim
 
 def checked_quantity(quantity: Any) -> Quantity:
     """Return what is asked for, or refuse it."""
-    found: tuple[Quantity, ...] = ("bias", "inferred", "observed")
-    if quantity not in found:
-        raise BadInput(f"quantity={quantity!r}: pass 'bias', 'inferred' or 'observed'")
-    return found[found.index(quantity)]
+    return choice("quantity", quantity, get_args(Quantity))
 
 
 def _numbers(q: Inferring) -> tuple[Any, Any]:
@@ -332,7 +331,7 @@ def _numbers(q: Inferring) -> tuple[Any, Any]:
 
 
 def inferred_gap(
-    data: Any, variable: str, level: Any, reference: Any = None, quantity: Quantity = "bias", alpha: float = 0.05
+    data: Any, variable: str, level: Any, reference: Any = None, *, quantity: Quantity = "bias", alpha: float = 0.05
 ) -> Estimate:
     r"""Difference of event rates between a group and the others, inferred from probabilities in place of labels: its bias.
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.errors import BadInput, NotComputable
+from calibrant.arguments import checked_alpha, number
+from calibrant.errors import NotComputable
 from calibrant.results import Estimate
 from calibrant.stats.logistic import recalibrate
 from calibrant.stats.scoring import (
@@ -17,14 +18,14 @@ from calibrant.stats.scoring import (
     ranking,
     ratio_interval,
 )
-from calibrant.views.points import Points, both_outcomes, checked_alpha, points
+from calibrant.views.points import Points, both_outcomes, points
 
 # ---- Proper scores: Brier score and log loss ----
 
 WALD = "Wald, with noise for outcomes not seen"
 
 
-def brier(data: Any, alpha: float = 0.05) -> Estimate:
+def brier(data: Any, *, alpha: float = 0.05) -> Estimate:
     r"""Brier score, with its reliability, resolution and uncertainty.
 
     Estimand: ``E[(p - Y)^2]``.
@@ -91,7 +92,7 @@ def brier(data: Any, alpha: float = 0.05) -> Estimate:
     )
 
 
-def log_loss(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
+def log_loss(data: Any, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Logarithmic loss (cross-entropy).
 
     Estimand: ``-E[Y ln p + (1 - Y) ln(1 - p)]``, in nats.
@@ -155,10 +156,9 @@ def log_loss(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     return q.estimate("log_loss", value, (low, high), alpha, "", clip=clip, clipped=clipped, interval=WALD)
 
 
-def clipped_scores(q: Points, clip: Any) -> tuple[Any, int]:
+def clipped_scores(q: Points, clip: float) -> tuple[Any, int]:
     """Return the scores moved into ``[clip, 1 - clip]``, and how many rows moved."""
-    if not (isinstance(clip, (int, float, np.floating)) and 0 <= clip < 0.5):
-        raise BadInput(f"clip={clip!r}: pass a number from 0 to below 0.5, such as 1e-6")
+    clip = number("clip", clip, least=0, below=0.5, hint="such as 1e-6")
     p = np.clip(q.p, clip, 1 - clip) if clip else q.p
     return p, int(q.times[p != q.p].sum())
 
@@ -166,7 +166,7 @@ def clipped_scores(q: Points, clip: Any) -> tuple[Any, int]:
 # ---- Discrimination ----
 
 
-def auroc(data: Any, alpha: float = 0.05) -> Estimate:
+def auroc(data: Any, *, alpha: float = 0.05) -> Estimate:
     r"""Area under the receiver operating characteristic curve.
 
     Estimand: ``P(p > p') + P(p = p') / 2`` for a case with score p and a non-case with score p'.
@@ -232,7 +232,7 @@ def auroc(data: Any, alpha: float = 0.05) -> Estimate:
 # ---- Observed over expected ----
 
 
-def observed_expected(data: Any, alpha: float = 0.05) -> Estimate:
+def observed_expected(data: Any, *, alpha: float = 0.05) -> Estimate:
     r"""Observed over expected number of cases.
 
     Estimand: ``E[Y] / E[p]``.
@@ -297,7 +297,7 @@ RECALIBRATION_WALD = "Wald, with the larger of the sandwich and the model varian
 FEWEST = 10  # rows of each outcome, below which the slope's interval missed far too often
 
 
-def calibration_intercept(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
+def calibration_intercept(data: Any, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Calibration intercept: by how many logits the scores are too low overall (calibration in the large).
 
     Estimand: a such that ``E[Y] = E[expit(a + logit p)]``.
@@ -348,7 +348,7 @@ def calibration_intercept(data: Any, clip: float = 0.0, alpha: float = 0.05) -> 
     return _estimate(q, "calibration_intercept", logit, False, alpha, clip, clipped)
 
 
-def calibration_slope(data: Any, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
+def calibration_slope(data: Any, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Calibration slope: whether the scores are too extreme or too timid.
 
     Estimand: b in the best ``logit P(Y = 1) = a + b logit p``.

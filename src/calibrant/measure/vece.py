@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 
+from calibrant.arguments import checked_alpha, checked_seed, choice, whole
 from calibrant.data.sample import identities_of
-from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import null_sums
 from calibrant.results import Estimate, Interval
 from calibrant.stats.nulls import Sizes, p_value, total_interval
-from calibrant.stats.strata import Strata, View, beyond_shift, matched_residuals, quantile_cells, widened
+from calibrant.stats.strata import Strata, Strategy, View, beyond_shift, matched_residuals, quantile_cells, widened
 from calibrant.views.along import (
     Along,
     along_of,
@@ -25,9 +25,9 @@ from calibrant.views.along import (
     sketched_strata,
     strata_of,
 )
-from calibrant.views.points import INDEPENDENT, WEIGHTED, checked_alpha
+from calibrant.views.points import WEIGHTED
+from calibrant.views.population import INDEPENDENT
 
-Method = Literal["equal-mass", "equal-width"]
 DRAWS = 1000  # of the interval
 STREAM = 0x7ECE
 SIMULATED = 128  # draws held at once
@@ -37,9 +37,10 @@ INVERSION = "inversion of a parametric bootstrap of the bins"
 def vece(
     data: Any,
     variable: str | Sequence[str],
+    *,
     bins: int = 10,
     view: View = "probability",
-    method: Method = "equal-mass",
+    strategy: Strategy = "quantile",
     alpha: float = 0.05,
     draws: int = 999,
     seed: int = 0,
@@ -62,7 +63,7 @@ def vece(
         variable with at most `bins` values has a bin for each.
     view : {"probability", "confidence"}
         Of the outcome 1, or of the more probable class (1 from p = 0.5) being right.
-    method : {"equal-mass", "equal-width"}
+    strategy : {"quantile", "uniform"}
     alpha : float in (0, 1)
         Probability, about, that the interval misses the estimand.
     draws : int from 99 to 100,000
@@ -117,11 +118,13 @@ def vece(
     """
     checked_alpha(alpha)
     seed = checked_seed(seed)
-    _checked(bins, method, draws)
+    bins = whole("bins", bins, 1, 4096, hint="such as 10")
+    choice("strategy", strategy, get_args(Strategy))
+    draws = whole("draws", draws, 99, 100_000, hint="such as 999")
     if paper:
         found, asked = _published(data, variable, bins, checked_view(view)), bins
     else:
-        found, asked = _binned(data, variable, bins, checked_view(view), method)
+        found, asked = _binned(data, variable, bins, checked_view(view), strategy)
     plain, beyond = _sizes(found.strata, alpha, seed)
     p_plain, p_beyond = _p_values(data, found, draws, seed)
     reads = "rows" if not isinstance(data, Sketch) else "the sketch's cells along the variable"
@@ -138,7 +141,7 @@ def vece(
             "view": view,
             "reads": reads,
             "weights": weighted,
-            "method": "published quantiles" if paper else method,
+            "strategy": "published quantiles" if paper else strategy,
             "bins": bins,
             "bins_used": found.strata.size,
             "bins_collapsed": asked - found.strata.size,
@@ -159,29 +162,20 @@ def vece(
     )
 
 
-def _checked(bins: Any, method: Any, draws: Any) -> None:
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 4096:
-        raise BadInput(f"bins={bins!r}: pass a whole number from 1 to 4096, such as 10")
-    if method not in ("equal-mass", "equal-width"):
-        raise BadInput(f"method={method!r}: pass 'equal-mass' or 'equal-width'")
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or not 99 <= draws <= 100_000:
-        raise BadInput(f"draws={draws!r}: pass a whole number from 99 to 100,000, such as 999")
-
-
-def _binned(data: Any, variable: Any, bins: int, view: View, method: str) -> tuple[Along, int]:
+def _binned(data: Any, variable: Any, bins: int, view: View, strategy: Strategy) -> tuple[Along, int]:
     """Return the bins of a variable or pair, the rows' bins (None of a sketch), and how many bins were asked for."""
     if not isinstance(variable, str):
         pair = _pair(variable)
         if isinstance(data, Sketch):
             strata = sketched_strata(data, pair, view)
             return Along(strata, None), strata.size
-        found, sizes = pair_of(data, pair, bins, method, view)
+        found, sizes = pair_of(data, pair, bins, strategy, view)
         return found, int(np.prod([s if level else bins + extra for s, level, extra in sizes]))
     sketched = isinstance(data, Sketch)
-    whole = Along(strata_of(data, variable, view), None) if sketched else along_of(data, variable, view)
-    group = whole.strata.bin_of(bins, method)
-    joined = whole.strata.joined(group)
-    cell = None if whole.cell is None else group[whole.cell].astype(np.int32)
+    along = Along(strata_of(data, variable, view), None) if sketched else along_of(data, variable, view)
+    group = along.strata.bin_of(bins, strategy)
+    joined = along.strata.joined(group)
+    cell = None if along.cell is None else group[along.cell].astype(np.int32)
     return Along(joined, cell), bins + int(joined.missing) if joined.ordered else joined.size
 
 

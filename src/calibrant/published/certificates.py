@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.seed import checked_seed
+from calibrant.arguments import checked_alpha, checked_seed, choice, number, whole
 from calibrant.errors import BadInput, NotComputable
 from calibrant.published.bounds import BUCKETS, SHIFTS, Bound, kernel_bound, lipschitz_bound, total_variation_bound
 from calibrant.results import Estimate, Interval
@@ -19,10 +19,8 @@ def published_rows(
     data: Any, name: str, alpha: float, side: str, smallest: int = 2
 ) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Return scores and labels for a published bound, or say why it does not apply."""
-    if not 0.0 < alpha < 1.0:
-        raise BadInput(f"alpha is {alpha}: pass an error probability strictly between 0 and 1, such as 0.05.")
-    if side != "upper":
-        raise BadInput(f"side is {side!r}: the paper states upper bounds only; pass side='upper'.")
+    checked_alpha(alpha)
+    choice("side", side, ("upper",), hint="for the paper states no other bound")
     if not hasattr(data, "p") or not hasattr(data, "y"):
         raise NotComputable(f"{name} reads rows of one score and one label each; pass binary predictions.")
     for what in ("weights", "cluster"):
@@ -39,18 +37,6 @@ def published_stream(seed: int) -> np.random.Generator:
     A user who simulates scores with the same seed would otherwise have each score perturbed by itself.
     """
     return np.random.default_rng([checked_seed(seed), 0x5EC4])
-
-
-def positive_bandwidth(bandwidth: float) -> None:
-    """Refuse a perturbation bandwidth that is not a positive number of sensible size."""
-    if not 1e-9 <= bandwidth <= 1e9:
-        raise BadInput(f"bandwidth is {bandwidth}: pass a positive number from 1e-9 to 1e9, such as 2**-6.")
-
-
-def enough_folds(folds: int) -> None:
-    """Refuse a number of folds that leaves nothing to train on."""
-    if folds != int(folds) or folds < 2:
-        raise BadInput(f"folds is {folds}: pass a whole number of at least 2, such as 5.")
 
 
 def published_estimate(
@@ -71,6 +57,7 @@ def published_estimate(
 
 def published_kernel(
     data: Any,
+    *,
     bandwidth: float = 2**-6,
     alpha: float = 0.05,
     folds: int = 5,
@@ -155,8 +142,8 @@ def published_kernel(
     >>> cal.certify.published_kernel(data).interval.high < 0.5
     True
     """
-    enough_folds(folds)
-    positive_bandwidth(bandwidth)
+    whole("folds", folds, 2, hint="such as 5")
+    number("bandwidth", bandwidth, least=1e-9, most=1e9, hint="such as 2**-6")
     p, y = published_rows(data, "published_kernel", alpha, side, 2 * int(folds))
     rng = published_stream(seed)
     bound = kernel_bound(p, y, bandwidth, alpha, int(folds), subsample, rng)
@@ -176,7 +163,7 @@ def published_kernel(
 
 
 def published_lipschitz(
-    data: Any, bandwidth: float = 2**-6, alpha: float = 0.05, side: str = "upper", seed: int = 0
+    data: Any, *, bandwidth: float = 2**-6, alpha: float = 0.05, side: str = "upper", seed: int = 0
 ) -> Estimate:
     r"""Bound the L1 calibration error of the perturbed classifier by Lipschitz buckets with shifts.
 
@@ -255,7 +242,7 @@ def published_lipschitz(
     >>> cal.certify.published_lipschitz(data).interval.high < 0.5
     True
     """
-    positive_bandwidth(bandwidth)
+    number("bandwidth", bandwidth, least=1e-9, most=1e9, hint="such as 2**-6")
     p, y = published_rows(data, "published_lipschitz", alpha, side)
     bound = lipschitz_bound(p, y, bandwidth, alpha, published_stream(seed))
     settings = {
@@ -275,6 +262,7 @@ def published_lipschitz(
 
 def published_total_variation(
     data: Any,
+    *,
     variation: float = 1.0,
     alpha: float = 0.05,
     folds: int = 5,
@@ -356,9 +344,8 @@ def published_total_variation(
     >>> cal.certify.published_total_variation(data).interval.high < 0.4
     True
     """
-    enough_folds(folds)
-    if not 0.0 <= variation < float("inf"):
-        raise BadInput(f"variation is {variation}: pass a finite number of at least 0, such as 1.0.")
+    whole("folds", folds, 2, hint="such as 5")
+    number("variation", variation, least=0, hint="such as 1.0")
     p, y = published_rows(data, "published_total_variation", alpha, side, 2 * int(folds))
     bound = total_variation_bound(p, y, variation, alpha, int(folds), published_stream(seed))
     settings = {"variation": variation, "alpha": alpha, "folds": folds, "side": side, "seed": seed}

@@ -59,7 +59,7 @@ class Bins:
     @classmethod
     def of(cls, p: Any, y: Any, count: Any, weight: Any, bins: int, strategy: str) -> Bins:
         """Bin points; `count` and `weight` may be None."""
-        if strategy == "equal-width":
+        if strategy == "uniform":
             sums = bin_sums(p, y, count, weight, None, bins)
         else:
             mass = weight if count is None else count if weight is None else count * weight
@@ -147,6 +147,7 @@ class Bins:
 # ---- Cells along one variable: sums of outcomes and scores from which errors along it are read ----
 
 View = Literal["probability", "confidence"]
+Strategy = Literal["quantile", "uniform"]  # of bins, in scikit-learn's words
 MISSING = "missing"
 UNSPACED = 10_000  # numbers below, years among them, are written without a space
 SUMS = ("rows", "weight", "weight2", "cases", "score", "noise", "resid2")
@@ -273,11 +274,11 @@ class Strata:
         named = None if self.labels is None else tuple(self.labels if labels is None else labels)
         return replace(self, labels=named, x=x, low=low, high=high, **sums)
 
-    def binned(self, bins: int, method: str = "equal-mass") -> Strata:
+    def binned(self, bins: int, method: str = "quantile") -> Strata:
         """Return at most `bins` bins of a number or date, plus the missing values; a category as it is."""
         return self.joined(self.bin_of(bins, method)) if self.ordered else self
 
-    def bin_of(self, bins: int, method: str = "equal-mass") -> Any:
+    def bin_of(self, bins: int, method: str = "quantile") -> Any:
         """Return the bin of each cell, numbered without gaps; labels play no part, and a cell is never split.
 
         At most `bins` cells keep one each. Else a cell whose weight lies at ranks F to F + m goes to bin ``floor(bins
@@ -288,7 +289,7 @@ class Strata:
         if self.there <= bins:
             return np.arange(self.size)
         mass, x = self.weight[: self.there], self.x[: self.there]
-        if method == "equal-mass":
+        if method == "quantile":
             raw = np.floor(bins * (np.cumsum(mass) - 0.5 * mass) / max(mass.sum(), 1e-300))
         else:
             bottom, top = float(self.low[0]), float(self.high[self.there - 1])

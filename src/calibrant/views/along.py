@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from calibrant.arguments import choice
 from calibrant.data.coding import Coding, as_days, codings, encode, is_date, is_number
 from calibrant.data.columns import as_float, decoded, require
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import locate, strata_sums
 from calibrant.stats.cells import SCALE
-from calibrant.stats.strata import MISSING, Strata, View, equal_mass_edges
+from calibrant.stats.strata import MISSING, Strata, Strategy, View, equal_mass_edges
 from calibrant.stats.witness import ChordLedger
 
 # ---- From a sketch to the cells along one of its variables ----
@@ -197,24 +198,19 @@ def along_of(data: Any, variable: str, view: View = "probability") -> Along:
     return _levels(rows, variable, checked_view(view))
 
 
-def checked_view(view: Any) -> View:
+def checked_view(view: View) -> View:
     """Return the view, or refuse it."""
-    if view not in ("probability", "confidence"):
-        raise BadInput(f"view={view!r}: pass 'probability' or 'confidence'")
-    return "confidence" if view == "confidence" else "probability"
+    return choice("view", view, get_args(View))
 
 
 def checked_rows(data: Any, clusters: bool = False) -> Predictions:
     """Return predictions whose rows count as independent, or (with `clusters`) may come in clusters; refuse others."""
-    if isinstance(data, MulticlassPredictions):
-        raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k)")
-    if not isinstance(data, Predictions):
-        raise BadInput(f"data is a {type(data).__name__}: pass calibrant.predictions(...) or calibrant.read(...)")
-    if data.cluster is not None and not clusters:
+    rows = checked_data(data, Predictions)
+    if rows.cluster is not None and not clusters:
         raise NotComputable("the intervals are derived for independent rows, not for cluster=: leave cluster out")
-    if data.n == 0:
+    if rows.n == 0:
         raise NotComputable("there are no rows")
-    return data
+    return rows
 
 
 def covariate(rows: Predictions, variable: Any) -> Any:
@@ -320,7 +316,7 @@ def _row_strata(
 
 
 def pair_of(
-    data: Any, pair: Sequence[str], bins: int, method: str, view: View = "probability"
+    data: Any, pair: Sequence[str], bins: int, strategy: Strategy, view: View = "probability"
 ) -> tuple[Along, list[tuple[int, bool, bool]]]:
     """Return the cells that hold rows of the product of two variables' bins or levels, as levels of one category.
 
@@ -330,7 +326,7 @@ def pair_of(
     codes, titles, sizes = [], [], []
     for name in pair:
         found = along_of(rows, name, view)
-        group = found.strata.bin_of(bins, method)
+        group = found.strata.bin_of(bins, strategy)
         codes.append(group[found.cell])
         titles.append(found.strata.joined(group).titles())
         sizes.append((len(titles[-1]), not found.strata.ordered, found.strata.missing))

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketch import Sketch
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.cells import SCALE
 from calibrant.stats.strata import Bins
-from calibrant.views.population import Population, everyone, shares
+from calibrant.views.population import INDEPENDENT, Population, everyone
 
 ROWS = "rows"
-INDEPENDENT = "independent rows from one distribution"
 WEIGHTED = "independent rows, sampled with probability inversely proportional to weights="
 
 
@@ -68,7 +67,7 @@ class Points:
     @cached_property
     def unseen(self) -> tuple[Any, Any, Any]:
         """Share, mean score and missing outcome variance of the parts of the score range where an outcome is rare."""
-        binned = Bins.of(self.p, self.y, self.count, self.weight, 15, "equal-width")
+        binned = Bins.of(self.p, self.y, self.count, self.weight, 15, "uniform")
         rate, likely = binned.sums[:, 2] / binned.sums[:, 1], binned.noise_rate
         missing = np.maximum(likely * (1 - likely) - rate * (1 - rate), 0.0)
         return binned.share, binned.sums[:, 3] / binned.sums[:, 1], missing
@@ -105,19 +104,14 @@ def points(data: Any) -> Points:
     """Return the points of predictions or of a sketch; refuse anything else."""
     if isinstance(data, Points):
         return data
-    if isinstance(data, Sketch):
-        return cell_points(everyone(data))
-    if isinstance(data, MulticlassPredictions):
-        raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k)")
-    if not isinstance(data, Predictions):
-        raise BadInput(
-            f"data is a {type(data).__name__}: pass calibrant.predictions(...), calibrant.read(...) or calibrant.sketch(...)"
-        )
-    if data.cluster is not None:
+    given = checked_data(data, Predictions, Sketch)
+    if isinstance(given, Sketch):
+        return cell_points(everyone(given))
+    if given.cluster is not None:
         raise NotComputable("the intervals are derived for independent rows, not for cluster=: leave cluster out")
-    if data.n == 0:
+    if given.n == 0:
         raise NotComputable("there are no rows")
-    return Points(data.p, data.y, None, data.weights, data.n, ROWS)
+    return Points(given.p, given.y, None, given.weights, given.n, ROWS)
 
 
 def cell_points(population: Population) -> Points:
@@ -128,12 +122,6 @@ def cell_points(population: Population) -> Points:
     rows = count[where, label].astype(np.float64)
     score = np.clip(total[where, label] / rows, 0.0, 1.0)
     return Points(score, label.astype(np.int8), rows, None, int(count.sum()), f"{population.grid} score cells")
-
-
-def checked_alpha(alpha: Any) -> float:
-    """Return the error probability, or refuse it."""
-    shares(alpha, "two-sided")
-    return float(alpha)
 
 
 def both_outcomes(q: Points, what: str) -> None:

@@ -112,7 +112,7 @@ def test_needs_both_outcomes(measure):
 
 def test_ece_in_numbers():
     data = cal.predictions([0, 0, 1, 1, 0, 0, 0, 1], [0.1] * 4 + [0.85] * 4)
-    for strategy in ("equal-mass", "equal-width"):
+    for strategy in ("quantile", "uniform"):
         found = M.ece(data, bins=2, strategy=strategy)
         assert found.value == pytest.approx(0.5 * 0.4 + 0.5 * 0.6)
         assert found.settings["under_prediction"] == pytest.approx(0.2)
@@ -127,7 +127,7 @@ def test_ties_are_never_split_and_collapsed_bins_are_said():
     data = cal.predictions([0, 1] * 50, [0.5] * 90 + [0.1] * 4 + [0.9] * 6)
     found = M.ece(data, bins=15)
     assert (found.settings["bins_used"], found.settings["bins_collapsed"]) == (3, 12)
-    assert M.ece(data, bins=15, strategy="equal-width").settings["bins_used"] == 3
+    assert M.ece(data, bins=15, strategy="uniform").settings["bins_used"] == 3
 
 
 def test_debiasing_removes_noise_and_little_else():

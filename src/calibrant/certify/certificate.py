@@ -1,0 +1,82 @@
+"""What a certificate of everyone's error says of itself, in its own file: `calibrant certify` offers whatever is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from calibrant.results import Estimate, Side
+
+Function = TypeVar("Function", bound=Callable[..., Estimate])
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The one setting that is a certificate's own, as an option of the command.
+
+    Parameters
+    ----------
+    name : str
+        The keyword of the function; the option is ``--name``.
+    default : int or float
+        Its type is the option's.
+    letter : str
+        Stands for the value in the help.
+    help : str
+        What the setting is, after "of <certificate>: ".
+    """
+
+    name: str
+    default: int | float
+    letter: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """One certificate.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(data, *, alpha, side, seed)`` and its own setting by keyword, returning an `Estimate`.
+    order : int
+        Its place in the command's table.
+    usual : bool
+        Printed where no certificate is named.
+    side : {"two-sided", "lower"}
+        What ``--side two-sided`` asks of it: a bound with one end that can be had spends all of alpha on that end.
+    setting : Setting or None
+    """
+
+    function: Callable[..., Estimate]
+    order: int
+    usual: bool
+    side: Side
+    setting: Setting | None
+
+    @property
+    def name(self) -> str:
+        """The name of the function, which users and the command know it by."""
+        return self.function.__name__
+
+
+_DECLARED: dict[str, Certificate] = {}
+
+
+def certificate(
+    *, order: int, usual: bool = False, side: Side = "two-sided", setting: Setting | None = None
+) -> Callable[[Function], Function]:
+    """Declare a function as a certificate; the arguments are those of `Certificate`."""
+
+    def declared(function: Function) -> Function:
+        _DECLARED[function.__name__] = Certificate(function, order, usual, side, setting)
+        return function
+
+    return declared
+
+
+def certificates() -> tuple[Certificate, ...]:
+    """Return every certificate that the files of this folder declare, in order; the face imports them all."""
+    return tuple(sorted(_DECLARED.values(), key=lambda c: c.order))

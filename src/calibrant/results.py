@@ -13,7 +13,7 @@ from calibrant.errors import NotComputable
 
 Guarantee = Literal["finite-sample", "asymptotic", "as published"]
 Side = Literal["two-sided", "lower", "upper"]
-DRAWN_BY = "calibrant.report.notebook"  # loaded when a chart is asked for: pixels come last
+DRAWN_BY = "calibrant.report.charts"  # loaded when a chart is asked for: pixels come last
 
 
 def plain(value: Any) -> Any:
@@ -172,12 +172,20 @@ class Curve(_Plain):
         ------
         NotComputable
             There is no picture for this kind of curve, or nothing to draw.
+        ImportError
+            Altair is missing: ``pip install "calibrant[charts]"``.
         """
-        return import_module(DRAWN_BY).chart(self)
+        try:
+            drawing = import_module(DRAWN_BY)
+        except ModuleNotFoundError as e:
+            if e.name != "altair":
+                raise
+            raise ImportError('a chart needs Altair: pip install "calibrant[charts]"') from None
+        return drawing.chart(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         """Return what a notebook shows: the chart where there is one, else the text."""
         try:
             return self.chart()._repr_mimebundle_(include, exclude)
-        except NotComputable:
+        except (NotComputable, ImportError):
             return {"text/plain": repr(self)}

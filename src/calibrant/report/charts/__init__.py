@@ -1,0 +1,52 @@
+"""Interactive charts of curves for notebooks, with tooltips in the user's units; `Curve.chart` loads this folder.
+
+`parts` holds what all are made of, `curves` draws lines with bands, `tables` bars, rules and the control chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from calibrant.errors import NotComputable
+from calibrant.report.charts import curves, tables
+from calibrant.report.charts.parts import dressed
+from calibrant.results import Curve
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+def chart(curve: Curve) -> alt.TopLevelMixin:
+    """Return a curve as an interactive Altair chart: point at it to read it.
+
+    Parameters
+    ----------
+    curve : Curve
+
+    Returns
+    -------
+    altair.Chart
+
+    Raises
+    ------
+    NotComputable
+        There is no picture for this kind of curve, or nothing to draw.
+    """
+    make = CHARTS.get(curve.method)
+    if make is None:
+        raise NotComputable(f"there is no chart for {curve.method}: use to_frame()")
+    if not next(iter(curve.columns.values()), ()):
+        raise NotComputable("the curve is empty: there is nothing to draw")
+    return dressed(make(curve))
+
+
+CHARTS: dict[str, Callable[[Curve], Any]] = {
+    "diagnose.control_chart": tables.control_chart,
+    "diagnose.importance": tables.importance,
+    "diagnose.local_bias": curves.local_bias,
+    "diagnose.rank_variables": tables.ranking,
+    "diagnose.reliability_curve": curves.reliability,
+    "diagnose.subgroups": tables.subgroups,
+    "diagnose.variable_curve": curves.variable,
+}

@@ -1,0 +1,140 @@
+"""Interactive charts: one vocabulary for all kinds of curve, and a clear word where Altair is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import factories
+from calibrant.errors import NotComputable
+from calibrant.results import Curve
+
+pytest.importorskip("altair")
+
+
+def found(curve: Curve, **settings: Any) -> Curve:
+    return replace(curve, settings={**curve.settings, **settings})
+
+
+PEAK = {"peak_observed": 0.5, "peak_predicted": 0.4, "rows_beyond": 10_000, "tolerance": 0.0}
+CURVES = {
+    "score": factories.curve(),
+    "number": factories.along(),
+    "date": factories.along("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
+    "levels": factories.along("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
+    "number and missing": factories.along("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
+    "map": factories.bias_map(),
+    "map of levels": factories.bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
+    "map on ranks": factories.bias_map(scaling="rank"),
+    "control": found(factories.control_chart(), **PEAK),
+    "rules": factories.subgroups(),
+}
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, Any]:
+    return {name: curve.chart().to_dict() for name, curve in CURVES.items()}
+
+
+def nodes(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Return every mapping inside a chart."""
+    if isinstance(value, Mapping):
+        yield value
+        for v in value.values():
+            yield from nodes(v)
+    elif isinstance(value, list):
+        for v in value:
+            yield from nodes(v)
+
+
+def rows_with(chart: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the first rows of a chart that have this column."""
+    return next(rows for rows in chart["datasets"].values() if rows and key in rows[0])
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_every_chart_is_finite_titled_and_in_the_palette(drawn, name):
+    text = json.dumps(drawn[name], allow_nan=False)
+    assert drawn[name]["title"]["text"]
+    assert drawn[name]["config"]["background"] == "#ffffff"
+    known = {"#27517a", "#b9cbdd", "#576068", "#1e2428", "#e6e4df", "#ffffff", "#b03a06", "#0a6a86"}
+    assert set(re.findall("#[0-9a-f]{6}", text)) <= known
+
+
+@pytest.mark.parametrize("name", [n for n in CURVES if n != "control"])
+def test_tooltips_are_in_the_users_units(drawn, name):
+    tips = {t["field"] for n in nodes(drawn[name]) for t in n.get("tooltip", []) if isinstance(n.get("tooltip"), list)}
+    assert {"model says", "happened", "off by", "band"} <= tips
+    rows = rows_with(drawn[name], "off by")
+    assert re.fullmatch(r"[\d.]+ in 100", rows[0]["model says"])
+    assert re.fullmatch(r"[+\u2212]?[\d.]+ points", rows[0]["off by"])
+    assert re.fullmatch(r"[+\u2212]?[\d.]+ to [+\u2212]?[\d.]+ points", rows[0]["band"])
+
+
+@pytest.mark.parametrize("name", ["score", "number", "date", "map", "map on ranks"])
+def test_what_is_shown_to_be_off_is_marked(drawn, name):
+    layers = [n for n in nodes(drawn[name]) if n.get("transform") == [{"filter": "datum.off"}]]
+    assert [n["mark"]["color"] for n in layers] == ["#b03a06"]
+    curve = CURVES[name]
+    rows = rows_with(drawn[name], "off")
+    sides = [low > 0 or high < 0 for low, high in zip(curve.columns["low"], curve.columns["high"], strict=True)]
+    assert [r["off"] for r in rows] == sides
+
+
+def test_an_axis_of_gaps_holds_zero_and_every_gap(drawn):
+    for name in ("score", "number", "levels", "map"):
+        low, high = next(n["scale"]["domain"] for n in nodes(drawn[name]) if n.get("field") == "gap" and "scale" in n)
+        gaps = [100 * g for g in CURVES[name].columns["gap"]]
+        assert low < min(0.0, *gaps)
+        assert high > max(0.0, *gaps)
+
+
+def test_rare_events_are_told_with_more_digits():
+    text = factories.curve(rate=0.001).chart().to_json()
+    assert re.search(r'"model says": "0\.\d{2,} in 100"', text)
+
+
+def test_a_ranking_shows_what_the_error_follows():
+    order = factories.ranking()
+    columns = {**order.columns, "worst_gap": [0.02] * 3, "worst_rows": [100] * 3}
+    made = replace(order, columns=columns, settings={**order.settings, "shift": 0.01, "alpha": 0.05}).chart().to_dict()
+    rows = rows_with(made, "finding")
+    assert [r["finding"] for r in rows] == ["error follows it", "error follows it", "not shown"]
+
+
+def test_curves_without_a_picture_say_so():
+    with pytest.raises(NotComputable, match="there is no chart for other: use to_frame"):
+        Curve(method="other", columns={}).chart()
+    with pytest.raises(NotComputable, match="nothing to draw"):
+        Curve(method="diagnose.importance", columns={"variable": ()}).chart()
+    assert Curve(method="other", columns={})._repr_mimebundle_()["text/plain"].startswith("Curve(")
+
+
+WITHOUT = """
+import sys
+sys.modules["altair"] = None
+from calibrant.results import Curve
+curve = Curve(method="diagnose.importance", columns={"variable": ("a",)})
+print(list(curve._repr_mimebundle_()))
+try:
+    curve.chart()
+except ImportError as e:
+    print(e)
+"""
+
+
+def test_without_the_extra_a_notebook_shows_text_and_a_chart_says_how_to_get_it():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["['text/plain']", 'a chart needs Altair: pip install "calibrant[charts]"']
+
+
+def test_the_page_needs_no_altair():
+    script = "import sys; sys.modules['altair'] = sys.modules['vl_convert'] = None; import calibrant.report.svg"
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -181,7 +181,7 @@ def dots(picture: Dots, label: str, radius: float) -> Svg:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Words in or beside a plot: where, moved down by `dy` pixels, the side they stand on, their class, and the text."""
+    """Words in or beside a plot: their place and pixels down from it, the side they stand on, class, and text."""
 
     x: str
     y: str

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.audit.checks import MASK, _pair_pools, group_populations
-from calibrant.audit.pooling import pool_levels, pool_pairs
+from calibrant.audit.pooling import MASK, group_populations, pair_pools, pool_levels, pool_pairs
 from effort import examples
 
 counts = st.one_of(st.integers(0, 60), st.sampled_from([0, 1, 19, 20, 21, 500]))
@@ -118,7 +117,7 @@ def pooled_tables(table: Any) -> tuple[list[list[int]], list[list[int]], list[li
     index = np.arange(table.size).reshape(table.shape)
     first, second = (pool_levels(table.sum(axis=i).tolist(), MASK) for i in (1, 0))
     spec = SimpleNamespace(by_name={"b": SimpleNamespace(labels=range(table.shape[1]))})
-    pairs = _pair_pools(table.reshape(-1), first, second, spec, ("a", "b"))
+    pairs = pair_pools(table.reshape(-1), first, second, spec, ("a", "b"))
     levels = [index[list(g)].reshape(-1) for g in first] + [index[:, list(g)].reshape(-1) for g in second]
     blocks = [index[np.ix_(a, b)].reshape(-1) for a in first for b in second if pairs]
     empty = [block for block in blocks if not table.reshape(-1)[block].sum()]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks import group_populations
+from calibrant.audit.pooling import group_populations
 
 
 def shown(columns: dict[str, list[str]]) -> dict[tuple[tuple[str, str], ...], int]:
@@ -74,10 +74,10 @@ def test_no_small_cell_or_level_is_a_difference_of_shown_counts(seed: int) -> No
 
 def _members(whole: cal.Sketch) -> list[tuple[int, tuple[object, list[tuple[tuple[str, str], ...]]]]]:
     """Each shown group with the elementary groups it is made of."""
-    from calibrant.audit import checks
+    from calibrant.audit import pooling
 
     out = []
-    original = checks.pooled
+    original = pooling.pooled
     labels = [name for g in range(len(whole.spec.groupings)) for name in whole.spec.group_names(g)]
     seen: list[list[int]] = []
 
@@ -85,11 +85,11 @@ def _members(whole: cal.Sketch) -> list[tuple[int, tuple[object, list[tuple[tupl
         seen.append(list(indices))
         return original(sketch, indices)  # type: ignore[arg-type]
 
-    checks.pooled = spy  # type: ignore[assignment]
+    pooling.pooled = spy  # type: ignore[assignment]
     try:
         groups = group_populations(whole)
     finally:
-        checks.pooled = original
+        pooling.pooled = original
     for (name, _, _), indices in zip(groups, seen, strict=True):
         out.append((len(name), (name, [labels[i] for i in indices])))
     return out

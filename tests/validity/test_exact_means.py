@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.audit.checks import _coarse
+from calibrant.audit.checks.certified import coarse
 from calibrant.stats.betting import LARGEST_MEAN_STAKE as LARGEST
 from calibrant.stats.betting import MEAN_STAKES as STAKES
 from calibrant.stats.betting import residual_mean_limits
@@ -64,7 +64,7 @@ def test_mean_limits_from_coarse_cells_contain_those_from_rows(seed):
     raw = np.zeros((1, 1 << 14, 6), dtype=np.int64)
     np.add.at(raw, (0, q >> 16, y), 1)
     np.add.at(raw, (0, q >> 16, 2 + y), q & 0xFFFF)
-    counts, sums, low, high = _coarse(Population(raw, None), np.arange(1 << 14) // 2048)
+    counts, sums, low, high = coarse(Population(raw, None), np.arange(1 << 14) // 2048)
     wide = residual_mean_limits(counts, sums, low, high, 0.1)
     narrow = limits(y, np.ones(n), q / SCALE, 0.1)
     assert wide[0] <= narrow[0] + 1e-9

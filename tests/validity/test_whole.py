@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks import Plan, reliability, shift
+from calibrant.audit.checks.certified import shift
+from calibrant.audit.checks.reliability import bins_of
 from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
 from calibrant.certify.groups import groups
@@ -142,7 +143,6 @@ def test_groups_hold_together(runs):
     check(miss, runs, ALPHA)
 
 
-PLAN = Plan(alpha=ALPHA, limit=None, levels=20, bandwidth=2**-6, seed=0)
 
 
 RESIDUAL = {
@@ -165,7 +165,7 @@ def test_mean_residual(design, n, slow):
     centre = RESIDUAL[design.name]
 
     def miss(r):
-        return outside(shift(everyone(design.draw(n, 8, r)), PLAN).interval, centre)
+        return outside(shift(everyone(design.draw(n, 8, r)), ALPHA).interval, centre)
 
     check(miss, 2000 if slow else 100, ALPHA)
 
@@ -174,7 +174,7 @@ def test_gaps_of_the_reliability_curve_hold_together():
     design = atoms("curve", np.arange(1, 10) / 10, np.arange(1, 10) / 10 + 0.03)
 
     def miss(r):
-        curve = reliability(everyone(design.draw(1500, 9, r)), PLAN).columns
+        curve = bins_of(everyone(design.draw(1500, 9, r)), 20, ALPHA).columns
         pairs = zip(curve["low"], curve["high"], strict=True)
         return any(not low - TINY <= 0.03 <= high + TINY for low, high in pairs)
 

@@ -7,10 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.data.coding import MISSING
 from calibrant.data.columns import decoded
 from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.data.spec import Spec
+from calibrant.results import Outcome
+from calibrant.views.population import Population, pooled
+
+MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
+Name = tuple[tuple[str, str], ...]  # a group: pairs of variable and level
 
 
 def pool_levels(rows: Sequence[int], smallest: int) -> list[tuple[int, ...]]:
@@ -44,7 +52,7 @@ def pool_levels(rows: Sequence[int], smallest: int) -> list[tuple[int, ...]]:
     return [*((i,) for i in present if i not in pool), tuple(sorted(pool))]
 
 
-def pool_pairs(rows: Any, smallest: int) -> list[tuple[int, ...]]:
+def pool_pairs(rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
     """Pool the cells of a two-way table whose margins may be known.
 
     A pooled cell can be solved for from the margins exactly when, in the graph that joins row and column levels by
@@ -135,3 +143,79 @@ def pool_name(labels: Sequence[str]) -> str:
     if len(labels) <= 3:
         return " + ".join(labels)
     return f"{labels[0]} + {labels[1]} + {len(labels) - 2} more"
+
+
+# ---- what of an audit may be shown ----
+
+
+def group_populations(whole: Sketch) -> list[tuple[Name, Population, int]]:
+    """Return name, population and pool size of every group that may be shown.
+
+    Levels that are pooled in their own variable stay together in every pair table; otherwise a pooled level's
+    count would follow from the pair table's margins.
+    """
+    out, base = [], 0
+    rows = whole.group_levels.sum(axis=(1, 2, 3))
+    pools: dict[str, list[tuple[int, ...]]] = {}
+    for g, names in enumerate(whole.spec.groupings):
+        size = whole.spec.sizes[g]
+        if len(names) == 1:
+            shown = pools[names[0]] = pool_levels(rows[base : base + size].tolist(), MASK)
+        else:
+            shown = pair_pools(rows[base : base + size], pools[names[0]], pools[names[1]], whole.spec, names)
+        labels = whole.spec.group_names(g)
+        for members in shown:
+            present = int(np.count_nonzero(rows[[base + m for m in members]]))
+            q = pooled(whole, [base + m for m in members])
+            out.append((group_name([labels[m] for m in members]), q, present if present > 1 else 0))
+        base += size
+    return out
+
+
+def pair_pools(
+    rows: NDArray[np.int64],
+    first: list[tuple[int, ...]],
+    second: list[tuple[int, ...]],
+    spec: Spec,
+    names: tuple[str, ...],
+) -> list[tuple[int, ...]]:
+    """Pool the cells of a pair table over levels already pooled; none if a variable pools away altogether."""
+    if not first or not second:
+        return []
+    table = rows.reshape(-1, len(spec.by_name[names[1]].labels))
+    coarse = np.array([[table[np.ix_(a, b)].sum() for b in second] for a in first])
+    cells = [[a * table.shape[1] + b for a in i for b in j] for i in first for j in second]
+    return [tuple(m for c in members for m in cells[c]) for members in pool_pairs(coarse, MASK)]
+
+
+def group_name(labels: list[Name]) -> Name:
+    """Name one group, or the pool of several: by levels where they form a block of the table, else by cells."""
+    levels = [list(dict.fromkeys(label[i][1] for label in labels)) for i in range(len(labels[0]))]
+    if len(labels) == np.prod([len(v) for v in levels]):
+        return tuple((labels[0][i][0], pool_name(v)) for i, v in enumerate(levels))
+    variables = " and ".join(v for v, _ in labels[0])
+    return ((variables, pool_name([" and ".join(level for _, level in label) for label in labels])),)
+
+
+def unshown_levels(read: Predictions | Sketch, name: str) -> tuple[str, ...] | None:
+    """Return the levels that are not shown, so that none of few people follows from the others; None for all.
+
+    A number of many values has a smooth curve, and no levels.
+    """
+    from calibrant.diagnose.panels import FEW
+    from calibrant.views.along import strata_of
+
+    strata = strata_of(read, name)
+    if strata.ordered and strata.there > FEW:
+        return ()
+    groups = pool_levels([int(n) for n in strata.rows], MASK)
+    shown = {group[0] for group in groups if len(group) == 1}
+    return tuple(t for i, t in enumerate(strata.titles()) if i not in shown) if groups else None
+
+
+def guarded(outcome: Outcome, about: str) -> Outcome:
+    """Return a test's outcome without the parts about a set of fewer people than may be shown, or of all but few."""
+    rows, of = outcome.parts.get(f"{about}rows"), outcome.parts.get("rows_tested", outcome.settings.get("n", 0))
+    if rows is None or (rows >= MASK and not 0 < of - rows < MASK):
+        return outcome
+    return replace(outcome, parts={k: v for k, v in outcome.parts.items() if not k.startswith(about)})

@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.arguments import checked_seed, one_source
 from calibrant.data.columns import as_float, label_values, level_codes, require
 from calibrant.data.engines.local import first_look, sketch_source
-from calibrant.data.predictions import Predictions, predictions
+from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, predictions
 from calibrant.data.reading import NO_NUMBERS, Progress, Reading, counted, fits
 from calibrant.data.sketch import Sketch
 from calibrant.data.sources import Source, open_source
@@ -174,11 +174,16 @@ def sketch(
         spec=spec,
     )
     out = summarised(source, asked, progress, engine)
-    return out.copy() if isinstance(source, Predictions) else out
+    return out.copy() if isinstance(source, (Predictions, Sketch)) else out
 
 
 def summarised(source: Any, asked: Reading, progress: Progress | None = None, engine: Any = None) -> Sketch:
     """Return the sketch of a source; that of predictions is kept with them, so callers must not change it."""
+    if isinstance(source, Sketch):
+        asked.for_a_sketch(source.spec, engine)
+        return source.checked()
+    if isinstance(source, MulticlassPredictions):
+        raise BadInput(SEVERAL)
     if isinstance(source, Predictions):
         asked.for_predictions(engine)
         return sketch_rows(source, asked)

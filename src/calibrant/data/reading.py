@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TypedDict, Unpack
 
@@ -159,6 +159,10 @@ class Reading:
             who, listed = self.asker.says("spec"), self.asker.says(*given)
             raise BadInput(f"{who} brings columns, groups, key, positive value and seed: leave {listed} out")
 
+    def with_tests(self, wanted: bool) -> Reading:
+        """Return this, holding what tests need if they are wanted and there are covariates to test."""
+        return replace(self, tests=wanted and bool(self.variables))
+
     # ---- sources of columns ----
 
     def named(self) -> Reading:
@@ -178,7 +182,9 @@ class Reading:
         fits(opened, self.label, self.score, self.by, self.key)
         if self.variables and not self.key and not opened.numbered:
             needy, key = self.asker.says("variables"), self.asker.says("key")
-            raise BadInput(f"{needy} needs to know the rows, and {NO_NUMBERS}: pass {key} (columns that identify a row)")
+            raise BadInput(
+                f"{needy} needs to know the rows, and {NO_NUMBERS}: pass {key} (columns that identify a row)"
+            )
         blocks = Spec.blocks if self.key or opened.numbered else 1
         return Spec(
             label=self.label, score=self.score, positive=self.positive, key=self.key, seed=self.seed, blocks=blocks

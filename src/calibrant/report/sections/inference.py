@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any
 
-from calibrant.audit.inference import COLUMNS
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, TERMINAL, Details, Node, Paragraph, number_table
@@ -16,6 +14,7 @@ from calibrant.report.places import EARLIEST, LARGE, LATEST, SMALL, day, number
 from calibrant.report.spans import Span, Text, clipped, given, say, shown
 from calibrant.report.wording import UNPROVEN, capital, cardinal, together
 
+COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")  # that are read of the record's curve
 SHORT = 6  # lines of the table
 TOLD = 2  # in a sentence
 NAMED = 40  # characters of a name in a sentence
@@ -117,18 +116,13 @@ class Line:
 
 def lines(record: AuditRecord) -> tuple[Line, ...]:
     """Return the means and shares of a record, the least likely by chance first."""
-    c = record.curve("inference").columns
-    if not c.get("variable"):
-        return ()
-    rows = (dict(zip(COLUMNS, row, strict=True)) for row in zip(*(c[k] for k in COLUMNS), strict=True))
-    dates = record.curve("inference").settings.get("dates", ())
-    return tuple(Line(kind=_kind(r, dates), **{**r, "level": str(r["level"])}) for r in rows)
-
-
-def _kind(line: Mapping[str, Any], dates: Sequence[str]) -> str:
-    if line["level"] is not None:
-        return "level"
-    return "date" if line["variable"] in dates else "number"
+    curve = record.curve("inference")
+    dates = curve.settings.get("dates", ())
+    out = []
+    for name, level, *numbers in zip(*(curve.columns.get(k, ()) for k in COLUMNS), strict=True):
+        kind = "level" if level is not None else "date" if name in dates else "number"
+        out.append(Line(str(name), kind, str(level), *map(float, numbers)))
+    return tuple(out)
 
 
 def wrong(record: AuditRecord) -> tuple[Line, ...]:

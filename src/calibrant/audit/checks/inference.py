@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
-from calibrant.audit.checks import MASK, Plan
-from calibrant.audit.covariates import NONE_GIVEN, unshown_levels
+from calibrant.audit.checks import NONE_GIVEN, Answer, Case, Question
+from calibrant.audit.pooling import MASK, unshown_levels
 from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
@@ -17,7 +18,7 @@ COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")
 FEW = f"means among the cases need {MASK} cases and {MASK} others"
 
 
-def inference(whole: Sketch, plan: Plan) -> Curve:
+def inference(whole: Sketch, alpha: float) -> Curve:
     """Return the bias of every covariate's mean, or levels' shares, among the cases; the least likely by chance first.
 
     The limits of all lines hold together with probability ``1 - alpha``, asymptotically (Bonferroni). Nothing is said
@@ -31,11 +32,11 @@ def inference(whole: Sketch, plan: Plan) -> Curve:
     if min(whole.cases, whole.n - whole.cases) < MASK:
         return Curve(method=METHOD, columns={}, settings={"reason": FEW})
     asked = [(q, level) for name in names for q, level in _lines(whole, name)]
-    found = [line for q, level in asked if (line := _line(q, level, plan.alpha / len(asked))) is not None]
+    found = [line for q, level in asked if (line := _line(q, level, alpha / len(asked))) is not None]
     lines = sorted(found, key=_chance)
     columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(COLUMNS)} if lines else {}
     dates = tuple(sorted({q.name for q, _ in asked if q.date}))
-    settings = {"alpha": plan.alpha, "simultaneous": "Bonferroni", "lines": len(asked), "dates": dates}
+    settings = {"alpha": alpha, "simultaneous": "Bonferroni", "lines": len(asked), "dates": dates}
     if not lines:
         settings["reason"] = "no covariate can be described"
     return Curve(method=METHOD, columns=columns, settings=settings)
@@ -115,3 +116,11 @@ def _chance(line: tuple[Any, ...]) -> float:
     """Return minus the bias in widths of its range, and so, for one number of cases, in standard errors."""
     bias, low, high = line[-3:]
     return -abs(bias) / (high - low) if high > low else 0.0
+
+
+def described(case: Case, _: Mapping[str, Curve]) -> Answer:
+    """Answer by the table alone: it is no check."""
+    return Answer(curves={"inference": inference(case.whole, case.judging.alpha)})
+
+
+DECLARED = (Question(code="inference", order=120, make=described),)

@@ -7,12 +7,11 @@ from typing import Any
 
 
 class Progress:
-    """Rows and steps on standard error, when it is a terminal."""
+    """The hook for progress that the commands pass: what is being done, on standard error when it is a terminal."""
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._task: Any = None
-        self._rows = 0
 
     def __enter__(self) -> Progress:
         if sys.stderr.isatty():
@@ -30,13 +29,7 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def rows(self, n: int) -> None:
-        """Count rows just read."""
-        self._rows += n
+    def __call__(self, step: str, rows: int) -> None:
+        """Show what is being done, and of how many rows."""
         if self._bar is not None:
-            self._bar.update(self._task, description=f"reading: {self._rows:,} rows")
-
-    def step(self, name: str) -> None:
-        """Name the step that begins."""
-        if self._bar is not None:
-            self._bar.update(self._task, description=name)
+            self._bar.update(self._task, description=f"{step}: {rows:,} rows" if rows else step)

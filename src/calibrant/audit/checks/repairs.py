@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.audit.checks import Plan
-from calibrant.audit.covariates import NO_TESTS, QUICK
+from calibrant.audit.checks import NO_TESTS, Answer, Case, Question
 from calibrant.audit.record import Check
-from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
-from calibrant.errors import NotComputable
+from calibrant.repair.judge.verdict import Comparison
 from calibrant.results import Curve
 
 REPAIR = "repair"
 NO_ROWS = "no rows were kept: a repair is fitted on rows, which an audit keeps where there are covariates"
-NONE = Curve(method="repair.compare", columns={})
 COLUMNS = (
     "probability",
     "recipe",
@@ -51,44 +46,28 @@ SETTINGS = (
 )
 
 
-def weigh(
-    whole: Sketch,
-    rows: Predictions | None,
-    ranked: Sequence[str],
-    plan: Plan,
-    quick: bool,
-    announce: Callable[[str], None],
-) -> tuple[Check, Curve]:
-    """Compare repairs on held-out rows; the curve is without columns where there is nothing to compare.
-
-    `ranked` are the covariates, the one that the error follows most first: the error along it is shown for each repair.
-    """
-    if quick or rows is None:
-        reason = QUICK if quick else NO_TESTS if whole.spec.codings else NO_ROWS
-        return Check(code=REPAIR, status="not-run", reason=reason), NONE
+def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
+    """Compare repairs on held-out rows; the error along the first variable of the ranking is shown for each."""
     from calibrant.repair.judge.compare import compare
 
-    announce("comparing repairs")
+    rows, plan = case.needs_rows(NO_TESTS if case.whole.spec.codings else NO_ROWS), case.judging
     held = () if rows.covariates is None else tuple(rows.covariates.schema.names)
-    by = tuple(v.name for v in whole.spec.variables if v.name in held)
-    bins = {v.name: v.edges for v in whole.spec.variables if v.name in by and v.edges}
-    try:
-        found = compare(
-            rows,
-            by=by or None,
-            bins=bins,
-            levels=plan.levels,
-            alpha=plan.alpha,
-            tests=("local",),
-            certify_groups=False,
-            seed=plan.seed,
-        )
-    except NotComputable as e:
-        return Check(code=REPAIR, status="not-applicable", reason=e.reason), NONE
-    return Check(code=REPAIR, status="measured"), _shortened(found, ranked)
+    by = tuple(v.name for v in case.whole.spec.variables if v.name in held)
+    found = compare(
+        rows,
+        by=by or None,
+        bins={v.name: v.edges for v in case.whole.spec.variables if v.name in by and v.edges},
+        levels=plan.levels,
+        alpha=plan.alpha,
+        tests=("local",),
+        certify_groups=False,
+        seed=case.seed,
+    )
+    ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()
+    return Answer(checks=(Check(code=REPAIR, status="measured"),), curves={"repairs": _shortened(found, ranked)})
 
 
-def _shortened(found: Any, ranked: Sequence[str]) -> Curve:
+def _shortened(found: Comparison, ranked: Sequence[str]) -> Curve:
     """Return the table with what the verdicts say; groups are counted, not listed."""
     columns = {name: found.table.columns[name] for name in COLUMNS}
     audited = found.settings["variables"]
@@ -110,9 +89,12 @@ def _shortened(found: Any, ranked: Sequence[str]) -> Curve:
         "along": along,
         "verdicts": {name: _plain(v) for name, v in found.verdicts.items()},
     }
-    return replace(NONE, columns=columns, settings=settings)
+    return Curve(method="repair.compare", columns=columns, settings=settings)
 
 
 def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:
     kept = {k: tuple(i for i in verdict[k] if not i.startswith("group:")) for k in ("better", "worse")}
     return {**kept, "line": verdict["line"]}
+
+
+DECLARED = (Question(code=REPAIR, order=110, make=repairs, step="comparing repairs"),)

@@ -1,0 +1,169 @@
+"""What follows the covariates: which variables the error follows, whether any is left, and whether some mix is badly served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from calibrant.audit.checks import DRAWS, NO_TESTS, Answer, Case, NotRun, Question
+from calibrant.audit.pooling import MASK, guarded, pool_levels, unshown_levels
+from calibrant.audit.record import Check
+from calibrant.data.predictions import Predictions
+from calibrant.errors import NotComputable
+from calibrant.results import Curve
+
+CURVES = 8  # variables with a curve of their own, the first of the ranking: what a reader takes in
+POINTS = 41  # of a curve or map: about one a pixel of ten
+LOCAL = "local-calibration"
+MAPS = 12  # group variables with a map of their own
+MAPPED = (
+    "x",
+    "label",
+    "people",
+    "share",
+    "gap",
+    "low",
+    "high",
+    "predicted",
+    "observed",
+    "rows",
+    "p_adjusted",
+)
+STRONG = "strong-calibration"
+DIAGNOSED = ("control_chart", "importance", "subgroups")
+MORE: dict[str, dict[str, Any]] = {"importance": {"folds": 2}}  # two fits instead of five, for the time of an audit
+
+
+# ---- which variables does the error follow? ----
+
+
+def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
+    """Rank the covariates, and draw the first.
+
+    Where the sketch holds every row, the rows are read: outcomes can then be simulated for each. Small levels are
+    pooled first, so that nothing shown is about fewer people than may be shown.
+    """
+    from calibrant.diagnose.rank_variables import rank_variables
+
+    case.needs_covariates()
+    ranked = rank_variables(case.fullest, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
+    first = ranked.columns.get("variable", ())[:CURVES]
+    hidden = {name: unshown_levels(case.fullest, name) for name in first}
+    curves = {f"variable_curve/{name}": _curve(case, name, hidden[name]) for name in first}
+    made = {name: curve for name, curve in curves.items() if curve is not None}
+    return Answer(
+        checks=(Check(code="variables", status="measured"),), curves={"ranking": _masked(ranked, hidden), **made}
+    )
+
+
+def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None]) -> Curve:
+    """Return the ranking without the worst bins of fewer people than may be shown, or that leave fewer to all others."""
+    c, n = ranking.columns, ranking.settings.get("n", 0)
+    keys = [k for k in c if k.startswith("worst")]
+    if not keys:
+        return ranking
+    keep = [
+        rows >= MASK and not 0 < n - rows < MASK and worst not in (hidden.get(name) or ())
+        for name, worst, rows in zip(c["variable"], c["worst"], c["worst_rows"], strict=True)
+    ]
+    masked = {k: tuple(v if kept else None for v, kept in zip(c[k], keep, strict=True)) for k in keys}
+    return Curve(method=ranking.method, columns={**c, **masked}, settings=ranking.settings)
+
+
+def _curve(case: Case, name: str, hidden: tuple[str, ...] | None) -> Curve | None:
+    """Return the curve along a variable without the levels of few people; None where it cannot be drawn or shown."""
+    from calibrant.diagnose.variable_curve import variable_curve
+
+    if hidden is None:
+        return None
+    try:
+        curve = variable_curve(case.fullest, name, grid=POINTS, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
+    except NotComputable:  # the ranking has a line for it
+        return None
+    labels, s = curve.columns["label"], curve.settings
+    keep = [i for i, label in enumerate(labels) if label not in hidden] if hidden else list(range(len(labels)))
+    if not keep or (hidden and s["worst_label"] in hidden):
+        return None
+    columns = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
+    return Curve(method=curve.method, columns=columns, settings={**s, "masked": s["masked"] + len(labels) - len(keep)})
+
+
+# ---- is error left among people with the same score? ----
+
+
+def local(case: Case, _: Mapping[str, Curve]) -> Answer:
+    """Test for error that follows any covariate, and map it along each group variable."""
+    from calibrant.detect.local_calibration_test import local_calibration_test
+
+    case.needs_covariates()
+    case.needs_tests()
+    if "local" not in case.whole.parts:
+        raise NotRun(NO_TESTS)
+    outcome = local_calibration_test(case.whole, draws=DRAWS, seed=case.seed)
+    check = Check(code=LOCAL, status="measured", outcome=guarded(outcome, "region_"))
+    return Answer(checks=(check,), curves=_maps(case))
+
+
+def _maps(case: Case) -> dict[str, Curve]:
+    """Return a map of each group variable that one can be drawn along."""
+    if (rows := case.rows) is None:
+        return {}
+    case.announce("mapping the error")
+    there = () if rows.covariates is None else rows.covariates.schema.names
+    names = [n for n in dict.fromkeys(n for g in case.whole.spec.groupings for n in g) if n in there]
+    made = {f"local_bias/{name}": _map(rows, name, case) for name in names[:MAPS]}
+    return {name: curve for name, curve in made.items() if curve is not None}
+
+
+def _map(rows: Predictions, name: str, case: Case) -> Curve | None:
+    """Return the map without the points of few people, and the next smallest, so that none follows from a total."""
+    from calibrant.diagnose.local_bias import local_bias
+
+    try:
+        whole = local_bias(rows, name, grid=POINTS, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
+    except NotComputable:
+        return None
+    shown = sorted(g[0] for g in pool_levels(whole.columns["people"], MASK) if len(g) == 1)
+    if not shown:
+        return None
+    columns = {k: tuple(whole.columns[k][i] for i in shown) for k in MAPPED}
+    return Curve(method=whole.method, columns=columns, settings=whole.settings)
+
+
+# ---- is any mix of traits badly served? ----
+
+
+def strong(case: Case, _: Mapping[str, Curve]) -> Answer:
+    """Test for any badly served group among the rows held, and draw what was found."""
+    from calibrant.detect.strong_calibration_test import strong_calibration_test
+
+    case.needs_covariates()
+    rows = case.needs_rows()
+    outcome = strong_calibration_test(rows, tolerance=case.judging.tolerance, seed=case.seed)
+    check = Check(code=STRONG, status="measured", outcome=guarded(outcome, "peak_"))
+    return Answer(checks=(check,), curves=_diagnosis(rows, case))
+
+
+def _diagnosis(rows: Predictions, case: Case) -> dict[str, Curve]:
+    from calibrant import diagnose
+
+    out: dict[str, Curve] = {}
+    for name in DIAGNOSED:
+        make = getattr(diagnose, name)
+        try:
+            out[name] = make(rows, tolerance=case.judging.tolerance, seed=case.seed, **MORE.get(name, {}))
+        except NotComputable:
+            continue  # the outcome says what was found; its picture is left out
+    chart = out.get("control_chart")
+    if chart is not None and 0 < chart.settings.get("peak_rows", 0) < MASK:
+        rates = {"peak_observed": None, "peak_predicted": None}
+        out["control_chart"] = replace(chart, settings={**chart.settings, **rates})
+    return out
+
+
+DECLARED = (
+    Question(code="variables", order=80, make=ranking, step="ranking variables"),
+    Question(code=LOCAL, order=90, make=local, step="testing for error that follows covariates", gate=True),
+    Question(code=STRONG, order=100, make=strong, step="searching for badly served groups", gate=True),
+)

@@ -1,0 +1,106 @@
+"""Where along the score it is off: the gap in ranges of the score, certified together, and the smoothed curve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.audit.checks import DRAWS, Answer, Case, Question
+from calibrant.audit.checks.certified import coarse
+from calibrant.audit.pooling import MASK
+from calibrant.audit.record import Check
+from calibrant.errors import NotComputable
+from calibrant.results import Curve
+from calibrant.stats.betting import residual_mean_limits
+from calibrant.views.population import Population
+
+CURVE_EVENTS = 50  # expected cases, and non-cases, under which ranges of the gap span the picture
+FEW_BINS = 10  # ranges under which steps of the display hide the form of the curve
+POINTS = 101  # of the smoothed curve: about one a pixel of three
+
+
+def along_the_score(case: Case, _: Mapping[str, Curve]) -> Answer:
+    """Draw the score's error; without the bins the check does not apply, whatever the smoothed curve finds."""
+    plan = case.judging
+    curves = {"reliability": smoothed(case)}
+    try:
+        curves["bins"] = bins_of(case.everyone, plan.levels, plan.alpha)
+    except NotComputable as e:
+        return Answer(checks=(Check(code="reliability", status="not-applicable", reason=e.reason),), curves=curves)
+    return Answer(checks=(Check(code="reliability", status="measured"),), curves=curves)
+
+
+def bins_of(q: Population, levels: int, alpha: float) -> Curve:
+    """Return the binned reliability of the score, with gaps certified all at once.
+
+    Bins are the steps of the display, neighbours joined until each holds enough people to show. Where fewer than
+    ten come of that (rare events), they are twenty ranges of the raw score with about equally many people.
+    """
+    cases = q.cells.expected
+    if min(cases, q.n - cases) < CURVE_EVENTS:
+        raise NotComputable(
+            f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases"
+        )
+    bins = _people(q, np.floor(q.cells.middle * levels + 0.5).astype(np.int64))
+    if bins[-1] + 1 < FEW_BINS:
+        bins = max(bins, _people(q, q.cells.equal_mass(2 * FEW_BINS)), key=lambda b: int(b[-1]))
+    counts, sums, low, high = coarse(q, bins)
+    n = counts.sum(axis=1)
+    delta = alpha / len(n)
+    limits = [
+        residual_mean_limits(counts[i : i + 1], sums[i : i + 1], low[i : i + 1], high[i : i + 1], delta)
+        for i in range(len(n))
+    ]
+    predicted, observed = sums.sum(axis=1) / n, counts[:, 1] / n
+    columns = {
+        "x": predicted,
+        "x_low": low,
+        "x_high": high,
+        "predicted": predicted,
+        "observed": observed,
+        "gap": observed - predicted,
+        "low": [v[0] for v in limits],
+        "high": [v[1] for v in limits],
+        "rows": n.astype(np.int64),
+    }
+    plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
+    return Curve(method="reliability", columns=plain, settings={"level": 1.0 - alpha, "simultaneous": True})
+
+
+def _people(q: Population, first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Join runs of cells, numbered without gaps or not, until each holds enough people to show."""
+    rows = np.bincount(first, q.cells.totals.sum(axis=1))
+    return _joined(rows, max(MASK, q.n // 500))[first]  # 1/500: finer ranges are noise, and would fill the page
+
+
+def _joined(rows: NDArray[Any], smallest: int) -> NDArray[np.int64]:
+    """Assign consecutive bins to runs of at least `smallest` rows; a short last run joins the one before."""
+    out, run, held = np.zeros(len(rows), dtype=np.int64), 0, 0
+    for i, r in enumerate(rows):
+        out[i] = run
+        held += int(r)
+        if held >= smallest:
+            run, held = run + 1, 0
+    if held < smallest and run:
+        out[out == run] = run - 1
+    return out
+
+
+def smoothed(case: Case) -> Curve:
+    """Return the smoothed reliability curve, from cells of at least as many people as may be shown.
+
+    Without columns where it cannot be computed: the check of the bins says why.
+    """
+    from calibrant.diagnose.reliability_curve import METHOD, curve_of
+
+    q, plan = case.everyone, case.judging
+    try:
+        return curve_of(q, POINTS, None, "probability", "smooth", plan.alpha, DRAWS, case.seed, MASK)
+    except NotComputable as e:
+        return Curve(method=METHOD, columns={}, settings={"reason": e.reason})
+
+
+DECLARED = (Question(code="reliability", order=60, make=along_the_score),)

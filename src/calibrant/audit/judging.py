@@ -1,0 +1,122 @@
+"""What to judge: the limit and every other setting of an audit, checked once for whoever asks; and the verdict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
+
+from calibrant.arguments import PYTHON, Asker, checked_alpha, checked_levels, choice, names, number, share
+from calibrant.audit.record import Verdict
+from calibrant.errors import BadInput
+from calibrant.views.population import checked_bandwidth
+
+LEVELS = 100  # whole per cent: what people are shown most often
+GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
+POINTS = "such as 0.02 for two points"
+
+
+class Asked(TypedDict, total=False):
+    """The arguments as `audit` and the command line take them."""
+
+    limit: float | None
+    levels: int
+    bandwidth: float
+    alpha: float
+    tolerance: float
+    fail_on: Iterable[str] | str | None
+    quick: bool
+    outcome: str | None
+    name: str | None
+    date: str | None
+    asker: Asker
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """What to judge, and how; made by `Judging.of`, which checks.
+
+    Parameters
+    ----------
+    limit : float in (0, 1) or None
+        Largest acceptable average error.
+    levels : int
+        Steps in which probabilities are shown.
+    bandwidth : float
+        Of the jittered certificate.
+    alpha : float in (0, 1)
+        Error probability of each certificate about everyone, and of all groups together.
+    tolerance : float in [0, 1)
+        Of the strong calibration test.
+    fail_on : tuple of str
+        Tests that count for the exit status.
+    quick : bool
+        Leave out the tests.
+    outcome, name, date : str or None
+        Words for the report.
+    """
+
+    limit: float | None = None
+    levels: int = LEVELS
+    bandwidth: float = 2**-6
+    alpha: float = 0.05
+    tolerance: float = 0.0
+    fail_on: tuple[str, ...] = ()
+    quick: bool = False
+    outcome: str | None = None
+    name: str | None = None
+    date: str | None = None
+
+    @classmethod
+    def of(cls, *, gates: Sequence[str], **asked: Unpack[Asked]) -> Judging:
+        """Check what was asked for; `gates` are the tests that may count for the exit status."""
+        asker, kept = asked.get("asker", PYTHON), cls()
+        limit, quick = asked.get("limit"), asked.get("quick", False)
+        fail_on = names(asker.name("fail_on"), asked.get("fail_on"), what="a test")
+        for gate in fail_on:
+            choice(asker.name("fail_on"), gate, gates)
+        if fail_on and quick:
+            given, dropped = asker.name("fail_on"), asker.name("quick")
+            raise BadInput(f"{given}={fail_on[0]!r} needs the tests that {dropped} leaves out: drop one of the two")
+        return cls(
+            limit=None if limit is None else share(asker.name("limit"), limit, hint=POINTS),
+            levels=checked_levels(asked.get("levels", kept.levels), asker.name("levels")),
+            bandwidth=checked_bandwidth(asked.get("bandwidth", kept.bandwidth), GRID),
+            alpha=checked_alpha(asked.get("alpha", kept.alpha), asker.name("alpha")),
+            tolerance=number(
+                asker.name("tolerance"), asked.get("tolerance", kept.tolerance), least=0, below=1, hint=POINTS
+            ),
+            fail_on=fail_on,
+            quick=quick,
+            outcome=asked.get("outcome"),
+            name=asked.get("name"),
+            date=asked.get("date") or _epoch_date(),
+        )
+
+    def verdict(self, low: float, high: float) -> Verdict:
+        """Return the three-valued verdict on a certified range; "none" without a limit."""
+        if self.limit is None:
+            return "none"
+        if low > self.limit:
+            return "broken"
+        return "met" if high <= self.limit else "undecided"
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst verdict there is."""
+    found = set(verdicts)
+    order: tuple[Verdict, ...] = ("broken", "undecided", "met")
+    return next((v for v in order if v in found), "none")
+
+
+def _epoch_date() -> str | None:
+    """Return the date of SOURCE_DATE_EPOCH, by which builds repeat themselves to the byte; None where it is not set."""
+    stamp = os.environ.get("SOURCE_DATE_EPOCH")
+    if not stamp:
+        return None
+    if not stamp.isdigit() or len(stamp) > 11:
+        raise BadInput(f"SOURCE_DATE_EPOCH={stamp!r}: set it to seconds since 1970, or unset it")
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(int(stamp), UTC).date().isoformat()

@@ -1,0 +1,8 @@
+"""Runs the command as `python -m calibrant.cli`."""
+
+import sys
+
+from calibrant.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""The commands that read data or sketches: audit, example, certify, plan, sketch and merge."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from calibrant.arguments import COMMAND
+from calibrant.audit.checks import gates
+from calibrant.audit.judging import Asked as Judged
+from calibrant.audit.judging import Judging
+from calibrant.audit.record import AuditRecord
+from calibrant.audit.run import audited
+from calibrant.cli.parser import bin_edges
+from calibrant.cli.progress import Progress
+from calibrant.data.read import summarised
+from calibrant.data.reading import Asked, Reading
+from calibrant.data.sketch import Sketch
+from calibrant.data.sketch_file import stored_sketch
+from calibrant.errors import BadInput
+
+EVERY = ("*",)
+
+# ---- from options to what is read and what is judged ----
+
+
+def reading(a: Namespace, **more: Any) -> Reading:
+    """Return what the options say to read: each is called as the argument of `Reading.of`."""
+    given = {k: v for k, v in vars(a).items() if k in Asked.__annotations__} | more
+    if "bins" in given:
+        given["bins"] = bin_edges(given["bins"])
+    if like := getattr(a, "like", None):
+        given["spec"] = merged([like]).spec
+    if "variables" in given:
+        named = given["variables"] if given["variables"] is not None else () if like else EVERY
+        given["variables"] = tuple(v for v in named if v != "none")
+    return Reading.of(asker=COMMAND, **given)
+
+
+def judging(a: Namespace) -> Judging:
+    """Return what the options say to judge: each is called as the argument of `Judging.of`."""
+    given = {k: v for k, v in vars(a).items() if k in Judged.__annotations__}
+    return Judging.of(gates=gates(), asker=COMMAND, **given)
+
+
+def source(files: Sequence[str]) -> Any:
+    """Return the one sketch that sketch files add up to, or the files."""
+    sketches = [f.endswith(".sketch") for f in files]
+    if all(sketches):
+        return merged(files)
+    if any(sketches):
+        raise BadInput("sketches and data files do not mix: audit them apart, or sketch the data and merge")
+    return list(files) if len(files) > 1 else files[0]
+
+
+def merged(files: Sequence[str]) -> Sketch:
+    """Return the sum of sketch files."""
+    whole: list[Sketch] = []
+    for file in files:
+        try:
+            one = Sketch.from_bytes(stored_sketch(file))
+            whole = [whole[0].merge(one)] if whole else [one]
+        except BadInput as e:
+            raise BadInput(f"{file}: {e}") from None
+    return whole[0]
+
+
+# ---- audits ----
+
+
+def audit(a: Namespace) -> int:
+    """Audit files or sketches."""
+    _one_output(a)
+    asked, plan = reading(a), judging(a)
+    with Progress() as progress:
+        record = audited(source(a.files), asked, plan, progress)
+    return _deliver(record, a)
+
+
+def example(a: Namespace) -> int:
+    """Audit the bundled data; whatever is found, the example has worked."""
+    from calibrant.data.examples import EMPLOYMENT, EMPLOYMENT_BY, employment_path
+
+    _one_output(a)
+    asked, plan = reading(a, **EMPLOYMENT, by=EMPLOYMENT_BY, variables=None), judging(a)
+    with Progress() as progress:
+        record = audited(employment_path(), asked, plan, progress)
+    _deliver(record, a)
+    return 0
+
+
+def _one_output(a: Namespace) -> None:
+    """Refuse two outputs on standard output, before any work is done."""
+    if a.json == a.markdown == "-":
+        raise BadInput("--json - and --markdown - both claim standard output: write one to a file")
+
+
+def _deliver(record: AuditRecord, a: Namespace) -> int:
+    """Write what was asked for; print the summary unless standard output was claimed."""
+    from calibrant.report import html, markdown, sections, terminal
+
+    report = sections.document(record)
+    if a.report:
+        write(a.report, html.written(report, record))
+        print(f"report: {a.report}", file=sys.stderr)
+    if a.json:
+        write(a.json, record.to_json() + "\n")
+    if a.markdown:
+        write(a.markdown, markdown.written(report))
+    if "-" not in (a.json, a.markdown):
+        print(terminal.written(report))
+    return record.exit_status
+
+
+def write(target: str, content: str) -> None:
+    """Write text to a file, or to standard output for ``-``."""
+    if target == "-":
+        sys.stdout.write(content)
+        return
+    try:
+        Path(target).write_text(content, encoding="utf-8", newline="\n")
+    except OSError as e:
+        raise BadInput(f"cannot write {target!r}: {e.strerror}") from None
+
+
+# ---- certificates ----
+
+
+def certify(a: Namespace) -> int:
+    """Print the certificates named, each with its own setting."""
+    from calibrant.certify.certificate import certificates
+    from calibrant.report import terminal
+
+    known = {c.name: c for c in certificates()}
+    for name in a.method:
+        if name not in known:
+            raise BadInput(f"--method {name!r}: choose from {', '.join(known)}")
+    whole = summarised(source(a.files), reading(a))
+    found = []
+    for c in (known[name] for name in a.method):
+        side = c.side if a.side == "two-sided" else a.side
+        own = {c.setting.name: getattr(a, c.setting.name)} if c.setting is not None else {}
+        found.append(c.function(whole, alpha=a.alpha, side=side, seed=whole.spec.seed, **own))
+    print(
+        json.dumps([e.to_dict() for e in found], sort_keys=True, indent=1) if a.json else terminal.certificates(found)
+    )
+    return 0
+
+
+def plan(a: Namespace) -> int:
+    """Print how many rows a certificate takes."""
+    from calibrant.certify.rows_needed import rows_needed
+    from calibrant.report import terminal
+
+    if not a.data and (a.label or a.score or a.positive or a.drop_missing):
+        raise BadInput("--label, --score, --positive and --drop-missing go with --data")
+    data = summarised(source([a.data]), reading(a)) if a.data else None
+    found = rows_needed(
+        a.gap, data, method=a.method, levels=a.levels, bandwidth=a.bandwidth, alpha=a.alpha, side=a.side
+    )
+    print(terminal.plan(found))
+    return 0
+
+
+# ---- sketches ----
+
+
+def sketch(a: Namespace) -> int:
+    """Write the sketch of files."""
+    with Progress() as progress:
+        whole = summarised(source(a.files), reading(a), progress)
+    return _save(whole, a.out)
+
+
+def merge(a: Namespace) -> int:
+    """Write the sum of sketches."""
+    return _save(merged(a.sketches), a.out)
+
+
+def _save(whole: Sketch, out: str) -> int:
+    try:
+        Path(out).write_bytes(whole.to_bytes())
+    except OSError as e:
+        raise BadInput(f"cannot write {out!r}: {e.strerror}") from None
+    print(f"{out}: {whole.n:,} rows, fingerprint {whole.fingerprint[:16]}")
+    return 0

@@ -1,0 +1,354 @@
+"""What the `calibrant` command takes: its commands, their options, and what the help says."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from calibrant import __version__
+from calibrant.errors import BadInput
+
+Options = Callable[["Command"], None]
+
+# ---- what the help says ----
+
+STATUS = """exit status:
+  0   met, or no limit was given
+  1   a limit is certified broken
+  2   the data or a setting cannot be used; one line says why
+  3   undecided at this sample size, or a limited check was not applicable
+  70  an unexpected error: please report it
+"""
+ABOUT = """Audit the predicted probabilities of any classifier: how far they are off, for whom, with certified bounds.
+
+start here:
+  calibrant example                          the audit of bundled real data, with a report
+  calibrant audit log.parquet --label y --score p --by sex,age --limit 0.02 --report audit.html
+  calibrant repair log.parquet --label y --score p --out repaired.parquet --map map.json
+  calibrant plan 0.02                        how many rows a certificate takes
+"""
+AUDIT = """One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.
+
+examples:
+  calibrant audit scores.csv --label readmitted --score risk
+  calibrant audit 'log/*.parquet' --label y --score p --by sex,age,site --limit 0.02 --report audit.html
+  calibrant audit scores.csv --label outcome --positive yes --score p --json - | jq .verdict
+  calibrant audit month/*.sketch --limit 0.02
+"""
+EXAMPLE = """277 677 Massachusetts residents, 2015 to 2018: a classifier's probability that a person is employed.
+Writes calibrant-example.html into the current directory; open it in a browser.
+"""
+CERTIFY = """Each line says which classifier it is about: the raw score, the score shown in steps, or a jittered score.
+
+example:
+  calibrant certify scores.csv --label y --score p --method rounded,jittered,distance
+"""
+MERGE = "Sketches merge if they were made from one spec: see sketch --like."
+PLAN = """An average case for planning, not a certificate. Uniform scores unless a file of scores is given.
+
+examples:
+  calibrant plan 0.02                        whole per cent, within two points
+  calibrant plan 0.01 --levels 50 --side two-sided
+  calibrant plan 0.02 --data pilot.parquet --label y --score p
+"""
+SKETCH = """A sketch holds counts of people by score, label and group. Where a group is small they are as telling as the rows:
+guard a sketch like the data. Audits of it give the same numbers as audits of the file.
+
+example:
+  calibrant sketch january.parquet --label y --score p --by sex,age --out january.sketch
+  calibrant sketch february.parquet --like january.sketch --out february.sketch
+  calibrant merge january.sketch february.sketch --out winter.sketch
+"""
+REPAIR_STATUS = """exit status:
+  0   a repair is shown to be better; its map is written
+  1   the one repair asked for is shown to be worse; its map is written all the same
+  2   the data or a setting cannot be used; one line says why
+  3   undecided: no repair is shown to be better. With --method auto, or several, nothing is written
+  70  an unexpected error: please report it
+"""
+APPLY_STATUS = """exit status:
+  0   every row is written
+  2   the data, the map or a setting cannot be used; one line says why, and nothing is written
+  70  an unexpected error: please report it
+"""
+REPAIR = """Fits repairs on one half of a sample of the rows and judges them on the other; then streams every row through the
+one recommended. The map that is written is the one that was judged, as JSON without code.
+
+OUT holds every column, SCORE_repaired, and SCORE_fitted_on: true for the rows the map was fitted on, on which it must
+never be judged.
+
+examples:
+  calibrant repair log.parquet --label y --score p
+  calibrant repair log.parquet --label y --score p --by sex,age --out repaired.parquet --map map.json
+  calibrant repair 2015.parquet --judge 2017.parquet --label y --score p --method platt,isotonic --map map.json
+"""
+APPLY = """Streams files of any size; covariates that the map reads must be there. OUT holds every column and SCORE_repaired.
+
+example:
+  calibrant apply map.json tomorrow.parquet --score p --out tomorrow-repaired.parquet
+"""
+
+
+# ---- the parser ----
+
+
+class Command(argparse.ArgumentParser):
+    """A command; its options are added when it is first used, so that other commands need not load what names them."""
+
+    options: Options | None = None
+
+    def _filled(self) -> None:
+        if (options := self.options) is not None:
+            self.options = None
+            options(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse with every option."""
+        self._filled()
+        return super().parse_known_args(args, namespace)
+
+    def format_help(self) -> str:
+        """Describe every option."""
+        self._filled()
+        return super().format_help()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    raw = argparse.RawDescriptionHelpFormatter
+    top = argparse.ArgumentParser(prog="calibrant", description=ABOUT, epilog=STATUS, formatter_class=raw)
+    top.add_argument("--version", action="version", version=f"calibrant {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Command)
+    for name, (line, more, options, status) in COMMANDS.items():
+        sub = commands.add_parser(name, help=line, description=f"{line}\n\n{more}", epilog=status, formatter_class=raw)
+        sub.options = options
+    return top
+
+
+# ---- options that several commands take ----
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Split a list at its commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def bin_edges(items: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """Return bin edges by column."""
+    out = {}
+    for item in items:
+        name, _, edges = item.rpartition("=")
+        try:
+            out[name] = tuple(float(e) for e in edges.split(","))
+        except ValueError:
+            name = ""
+        if not name:
+            raise BadInput(f"--bins {item!r}: write COLUMN=EDGE,EDGE,… such as age=18,40,65")
+    return out
+
+
+def _files(p: Command, more: str = "") -> None:
+    p.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help=f"Parquet, CSV, Arrow IPC{more}; a quoted glob or a directory works too",
+    )
+
+
+def _columns(p: Command) -> None:
+    p.add_argument("--label", metavar="COLUMN", help="outcomes: 0 and 1, or any values with --positive")
+    p.add_argument("--score", metavar="COLUMN", help="predicted probabilities, 0 to 1")
+    p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
+    p.add_argument(
+        "--drop-missing", action="store_true", help="leave out, and count, rows with a missing label or score"
+    )
+
+
+def _identity(p: Command) -> None:
+    p.add_argument(
+        "--key",
+        metavar="COLUMNS",
+        type=names,
+        default=(),
+        help="columns that identify a row (default: file and row number)",
+    )
+    _seed(p)
+
+
+def _seed(p: Command) -> None:
+    p.add_argument("--seed", type=int, default=0, help="deals the rows into random blocks (default 0)")
+
+
+def _groups(p: Command, purpose: str) -> None:
+    p.add_argument("--by", metavar="COLUMNS", type=names, default=(), help="group columns, separated by commas")
+    p.add_argument(
+        "--variables",
+        metavar="COLUMNS",
+        type=names,
+        help=f"covariates to {purpose} (default: every other column that can be used; 'none' for none)",
+    )
+    p.add_argument(
+        "--bins",
+        metavar="COLUMN=A,B,…",
+        action="append",
+        default=[],
+        help="bin edges of a numeric group column, such as age=18,40,65",
+    )
+
+
+def _intersections(p: Command) -> None:
+    p.add_argument("--intersections", action="store_true", help="also every pair of the group columns")
+
+
+def _levels(p: Command, what: str) -> None:
+    p.add_argument("--levels", type=int, default=100, metavar="K", help=f"{what} (default 100: whole per cent)")
+
+
+# ---- the options of each command ----
+
+
+def _audit(p: Command) -> None:
+    _files(p, ", sketch")
+    _columns(p)
+    _identity(p)
+    _groups(p, "rank and test")
+    _intersections(p)
+    _judging(p)
+
+
+def _example(p: Command) -> None:
+    _judging(p, limit=0.014, outcome="employed", report="calibrant-example.html")
+    _seed(p)
+
+
+def _judging(p: Command, limit: float | None = None, outcome: str | None = None, report: str | None = None) -> None:
+    from calibrant.audit.checks import gates
+
+    p.add_argument(
+        "--limit", type=float, default=limit, metavar="L", help="largest acceptable average error; 0.02 is two points"
+    )
+    _levels(p, "steps in which probabilities are shown")
+    p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
+    p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
+    p.add_argument(
+        "--tolerance",
+        type=float,
+        default=0.0,
+        metavar="D",
+        help="of the strong calibration test: how far off a probability may be for anyone (default 0)",
+    )
+    p.add_argument(
+        "--fail-on",
+        metavar="TESTS",
+        type=names,
+        default=(),
+        help="exit with 1 if one of these tests finds error: " + ", ".join(gates()),
+    )
+    p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
+    p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
+    p.add_argument("--date", metavar="DATE", help="date to print in the report (default: none)")
+    p.add_argument("--report", default=report, metavar="OUT.html", help="write the HTML report")
+    p.add_argument("--markdown", metavar="OUT.md", help="write the report as Markdown (- for standard output)")
+    p.add_argument("--json", metavar="OUT.json", help="write the record as JSON (- for standard output)")
+
+
+def _certify(p: Command) -> None:
+    from calibrant.certify.certificate import certificates
+
+    known = certificates()
+    usual = tuple(c.name for c in known if c.usual)
+    _files(p, ", sketch")
+    _columns(p)
+    _identity(p)
+    p.add_argument(
+        "--method",
+        type=names,
+        default=usual,
+        metavar="NAMES",
+        help=f"{', '.join(c.name for c in known)} (default: {','.join(usual)})",
+    )
+    p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
+    for c in known:
+        if (own := c.setting) is not None:
+            kind = type(own.default)
+            line = f"of {c.name}: {own.help} (default {own.default:g})"
+            p.add_argument(f"--{own.name}", type=kind, default=own.default, metavar=own.letter, help=line)
+    p.add_argument("--alpha", type=float, default=0.05)
+    p.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def _plan(p: Command) -> None:
+    p.add_argument("gap", type=float, help="how close the bound should come to the truth; 0.02 is two points")
+    p.add_argument("--method", choices=("rounded", "jittered"), default="rounded")
+    _levels(p, "of rounded: steps")
+    p.add_argument("--bandwidth", type=float, default=2**-6, metavar="H", help="of jittered (default 2^-6)")
+    p.add_argument("--alpha", type=float, default=0.05)
+    p.add_argument("--side", choices=("upper", "lower", "two-sided"), default="upper")
+    p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
+    _columns(p)
+
+
+def _sketch(p: Command) -> None:
+    _files(p)
+    _columns(p)
+    _identity(p)
+    _groups(p, "rank and test")
+    _intersections(p)
+    p.add_argument("--like", metavar="SKETCH", help="use the columns and groups of this sketch, so that the two merge")
+    p.add_argument(
+        "--tests", action="store_true", help="also hold what tests need, whole rows among it: guard it like the data"
+    )
+    p.add_argument("--out", required=True, metavar="FILE", help="where to write the sketch")
+
+
+def _merge(p: Command) -> None:
+    p.add_argument("sketches", nargs="+", metavar="SKETCH")
+    p.add_argument("--out", required=True, metavar="FILE", help="where to write the sum")
+
+
+def _repair(p: Command) -> None:
+    from calibrant.repair.catalogue import recipes
+
+    offered = [e for e in recipes().values() if e.command]
+    tried = [e for e in offered if e.tried != "when named"]
+    score = ", ".join(e.command for e in tried if not e.covariates)
+    more = " and ".join(e.command for e in tried if e.covariates)
+    _files(p)
+    _columns(p)
+    _identity(p)
+    _groups(p, "audit and repair by")
+    p.add_argument(
+        "--method",
+        metavar="NAMES",
+        type=names,
+        default=("auto",),
+        help=f"auto: {score} and, with covariates, {more}; or some of: {', '.join(e.command for e in offered)}",
+    )
+    p.add_argument("--judge", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
+    _levels(p, "steps of the certified error")
+    p.add_argument("--alpha", type=float, default=0.05, help="error probability of the verdicts (default 0.05)")
+    p.add_argument("--quick", action="store_true", help="leave out the tests, and multicalibration from auto")
+    p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
+    p.add_argument("--map", metavar="MAP.json", help="write the map")
+    p.add_argument("--json", action="store_true", help="print the comparison as JSON instead of a table")
+
+
+def _apply(p: Command) -> None:
+    p.add_argument("map", metavar="MAP.json", help="a map that `calibrant repair --map` or `to_json` wrote")
+    _files(p)
+    p.add_argument("--score", required=True, metavar="COLUMN", help="predicted probabilities, 0 to 1")
+    p.add_argument("--out", required=True, metavar="OUT", help=".parquet, .csv, .tsv, .arrow or .feather")
+
+
+COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options, exit status
+    "audit": ("audit a file of labels, probabilities and covariates", AUDIT, _audit, STATUS),
+    "example": ("run the audit on the bundled employment data", EXAMPLE, _example, STATUS),
+    "certify": ("print certificates for everyone together", CERTIFY, _certify, STATUS),
+    "plan": ("rows that a certificate of a given tightness takes", PLAN, _plan, STATUS),
+    "sketch": ("summarise a file into a small mergeable sketch", SKETCH, _sketch, STATUS),
+    "merge": ("add sketches up into one", MERGE, _merge, STATUS),
+    "repair": ("fit repairs, judge them on other rows, and write the best", REPAIR, _repair, REPAIR_STATUS),
+    "apply": ("stream files through the map of a repair", APPLY, _apply, APPLY_STATUS),
+}

@@ -1,0 +1,182 @@
+"""The commands that change probabilities: repair and apply."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.cli.commands import reading, write
+from calibrant.cli.progress import Progress
+from calibrant.data.predictions import Predictions
+from calibrant.data.reading import Reading, counted
+from calibrant.data.rewrite import checked_target
+from calibrant.data.sample import chosen_rows
+from calibrant.data.sources import Source, open_source
+from calibrant.data.spec import Spec
+from calibrant.data.survey import KEPT
+from calibrant.errors import BadInput
+from calibrant.repair.catalogue import recipes, tried_by_default
+from calibrant.repair.fitted import FittedMap
+from calibrant.repair.judge.compare import audited_variables, compare
+from calibrant.repair.judge.rows import dealt
+from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
+from calibrant.repair.streamed import apply_map, checked_map, fitted_name, repaired_name
+
+
+def repair(a: Namespace) -> int:
+    """Compare, print, and write what was asked for."""
+    asked = reading(a).named()
+    if a.map:
+        _check_map(Path(a.map))
+    source = _opened(a.files)
+    added = (repaired_name(a.score), fitted_name(a.score))
+    path = checked_target(a.out, (*a.files, *([a.judge] if a.judge else ())), source, added) if a.out else None
+    with Progress() as progress:
+        found, fitted = _judged(a, asked, source, progress)
+        chosen = _chosen(found)
+        if chosen and a.map:
+            write(a.map, found.maps[chosen].to_json() + "\n")
+        if chosen and path:
+            checked_map(found.maps[chosen], source, a.score)
+            rows_done = counted(progress, "writing")
+            apply_map(found.maps[chosen], source, _rows_of(asked), path, fitted, a.drop_missing, rows_done)
+    _say(found, chosen, a)
+    return _status(found, chosen)
+
+
+def apply(a: Namespace) -> int:
+    """Stream files through a map."""
+    try:
+        text = Path(a.map).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        raise BadInput(f"cannot read the map {a.map!r}: {getattr(e, 'strerror', None) or e}") from None
+    one = FittedMap.from_json(text)
+    source = _opened(a.files)
+    checked_map(one, source, a.score)
+    path = checked_target(a.out, (*a.files, a.map), source, (repaired_name(a.score),))
+    with Progress() as progress:
+        spec = Spec(label="", score=a.score)
+        rows = apply_map(one, source, spec, path, progress=counted(progress, "writing"))
+    print(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}")
+    return 0
+
+
+def _opened(files: Sequence[str]) -> Source:
+    return open_source(list(files) if len(files) > 1 else files[0])
+
+
+def _rows_of(asked: Reading) -> Spec:
+    """Return the spec by which rows are told apart and read."""
+    return Spec(label=asked.label, score=asked.score, positive=asked.positive, key=asked.key, seed=asked.seed)
+
+
+# ---- fit on some rows, judge on others ----
+
+
+def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) -> tuple[Comparison, NDArray[np.uint64]]:
+    """Return the comparison on a sample of the rows, and the hashed identities of those the maps were fitted on."""
+    spec, columns = _rows_of(asked), _covariates(asked, source)
+
+    def sampled(rows: Source) -> Any:
+        return chosen_rows(rows, spec, columns, KEPT, asked.drop_missing, counted(progress, "reading"))
+
+    mine, other = sampled(source), None
+    if a.judge:
+        other = sampled(_opened([a.judge]))
+    else:
+        _check_keys(mine.hashes, asked.key)
+    usable = audited_variables(mine.data, asked.variables, asked.seed)[0]
+    progress("comparing repairs", 0)
+    judges: Predictions = mine.data if other is None else other.data
+    found = compare(
+        judges,
+        repairs=_recipes(a.method, usable, a.quick),
+        fit_on=None if other is None else mine.data,
+        by=asked.by,
+        variables=usable,
+        bins=asked.bins,
+        levels=a.levels,
+        alpha=a.alpha,
+        tests=() if a.quick else ("local",),
+        seed=asked.seed,
+    )
+    fitted = mine.hashes if other is not None else mine.hashes[dealt(mine.data, 2, asked.seed) == 0]
+    return found, np.sort(fitted)
+
+
+def _check_keys(hashes: NDArray[np.uint64], key: tuple[str, ...]) -> None:
+    """Refuse a key that rows share: one half would be fitted and the other judged on the same person."""
+    if repeated := len(hashes) - len(np.unique(hashes)):
+        raise BadInput(
+            f"--key {','.join(key)}: {repeated:,} of {len(hashes):,} rows repeat the key of another; name columns that "
+            "identify a row, or judge on another file (--judge)"
+        )
+
+
+def _covariates(asked: Reading, source: Source) -> tuple[str, ...]:
+    """Return the columns to read beside label, score and key."""
+    taken, named = {asked.label, asked.score, *asked.key}, (*asked.variables, *asked.by)
+    if wrong := sorted(taken & set(named)):
+        raise BadInput(
+            f"covariate {wrong[0]!r} is the label, the score or the key: leave it out of --by and --variables"
+        )
+    every = tuple(c for c in source.columns if c not in taken) if "*" in named else ()
+    return tuple(dict.fromkeys((*every, *(c for c in named if c != "*"))))
+
+
+def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) -> dict[str, Any]:
+    """Return the recipes named, or for "auto" those that are tried by default."""
+    if methods == ("auto",):
+        return tried_by_default(variables, quick=quick)
+    offered = {entry.command: entry for entry in recipes().values() if entry.command}
+    out = {}
+    for name in methods:
+        if name not in offered:
+            raise BadInput(f"--method {name!r}: choose auto, or some of {', '.join(offered)}")
+        if offered[name].covariates and not variables:
+            raise BadInput(f"--method {name} reads covariates: name them in --variables")
+        out[offered[name].name] = offered[name].make(variables)
+    return out
+
+
+# ---- say what was found, and write it ----
+
+
+def _chosen(found: Comparison) -> str | None:
+    """Return the repair to write: the one recommended, or the only one there is."""
+    if found.recommended != AS_AUDITED:
+        return found.recommended
+    return next(iter(found.maps)) if len(found.maps) == 1 else None
+
+
+def _say(found: Comparison, chosen: str | None, a: Namespace) -> None:
+    from calibrant.report.terminal import comparison
+
+    if a.json:
+        print(json.dumps(found.to_dict(), sort_keys=True, indent=1))
+        return
+    print(comparison(found))
+    for what, target in (("map", a.map), ("rows", a.out)):
+        if target:
+            print(f"{what}: {target} ({chosen})" if chosen else f"{what}: nothing written")
+
+
+def _status(found: Comparison, chosen: str | None) -> int:
+    if chosen is not None and chosen == found.recommended:
+        return 0
+    return 1 if chosen is not None and any(item in NEVER for item in found.verdicts[chosen]["worse"]) else 3
+
+
+def _check_map(path: Path) -> None:
+    """Refuse a map that would be written nowhere, or over data."""
+    if path.suffix.lower() != ".json":
+        raise BadInput(f"cannot write the map to {str(path)!r}: end its name in .json")
+    if path.is_dir() or not path.resolve().parent.is_dir():
+        why = "it is a directory" if path.is_dir() else f"there is no directory {str(path.parent)!r}"
+        raise BadInput(f"cannot write the map to {str(path)!r}: {why}")

@@ -1,4 +1,4 @@
-"""The report as a document: one tree of headings, paragraphs, lists, tables and figures, built once, written three times.
+"""The report as a document: one tree of headings, paragraphs, lists, tables and figures, written in three ways.
 
 A node says by `where` which of the three ways of writing show it; none of them builds anything of its own.
 """

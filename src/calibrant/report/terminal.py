@@ -176,7 +176,8 @@ def comparison(found: Comparison) -> str:
     lines.append(recommendation(found))
     lines.append(
         f"error: certified range in points ({100 * (1 - s['alpha']):g} %, all rows of the table together), shown in "
-        f"{s['levels']} steps from above. Better and worse: wrong with probability at most {s['alpha']:g}, all together."
+        f"{s['levels']} steps from above. Better and worse: wrong with probability at most {s['alpha']:g}, all "
+        "together."
     )
     return "\n".join(lines)
 

@@ -5,7 +5,9 @@ import re
 import pytest
 
 import factories
-from calibrant.report.text import cells, markdown, terminal
+from calibrant.report.markdown import render as markdown
+from calibrant.report.terminal import cells
+from calibrant.report.terminal import render as terminal
 
 RECORDS = [
     factories.employment,

@@ -7,8 +7,8 @@ import pytest
 import factories
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import wording
-from calibrant.report.checks import check_line
-from calibrant.report.guidance import caveats, next_steps
+from calibrant.report.sections.checks import line
+from calibrant.report.sections.summary import caveats, next_steps
 from calibrant.report.spans import label, plain
 
 MIXTURES = [
@@ -117,16 +117,16 @@ def test_pooled_and_blank_names():
 )
 def test_checks_never_call_a_measurement_met_or_broken(code, status, found):
     check = Check(code=code, status=status, reason="why")
-    line = check_line(check, factories.employment())
-    assert line.found == found
+    read = line(check, factories.employment())
+    assert read.found == found
     if status.startswith("not-"):
-        assert line.numbers == "Why."
+        assert read.numbers == "Why."
     if code == "a-code-from-the-future":
-        assert code in plain(line.question)
+        assert code in plain(read.question)
 
 
 def test_a_shift_that_may_be_zero_is_no_proof_of_none():
     record = factories.record(estimates={"shift": factories.estimate(-0.002, 0.003)})
-    line = check_line(Check(code="shift", status="measured"), record)
-    assert line.found == "No error found (not proof of none)"
+    read = line(Check(code="shift", status="measured"), record)
+    assert read.found == "No error found (not proof of none)"
     assert "not shown to be off" in plain(wording.overall_answer(record))

@@ -1,4 +1,4 @@
-"""The sections of the report, one file each or a few: a file declares its own, and `document` puts all of them in order.
+"""The sections of the report, one file each or a few: a file declares its own, `document` puts them in order.
 
 To add a section, write a file here that holds ``DECLARED``; nothing else lists the sections.
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report.document import PAGE, TERMINAL, Cell, Column, Node, Paragraph, Row, Table
-from calibrant.report.sections import Declared, declared
+from calibrant.report.sections import Asked, Declared, declared
 from calibrant.report.spans import Text, code, given, say, sentence, visible
 from calibrant.report.wording import FINDINGS, VERDICTS
 
@@ -42,15 +42,21 @@ class Line:
 
 
 def line(check: Check, record: AuditRecord) -> Line:
-    """Return what a check asked and found; a code that no section knows is shown as it is."""
-    read = next((d.checks[check.code] for d in declared() if check.code in d.checks), None)
-    asked = None if read is None else read(check, record)
-    question = say("Check ", code(check.code)) if asked is None else say(asked.question)
-    numbers = num.interval(check.estimate) if asked is None else asked.numbers
-    status, words = _finding(check, record, None if asked is None else asked.found)
-    if check.status in UNDONE:
-        numbers = sentence(check.reason or "no reason given")
-    return Line(question, status, words, numbers, "" if asked is None else asked.meaning)
+    """Return what a check asked and found; a code that nothing knows is shown as it is."""
+    read = next((d.checks[check.code] for d in declared() if check.code in d.checks), _plainly)
+    asked = read(check, record)
+    question = say(asked.question) if asked.question else say("Check ", code(check.code))
+    status, words = _finding(check, record, asked.found)
+    numbers = sentence(check.reason or "no reason given") if check.status in UNDONE else asked.numbers
+    return Line(question, status, words, numbers, asked.meaning)
+
+
+def _plainly(check: Check, _: AuditRecord) -> Asked:
+    """Read a check that no section reads: by the words of its own file, if it has some."""
+    from calibrant.audit.checks import questions  # loads numerical libraries, which most reports do without
+
+    asks, means = next(((q.asks, q.means) for q in questions() if q.code == check.code), ("", ""))
+    return Asked(asks, num.interval(check.estimate), means)
 
 
 def _finding(check: Check, record: AuditRecord, found: bool | None) -> tuple[str, str]:

@@ -179,17 +179,17 @@ def note(record: AuditRecord) -> str:
 # ---- what the section adds to others ----
 
 METHOD = (
-    "Among people with similar scores and traits, what happened minus what the model says is compared with {null}: for "
-    "all traits jointly, for each trait by itself, in ranges and levels, and for the score. What moving or stretching "
-    "all scores alike would mend is taken out of these, and tested beside them. All of it is one test, with a chance of "
-    "at most {alpha} in 100 of a finding where there is no error{rough}. Function "
+    "Among people with similar scores and traits, what happened minus what the model says is compared with {null}: "
+    "for all traits jointly, for each trait by itself, in ranges and levels, and for the score. What moving or "
+    "stretching all scores alike would mend is taken out of these, and tested beside them. All of it is one test, "
+    "with a chance of at most {alpha} in 100 of a finding where there is no error{rough}. Function "
 )
 NULLS = {True: "{draws} sets of simulated outcomes", False: "the normal law of sums over many people"}
 MAPS = (
-    "Each map averages what happened minus what the model says over people near a value, or of a level, near ones more. "
-    "Its band, from {draws} sets of simulated outcomes, excludes zero anywhere on a calibrated model’s map in at most "
-    "{alpha} of 100 audits, at any number of rows; where the model is off it holds the averaged gap about as often, "
-    "approximately. An edge is seen blurred. Function "
+    "Each map averages what happened minus what the model says over people near a value, or of a level, near ones "
+    "more. Its band, from {draws} sets of simulated outcomes, excludes zero anywhere on a calibrated model’s map in "
+    "at most {alpha} of 100 audits, at any number of rows; where the model is off it holds the averaged gap about as "
+    "often, approximately. An edge is seen blurred. Function "
 )
 WORDS = (
     Entry(

@@ -336,8 +336,8 @@ GUARANTEES = {
 BINS = "People with similar scores are put together; each gap has a range, and all ranges of the figure hold together."
 CURVE = (
     " The line averages the gap over neighbouring scores (at most {reach} points away, near ones more). Its band comes "
-    "from {draws} sets of simulated outcomes: for a calibrated model it takes in zero everywhere in at least {times} of "
-    "{of} audits, at any number of rows; where the model is off it holds the smoothed gap about as often, "
+    "from {draws} sets of simulated outcomes: for a calibrated model it takes in zero everywhere in at least {times} "
+    "of {of} audits, at any number of rows; where the model is off it holds the smoothed gap about as often, "
     "approximately. Bumps narrower than the average are not seen. Function "
 )
 

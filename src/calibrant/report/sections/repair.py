@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, Check
+from calibrant.repair.catalogue import recipes
 from calibrant.report import numbers as num
 from calibrant.report.document import (
     MARKDOWN,
@@ -26,21 +27,6 @@ from calibrant.report.wording import capital, cardinal, unmade
 
 AS_AUDITED = "as audited"
 CLEAR = "half a point"  # a smaller change of a gap is not called one: `repair.compare` tests beyond it
-NAMES = {
-    "Platt": "Platt scaling",
-    "Temperature": "temperature scaling",
-    "Beta": "beta calibration",
-    "Isotonic": "isotonic regression",
-    "Histogram": "histogram binning",
-    "ScalingBinning": "scaling-binning",
-    "BBQ": "Bayesian binning (BBQ)",
-    "VariableTree": "a tree of traits with a curve in each leaf",
-    "AugmentedLogistic": "logistic regression with traits",
-    "AugmentedBeta": "beta calibration with traits",
-    "LocalBias": "local bias correction",
-    "Multicalibrator": "multicalibration",
-    "ProportionalMulticalibrator": "proportional multicalibration",
-}
 KEEPS = {
     "kept": "keep{s} the order of people",
     "kept up to ties": "keep{s} it up to ties",
@@ -70,7 +56,8 @@ def compared(record: AuditRecord) -> bool:
 
 def named(recipe: str) -> str:
     """Return what a repair is called in the report."""
-    return NAMES.get(recipe, visible(recipe))
+    known = recipes().get(recipe)
+    return visible(recipe) if known is None else known.words
 
 
 def rows(record: AuditRecord) -> list[Line]:

@@ -1,4 +1,4 @@
-"""What a search for a mix of traits found: the strong calibration test, its chart, its rules and the variables it needs."""
+"""What a search for a mix of traits found: the strong calibration test, its chart, its rules, what it needs."""
 
 from __future__ import annotations
 
@@ -334,32 +334,34 @@ def needs_note(record: AuditRecord) -> str:
         f"Share of the evidence that is lost when the variable is shuffled among people; "
         f"{num.percent(1 - float(s['alpha']))}% range, approximate, each by itself. "
         f"The evidence split up here, {num.decimals(s['statistic'], 2)} in all, comes from a fit of its own{fitted}; "
-        f"it is not that of the test and the chart above. A share may lie outside 0 to 100%: {few}, and variables share "
-        f"what they know, so that those that say the same hide each other. Where a range takes in 0, the variable is "
-        f"{UNNEEDED}.{rest}"
+        f"it is not that of the test and the chart above. A share may lie outside 0 to 100%: {few}, and variables "
+        f"share what they know, so that those that say the same hide each other. Where a range takes in 0, the "
+        f"variable is {UNNEEDED}.{rest}"
     )
 
 
 # ---- what the search adds to other sections ----
 
 SEARCH = (
-    "Models learn from part of the people where what happened departs from what the model says. Other people are sorted "
-    "by their guesses, the most suspicious first, and the departures are added up. The largest sum over all models and "
-    "places is compared with {null}. Function "
+    "Models learn from part of the people where what happened departs from what the model says. Other people are "
+    "sorted by their guesses, the most suspicious first, and the departures are added up. The largest sum over all "
+    "models and places is compared with {null}. Function "
 )
 NULLS = {
     "split": "the same from {draws} sets of outcomes simulated at the score; true at this number of rows",
-    "refit": "{done}{draws} repeats of all of it on simulated outcomes, models fitted anew; true at this number of rows",
+    "refit": (
+        "{done}{draws} repeats of all of it on simulated outcomes, models fitted anew; true at this number of rows"
+    ),
     "fixed": "the same from {draws} sets of simulated outcomes, with the models held; approximate{inflated}",
     "clusters": "the same from {draws} sets of random signs of whole clusters; approximate{inflated}",
 }
 INFLATED = ", and more ready to find error in a model that is right than asked for"
 RULES = (
-    "One half of the people finds the rules: all pairs of simple conditions are tried, beside a tree of conditions that "
-    "follows models of the error, and the best is bettered one condition at a time. The other half judges each rule, "
-    "against the share that the model says{edge}. Ranges of the gaps hold together at this number of rows. "
-    "Whether a rule is shown to be off is tested on the side it was found on, which can find what its range leaves open. "
-    "Function "
+    "One half of the people finds the rules: all pairs of simple conditions are tried, beside a tree of conditions "
+    "that follows models of the error, and the best is bettered one condition at a time. The other half judges each "
+    "rule, against the share that the model says{edge}. Ranges of the gaps hold together at this number of rows. "
+    "Whether a rule is shown to be off is tested on the side it was found on, which can find what its range leaves "
+    "open. Function "
 )
 EDGE = ", plus the tolerance of {points} points where it seemed to say too little, minus it where too much"
 WORD = Entry(

@@ -1,4 +1,4 @@
-"""The first screen: the verdict, the certified ranges on a ruler, what to know before using the numbers, what to do next."""
+"""The first screen: the verdict, certified ranges on a ruler, what to know before using them, what to do next."""
 
 from __future__ import annotations
 

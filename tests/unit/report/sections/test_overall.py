@@ -11,33 +11,33 @@ import factories
 from calibrant.audit.checks import MASK
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.diagnose.reliability_curve import scored
-from calibrant.report import figure, measures, wording
 from calibrant.report.along import Stretch
-from calibrant.report.checks import check_line
 from calibrant.report.html import render
-from calibrant.report.text import markdown, terminal
+from calibrant.report.markdown import render as markdown
+from calibrant.report.sections import overall
+from calibrant.report.sections.checks import line
+from calibrant.report.spans import plain
 from calibrant.views.population import everyone
 
 
 def test_findings_in_words():
-    record = factories.record()
     low = [Stretch("low", 0.03, 0.21), Stretch("low", 0.35, 0.35), Stretch("high", 0.8, 0.9)]
-    assert wording.curve_finding(low, 0.001, record, 1) == (
+    assert overall.curve_finding(low, 1) == (
         "The model says too little where it says 3% to 21% and about 35%, and too much at 80% to 90%; "
         "elsewhere it is not shown to be off."
     )
-    assert wording.curve_finding([], 0.3, record, 1) == "Nowhere along the score is the model shown to be off."
-    assert "at no single score" in wording.curve_finding([], 0.04, record, 1)
+    assert overall.curve_finding(None, 1) == "Nowhere along the score is the model shown to be off."
+    assert "at no single score" in overall.curve_finding([], 1)
     many = [Stretch("low", i / 10, i / 10 + 0.05) for i in range(6)]
-    assert "and two more stretches" in wording.curve_finding(many, 0.001, record, 1)
+    assert "and two more stretches" in overall.curve_finding(many, 1)
 
 
 def test_check_follows_the_test_of_the_whole_curve():
     check = Check(code="reliability", status="measured")
-    found = check_line(check, factories.record())
+    found = line(check, factories.record())
     assert found.found == "Error found"
     assert found.numbers.startswith("p = 0.001, the smallest that 999 simulations can show; off in ")
-    clear = check_line(check, factories.record(line=factories.curve(p_value=0.4)))
+    clear = line(check, factories.record(line=factories.curve(p_value=0.4)))
     assert clear.found == "No error found (not proof of none)"
     assert clear.numbers.startswith("p = 0.40")
 
@@ -50,18 +50,18 @@ def test_a_record_without_the_curve_still_draws_its_bins():
     assert old.measures == {}
     assert "range of each gap; all 20 hold together" in page
     assert "band holding the whole curve" not in page
-    assert "ranges of the score" in figure.finding(old)
+    assert "ranges of the score" in overall.finding(old)
 
 
 def test_rare_events_get_an_axis_of_their_own():
     record = factories.rare()
-    made = figure.figure(record)
-    assert made["across"] == ("0", "1")
-    labels = re.findall(r'<text class="[xy]l"[^>]*>([^<]*)</text>', made["gaps"])
+    made = overall.figure(record)
+    assert (made.readout.low, made.readout.high) == ("0", "1")
+    labels = re.findall(r'<text class="[xy]l"[^>]*>([^<]*)</text>', made.panels[1].picture)
     assert "+" in "".join(labels)
     for text in labels:
         assert re.fullmatch(r"[+−]?[\d.]+%?", text), text
-    assert "Where the model says 0." in made["readouts"]["t"][0]
+    assert "Where the model says 0." in made.readout.data["t"][0]
 
 
 def test_measures_are_a_table():
@@ -69,7 +69,7 @@ def test_measures_are_a_table():
     page, text = render(record), markdown(record)
     assert "Standard measures, not certified. 95% ranges are approximate" in page
     assert "| Calibration slope | 1.021 | 1.013 to 1.029 |" in text
-    assert [m.name for m in measures.measures(record)][:2] == [
+    assert [plain(row.cells[0].text) for row in overall.measures(record).rows][:2] == [
         "Binned calibration error (ECE)",
         "Smooth calibration error",
     ]
@@ -78,34 +78,8 @@ def test_measures_are_a_table():
 
 def test_a_measure_not_known_here_is_shown_as_it_is():
     odd = {"kuiper": factories.estimate(0.01, 0.02)}
-    shown = measures.measures(factories.record(measured=odd))
-    assert (shown[0].name, shown[0].value, shown[0].range) == ("kuiper", "1.5 points", "1.0 to 2.0")
-
-
-def test_groups_that_are_all_too_small_are_not_called_missing():
-    record = factories.unshown()
-    for text in (terminal(record), markdown(record), render(record)):
-        assert "No groups were given" not in text
-        assert "very group has fewer than 20 people" in text.replace("\n", " ").replace("  ", " ")
-    assert "--by age,sex" not in terminal(record)
-
-
-def test_folded_values_and_columns_without_a_group_are_told():
-    group = factories.finding(variables=[("city", "Springfield")])
-    data = {"by": [["city"], ["ward"]], "variables": {"city": {"kind": "category", "edges": [], "folded": 812}}}
-    record = factories.record(groups=[group], data=data)
-    page = render(record)
-    told = "812 less frequent values are shown together as “other” in <code><bdi>city</bdi></code>"
-    assert page.count(told) == 2
-    assert "No group of <code><bdi>ward</bdi></code> can be shown: all are too small." in page
-    assert "less frequent values are shown together as “other” in `city`" in markdown(record)
-
-
-def test_a_name_of_300_characters_is_cut_in_sentences_and_whole_in_its_table():
-    record = factories.record(groups=[factories.finding(0.02, 0.04, variables=[("v", "x" * 300)])])
-    page = render(record)
-    assert page.count("x" * 300 + "</bdi>") >= 1
-    assert "x" * 300 not in re.search(r'<p class="lead">.*?</p>', page, re.S)[0]
+    (row,) = overall.measures(factories.record(measured=odd)).rows
+    assert [plain(cell.text) for cell in row.cells] == ["kuiper", "1.5 points", "1.0 to 2.0", ""]
 
 
 def test_the_curve_of_an_audit_rests_on_cells_of_at_least_twenty_people():

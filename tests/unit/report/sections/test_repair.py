@@ -8,7 +8,8 @@ import pytest
 
 import factories
 from calibrant.audit.record import AuditRecord
-from calibrant.report import html, repairs, text
+from calibrant.report import html, markdown, terminal
+from calibrant.report.sections import repair
 from calibrant.report.spans import plain
 
 
@@ -20,7 +21,7 @@ def section(record: AuditRecord) -> str:
 
 def test_the_answer_names_the_repair_and_both_upper_ends() -> None:
     record = factories.repaired()
-    assert plain(repairs.answer(record)) == (
+    assert plain(repair.answer(record)) == (
         "Isotonic regression: at most 1.0 points instead of 1.4. The gap shrinks for 27 of 41 groups and grows for 4."
     )
     page = section(record)
@@ -41,30 +42,28 @@ def test_the_answer_names_the_repair_and_both_upper_ends() -> None:
 
 def test_without_a_recommendation_it_does_not_promise_that_none_helps() -> None:
     record = factories.repaired(recommended="as audited")
-    assert "None is shown to help" in plain(repairs.answer(record))
-    assert "not proof" in plain(repairs.answer(record))
-    assert repairs.step(record) == ()
+    assert "None is shown to help" in plain(repair.answer(record))
+    assert "not proof" in plain(repair.answer(record))
+    assert repair.step(record) == ()
     assert "calibrant repair" not in section(record)
 
 
 def test_an_upper_end_that_stays_says_what_is_better() -> None:
     record = factories.repaired(after=0.0139)
-    assert "as before, but better in Brier score" in plain(repairs.answer(record))
+    assert "as before, but better in Brier score" in plain(repair.answer(record))
 
 
 def test_an_upper_end_that_rises_is_not_told_as_a_gain() -> None:
     record = factories.repaired(after=0.0152)
-    assert plain(repairs.answer(record)).startswith(
+    assert plain(repair.answer(record)).startswith(
         "Isotonic regression: better in Brier score, but at most 1.6 points instead of 1.4."
     )
-    assert plain(repairs.step(record)).startswith(
-        "Recalibrating by isotonic regression is shown to help on people held"
-    )
+    assert plain(repair.step(record)).startswith("Recalibrating by isotonic regression is shown to help on people held")
 
 
 def test_without_certificates_the_answer_names_what_is_better() -> None:
     record = factories.repaired(error_low=(None,) * 3, error_high=(None,) * 3)
-    assert plain(repairs.answer(record)).startswith("Isotonic regression: better in Brier score. The gap shrinks")
+    assert plain(repair.answer(record)).startswith("Isotonic regression: better in Brier score. The gap shrinks")
 
 
 def test_without_groups_there_is_no_column_of_groups() -> None:
@@ -83,7 +82,7 @@ def test_ranges_that_have_no_certificate_are_dashes() -> None:
 
 
 def test_which_repairs_keep_the_order() -> None:
-    assert repairs.orders(factories.repaired()) == (
+    assert repair.orders(factories.repaired()) == (
         "Isotonic regression keeps the order of people up to ties; logistic regression with traits may change it."
     )
 
@@ -105,7 +104,7 @@ def section_of(page: str, name: str) -> str:
     return found[0]
 
 
-@pytest.mark.parametrize("write", [text.terminal, text.markdown])
+@pytest.mark.parametrize("write", [terminal.render, markdown.render])
 def test_the_terminal_and_markdown_say_it_too(write) -> None:
     assert "Isotonic regression: at most 1.0 points instead of" in " ".join(write(factories.repaired()).split())
 
@@ -121,7 +120,7 @@ def test_the_record_round_trips() -> None:
 
 
 def test_the_next_step_reads_well_without_its_link() -> None:
-    assert "grows for 4.\n" in text.terminal(factories.repaired()) + "\n"
+    assert "grows for 4.\n" in terminal.render(factories.repaired()) + "\n"
 
 
 def test_a_repair_that_called_impossible_what_happened_is_told() -> None:

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 import factories
 from calibrant.audit.record import AuditRecord, Check
-from calibrant.report import following, ranking, variables
 from calibrant.report.along import along_of
-from calibrant.report.checks import check_line
 from calibrant.report.html import render
+from calibrant.report.markdown import render as markdown
+from calibrant.report.sections import curves, variables
+from calibrant.report.sections.checks import line as check_line
 from calibrant.report.spans import plain
-from calibrant.report.text import markdown, terminal
+from calibrant.report.terminal import render as terminal
 from effort import examples
 
 
@@ -37,7 +38,7 @@ def with_ranking(**columns: object) -> AuditRecord:
 
 
 def told(record: AuditRecord) -> str:
-    return plain(following.answer(record))
+    return plain(variables.answer(record))
 
 
 def number(text: str) -> Fraction:
@@ -92,22 +93,21 @@ def test_certified_ranges_are_rounded_outward(low, width, beyond):
     record = with_ranking(
         beyond_low=[low] * 3, beyond_high=[high] * 3, low=[low] * 3, high=[high] * 3, beyond_shift=[beyond] * 3
     )
-    for row in ranking.rows(record, {}, ranking.axis_top(record), 1.0):
-        for text in (row.range, row.whole):
-            a, b = map(number, text.split(" to "))
+    for row in variables.table(record, {}).rows:
+        for cell in (row.cells[3], row.cells[5]):
+            a, b = map(number, plain(cell.text).split(" to "))
             assert a <= Fraction(repr(low)) * 100
             assert b >= Fraction(repr(high)) * 100
-        assert 0 <= float(row.track.x[:-1]) <= float(row.track.x[:-1]) + float(row.track.width[:-1]) <= 100.02
+        x, wide = map(float, re.search(r'x="(.*?)%" width="(.*?)%"', row.cells[2].picture).groups())
+        assert 0 <= x <= x + wide <= 100.02
 
 
 @examples(60)
 @given(st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=9), st.floats(1e-4, 0.2))
 def test_bands_are_rounded_outward_and_keep_their_side(gaps, half):
     curve = factories.along(xs=[float(i) for i in range(len(gaps))], gaps=gaps, half=half)
-    made = variables.figure(factories.record(), along_of("age", curve))
-    for cells, low, high in zip(
-        made["readouts"]["v"], curve.columns["low"], curve.columns["high"], strict=True
-    ):
+    (drawn,) = curves.figure(factories.record(), along_of("age", curve), opened=False).nodes
+    for cells, low, high in zip(drawn.readout.data["v"], curve.columns["low"], curve.columns["high"], strict=True):
         a, b = map(number, cells[4].split(" to "))
         assert a <= Fraction(repr(low)) * 100
         assert b >= Fraction(repr(high)) * 100
@@ -129,20 +129,20 @@ def test_where_no_proof_covers_the_data_the_table_says_about():
 def test_the_finding_gives_each_stretch_with_its_largest_gap():
     gaps = [0.0] * 5 + [0.021, 0.01] + [0.0] * 5 + [-0.011] + [0.0] * 5
     curve = along_of("age", factories.along(xs=[float(40 + i) for i in range(18)], gaps=gaps, half=0.004))
-    assert plain(following.finding(curve, 1)) == (
+    assert plain(curves.finding(curve, 1)) == (
         "The model says too little at age 45 to 46 (by up to 2.1 points), and too much for 52 (by 1.1 points); "
         "elsewhere it is not shown to be off."
     )
-    assert following.heading(curve, 1) == "too little at 45 to 46, by up to 2.1 points; one more"
-    assert "allowing for having looked everywhere, the largest is 1.7 to 2.5." in following.further(curve, 1)
+    assert curves.heading(curve, 1) == "too little at 45 to 46, by up to 2.1 points; one more"
+    assert "allowing for having looked everywhere, the largest is 1.7 to 2.5." in curves.further(curve, 1)
 
 
 def test_what_the_whole_test_does_not_find_is_not_told_as_a_finding(page):
     sex = along_of("sex", factories.variables().family("variable_curve")["sex"])
-    assert following.heading(sex, 1) == "not shown to be off anywhere"
-    assert plain(following.finding(sex, 1)) == "Nowhere along sex is the model shown to be off."
+    assert curves.heading(sex, 1) == "not shown to be off anywhere"
+    assert plain(curves.finding(sex, 1)) == "Nowhere along sex is the model shown to be off."
     loud = along_of("x", factories.along(gaps=[0.02] * 41, p_value=0.4))
-    assert plain(following.finding(loud, 1)) == "Nowhere along x is the model shown to be off."
+    assert plain(curves.finding(loud, 1)) == "Nowhere along x is the model shown to be off."
 
 
 def test_dates_are_dates_and_years_are_years():
@@ -150,9 +150,10 @@ def test_dates_are_dates_and_years_are_years():
     assert re.search(r'<text class="xl"[^>]*>20(17|18|19)</text>', text)
     assert "17000" not in re.sub(r'data-lo="[^"]*"|min="[^"]*"|<script.*?</script>', "", text)
     year = with_ranking(worst=["2\u202f015"] * 3, kind=["number"] * 3)
-    assert ranking.rows(year, {}, 1.0, 1.0)[0].worst == "2015"
+    assert plain(variables.table(year, {}).rows[0].cells[4].text).startswith("2015 (")
     apart = with_ranking(worst=["1\u202f234\u202f567 to 12\u202f015"] * 3, kind=["number"] * 3)
-    assert ranking.rows(apart, {}, 1.0, 1.0)[0].worst == "1\u202f234\u202f567 to 12\u202f015"
+    whole = plain(variables.table(apart, {}).rows[0].cells[4].text)
+    assert whole.startswith("1\u202f234\u202f567 to 12\u202f015 (")
 
 
 def test_missing_values_are_a_row_under_the_curve():
@@ -231,7 +232,7 @@ def test_pairs_are_not_rows_of_the_ranking_of_variables():
     record = factories.followed(
         factories.record(), replace(order, columns={**order.columns, "kind": ["number", "number", "pair"]}), {}
     )
-    assert [r.variable for r in ranking.ranked(record)] == ["a", "b"]
+    assert [r.variable for r in variables.ranked(record)] == ["a", "b"]
 
 
 def test_texts_carry_the_ranking():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,11 +15,14 @@ from hypothesis import strategies as st
 
 import factories
 from calibrant.audit.record import AuditRecord, Check
-from calibrant.report import control, evidence, hidden, maps, searched, standing
-from calibrant.report.checks import check_line
+from calibrant.report.document import Entries, Items, Node
 from calibrant.report.html import render
-from calibrant.report.spans import plain
-from calibrant.report.text import markdown, terminal
+from calibrant.report.markdown import render as markdown
+from calibrant.report.sections import hidden, maps, methods, search
+from calibrant.report.sections.checks import line as check_line
+from calibrant.report.spans import Text, plain
+from calibrant.report.terminal import render as terminal
+from calibrant.report.wording import LOOKED_AT, WHO
 from effort import examples
 
 SIMULATED = "p = 0.001, the smallest that 999 simulations can show"
@@ -39,6 +43,21 @@ def words(text: str) -> str:
 
 def told(local: Any = None, strong: Any = None, **curves: Any) -> str:
     return plain(hidden.answer(factories.searched(factories.record(), local, strong, **curves)))
+
+
+def farthest(record: AuditRecord) -> Text:
+    return maps.farthest(record, maps.maps(record))
+
+
+def entries(nodes: Iterable[Node]) -> dict[str, str]:
+    """Return what is said of each term."""
+    return {e.term: plain(e.text) for n in nodes if isinstance(n, Entries) for e in n.entries}
+
+
+def limits(record: AuditRecord) -> tuple[Text, ...]:
+    (node,) = methods.limits(record)
+    assert isinstance(node, Items)
+    return node.items
 
 
 def number(text: str) -> Fraction:
@@ -70,7 +89,7 @@ def test_each_finding_has_its_own_words(outcome, answer):
 
 def test_what_the_whole_test_does_not_find_is_no_evidence_along_a_variable():
     record = factories.searched(factories.record(), factories.local_outcome(p_value=0.2))
-    assert not any(e.found for e in evidence.carried(record))
+    assert not any(e.found for e in hidden.carried(record))
 
 
 def test_both_tests_are_told_together():
@@ -95,11 +114,11 @@ def test_the_worst_place_is_told_with_numbers():
     record = factories.searched(
         factories.record(), factories.local_outcome(), maps={"age": factories.bias_map(gaps=gaps, half=0.017)}
     )
-    text = plain(hidden.worst(record))
+    text = plain(farthest(record))
     assert text.startswith("Farthest off along a group variable: age 60 to 64. Of these 1\u202f263 people, those at 62")
     assert "too low by 4.8 points (band +3.1 to +6.5)." in text
     level = factories.bias_map("marital", "category", ("a", "b"), gaps=(0.0, -0.05))
-    text = plain(hidden.worst(factories.searched(factories.record(), factories.local_outcome(), maps={"m": level})))
+    text = plain(farthest(factories.searched(factories.record(), factories.local_outcome(), maps={"m": level})))
     assert text.startswith("Farthest off along a group variable: m: b. There the model says")
     assert text.endswith("too high by 5.0 points (band \u22125.6 to \u22124.4). 401 people.")
 
@@ -112,8 +131,8 @@ def test_the_worst_place_allows_for_all_maps():
         record = factories.searched(
             factories.record(), factories.local_outcome(), maps={f"v{i}": curve for i in range(n)}
         )
-        assert (maps.worst(record) is not None) is found
-        assert ("is the model shown to be off by itself" in plain(hidden.worst(record))) is not found
+        assert (maps.worst(maps.maps(record), 0.05) is not None) is found
+        assert ("is the model shown to be off by itself" in plain(farthest(record))) is not found
 
 
 @examples(50)
@@ -123,14 +142,11 @@ def test_bands_are_rounded_outward_and_keep_their_side(gaps, half):
     curve = factories.bias_map("g", "category", places, gaps=gaps, half=half)
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"g": curve})
     (made,) = maps.maps(record)
-    low = dict(
-        zip(
-            curve.columns["label"], zip(curve.columns["low"], curve.columns["high"], strict=True), strict=True
-        )
-    )
-    for row in hidden.figure(record, made, False)["levels"]:
-        a, b = map(number, re.search(r"\((.*) to (.*)\)", row["gap"]).groups())
-        true = low[row["name"]]
+    low = dict(zip(curve.columns["label"], zip(curve.columns["low"], curve.columns["high"], strict=True), strict=True))
+    (drawn,) = maps.figure(record, made, opened=False).nodes
+    for row in drawn.table.rows:
+        a, b = map(number, re.search(r"\((.*) to (.*)\)", plain(row.cells[2].text)).groups())
+        true = low[plain(row.cells[0].text)]
         assert a <= Fraction(repr(true[0])) * 100
         assert b >= Fraction(repr(true[1])) * 100
         assert (a > 0) == (true[0] > 0)
@@ -160,7 +176,7 @@ def test_holes_break_the_line_and_missing_values_stand_alone():
 def test_codes_are_not_read_as_numbers():
     curve = factories.bias_map("zip", "category", ("007", "012"), gaps=(0.03, 0.0))
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"zip": curve})
-    assert "zip: 007" in plain(hidden.worst(record))
+    assert "zip: 007" in plain(farthest(record))
     years = factories.bias_map("year", "category", ("2018", "2015"), gaps=(0.03, 0.0))
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"year": years})
     assert [p.x for p in maps.maps(record)[0].along.levels] == [2015.0, 2018.0]
@@ -170,7 +186,7 @@ def test_few_people_are_not_counted():
     curve = factories.bias_map("g", "category", ("a", "b"), gaps=(0.05, 0.0))
     curve = replace(curve, columns={**curve.columns, "people": (7, 9_000)})
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"g": curve})
-    assert "7 people" not in plain(hidden.worst(record))
+    assert "7 people" not in plain(farthest(record))
 
 
 @pytest.mark.parametrize(
@@ -183,13 +199,13 @@ def test_few_people_are_not_counted():
 )
 def test_the_peak_says_how_widely_error_is_spread(peak, side, says):
     record = factories.drawn(factories.hidden(), control_chart=factories.control_chart(peak, side=side))
-    assert says in searched.spread(record)
+    assert says in search.spread(record)
     assert says in section(render(record))
     clear = factories.searched(
         record, factories.local_outcome(), factories.strong_outcome(0.4), control_chart=record.curve("control_chart")
     )
-    assert searched.spread(clear) == ""
-    assert "It stays under the dashed line" in control.control(clear)["caption"]
+    assert search.spread(clear) == ""
+    assert "It stays under the dashed line" in plain(search.control(clear).caption)
 
 
 def test_the_readout_of_the_chart_rounds_the_line_up(page):
@@ -197,7 +213,7 @@ def test_the_readout_of_the_chart_rounds_the_line_up(page):
     assert "stays under 2.40 in 95 of 100 repeats" in data["f"][0]
     assert len(data["x"]) == len(data["v"]) == 51
     record = factories.drawn(factories.hidden(), control_chart=factories.control_chart(line=2.834))
-    assert "stays under 2.84 in" in control.control(record)["readouts"]["f"][0]
+    assert "stays under 2.84 in" in search.control(record).readout.data["f"][0]
 
 
 def test_rules_are_told_with_their_ranges_rounded_outward(page):
@@ -214,8 +230,8 @@ def test_rules_are_told_with_their_ranges_rounded_outward(page):
 def test_a_rule_found_on_one_side_whose_range_takes_in_zero_is_explained():
     curve = factories.subgroups(found=2)
     curve = replace(curve, columns={**curve.columns, "low": (-0.001, 0.2)})
-    assert "takes in zero" in searched.rules_note(factories.drawn(factories.hidden(), subgroups=curve))
-    assert "takes in zero" not in searched.rules_note(factories.hidden())
+    assert "takes in zero" in search.rules_note(factories.drawn(factories.hidden(), subgroups=curve))
+    assert "takes in zero" not in search.rules_note(factories.hidden())
 
 
 def test_what_the_range_takes_in_is_the_tolerance():
@@ -223,25 +239,25 @@ def test_what_the_range_takes_in_is_the_tolerance():
     wide = {**curve.settings, "tolerance": 0.05}
     near = replace(curve, columns={**curve.columns, "low": (0.04, 0.2)}, settings=wide)
     record = factories.drawn(factories.hidden(), subgroups=near)
-    assert "though its range takes in gaps within the tolerance of 5.0 points." in searched.rules_note(record)
+    assert "though its range takes in gaps within the tolerance of 5.0 points." in search.rules_note(record)
     low = {**curve.columns, "side": ("too much",) * 2, "low": (-0.3,) * 2, "high": (-0.06, -0.2)}
-    assert "takes in" not in searched.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
+    assert "takes in" not in search.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
     low["high"] = (-0.04, -0.2)
-    assert "takes in" in searched.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
-    methods = {term: plain(text) for term, text in standing.methods(record)}
-    assert "says, plus the tolerance of 5.0 points where it seemed to say too little, minus" in methods["Rules"]
-    assert "all pairs of simple conditions" in methods["Rules"]
-    assert "tolerance" not in {term: plain(text) for term, text in standing.methods(factories.hidden())}["Rules"]
+    assert "takes in" in search.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
+    said = entries(methods.methods(record))
+    assert "says, plus the tolerance of 5.0 points where it seemed to say too little, minus" in said["Rules"]
+    assert "all pairs of simple conditions" in said["Rules"]
+    assert "tolerance" not in entries(methods.methods(factories.hidden()))["Rules"]
 
 
 def test_who_they_are_is_said_only_where_a_rule_is_shown():
     none = factories.drawn(factories.hidden(), subgroups=factories.subgroups(found=0))
-    for record, heading in ((factories.hidden(), searched.WHO), (none, searched.LOOKED_AT)):
+    for record, heading in ((factories.hidden(), WHO), (none, LOOKED_AT)):
         assert f'<h3 class="small">{heading}</h3>' in section(render(record))
         assert f"### {heading}\n" in markdown(record)
     assert "Who they are" not in render(none) + markdown(none) + terminal(none)
     one = factories.drawn(factories.hidden(), subgroups=factories.subgroups(["age over 72"]))
-    assert "who did not find it. Its range holds in at least 95 of 100 audits." in searched.rules_note(one)
+    assert "who did not find it. Its range holds in at least 95 of 100 audits." in search.rules_note(one)
 
 
 def test_the_terminal_names_the_group_with_the_numbers_of_the_page():
@@ -259,10 +275,11 @@ def test_importance_shows_whole_ranges_and_whose_evidence_it_splits_up():
     curve = factories.importance()
     wide = {**curve.columns, "low": (2.1, -1.05, -0.21), "high": (6.3, 4.05, 2.2), "drop": (3.0, 1.5, -0.1)}
     record = factories.drawn(factories.hidden(), importance=replace(curve, columns=wide))
-    made = hidden.bars(record)
-    assert made["needs_axis"] == "\u221225 to 150%"
-    assert [n["word"] for n in made["needs"]] == ["", "not shown to be needed", "not shown to be needed"]
-    note = searched.needs_note(record)
+    made = search.needs_table(record)
+    assert plain(made.columns[1].head).endswith(", \u221225 to 150%")
+    words_ = [plain(row.cells[-1].text) for row in made.rows]
+    assert words_ == ["", "not shown to be needed", "not shown to be needed"]
+    note = search.needs_note(record)
     assert "4.20 in all, comes from a fit of its own, each judging people by models fitted to the other half" in note
     assert "outside 0 to 100%: the shuffles are few (10 of each variable)" in note
     text = markdown(record)
@@ -281,21 +298,21 @@ def test_the_chart_says_where_it_ends_and_on_how_many_repeats_it_rests():
     record = factories.searched(
         record, None, factories.strong_outcome(0.4, "refit", draws=99), control_chart=record.curve("control_chart")
     )
-    caption = control.control(record)["caption"]
+    caption = plain(search.control(record).caption)
     assert "ends at 60% of people: the others are predicted to be off by no more than the tolerance of 5.0" in caption
     assert "All was fitted anew in 23 repeats, and then no more:" in caption
-    assert control.control(record)["crossed"].endswith("such repeats, as far as 23 can tell")
-    assert "23 of at most 99 repeats of all of it" in {t: plain(x) for t, x in standing.methods(record)}["Search"]
-    whole = control.control(factories.hidden())
-    assert "ends at" not in whole["caption"]
-    assert "repeats" not in whole["caption"]
+    assert dict(search.control(record).key)["limit"].endswith("such repeats, as far as 23 can tell")
+    assert "23 of at most 99 repeats of all of it" in entries(methods.methods(record))["Search"]
+    whole = plain(search.control(factories.hidden()).caption)
+    assert "ends at" not in whole
+    assert "repeats" not in whole
 
 
 def test_importance_is_left_out_where_nothing_is_found():
     record = factories.searched(
         factories.hidden(), factories.local_outcome(), factories.strong_outcome(0.4), importance=factories.importance()
     )
-    assert searched.needs(record) == ()
+    assert search.needs(record) == []
     assert "where nothing is found it would be noise" in section(render(record))
 
 
@@ -331,14 +348,14 @@ def test_the_checks_are_findings_and_never_met():
 
 def test_methods_words_and_limits_follow_what_was_run():
     plain_record, record = factories.record(), factories.hidden()
-    terms = {term for term, _ in standing.methods(record)} - {term for term, _ in standing.methods(plain_record)}
+    terms = set(entries(methods.methods(record))) - set(entries(methods.methods(plain_record)))
     assert {"Traits", "Maps", "Search", "Rules"} <= terms
-    words_ = {term for term, _ in standing.glossary(record)} - {term for term, _ in standing.glossary(plain_record)}
+    words_ = set(entries(methods.glossary(record))) - set(entries(methods.glossary(plain_record)))
     assert {"Local calibration", "Carries evidence", "Evidence, in the search"} <= words_
-    assert any("The search finds some mixes of traits, not all." in plain(t) for t in standing.limits(record))
-    assert not any("The search finds" in plain(t) for t in standing.limits(plain_record))
+    assert any("The search finds some mixes of traits, not all." in plain(t) for t in limits(record))
+    assert not any("The search finds" in plain(t) for t in limits(plain_record))
     fixed = factories.searched(plain_record, None, factories.strong_outcome(null="fixed"))
-    assert "more ready to find error" in "".join(plain(t) for _, t in standing.methods(fixed))
+    assert "more ready to find error" in "".join(entries(methods.methods(fixed)).values())
 
 
 def test_hostile_names_stay_text():

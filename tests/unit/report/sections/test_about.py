@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
 
 import factories
 from calibrant.cli import build_parser, main
-from calibrant.report import provenance
+from calibrant.report.document import Command, Entries, Node, Paragraph
+from calibrant.report.sections import about
 from calibrant.report.spans import plain
 
 
@@ -20,8 +22,13 @@ def audited(**data):
     return factories.record(groups=groups, data={"files": ["my data.csv"], **data})
 
 
+def entries(nodes: Iterable[Node]) -> dict[str, str]:
+    """Return what is said of each term."""
+    return {e.term: plain(e.text) for n in nodes if isinstance(n, Entries) for e in n.entries}
+
+
 def words(record) -> list[str]:
-    return shlex.split(provenance.command(record).replace("\\\n", " "))
+    return shlex.split(about.command(record).replace("\\\n", " "))
 
 
 def test_the_command_says_how_the_data_were_read():
@@ -47,16 +54,16 @@ def test_the_command_says_how_the_data_were_read():
 
 
 def test_arrays_have_no_command():
-    assert provenance.command(audited(files=[])) == ""
+    assert about.command(audited(files=[])) == ""
 
 
 def test_about_names_what_is_shown_together_and_what_was_not_given():
     groups = [factories.finding(variables=[("race", "a + b")], pooled=2)]
-    entries = dict(provenance.about(factories.record(groups=groups, data={"warnings": ["constant label"]}))["entries"])
-    assert "shown together: a + b" in plain(entries["Groups"])
-    assert plain(entries["Meant for"]) == "not given"
-    assert plain(entries["Note"]) == "constant label"
-    assert plain(entries["Rows"]) == "10\u202f000 read, 0 dropped"
+    said = entries(about.about(factories.record(groups=groups, data={"warnings": ["constant label"]})))
+    assert "shown together: a + b" in said["Groups"]
+    assert said["Meant for"] == "not given"
+    assert said["Note"] == "constant label"
+    assert said["Rows"] == "10\u202f000 read, 0 dropped"
 
 
 @pytest.fixture
@@ -125,11 +132,11 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
 
 def test_what_cannot_be_typed_has_no_command():
     for data in ({"key": ["a,b"]}, {"by": [[" a"]]}, {"file_count": 30}):
-        view = provenance.reproduce(audited(**data))
-        assert view["command"] == ""
-        assert plain(view["no_command"]).startswith("The command line cannot name all")
-    settings = plain(dict(provenance.reproduce(audited())["entries"])["Settings"])
-    assert "()" not in settings
+        nodes = list(about.reproduce(audited(**data)))
+        assert not any(isinstance(n, Command) for n in nodes)
+        (why,) = (n for n in nodes if isinstance(n, Paragraph))
+        assert plain(why.text).startswith("The command line cannot name all")
+    assert "()" not in entries(about.reproduce(audited()))["Settings"]
 
 
 def test_a_sketch_of_named_covariates_says_so(table):

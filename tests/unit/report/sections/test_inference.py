@@ -12,10 +12,11 @@ import pytest
 import calibrant as cal
 import factories
 from calibrant.audit.record import AuditRecord
-from calibrant.report import inference
 from calibrant.report.html import render
+from calibrant.report.markdown import render as markdown
+from calibrant.report.sections import inference
 from calibrant.report.spans import plain
-from calibrant.report.text import markdown, terminal
+from calibrant.report.terminal import render as terminal
 
 
 def audited(n: int = 4000, **columns: Any) -> AuditRecord:

@@ -1,0 +1,98 @@
+"""The tree of the report: sections declare themselves, and each node says where it is shown."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import factories
+from calibrant.audit.record import Check
+from calibrant.report import html, markdown, sections, terminal
+from calibrant.report.document import MARKDOWN, NOWHERE, PAGE, TERMINAL, Cell, Column, Paragraph, Row, Table
+from calibrant.report.sections import declared, document
+from calibrant.report.spans import say
+
+ADDED = """
+from calibrant.report.document import EVERYWHERE, Entry, Paragraph
+from calibrant.report.sections import Asked, Declared
+from calibrant.report.spans import say
+
+
+def weather(record):
+    yield Paragraph(say("It rained on ", str(record.everyone.rows), " people."), where=EVERYWHERE)
+
+
+DECLARED = (
+    Declared(
+        id="weather",
+        order=45,
+        nav="Weather",
+        heading="Did it rain?",
+        nodes=weather,
+        methods=lambda _: [Entry("Rain", say("Somebody looked out of the window."))],
+        words=lambda _: [Entry("Rain gauge", say("A glass in the garden."))],
+        checks={"rain": lambda check, _: Asked("Rain", "much", "it is wet", True)},
+    ),
+)
+"""
+WRITERS = {"page": html.render, "markdown": markdown.render, "terminal": terminal.render}
+
+
+@pytest.fixture
+def one_more(tmp_path, monkeypatch):
+    """One more file in the folder of sections, and nothing else."""
+    (tmp_path / "weather.py").write_text(ADDED, encoding="utf-8")
+    monkeypatch.setattr(sections, "__path__", [*sections.__path__, str(tmp_path)])
+    declared.cache_clear()
+    yield
+    sys.modules.pop("calibrant.report.sections.weather", None)
+    declared.cache_clear()
+
+
+def test_sections_have_ids_orders_and_codes_of_their_own():
+    found = declared()
+    assert len({d.id for d in found}) == len({d.order for d in found}) == len(found) == 12
+    codes = [code for d in found for code in d.checks]
+    assert len(set(codes)) == len(codes)
+    assert [s.id for s in document(factories.record()).sections] == [d.id for d in found]
+
+
+def test_a_file_in_the_folder_is_a_section_everywhere(one_more):
+    record = factories.record()
+    record = factories.replace(record, checks=(*record.checks, Check(code="rain", status="measured")))
+    page, text, lines = (write(record) for write in WRITERS.values())
+    assert page.index('<section id="variables"') < page.index('<section id="weather"') < page.index('id="hidden"')
+    assert page.count('<a href="#weather">Weather</a>') == 2
+    assert "<p>It rained on 10000 people.</p>" in page
+    assert "## Did it rain?\n\nIt rained on 10000 people." in text
+    assert "\n\nIt rained on 10000 people.\n\n" in lines
+    assert "- **Rain:** Somebody looked out of the window." in text
+    assert "- **Rain gauge:** A glass in the garden." in text
+    assert "| Rain | Error found | much | it is wet |" in text
+
+
+def test_each_way_of_writing_shows_what_is_marked_for_it(monkeypatch):
+    def nodes(_):
+        for mark, word in ((PAGE, "seen"), (MARKDOWN, "read"), (TERMINAL, "typed"), (NOWHERE, "hidden")):
+            yield Paragraph(say(f"This is {word}."), where=mark)
+        columns = (Column(say("Head")), Column(say("Drawn"), where=PAGE), Column(say("Told"), where=MARKDOWN))
+        cells = (Cell(say("a")), Cell(say("b")), Cell(say("c"), brief=say("d")))
+        yield Table(columns, (Row(cells), Row(cells, where=NOWHERE)))
+
+    only = factories.replace(declared()[-1], nodes=nodes)
+    monkeypatch.setattr(sections, "declared", lambda: (only,))
+    page, text, lines = (write(factories.record()) for write in WRITERS.values())
+    words = ("seen", "read", "typed", "hidden")
+    texts = zip(WRITERS, (page, text, lines), strict=True)
+    told = {name: {w for w in words if f"This is {w}." in t} for name, t in texts}
+    assert told == {"page": {"seen"}, "markdown": {"read"}, "terminal": {"typed"}}
+    assert "| Head | Told |\n| --- | --- |\n| a | d |\n" in text
+    assert page.count('<tr><th scope="row">a</th><td data-l="Drawn">b</td></tr>') == 1
+    assert ">Told<" not in page
+
+
+def test_a_section_with_nothing_to_show_has_no_heading():
+    text = markdown.render(factories.record())
+    assert "What would repair it?" not in text
+    assert "## How far off are the probabilities?" in text

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.data.sample import identities_of
-from calibrant.kernels.draws_reference import outcomes
 from calibrant.stats.cusum import Boundary, binned, multiplied_squares, path, simulated_squares, squares
 from effort import examples
+from oracles.draws import outcomes
 
 
 @examples(15)

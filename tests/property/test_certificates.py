@@ -15,7 +15,7 @@ from calibrant.certify.groups import groups
 from calibrant.certify.jittered import jittered
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
-from calibrant.kernels.reference import fixed_point
+from calibrant.kernels.tally import fixed_point
 from calibrant.results import Estimate
 from calibrant.stats.bounds import GRID, _forward, solve
 from calibrant.views.population import EXACT_LEVELS, everyone, group

@@ -11,12 +11,14 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+import oracles.draws
+import oracles.features
 from calibrant.data.coding import Rows, codings, encode
 from calibrant.data.local import Features, LocalSums, local_spec, part_of, salt_of
 from calibrant.data.sample import identities_of
-from calibrant.kernels import draws_reference, features, features_reference
-from calibrant.kernels.features_reference import HALF, SCORE_STEPS, variances
-from calibrant.kernels.threads import one_thread
+from calibrant.kernels import features
+from calibrant.kernels.features import HALF, SCORE_STEPS, variances
+from calibrant.kernels.runtime import one_thread
 from effort import examples
 
 
@@ -76,7 +78,7 @@ def test_sums_equal_integer_arithmetic_over_several_chunks_and_threads() -> None
     assert np.abs(f).max() <= 8192
     np.testing.assert_array_equal(f, np.rint(f))
     whole_f = f.astype(np.int64)
-    drawn = draws_reference.outcomes(r.ids, r.p, 0, 7, salt_of(3))
+    drawn = oracles.draws.outcomes(r.ids, r.p, 0, 7, salt_of(3))
     seen = np.column_stack([r.y, drawn]).astype(np.int64)
     np.testing.assert_array_equal(whole.hits, whole_f.T @ seen)
     steps = np.rint(r.p * SCORE_STEPS).astype(np.int64)
@@ -97,7 +99,7 @@ def test_sums_equal_integer_arithmetic_over_several_chunks_and_threads() -> None
 def test_bells_equal_their_twin(n: int, m: int, k: int, seed: int, scale: float) -> None:
     rng = np.random.default_rng(seed)
     a, b = (rng.integers(-32768, 32768, (rows, k)).astype(float) for rows in (n, m))
-    np.testing.assert_array_equal(features.bells(a, b, scale), features_reference.bells(a, b, scale))
+    np.testing.assert_array_equal(features.bells(a, b, scale), oracles.features.bells(a, b, scale))
 
 
 @examples(40)
@@ -113,13 +115,13 @@ def test_tables_equal_their_twin(n: int, widths: list[int], start: int, seed: in
     cells = rng.integers(0, 4096, (n, len(widths)))
     mine, theirs = np.zeros((2, n, start + sum(widths)))
     features.Tables(tables, start).write(cells, mine)
-    features_reference.looked_up(cells, tables, start + np.cumsum([0, *widths]), theirs)
+    oracles.features.looked_up(cells, tables, start + np.cumsum([0, *widths]), theirs)
     np.testing.assert_array_equal(mine, theirs)
 
 
 def test_rounded_variances_add_up_for_rare_events() -> None:
     p, ids = np.full(200_000, 2e-6), np.arange(200_000, dtype=np.uint64)
-    total = variances(p, ids).sum() / features_reference.VARIANCE
+    total = variances(p, ids).sum() / features.VARIANCE
     assert abs(total / (p * (1 - p)).sum() - 1) < 0.02
 
 

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
+import oracles.draws
 from calibrant.data.sketch import Sketch
-from calibrant.kernels import draws, draws_reference
+from calibrant.kernels import draws
 from effort import examples
 
 
@@ -103,7 +104,7 @@ def test_simulated_outcomes_equal_their_twin_and_no_chunk_matters(
 ) -> None:
     who, p = np.array(ids, dtype=np.uint64), np.random.default_rng(seed).uniform(-0.1, 1.1, len(ids)).clip(0, 1)
     whole = draws.outcomes(who, p, first, count, salt)
-    np.testing.assert_array_equal(whole, draws_reference.outcomes(who, p, first, count, salt))
+    np.testing.assert_array_equal(whole, oracles.draws.outcomes(who, p, first, count, salt))
     cut = count // 2
     pieces = [draws.outcomes(who, p, first, cut, salt), draws.outcomes(who, p, first + cut, count - cut, salt)]
     np.testing.assert_array_equal(whole, np.concatenate(pieces, axis=1))

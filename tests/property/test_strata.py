@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
+import oracles.strata
 from calibrant.data.parts import Fine
-from calibrant.kernels import strata, strata_reference
+from calibrant.kernels import strata
+from calibrant.kernels.draws import Draws
+from calibrant.kernels.strata import Seen
 from calibrant.stats.strata import quantile_cells
 from calibrant.views.along import along_of, strata_of
 from effort import examples
@@ -23,7 +26,7 @@ VALUES = st.floats(allow_nan=True, allow_infinity=False)
 def test_locate(values, edges):
     ends = np.array(sorted(edges), dtype=float)
     x = np.array([*values, *ends], dtype=float)
-    assert (strata.locate(x, ends) == strata_reference.locate(x, ends)).all()
+    assert (strata.locate(x, ends) == oracles.strata.locate(x, ends)).all()
 
 
 @examples(40)
@@ -34,17 +37,19 @@ def test_sums(seed, n, weighted, confidence):
     y, cell, ids = (g.integers(0, k, n) for k in (2, 4, 2**63))
     w = g.uniform(0.5, 2, n) if weighted else None
     cell, ids = cell.astype(np.int32), ids.astype(np.uint64)
+    seen, both = Seen(p, w, confidence), (strata, oracles.strata)
     pairs = [
-        [m.strata_sums(cell, x, y, p, w, 4, confidence) for m in (strata, strata_reference)],
-        [m.null_sums(ids, p, w, cell, 4, 3, 5, 77, confidence) for m in (strata, strata_reference)],
-        [m.power_sums(y - p, cell, cell % 2, 4, 2) for m in (strata, strata_reference)],
+        [m.strata_sums(cell, 4, y, seen, x) for m in both],
+        [m.strata_sums(cell, 4, y, seen) for m in both],
+        [m.null_sums(ids, cell, 4, seen, Draws(3, 5, 77)) for m in both],
+        [m.power_sums(y - p, cell, cell % 2, 4, 2) for m in both],
     ]
     for compiled, reference in pairs:
         np.testing.assert_allclose(compiled, reference, rtol=1e-12, atol=1e-12)
     ends = np.array([-1.0, 0.0, 0.5, 0.5])
     fine = [np.zeros((4, 2, 2, 4), dtype=np.int64) for _ in range(2)]
     strata.fine_sums(cell, x, ends, p, y, fine[0])
-    strata_reference.fine_sums(cell, x, ends, p, y, fine[1])
+    oracles.strata.fine_sums(cell, x, ends, p, y, fine[1])
     assert (fine[0] == fine[1]).all()
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.kernels import cusum_reference
-from calibrant.kernels import draws as cusum
-from calibrant.kernels.draws_reference import outcomes
+import oracles.draws
+from calibrant.kernels import draws
 from calibrant.stats.cusum import Boundary, Path, observed, path, simulated
 from effort import examples
+from oracles.draws import outcomes
 
 
 @examples(60)
@@ -21,8 +21,8 @@ def test_words(n: int, first: int, salt: int, seed: int) -> None:
     rng = np.random.default_rng([0xA, seed])
     ids = rng.integers(0, 2**64, n, dtype=np.uint64)
     low, high = np.sort(rng.choice([0.0, 1.0, 0.3, *rng.random(4)], (2, n)), axis=0)
-    fast = cusum.words(ids, low, high, first, salt)
-    np.testing.assert_array_equal(fast, cusum_reference.words(ids, low, high, first, salt))
+    fast = draws.words(ids, low, high, first, salt)
+    np.testing.assert_array_equal(fast, oracles.draws.words(ids, low, high, first, salt))
     assert not (fast[:, 0] & ~fast[:, 1]).any()  # an event at the lower rate is one at the higher: common uniforms
 
 
@@ -35,7 +35,7 @@ def test_peaks(steps: int, words: int, seed: int, empty: bool) -> None:
     gain, drift = rng.normal(size=(2, steps))
     scale = rng.choice([0.0, 1.0, 0.5], steps)
     floor = 0.0 if empty else -np.inf
-    fast, slow = (m.peaks(word, at, gain, drift, scale, floor) for m in (cusum, cusum_reference))
+    fast, slow = (m.peaks(word, at, gain, drift, scale, floor) for m in (draws, oracles.draws))
     np.testing.assert_allclose(fast, slow, atol=1e-12, rtol=0)
 
 

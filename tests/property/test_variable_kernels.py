@@ -4,10 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+import oracles.draws
+import oracles.smooth
 from calibrant.data.sample import identities_of
-from calibrant.kernels import draws as tallies
-from calibrant.kernels import quadratic_reference, tallies_reference
-from calibrant.kernels import smooth as quadratic
+from calibrant.kernels import smooth
+from calibrant.kernels.draws import Draws, tallies
 from calibrant.stats.nulls import holm, step_down
 from effort import examples
 
@@ -21,8 +22,8 @@ def test_local_regression_equals_its_twin(cells: int, seed: int, span: float, de
     mass = rows * rng.uniform(0.5, 2.0, cells)
     grid = np.sort(rng.uniform(x[0] - 0.1, x[-1] + 0.1, 7)) + 1e-7
     need = max(1.0, np.floor(rows.sum() * span))
-    ours = quadratic.operator(x, rows, mass, grid, need, degree)
-    theirs = quadratic_reference.operator(x, rows, mass, grid, need, degree)
+    ours = smooth.operator(x, rows, mass, grid, need, degree)
+    theirs = oracles.smooth.operator(x, rows, mass, grid, need, degree)
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6 * np.abs(b).max())
     np.testing.assert_allclose(ours[0] @ mass, 1.0, atol=1e-7)
@@ -34,8 +35,8 @@ def test_simulated_sums_equal_their_twin(n: int, seed: int, draws: int, first: i
     rng = np.random.default_rng([seed, 42])
     codes = np.stack([rng.integers(-1, 4, n), 4 + rng.integers(0, 3, n)], axis=1)
     weight = rng.integers(1, 5, n).astype(float) if weighted else None
-    given_rows = identities_of(n, seed % 7), rng.random(n), weight, codes, first, draws, seed, 7
-    np.testing.assert_array_equal(tallies.tallies(*given_rows), tallies_reference.tallies(*given_rows))
+    given_rows = identities_of(n, seed % 7), rng.random(n), weight, codes, 7, Draws(first, draws, seed)
+    np.testing.assert_array_equal(tallies(*given_rows), oracles.draws.tallies(*given_rows))
 
 
 @examples(50)

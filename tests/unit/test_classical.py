@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import calibrant as cal
-from calibrant.kernels import draws as walk
-from calibrant.kernels import walk_reference
+import oracles.draws
+from calibrant.kernels.draws import Walks, extremes
 from calibrant.results import Outcome
 from calibrant.stats.classical import CROSS, maximum_tail, range_tail, scored, simulated
 from calibrant.stats.logistic import compressed, recalibrations
@@ -118,8 +118,8 @@ def test_compiled_walk_is_the_readable_one(seed: int, m: int, draws: int) -> Non
     ours, theirs = ([np.zeros(draws), np.zeros(draws), np.zeros(draws)] for _ in range(2))
     for block in (slice(0, m // 2), slice(m // 2, m)):
         if block.stop > block.start:
-            walk.extremes(cases[block], weight[block], expected[block], read[block], *ours)
-            walk_reference.extremes(cases[block], weight[block], expected[block], read[block], *theirs)
+            extremes(cases[block], weight[block], expected[block], read[block], Walks(*ours))
+            oracles.draws.extremes(cases[block], weight[block], expected[block], read[block], Walks(*theirs))
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-10)
 

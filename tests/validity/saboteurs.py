@@ -45,7 +45,7 @@ def moment_without_its_event(s: Any, n: Any, k: Any, delta: float) -> float:
 
 def half_a_normaliser(s: Any, n: Any, gamma: float, alpha: Any) -> Any:
     """The notch constant from event rates above s only."""
-    from calibrant.kernels.tally import notch_peaks
+    from calibrant.kernels.notch import notch_peaks
 
     up, down = np.log1p(-gamma * (1 - s)), np.log1p(gamma * s)
     shift = (down - up) / alpha

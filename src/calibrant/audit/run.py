@@ -17,7 +17,7 @@ from calibrant.data.reading import Progress, Reading
 from calibrant.data.sketch import Sketch
 from calibrant.data.survey import ONE_VALUE
 from calibrant.errors import NotComputable
-from calibrant.kernels.threads import one_thread
+from calibrant.kernels.runtime import one_thread
 from calibrant.results import Curve, Estimate
 
 

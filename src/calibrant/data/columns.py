@@ -206,8 +206,7 @@ def row_ids(columns: Sequence[Any], seed: int) -> Any:
     """Hash key columns to one uint64 a row; equal keys give equal identities on every machine."""
     import pyarrow as pa
 
-    from calibrant.kernels.reference import mix
-    from calibrant.kernels.tally import hash_bytes
+    from calibrant.kernels.draws import hash_bytes, mix
 
     out = None
     for column in columns:

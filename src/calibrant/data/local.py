@@ -11,7 +11,8 @@ import numpy as np
 from calibrant.data.coding import Coding, Encoded, Rows, codings, encode
 from calibrant.data.spec import SCORE, Levels, Line, LocalSpec
 from calibrant.errors import BadInput
-from calibrant.kernels.features_reference import (
+from calibrant.kernels.draws import mix
+from calibrant.kernels.features import (
     CELLS,
     COORDINATE,
     HALF,
@@ -23,8 +24,7 @@ from calibrant.kernels.features_reference import (
     logits,
     variances,
 )
-from calibrant.kernels.reference import mix
-from calibrant.kernels.threads import one_thread
+from calibrant.kernels.runtime import one_thread
 
 LANDMARKS = 128
 

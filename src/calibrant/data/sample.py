@@ -14,7 +14,7 @@ from calibrant.data.predictions import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING
 from calibrant.data.sources import Source
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.kernels.reference import mix
+from calibrant.kernels.draws import mix
 
 # ---- A uniform sample of whole rows, chosen by their identities: the same however the rows were split or ----
 

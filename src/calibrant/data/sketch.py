@@ -14,8 +14,7 @@ from calibrant.data.predictions import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING
 from calibrant.data.sketch_file import ARRAYS, sketch_bytes, sketch_of_bytes
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.kernels.reference import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS, carry
-from calibrant.kernels.tally import Packed
+from calibrant.kernels.tally import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS, Counters, Packed, Rows, carry, tally
 
 
 class Sketch:
@@ -57,12 +56,12 @@ class Sketch:
 
     def _settled(self, name: str) -> Any:
         if self._packed is not None and self._packed.rows:
-            self._packed.settle(**self._arrays)
+            self._packed.settle(Counters(**self._arrays))
         return self._arrays[name]
 
     @property
     def cells(self) -> Any:
-        """Everyone's counts, int64 of shape (blocks, 2**14, 6): see `kernels.reference.FIELDS`."""
+        """Everyone's counts, int64 of shape (blocks, 2**14, 6): see `kernels.tally.FIELDS`."""
         return self._settled("cells")
 
     @property
@@ -146,8 +145,6 @@ class Sketch:
 
         `covariates` are Arrow arrays of the columns that the spec codes.
         """
-        from calibrant.kernels.tally import tally
-
         stacked = np.empty((len(self.spec.groupings), len(p)), dtype=np.int32)
         for i, names in enumerate(self.spec.groupings):
             stacked[i] = codes[names[0]]
@@ -161,8 +158,9 @@ class Sketch:
             rows = slice(start, start + packed.at_once)
             own = np.zeros(0, dtype=np.uint64) if ids is None else ids[rows]
             if packed.rows + len(p[rows]) > packed.capacity:
-                packed.settle(**self._arrays)
-            tally(p[rows], labels[rows], stacked[:, rows], self._bases, own, first_row + start, salt, packed, faults)
+                packed.settle(Counters(**self._arrays))
+            part_of = p[rows], labels[rows], stacked[:, rows], self._bases, own, first_row + start, salt
+            tally(Rows(*part_of), packed, faults)
         self.rows_read += len(p)
         self._note(faults, p, y, part, first_row)
         if self.parts:

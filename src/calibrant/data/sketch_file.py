@@ -26,9 +26,9 @@ from calibrant.data.parts import Part, load_state, state_of
 from calibrant.data.seed import LARGEST as LARGEST_SEED
 from calibrant.data.spec import SCORE, SPEC_VERSION, Levels, Line, LocalSpec, Spec, Variable
 from calibrant.errors import BadInput
-from calibrant.kernels.features_reference import CELLS as TABLE
-from calibrant.kernels.features_reference import UNIT, VARIANCE
-from calibrant.kernels.reference import CELL_BITS, GROUP_BITS, LEVELS, SCORE_BITS
+from calibrant.kernels.features import CELLS as TABLE
+from calibrant.kernels.features import UNIT, VARIANCE
+from calibrant.kernels.tally import CELL_BITS, GROUP_BITS, LEVELS, SCORE_BITS
 
 if TYPE_CHECKING:
     from calibrant.data.sketch import Sketch

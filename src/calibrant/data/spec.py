@@ -14,8 +14,8 @@ import numpy as np
 
 from calibrant.data.coding import MISSING, OTHER, Coding
 from calibrant.data.seed import checked_seed
-from calibrant.kernels.features_reference import CELLS, COORDINATE, REACH, UNIT
-from calibrant.kernels.reference import mix
+from calibrant.kernels.draws import mix
+from calibrant.kernels.features import CELLS, COORDINATE, REACH, UNIT
 
 # ---- What the sums of the local test are sums of: features fixed from a sample of rows, without their labels ----
 

@@ -24,7 +24,7 @@ from calibrant.diagnose.ranked import (
     shared_residuals,
     standard_noise,
 )
-from calibrant.kernels.strata import strata_sums
+from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.stats.nulls import holm, p_value
 from calibrant.stats.strata import SUMS, Strata, View, widened
 from calibrant.views.along import along_of
@@ -107,7 +107,7 @@ def _cut(data: Predictions, name: str, view: View) -> Line:
 def _pair(data: Predictions, a: Line, b: Line, view: View) -> _Pair:
     width = b.bins.size
     code = a.cell * np.int32(width) + b.cell
-    sums = strata_sums(code, None, data.y, data.p, data.weights, a.bins.size * width, view == "confidence")
+    sums = strata_sums(code, a.bins.size * width, data.y, Seen(data.p, data.weights, view == "confidence"))
     held = np.flatnonzero(sums[:, 0])
     first, second = held // width, held % width
     titles = a.bins.titles(), b.bins.titles()

@@ -12,8 +12,8 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sample import identities_of
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.draws import tallies
-from calibrant.kernels.strata import strata_sums
+from calibrant.kernels.draws import Draws, tallies
+from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.stats.nulls import critical, p_value
 from calibrant.stats.smoothing import SPREAD, density, smoother
 from calibrant.stats.strata import SUMS, Strata, View
@@ -125,7 +125,7 @@ def _dealt(data: Any, along: Along, by: str | None, bins: int) -> tuple[list[tup
     size = along.strata.size
     code = (group[other.cell].astype(np.int64) * size + along.cell).astype(np.int32)
     confidence = along.strata.view == "confidence"
-    sums = strata_sums(code, None, rows.y, rows.p, rows.weights, size * len(titles), confidence)
+    sums = strata_sums(code, size * len(titles), rows.y, Seen(rows.p, rows.weights, confidence))
     held = np.flatnonzero(sums[:, 0])
     numbered = np.cumsum(sums[:, 0] > 0) - 1
     out = []
@@ -260,8 +260,8 @@ def simulated(data: Any, plan: Plan, draws: int, seed: int) -> tuple[Any, str]:
     rows: Predictions = data
     rate = np.where(rows.p < 0.5, 1.0 - rows.p, rows.p) if plan.whole.view == "confidence" else rows.p
     score = np.concatenate([c.score for c in cells])
-    salt = salt_of(seed)
-    sums = tallies(identities_of(rows.n, seed), rate, rows.weights, plan.code[:, None], 0, draws, salt, len(score))
+    ids, drawn = identities_of(rows.n, seed), Draws(0, draws, salt_of(seed))
+    sums = tallies(ids, rate, rows.weights, plan.code[:, None], len(score), drawn)
     return sums - score[:, None], EXACT
 
 

@@ -16,7 +16,7 @@ from calibrant.data.sample import identities_of
 from calibrant.data.sketch import Sketch
 from calibrant.diagnose.panels import AFFORDABLE, salt_of
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.draws import tallies
+from calibrant.kernels.draws import Draws, tallies
 from calibrant.stats.nulls import holm, p_value, step_down, total_interval
 from calibrant.stats.strata import Strata, View, beyond_shift, widened
 from calibrant.views.along import Along, along_of, strata_of
@@ -222,7 +222,7 @@ def shared_residuals(data: Predictions, lines: Sequence[Line], draws: int, seed:
     confidence = lines[0].bins.view == "confidence"
     rate = np.where(data.p < 0.5, 1.0 - data.p, data.p) if confidence else data.p
     ids = identities_of(data.n, seed)
-    sums = tallies(ids, rate, data.weights, codes, 0, draws, salt_of(seed), int(firsts[-1]))
+    sums = tallies(ids, rate, data.weights, codes, int(firsts[-1]), Draws(0, draws, salt_of(seed)))
     out = []
     for line, first in zip(lines, firsts, strict=False):
         own = sums[first : first + line.bins.size]

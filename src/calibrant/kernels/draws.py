@@ -1,58 +1,193 @@
-"""Outcomes simulated from a row's identity alone, and what many simulated outcomes add up to."""
+"""Random numbers that depend on a row's identity alone: hashed names, simulated outcomes, and what they add up to.
+
+Draw b of a row is the b-th number of the SplitMix64 stream that starts at ``mix(id ^ salt)``: it depends neither on the
+other rows nor on how rows or draws are cut into chunks.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.cusum_reference import LANES
-from calibrant.kernels.draws_reference import GOLDEN
-from calibrant.kernels.tally import _mix
+from calibrant.kernels.runtime import inlined, kernel, sealed
 
-# ---- Simulated outcomes that depend on a row's identity only, compiled; twin of `draws_reference` ----
+Floats = NDArray[np.float64]
+Ids = NDArray[np.uint64]
 
-_GOLDEN = np.uint64(GOLDEN)
-_S11 = np.uint64(11)
+# SplitMix64 (Steele, Lea & Flood 2014, doi:10.1145/2660193.2660195): the odd number next to 2^64 over the golden ratio,
+# and the multipliers of the finaliser.
+GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_11, _27, _30, _31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+_UNIT = 2.0**-53  # of 53 random bits
+# FNV-1a of 64 bits (Fowler, Noll & Vo)
+_PRIME, _BASIS = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
 
-
-@njit(cache=True, nogil=True)
-def _outcomes(ids: Any, rate: Any, first: Any, salt: Any, out: Any) -> None:
-    for i in range(ids.shape[0]):
-        state = _mix(ids[i] ^ salt) + first * _GOLDEN
-        p = rate[i]
-        for b in range(out.shape[1]):
-            out[i, b] = np.float64(_mix(state) >> _S11) * 1.1102230246251565e-16 < p
-            state += _GOLDEN
-
-
-def outcomes(ids: Any, rate: Any, first: int, draws: int, salt: int) -> Any:
-    """Return simulated outcomes; see `draws_reference.outcomes`."""
-    ids, rate = np.ascontiguousarray(ids, dtype=np.uint64), np.ascontiguousarray(rate, dtype=np.float64)
-    sealed = ids.view(), rate.view()
-    for array in sealed:
-        array.flags.writeable = False
-    out = np.empty((len(ids), draws), dtype=np.uint8)
-    _outcomes(*sealed, np.uint64(first), np.uint64(salt), out)
-    return out
-
-
-# ---- Simulated outcomes added up by cell, compiled; twin of `tallies_reference` ----
-
+LANES = 64  # draws in a word
 AT_ONCE = 256  # draws whose sums stay in the cache together
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _tallies(ids: Any, rate: Any, weight: Any, codes: Any, first: Any, salt: Any, out: Any) -> None:
+@dataclass(frozen=True)
+class Draws:
+    """Which simulated outcomes: `count` draws from number `first` on; two salts give independent outcomes."""
+
+    first: int
+    count: int
+    salt: int
+
+
+class Stream(NamedTuple):
+    """Where the numbers of each row start, for kernels: identities of shape (n,), the first draw, the salt."""
+
+    ids: Ids
+    first: np.uint64
+    salt: np.uint64
+
+
+def mix(x: ArrayLike) -> Ids:
+    """Return SplitMix64's finaliser: a bijection of 64-bit integers that looks random."""
+    with np.errstate(over="ignore"):
+        z: Ids = np.asarray(x, dtype=np.uint64) + GOLDEN
+        z = (z ^ (z >> _30)) * FIRST
+        z = (z ^ (z >> _27)) * SECOND
+        return z ^ (z >> _31)
+
+
+def uniforms(ids: ArrayLike, salt: int) -> Floats:
+    """Return one uniform number in [0, 1) a row: where it is below the rate, draw 0 of `outcomes` is 1."""
+    bits = mix(mix(np.asarray(ids, dtype=np.uint64) ^ np.uint64(salt))) >> _11
+    return bits.astype(np.float64) * _UNIT
+
+
+@inlined
+def mixed(x: np.uint64) -> np.uint64:
+    x = x + GOLDEN
+    x = (x ^ (x >> _30)) * FIRST
+    x = (x ^ (x >> _27)) * SECOND
+    return x ^ (x >> _31)
+
+
+@inlined
+def start(stream: Stream, i: int) -> np.uint64:
+    """Return the state of row i; each number of its stream adds `GOLDEN` to it."""
+    return mixed(stream.ids[i] ^ stream.salt) + stream.first * GOLDEN
+
+
+@inlined
+def uniform(state: np.uint64) -> np.float64:
+    return np.float64(mixed(state) >> _11) * _UNIT
+
+
+def stream(ids: ArrayLike, first: int, salt: int) -> Stream:
+    """Return a stream as the kernels take it."""
+    return Stream(sealed(ids, np.uint64), np.uint64(first), np.uint64(salt))
+
+
+# ---- Names hashed to identities ----
+
+
+def hash_bytes(offsets: ArrayLike, data: ArrayLike, seed: int) -> Ids:
+    """Hash variable-length byte strings to uint64: FNV-1a, then SplitMix64.
+
+    Parameters
+    ----------
+    offsets : int64 array of shape (n + 1,)
+        Where each string starts in `data` (Arrow's large layout), and where the last one ends.
+    data : uint8 array
+    seed : int
+    """
+    out = np.empty(np.size(offsets) - 1, dtype=np.uint64)
+    _hash_bytes(sealed(offsets, np.int64), sealed(data, np.uint8), np.uint64(seed), out)
+    return out
+
+
+@kernel
+def _hash_bytes(offsets: NDArray[np.int64], data: NDArray[np.uint8], seed: np.uint64, out: Ids) -> None:
+    for i in range(out.shape[0]):
+        h = _BASIS ^ seed
+        for j in range(offsets[i], offsets[i + 1]):
+            h = (h ^ np.uint64(data[j])) * _PRIME
+        out[i] = mixed(h)
+
+
+# ---- Outcomes, and their sums by cell ----
+
+
+def outcomes(ids: ArrayLike, rate: ArrayLike, first: int, draws: int, salt: int) -> NDArray[np.uint8]:
+    """Return outcomes of a calibrated model: ``Y* ~ Bernoulli(rate)``, independent over rows and draws.
+
+    Parameters
+    ----------
+    ids : uint64 array of shape (n,)
+        Row identities.
+    rate : float64 array of shape (n,)
+        Event rates in [0, 1].
+    first, draws : int
+        Number of the first draw, and how many.
+    salt : int
+        From the seed; two salts give independent outcomes.
+
+    Returns
+    -------
+    uint8 array of shape (n, draws)
+    """
+    out = np.empty((np.size(ids), draws), dtype=np.uint8)
+    _outcomes(stream(ids, first, salt), sealed(rate, np.float64), out)
+    return out
+
+
+@kernel
+def _outcomes(rows: Stream, rate: Floats, out: NDArray[np.uint8]) -> None:
+    for i in range(rate.shape[0]):
+        state, p = start(rows, i), rate[i]
+        for b in range(out.shape[1]):
+            out[i, b] = uniform(state) < p
+            state += GOLDEN
+
+
+def tallies(
+    ids: ArrayLike, rate: ArrayLike, weight: ArrayLike | None, codes: ArrayLike, cells: int, draws: Draws
+) -> Floats:
+    """Return weighted sums of simulated outcomes in each cell, for several ways of cutting the rows.
+
+    Every cutting sees the same outcomes, so that their joint law is that of the data.
+
+    Parameters
+    ----------
+    ids : uint64 array of shape (n,)
+    rate : float64 array of shape (n,)
+    weight : float64 array of shape (n,), or None
+    codes : int32 array of shape (n, cuttings)
+        Cell of each row in each cutting, numbered through; negative where the row belongs to none.
+    cells : int
+        Of all cuttings together.
+    draws : Draws
+
+    Returns
+    -------
+    float64 array of shape (cells, draws)
+    """
+    last = draws.first + draws.count
+    rows = sealed(rate, np.float64), sealed(weight, np.float64), sealed(codes, np.int32)
+    parts = []
+    for first in range(draws.first, last, AT_ONCE):
+        out = np.zeros((cells, min(AT_ONCE, last - first)))
+        _tallies(stream(ids, first, draws.salt), *rows, out)
+        parts.append(out)
+    return np.concatenate(parts, axis=1)
+
+
+@kernel
+def _tallies(rows: Stream, rate: Floats, weight: Floats, codes: NDArray[np.int32], out: Floats) -> None:
     weighted, draws = weight.shape[0] > 0, out.shape[1]
     drawn = np.empty(draws, dtype=np.float64)
-    for i in range(ids.shape[0]):
-        state = _mix(ids[i] ^ salt) + first * _GOLDEN
-        p, w = rate[i], weight[i] if weighted else 1.0
+    for i in range(rate.shape[0]):
+        state, p, w = start(rows, i), rate[i], weight[i] if weighted else 1.0
         for b in range(draws):
-            drawn[b] = w if np.float64(_mix(state) >> _S11) * 1.1102230246251565e-16 < p else 0.0
-            state += _GOLDEN
+            drawn[b] = w if uniform(state) < p else 0.0
+            state += GOLDEN
         for v in range(codes.shape[1]):
             c = codes[i, v]
             if c >= 0:
@@ -60,53 +195,82 @@ def _tallies(ids: Any, rate: Any, weight: Any, codes: Any, first: Any, salt: Any
                     out[c, b] += drawn[b]
 
 
-def tallies(ids: Any, rate: Any, weight: Any, codes: Any, first: int, draws: int, salt: int, cells: int) -> Any:
-    """Return simulated sums by cell; see `tallies_reference.tallies`."""
-    given = ((ids, np.uint64), (rate, np.float64), ([] if weight is None else weight, np.float64), (codes, np.int32))
-    sealed = []
-    for array, dtype in given:
-        view = np.ascontiguousarray(array, dtype=dtype).view()
-        view.flags.writeable = False
-        sealed.append(view)
-    parts = []
-    for start in range(first, first + draws, AT_ONCE):
-        out = np.zeros((cells, min(AT_ONCE, first + draws - start)))
-        _tallies(*sealed, np.uint64(start), np.uint64(salt), out)
-        parts.append(out)
-    return np.concatenate(parts, axis=1)
-
-
-# ---- Peaks of cumulative scores under simulated outcomes, compiled; twin of `cusum_reference` ----
-# Outcomes are bits, 64 draws to a word, so that a draw costs one masked addition a step and all models and both signs
-# share the same random numbers.
+# ---- Peaks of cumulative scores ----
+# Outcomes are bits, 64 draws to a word: a draw costs one masked addition a step, and all models and both signs share
+# the same random numbers.
 
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
-def _words(ids: Any, low: Any, high: Any, first: Any, salt: Any, out: Any) -> None:
-    for i in range(ids.shape[0]):
-        state = _mix(ids[i] ^ salt) + first * _GOLDEN
-        a, b = low[i], high[i]
+def words(ids: ArrayLike, low: ArrayLike, high: ArrayLike, first: int, salt: int) -> Ids:
+    """Return 64 draws of each row's outcome at two rates, from one uniform number a draw.
+
+    Parameters
+    ----------
+    ids : uint64 array of shape (n,)
+        Row identities.
+    low, high : float64 arrays of shape (n,)
+        Event rates.
+    first, salt : int
+        As in `outcomes`: draw b is that function's draw ``first + b``.
+
+    Returns
+    -------
+    uint64 array of shape (n, 2)
+        Bit b is draw b, at `low` and at `high`.
+    """
+    out = np.empty((np.size(ids), 2), dtype=np.uint64)
+    _words(stream(ids, first, salt), sealed(low, np.float64), sealed(high, np.float64), out)
+    return out
+
+
+@kernel
+def _words(rows: Stream, low: Floats, high: Floats, out: Ids) -> None:
+    for i in range(low.shape[0]):
+        state, a, b = start(rows, i), low[i], high[i]
         below, above = np.uint64(0), np.uint64(0)
         for lane in range(LANES):
-            u = np.float64(_mix(state) >> _S11) * 1.1102230246251565e-16
+            u = uniform(state)
             below |= np.uint64(u < a) << np.uint64(lane)
             above |= np.uint64(u < b) << np.uint64(lane)
-            state += _GOLDEN
+            state += GOLDEN
         out[i, 0] = below
         out[i, 1] = above
 
 
-@njit(cache=True, nogil=True)
-def _peaks(word: Any, at: Any, gain: Any, drift: Any, scale: Any, best: Any) -> None:
+def peaks(word: ArrayLike, at: ArrayLike, gain: ArrayLike, drift: ArrayLike, scale: ArrayLike, floor: float) -> Floats:
+    """Return ``max(floor, max_k scale_k (sum_{j <= k} gain_j bit_j + drift_k))`` of each of 64 draws, over scale > 0.
+
+    Parameters
+    ----------
+    word : uint64 array of shape (m,)
+        64 draws of one bit each.
+    at : uint64 array of shape (K,)
+        The word of each step.
+    gain, drift, scale : float64 arrays of shape (K,)
+        What a set bit adds; what has been added by step k whatever the bits; by what the sum is multiplied. A step
+        of scale 0 is not looked at.
+    floor : float
+
+    Returns
+    -------
+    float64 array of shape (64,)
+    """
+    best = np.full(LANES, float(floor))
+    steps = sealed(gain, np.float64), sealed(drift, np.float64), sealed(scale, np.float64)
+    _peaks(sealed(word, np.uint64), sealed(at, np.uint64), *steps, best)
+    return best
+
+
+@kernel
+def _peaks(word: Ids, at: Ids, gain: Floats, drift: Floats, scale: Floats, best: Floats) -> None:
     sums = np.zeros(LANES)
     for k in range(at.shape[0]):
         bits = word[at[k]]
         add = np.float64(gain[k]).view(np.int64)
         for lane in range(LANES):
             taken = np.int64((bits >> np.uint64(lane)) & _ONE)
-            sums[lane] += np.int64(-taken & add).view(np.float64)
+            sums[lane] += np.int64(-taken & add).view(np.float64)  # the gain's own bits, or those of zero
         c = scale[k]
         if c > 0.0:
             d = drift[k]
@@ -115,34 +279,39 @@ def _peaks(word: Any, at: Any, gain: Any, drift: Any, scale: Any, best: Any) -> 
                 best[lane] = value if value > best[lane] else best[lane]
 
 
-def _sealed(array: Any, dtype: Any) -> Any:
-    """Return a read-only contiguous view, so that one signature is compiled."""
-    view = np.ascontiguousarray(array, dtype=dtype).view()
-    view.flags.writeable = False
-    return view
+# ---- How high and low many walks get ----
 
 
-def words(ids: Any, low: Any, high: Any, first: int, salt: int) -> Any:
-    """Return 64 draws of each row's outcome at two rates; see `cusum_reference.words`."""
-    out = np.empty((len(ids), 2), dtype=np.uint64)
-    rates = (_sealed(v, np.float64) for v in (low, high))
-    _words(_sealed(ids, np.uint64), *rates, np.uint64(first), np.uint64(salt), out)
-    return out
+class Walks(NamedTuple):
+    """Where walks stand, a number a draw: weighted cases so far, and the lowest and highest point so far."""
+
+    at: Floats
+    low: Floats
+    high: Floats
 
 
-def peaks(word: Any, at: Any, gain: Any, drift: Any, scale: Any, floor: float) -> Any:
-    """Return the largest scaled cumulative sum of each of 64 draws; see `cusum_reference.peaks`."""
-    best = np.full(LANES, float(floor))
-    numbers = (_sealed(v, np.float64) for v in (gain, drift, scale))
-    _peaks(_sealed(word, np.uint64), _sealed(at, np.uint64), *numbers, best)
-    return best
+def extremes(cases: ArrayLike, weight: ArrayLike, expected: ArrayLike, read: ArrayLike, walks: Walks) -> None:
+    """Continue the walks ``sum weight cases - expected`` over some rows, in place.
+
+    Parameters
+    ----------
+    cases : int32 array of shape (m, draws)
+        Cases of each entry in each draw.
+    weight, expected : float64 arrays of shape (m,)
+        Weight of a case, and what is to be subtracted in all up to and with each entry.
+    read : bool array of shape (m,)
+        Where the walk is looked at.
+    walks : Walks of shape (draws,), written
+    """
+    rows = sealed(weight, np.float64), sealed(expected, np.float64), sealed(read, np.bool_)
+    _extremes(sealed(cases, np.int32), *rows, walks)
 
 
-# ---- How high and low many walks get, compiled; twin of `walk_reference` ----
-
-
-@njit(cache=True, nogil=True)
-def _extremes(cases: Any, weight: Any, expected: Any, read: Any, at: Any, low: Any, high: Any) -> None:
+@kernel
+def _extremes(
+    cases: NDArray[np.int32], weight: Floats, expected: Floats, read: NDArray[np.bool_], walks: Walks
+) -> None:
+    at, low, high = walks.at, walks.low, walks.high
     draws = cases.shape[1]
     for i in range(cases.shape[0]):
         w, e = weight[i], expected[i]
@@ -155,12 +324,3 @@ def _extremes(cases: Any, weight: Any, expected: Any, read: Any, at: Any, low: A
         else:
             for b in range(draws):
                 at[b] += w * cases[i, b]
-
-
-def extremes(cases: Any, weight: Any, expected: Any, read: Any, at: Any, low: Any, high: Any) -> None:
-    """Continue the walks in place; see `walk_reference.extremes`."""
-    kinds = ((cases, np.int32), (weight, np.float64), (expected, np.float64), (read, np.bool_))
-    sealed: list[Any] = [np.ascontiguousarray(v, dtype=kind).view() for v, kind in kinds]
-    for array in sealed:
-        array.flags.writeable = False
-    _extremes(*sealed, at, low, high)

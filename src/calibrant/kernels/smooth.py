@@ -2,24 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.quadratic_reference import FLAT
+from calibrant.kernels.runtime import kernel, sealed
 
-# ---- Local polynomial regression of a variable's cells, compiled; twin of `quadratic_reference` ----
+Floats = NDArray[np.float64]
+
+# ---- Local polynomial regression of a variable's cells (LOESS: Cleveland 1979) ----
+
+FLAT = 1e-9  # a spread, relative to the window, below which there is no slope (or, squared again, no curvature)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _window(x: Any, rows: Any, t: float, need: float) -> Any:
-    """Return the first cell of the window, the one after its last, and its half-width."""
+class Cells(NamedTuple):
+    """Cells along a variable: increasing values, rows (which the window counts), weights (which the fit uses)."""
+
+    x: Floats
+    rows: Floats
+    mass: Floats
+
+
+class Window(NamedTuple):
+    """A point, the first cell of its window, the one after its last, and its half-width."""
+
+    t: float
+    first: int
+    after: int
+    width: float
+
+
+def operator(
+    x: ArrayLike, rows: ArrayLike, mass: ArrayLike, grid: ArrayLike, need: float, degree: int
+) -> tuple[Floats, Floats]:
+    r"""Return what turns sums by cell into the local fit, and into its slope, at each point.
+
+    With ``u = (x - t) / h``, tricube weights ``K = (1 - |u|^3)^3`` and `h` the distance of the `need`-th nearest row,
+    the polynomial in `u` that minimises ``sum K mass (z / mass - f(u))^2`` is linear in the cells' sums z; row t of the
+    first matrix times z is ``f(0)``, of the second ``f'(0) / h``. Written in the orthogonal polynomials of the window,
+    so that what the window cannot tell (a curvature from two values) is left out instead of divided by nought.
+
+    Parameters
+    ----------
+    x : float64 array of shape (cells,)
+        Increasing.
+    rows, mass : float64 arrays of shape (cells,)
+        Rows, which the window counts; and weights, which the fit uses.
+    grid : float64 array of shape (points,)
+    need : float
+        Rows of a window.
+    degree : int from 0 to 2
+
+    Returns
+    -------
+    float64 arrays of shape (points, cells)
+    """
+    cells = Cells(sealed(x, np.float64), sealed(rows, np.float64), sealed(mass, np.float64))
+    points = sealed(grid, np.float64)
+    value, slope = np.zeros((len(points), len(cells.x))), np.zeros((len(points), len(cells.x)))
+    _operator(cells, points, float(need), int(degree), value, slope)
+    return value, slope
+
+
+@kernel
+def _operator(cells: Cells, grid: Floats, need: float, degree: int, value: Floats, slope: Floats) -> None:
+    for j in range(grid.shape[0]):
+        window = _window(cells.x, cells.rows, grid[j], need)
+        _fit(cells, window, degree, value[j], slope[j])
+
+
+@kernel
+def _window(x: Floats, rows: Floats, t: float, need: float) -> Window:
+    """Return the window that holds `need` rows; or a wider one, so that a row lies strictly within it."""
     last = x.shape[0]
-    right = np.searchsorted(x, t)
+    right = int(np.searchsorted(x, t))
     left = right
     held, h, near = 0.0, -1.0, np.inf
-    while (held < need - 1e-9 or h <= near) and (left > 0 or right < last):
+    while (held < need - 1e-9 or h <= near) and (left > 0 or right < last):  # 1e-9: rounding of the rows' sum
         if right >= last or (left > 0 and t - x[left - 1] <= x[right] - t):
             left -= 1
             far, n = t - x[left], rows[left]
@@ -34,12 +94,14 @@ def _window(x: Any, rows: Any, t: float, need: float) -> Any:
         left -= 1
     while right < last and x[right] - t < h:
         right += 1
-    return left, right, h
+    return Window(t, left, right, h)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _fit(x: Any, mass: Any, t: float, a: int, b: int, h: float, degree: int, out: Any, tilt: Any) -> None:
-    inverse = 1.0 / h
+@kernel
+def _fit(cells: Cells, window: Window, degree: int, out: Floats, tilt: Floats) -> None:
+    x, mass, t = cells.x, cells.mass, window.t
+    a, b, inverse = window.first, window.after, 1.0 / window.width
+    # (1) tricube weights, and the mean of u, which is the first orthogonal polynomial's zero
     s0, s1 = 0.0, 0.0
     for c in range(a, b):
         u = (x[c] - t) * inverse
@@ -48,6 +110,7 @@ def _fit(x: Any, mass: Any, t: float, a: int, b: int, h: float, degree: int, out
         out[c] = w
         s0 += w * mass[c]
         s1 += w * mass[c] * u
+    # (2) moments about the mean: v and v^2 - skew v - m2 are orthogonal to 1 and to each other
     middle, m2, m3, m4 = s1 / s0, 0.0, 0.0, 0.0
     for c in range(a, b):
         v = (x[c] - t) * inverse - middle
@@ -60,82 +123,61 @@ def _fit(x: Any, mass: Any, t: float, a: int, b: int, h: float, degree: int, out
     skew = m3 / m2 if straight else 0.0
     for c in range(a, b):
         v = (x[c] - t) * inverse - middle
-        bend = v * v - skew * v - m2
-        m4 += out[c] * mass[c] * bend * bend
+        curve = v * v - skew * v - m2
+        m4 += out[c] * mass[c] * curve * curve
     curved = straight and degree >= 2 and m4 > FLAT * s0 * m2 * m2
+    # (3) each polynomial's value, and slope, at u = 0 over its squared norm
     p1 = 1.0 / (s0 * m2) if straight else 0.0
     p2 = 1.0 / m4 if curved else 0.0
     at0 = middle * middle + skew * middle - m2
     down = -2.0 * middle - skew
     for c in range(a, b):
         v = (x[c] - t) * inverse - middle
-        bend = v * v - skew * v - m2
+        curve = v * v - skew * v - m2
         w = out[c]
-        out[c] = w * (1.0 / s0 - middle * v * p1 + at0 * bend * p2)
-        tilt[c] = w * (v * p1 + down * bend * p2) * inverse
+        out[c] = w * (1.0 / s0 - middle * v * p1 + at0 * curve * p2)
+        tilt[c] = w * (v * p1 + down * curve * p2) * inverse
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _operator(x: Any, rows: Any, mass: Any, grid: Any, need: float, degree: int, value: Any, slope: Any) -> None:
-    for j in range(grid.shape[0]):
-        a, b, h = _window(x, rows, grid[j], need)
-        _fit(x, mass, grid[j], a, b, h, degree, value[j], slope[j])
+# ---- Nadaraya-Watson smoothing by a sliding window over sorted scores ----
 
-
-def operator(x: Any, rows: Any, mass: Any, grid: Any, need: float, degree: int) -> tuple[Any, Any]:
-    """Return what turns sums by cell into the local fit, and into its slope; see `quadratic_reference.operator`."""
-    sealed = []
-    for array in (x, rows, mass, grid):
-        view = np.ascontiguousarray(array, dtype=np.float64).view()
-        view.flags.writeable = False
-        sealed.append(view)
-    value, slope = np.zeros((len(grid), len(x))), np.zeros((len(grid), len(x)))
-    _operator(*sealed, float(need), int(degree), value, slope)
-    return value, slope
-
-
-# ---- Nadaraya-Watson smoothing by a sliding window over sorted scores, compiled; twin of `window_reference` ----
-
-_GUESS = int(1.2 * (1023 - 0.045) * 2**52)
-_FIFTH = 0x33333333
+_GUESS = int(1.2 * (1023 - 0.045) * 2**52)  # of x^(-1/5) from x's exponent bits; 0.045 centres the guess's error
+_FIFTH = 0x33333333  # a fifth of 2^32
 _CHUNK = 1024
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _tempered(gap: Any, weight: Any, size: int, inverse: float) -> None:
-    """Fill `weight` with `(1 - (gap * inverse)^2)^1.2` without `pow`, so that the loop vectorises.
+class Smoothed(NamedTuple):
+    """The surrogate and its error bound `g` (Lemma 6) at each point, and how many points had no score in reach."""
 
-    With `x` the base, `x^1.2 = x^2 z^4` where `z = x^(-1/5)`: the exponent bits give a guess good to a
-    few per cent and four Newton steps for `z^-5 = x` take it to rounding error. Nine times faster than
-    `pow`.
+    fit: Floats
+    error: Floats
+    alone: int
+
+
+def smooth(
+    at: ArrayLike, scores: ArrayLike, labels: ArrayLike, bandwidth: float, slope: float, curvature: float
+) -> Smoothed:
+    """Return the published surrogate: Epanechnikov weights to the power 1.2, normalised.
+
+    Where no score lies within the bandwidth, all the weight is on the nearest score (the first of those equally near).
+
+    Parameters
+    ----------
+    at, scores : float64 arrays of shape (m,) and (n,)
+        Both ascending.
+    labels : float64 array of shape (n,)
+    bandwidth, slope, curvature : float
+        Half-width of the window, and bounds on the derivatives of the rate.
     """
-    for i in range(size):
-        u = gap[i] * inverse
-        x = max(1.0 - u * u, 0.0)
-        bits = np.float64(x).view(np.int64)
-        z = np.int64(_GUESS - (bits >> 32) * _FIFTH).view(np.float64)
-        for _ in range(4):
-            z2 = z * z
-            z = z * (1.2 - 0.2 * x * z2 * z2 * z)
-        z2 = z * z
-        weight[i] = x * x * z2 * z2
+    points, known = sealed(at, np.float64), sealed(scores, np.float64)
+    bounds = float(slope), float(curvature)
+    return Smoothed(*_smooth(points, known, sealed(labels, np.float64), float(bandwidth), *bounds))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _nearest(scores: Any, s: float) -> Any:
-    """Return the index of the score nearest to `s`, the first of those equally near."""
-    i = min(np.searchsorted(scores, s), scores.size - 1)
-    while i > 0 and abs(scores[i - 1] - s) <= abs(scores[i] - s):
-        i -= 1
-    return i
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def smooth(at: Any, scores: Any, labels: Any, bandwidth: float, slope: float, curvature: float) -> tuple[Any, Any, int]:
-    """Return the surrogate at each point of `at`, its error bound `g` (Lemma 6), and how many fell back.
-
-    `at` and `scores` ascend. One signature: read-only contiguous float64 arrays and three floats.
-    """
+@kernel
+def _smooth(
+    at: Floats, scores: Floats, labels: Floats, bandwidth: float, slope: float, curvature: float
+) -> tuple[Floats, Floats, int]:
     n, total = scores.size, at.size
     fit, error = np.empty(total), np.empty(total)
     gap, weight = np.empty(_CHUNK), np.empty(_CHUNK)
@@ -173,15 +215,54 @@ def smooth(at: Any, scores: Any, labels: Any, bandwidth: float, slope: float, cu
     return fit, error, alone
 
 
-# ---- Total variation denoising in linear time: a taut string by a funnel; twin of `denoise_reference` ----
+@kernel
+def _tempered(gap: Floats, weight: Floats, size: int, inverse: float) -> None:
+    """Fill `weight` with `(1 - (gap * inverse)^2)^1.2` without `pow`, so that the loop vectorises.
 
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def taut_string(counts: Any, sums: Any, radius: float) -> Any:
-    """Minimise `sum_j counts_j (sums_j / counts_j - v_j)^2 / 2 + radius * sum_j |v_(j+1) - v_j|`.
-
-    Linear time. One signature: two read-only contiguous float64 arrays and a float.
+    With `x` the base, `x^1.2 = x^2 z^4` where `z = x^(-1/5)`: the exponent bits give a guess good to a
+    few per cent and four Newton steps for `z^-5 = x` take it to rounding error. Nine times faster than
+    `pow`.
     """
+    for i in range(size):
+        u = gap[i] * inverse
+        x = max(1.0 - u * u, 0.0)
+        bits = np.float64(x).view(np.int64)
+        z = np.int64(_GUESS - (bits >> 32) * _FIFTH).view(np.float64)
+        for _ in range(4):
+            z2 = z * z
+            z = z * (1.2 - 0.2 * x * z2 * z2 * z)
+        z2 = z * z
+        weight[i] = x * x * z2 * z2
+
+
+@kernel
+def _nearest(scores: Floats, s: float) -> int:
+    """Return the index of the score nearest to `s`, the first of those equally near."""
+    i = min(int(np.searchsorted(scores, s)), scores.size - 1)
+    while i > 0 and abs(scores[i - 1] - s) <= abs(scores[i] - s):
+        i -= 1
+    return i
+
+
+# ---- Total variation denoising in linear time: a taut string by a funnel ----
+
+
+def taut_string(counts: ArrayLike, sums: ArrayLike, radius: float) -> Floats:
+    """Minimise ``sum_j counts_j (sums_j / counts_j - v_j)^2 / 2 + radius * sum_j |v_(j+1) - v_j|`` in linear time.
+
+    The cumulative fit is the shortest path from ``(0, 0)`` to ``(N, S)`` that stays within `radius` of the cumulative
+    sums at every inner knot (Davies & Kovac 2001).
+
+    Parameters
+    ----------
+    counts, sums : float64 arrays of shape (m,)
+    radius : float
+    """
+    return _taut_string(sealed(counts, np.float64), sealed(sums, np.float64), float(radius))
+
+
+@kernel
+def _taut_string(counts: Floats, sums: Floats, radius: float) -> Floats:
     m = counts.size
     x, edge = np.zeros(m + 1), np.zeros((2, m + 1))
     height = 0.0
@@ -193,8 +274,8 @@ def taut_string(counts: Any, sums: Any, radius: float) -> Any:
     return _funnel(x, edge)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _funnel(x: Any, edge: Any) -> Any:
+@kernel
+def _funnel(x: Floats, edge: Floats) -> Floats:
     """Slopes of the shortest path between the upper edge (row 0) and the lower edge (row 1).
 
     From the last bend `(x[here], level)` two chains of knots fan out: the upper one is convex, the lower

@@ -2,26 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.draws_reference import GOLDEN
-from calibrant.kernels.strata_reference import COLUMNS
-from calibrant.kernels.tally import _mix
+from calibrant.kernels.draws import GOLDEN, Draws, Stream, start, stream, uniform
+from calibrant.kernels.runtime import kernel, sealed
 
-# ---- Sums of scores and outcomes by bin, and residuals spread on a grid, compiled; twins of `bins_reference` ----
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int8]
+Cells = NDArray[np.int32]
+Ints = NDArray[np.int64]
+
+# ---- Bins of the score ----
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _row_sums(p: Any, y: Any, edges: Any, bins: int, wide: bool, out: Any) -> None:
+def bin_sums(
+    p: ArrayLike,
+    y: ArrayLike,
+    count: ArrayLike | None,
+    weight: ArrayLike | None,
+    edges: ArrayLike | None,
+    bins: int,
+) -> Floats:
+    """Return six sums for each bin.
+
+    Parameters
+    ----------
+    p, y : arrays of shape (n,)
+        Scores in [0, 1] and outcomes 0 or 1.
+    count, weight : arrays of shape (n,) or None
+        How many rows each entry stands for, and their sampling weight; None for one.
+    edges : increasing array of shape (bins - 1,) or None
+        Inner edges, each bin closed on the left; None for bins of equal width.
+    bins : int
+
+    Returns
+    -------
+    float64 array of shape (bins, 6)
+        Rows, weight, weight of cases, weighted scores, squared weighted residuals, squared weights.
+    """
+    out = np.zeros((bins, 6))
+    inner, scores, labels = sealed(edges, np.float64), sealed(p, np.float64), sealed(y, np.int8)
+    if count is None and weight is None:
+        _row_sums(scores, labels, inner, out)
+    else:
+        _point_sums(scores, labels, sealed(count, np.float64), sealed(weight, np.float64), inner, out)
+    return out
+
+
+@kernel
+def _row_sums(p: Floats, y: Labels, edges: Floats, out: Floats) -> None:
     """Rows of equal weight; two accumulators a bin, so that a row need not wait for the one before it."""
-    size, last = p.shape[0], bins - 1
+    bins, wide = out.shape[0], edges.shape[0] == 0
     sums = np.zeros((2 * bins, 4))
-    for i in range(size):
+    for i in range(p.shape[0]):
         s = p[i]
-        b: Any = min(np.int64(s * bins), last) if wide else np.searchsorted(edges, s, side="right")
+        b = min(np.int64(s * bins), bins - 1) if wide else np.searchsorted(edges, s, side="right")
         b = 2 * b + (i & 1)
         r = y[i] - s
         sums[b, 0] += 1.0
@@ -36,12 +74,13 @@ def _row_sums(p: Any, y: Any, edges: Any, bins: int, wide: bool, out: Any) -> No
         out[b, 5] = out[b, 0]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _point_sums(p: Any, y: Any, count: Any, weight: Any, edges: Any, bins: int, wide: bool, out: Any) -> None:
-    counted, weighted, last = count.shape[0] > 0, weight.shape[0] > 0, bins - 1
+@kernel
+def _point_sums(p: Floats, y: Labels, count: Floats, weight: Floats, edges: Floats, out: Floats) -> None:
+    bins, wide = out.shape[0], edges.shape[0] == 0
+    counted, weighted = count.shape[0] > 0, weight.shape[0] > 0
     for i in range(p.shape[0]):
         s = p[i]
-        b: Any = min(np.int64(s * bins), last) if wide else np.searchsorted(edges, s, side="right")
+        b = min(np.int64(s * bins), bins - 1) if wide else np.searchsorted(edges, s, side="right")
         f = count[i] if counted else 1.0
         w = weight[i] if weighted else 1.0
         r = y[i] - s
@@ -53,12 +92,24 @@ def _point_sums(p: Any, y: Any, count: Any, weight: Any, edges: Any, bins: int, 
         out[b, 5] += f * w * w
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _spread(p: Any, y: Any, count: Any, weight: Any, steps: int, out: Any) -> None:
-    counted, weighted = count.shape[0] > 0, weight.shape[0] > 0
+def spread(p: ArrayLike, y: ArrayLike, count: ArrayLike | None, weight: ArrayLike | None, steps: int) -> Floats:
+    """Return three sums for each of the points ``0, 1/steps, ..., 1``, shape (steps + 1, 3).
+
+    Weighted residuals, each shared between the two points next to its score in proportion to nearness, so that
+    mass and mean are kept; their squares, and the squared weights, at the nearer point.
+    """
+    out = np.zeros((steps + 1, 3))
+    scores, labels = sealed(p, np.float64), sealed(y, np.int8)
+    _spread(scores, labels, sealed(count, np.float64), sealed(weight, np.float64), out)
+    return out
+
+
+@kernel
+def _spread(p: Floats, y: Labels, count: Floats, weight: Floats, out: Floats) -> None:
+    counted, weighted, steps = count.shape[0] > 0, weight.shape[0] > 0, out.shape[0] - 1
     for i in range(p.shape[0]):
         at = p[i] * steps
-        j: Any = min(np.int64(at), steps - 1)
+        j = min(np.int64(at), steps - 1)
         share = at - j
         f = count[i] if counted else 1.0
         w = weight[i] if weighted else 1.0
@@ -70,42 +121,67 @@ def _spread(p: Any, y: Any, count: Any, weight: Any, steps: int, out: Any) -> No
         out[j, 2] += f * w * w
 
 
-def _sealed(a: Any, dtype: Any) -> Any:
-    """View of `a`, or of nothing, as a read-only contiguous array, so that a kernel sees one type."""
-    view = np.ascontiguousarray([] if a is None else a, dtype=dtype).view()
-    view.flags.writeable = False
-    return view
+# ---- Cells along a variable ----
+
+COLUMNS = 8  # sums a cell: rows, weights, their squares, outcomes, scores, null variance, squared residuals, x
+BUCKETS = 4  # of equal width for each edge, so that a value is searched for among one or two edges
 
 
-def bin_sums(p: Any, y: Any, count: Any, weight: Any, edges: Any, bins: int) -> Any:
-    """Return six sums a bin; see `bins_reference.bin_sums`."""
-    out = np.zeros((bins, 6))
-    inner, wide = _sealed(edges, np.float64), edges is None
-    scores, labels = _sealed(p, np.float64), _sealed(y, np.int8)
-    if count is None and weight is None:
-        _row_sums(scores, labels, inner, bins, wide, out)
-    else:
-        _point_sums(scores, labels, _sealed(count, np.float64), _sealed(weight, np.float64), inner, bins, wide, out)
+class Seen(NamedTuple):
+    """Scores as a view takes them.
+
+    Parameters
+    ----------
+    p : float64 array of shape (n,)
+    weight : float64 array of shape (n,), or None
+    confidence : bool
+        Turn outcome and score round where ``p < 0.5``.
+    """
+
+    p: Floats
+    weight: Floats | None = None
+    confidence: bool = False
+
+
+class _Typed(NamedTuple):
+    """`Seen` as kernels take it: no weights are an empty array."""
+
+    p: Floats
+    weight: Floats
+    confidence: bool
+
+
+def _typed(seen: Seen) -> _Typed:
+    return _Typed(sealed(seen.p, np.float64), sealed(seen.weight, np.float64), bool(seen.confidence))
+
+
+def locate(x: ArrayLike, edges: ArrayLike) -> Cells:
+    """Return the cell of each value: the number of edges at or below it; one more than there are edges for NaN.
+
+    Parameters
+    ----------
+    x : float64 array of shape (n,)
+    edges : increasing float64 array of shape (c - 1,)
+
+    Returns
+    -------
+    int32 array of shape (n,)
+    """
+    values, ends = sealed(x, np.float64), sealed(edges, np.float64)
+    if not len(ends):
+        return np.isnan(values).astype(np.int32)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scale = np.float64(BUCKETS * len(ends) - 1) / (ends[-1] - ends[0])
+    scale = scale if np.isfinite(scale) else np.float64(0.0)
+    bucket = ((ends - ends[0]) * scale).astype(np.int64) if scale else np.zeros(len(ends), dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=BUCKETS * len(ends)))])
+    out = np.empty(len(values), dtype=np.int32)
+    _locate(values, ends, sealed(starts, np.uint32), scale, out)
     return out
 
 
-def spread(p: Any, y: Any, count: Any, weight: Any, steps: int) -> Any:
-    """Return three sums for each grid point; see `bins_reference.spread`."""
-    out = np.zeros((steps + 1, 3))
-    count, weight = _sealed(count, np.float64), _sealed(weight, np.float64)
-    _spread(_sealed(p, np.float64), _sealed(y, np.int8), count, weight, steps, out)
-    return out
-
-
-# ---- Sums of outcomes and scores in cells along a variable, compiled; twins of `strata_reference` ----
-
-BUCKETS = 4  # of equal width for each edge
-_GOLDEN = np.uint64(GOLDEN)
-_S11 = np.uint64(11)
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _locate(x: Any, edges: Any, starts: Any, scale: Any, out: Any) -> None:
+@kernel
+def _locate(x: Floats, edges: Floats, starts: NDArray[np.uint32], scale: np.float64, out: Cells) -> None:
     """Search among the edges of the value's own bucket only; `starts` counts the edges in buckets before each."""
     size, bottom, top = np.uint32(edges.shape[0]), edges[0], edges[-1]
     for i in range(x.shape[0]):
@@ -126,14 +202,36 @@ def _locate(x: Any, edges: Any, starts: Any, scale: Any, out: Any) -> None:
             out[i] = np.uint32(0) if v < bottom else size + np.uint32(1)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _sums(cell: Any, x: Any, y: Any, p: Any, weight: Any, confidence: bool, out: Any) -> None:
+def strata_sums(cell: ArrayLike, cells: int, y: ArrayLike, seen: Seen, x: ArrayLike | None = None) -> Floats:
+    """Return eight sums a cell: rows, weights, their squares, outcomes, scores, null variance, squared residuals, x.
+
+    Parameters
+    ----------
+    cell : int32 array of shape (n,)
+    cells : int
+    y : int8 array of shape (n,)
+    seen : Seen
+    x : float64 array of shape (n,), optional
+        Summed without weight.
+
+    Returns
+    -------
+    float64 array of shape (cells, 8)
+    """
+    out = np.zeros((cells, COLUMNS))
+    _strata_sums(sealed(cell, np.int32), sealed(y, np.int8), _typed(seen), sealed(x, np.float64), out)
+    return out
+
+
+@kernel
+def _strata_sums(cell: Cells, y: Labels, seen: _Typed, x: Floats, out: Floats) -> None:
+    p, weight = seen.p, seen.weight
     weighted, placed = weight.shape[0] > 0, x.shape[0] > 0
     for i in range(p.shape[0]):
         b = np.uint32(cell[i])
         s = p[i]
         hit = np.float64(y[i])
-        if confidence and s < 0.5:
+        if seen.confidence and s < 0.5:
             s = 1.0 - s
             hit = 1.0 - hit
         w = weight[i] if weighted else 1.0
@@ -149,23 +247,63 @@ def _sums(cell: Any, x: Any, y: Any, p: Any, weight: Any, confidence: bool, out:
             out[b, 7] += x[i]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _null_sums(ids: Any, p: Any, weight: Any, cell: Any, first: Any, salt: Any, confidence: bool, out: Any) -> None:
+def null_sums(ids: ArrayLike, cell: ArrayLike, cells: int, seen: Seen, draws: Draws) -> Floats:
+    """Return weighted sums of the outcomes that `draws.outcomes` simulates for a calibrated model, a column a draw.
+
+    Parameters
+    ----------
+    ids : uint64 array of shape (n,)
+    cell : int32 array of shape (n,)
+    cells : int
+    seen : Seen
+        With confidence, an outcome of 0 counts where ``p < 0.5``.
+    draws : Draws
+
+    Returns
+    -------
+    float64 array of shape (cells, draws)
+    """
+    out = np.zeros((cells, draws.count))
+    _null_sums(stream(ids, draws.first, draws.salt), sealed(cell, np.int32), _typed(seen), out)
+    return out
+
+
+@kernel
+def _null_sums(rows: Stream, cell: Cells, seen: _Typed, out: Floats) -> None:
+    p, weight = seen.p, seen.weight
     weighted = weight.shape[0] > 0
-    for i in range(ids.shape[0]):
-        state = _mix(ids[i] ^ salt) + first * _GOLDEN
-        s, b = p[i], np.uint32(cell[i])
+    for i in range(p.shape[0]):
+        state, s, b = start(rows, i), p[i], np.uint32(cell[i])
         w = weight[i] if weighted else 1.0
         for j in range(out.shape[1]):
-            hit = np.float64(_mix(state) >> _S11) * 1.1102230246251565e-16 < s
-            if confidence and s < 0.5:
+            hit = uniform(state) < s
+            if seen.confidence and s < 0.5:
                 hit = not hit
             out[b, j] += w if hit else 0.0
-            state += _GOLDEN
+            state += GOLDEN
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _power_sums(residual: Any, cell: Any, block: Any, out: Any) -> None:
+def power_sums(residual: ArrayLike, cell: ArrayLike, block: ArrayLike, cells: int, blocks: int) -> Floats:
+    """Return sums of ``r^0`` to ``r^4`` per block and cell.
+
+    Parameters
+    ----------
+    residual : float64 array of shape (n,)
+    cell : int32 array of shape (n,)
+    block : uint8 array of shape (n,)
+    cells, blocks : int
+
+    Returns
+    -------
+    float64 array of shape (blocks, cells, 5)
+    """
+    out = np.zeros((blocks, cells, 5))
+    _power_sums(sealed(residual, np.float64), sealed(cell, np.int32), sealed(block, np.uint8), out)
+    return out
+
+
+@kernel
+def _power_sums(residual: Floats, cell: Cells, block: NDArray[np.uint8], out: Floats) -> None:
     for i in range(residual.shape[0]):
         r, b, c = residual[i], np.uint32(block[i]), np.uint32(cell[i])
         square = r * r
@@ -176,12 +314,32 @@ def _power_sums(residual: Any, cell: Any, block: Any, out: Any) -> None:
         out[b, c, 4] += square * square
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _fine_sums(cell: Any, x: Any, ends: Any, p: Any, y: Any, out: Any) -> None:
+def fine_sums(
+    cell: ArrayLike, x: ArrayLike | None, ends: ArrayLike | None, p: ArrayLike, y: ArrayLike, out: Ints
+) -> None:
+    """Add rows to four integer sums per cell, side of the score and label.
+
+    Parameters
+    ----------
+    cell : int32 array of shape (n,)
+    x : float64 array of shape (n,) or None
+    ends : float64 array of shape (c + 1,) or None
+        Ends of the cells of values; the cell after them is for missing values.
+    p : float64 array of shape (n,)
+    y : int8 array of shape (n,)
+    out : int64 array of shape (cells, 2, 2, 4)
+        Rows, ``q = min(floor(p 2^30), 2^30 - 1)``, ``(q >> 14)^2``, place in the cell in 65,535 steps.
+    """
+    values, edges = sealed(x, np.float64), sealed(ends, np.float64)
+    _fine_sums(sealed(cell, np.int32), values, edges, sealed(p, np.float64), sealed(y, np.int8), out)
+
+
+@kernel
+def _fine_sums(cell: Cells, x: Floats, ends: Floats, p: Floats, y: Labels, out: Ints) -> None:
     placed, values = x.shape[0] > 0, ends.shape[0] - 1
     for i in range(p.shape[0]):
         c = np.int64(cell[i])
-        q = min(np.int64(p[i] * 1073741824.0), np.int64(1073741823))
+        q: Any = min(np.int64(p[i] * 1073741824.0), np.int64(1073741823))
         place = np.int64(0)
         if placed and c < values:
             low, high = ends[c], ends[c + 1]
@@ -193,70 +351,3 @@ def _fine_sums(cell: Any, x: Any, ends: Any, p: Any, y: Any, out: Any) -> None:
         out[b, side, label, 1] += q
         out[b, side, label, 2] += short * short
         out[b, side, label, 3] += place
-
-
-def locate(x: Any, edges: Any) -> Any:
-    """Return the cell of each value; see `strata_reference.locate`."""
-    out = np.empty(len(x), dtype=np.int32)
-    if not len(edges):
-        return np.isnan(x).astype(np.int32)
-    edges = _sealed(edges, np.float64)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        scale = np.float64(BUCKETS * len(edges) - 1) / (edges[-1] - edges[0])
-    scale = scale if np.isfinite(scale) else np.float64(0.0)
-    bucket = ((edges - edges[0]) * scale).astype(np.int64) if scale else np.zeros(len(edges), dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=BUCKETS * len(edges)))])
-    _locate(_sealed(x, np.float64), edges, _sealed(starts, np.uint32), scale, out)
-    return out
-
-
-def strata_sums(cell: Any, x: Any, y: Any, p: Any, weight: Any, cells: int, confidence: bool) -> Any:
-    """Return eight sums a cell; see `strata_reference.strata_sums`."""
-    out = np.zeros((cells, COLUMNS))
-    _sums(
-        _sealed(cell, np.int32),
-        _sealed(x, np.float64),
-        _sealed(y, np.int8),
-        _sealed(p, np.float64),
-        _sealed(weight, np.float64),
-        bool(confidence),
-        out,
-    )
-    return out
-
-
-def null_sums(
-    ids: Any, p: Any, weight: Any, cell: Any, cells: int, first: int, draws: int, salt: int, confidence: bool
-) -> Any:
-    """Return weighted sums of simulated outcomes; see `strata_reference.null_sums`."""
-    out = np.zeros((cells, draws))
-    _null_sums(
-        _sealed(ids, np.uint64),
-        _sealed(p, np.float64),
-        _sealed(weight, np.float64),
-        _sealed(cell, np.int32),
-        np.uint64(first),
-        np.uint64(salt),
-        bool(confidence),
-        out,
-    )
-    return out
-
-
-def power_sums(residual: Any, cell: Any, block: Any, cells: int, blocks: int) -> Any:
-    """Return sums of powers of residuals; see `strata_reference.power_sums`."""
-    out = np.zeros((blocks, cells, 5))
-    _power_sums(_sealed(residual, np.float64), _sealed(cell, np.int32), _sealed(block, np.uint8), out)
-    return out
-
-
-def fine_sums(cell: Any, x: Any, ends: Any, p: Any, y: Any, out: Any) -> None:
-    """Add rows to integer sums; see `strata_reference.fine_sums`."""
-    _fine_sums(
-        _sealed(cell, np.int32),
-        _sealed(x, np.float64),
-        _sealed(ends, np.float64),
-        _sealed(p, np.float64),
-        _sealed(y, np.int8),
-        out,
-    )

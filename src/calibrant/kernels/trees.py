@@ -1,73 +1,171 @@
-"""Small regression trees on binned columns, and shifts of scores in cells of group and level."""
+"""Small regression trees on binned columns, and shifts of scores in cells of group and level.
+
+A tree of depth D is complete: nodes 0 to 2**D - 2, the children of node k are 2k + 1 (left) and 2k + 2 (right), and the
+leaves follow in the same order. A row goes left if the bit of its bin is set in the node's mask; a node that does not
+split has every bit set.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.level_shifts_reference import cell_count
-from calibrant.kernels.strata import _sealed
-from calibrant.kernels.trees_reference import BINS, EVERY
+from calibrant.kernels.runtime import inlined, kernel, sealed
 
-# ---- Small regression trees on binned columns, compiled; twins of `trees_reference` ----
+Floats = NDArray[np.float64]
+Codes = NDArray[np.uint8]
+Rows = NDArray[np.int32]
+Masks = NDArray[np.uint64]
 
+BINS = 52  # bins of a column, so that a mask of them is a whole number that any JSON reader keeps exactly
+EVERY = (1 << BINS) - 1
 _EVERY, _ONE = np.uint64(EVERY), np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
-def _histogram(codes: Any, pull: Any, curve: Any, rows: Any, at: Any, hist: Any) -> None:
-    columns = np.uint32(codes.shape[1])
+class Columns(NamedTuple):
+    """Binned columns.
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (n, d)
+        Bins, each below 52.
+    ordered : bool array of shape (d,)
+        Whether a column's bins have an order, so that a split is a cut; otherwise a split is any set of bins, found by
+        sorting them by their own step, and bins without rows go with the heavier side.
+    """
+
+    codes: Codes
+    ordered: NDArray[np.bool_]
+
+
+class Rule(NamedTuple):
+    """How a tree grows.
+
+    Parameters
+    ----------
+    depth : int
+    ridge : float
+        Above 0; shrinks the leaves and penalises the gain.
+    least : float
+        Hessian that each side of a split must hold.
+    """
+
+    depth: int
+    ridge: float
+    least: float
+
+
+class Tree(NamedTuple):
+    """One tree, or several along a first axis.
+
+    Parameters
+    ----------
+    feature : int32 array of shape (2**depth - 1,)
+    left : uint64 array of shape (2**depth - 1,)
+        Masks of the bins that go left.
+    value : float64 array of shape (2**depth,)
+    """
+
+    feature: NDArray[np.int32]
+    left: Masks
+    value: Floats
+
+
+def gradients(log_odds: ArrayLike, y: ArrayLike, weight: ArrayLike, gradient: Floats, hessian: Floats) -> None:
+    """Write the gradient ``w (y - p)`` of the log likelihood and minus its hessian, ``w p (1 - p)``, of each row.
+
+    ``p = expit(log_odds)``; all arrays of shape (n,), the last two written.
+    """
+    _gradients(sealed(log_odds, np.float64), sealed(y, np.int8), sealed(weight, np.float64), gradient, hessian)
+
+
+@kernel
+def _gradients(log_odds: Floats, y: NDArray[np.int8], weight: Floats, gradient: Floats, hessian: Floats) -> None:
+    for i in range(log_odds.shape[0]):
+        p = 1.0 / (1.0 + math.exp(-log_odds[i]))
+        gradient[i] = weight[i] * (y[i] - p)
+        hessian[i] = weight[i] * (p * (1.0 - p))
+
+
+def grow(columns: Columns, gradient: ArrayLike, hessian: ArrayLike, rows: ArrayLike, rule: Rule) -> Tree:
+    """Grow one tree that takes a Newton step: a leaf's value is ``sum gradient / (sum hessian + ridge)`` over its rows.
+
+    Parameters
+    ----------
+    columns : Columns
+    gradient, hessian : float64 arrays of shape (n,)
+        Of the log likelihood in the log-odds; the hessian's sign turned.
+    rows : int32 array of shape (m,)
+        Rows to learn from.
+    rule : Rule
+    """
+    nodes = (1 << rule.depth) - 1
+    feature, left = np.zeros(nodes, dtype=np.int32), np.full(nodes, EVERY, dtype=np.uint64)
+    tree = Tree(feature, left, np.empty(nodes + 1))
+    _grow(
+        Columns(sealed(columns.codes, np.uint8), sealed(columns.ordered, np.bool_)),
+        sealed(gradient, np.float64),
+        sealed(hessian, np.float64),
+        sealed(rows, np.int32),
+        Rule(int(rule.depth), float(rule.ridge), float(rule.least)),
+        tree,
+    )
+    return tree
+
+
+@kernel
+def _grow(columns: Columns, gradient: Floats, hessian: Floats, rows: Rows, rule: Rule, tree: Tree) -> None:
+    codes = columns.codes
+    order, step = np.empty(BINS, np.int64), np.empty(BINS)
+    at = np.zeros(rows.shape[0], np.int32)
+    for level in range(rule.depth):
+        first, count = (1 << level) - 1, 1 << level
+        hist = np.zeros((count, codes.shape[1], BINS, 2))
+        for k in range(rows.shape[0]):
+            i, here = np.uint32(rows[k]), np.uint32(at[k])
+            a, b = gradient[i], hessian[i]
+            for f in range(np.uint32(codes.shape[1])):
+                c = np.uint32(codes[i, f])
+                hist[here, f, c, 0] += a
+                hist[here, f, c, 1] += b
+        for k in range(count):
+            tree.feature[first + k], tree.left[first + k] = _split(hist[k], columns.ordered, rule, order, step)
+        for k in range(rows.shape[0]):
+            node = first + at[k]
+            bit = (tree.left[node] >> np.uint64(codes[rows[k], tree.feature[node]])) & _ONE
+            at[k] = 2 * at[k] + 1 - np.int64(bit)
+    total = np.zeros((tree.value.shape[0], 2))
     for k in range(rows.shape[0]):
-        i, node = np.uint32(rows[k]), np.uint32(at[k])
-        a, b = pull[i], curve[i]
-        for f in range(columns):
-            c = np.uint32(codes[i, f])
-            hist[node, f, c, 0] += a
-            hist[node, f, c, 1] += b
+        total[at[k], 0] += gradient[rows[k]]
+        total[at[k], 1] += hessian[rows[k]]
+    for leaf in range(tree.value.shape[0]):
+        tree.value[leaf] = total[leaf, 0] / (total[leaf, 1] + rule.ridge)
 
 
-@njit(cache=True, nogil=True)
-def _order_of(own: Any, ordered: bool, ridge: float, order: Any, step: Any) -> int:
-    """Write the order in which bins are tried, and return how many there are."""
-    if ordered:
-        for c in range(own.shape[0]):
-            order[c] = c
-        return own.shape[0]
-    held = 0
-    for c in range(own.shape[0]):
-        if own[c, 1] > 0.0:
-            s = own[c, 0] / (own[c, 1] + ridge)
-            j = held
-            while j > 0 and step[j - 1] > s:
-                step[j], order[j] = step[j - 1], order[j - 1]
-                j -= 1
-            step[j], order[j] = s, c
-            held += 1
-    return held
-
-
-@njit(cache=True, nogil=True)
-def _split(hist: Any, ordered: Any, ridge: float, least: float, order: Any, step: Any) -> Any:
+@kernel
+def _split(
+    hist: Floats, ordered: NDArray[np.bool_], rule: Rule, order: NDArray[np.int64], step: Floats
+) -> tuple[int, np.uint64]:
     """Return the column and the mask of the best split of one node's histogram."""
     best, column, mask = 0.0, 0, _EVERY
     for f in range(hist.shape[0]):
         own = hist[f]
-        held = _order_of(own, ordered[f], ridge, order, step)
+        held = _order_of(own, ordered[f], rule.ridge, order, step)
         g, h = 0.0, 0.0
         for j in range(held):
             g += own[order[j], 0]
             h += own[order[j], 1]
-        base = g**2 / (h + ridge)
+        base = g**2 / (h + rule.ridge)
         a, b, where, light = 0.0, 0.0, -1, True
         for j in range(held):
             a += own[order[j], 0]
             b += own[order[j], 1]
             rest, other = g - a, h - b
-            if b >= least and other >= least:
-                gain = a**2 / (b + ridge) + rest**2 / (other + ridge) - base
+            if b >= rule.least and other >= rule.least:
+                gain = a**2 / (b + rule.ridge) + rest**2 / (other + rule.ridge) - base
                 if gain > best:
                     best, where, light = gain, j, ordered[f] or b <= other
         if where >= 0:
@@ -78,141 +176,109 @@ def _split(hist: Any, ordered: Any, ridge: float, least: float, order: Any, step
     return column, mask
 
 
-@njit(cache=True, nogil=True)
-def _grow(
-    codes: Any,
-    ordered: Any,
-    pull: Any,
-    curve: Any,
-    rows: Any,
-    depth: int,
-    ridge: float,
-    least: float,
-    at: Any,
-    feature: Any,
-    left: Any,
-    value: Any,
-) -> None:
-    order, step = np.empty(BINS, np.int64), np.empty(BINS)
-    for level in range(depth):
-        first, count = (1 << level) - 1, 1 << level
-        hist = np.zeros((count, codes.shape[1], BINS, 2))
-        _histogram(codes, pull, curve, rows, at, hist)
-        for k in range(count):
-            feature[first + k], left[first + k] = _split(hist[k], ordered, ridge, least, order, step)
-        for k in range(rows.shape[0]):
-            node = first + at[k]
-            bit = (left[node] >> np.uint64(codes[rows[k], feature[node]])) & _ONE
-            at[k] = 2 * at[k] + 1 - np.int64(bit)
-    total = np.zeros((value.shape[0], 2))
-    for k in range(rows.shape[0]):
-        total[at[k], 0] += pull[rows[k]]
-        total[at[k], 1] += curve[rows[k]]
-    for leaf in range(value.shape[0]):
-        value[leaf] = total[leaf, 0] / (total[leaf, 1] + ridge)
+@kernel
+def _order_of(own: Floats, ordered: bool, ridge: float, order: NDArray[np.int64], step: Floats) -> int:
+    """Write the order in which bins are tried, and return how many there are."""
+    if ordered:
+        for c in range(own.shape[0]):
+            order[c] = c
+        return own.shape[0]
+    held = 0
+    for c in range(own.shape[0]):
+        if own[c, 1] > 0.0:
+            s = own[c, 0] / (own[c, 1] + ridge)
+            j = held
+            while j > 0 and step[j - 1] > s:  # insertion keeps ties in order
+                step[j], order[j] = step[j - 1], order[j - 1]
+                j -= 1
+            step[j], order[j] = s, c
+            held += 1
+    return held
 
 
-@njit(cache=True, nogil=True)
-def _add_trees(codes: Any, feature: Any, left: Any, value: Any, out: Any) -> None:
-    nodes = feature.shape[1]
+def add_trees(codes: ArrayLike, trees: Tree, out: Floats) -> None:
+    """Add the values of some trees to `out`, of shape (n,), in place; `codes` as in `Columns`."""
+    feature, left = sealed(trees.feature, np.int32), sealed(trees.left, np.uint64)
+    _add_trees(sealed(codes, np.uint8), Tree(feature, left, sealed(trees.value, np.float64)), out)
+
+
+@kernel
+def _add_trees(codes: Codes, trees: Tree, out: Floats) -> None:
+    nodes = trees.feature.shape[1]
     for i in range(codes.shape[0]):
         total = out[i]
-        for t in range(feature.shape[0]):
+        for t in range(trees.feature.shape[0]):
             at = np.uint32(0)
             while at < nodes:
-                bit = (left[t, at] >> np.uint64(codes[i, feature[t, at]])) & _ONE
+                bit = (trees.left[t, at] >> np.uint64(codes[i, trees.feature[t, at]])) & _ONE
                 at = np.uint32(2) * at + np.uint32(2) - np.uint32(bit)
-            total += value[t, at - np.uint32(nodes)]
+            total += trees.value[t, at - np.uint32(nodes)]
         out[i] = total
 
 
-@njit(cache=True, nogil=True)
-def _slopes(log_odds: Any, y: Any, weight: Any, pull: Any, curve: Any) -> None:
-    for i in range(log_odds.shape[0]):
-        p = 1.0 / (1.0 + math.exp(-log_odds[i]))
-        pull[i] = weight[i] * (y[i] - p)
-        curve[i] = weight[i] * (p * (1.0 - p))
+# ---- Sums and shifts of scores in cells: group x level of the score ----
 
 
-def grow(
-    codes: Any, ordered: Any, pull: Any, curve: Any, rows: Any, depth: int, ridge: float, least: float
-) -> tuple[Any, Any, Any]:
-    """Grow one tree; see `trees_reference.grow`."""
-    nodes = (1 << depth) - 1
-    feature, left = np.zeros(nodes, dtype=np.int32), np.full(nodes, EVERY, dtype=np.uint64)
-    value, at = np.empty(nodes + 1), np.zeros(len(rows), dtype=np.int32)
-    _grow(
-        _sealed(codes, np.uint8),
-        _sealed(ordered, np.bool_),
-        _sealed(pull, np.float64),
-        _sealed(curve, np.float64),
-        _sealed(rows, np.int32),
-        int(depth),
-        float(ridge),
-        float(least),
-        at,
-        feature,
-        left,
-        value,
-    )
-    return feature, left, value
+class Grouping(NamedTuple):
+    """Cells of one binned column, of a pair of them, or of everyone, times levels of the score.
+
+    The cell of a row is ``(first bin * 52 + second bin) * levels + level``, its level the whole part of ``p * levels``,
+    at most ``levels - 1``; -1 stands for no column.
+    """
+
+    first: int
+    second: int
+    levels: int
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.levels * (BINS * BINS if self.first >= 0 else BINS if self.second >= 0 else 1)
 
 
-def add_trees(codes: Any, feature: Any, left: Any, value: Any, out: Any) -> None:
-    """Add the values of some trees to `out`; see `trees_reference.add_trees`."""
-    _add_trees(
-        _sealed(codes, np.uint8), _sealed(feature, np.int32), _sealed(left, np.uint64), _sealed(value, np.float64), out
-    )
+def cell_sums(codes: ArrayLike, by: Grouping, y: ArrayLike, p: ArrayLike, weight: ArrayLike) -> Floats:
+    """Return sums of weights, weighted outcomes and weighted scores.
+
+    Parameters
+    ----------
+    codes : uint8 array of shape (n, d)
+    by : Grouping
+    y, p, weight : arrays of shape (n,)
+
+    Returns
+    -------
+    float64 array of shape (cells, 3)
+    """
+    out = np.zeros((by.cells, 3))
+    rows = sealed(y, np.int8), sealed(p, np.float64), sealed(weight, np.float64)
+    _cell_sums(sealed(codes, np.uint8), Grouping(*map(int, by)), *rows, out)
+    return out
 
 
-def slopes(log_odds: Any, y: Any, weight: Any, pull: Any, curve: Any) -> None:
-    """Write slopes and curvatures; see `trees_reference.slopes`."""
-    _slopes(_sealed(log_odds, np.float64), _sealed(y, np.int8), _sealed(weight, np.float64), pull, curve)
+def shift(codes: ArrayLike, by: Grouping, table: ArrayLike, p: Floats) -> None:
+    """Add each row's entry of `table`, a number a cell, to its score, in place, and clip to [0, 1]."""
+    _shift(sealed(codes, np.uint8), Grouping(*map(int, by)), sealed(table, np.float64), p)
 
 
-# ---- Sums and shifts of scores in cells (group x level of the score), compiled; twins of ----
+@inlined
+def _cell(codes: Codes, i: int, by: Grouping, score: float) -> np.uint64:
+    key = np.int64(codes[i, by.first]) * BINS if by.first >= 0 else np.int64(0)
+    key += np.int64(codes[i, by.second]) if by.second >= 0 else np.int64(0)
+    level = min(int(score * by.levels), by.levels - 1)
+    return np.uint64(key * by.levels + level)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _cell(codes: Any, i: int, first: int, second: int, score: float, levels: int) -> Any:
-    key = np.int64(codes[i, first]) * BINS if first >= 0 else np.int64(0)
-    key += np.int64(codes[i, second]) if second >= 0 else np.int64(0)
-    level: Any = min(np.int64(score * levels), levels - 1)
-    return np.uint64(key * levels + level)
-
-
-@njit(cache=True, nogil=True)
-def _sums(codes: Any, first: int, second: int, y: Any, p: Any, weight: Any, levels: int, out: Any) -> None:
+@kernel
+def _cell_sums(codes: Codes, by: Grouping, y: NDArray[np.int8], p: Floats, weight: Floats, out: Floats) -> None:
     for i in range(p.shape[0]):
-        c = _cell(codes, i, first, second, p[i], levels)
+        c = _cell(codes, i, by, p[i])
         out[c, 0] += weight[i]
         out[c, 1] += weight[i] * y[i]
         out[c, 2] += weight[i] * p[i]
 
 
-@njit(cache=True, nogil=True)
-def _shift(codes: Any, first: int, second: int, by: Any, levels: int, p: Any) -> None:
+@kernel
+def _shift(codes: Codes, by: Grouping, table: Floats, p: Floats) -> None:
     for i in range(p.shape[0]):
-        s = p[i] + by[_cell(codes, i, first, second, p[i], levels)]
+        s = p[i] + table[_cell(codes, i, by, p[i])]
         p[i] = min(max(s, 0.0), 1.0)
-
-
-def cell_sums(codes: Any, first: int, second: int, y: Any, p: Any, weight: Any, levels: int) -> Any:
-    """Return sums a cell; see `level_shifts_reference.cell_sums`."""
-    out = np.zeros((cell_count(first, second, levels), 3))
-    _sums(
-        _sealed(codes, np.uint8),
-        int(first),
-        int(second),
-        _sealed(y, np.int8),
-        _sealed(p, np.float64),
-        _sealed(weight, np.float64),
-        int(levels),
-        out,
-    )
-    return out
-
-
-def shift(codes: Any, first: int, second: int, by: Any, levels: int, p: Any) -> None:
-    """Shift scores in place; see `level_shifts_reference.shift`."""
-    _shift(_sealed(codes, np.uint8), int(first), int(second), _sealed(by, np.float64), int(levels), p)

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant.data.predictions import Predictions, predictions
 from calibrant.errors import BadInput
-from calibrant.kernels.reference import mix
+from calibrant.kernels.draws import mix
 
 # ---- Covariates of a repair, taken by name from the features that a scikit-learn classifier is given ----
 

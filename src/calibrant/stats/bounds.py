@@ -96,7 +96,7 @@ def notch_normaliser(s: Any, n: Any, gamma: float, alpha: Any) -> Any:
     log-concave sequence, hence unimodal, whose peak `kernels.notch_peaks` finds. The search ignores that e
     stops at s, which can only raise N.
     """
-    from calibrant.kernels.tally import notch_peaks
+    from calibrant.kernels.notch import notch_peaks
 
     sides = []
     for sign in (1.0, -1.0):

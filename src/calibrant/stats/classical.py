@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.kernels.draws import extremes, outcomes
+from calibrant.kernels.draws import Walks, extremes, outcomes
 from calibrant.stats.nulls import CHUNK, null_cases
 from calibrant.stats.strata import equal_mass_edges
 
@@ -261,7 +261,8 @@ def simulated_extremes(q: Scored, ids: Any, draws: int, seed: int) -> tuple[Any,
     read = np.zeros(len(q.p), dtype=bool)
     read[q.ends] = True
     for at, numbers, cases in simulated(q, ids, draws, seed):
-        extremes(cases, q.heft[at], expected[at], read[at], so_far[numbers], low[numbers], high[numbers])
+        walks = Walks(so_far[numbers], low[numbers], high[numbers])
+        extremes(cases, q.heft[at], expected[at], read[at], walks)
     return low, high
 
 

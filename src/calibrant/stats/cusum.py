@@ -247,8 +247,7 @@ def multiplied(
 
 
 def _all_peaks(word: Any, steps: Any, draws: int, detector: Detector) -> Any:
-    from calibrant.kernels.cusum_reference import LANES
-    from calibrant.kernels.draws import peaks
+    from calibrant.kernels.draws import LANES, peaks
 
     out = np.empty((draws, len(steps)))
     for first in range(0, draws, LANES):
@@ -351,8 +350,7 @@ def multiplied_squares(paths: Sequence[BinnedPath], y: Any, cluster: Any, ids: A
 
 def _all_squares(word: Any, paths: Sequence[BinnedPath], steps: Any, draws: int) -> Any:
     """Add up, 64 draws at a time; a group's sum is a path that is looked at where it ends."""
-    from calibrant.kernels.cusum_reference import LANES
-    from calibrant.kernels.draws import peaks
+    from calibrant.kernels.draws import LANES, peaks
 
     out = np.zeros((draws, len(paths)))
     for start in range(0, draws, LANES):

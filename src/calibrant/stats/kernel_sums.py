@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.kernels.draws import outcomes
-from calibrant.kernels.threads import one_thread
+from calibrant.kernels.runtime import one_thread
 
 # ---- Sums over all pairs of rows under a Gaussian kernel, a tile at a time: the matrix is never held ----
 

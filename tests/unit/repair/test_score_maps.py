@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 
 import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.draws_reference import outcomes, uniforms
+from calibrant.kernels.draws import outcomes, uniforms
 from calibrant.repair import (
     BBQ,
     Beta,

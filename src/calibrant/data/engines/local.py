@@ -15,7 +15,7 @@ from calibrant.data.sources import Part, Source
 from calibrant.data.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
-from calibrant.kernels.threads import one_thread
+from calibrant.kernels.runtime import one_thread
 
 Progress = Callable[[int], None]
 CHANGED = "the data changed while it was read: {} rows at first, then {}; cache it, or write it to files"

@@ -308,7 +308,7 @@ def _one_thread() -> Iterator[None]:
         yield
         return
     try:
-        from calibrant.kernels.threads import one_thread
+        from calibrant.kernels.runtime import one_thread
 
         with one_thread():
             yield

@@ -11,8 +11,7 @@ import numpy as np
 from calibrant.data.coding import Coding, Encoded
 from calibrant.errors import BadInput
 from calibrant.kernels.strata import locate
-from calibrant.kernels.trees import add_trees, grow, slopes
-from calibrant.kernels.trees_reference import BINS
+from calibrant.kernels.trees import BINS, Columns, Rule, Tree, add_trees, gradients, grow
 from calibrant.repair.fitted import Batch, FittedMap, Order, inputs_of, rising, sound
 from calibrant.repair.regression import logit
 
@@ -148,7 +147,7 @@ class Booster:
         self.codes = problem.codes.copy()
         self.slope, self.intercept = straight(problem, rows)
         self.log_odds = self.intercept + self.slope * problem.start
-        self.pull, self.curve = np.empty((2, len(problem.start)))
+        self.gradient, self.hessian = np.empty((2, len(problem.start)))
         self.edges: list[tuple[float, ...]] = []
         self.feature: list[Any] = []
         self.left: list[Any] = []
@@ -159,16 +158,15 @@ class Booster:
         if len(self.value) % ROUND == 0:
             self.edges.append(edges_of(self.log_odds, BINS))
             self.codes[:, 0] = locate(self.log_odds, np.array(self.edges[-1]))
-        slopes(self.log_odds, self.problem.y, self.problem.weight, self.pull, self.curve)
+        gradients(self.log_odds, self.problem.y, self.problem.weight, self.gradient, self.hessian)
         share = max(0.5, SAMPLED / len(self.rows))
         rows = self.rows if share >= 1.0 else self.rows[self.rng.random(len(self.rows)) < share]
         how = self.how
         ridge, least = (v * len(rows) / len(self.rows) for v in (how.ridge, how.least))
-        feature, left, value = grow(
-            self.codes, self.problem.ordered, self.pull, self.curve, rows, how.depth, ridge, least
-        )
+        columns = Columns(self.codes, self.problem.ordered)
+        feature, left, value = grow(columns, self.gradient, self.hessian, rows, Rule(how.depth, ridge, least))
         value *= how.rate
-        add_trees(self.codes, feature[None], left[None], value[None], self.log_odds)
+        add_trees(self.codes, Tree(feature[None], left[None], value[None]), self.log_odds)
         self.feature.append(feature)
         self.left.append(left)
         self.value.append(value)
@@ -354,5 +352,5 @@ class BoostedTrees(FittedMap):
             for k, cuts in enumerate(self.score_edges):
                 codes[:, 0] = locate(log_odds, np.array(cuts))
                 part = slice(k * ROUND, (k + 1) * ROUND)
-                add_trees(codes, feature[part], left[part], value[part], log_odds)
+                add_trees(codes, Tree(feature[part], left[part], value[part]), log_odds)
         return expit(start + self.scale * (log_odds - start))

@@ -11,8 +11,8 @@ from calibrant.arguments import checked_levels, checked_seed
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.kernels.draws_reference import uniforms
-from calibrant.kernels.reference import CELL_BITS, SCORE_BITS, fixed_point
+from calibrant.kernels.draws import uniforms
+from calibrant.kernels.tally import CELL_BITS, SCORE_BITS, fixed_point
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order
 from calibrant.views.population import EXACT_LEVELS, checked_bandwidth

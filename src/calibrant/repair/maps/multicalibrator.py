@@ -13,9 +13,7 @@ from calibrant.arguments import checked_seed
 from calibrant.data.coding import Coding, codings, encode
 from calibrant.data.predictions import Predictions
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.level_shifts_reference import cell_count
-from calibrant.kernels.trees import cell_sums, shift
-from calibrant.kernels.trees_reference import BINS
+from calibrant.kernels.trees import BINS, Grouping, cell_sums, shift
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, rising, sound
 from calibrant.repair.maps.boosting import (
@@ -72,7 +70,7 @@ class LevelShifts(FittedMap):
         sound(len(self.grouping) == len(self.cells) == len(self.shifts), "every step needs columns, cells and shifts")
         for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
             sound(-1 <= first <= x.columns and -1 <= second <= x.columns, "a step asks for a column that is not there")
-            top = cell_count(first, second, self.levels)
+            top = Grouping(first, second, self.levels).cells
             sound(len(cells) == len(by) and all(0 <= c < top for c in cells), "a step shifts a cell that is not there")
 
     def values(self, rows: Batch) -> Any:
@@ -80,9 +78,10 @@ class LevelShifts(FittedMap):
         out = np.array(rows.p, dtype=np.float64)
         codes = binned(rows.covariates, self.codings, self.edges, len(out))
         for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
-            table = np.zeros(cell_count(first, second, self.levels))
+            here = Grouping(first, second, self.levels)
+            table = np.zeros(here.cells)
             table[list(cells)] = by
-            shift(codes, first, second, table, self.levels, out)
+            shift(codes, here, table, out)
         return out
 
 
@@ -136,11 +135,12 @@ def shifted(rows: Predictions, cells: Cells, off: Judge, recipe: str, settings: 
     while not done and sweeps < SWEEPS:
         done, sweeps = True, sweeps + 1
         for first, second in every:
-            held, by = _step(codes, first, second, rows.y, p, weight, cells.levels, cells.fewest, off)
+            here = Grouping(first, second, cells.levels)
+            held, by = _step(cell_sums(codes, here, rows.y, p, weight), cells.fewest, off)
             if len(held):
                 done = False
                 steps.append(((first, second), tuple(int(c) for c in held), tuple(float(v) for v in by[held])))
-                shift(codes, first, second, by, cells.levels, p)
+                shift(codes, here, by, p)
     grouping, held_cells, shifts = tuple(zip(*steps, strict=True)) if steps else ((), (), ())
     return LevelShifts(
         recipe=recipe,
@@ -155,11 +155,8 @@ def shifted(rows: Predictions, cells: Cells, off: Judge, recipe: str, settings: 
     )
 
 
-def _step(
-    codes: Any, first: int, second: int, y: Any, p: Any, weight: Any, levels: int, fewest: int, off: Judge
-) -> tuple[Any, Any]:
+def _step(sums: Any, fewest: int, off: Judge) -> tuple[Any, Any]:
     """Return the cells of one grouping that are large enough and off, and what each cell is to be shifted by."""
-    sums = cell_sums(codes, first, second, y, p, weight, levels)
     heft = np.maximum(sums[:, 0], np.finfo(float).tiny)
     rate, score = sums[:, 1] / heft, sums[:, 2] / heft
     held = np.flatnonzero((sums[:, 0] >= fewest * (1.0 - 1e-12)) & off(rate, score))

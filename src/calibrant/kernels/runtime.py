@@ -1,0 +1,89 @@
+"""How kernels run: compiled when first called, for arrays of one type each, and linear algebra on one thread.
+
+A kernel is a plain Python function over arrays that numba compiles. Importing a kernel file imports NumPy only; the
+first call of any kernel in it brings numba, and machine code from the cache beside the file if it was compiled before.
+Every kernel has an oracle, slow and obviously right, in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import cache, update_wrapper
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Number = TypeVar("Number", bound=np.generic)
+
+_LOCK = RLock()
+
+
+class _Kernel(Generic[P, R]):
+    """A function that numba compiles when it, or another kernel of its file, is first called."""
+
+    def __init__(self, function: Callable[P, R], inline: str) -> None:
+        update_wrapper(self, function)
+        self._function, self._inline = function, inline
+        self._compiled: Callable[P, R] | None = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.compiled()(*args, **kwargs)
+
+    def compiled(self) -> Callable[P, R]:
+        """Return numba's function, put in the places where its file's functions, which it may call, look for it."""
+        if self._compiled is None:
+            with _LOCK:
+                if self._compiled is None:
+                    self._replace_in_file()
+        return cast("Callable[P, R]", self._compiled)
+
+    def _replace_in_file(self) -> None:
+        import numba
+
+        file = cast("dict[str, Any]", cast("Any", self._function).__globals__)
+        held = {name: value for name, value in file.items() if isinstance(value, _Kernel)}
+        own = [v for v in held.values() if v._function.__globals__ is file]
+        made = {v: numba.njit(cache=True, nogil=True, inline=v._inline)(v._function) for v in (self, *own)}
+        file.update({name: made[v] if v in made else v.compiled() for name, v in held.items()})
+        for v, function in made.items():  # last, for other threads do not wait once they see it
+            v._compiled = function
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function over arrays when it is first called; without the interpreter's lock, and cached on disk."""
+    return _Kernel(function, "never")
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function of a line or two into each kernel that calls it."""
+    return _Kernel(function, "always")
+
+
+def sealed(values: ArrayLike | None, dtype: type[Number]) -> NDArray[Number]:
+    """Return a read-only contiguous view, of nothing for None: so a kernel sees one type, and is compiled once."""
+    view = np.ascontiguousarray([] if values is None else values, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Return a context in which linear algebra runs on one thread.
+
+    The last bits of small decompositions then do not depend on how many threads a machine has.
+    """
+    return cast("AbstractContextManager[object]", _controller().limit(limits=1, user_api="blas"))

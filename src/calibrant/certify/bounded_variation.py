@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calibrant.arguments import positive
 from calibrant.certify.certificate import Setting, certificate
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import everyone, shares
 
 
 @certificate(order=50, setting=Setting("variation", 1.0, "V", "1 is a monotone event rate"))
 def bounded_variation(
-    data: Any, *, variation: float = 1.0, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
+    data: Predictions | Sketch, *, variation: float = 1.0, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
 ) -> Estimate:
     r"""Certify the average calibration error of the raw score, assuming bounded variation.
 

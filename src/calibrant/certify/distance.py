@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calibrant.certify.certificate import certificate
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import INDEPENDENT, everyone, shares
 
 
 @certificate(order=30, usual=True)
-def distance(data: Any, *, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
+def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
     r"""Certify the distance from calibration of the score as it is.
 
     Estimand: the least ``E|p - u|`` over calibrated predictors u on the same space enlarged by independent

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ Group = tuple[tuple[str, str], ...]
 
 
 def groups(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     by: Iterable[str] | str | None = None,
     intersections: bool = False,
@@ -85,7 +84,7 @@ def groups(
     return {name: certified_range(q, steps, spend, 1.0 - alpha, seed) for name, q in present}
 
 
-def grouped_sketch(data: Any, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
+def grouped_sketch(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
     """Return a sketch that has groups, or say how to get one."""
     if isinstance(data, Sketch) and intersections:
         raise BadInput("this sketch brings its own groups: leave intersections out, or sketch again with it")

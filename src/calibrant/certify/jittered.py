@@ -7,6 +7,8 @@ from typing import Any
 
 from calibrant.arguments import checked_levels, positive
 from calibrant.certify.certificate import Setting, certificate
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval, Side
 from calibrant.views.population import INDEPENDENT, checked_bandwidth, everyone, shares
@@ -16,7 +18,12 @@ from calibrant.views.population import INDEPENDENT, checked_bandwidth, everyone,
 
 @certificate(order=40, setting=Setting("bandwidth", 2**-6, "H", "how far the score is moved"))
 def jittered(
-    data: Any, *, bandwidth: float = 2**-6, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
+    data: Predictions | Sketch,
+    *,
+    bandwidth: float = 2**-6,
+    alpha: float = 0.05,
+    side: Side = "two-sided",
+    seed: int = 0,
 ) -> Estimate:
     r"""Certify the average calibration error of the score after a hyperbolic-secant jitter.
 
@@ -87,7 +94,11 @@ def jittered(
 
 
 def jitter_cost(
-    data: Any, *, bandwidths: float | Sequence[float] = 2**-6, levels: int | Sequence[int] = (), seed: int = 0
+    data: Predictions | Sketch,
+    *,
+    bandwidths: float | Sequence[float] = 2**-6,
+    levels: int | Sequence[int] = (),
+    seed: int = 0,
 ) -> Curve:
     r"""Compute the expected AUROC, Brier score and log loss of jittered and rounded classifiers.
 
@@ -147,7 +158,7 @@ def jitter_cost(
     return Curve(method="certify.jitter_cost", columns=columns, settings={"n": population.n})
 
 
-def jitter_bandwidth(pilot: Any, *, tolerance: float = 0.001, seed: int = 0) -> float:
+def jitter_bandwidth(pilot: Predictions | Sketch, *, tolerance: float = 0.001, seed: int = 0) -> float:
     r"""Choose the largest dyadic bandwidth that costs at most `tolerance` of AUROC, on pilot rows.
 
     Parameters

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calibrant.certify.certificate import certificate
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import INDEPENDENT, Population, everyone, shares
@@ -13,7 +13,7 @@ QUANTISATION = 2.0**-30  # scores are read as whole multiples of this, rounded d
 
 
 @certificate(order=10, usual=True, side="lower")
-def raw_lower(data: Any, *, alpha: float = 0.05, side: Side = "lower", seed: int = 0) -> Estimate:
+def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "lower", seed: int = 0) -> Estimate:
     r"""Certify from below the average calibration error of the score as it is.
 
     Estimand: ``CE = E|p - E[Y|p]|``, in probability units (0.01 is one point).

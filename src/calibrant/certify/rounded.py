@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from calibrant.arguments import checked_levels
 from calibrant.certify.certificate import Setting, certificate
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import INDEPENDENT, Population, everyone, shares
 
 
 @certificate(order=20, usual=True, setting=Setting("levels", 100, "K", "steps in which the score is shown"))
-def rounded(data: Any, *, levels: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
+def rounded(
+    data: Predictions | Sketch, *, levels: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
+) -> Estimate:
     r"""Certify the average calibration error of the score rounded to `levels` steps.
 
     Estimand: ``CE = E|r - E[Y|r]|`` with r the score rounded to the nearest multiple of ``1 / levels`` (halves

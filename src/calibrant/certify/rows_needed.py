@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import checked_levels, choice, share
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.betting import JITTER_WEIGHTS, gammas, solve_upper
 from calibrant.stats.bounds import SLACK, expected_linear_cost, notch_normaliser, notch_width
 from calibrant.stats.jitter import jitter
 from calibrant.views.population import Population, checked_bandwidth, everyone, shares
+
+Floats = NDArray[np.float64]
 
 # ---- How many rows a certificate needs: expected bounds at a sample size not yet collected. Guides, not ----
 
@@ -36,7 +41,7 @@ def least_rows(shrinking: Callable[[float], float], gap: float, start: float = 1
     return n
 
 
-def rounded_gap(s: Any, mass: Any, n: float, delta: float) -> float:
+def rounded_gap(s: Floats, mass: Floats, n: float, delta: float) -> float:
     """Expected upper bound of a calibrated score shown at levels `s` with probabilities `mass`.
 
     Plugs the expected cost of each level, its label-free choice included, into Theorem U.
@@ -55,7 +60,7 @@ def rounded_gap(s: Any, mass: Any, n: float, delta: float) -> float:
     return solve_upper(np.array(phi), np.repeat(bets, 2), np.full(8, 1 / 8), int(n), delta)
 
 
-def jittered_gap(mass: Any, bandwidth: float, n: float, delta: float) -> float:
+def jittered_gap(mass: Floats, bandwidth: float, n: float, delta: float) -> float:
     """Expected upper bound of a calibrated, then jittered, score with probabilities `mass` per grid cell."""
     kernel = jitter(len(mass), bandwidth)
     t, bets = kernel.points, gammas(int(n))
@@ -71,7 +76,7 @@ def jittered_gap(mass: Any, bandwidth: float, n: float, delta: float) -> float:
     return solve_upper(np.array(phi), bets, np.array(JITTER_WEIGHTS), int(n), delta)
 
 
-def jittered_truth(mass: Any, bandwidth: float) -> float:
+def jittered_truth(mass: Floats, bandwidth: float) -> float:
     """Calibration error that the jitter itself causes in a calibrated score."""
     kernel = jitter(len(mass), bandwidth)
     t = kernel.points
@@ -89,13 +94,14 @@ def lower_gap(moment: float, n: float, delta: float, blocks: int = 8) -> float:
     return float(np.sqrt(2.0 * moment * nats * blocks / ((blocks - 1) * n)))
 
 
-def _mean_absolute(mean: Any, sd: Any) -> Any:
+def _mean_absolute(mean: Floats, sd: Floats) -> Floats:
     """Return ``E|N(mean, sd^2)|``."""
     from scipy.special import ndtr
 
     sd = np.maximum(np.abs(sd), 1e-300)
     z = mean / sd
-    return sd * np.sqrt(2 / np.pi) * np.exp(-0.5 * z * z) + mean * (2 * ndtr(z) - 1)
+    folded: Floats = sd * np.sqrt(2 / np.pi) * np.exp(-0.5 * z * z) + mean * (2 * ndtr(z) - 1)
+    return folded
 
 
 # ---- Planning: how many rows a certificate of a given tightness takes ----
@@ -106,7 +112,7 @@ PLAN_GRID = 1024
 
 def rows_needed(
     gap: float,
-    data: Any = None,
+    data: Predictions | Sketch | None = None,
     *,
     method: Method = "rounded",
     levels: int = 100,
@@ -177,23 +183,23 @@ def rows_needed(
     )
 
 
-def _masses(population: Population | None) -> Any:
+def _masses(population: Population | None) -> Floats:
     """Return probabilities of the score on the planning grid."""
     if population is None:
         return np.full(PLAN_GRID, 1.0 / PLAN_GRID)
-    rows = population.cells.totals.sum(axis=1).reshape(PLAN_GRID, -1).sum(axis=1)
-    return rows / rows.sum()
+    rows: Floats = population.cells.totals.sum(axis=1).reshape(PLAN_GRID, -1).sum(axis=1).astype(np.float64)
+    masses: Floats = rows / rows.sum()
+    return masses
 
 
-def level_masses(mass: Any, levels: int) -> tuple[Any, Any]:
+def level_masses(mass: Floats, levels: int) -> tuple[Floats, Floats]:
     """Return shown values and their probabilities, from masses on the planning grid."""
     middle = (np.arange(len(mass)) + 0.5) / len(mass)
     level = np.floor(middle * levels + 0.5).astype(np.int64)
-    return np.arange(levels + 1) / levels, np.bincount(level, mass, levels + 1)
+    return np.arange(levels + 1) / levels, np.bincount(level, mass, levels + 1).astype(np.float64)
 
 
-def _upper_gap(mass: Any, method: Method, levels: int, bandwidth: float, delta: float) -> Any:
-
+def _upper_gap(mass: Floats, method: Method, levels: int, bandwidth: float, delta: float) -> Callable[[float], float]:
     if method == "rounded":
         s, shown = level_masses(mass, checked_levels(levels))
         return lambda n: rounded_gap(s, shown, n, delta)
@@ -202,8 +208,7 @@ def _upper_gap(mass: Any, method: Method, levels: int, bandwidth: float, delta: 
     return lambda n: jittered_gap(mass, h, n, delta) - own
 
 
-def _lower_gap(mass: Any, delta: float) -> Any:
-
+def _lower_gap(mass: Floats, delta: float) -> Callable[[float], float]:
     middle = (np.arange(len(mass)) + 0.5) / len(mass)
     moment = float((mass * middle * (1 - middle)).sum())
     return lambda n: lower_gap(moment, n, delta)

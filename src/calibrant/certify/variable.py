@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, number, whole
 from calibrant.certify.raw_lower import QUANTISATION
@@ -42,6 +42,9 @@ from calibrant.views.along import (
     sketched_strata,
 )
 from calibrant.views.population import INDEPENDENT, shares
+
+Floats = NDArray[np.float64]
+Name = str | tuple[str, str]  # of one covariate, or of two that are crossed
 
 # ---- Rows dealt into blocks and cut along a variable, by edges that no label and no certified row has touched ----
 
@@ -103,12 +106,12 @@ class Dealt:
 
     rows: Predictions
     view: View
-    residual: Any
-    block: Any
-    pilot: Any
+    residual: Floats
+    block: NDArray[np.int64]
+    pilot: NDArray[np.intp]
 
 
-def dealt_of(data: Any, view: View, seed: int) -> Dealt:
+def dealt_of(data: Predictions | Sketch, view: View, seed: int) -> Dealt:
     """Return rows dealt by their identity; refuse what no proof covers."""
     rows = checked_rows(data)
     if rows.weights is not None:
@@ -123,7 +126,7 @@ def dealt_of(data: Any, view: View, seed: int) -> Dealt:
     return Dealt(rows, view, residual, block.astype(np.uint8), np.sort(pilot))
 
 
-def cut_of(dealt: Dealt, name: Any, bins: int, fine: bool) -> Cut:
+def cut_of(dealt: Dealt, name: Name, bins: int, fine: bool) -> Cut:
     """Cut rows along a variable or a pair; `fine` for a grid of ranks that is to be jittered."""
     if isinstance(name, str):
         cell, points, cells, ordered = _cells(dealt, name, bins, fine)
@@ -137,7 +140,7 @@ def cut_of(dealt: Dealt, name: Any, bins: int, fine: bool) -> Cut:
             raise BadInput(f"variable={name!r} has {cells:,} cells: pass fewer bins")
         ordered = first[3] and second[3]
     leaves = _is_cut(dealt, name)
-    keep: Any = slice(None)
+    keep: slice | NDArray[np.intp] = slice(None)
     if leaves and len(dealt.pilot):
         mask = np.ones(dealt.rows.n, dtype=bool)
         mask[dealt.pilot] = False
@@ -147,12 +150,12 @@ def cut_of(dealt: Dealt, name: Any, bins: int, fine: bool) -> Cut:
     return Cut(ledger_of(rows), ordered, points, cells, "pilot rows" if leaves else "levels", left)
 
 
-def _is_cut(dealt: Dealt, name: Any) -> bool:
+def _is_cut(dealt: Dealt, name: Name) -> bool:
     types = [covariate(dealt.rows, each).type for each in ((name,) if isinstance(name, str) else name)]
     return any(is_number(t) or is_date(t) for t in types)
 
 
-def _cells(dealt: Dealt, name: str, bins: int, fine: bool) -> tuple[Any, int, int, bool]:
+def _cells(dealt: Dealt, name: str, bins: int, fine: bool) -> tuple[NDArray[np.int32], int, int, bool]:
     """Return each row's cell, how many cells values have, how many cells there are, and whether they are in order."""
     column = covariate(dealt.rows, name)
     if not (is_number(column.type) or is_date(column.type)):
@@ -171,7 +174,7 @@ def _cells(dealt: Dealt, name: str, bins: int, fine: bool) -> tuple[Any, int, in
     return cell, bins, bins + 1, True
 
 
-def _edges(seen: Any, bins: int) -> Any:
+def _edges(seen: Floats, bins: int) -> Floats:
     """Return inner edges from pilot values: a cell for each where they are few."""
     if not len(seen):
         return np.zeros(0)
@@ -179,7 +182,7 @@ def _edges(seen: Any, bins: int) -> Any:
     return distinct[1:] if len(distinct) <= bins else equal_mass_edges(seen, None, bins)
 
 
-def _ranks(values: Any, seen: Any, points: int) -> Any:
+def _ranks(values: Floats, seen: Floats, points: int) -> NDArray[np.int32]:
     """Return the cell of each value's middle rank among pilot values; `points` for a missing one."""
     if not len(seen):
         return np.where(np.isnan(values), points, 0).astype(np.int32)
@@ -199,7 +202,7 @@ def _ranks(values: Any, seen: Any, points: int) -> Any:
 # ---- From a sketch to what certificates along a variable read ----
 
 
-def sketched_cut(sketch: Sketch, name: Any, bins: int, bandwidth: float | None, view: View) -> Cut:
+def sketched_cut(sketch: Sketch, name: Name, bins: int, bandwidth: float | None, view: View) -> Cut:
     """Return the cut along a variable or pair that a sketch grouped by."""
     sketch.checked()
     wanted = (name,) if isinstance(name, str) else tuple(name)
@@ -262,7 +265,7 @@ FOR_SHIFT = 0.1  # share of each end's error probability that pays for the unkno
 
 
 def variable(
-    data: Any,
+    data: Predictions | Sketch,
     variable: str | Sequence[str],
     *,
     bins: int = 10,
@@ -350,8 +353,8 @@ def variable(
 
 
 def variables(
-    data: Any,
-    names: Sequence[str | tuple[str, str]],
+    data: Predictions | Sketch,
+    names: Sequence[Name],
     *,
     bins: int = 10,
     beyond_shift: bool = False,
@@ -359,7 +362,7 @@ def variables(
     alpha: float = 0.05,
     side: Side = "two-sided",
     seed: int = 0,
-) -> dict[str | tuple[str, str], Estimate]:
+) -> dict[Name, Estimate]:
     """Certify many variables at once: alpha, shared equally, bounds the chance that any interval is wrong.
 
     Each is what `variable` certifies; see there.
@@ -368,7 +371,7 @@ def variables(
     return _family(data, tuple(_named(name) for name in names), asked, alpha)
 
 
-def _named(variable: Any) -> str | tuple[str, str]:
+def _named(variable: str | Sequence[str]) -> Name:
     """Return one covariate or a pair, or refuse it."""
     if isinstance(variable, str):
         return variable
@@ -395,23 +398,20 @@ class Asked:
         checked_view(self.view)
 
 
-def _family(data: Any, names: tuple[Any, ...], asked: Asked, alpha: float) -> dict[Any, Estimate]:
+def _family(data: Predictions | Sketch, names: tuple[Name, ...], asked: Asked, alpha: float) -> dict[Name, Estimate]:
     low_share, high_share = shares(alpha, asked.side)
     if not names:
         raise BadInput("no variables: name at least one")
     spend = low_share / len(names), high_share / len(names)
-    dealt: Dealt | None = None if isinstance(data, Sketch) else dealt_of(data, asked.view, asked.seed)
-    out = {}
-    for name in names:
-        if dealt is None:
-            cut = sketched_cut(data, name, asked.bins, asked.bandwidth, asked.view)
-        else:
-            cut = cut_of(dealt, name, GRID if asked.bandwidth is not None else asked.bins, asked.bandwidth is not None)
-        out[name] = _certified(cut, name, asked, spend, alpha)
-    return out
+    if isinstance(data, Sketch):
+        cuts = {name: sketched_cut(data, name, asked.bins, asked.bandwidth, asked.view) for name in names}
+    else:
+        dealt, fine = dealt_of(data, asked.view, asked.seed), asked.bandwidth is not None
+        cuts = {name: cut_of(dealt, name, GRID if fine else asked.bins, fine) for name in names}
+    return {name: _certified(cut, name, asked, spend, alpha) for name, cut in cuts.items()}
 
 
-def _certified(cut: Cut, name: Any, asked: Asked, spend: tuple[float, float], alpha: float) -> Estimate:
+def _certified(cut: Cut, name: Name, asked: Asked, spend: tuple[float, float], alpha: float) -> Estimate:
     smear = None if asked.bandwidth is None else Smear(cut.points, float(asked.bandwidth))
     shifts: tuple[float, ...] = NONE
     low_share, high_share = spend

@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import names
 from calibrant.certify.groups import Group, grouped_sketch, named_groups
 from calibrant.data.columns import level_codes, require
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import make_spec
+from calibrant.data.sketch import Sketch
 from calibrant.data.survey import Profile
 from calibrant.errors import BadInput, CalibrantWarning, NotComputable
 from calibrant.results import Estimate
@@ -23,7 +25,7 @@ from calibrant.views.population import group
 
 def by_group(
     function: Callable[..., Estimate],
-    data: Any,
+    data: Predictions | Sketch,
     *,
     by: Iterable[str] | str | None = None,
     intersections: bool = False,
@@ -97,7 +99,7 @@ def by_group(
     return out
 
 
-def _parts(data: Any, by: tuple[str, ...], intersections: bool) -> Iterator[tuple[Group, Any]]:
+def _parts(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool) -> Iterator[tuple[Group, Any]]:
     """Yield each group that has rows, and its data."""
     if isinstance(data, Predictions) and by:
         yield from _rows(data, by, intersections)
@@ -128,7 +130,7 @@ def _rows(data: Predictions, by: tuple[str, ...], intersections: bool) -> Iterat
                 yield group_name, _subset(data, order[ends[g] : ends[g + 1]])
 
 
-def _subset(data: Predictions, rows: Any) -> Predictions:
+def _subset(data: Predictions, rows: NDArray[np.intp]) -> Predictions:
     def some(v: Any) -> Any:
         return None if v is None else v[rows]
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_seed, choice, number, whole
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.kernels.strata import spread
 from calibrant.results import Estimate
 from calibrant.stats.nulls import Sizes, noise, peak_interval, total_interval
 from calibrant.stats.smoothing import SMALLEST, STEPS, coarser, fixed_point, length, noise_steps, smoothed, steps_for
 from calibrant.stats.strata import Bins, Strategy
 from calibrant.views.points import Points, points
+
+Floats = NDArray[np.float64]
 
 # ---- Expected calibration error in bins ----
 
@@ -22,7 +27,7 @@ INVERSION = "inversion of a parametric bootstrap of the bins"
 
 
 def ece(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     bins: int = 15,
     strategy: Strategy = "quantile",
@@ -104,8 +109,9 @@ def ece(
     binned = binned_points(q, bins, strategy)
     share = binned.share
 
-    def size(gap: Any) -> Any:
-        return np.abs(gap).sum(axis=-1) if norm == 1 else np.sqrt((gap**2 / share).sum(axis=-1))
+    def size(gap: Floats) -> Floats:
+        sizes: Floats = np.abs(gap).sum(axis=-1) if norm == 1 else np.sqrt((gap**2 / share).sum(axis=-1))
+        return sizes
 
     draws = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
     sizes = total_interval(binned.gap, draws, size, alpha)
@@ -143,7 +149,7 @@ MAX_CALIBRATION_ERROR_STREAM = 0x03CE
 
 
 def max_calibration_error(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     bins: int = 15,
     strategy: Strategy = "quantile",
@@ -237,7 +243,9 @@ SMOOTH_ECE_DRAWS = 400
 SMOOTH_ECE_STREAM = 0x53CE
 
 
-def smooth_ece(data: Any, *, bandwidth: float | None = None, alpha: float = 0.05, seed: int = 0) -> Estimate:
+def smooth_ece(
+    data: Predictions | Sketch, *, bandwidth: float | None = None, alpha: float = 0.05, seed: int = 0
+) -> Estimate:
     r"""Smooth expected calibration error (SmoothECE).
 
     Estimand: ``S(s) = integral over t in [0, 1] of |E[(Y - p) K_s(t, p)]| dt`` with K_s the Gaussian kernel of
@@ -328,11 +336,11 @@ def smooth_ece(data: Any, *, bandwidth: float | None = None, alpha: float = 0.05
     )
 
 
-def _spread(q: Points, steps: int) -> Any:
+def _spread(q: Points, steps: int) -> Floats:
     return spread(q.p, q.y, q.count, q.weight, steps)
 
 
-def _sizes(q: Points, sums: Any, width: float, alpha: float, rng: np.random.Generator) -> Sizes:
+def _sizes(q: Points, sums: Floats, width: float, alpha: float, rng: np.random.Generator) -> Sizes:
     """Interval at a fixed bandwidth; `sums` are those of the grid, over the total weight.
 
     The noise is that of the residuals, and where one outcome is rare or absent that of one more of each.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, choice
 from calibrant.data.coding import as_text, is_date, is_number
@@ -19,6 +20,8 @@ from calibrant.stats.strata import MISSING, Strata
 from calibrant.views.along import checked_rows, covariate, finite_values, strata_of
 from calibrant.views.points import WEIGHTED
 from calibrant.views.population import INDEPENDENT
+
+Floats = NDArray[np.float64]
 
 # ---- From rows or a sketch to what inference from probabilities reads: sums, and the values of one variable ----
 
@@ -52,9 +55,9 @@ class Inferring:
 
     name: str
     sums: Sums
-    x: Any
-    single: Any
-    code: Any
+    x: Floats | None
+    single: NDArray[np.bool_]
+    code: NDArray[np.int32]
     labels: tuple[str, ...]
     n: int
     missing: int
@@ -63,10 +66,10 @@ class Inferring:
     weighted: bool
     date: bool
 
-    def at(self, level: Any) -> Any:
+    def at(self, level: object) -> NDArray[np.bool_]:
         """Return which entries are at a level, or refuse a level that does not occur."""
         if self.x is not None:
-            return self._number_at(level)
+            return self._number_at(self.x, level)
         wanted = str(level).lower() if isinstance(level, (bool, np.bool_)) else str(level)
         if wanted not in self.labels:
             searched = self.labels if len(self.labels) <= SEARCHED else ()
@@ -74,16 +77,16 @@ class Inferring:
             there = f"there are: {', '.join(map(repr, self.labels[:12]))}"
             hint = f"did you mean {near[0]!r}?" if near else there
             raise BadInput(f"level={level!r} does not occur in {self.name!r}; {hint}")
-        return self.code == self.labels.index(wanted)
+        return np.equal(self.code, self.labels.index(wanted))
 
-    def _number_at(self, level: Any) -> Any:
+    def _number_at(self, x: Floats, level: object) -> NDArray[np.bool_]:
         if level == MISSING and self.missing:
-            return np.isnan(self.x)
+            return np.isnan(x)
         if self.date:
             hint = "inferred_mean without level describes its mean, and text such as the year has levels"
             raise BadInput(f"covariate {self.name!r} is a date, which has no level but 'missing': {hint}")
         try:
-            found = self.x == float(level)
+            found = np.equal(x, float(level))  # type: ignore[arg-type]  # what is no number is refused below
         except (TypeError, ValueError):
             raise BadInput(f"level={level!r}: {self.name!r} is a number; pass one of its values") from None
         if not self.single.all():
@@ -128,7 +131,7 @@ class Inferring:
         )
 
 
-def inferring(data: Any, variable: str) -> Inferring:
+def inferring(data: Predictions | Sketch, variable: str) -> Inferring:
     """Return sums and values along one covariate, from rows or from a sketch's cells.
 
     Raises
@@ -141,7 +144,7 @@ def inferring(data: Any, variable: str) -> Inferring:
     rows = checked_rows(data, clusters=True)
     column = covariate(rows, variable)
     date = is_date(column.type)
-    x: Any = None
+    x: Floats | None = None
     labels: tuple[str, ...] = ()
     if date or is_number(column.type):
         x = finite_values(column, variable)
@@ -153,7 +156,7 @@ def inferring(data: Any, variable: str) -> Inferring:
         name=variable,
         sums=_row_sums(rows),
         x=x,
-        single=np.ones(rows.n, dtype=bool),
+        single=np.ones(rows.n, dtype=np.bool_),
         code=code,
         labels=labels,
         n=rows.n,
@@ -172,7 +175,7 @@ def _row_sums(rows: Predictions) -> Sums:
     return Sums(one, rows.p, y, rows.p**2, rows.p * y, one if rows.weights is None else rows.weights, unit)
 
 
-def _coded(column: Any, name: str) -> tuple[Any, tuple[str, ...], int]:
+def _coded(column: Any, name: str) -> tuple[NDArray[np.int32], tuple[str, ...], int]:
     """Return the level of each row, the levels' names, and how many rows have none."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -199,7 +202,7 @@ def _sketched(strata: Strata, name: str) -> Inferring:
         sums=sums,
         x=strata.x if strata.ordered else None,
         single=np.isnan(strata.x) | (strata.low == strata.high),
-        code=np.arange(strata.size),
+        code=np.arange(strata.size, dtype=np.int32),
         labels=strata.labels or (),
         n=strata.n,
         missing=int(strata.rows[-1]) if strata.missing else 0,
@@ -214,7 +217,7 @@ def _sketched(strata: Strata, name: str) -> Inferring:
 
 
 def inferred_mean(
-    data: Any, variable: str, level: Any = None, *, quantity: Quantity = "bias", alpha: float = 0.05
+    data: Predictions | Sketch, variable: str, level: object = None, *, quantity: Quantity = "bias", alpha: float = 0.05
 ) -> Estimate:
     r"""Mean of a covariate among the people with the event, inferred from probabilities in place of labels: its bias.
 
@@ -283,13 +286,13 @@ def inferred_mean(
     return described(inferring(data, variable), level, checked_quantity(quantity), alpha)
 
 
-def described(q: Inferring, level: Any, wanted: Quantity, alpha: float) -> Estimate:
+def described(q: Inferring, level: object, wanted: Quantity, alpha: float) -> Estimate:
     """Return the mean of a covariate, or the share at a level, among the cases."""
     if level is None:
         x, kept = _numbers(q)
         span, unit = (-np.inf, np.inf), ""
     else:
-        x, kept = q.at(level).astype(np.float64), np.ones(len(q.code), dtype=bool)
+        x, kept = q.at(level).astype(np.float64), np.ones(len(q.code), dtype=np.bool_)
         span, unit = (-1.0 if wanted == "bias" else 0.0, 1.0), "probability"
     sums = q.sums.of(kept)
     told = x[(sums.score > 0) | (sums.cases > 0)]
@@ -312,12 +315,12 @@ def described(q: Inferring, level: Any, wanted: Quantity, alpha: float) -> Estim
     )
 
 
-def checked_quantity(quantity: Any) -> Quantity:
+def checked_quantity(quantity: Quantity) -> Quantity:
     """Return what is asked for, or refuse it."""
     return choice("quantity", quantity, get_args(Quantity))
 
 
-def _numbers(q: Inferring) -> tuple[Any, Any]:
+def _numbers(q: Inferring) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the values there are, and where."""
     if q.x is None:
         raise BadInput(f"covariate {q.name!r} is a category: pass level=, such as level={q.labels[0]!r}")
@@ -331,7 +334,13 @@ def _numbers(q: Inferring) -> tuple[Any, Any]:
 
 
 def inferred_gap(
-    data: Any, variable: str, level: Any, reference: Any = None, *, quantity: Quantity = "bias", alpha: float = 0.05
+    data: Predictions | Sketch,
+    variable: str,
+    level: object,
+    reference: object = None,
+    *,
+    quantity: Quantity = "bias",
+    alpha: float = 0.05,
 ) -> Estimate:
     r"""Difference of event rates between a group and the others, inferred from probabilities in place of labels: its bias.
 
@@ -398,7 +407,7 @@ def inferred_gap(
     return compared(inferring(data, variable), level, reference, checked_quantity(quantity), alpha)
 
 
-def compared(q: Inferring, level: Any, reference: Any, wanted: Quantity, alpha: float) -> Estimate:
+def compared(q: Inferring, level: object, reference: object, wanted: Quantity, alpha: float) -> Estimate:
     """Return the gap between a level and another, or all others."""
     group = q.at(level)
     other = ~group if reference is None else q.at(reference)

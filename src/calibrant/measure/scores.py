@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, number
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate
 from calibrant.stats.logistic import recalibrate
@@ -20,12 +21,14 @@ from calibrant.stats.scoring import (
 )
 from calibrant.views.points import Points, both_outcomes, points
 
+Floats = NDArray[np.float64]
+
 # ---- Proper scores: Brier score and log loss ----
 
 WALD = "Wald, with noise for outcomes not seen"
 
 
-def brier(data: Any, *, alpha: float = 0.05) -> Estimate:
+def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Brier score, with its reliability, resolution and uncertainty.
 
     Estimand: ``E[(p - Y)^2]``.
@@ -78,7 +81,7 @@ def brier(data: Any, *, alpha: float = 0.05) -> Estimate:
     q = points(data)
     share, score, missing = q.unseen
     extra = float((share * missing * (1.0 - 2.0 * score) ** 2).sum())
-    value, low, high = mean_interval((q.p - q.y) ** 2, q.mass, q.mass * q.heft, extra, normal_quantile(alpha))
+    value, low, high = mean_interval((q.p - q.y) ** 2, q.mass, q.mass * q.each_weighs, extra, normal_quantile(alpha))
     parts = isotonic_parts(q.p, q.y, q.mass)
     return q.estimate(
         "brier",
@@ -92,7 +95,7 @@ def brier(data: Any, *, alpha: float = 0.05) -> Estimate:
     )
 
 
-def log_loss(data: Any, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
+def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Logarithmic loss (cross-entropy).
 
     Estimand: ``-E[Y ln p + (1 - Y) ln(1 - p)]``, in nats.
@@ -152,11 +155,11 @@ def log_loss(data: Any, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     edge = max(clip, 1e-12)
     swing = np.log(np.clip(score, edge, 1 - edge) / np.clip(1 - score, edge, 1 - edge))
     extra = float((share * missing * swing**2).sum())
-    value, low, high = mean_interval(-np.log(chance), q.mass, q.mass * q.heft, extra, normal_quantile(alpha))
+    value, low, high = mean_interval(-np.log(chance), q.mass, q.mass * q.each_weighs, extra, normal_quantile(alpha))
     return q.estimate("log_loss", value, (low, high), alpha, "", clip=clip, clipped=clipped, interval=WALD)
 
 
-def clipped_scores(q: Points, clip: float) -> tuple[Any, int]:
+def clipped_scores(q: Points, clip: float) -> tuple[Floats, int]:
     """Return the scores moved into ``[clip, 1 - clip]``, and how many rows moved."""
     clip = number("clip", clip, least=0, below=0.5, hint="such as 1e-6")
     p = np.clip(q.p, clip, 1 - clip) if clip else q.p
@@ -166,7 +169,7 @@ def clipped_scores(q: Points, clip: float) -> tuple[Any, int]:
 # ---- Discrimination ----
 
 
-def auroc(data: Any, *, alpha: float = 0.05) -> Estimate:
+def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Area under the receiver operating characteristic curve.
 
     Estimand: ``P(p > p') + P(p = p') / 2`` for a case with score p and a non-case with score p'.
@@ -214,7 +217,7 @@ def auroc(data: Any, *, alpha: float = 0.05) -> Estimate:
     checked_alpha(alpha)
     q = points(data)
     both_outcomes(q, "the AUROC")
-    found = ranking(q.p, q.y, q.times, q.heft)
+    found = ranking(q.p, q.y, q.times, q.each_weighs)
     low, high, name = area_interval(found, normal_quantile(alpha))
     return q.estimate(
         "auroc",
@@ -232,7 +235,7 @@ def auroc(data: Any, *, alpha: float = 0.05) -> Estimate:
 # ---- Observed over expected ----
 
 
-def observed_expected(data: Any, *, alpha: float = 0.05) -> Estimate:
+def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Observed over expected number of cases.
 
     Estimand: ``E[Y] / E[p]``.
@@ -278,7 +281,7 @@ def observed_expected(data: Any, *, alpha: float = 0.05) -> Estimate:
     expected = float(q.mass @ q.p)
     if expected == 0.0:
         raise NotComputable("observed over expected has no value: every probability is zero")
-    value, low, high = ratio_interval(q.p, q.y, q.times, q.heft, normal_quantile(alpha))
+    value, low, high = ratio_interval(q.p, q.y, q.times, q.each_weighs, normal_quantile(alpha))
     return q.estimate(
         "observed_expected",
         value,
@@ -297,7 +300,7 @@ RECALIBRATION_WALD = "Wald, with the larger of the sandwich and the model varian
 FEWEST = 10  # rows of each outcome, below which the slope's interval missed far too often
 
 
-def calibration_intercept(data: Any, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
+def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Calibration intercept: by how many logits the scores are too low overall (calibration in the large).
 
     Estimand: a such that ``E[Y] = E[expit(a + logit p)]``.
@@ -348,7 +351,7 @@ def calibration_intercept(data: Any, *, clip: float = 0.0, alpha: float = 0.05) 
     return _estimate(q, "calibration_intercept", logit, False, alpha, clip, clipped)
 
 
-def calibration_slope(data: Any, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
+def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Calibration slope: whether the scores are too extreme or too timid.
 
     Estimand: b in the best ``logit P(Y = 1) = a + b logit p``.
@@ -413,7 +416,7 @@ def calibration_slope(data: Any, *, clip: float = 0.0, alpha: float = 0.05) -> E
     return _estimate(q, "calibration_slope", logit, True, alpha, clip, clipped)
 
 
-def _logits(q: Points, clip: Any, what: str) -> tuple[Any, int]:
+def _logits(q: Points, clip: float, what: str) -> tuple[Floats, int]:
     p, clipped = clipped_scores(q, clip)
     extreme = q.times[(p == 0) | (p == 1)].sum()
     if extreme:
@@ -424,8 +427,8 @@ def _logits(q: Points, clip: Any, what: str) -> tuple[Any, int]:
     return np.log(p) - np.log1p(-p), clipped
 
 
-def _estimate(q: Points, name: str, logit: Any, slope: bool, alpha: float, clip: float, clipped: int) -> Estimate:
-    fit = recalibrate(logit, q.y, q.times, q.heft, slope)
+def _estimate(q: Points, name: str, logit: Floats, slope: bool, alpha: float, clip: float, clipped: int) -> Estimate:
+    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, slope)
     if not fit.converged:
         raise NotComputable("the recalibration has no finite solution: the scores separate the outcomes, or almost do")
     value, half = float(fit.coefficients[-1]), normal_quantile(alpha) * float(fit.errors[-1])

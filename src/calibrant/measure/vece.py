@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_seed, choice, whole
+from calibrant.data.predictions import Predictions
 from calibrant.data.sample import identities_of
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.strata import null_sums
+from calibrant.kernels.draws import Draws
+from calibrant.kernels.strata import Seen, null_sums
 from calibrant.results import Estimate, Interval
 from calibrant.stats.nulls import Sizes, p_value, total_interval
 from calibrant.stats.strata import Strata, Strategy, View, beyond_shift, matched_residuals, quantile_cells, widened
 from calibrant.views.along import (
-    Along,
     along_of,
     checked_view,
     numbers_of,
@@ -28,14 +30,23 @@ from calibrant.views.along import (
 from calibrant.views.points import WEIGHTED
 from calibrant.views.population import INDEPENDENT
 
+Floats = NDArray[np.float64]
+
 DRAWS = 1000  # of the interval
 STREAM = 0x7ECE
 SIMULATED = 128  # draws held at once
 INVERSION = "inversion of a parametric bootstrap of the bins"
 
 
+class Binned(NamedTuple):
+    """The bins along a variable, and the bin of each row; a sketch has no rows."""
+
+    strata: Strata
+    cell: NDArray[np.int32] | None
+
+
 def vece(
-    data: Any,
+    data: Predictions | Sketch,
     variable: str | Sequence[str],
     *,
     bins: int = 10,
@@ -162,38 +173,47 @@ def vece(
     )
 
 
-def _binned(data: Any, variable: Any, bins: int, view: View, strategy: Strategy) -> tuple[Along, int]:
+def _binned(
+    data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View, strategy: Strategy
+) -> tuple[Binned, int]:
     """Return the bins of a variable or pair, the rows' bins (None of a sketch), and how many bins were asked for."""
     if not isinstance(variable, str):
         pair = _pair(variable)
         if isinstance(data, Sketch):
             strata = sketched_strata(data, pair, view)
-            return Along(strata, None), strata.size
+            return Binned(strata, None), strata.size
         found, sizes = pair_of(data, pair, bins, strategy, view)
-        return found, int(np.prod([s if level else bins + extra for s, level, extra in sizes]))
-    sketched = isinstance(data, Sketch)
-    along = Along(strata_of(data, variable, view), None) if sketched else along_of(data, variable, view)
-    group = along.strata.bin_of(bins, strategy)
-    joined = along.strata.joined(group)
-    cell = None if along.cell is None else group[along.cell].astype(np.int32)
-    return Along(joined, cell), bins + int(joined.missing) if joined.ordered else joined.size
+        return Binned(found.strata, found.cell), int(
+            np.prod([s if level else bins + extra for s, level, extra in sizes])
+        )
+    if isinstance(data, Sketch):
+        strata, cell = Binned(strata_of(data, variable, view), None)
+    else:
+        along = along_of(data, variable, view)
+        strata, cell = Binned(along.strata, along.cell)
+    group = strata.bin_of(bins, strategy)
+    joined = strata.joined(group)
+    cell = None if cell is None else group[cell].astype(np.int32)
+    return Binned(joined, cell), bins + int(joined.missing) if joined.ordered else joined.size
 
 
-def _pair(variable: Any) -> tuple[str, str]:
+def _pair(variable: str | Sequence[str]) -> tuple[str, str]:
     if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
         return variable[0], variable[1]
     raise BadInput(f"variable={variable!r}: pass the name of one covariate, or two different names")
 
 
-def _published(data: Any, variable: Any, bins: int, view: View) -> Along:
+def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View) -> Binned:
     """Return the bins of the published procedure."""
     if isinstance(data, Sketch):
         raise NotComputable("the published procedure sorts the values themselves: pass rows")
+    if not isinstance(variable, str):
+        raise BadInput(f"variable={variable!r}: the published procedure takes one covariate")
     values = numbers_of(data, variable)
     if np.isnan(values).any() or data.weights is not None:
         raise NotComputable("the published procedure knows no missing values and no weights")
     cell = quantile_cells(values, bins)
-    return Along(rows_along(data, variable, values, cell, view), cell)
+    return Binned(rows_along(data, variable, values, cell, view), cell)
 
 
 def _sizes(bins: Strata, alpha: float, seed: int) -> tuple[Sizes, Sizes]:
@@ -204,22 +224,20 @@ def _sizes(bins: Strata, alpha: float, seed: int) -> tuple[Sizes, Sizes]:
     return total_interval(binned.gap, noise, _total, alpha), total_interval(gap_left, noise_left, _total, alpha)
 
 
-def _total(gap: Any) -> Any:
-    return np.abs(gap).sum(axis=-1)
+def _total(gap: Floats) -> Floats:
+    size: Floats = np.abs(gap).sum(axis=-1)
+    return size
 
 
-def _p_values(data: Any, found: Along, draws: int, seed: int) -> tuple[float, float]:
+def _p_values(data: Predictions | Sketch, found: Binned, draws: int, seed: int) -> tuple[float, float]:
     """Return p-values of the plain value, and of that beyond the overall shift, which other error must not feign."""
     s = found.strata
-    if found.cell is None:
+    if found.cell is None or isinstance(data, Sketch):
         simulated = matched_residuals(s, draws, np.random.default_rng([seed, STREAM, 1])) / s.total
     else:
         ids, steps = identities_of(data.n, seed), range(0, draws, SIMULATED)
-        confidence = s.view == "confidence"
-        cases = [
-            null_sums(ids, data.p, data.weights, found.cell, s.size, k, min(SIMULATED, draws - k), STREAM, confidence)
-            for k in steps
-        ]
+        seen = Seen(data.p, data.weights, s.view == "confidence")
+        cases = [null_sums(ids, found.cell, s.size, seen, Draws(k, min(SIMULATED, draws - k), STREAM)) for k in steps]
         simulated = (np.concatenate(cases, axis=1).T - s.score) / s.total
     share, gap = s.weight / s.total, s.residual / s.total
     left = float(_total(beyond_shift(gap, share)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import choice
 from calibrant.data.coding import Coding, as_days, codings, encode, is_date, is_number
@@ -14,10 +15,13 @@ from calibrant.data.columns import as_float, decoded, require
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.strata import locate, strata_sums
+from calibrant.kernels.strata import Seen, locate, strata_sums
 from calibrant.stats.cells import SCALE
 from calibrant.stats.strata import MISSING, Strata, Strategy, View, equal_mass_edges
 from calibrant.stats.witness import ChordLedger
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 # ---- From a sketch to the cells along one of its variables ----
 
@@ -46,7 +50,7 @@ def sketched_strata(sketch: Sketch, variable: tuple[str, ...], view: View) -> St
     )
 
 
-def fine_ledger(held: Any, view: View) -> ChordLedger:
+def fine_ledger(held: Ints, view: View) -> ChordLedger:
     """Return what certificates read from the cells along a variable; squares are bounded from above."""
     sums = held[None].astype(np.float64)
     rows, score = sums[..., 0], sums[..., 1] / SCALE
@@ -55,7 +59,7 @@ def fine_ledger(held: Any, view: View) -> ChordLedger:
     return ledger.turned() if view == "confidence" else ledger
 
 
-def _fine(coding: Coding, held: Any, view: View) -> Strata:
+def _fine(coding: Coding, held: Ints, view: View) -> Strata:
     kept = _ordered(coding, held[..., 0].sum(axis=(1, 2)))
     sums = held[kept].astype(np.float64)
     rows, score = sums[..., 0], sums[..., 1] / SCALE
@@ -77,7 +81,7 @@ def _fine(coding: Coding, held: Any, view: View) -> Strata:
     return _strata(coding.name, labels, (x, low, high), rows, score, square, missing, view, coding.kind == "date")
 
 
-def _ordered(coding: Coding, rows: Any) -> Any:
+def _ordered(coding: Coding, rows: Floats) -> NDArray[np.intp]:
     """Return the cells that hold rows: a category's most frequent level first, as rows in memory are coded.
 
     The first look orders levels by a sample, and simulations depend on the order.
@@ -114,10 +118,10 @@ def _grouped(sketch: Sketch, grouping: int, name: str, view: View) -> Strata:
 def _strata(
     name: str,
     labels: tuple[str, ...] | None,
-    at: tuple[Any, Any, Any],
-    rows: Any,
-    score: Any,
-    square: Any,
+    at: tuple[Floats, Floats, Floats],
+    rows: Floats,
+    score: Floats,
+    square: Floats,
     missing: bool,
     view: View,
     date: bool,
@@ -167,10 +171,14 @@ class Along:
     """
 
     strata: Strata
-    cell: Any
+    cell: NDArray[np.int32]
 
 
-def strata_of(data: Any, variable: str, view: View = "probability") -> Strata:
+def _seen(rows: Predictions, view: View) -> Seen:
+    return Seen(rows.p, rows.weights, view == "confidence")
+
+
+def strata_of(data: Predictions | Sketch, variable: str, view: View = "probability") -> Strata:
     """Return the cells of a variable, from rows or from a sketch; labels play no part in where they lie.
 
     Raises
@@ -185,7 +193,7 @@ def strata_of(data: Any, variable: str, view: View = "probability") -> Strata:
     return along_of(data, variable, view).strata
 
 
-def along_of(data: Any, variable: str, view: View = "probability") -> Along:
+def along_of(data: Predictions | Sketch, variable: str, view: View = "probability") -> Along:
     """Return the cells of a variable and the cell of each row.
 
     Distinct values of a number or a date have their own cells if there are at most `CELLS`; otherwise there are as
@@ -203,7 +211,7 @@ def checked_view(view: View) -> View:
     return choice("view", view, get_args(View))
 
 
-def checked_rows(data: Any, clusters: bool = False) -> Predictions:
+def checked_rows(data: Predictions | Sketch, clusters: bool = False) -> Predictions:
     """Return predictions whose rows count as independent, or (with `clusters`) may come in clusters; refuse others."""
     rows = checked_data(data, Predictions)
     if rows.cluster is not None and not clusters:
@@ -231,7 +239,7 @@ def _numbers(rows: Predictions, name: str, column: Any, view: View) -> Along:
     if not there:
         cell[:] = 0
     cells = len(edges) + 1 if there else 0
-    sums = strata_sums(cell, values, rows.y, rows.p, rows.weights, cells + int(there < rows.n), view == "confidence")
+    sums = strata_sums(cell, cells + int(there < rows.n), rows.y, _seen(rows, view), values)
     low = ordered[np.concatenate([[0], np.searchsorted(ordered, edges)]).astype(np.int64)] if there else np.empty(0)
     high = ordered[np.append(np.searchsorted(ordered, edges), there).astype(np.int64) - 1] if there else np.empty(0)
     x = np.where(low == high, low, np.clip(sums[:cells, 7] / sums[:cells, 0], low, high))
@@ -248,7 +256,7 @@ def finite_values(column: Any, name: str) -> Any:
     return values
 
 
-def numbers_of(data: Any, variable: str) -> Any:
+def numbers_of(data: Predictions | Sketch, variable: str) -> Any:
     """Return a number or a date (in days) as float64, NaN where missing; refuse a category."""
     column = covariate(checked_rows(data), variable)
     if not (is_number(column.type) or is_date(column.type)):
@@ -256,10 +264,10 @@ def numbers_of(data: Any, variable: str) -> Any:
     return finite_values(column, variable)
 
 
-def rows_along(data: Predictions, name: str, values: Any, cell: Any, view: View) -> Strata:
+def rows_along(data: Predictions, name: str, values: Floats, cell: NDArray[np.int32], view: View) -> Strata:
     """Return the strata of rows whose cells are given, numbered without gaps in increasing order of the values."""
     size = int(cell.max()) + 1
-    sums = strata_sums(cell, values, data.y, data.p, data.weights, size, view == "confidence")
+    sums = strata_sums(cell, size, data.y, _seen(data, view), values)
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, cell, values)
     np.maximum.at(high, cell, values)
@@ -267,7 +275,7 @@ def rows_along(data: Predictions, name: str, values: Any, cell: Any, view: View)
     return _row_strata(name, None, np.clip(sums[:, 7] / sums[:, 0], low, high), low, high, sums, False, view, date)
 
 
-def _edges(ordered: Any) -> Any:
+def _edges(ordered: Floats) -> Floats:
     """Return where cells begin, the first left out, from sorted values."""
     starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return ordered[starts] if len(starts) < CELLS else equal_mass_edges(ordered, None, CELLS)
@@ -283,7 +291,7 @@ def _levels(rows: Predictions, name: str, view: View) -> Along:
     else:
         coded = encode(rows.covariates, coding)
         code, labels = coded.codes[:, 0], coded.level_labels[0]
-    sums = strata_sums(code, None, rows.y, rows.p, rows.weights, len(labels), view == "confidence")
+    sums = strata_sums(code, len(labels), rows.y, _seen(rows, view))
     held = np.flatnonzero(sums[:, 0])
     cell = np.cumsum(sums[:, 0] > 0)[code] - 1
     missing = bool(sums[-1, 0]) and (coding[0].kind == "category" or labels == (MISSING,))
@@ -293,7 +301,15 @@ def _levels(rows: Predictions, name: str, view: View) -> Along:
 
 
 def _row_strata(
-    name: str, labels: Any, x: Any, low: Any, high: Any, sums: Any, missing: bool, view: View, date: bool
+    name: str,
+    labels: tuple[str, ...] | None,
+    x: Floats,
+    low: Floats,
+    high: Floats,
+    sums: Floats,
+    missing: bool,
+    view: View,
+    date: bool,
 ) -> Strata:
     rows, weight, weight2, cases, score, noise, resid2 = (np.ascontiguousarray(sums[:, j]) for j in range(7))
     return Strata(
@@ -316,7 +332,7 @@ def _row_strata(
 
 
 def pair_of(
-    data: Any, pair: Sequence[str], bins: int, strategy: Strategy, view: View = "probability"
+    data: Predictions | Sketch, pair: Sequence[str], bins: int, strategy: Strategy, view: View = "probability"
 ) -> tuple[Along, list[tuple[int, bool, bool]]]:
     """Return the cells that hold rows of the product of two variables' bins or levels, as levels of one category.
 
@@ -331,9 +347,9 @@ def pair_of(
         titles.append(found.strata.joined(group).titles())
         sizes.append((len(titles[-1]), not found.strata.ordered, found.strata.missing))
     code = codes[0] * len(titles[1]) + codes[1]
-    held, cell = np.unique(code, return_inverse=True)
-    cell = cell.astype(np.int32)
-    sums = strata_sums(cell, None, rows.y, rows.p, rows.weights, len(held), view == "confidence")
+    held, inverse = np.unique(code, return_inverse=True)
+    cell = inverse.astype(np.int32)
+    sums = strata_sums(cell, len(held), rows.y, _seen(rows, view))
     both = [(titles[0][int(c) // len(titles[1])], titles[1][int(c) % len(titles[1])]) for c in held]
     named = tuple(f"{pair[0]} {a}, {pair[1]} {b}" for a, b in both)
     x = np.arange(len(held), dtype=np.float64)

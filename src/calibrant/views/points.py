@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketch import Sketch
@@ -15,6 +16,8 @@ from calibrant.results import Estimate, Interval
 from calibrant.stats.cells import SCALE
 from calibrant.stats.strata import Bins
 from calibrant.views.population import INDEPENDENT, Population, everyone
+
+Floats = NDArray[np.float64]
 
 ROWS = "rows"
 WEIGHTED = "independent rows, sampled with probability inversely proportional to weights="
@@ -37,35 +40,37 @@ class Points:
         For `settings`: ``"rows"``, or the cells of the sketch.
     """
 
-    p: Any
-    y: Any
-    count: Any
-    weight: Any
+    p: Floats
+    y: NDArray[np.int8]
+    count: Floats | None
+    weight: Floats | None
     n: int
     reads: str
 
     @cached_property
-    def times(self) -> Any:
+    def times(self) -> Floats:
         """`count`, or ones."""
         return np.ones(len(self.p)) if self.count is None else self.count
 
     @cached_property
-    def heft(self) -> Any:
+    def each_weighs(self) -> Floats:
         """`weight`, or ones."""
         return np.ones(len(self.p)) if self.weight is None else self.weight
 
     @cached_property
-    def mass(self) -> Any:
+    def mass(self) -> Floats:
         """Count times weight."""
-        return self.times * self.heft
+        return self.times * self.each_weighs
 
     @cached_property
     def effective(self) -> float:
         """Kish's effective number of rows."""
-        return float(self.n) if self.weight is None else float(self.mass.sum() ** 2 / (self.mass * self.heft).sum())
+        return (
+            float(self.n) if self.weight is None else float(self.mass.sum() ** 2 / (self.mass * self.each_weighs).sum())
+        )
 
     @cached_property
-    def unseen(self) -> tuple[Any, Any, Any]:
+    def unseen(self) -> tuple[Floats, Floats, Floats]:
         """Share, mean score and missing outcome variance of the parts of the score range where an outcome is rare."""
         binned = Bins.of(self.p, self.y, self.count, self.weight, 15, "uniform")
         rate, likely = binned.sums[:, 2] / binned.sums[:, 1], binned.noise_rate
@@ -100,7 +105,7 @@ class Points:
         )
 
 
-def points(data: Any) -> Points:
+def points(data: Points | Predictions | Sketch) -> Points:
     """Return the points of predictions or of a sketch; refuse anything else."""
     if isinstance(data, Points):
         return data

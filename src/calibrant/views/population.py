@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_seed, choice, number
 from calibrant.data.predictions import Predictions, checked_data
@@ -34,8 +35,8 @@ class Population:
     fine : int64 array of shape (blocks, 200, 2)
     """
 
-    raw: Any
-    fine: Any
+    raw: NDArray[np.int64]
+    fine: NDArray[np.int64]
 
     @cached_property
     def cells(self) -> Cells:
@@ -61,7 +62,7 @@ class Population:
         return int(self.raw.shape[1])
 
     @cached_property
-    def single(self) -> Any:
+    def single(self) -> NDArray[np.bool_]:
         """Cells whose rows provably share one score: the variance of the remainder is zero."""
         if self.raw.shape[2] < 6:
             return np.zeros(self.grid, dtype=bool)
@@ -90,7 +91,7 @@ class Population:
         return Cells.levels(out, values)
 
 
-def sketch_of(data: Any, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
+def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
     """Return a sketch of predictions, or the sketch itself."""
     seed = checked_seed(seed)
     given = checked_data(data, Predictions, Sketch)
@@ -99,7 +100,7 @@ def sketch_of(data: Any, seed: int, by: Sequence[str] = (), intersections: bool 
     return sketch_rows(given, Reading(by=tuple(by), intersections=intersections, seed=seed))
 
 
-def everyone(data: Any, seed: int = 0) -> Population:
+def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
     """Return the population of all rows."""
     whole = sketch_of(data, seed)
     if whole.n == 0:

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 import calibrant as cal
 from calibrant.data.sample import identities_of
-from calibrant.search.detectors import fit_detectors
+from calibrant.search.detectors import Settings, detectors_of, question_of
 from calibrant.stats.cusum import Boundary, observed, path, simulated
 
 TOLERANCES = (0.025, 0.05, 0.075)
@@ -104,7 +104,7 @@ def cpu(call: Callable[[], Any]) -> tuple[float, Any]:
 
 def speed(largest: int) -> None:
     """The Monte Carlo part beside the published one, and whole tests."""
-    d = fit_detectors(audited(0, 5_000), tolerance=0.05)
+    d = detectors_of(question_of(audited(0, 5_000), Settings(tolerance=0.05)))
     edge, ids, draws = Boundary.of(d.question.edge.p, 0.05), identities_of(5_000, 0), 999
     paths = [path(g, edge, detector="authors") for g in d.g]
     simulated(paths, edge, ids, 64, 1, "authors")

@@ -11,11 +11,11 @@ import pytest
 import calibrant as cal
 from calibrant.data.local import local_spec
 from calibrant.data.spec import LocalSpec
+from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.local_calibration_test import blocks_of, natural, populous, sums_of_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.published.local_test import published_local_test
 from calibrant.results import Outcome
-from calibrant.views.kernel_rows import exact_local_test
 
 local = cal.detect.local_calibration_test
 
@@ -67,7 +67,7 @@ def test_names_the_range_that_is_off_in_its_own_unit() -> None:
     t = table(3000)
     age = np.nan_to_num(t["age"].to_numpy(), nan=0.0)
     y = np.random.default_rng(5).random(3000) < t["p"].to_numpy() + 0.25 * (age > 60)
-    found = local(rows(t.set_column(0, "y", pa.array(y.astype(np.int8)))), ["age", "member"], draws=199)
+    found = local(rows(t.set_column(0, "y", pa.array(y.astype(np.int8)))), variables=["age", "member"], draws=199)
     assert found.parts["region_variable"] == "age"
     assert found.parts["region_side"] == "at least"
     assert found.parts["region_value"] == pytest.approx(60, abs=4)
@@ -80,7 +80,7 @@ def test_a_sketch_its_bytes_and_its_pieces_say_the_same_as_the_rows(seed: int) -
 
     t = table(2500)
     names = ["site", "ward", "age", "income", "member"]
-    by_rows = local(rows(t), names, seed=seed)
+    by_rows = local(rows(t), variables=names, seed=seed)
     whole = cal.sketch(t, label="y", score="p", variables=names, tests=True, seed=seed)
     assert local(whole) == by_rows
     assert local(Sketch.from_bytes(whole.to_bytes())) == by_rows
@@ -136,7 +136,7 @@ def test_an_impossible_outcome_settles_it() -> None:
 
 def test_gaussian_and_simulated_nulls_agree_and_are_named() -> None:
     data = rows(table(4000, off=0.12))
-    a, b = local(data, ["ward", "age"]), local(data, ["ward", "age"], null="gaussian")
+    a, b = local(data, variables=["ward", "age"]), local(data, variables=["ward", "age"], null="gaussian")
     assert b.settings["draws"] == 4000
     assert "asymptotic" in b.law
     for x, z in zip(a.parts["p_values"], b.parts["p_values"], strict=True):
@@ -172,22 +172,24 @@ def test_the_raw_statistic_is_the_sum_over_pairs() -> None:
 
 def test_clusters_flip_signs_together() -> None:
     t = table(1200)
-    found = local(rows(t, cluster=np.arange(1200) // 6), ["ward", "age"], draws=199)
+    found = local(rows(t, cluster=np.arange(1200) // 6), variables=["ward", "age"], draws=199)
     assert "clusters" in found.law
     assert found.p_value > 0.01
     with pytest.raises(NotComputable, match="one cluster"):
-        local(rows(t, cluster=np.zeros(1200)), ["ward"], draws=99)
+        local(rows(t, cluster=np.zeros(1200)), variables=["ward"], draws=99)
     with pytest.raises(NotComputable, match="independent rows"):
-        local(rows(t, cluster=np.arange(1200)), ["ward"], null="gaussian")
+        local(rows(t, cluster=np.arange(1200)), variables=["ward"], null="gaussian")
 
 
 def test_the_other_procedures_are_reached() -> None:
     rng = np.random.default_rng(6)
     p, x = rng.uniform(0.2, 0.8, 200), rng.normal(size=200)
     data = cal.predictions(rng.random(200) < p, p, {"x": x})
-    assert local(data, draws=99, features="exact", score_width=1.0) == exact_local_test(data, None, 99, 0, 1.0)
+    assert local(data, draws=99, features="exact", score_width=1.0) == exact_local_test(
+        data, variables=None, draws=99, seed=0, score_width=1.0
+    )
     theirs = local(data, draws=99, null="permuted", features="published", covariate_gamma=0.1)
-    assert theirs == published_local_test(data, None, 99, "permuted", 0, covariate_gamma=0.1)
+    assert theirs == published_local_test(data, variables=None, draws=99, null="permuted", seed=0, covariate_gamma=0.1)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +201,7 @@ def test_the_other_procedures_are_reached() -> None:
         ({"landmarks": 1}, "landmarks=1"),
         ({"score_width": 1.0}, "score_width=1.0"),
         ({"draws": 5}, "draws=5"),
-        ({"variables": "age"}, "pass a list"),
-        ({"variables": 5}, "pass a list"),
+        ({"variables": 5}, "or a list of names"),
         ({"features": ["exact"]}, "features="),
         ({"variables": ["ages"]}, "did you mean 'age'"),
     ],
@@ -210,6 +211,11 @@ def test_settings_that_cannot_be_used_are_refused(more: dict[str, Any], message:
         local(rows(table(60)), **more)
 
 
+def test_one_variable_needs_no_list() -> None:
+    data = rows(table(60))
+    assert local(data, variables="age", draws=19) == local(data, variables=["age"], draws=19)
+
+
 def test_data_that_cannot_be_used_is_refused() -> None:
     t = table(60)
     with pytest.raises(NotComputable, match="weighted"):
@@ -217,7 +223,7 @@ def test_data_that_cannot_be_used_is_refused() -> None:
     with pytest.raises(BadInput, match="tests=True"):
         local(cal.sketch(t, label="y", score="p", variables=["age"]))
     with pytest.raises(BadInput, match="age, member"):
-        local(cal.sketch(t, label="y", score="p", variables=["age", "member"], tests=True), ["age"])
+        local(cal.sketch(t, label="y", score="p", variables=["age", "member"], tests=True), variables=["age"])
     with pytest.raises(BadInput, match="simulated null needs"):
         local(cal.sketch(t, label="y", score="p", variables=["age"], tests=True), null="gaussian")
     with pytest.raises(NotComputable, match="expected"):
@@ -227,7 +233,7 @@ def test_data_that_cannot_be_used_is_refused() -> None:
     sketched = cal.sketch(t, label="y", score="p", variables=["age"], tests=True)
     for names in (5, ["age", ["age"]]):
         with pytest.raises(BadInput, match="variables="):
-            local(sketched, names)
+            local(sketched, variables=names)
     with pytest.raises(NotComputable, match="single row"):
         local(cal.sketch(t.slice(0, 1), label="y", score="p", variables=["age"], tests=True))
 

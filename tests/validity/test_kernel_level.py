@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
+from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.published.local_test import published_local_test
 from calibrant.stats.kernel_sums import Kernel, Rows, ranked, smallest, statistics
-from calibrant.views.kernel_rows import exact_local_test
 from validity.acceptance import LEAST, count, refuted
 
 ALPHA, DRAWS = 0.05, 199

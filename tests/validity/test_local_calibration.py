@@ -12,13 +12,10 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.stats import spectra
-from calibrant.stats import spectra as local_findings
 from validity.acceptance import LEAST, refuted
 from validity.local_designs import DESIGNS, rows
 
-local_features = import_module("calibrant.detect.local_calibration_test")  # the module, not the function of that name
-
-local_features = import_module("calibrant.detect.local_calibration_test")  # the module, not the function of that name
+module = import_module("calibrant.detect.local_calibration_test")  # the module, not the function of that name
 
 ALPHA, DRAWS = 0.05, 199
 QUICK = ("extreme scores", "rare", "clumped")
@@ -110,7 +107,7 @@ def permuted_residuals(sums: Any, design: str, replicate: int) -> Sums:
     sums.features.of(whole.p, part_of(whole.encoded, slice(None)), f)
     rng = np.random.default_rng([0x5A, replicate])
     shuffled = np.stack([rng.permutation(data.y - data.p) for _ in range(DRAWS)], axis=1)
-    score[:, 1:] = (f.T @ shuffled) / local_features.sizes(sums.spec)[:, None]
+    score[:, 1:] = (f.T @ shuffled) / module.steps_of(sums.spec)[:, None]
     return score, gram, counted
 
 
@@ -124,7 +121,7 @@ def uncentred_draws(score: Any, gram: Any) -> Any:
 REAL_CENTRED = spectra.centred
 
 
-REAL_NATURAL = local_features.natural
+REAL_NATURAL = module.natural
 
 
 def one_sided(p: list[float]) -> bool:
@@ -140,14 +137,14 @@ def local(design: str, runs: int, **more: Any) -> list[float]:
 def test_saboteur_permuted_residuals() -> None:
     hits, runs = 0, 40
     for r in range(runs):
-        with patch.object(local_features, "natural", lambda sums, r=r: permuted_residuals(sums, "clumped", r)):
+        with patch.object(module, "natural", lambda sums, r=r: permuted_residuals(sums, "clumped", r)):
             hits += found("clumped", r).p_value <= ALPHA
     assert refuted(hits, runs, ALPHA), f"{hits} of {runs}"
 
 
 def test_p_values_are_spread_evenly_and_saboteurs_are_not() -> None:
     assert not one_sided(local("clumped", 40))
-    with patch.object(local_findings, "centred", uncentred_draws):
+    with patch.object(spectra, "centred", uncentred_draws):
         assert one_sided(local("clumped", 40))
 
 

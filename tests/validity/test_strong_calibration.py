@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 import calibrant as cal
 from calibrant.search import nulls as strong_nulls
-from calibrant.search.detectors import Question, question_of
 from calibrant.stats.cusum import simulated
 from validity.acceptance import LEAST, count, refuted
 
@@ -200,10 +199,6 @@ def test_saboteur_models_that_saw_the_rows_they_order() -> None:
 
     with patch("calibrant.search.detectors.cross_fit", seen):
         assert refuted(count(rejects(200, null="fixed"), 30), 30, ALPHA)
-
-
-def asked(n: int, replicate: int, **settings: Any) -> Question:
-    return question_of(cal.predictions(*rows(n, replicate)), None, 0.0, "two-sided", replicate, **settings)
 
 
 @pytest.mark.nightly

@@ -148,7 +148,7 @@ def test_saboteur_rules_judged_on_the_half_that_grew_them() -> None:
 
     def same(q: Any, *rest: Any) -> Any:
         found = real(q, *rest)
-        return replace(found, judges=np.flatnonzero(SEARCH.dealt(q.n, 2, q.seed, q.cluster) == 0))
+        return replace(found, judges=np.flatnonzero(SEARCH.dealt(q.n, 2, q.settings.seed, q.cluster) == 0))
 
     def once(replicate: int) -> bool:
         table = cal.diagnose.subgroups(rows(240, replicate), models=TREE, rules=2, depth=2, seed=replicate, alpha=ALPHA)

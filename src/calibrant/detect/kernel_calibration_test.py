@@ -5,29 +5,37 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calibrant.arguments import checked_seed, choice, one_source, positive, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.sample import identities_of
-from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.threads import one_thread
+from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import SAMPLE, Nodes, Rows, nodes_of, ranked
-from calibrant.views.kernel_rows import CONTRADICTED, checked_draws, checked_rows, checked_width, rows_of
+from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, checked_rows, rows_of
 
+Floats = NDArray[np.float64]
 Null = Literal["auto", "simulated", "gaussian"]
-METHOD = "detect.kernel_calibration_test"
-SIMULATED = 250_000_000  # outcomes that "auto" will simulate
-ENOUGH = 100.0  # expected cases, and non-cases, for the Gaussian null
-GAUSSIAN = 4000  # its draws, at least
-CHUNK = 1 << 21  # residuals held at once
+NULLS: tuple[Null, ...] = ("auto", "simulated", "gaussian")
+SIMULATED = 250_000_000  # outcomes that "auto" will simulate: a few seconds
+ENOUGH = 100.0  # expected cases, and non-cases, for the Gaussian null (theory 3, step 5)
+GAUSSIAN = 4000  # its draws, at least (theory 3, step 5): their cost does not grow with the rows
+CHUNK = 1 << 21  # residuals held at once, for memory
 STREAM = 0x5CE
 NARROW = 0.5  # default width, in median distances: at one, a wave over a quarter of the range goes unseen
 STEPS = 25.0  # least default width, as a part of the range of the scores
+LAWS = {
+    "simulated": "exact simulation",
+    "gaussian": "asymptotic: Gaussian sums",
+    "clusters": "sign flips of whole clusters, asymptotic in their number",
+}
 
 
+@one_source
 def kernel_calibration_test(
-    data: Any, draws: int = 999, null: Null = "auto", seed: int = 0, width: float | None = None
+    data: Any, *, draws: int = 999, null: Null = "auto", seed: int = 0, width: float | None = None
 ) -> Outcome:
     r"""Test calibration given the score alone, with a kernel instead of bins.
 
@@ -84,45 +92,42 @@ def kernel_calibration_test(
     >>> cal.detect.kernel_calibration_test(cal.predictions(rng.uniform(size=2000) < p**1.3, p)).p_value
     0.001
     """
-    checked_rows(data)
-    checked_draws(draws)
-    checked_width("width", width)
-    seed = checked_seed(seed)
-    rows = _joined(rows_of(data, identities_of(data.n, seed)))
-    w = float(width) if width is not None else _usual(data, seed)
+    checked = checked_rows(data)
+    draws, seed = whole("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
+    w = None if width is None else positive("width", width, hint="or None for the default")
+    rows = _joined(rows_of(checked, identities_of(checked.n, seed)))
+    w = _usual(checked, seed) if w is None else w
     try:
         nodes = nodes_of(rows.rate, w)
     except ValueError:
         raise BadInput(f"width={w:g} is under 1/250 of the range of the scores: pass a wider one") from None
-    law = _law(rows, draws, null)
+    law = _law(rows, draws, choice("null", null, NULLS))
     with one_thread():
         if law == "gaussian":
             found = _gaussian(nodes, rows, max(draws, GAUSSIAN), seed)
         else:
             found = _simulated(nodes, rows, draws, seed)
-    pairs = data.n * (data.n - 1.0)
+    pairs = checked.n * (checked.n - 1.0)
     return Outcome(
-        method=METHOD,
+        method="detect.kernel_calibration_test",
         statistic=float(found[0] / pairs),
         p_value=0.0 if rows.contradicted else float(ranked(found)[0, 0]),
         alternative="the event rate given the score is not the score",
         null="given the score, outcomes are independent with the probabilities stated",
         law=f"certain: {CONTRADICTED}" if rows.contradicted else LAWS[law],
-        settings={"draws": len(found) - 1, "null": law, "seed": seed, "width": w, "n": data.n, "nodes": len(nodes.at)},
+        settings={
+            "draws": len(found) - 1,
+            "null": law,
+            "seed": seed,
+            "width": w,
+            "n": checked.n,
+            "nodes": len(nodes.at),
+        },
         parts={"null_sd": float(found[1:].std() / pairs), "contradicted": rows.contradicted},
     )
 
 
-LAWS = {
-    "simulated": "exact simulation",
-    "gaussian": "asymptotic: Gaussian sums",
-    "clusters": "sign flips of whole clusters, asymptotic in their number",
-}
-
-
-def _law(rows: Rows, draws: int, null: Any) -> str:
-    if null not in ("auto", "simulated", "gaussian"):
-        raise BadInput(f"null={null!r}: pass 'auto', 'simulated' or 'gaussian'")
+def _law(rows: Rows, draws: int, null: Null) -> str:
     if rows.clusters is not None:
         if null == "gaussian":
             raise NotComputable("the Gaussian null is for independent rows: use null='auto' with cluster=")
@@ -133,7 +138,7 @@ def _law(rows: Rows, draws: int, null: Any) -> str:
         raise NotComputable(f"the Gaussian null needs {ENOUGH:.0f} expected cases and non-cases: use null='simulated'")
     if null == "auto":
         return "gaussian" if enough and len(rows.rate) * draws > SIMULATED else "simulated"
-    return str(null)
+    return null
 
 
 def _joined(rows: Rows) -> Rows:
@@ -157,21 +162,27 @@ def _usual(data: Predictions, seed: int) -> float:
     return max(NARROW * float(np.median(apart)), float(np.ptp(data.p)) / STEPS)
 
 
-def _simulated(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Any:
-    """Return the sum over pairs for the data (first) and for each draw."""
+def _simulated(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Floats:
+    """Return ``sum_{i != j} e_i k_ij e_j`` for the data (first) and for each draw.
+
+    With ``k = L K L'`` through the nodes it is ``S' K S - sum e_i^2``, ``S = L' e``: linear in the rows.
+    """
     step = max(1, CHUNK // (draws + 1))
     sums, own = np.zeros((len(nodes.at), draws + 1)), np.zeros(draws + 1)
     for start in range(0, len(rows.rate), step):
         part = rows.part(slice(start, start + step))
-        drawn = part.with_data(part.drawn(0, draws, seed))
-        whole = slice(None)
-        sums += nodes.weights(part.rate).T @ part.residuals(drawn, whole)
-        own += part.squares(drawn, whole, np.ones((1, len(part.rate))))[0]
-    return (sums * (nodes.kernel @ sums)).sum(axis=0) - own
+        drawn, whole_part = part.with_data(part.drawn(0, draws, seed)), slice(None)
+        sums += nodes.weights(part.rate).T @ part.residuals(drawn, whole_part)
+        own += part.squares(drawn, whole_part, np.ones((1, len(part.rate))))[0]
+    found: Floats = (sums * (nodes.kernel @ sums)).sum(axis=0) - own
+    return found
 
 
-def _gaussian(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Any:
-    """Return the same with Gaussian sums of the exact covariance; ``sum e^2`` is linear in the residuals."""
+def _gaussian(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Floats:
+    """Return the same with Gaussian sums of the exact covariance.
+
+    ``e^2 = p (1 - p) + (1 - 2 p) e`` is linear in the residual, so that its sum is one more column beside S.
+    """
     size = len(nodes.at) + 1
     cover, data, fixed = np.zeros((size, size)), np.zeros(size), 0.0
     for start in range(0, len(rows.rate), CHUNK // size):
@@ -184,4 +195,5 @@ def _gaussian(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Any:
     values, vectors = np.linalg.eigh(cover)
     noise = np.random.default_rng([STREAM, seed]).standard_normal((size, draws))
     sums = np.column_stack([data, vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * noise)])
-    return (sums[:-1] * (nodes.kernel @ sums[:-1])).sum(axis=0) - sums[-1] - fixed
+    found: Floats = (sums[:-1] * (nodes.kernel @ sums[:-1])).sum(axis=0) - sums[-1] - fixed
+    return found

@@ -1,12 +1,18 @@
-"""The local calibration test: is the probability right given the covariates, wherever they lie?"""
+"""The local calibration test: is the probability right given the covariates, wherever they lie?
+
+The public function is here, how rows become sums of features times residuals, and how those sums become an outcome.
+The features themselves, which see no label, are in `data.local`; the p-values in `stats.spectra`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calibrant.arguments import checked_seed, choice, names, one_source, whole
 from calibrant.data.coding import Coding, Rows, codings, encode
 from calibrant.data.local import (
     ENOUGH,
@@ -23,293 +29,45 @@ from calibrant.data.local import (
 )
 from calibrant.data.predictions import Predictions
 from calibrant.data.sample import LOOK, identities_of, smallest
-from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.data.spec import SCORE, LocalSpec, Spec
 from calibrant.data.survey import EVERY, survey_rows
+from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.features_reference import CELLS, HALF, LOGIT, REACH, ROWS, SCORE_STEPS, UNIT, VARIANCE
-from calibrant.kernels.threads import one_thread
+from calibrant.kernels.features import CELLS, HALF, LOGIT, REACH, ROWS, SCORE_STEPS, UNIT, VARIANCE
+from calibrant.kernels.runtime import one_thread
 from calibrant.published.local_test import published_local_test
 from calibrant.results import Outcome
 from calibrant.stats.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
-from calibrant.views.kernel_rows import (
-    CONTRADICTED,
-    METHOD,
-    NULL,
-    SINGLE,
-    checked_draws,
-    checked_names,
-    checked_rows,
-    exact_local_test,
-)
+from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, SINGLE, checked_rows
 
-# ---- From the sums of the local test to its outcome ----
-
-GAUSSIAN = 4000  # draws
+Floats = NDArray[np.float64]
+LocalNull = Literal["auto", "simulated", "gaussian", "resampled", "permuted"]
+Kind = Literal["default", "exact", "published"]
+KINDS: tuple[Kind, ...] = ("default", "exact", "published")
+TAKES = {  # what each kind of features takes: its nulls, and its own settings
+    "default": (NULLS, ()),
+    "exact": (("auto", "simulated"), ("score_width", "covariate_width")),
+    "published": (("auto", "resampled", "permuted"), ("score_width", "covariate_gamma", "normalisation")),
+}
+GAUSSIAN = 4000  # draws of the Gaussian null (theory 3, step 5): their cost does not grow with the rows
 LEAST_GAUSSIAN = 25.0  # null variance from which on the sum of a step or a level counts as Gaussian
-STREAM = 0x10CA1
+AT_ONCE = 1 << 15  # rows encoded at once, for memory
+FLIPS = 250  # sign flips at once, for memory
+GAUSSIAN_STREAM, FLIP_STREAM = 0x10CA1, 0xF11B
 EXACT = "exact simulation"
 LIMIT = "asymptotic: the sums' joint Gaussian law"
 CLUSTERED = "sign flips of whole clusters, asymptotic in their number"
 
 
-def blocks_of(spec: LocalSpec) -> list[Block]:
-    """Return the columns of each variable; a missing-value indicator is a variable of its own."""
-    out = []
-    for q, first, last in zip(spec.lines, spec.starts, spec.starts[1:], strict=False):
-        out.append(Block(q.name, np.arange(first, first + q.smooth), np.arange(first + q.smooth, last)))
-    after = spec.starts[len(spec.lines) :]
-    for v, first, last in zip(spec.levels, after, after[1:], strict=False):
-        out.append(Block(v.name, np.arange(first, last), np.arange(first, last), levels=True))
-    return out
-
-
-def populous(b: Block, gram: Any) -> Block:
-    """Return a variable without the levels whose sums are too small to be Gaussian."""
-    if not b.levels:
-        return b
-    variance = np.diag(gram)[b.smooth]
-    kept = b.smooth[(variance >= LEAST_GAUSSIAN) | (variance == 0.0)]  # nothing is read from an empty one
-    return Block(b.name, kept, kept, levels=True)
-
-
-def sizes(spec: LocalSpec) -> Any:
-    """Return the steps of each feature in one."""
-    out = np.ones(spec.columns)
-    out[1], out[2 : 2 + spec.joint] = LOGIT, UNIT
-    for b in blocks_of(spec):
-        if not b.levels:
-            out[b.smooth] = UNIT
-    return out
-
-
-def natural(sums: LocalSums) -> tuple[Any, Any, Any]:
-    """Return the sums of features times residuals (data, then draws), their null covariance, and the features' sums."""
-    size = sizes(sums.spec)
-    expected = (np.ldexp(sums.means[:, 0].astype(np.float64), HALF) + sums.means[:, 1]) / SCORE_STEPS
-    half = np.triu(joined(sums.gram))
-    gram = (half + np.triu(half, 1).T) / np.outer(size, size) / VARIANCE
-    return (sums.hits - expected[:, None]) / size[:, None], gram, sums.means[:, 2] / size
-
-
-def outcome(
-    sums: LocalSums, codings: Sequence[Coding], flips: Any = None, left_out: Sequence[tuple[str, str]] = ()
-) -> Outcome:
-    """Return the outcome of the default test; `flips` are sums of features times sign-flipped residuals of clusters."""
-    spec = sums.spec
-    with one_thread():
-        score, gram, rows = natural(sums)
-        simulated = bool(spec.draws) or flips is not None
-        if flips is not None:
-            score = np.column_stack([score[:, 0], flips / sizes(spec)[:, None]])
-        elif not simulated:
-            rng = np.random.default_rng([STREAM, spec.seed])
-            score = np.column_stack([score[:, 0], gaussian_scores(gram, GAUSSIAN, rng)])
-        joint = np.arange(2, 2 + spec.joint)
-        blocks = blocks_of(spec)
-        if not simulated:
-            blocks = [populous(b, gram) for b in blocks]
-        found = findings(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN)
-    law = CLUSTERED if flips is not None else EXACT if simulated else LIMIT
-    n, cases, contradicted = (int(v) for v in sums.counts)
-    squared = float(joined(sums.diagonal)[0]) / UNIT / (1 << 16)
-    raw = (float((score[joint, 0] ** 2).sum()) - squared) / (n * (n - 1.0))
-    return Outcome(
-        method=METHOD,
-        statistic=raw,
-        p_value=0.0 if contradicted else found.overall,
-        alternative="the event rate given score and covariates is not the score",
-        null=NULL,
-        law=f"certain: {CONTRADICTED}" if contradicted else law,
-        settings=settings(spec, codings, score.shape[1] - 1, n, left_out),
-        parts={
-            "p_global": found.everyone,
-            "p_local": found.local,
-            "p_joint": found.joint,
-            "p_intercept": found.p_values["intercept"],
-            "p_intercept_slope": found.p_values["intercept and slope"],
-            "cases": cases,
-            "expected": cases - float(score[0, 0]),
-            "contradicted": contradicted,
-            "statistics": tuple(found.p_values),
-            "p_values": tuple(found.p_values.values()),
-            "variables": tuple(found.variables),
-            "variable_p": tuple(p for p, _ in found.variables.values()),
-            "variable_adjusted_p": tuple(q for _, q in found.variables.values()),
-            **region(spec, codings, found, score, rows),
-        },
-    )
-
-
-def settings(
-    spec: LocalSpec, codings: Sequence[Coding], draws: int, n: int, left_out: Sequence[tuple[str, str]]
-) -> dict[str, Any]:
-    """Return what the number depends on, and what was done to the covariates."""
-    shared = tuple(q.name for q in spec.levels if q.shared)
-    return {
-        "features": "default",
-        "n": n,
-        "draws": draws,
-        "seed": spec.seed,
-        "landmarks": len(spec.landmarks),
-        "joint_features": spec.joint,
-        "columns": spec.columns,
-        "width": spec.width,
-        "knots": KNOTS,
-        "steps": STEPS,
-        "variables": tuple(c.name for c in codings),
-        "score_only": not codings,
-        "score_scaling": "constant" if spec.score.kind == "constant" else spec.score.scaling,
-        "ranked": tuple(c.name for c in codings if c.scaling == "rank"),
-        "left_out": tuple(tuple(pair) for pair in left_out),
-        "levels_shared": shared,
-        "levels_in_joint": JOINT_LEVELS,
-        "weights": tuple((GLOBAL | LOCAL).items()),
-        "logit_limit": UNIT / LOGIT,
-    }
-
-
-def region(spec: LocalSpec, codings: Sequence[Coding], found: Findings, score: Any, rows: Any) -> dict[str, Any]:
-    """Return the step or level that deviates most from the rest, on the side with fewer rows."""
-    if found.column < 0:
-        return {}
-    j = int(np.searchsorted(spec.starts, found.column, side="right")) - 1
-    n, count, gap, sign = float(rows[0]), float(rows[found.column]), float(score[found.column, 0]), 1.0
-    side, value = named(spec, codings, j, found.column)
-    if side == "at least" and count > n / 2:
-        side, count, gap, sign = "under", n - count, float(score[0, 0]) - gap, -1.0
-    return {
-        "region_variable": [*(q.name for q in spec.lines), *(q.name for q in spec.levels)][j],
-        "region_side": side,
-        "region_value": value,
-        "region_rows": round(count),
-        "region_gap": gap / count,
-        "region_excess": sign * found.excess / count,
-        "region_z": sign * found.z,
-    }
-
-
-def named(spec: LocalSpec, codings: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:
-    """Return the side and the value of a step, or "is" and the level."""
-    if j >= len(spec.lines):
-        v = spec.levels[j - len(spec.lines)]
-        return "is", level_label(v.name, np.flatnonzero(v.column == column - spec.starts[j]), codings)
-    q = spec.lines[j]
-    coding = spec.score if q.name == SCORE else next(c for c in codings if c.name == q.name)
-    return "at least", original(coding, q.steps[column - spec.starts[j] - q.smooth])
-
-
-def original(c: Coding, cell: int) -> float:
-    """Return the value at the lower end of a cell, in the covariate's own unit."""
-    scaled = (cell * (2.0 * REACH / CELLS) - REACH - 0.5 / 4096) * c.scale + c.location
-    if not c.ranks:
-        return float(scaled)
-    return float(np.interp(scaled, np.linspace(0.0, 1.0, len(c.ranks)), c.ranks))
-
-
-def level_label(name: str, members: Any, codings: Sequence[Coding]) -> str:
-    """Name the levels of one column."""
-    labels: Sequence[str] = next((c.labels for c in codings if c.name == name), ("no", "yes"))
-    if len(members) == 1:
-        return str(labels[int(members[0])])
-    return f"one of {len(members)} less frequent levels"
-
-
-# ---- Rows in memory to the sums of the default local test ----
-
-AT_ONCE = 1 << 15  # rows encoded at once
-LOCAL_ROWS_STREAM = 0xF11B
-FLIPS = 250  # sign flips at once
-
-
-def sums_of_rows(
-    data: Predictions, variables: Sequence[str] | None, draws: int, null: str, seed: int, landmarks: int
-) -> tuple[LocalSums, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
-    """Return the sums over all rows, how covariates are coded, and which were left out and why."""
-    ids = identities_of(data.n, seed)
-    p, table, how, left_out = first_look(data, variables, seed, ids)
-    simulated = data.cluster is None and _simulates(data, null)
-    used = tuple(c for c in how if c.kind != "constant")
-    constant = tuple((c.name, "it takes one value only") for c in how if c.kind == "constant")
-    sums = LocalSums(local_spec(p, table, used, draws if simulated else 0, seed, landmarks))
-    for rows in chunks(data, used, ids):
-        sums.update(rows)
-    return sums, used, (*left_out, *constant)
-
-
-def first_look(data: Predictions, variables: Sequence[str] | None, seed: int, ids: Any) -> tuple[Any, Any, Any, Any]:
-    """Return scores and covariates of a sample of rows, their codings, and the columns left out, without a label."""
-    import pyarrow as pa
-
-    checked_names(variables)
-    wanted = tuple(variables) if variables is not None else (EVERY,) if data.covariates is not None else ()
-    found = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
-    if found is None:
-        order = smallest(ids, (data.p,), LOOK)
-        return data.p[order], pa.table({}), (), ()
-    return found.p, found.table, codings(found.table, found.names), found.left_out
-
-
-def chunks(data: Predictions, how: Sequence[Coding], ids: Any) -> Any:
-    """Yield the rows, covariates encoded."""
-    import pyarrow as pa
-
-    table = data.covariates if data.covariates is not None else pa.table({})
-    for start in range(0, data.n, AT_ONCE):
-        at = slice(start, start + AT_ONCE)
-        p = data.p[at]
-        yield Rows(p, data.y[at], ids[at], encode(table.slice(start, AT_ONCE), how, len(p)))
-
-
-def _simulates(data: Predictions, null: str) -> bool:
-    expected = float(data.p.sum())
-    fewest = min(expected, data.n - expected)
-    if null == "gaussian" and fewest < ENOUGH:
-        raise NotComputable(
-            f"only {fewest:.0f} cases or non-cases are expected: the Gaussian null needs {ENOUGH:.0f}; use null='simulated'"
-        )
-    return simulates(null, data.n, expected)
-
-
-def flipped(sums: LocalSums, data: Predictions, how: Sequence[Coding], draws: int, seed: int) -> Any:
-    """Return sums of features times residuals, the residuals of whole clusters with random signs: (columns, draws)."""
-    cluster = np.unique(data.cluster, return_inverse=True)[1].reshape(-1)
-    size = int(cluster.max()) + 1
-    if size < 2:
-        raise NotComputable("all rows are one cluster: nothing tells its noise from a bias")
-    total = np.zeros((size, sums.spec.columns))
-    first = 0
-    for rows in chunks(data, how, identities_of(data.n, seed)):
-        for start in range(0, len(rows.p), ROWS):
-            at = slice(start, start + ROWS)
-            f = np.empty((len(rows.p[at]), sums.spec.columns))
-            sums.features.of(rows.p[at], part_of(rows.encoded, at), f)
-            np.add.at(total, cluster[first : first + len(f)], f * (rows.y[at] - rows.p[at])[:, None])
-            first += len(f)
-    rng = np.random.default_rng([LOCAL_ROWS_STREAM, seed])
-    signs = (rng.integers(0, 2, (size, min(FLIPS, draws - s))) * 2.0 - 1.0 for s in range(0, draws, FLIPS))
-    return np.hstack([total.T @ s for s in signs])
-
-
-# ---- The local calibration test: is the probability right given the covariates, wherever they lie? ----
-
-Null = Literal["auto", "simulated", "gaussian", "resampled", "permuted"]
-Kind = Literal["default", "exact", "published"]
-OPTIONS = {
-    "default": (),
-    "exact": ("score_width", "covariate_width"),
-    "published": ("score_width", "covariate_gamma", "normalisation"),
-}
-
-
+@one_source
 def local_calibration_test(
     data: Any,
-    variables: Sequence[str] | None = None,
-    draws: int = 999,
-    null: Null = "auto",
-    seed: int = 0,
     *,
+    variables: Iterable[str] | str | None = None,
+    draws: int = 999,
+    null: LocalNull = "auto",
+    seed: int = 0,
     features: Kind = "default",
     landmarks: int = LANDMARKS,
     score_width: float | None = None,
@@ -335,8 +93,8 @@ def local_calibration_test(
         Simulate outcomes; or the joint Gaussian law of the sums (4,000 draws). ``"auto"`` simulates up to 200,000 rows,
         and where fewer than 100 cases or non-cases are expected. The last two belong to ``features="published"``.
     features : {"default", "exact", "published"}
-        Features that take any number of rows; the kernel over all pairs of rows (`detect.local_exact`); or the
-        procedure as published (`detect.local_published`).
+        Features that take any number of rows; the kernel over all pairs of rows (at most 50,000 distinct ones); or the
+        procedure as published, for comparison.
     landmarks : int
         Rows whose neighbourhoods make the joint features, 2 to 1,024.
     score_width, covariate_width : float, optional
@@ -404,51 +162,286 @@ def local_calibration_test(
         "covariate_gamma": covariate_gamma,
         "normalisation": normalisation,
     }
-    given, seed = _checked(features, null, landmarks, options), checked_seed(seed)
+    given, seed = _checked(features, null, options), checked_seed(seed)
+    whole("landmarks", landmarks, 2, 1024)
     if features == "exact":
-        return exact_local_test(data, variables, draws, seed, **given)
+        return exact_local_test(data, variables=variables, draws=draws, seed=seed, **given)
     if features == "published":
-        return published_local_test(data, variables, draws, "resampled" if null == "auto" else null, seed, **given)  # type: ignore[arg-type]
+        drawn: Any = "resampled" if null == "auto" else null
+        return published_local_test(data, variables=variables, draws=draws, null=drawn, seed=seed, **given)
     if isinstance(data, Sketch):
         return _from_sketch(data, variables, null)
-    checked_rows(data)
-    checked_draws(draws)
-    if null == "gaussian" and data.cluster is not None:
+    rows = checked_rows(data)
+    draws = whole("draws", draws, LEAST_DRAWS, hint="such as 999")
+    if null == "gaussian" and rows.cluster is not None:
         raise NotComputable("the Gaussian null is for independent rows: leave null='auto' with clusters")
-    sums, how, left_out = sums_of_rows(data, variables, int(draws), null, seed, landmarks)
-    flips = None if data.cluster is None else flipped(sums, data, how, int(draws), seed)
+    sums, how, left_out = sums_of_rows(rows, variables, draws, null, seed, landmarks)
+    flips = None if rows.cluster is None else flipped(sums, rows, how, draws)
     return outcome(sums, how, flips, left_out)
 
 
-def _checked(features: Any, null: Any, landmarks: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(features: Any, null: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options given, or refuse those that do not belong to these features."""
-    if not isinstance(features, str) or features not in OPTIONS:
-        raise BadInput(f"features={features!r}: pass 'default', 'exact' or 'published'")
-    allowed = {"default": NULLS, "exact": ("auto", "simulated"), "published": ("auto", "resampled", "permuted")}[
-        features
-    ]
-    if null not in allowed:
-        raise BadInput(f"null={null!r} with features={features!r}: pass one of {', '.join(map(repr, allowed))}")
+    nulls, own = TAKES[choice("features", features, KINDS)]
+    choice("null", null, nulls, hint=f"with features={features!r}")
     given = {k: v for k, v in options.items() if v is not None}
     for name in given:
-        if name not in OPTIONS[features]:
+        if name not in own:
             raise BadInput(f"{name}={given[name]!r} has no meaning with features={features!r}: leave it out")
-    if isinstance(landmarks, bool) or not isinstance(landmarks, int) or not 2 <= landmarks <= 1024:
-        raise BadInput(f"landmarks={landmarks!r}: pass a whole number from 2 to 1024")
     return given
 
 
-def _from_sketch(data: Sketch, variables: Sequence[str] | None, null: str) -> Outcome:
-    whole = data.checked()
-    if "local" not in whole.parts:
+def _from_sketch(data: Sketch, variables: Any, null: str) -> Outcome:
+    sketch = data.checked()
+    if "local" not in sketch.parts:
         raise BadInput("this sketch holds no sums for tests: make it with cal.sketch(..., variables=[...], tests=True)")
-    sums, held = whole.parts["local"], tuple(c.name for c in whole.spec.codings)
-    checked_names(variables)
-    if whole.n < 2:
+    sums, held = sketch.parts["local"], tuple(c.name for c in sketch.spec.codings)
+    asked = None if variables is None else names("variables", variables, what="a covariate")
+    if sketch.n < 2:
         raise NotComputable(SINGLE)
-    if variables is not None and not (all(isinstance(v, str) for v in variables) and set(variables) == set(held)):
-        raise BadInput(f"variables={list(variables)!r}: this sketch holds sums for all of {', '.join(held)} together")
+    if asked is not None and set(asked) != set(held):
+        raise BadInput(f"variables={list(asked)!r}: this sketch holds sums for all of {', '.join(held)} together")
     has = "simulated" if sums.spec.draws else "gaussian"
     if null not in ("auto", has):
         raise BadInput(f"null={null!r}: this sketch holds what the {has} null needs; leave null='auto'")
-    return outcome(sums, whole.spec.codings, None, whole.spec.left_out)
+    return outcome(sums, sketch.spec.codings, None, sketch.spec.left_out)
+
+
+# ---- From rows in memory to the sums of the test ----
+
+
+def sums_of_rows(
+    data: Predictions, variables: Iterable[str] | str | None, draws: int, null: str, seed: int, landmarks: int
+) -> tuple[LocalSums, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
+    """Return the sums over all rows, how covariates are coded, and which were left out and why."""
+    ids = identities_of(data.n, seed)
+    # (1) Features are fixed from a random sample of rows, without a label (theory 3, step 1).
+    p, table, how, left_out = first_look(data, variables, seed, ids)
+    simulated = data.cluster is None and _simulates(data, null)
+    used = tuple(c for c in how if c.kind != "constant")
+    constant = tuple((c.name, "it takes one value only") for c in how if c.kind == "constant")
+    # (2) One pass adds up ``S = Phi' e``, ``Sigma = Phi' V Phi`` and ``S* = Phi' E*`` (step 2).
+    sums = LocalSums(local_spec(p, table, used, draws if simulated else 0, seed, landmarks))
+    for rows in chunks(data, used, ids):
+        sums.update(rows)
+    return sums, used, (*left_out, *constant)
+
+
+def first_look(
+    data: Predictions, variables: Any, seed: int, ids: NDArray[np.uint64]
+) -> tuple[Floats, Any, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
+    """Return scores and covariates of a sample of rows, their codings, and the columns left out, without a label."""
+    import pyarrow as pa
+
+    every = (EVERY,) if data.covariates is not None else ()
+    wanted = every if variables is None else names("variables", variables, what="a covariate")
+    found = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
+    if found is None:
+        order = smallest(ids, (data.p,), LOOK)
+        return data.p[order], pa.table({}), (), ()
+    return found.p, found.table, codings(found.table, found.names), found.left_out
+
+
+def chunks(data: Predictions, how: Sequence[Coding], ids: NDArray[np.uint64]) -> Iterator[Rows]:
+    """Yield the rows, covariates encoded."""
+    import pyarrow as pa
+
+    table = data.covariates if data.covariates is not None else pa.table({})
+    for start in range(0, data.n, AT_ONCE):
+        at = slice(start, start + AT_ONCE)
+        p = data.p[at]
+        yield Rows(p, data.y[at], ids[at], encode(table.slice(start, AT_ONCE), how, len(p)))
+
+
+def _simulates(data: Predictions, null: str) -> bool:
+    expected = float(data.p.sum())
+    fewest = min(expected, data.n - expected)
+    if null == "gaussian" and fewest < ENOUGH:
+        raise NotComputable(
+            f"only {fewest:.0f} cases or non-cases are expected: the Gaussian null needs {ENOUGH:.0f}; use "
+            "null='simulated'"
+        )
+    return simulates(null, data.n, expected)
+
+
+def flipped(sums: LocalSums, data: Predictions, how: Sequence[Coding], draws: int) -> Floats:
+    """Return sums of features times residuals, the residuals of whole clusters with random signs: (columns, draws)."""
+    seed = sums.spec.seed
+    cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
+    size = int(cluster.max()) + 1
+    if size < 2:
+        raise NotComputable("all rows are one cluster: nothing tells its noise from a bias")
+    total = np.zeros((size, sums.spec.columns))
+    first = 0
+    for rows in chunks(data, how, identities_of(data.n, seed)):
+        for start in range(0, len(rows.p), ROWS):
+            at = slice(start, start + ROWS)
+            f = np.empty((len(rows.p[at]), sums.spec.columns))
+            sums.features.of(rows.p[at], part_of(rows.encoded, at), f)
+            np.add.at(total, cluster[first : first + len(f)], f * (rows.y[at] - rows.p[at])[:, None])
+            first += len(f)
+    rng = np.random.default_rng([FLIP_STREAM, seed])
+    signs = (rng.integers(0, 2, (size, min(FLIPS, draws - s))) * 2.0 - 1.0 for s in range(0, draws, FLIPS))
+    return np.hstack([total.T @ s for s in signs])
+
+
+# ---- From the sums to the outcome ----
+
+
+def outcome(
+    sums: LocalSums, how: Sequence[Coding], flips: Floats | None = None, left_out: Sequence[tuple[str, str]] = ()
+) -> Outcome:
+    """Return the outcome of the default test; `flips` are sums of features times sign-flipped residuals of clusters."""
+    spec = sums.spec
+    with one_thread():
+        score, gram, rows = natural(sums)
+        simulated = bool(spec.draws) or flips is not None
+        # (3) The null: simulated outcomes, random signs of clusters, or the joint Gaussian law (theory 3, step 5).
+        if flips is not None:
+            score = np.column_stack([score[:, 0], flips / steps_of(spec)[:, None]])
+        elif not simulated:
+            rng = np.random.default_rng([GAUSSIAN_STREAM, spec.seed])
+            score = np.column_stack([score[:, 0], gaussian_scores(gram, GAUSSIAN, rng)])
+        joint, blocks = np.arange(2, 2 + spec.joint), blocks_of(spec)
+        if not simulated:
+            blocks = [populous(b, gram) for b in blocks]
+        # (4) Centre, whiten, rank each statistic among the draws, and rank their combination (steps 3 and 4).
+        found = findings(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN)
+    law = CLUSTERED if flips is not None else EXACT if simulated else LIMIT
+    n, cases, contradicted = (int(v) for v in sums.counts)
+    # Equation 4 under the joint features: the square of S less the rows' own squares.
+    squared = float(joined(sums.diagonal)[0]) / UNIT / (1 << 16)
+    raw = (float((score[joint, 0] ** 2).sum()) - squared) / (n * (n - 1.0))
+    return Outcome(
+        method="detect.local_calibration_test",
+        statistic=raw,
+        p_value=0.0 if contradicted else found.overall,
+        alternative="the event rate given score and covariates is not the score",
+        null=NULL,
+        law=f"certain: {CONTRADICTED}" if contradicted else law,
+        settings=_settings(spec, how, score.shape[1] - 1, n, left_out),
+        parts={
+            "p_global": found.everyone,
+            "p_local": found.local,
+            "p_joint": found.joint,
+            "p_intercept": found.p_values["intercept"],
+            "p_intercept_slope": found.p_values["intercept and slope"],
+            "cases": cases,
+            "expected": cases - float(score[0, 0]),
+            "contradicted": contradicted,
+            "statistics": tuple(found.p_values),
+            "p_values": tuple(found.p_values.values()),
+            "variables": tuple(found.variables),
+            "variable_p": tuple(p for p, _ in found.variables.values()),
+            "variable_adjusted_p": tuple(q for _, q in found.variables.values()),
+            **_region(spec, how, found, score, rows),
+        },
+    )
+
+
+def natural(sums: LocalSums) -> tuple[Floats, Floats, Floats]:
+    """Return the sums of features times residuals (data, then draws), their null covariance, and the features' sums."""
+    size = steps_of(sums.spec)
+    expected = (np.ldexp(sums.means[:, 0].astype(np.float64), HALF) + sums.means[:, 1]) / SCORE_STEPS
+    half = np.triu(joined(sums.gram))
+    gram = (half + np.triu(half, 1).T) / np.outer(size, size) / VARIANCE
+    return (sums.hits - expected[:, None]) / size[:, None], gram, sums.means[:, 2] / size
+
+
+def steps_of(spec: LocalSpec) -> Floats:
+    """Return the whole-numbered steps of each feature in one unit of it."""
+    out = np.ones(spec.columns)
+    out[1], out[2 : 2 + spec.joint] = LOGIT, UNIT
+    for b in blocks_of(spec):
+        if not b.levels:
+            out[b.smooth] = UNIT
+    return out
+
+
+def blocks_of(spec: LocalSpec) -> list[Block]:
+    """Return the columns of each variable; a missing-value indicator is a variable of its own."""
+    out = []
+    for q, first, last in zip(spec.lines, spec.starts, spec.starts[1:], strict=False):
+        out.append(Block(q.name, np.arange(first, first + q.smooth), np.arange(first + q.smooth, last)))
+    after = spec.starts[len(spec.lines) :]
+    for v, first, last in zip(spec.levels, after, after[1:], strict=False):
+        out.append(Block(v.name, np.arange(first, last), np.arange(first, last), levels=True))
+    return out
+
+
+def populous(b: Block, gram: Floats) -> Block:
+    """Return a variable without the levels whose sums are too small to be Gaussian."""
+    if not b.levels:
+        return b
+    variance = np.diag(gram)[b.smooth]
+    kept = b.smooth[(variance >= LEAST_GAUSSIAN) | (variance == 0.0)]  # nothing is read from an empty one
+    return Block(b.name, kept, kept, levels=True)
+
+
+def _settings(
+    spec: LocalSpec, how: Sequence[Coding], draws: int, n: int, left_out: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    """Return what the number depends on, and what was done to the covariates."""
+    return {
+        "features": "default",
+        "n": n,
+        "draws": draws,
+        "seed": spec.seed,
+        "landmarks": len(spec.landmarks),
+        "joint_features": spec.joint,
+        "columns": spec.columns,
+        "width": spec.width,
+        "knots": KNOTS,
+        "steps": STEPS,
+        "variables": tuple(c.name for c in how),
+        "score_only": not how,
+        "score_scaling": "constant" if spec.score.kind == "constant" else spec.score.scaling,
+        "ranked": tuple(c.name for c in how if c.scaling == "rank"),
+        "left_out": tuple(tuple(pair) for pair in left_out),
+        "levels_shared": tuple(q.name for q in spec.levels if q.shared),
+        "levels_in_joint": JOINT_LEVELS,
+        "weights": tuple((GLOBAL | LOCAL).items()),
+        "logit_limit": UNIT / LOGIT,
+    }
+
+
+# ---- The step or level that deviates most, in the user's units ----
+
+
+def _region(spec: LocalSpec, how: Sequence[Coding], found: Findings, score: Floats, rows: Floats) -> dict[str, Any]:
+    """Return the step or level that deviates most from the rest, on the side with fewer rows."""
+    if found.column < 0:
+        return {}
+    j = int(np.searchsorted(spec.starts, found.column, side="right")) - 1
+    n, count, gap, sign = float(rows[0]), float(rows[found.column]), float(score[found.column, 0]), 1.0
+    side, value = _named(spec, how, j, found.column)
+    if side == "at least" and count > n / 2:
+        side, count, gap, sign = "under", n - count, float(score[0, 0]) - gap, -1.0
+    return {
+        "region_variable": [*(q.name for q in spec.lines), *(q.name for q in spec.levels)][j],
+        "region_side": side,
+        "region_value": value,
+        "region_rows": round(count),
+        "region_gap": gap / count,
+        "region_excess": sign * found.excess / count,
+        "region_z": sign * found.z,
+    }
+
+
+def _named(spec: LocalSpec, how: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:
+    """Return the side and the value of a step in the covariate's own unit, or "is" and the name of the level."""
+    if j >= len(spec.lines):
+        v = spec.levels[j - len(spec.lines)]
+        members = np.flatnonzero(v.column == column - spec.starts[j])
+        labels: Sequence[str] = next((c.labels for c in how if c.name == v.name), ("no", "yes"))
+        return "is", str(labels[int(members[0])]) if len(
+            members
+        ) == 1 else f"one of {len(members)} less frequent levels"
+    q = spec.lines[j]
+    c = spec.score if q.name == SCORE else next(c for c in how if c.name == q.name)
+    cell = q.steps[column - spec.starts[j] - q.smooth]
+    # The lower end of a cell; coordinates are rounded to 1 / 4096, so half of that lies below it.
+    scaled = (cell * (2.0 * REACH / CELLS) - REACH - 0.5 / 4096) * c.scale + c.location
+    return "at least", float(np.interp(scaled, np.linspace(0.0, 1.0, len(c.ranks)), c.ranks)) if c.ranks else float(
+        scaled
+    )

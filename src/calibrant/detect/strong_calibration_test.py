@@ -1,39 +1,33 @@
-"""The strong calibration test: is there any group of rows for whom the probabilities are off by more than a tolerance?"""
+"""The strong calibration test: are the probabilities of any group of rows off by more than a tolerance?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from calibrant.errors import BadInput
+from calibrant.arguments import one_source
+from calibrant.data.predictions import Predictions
 from calibrant.results import Outcome
-from calibrant.search import nulls as strong_nulls
-from calibrant.search.detectors import FOLDS, Question, check_choice, detectors_of, halves_of, question_of
-from calibrant.search.models import TRAIN
+from calibrant.search.detectors import FOLDS, Question, Settings, question_of
+from calibrant.search.models import TRAIN, Models
+from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, checked_draws, chosen_null, verdict_of
 from calibrant.stats.cusum import Alternative, Detector
-from calibrant.views.features import rows_of
-
-METHOD = "detect.strong_calibration_test"
-Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
-NULLS = ("auto", "refit", "fixed", "split", "forward", "eprocess")
-DRAWS, REFITS = 999, 99
-FEW = 2_000  # rows up to which `auto` refits
-IMPOSSIBLE = "exact: outcomes of probability zero under every rate within the tolerance happened: {}"
 
 
+@one_source
 def strong_calibration_test(
     data: Any,
-    variables: Sequence[str] | None = None,
+    *,
+    variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
     null: Null = "auto",
     draws: int | None = None,
     seed: int = 0,
-    *,
     detector: Detector = "default",
-    models: Sequence[tuple[str, Any]] | None = None,
+    models: Models | None = None,
     min_size: float = 0.0,
     folds: int = FOLDS,
 ) -> Outcome:
@@ -133,106 +127,56 @@ def strong_calibration_test(
     >>> found.p_value, found.settings["null"]
     (0.001, 'fixed')
     """
-    rows = rows_of(data)
-    q = question_of(
-        rows, variables, tolerance, alternative, seed, detector=detector, models=models, min_size=min_size, folds=folds
+    settings = Settings(
+        variables=variables,
+        tolerance=tolerance,
+        alternative=alternative,
+        seed=seed,
+        detector=detector,
+        models=models,
+        min_size=min_size,
+        folds=folds,
     )
+    # (1) Features, folds and the edge of the tolerance, without looking at labels.
+    q = question_of(data, settings)
     used = chosen_null(q, null)
     count = checked_draws(draws, used)
-    if used == "fixed":
-        v = strong_nulls.fixed(detectors_of(q, rows, variables), count)
-    elif used == "split":
-        v = strong_nulls.split(q, halves_of(q, rows, variables), count)
-    elif used == "eprocess":
-        v = strong_nulls.eprocess(q)
-    else:
-        v = {"refit": strong_nulls.refit, "forward": strong_nulls.forward}[used](q, count)
-    impossible = contradictions(q)
+    # (2) Residual models, fitted to other rows. (3) Rows in the order in which each suspects them, scores added up
+    # along it; the largest sum over thresholds and models counts (equations 9 and 12). (4) The same under the null.
+    v = verdict_of(q, used, count)
+    impossible = q.impossible
     return Outcome(
-        method=METHOD,
+        method="detect.strong_calibration_test",
         statistic=v.statistic,
         p_value=0.0 if impossible else v.p_value,
-        alternative=alternative_of(q),
-        null=hypothesis_of(q),
+        alternative=q.looks_for,
+        null=q.doubts,
         law=IMPOSSIBLE.format(impossible) if impossible else v.law,
         settings={
-            "alternative": q.alternative,
+            "alternative": q.settings.alternative,
             "asked": null,
-            "detector": detector,
+            "detector": q.settings.detector,
             "draws": 0 if used == "eprocess" else count,
-            "folds": q.folds,
-            "min_size": q.min_size,
+            "folds": q.settings.folds,
+            "min_size": q.settings.min_size,
             "null": used,
             "products_left_out": q.sample.x.left_out,
-            "reads": "rows" if rows is data else "a uniform sample of the rows of a sketch",
-            "seed": q.seed,
+            "reads": "rows" if isinstance(data, Predictions) else "a uniform sample of the rows of a sketch",
+            "seed": q.settings.seed,
             "tolerance": q.edge.tolerance,
             "train": TRAIN,
-            "variables": tuple(dict.fromkeys((*q.sample.x.tree_of, *q.sample.x.flat_of)))[1:],
+            "variables": q.sample.x.variables[1:],
         },
         parts=_parts(q, v) | {"impossible": impossible},
     )
 
 
-def chosen_null(q: Question, null: Any) -> str:
-    """Return the null to use: what is asked for, or by guarantee and size."""
-    check_choice("null", null, NULLS)
-    wide = q.edge.tolerance > 0 and q.alternative == "two-sided"
-    if null == "refit" and wide:
-        raise BadInput(
-            "null='refit' simulates no single law for a two-sided tolerance above 0: pass 'fixed' or 'forward'"
-        )
-    if null != "auto":
-        return str(null)
-    if strong_nulls.may_hold(q):
-        return "fixed"
-    return "split" if wide or q.cluster is not None or q.n > FEW else "refit"
-
-
-def contradictions(q: Question) -> int:
-    """Count outcomes that have probability zero under every rate within the tolerance."""
-    y = q.sample.y > 0
-    up = int((y & (q.edge.high <= 0.0)).sum()) if q.alternative != "less" else 0
-    down = int((~y & (q.edge.low >= 1.0)).sum()) if q.alternative != "greater" else 0
-    return up + down
-
-
-def checked_draws(draws: Any, null: str = "fixed") -> int:
-    """Return how many draws to make, by default as many as the null takes."""
-    if draws is None:
-        return REFITS if null == "refit" else DRAWS
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 19:
-        raise BadInput(f"draws={draws!r}: pass a whole number, 19 or more")
-    return int(draws)
-
-
-def alternative_of(q: Question) -> str:
-    """Say what the test looks for."""
-    by = f" by more than {q.edge.tolerance:g}" if q.edge.tolerance else ""
-    return {
-        "two-sided": f"for some group the event rate is off the score{by}",
-        "greater": f"for some group the event rate is above the score{by}",
-        "less": f"for some group the event rate is below the score{by}",
-    }[q.alternative]
-
-
-def hypothesis_of(q: Question) -> str:
-    """Say what the test doubts."""
-    t = f"{q.edge.tolerance:g}"
-    return {
-        "two-sided": f"|E[Y | p, x] - p| <= {t} for every row",
-        "greater": f"E[Y | p, x] - p <= {t} for every row",
-        "less": f"p - E[Y | p, x] <= {t} for every row",
-    }[q.alternative]
-
-
-def _parts(q: Question, v: strong_nulls.Verdict) -> dict[str, Any]:
+def _parts(q: Question, v: Verdict) -> dict[str, Any]:
     """Return the models' results, and the group at the peak of the chosen one."""
-    y, weights = q.sample.y[v.rows], q.sample.heft(v.rows)
+    y, w = q.sample.y[v.rows], q.sample.mass_of(v.rows)
     curve = v.path.curve(y)
     top = int(np.nanargmax(curve)) + 1 if np.isfinite(curve).any() and np.nanmax(curve) > 0 else 0
     inside = v.path.rows[:top]
-    w = np.ones(len(v.rows)) if weights is None else weights
     return {
         "models": q.pool.names,
         "statistics": v.statistics,

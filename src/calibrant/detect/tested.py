@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.arguments import choice, number
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sample import identities_of
 from calibrant.data.seed import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
-from calibrant.search.detectors import check_choice, check_share
 from calibrant.stats.classical import Scored, along_logit, group_squares, paired_totals, scored
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.nulls import p_value
@@ -154,8 +154,8 @@ SIDES = ("two-sided", "greater", "less")
 
 def leaves_room(t: Tested, tolerance: Any, alternative: Any) -> bool:
     """Check both arguments, and tell whether the test is another than that of exact calibration."""
-    check_share("tolerance", tolerance)
-    check_choice("alternative", alternative, SIDES)
+    number("tolerance", tolerance, least=0, below=1, hint="such as 0.05")
+    choice("alternative", alternative, SIDES)
     if tolerance == 0.0 and alternative == "two-sided":
         return False
     if not t.simulates:

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from calibrant.diagnose.control_chart import check_alpha
-from calibrant.errors import BadInput, NotComputable
+from calibrant.arguments import checked_alpha, one_source, whole
+from calibrant.errors import NotComputable
 from calibrant.results import Curve
-from calibrant.search.detectors import FOLDS, Detectors, detectors_of, question_of
+from calibrant.search.detectors import FOLDS, Detectors, Settings, detectors_of, question_of
+from calibrant.search.models import Floats, Models, Rows
 from calibrant.stats.cusum import EMPTY, Alternative, Detector, observed, path
-from calibrant.views.features import SCORE, Features, rows_of
+from calibrant.views.features import SCORE, Features
 
-METHOD = "diagnose.importance"
-MOST = 10_000  # rows that are read, a uniform sample
+MOST = 10_000  # rows that are read, a uniform sample: predictions of every permutation are the cost
 SHUFFLE = 0x5AFF1E
 
 
+@one_source
 def importance(
     data: Any,
-    variables: Sequence[str] | None = None,
+    *,
+    variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
     repeats: int = 10,
     alpha: float = 0.05,
     seed: int = 0,
-    *,
     detector: Detector = "default",
-    models: Sequence[tuple[str, Any]] | None = None,
+    models: Models | None = None,
     min_size: float = 0.0,
     folds: int = FOLDS,
 ) -> Curve:
@@ -92,33 +93,37 @@ def importance(
     >>> table.columns["variable"][0], table.columns["low"][0] > 0
     ('age', True)
     """
-    if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or not 2 <= repeats <= 1000:
-        raise BadInput(f"repeats={repeats!r}: pass a whole number of permutations from 2 to 1,000, such as 10")
-    check_alpha(alpha)
-    data = rows_of(data)
-    q = question_of(
-        data, variables, tolerance, alternative, seed, detector=detector, models=models, min_size=min_size, folds=folds
+    repeats = whole("repeats", repeats, 2, 1000, of="permutations", hint="such as 10")
+    level = checked_alpha(alpha)
+    settings = Settings(
+        variables=variables,
+        tolerance=tolerance,
+        alternative=alternative,
+        seed=seed,
+        detector=detector,
+        models=models,
+        min_size=min_size,
+        folds=folds,
     )
-    r = _readable(detectors_of(q, data, variables))
-    statistic = r.statistic(r.d.g[r.d.chosen][r.rows], np.arange(len(r.rows)))
+    q = question_of(data, settings)
+    r = _read(detectors_of(q))
+    statistic = r.statistic(r.predictions, np.arange(len(r.rows)))
     if not np.isfinite(statistic) or statistic <= EMPTY["paper"]:
         raise NotComputable("the statistic is 0: no model predicts an error that the outcomes bear out")
-    names = tuple(dict.fromkeys((*q.sample.x.tree_of, *q.sample.x.flat_of)))
-    drops = np.array([_drops(r, name, statistic, int(repeats)) for name in names])
-    return _table(
-        names,
-        drops,
-        statistic,
-        alpha,
-        {
-            "alpha": float(alpha),
-            "alternative": q.alternative,
-            "detector": q.detector,
-            "folds": q.folds,
+    names = q.sample.x.variables
+    drops = np.array([r.drops(name, statistic, repeats) for name in names])
+    return Curve(
+        method="diagnose.importance",
+        columns=_table(names, drops, statistic, level),
+        settings={
+            "alpha": level,
+            "alternative": q.settings.alternative,
+            "detector": q.settings.detector,
+            "folds": q.settings.folds,
             "model": q.pool.names[r.d.chosen],
-            "repeats": int(repeats),
+            "repeats": repeats,
             "rows_read": len(r.rows),
-            "seed": q.seed,
+            "seed": q.settings.seed,
             "statistic": statistic,
             "tolerance": q.edge.tolerance,
         },
@@ -126,7 +131,7 @@ def importance(
 
 
 @dataclass(frozen=True)
-class _Readable:
+class _Read:
     """The rows that are read: all, or a uniform sample.
 
     Parameters
@@ -140,74 +145,68 @@ class _Readable:
     """
 
     d: Detectors
-    rows: Any
+    rows: Rows
     x: Features
-    cluster: Any
+    cluster: Rows | None
 
-    def statistic(self, g: Any, drawn: Any) -> float:
+    @property
+    def predictions(self) -> Floats:
+        """What the chosen model predicts of these rows, fitted without their folds."""
+        found: Floats = self.d.g[self.d.chosen][self.rows]
+        return found
+
+    def statistic(self, g: Floats, drawn: Rows) -> float:
         """Return the chosen model's statistic over rows drawn from those read."""
         q, at = self.d.question, self.rows[drawn]
-        route = path(g[drawn], q.edge.rows(at), q.alternative, q.detector, q.sample.heft(at), q.min_size)
-        found = float(observed([route], q.sample.y[at], q.detector)[0])
+        s = q.settings
+        route = path(g[drawn], q.edge.rows(at), s.alternative, s.detector, q.sample.weights_of(at), s.min_size)
+        found = float(observed([route], q.sample.y[at], s.detector)[0])
         return found if np.isfinite(found) else 0.0
 
-    def predicted(self, x: Features, p: Any) -> Any:
-        """Return the chosen model's out-of-fold predictions from other features, and other scores, of these rows."""
-        q = self.d.question
-        mix, out, fold = np.array(q.pool.mix[self.d.chosen]), np.zeros(len(self.rows)), q.fold[self.rows]
-        for f, fitted in enumerate(self.d.fitted):
-            here = np.flatnonzero(fold == f)
-            for share, model in zip(mix, fitted, strict=True):
-                if share > 0 and len(here):
-                    out[here] += share * model.predict(x, p, here)
+    def drops(self, name: str, statistic: float, repeats: int) -> list[tuple[float, float]]:
+        """Return, for each permutation, the drop in these rows, and in rows drawn from them with replacement."""
+        q, out = self.d.question, []
+        g, p, every = self.predictions, q.edge.p[self.rows], np.arange(len(self.rows))
+        for repeat in range(repeats):
+            rng = np.random.default_rng([q.settings.seed, SHUFFLE, repeat, 1])
+            order, drawn = rng.permutation(len(every)), self.resampled(rng)
+            # The models see the variable permuted; a permuted score moves the prediction and not the row's residual.
+            shown = p[order] if name == SCORE else p
+            other = self.d.predicted(self.x.permuted(name, order), shown, q.fold[self.rows])
+            here = statistic - self.statistic(other, every)
+            out.append((here, self.statistic(g, drawn) - self.statistic(other, drawn)))
         return out
 
+    def resampled(self, rng: np.random.Generator) -> Rows:
+        """Draw rows, or whole clusters, with replacement."""
+        if self.cluster is None:
+            return rng.integers(len(self.rows), size=len(self.rows))
+        order = np.argsort(self.cluster, kind="stable")
+        first = np.searchsorted(self.cluster[order], np.arange(self.cluster.max() + 2))
+        chosen: Rows = rng.integers(len(first) - 1, size=len(first) - 1)
+        return np.concatenate([order[first[c] : first[c + 1]] for c in chosen])
 
-def _readable(d: Detectors) -> _Readable:
+
+def _read(d: Detectors) -> _Read:
     q = d.question
     rows = np.arange(q.n)
     if q.n > MOST:
-        rows = np.sort(np.random.default_rng([q.seed, SHUFFLE]).choice(q.n, MOST, replace=False))
-    x = replace(q.sample.x, trees=q.sample.x.trees[rows], flat=q.sample.x.flat[rows])
-    cluster = None if q.cluster is None else np.unique(q.cluster[rows], return_inverse=True)[1]
-    return _Readable(d, rows, x, cluster)
+        rows = np.sort(np.random.default_rng([q.settings.seed, SHUFFLE]).choice(q.n, MOST, replace=False))
+    clusters = q.clusters_of(rows)
+    return _Read(d, rows, q.sample.x.rows(rows), None if clusters is None else clusters[0])
 
 
-def _drops(r: _Readable, name: str, statistic: float, repeats: int) -> list[tuple[float, float]]:
-    """Return, for each permutation, the drop in these rows, and in rows drawn from them with replacement."""
-    q, out = r.d.question, []
-    g, p = r.d.g[r.d.chosen][r.rows], q.edge.p[r.rows]
-    every = np.arange(len(r.rows))
-    for repeat in range(repeats):
-        rng = np.random.default_rng([q.seed, SHUFFLE, repeat, 1])
-        order, drawn = rng.permutation(len(every)), _resampled(rng, r)
-        other = r.predicted(r.x.permuted(name, order), p[order] if name == SCORE else p)
-        here = statistic - r.statistic(other, every)
-        out.append((here, r.statistic(g, drawn) - r.statistic(other, drawn)))
-    return out
-
-
-def _resampled(rng: Any, r: _Readable) -> Any:
-    """Draw rows, or whole clusters, with replacement."""
-    if r.cluster is None:
-        return rng.integers(len(r.rows), size=len(r.rows))
-    order = np.argsort(r.cluster, kind="stable")
-    first = np.searchsorted(r.cluster[order], np.arange(r.cluster.max() + 2))
-    chosen = rng.integers(len(first) - 1, size=len(first) - 1)
-    return np.concatenate([order[first[c] : first[c + 1]] for c in chosen])
-
-
-def _table(names: tuple[str, ...], drops: Any, statistic: float, alpha: float, settings: dict[str, Any]) -> Curve:
+def _table(names: tuple[str, ...], drops: Floats, statistic: float, alpha: float) -> dict[str, tuple[Any, ...]]:
+    """Return the columns: mean drops, and Student's intervals by the spread over repeats that resample rows."""
     from scipy.special import stdtrit
 
     drop = drops[:, :, 0].mean(axis=1)
     half = float(stdtrit(drops.shape[1] - 1, 1.0 - alpha / 2.0)) * drops[:, :, 1].std(axis=1, ddof=1)
     order = sorted(range(len(names)), key=lambda j: (-drop[j], j))
-    columns: dict[str, tuple[Any, ...]] = {
+    return {
         "variable": tuple(names[j] for j in order),
         "drop": tuple(float(drop[j]) for j in order),
         "low": tuple(float(drop[j] - half[j]) for j in order),
         "high": tuple(float(drop[j] + half[j]) for j in order),
         "share": tuple(float(drop[j]) / statistic for j in order),
     }
-    return Curve(method=METHOD, columns=columns, settings=settings)

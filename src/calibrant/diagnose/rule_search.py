@@ -9,11 +9,11 @@ from math import lgamma, log
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.diagnose.rules import Columns, Condition, Rule, between, extended
+from calibrant.diagnose.rules import Columns, Condition, Flags, Floats, Rule, between, extended
 from calibrant.search.detectors import Question
-from calibrant.search.models import Fitted, Sample, cross_fit, dealt
-from calibrant.search.models import predicted as predictions_of
+from calibrant.search.models import Rows, cross_fit, dealt, predicted
 from calibrant.stats.cusum import Boundary, beyond, observed
 
 # ---- Outcomes of the growing half, by which rules are chosen ----
@@ -35,14 +35,14 @@ class Ballot:
     """
 
     columns: Columns
-    y: Any
+    y: Floats
     edge: Boundary
-    weights: Any
+    weights: Floats | None
     alternative: str
     least: int
 
     @cached_property
-    def sides(self) -> tuple[tuple[float, Any, Any], ...]:
+    def sides(self) -> tuple[tuple[float, Floats, Floats], ...]:
         """Each side that the alternative looks at (1 above, -1 below), its scores, and their null variances."""
         w = np.ones(len(self.y)) if self.weights is None else self.weights
         out = []
@@ -51,7 +51,7 @@ class Ballot:
                 out.append((sign, sign * w * (self.y - rate), w**2 * rate * (1.0 - rate)))
         return tuple(out)
 
-    def side(self, inside: Any) -> tuple[float, float]:
+    def side(self, inside: Flags) -> tuple[float, float]:
         """Return the larger standardised excess of some rows, and on which side; infinitely low for too few rows."""
         best = (-np.inf, self.sides[0][0])
         if int(inside.sum()) < self.least:
@@ -62,7 +62,7 @@ class Ballot:
                 best = max(best, (float(score[inside].sum()) / spread, sign))
         return best
 
-    def rows(self, which: Any) -> Ballot:
+    def rows(self, which: NDArray[Any]) -> Ballot:
         """Return the ballot of some rows, with the least number of rows in proportion."""
         return Ballot(
             columns=self.columns.rows(which),
@@ -73,12 +73,12 @@ class Ballot:
             least=max(1, round(self.least * len(self.y[which]) / len(self.y))),
         )
 
-    def excess(self, rule: Rule, left: Any) -> float:
+    def excess(self, rule: Rule, left: Flags) -> float:
         """Return the standardised excess of the rows in a rule that are left."""
         return self.side(self.columns.matching(rule) & left)[0]
 
 
-def overlap(a: Any, b: Any) -> float:
+def overlap(a: Flags, b: Flags) -> float:
     """Return Jaccard's index of two sets of rows."""
     either = int((a | b).sum())
     return float((a & b).sum()) / either if either else 0.0
@@ -95,10 +95,10 @@ class _Asked:
 
     variable: str
     label: str | None
-    values: Any  # of the ranks
+    values: Floats  # of the ranks; empty for a level
 
 
-def grown(columns: Columns, target: Any, weights: Any, depth: int, least: int, seed: int) -> list[Rule]:
+def grown(columns: Columns, target: Floats, weights: Floats | None, depth: int, least: int, seed: int) -> list[Rule]:
     """Grow a tree on the target, and return the rules of its nodes but the root.
 
     Parameters
@@ -135,8 +135,9 @@ def grown(columns: Columns, target: Any, weights: Any, depth: int, least: int, s
     return out
 
 
-def _matrix(columns: Columns) -> tuple[Any, list[_Asked]]:
-    parts, asked = [], []
+def _matrix(columns: Columns) -> tuple[NDArray[np.float32], list[_Asked]]:
+    parts: list[NDArray[np.float32]] = []
+    asked = []
     for name, values in columns.numbers.items():
         there = ~np.isnan(values)
         distinct, rank = np.unique(values[there], return_inverse=True)
@@ -152,8 +153,8 @@ def _matrix(columns: Columns) -> tuple[Any, list[_Asked]]:
         kept = [k for k in np.argsort(-rows, kind="stable") if rows[k] > 0][:LEVELS]
         for k in kept[: 1 if (rows > 0).sum() == 2 else None] if len(kept) > 1 else []:
             parts.append((codes == k).astype(np.float32))
-            asked.append(_Asked(variable=name, label=labels[k], values=None))
-    return (np.stack(parts, axis=1) if parts else np.empty((0, 0))), asked
+            asked.append(_Asked(variable=name, label=labels[k], values=np.zeros(0)))
+    return (np.stack(parts, axis=1) if parts else np.empty((0, 0), dtype=np.float32)), asked
 
 
 def _condition(columns: Columns, column: _Asked, cut: float, low: bool, missing: bool) -> Condition:
@@ -202,7 +203,7 @@ def conditions_of(columns: Columns, cuts: int, only: str | None = None) -> list[
     return out
 
 
-def _sides(columns: Columns, name: str, values: Any, cuts: int) -> list[Condition]:
+def _sides(columns: Columns, name: str, values: Floats, cuts: int) -> list[Condition]:
     there = values[~np.isnan(values)]
     kind, whole = columns.kind(name)
     absent = (False,) if len(there) == len(values) else (False, True)
@@ -223,8 +224,10 @@ def price(terms: int, conditions: int) -> float:
     return 2.0 * (log(2.0) + terms * log(max(conditions, 2)) - lgamma(terms + 1))
 
 
-def candidates(ballot: Ballot, conditions: Sequence[Condition]) -> tuple[list[Condition], Any]:
+def candidates(ballot: Ballot, conditions: Sequence[Condition]) -> tuple[list[Condition], NDArray[np.bool_]]:
     """Return the conditions that enough rows meet, at most 500, and which rows meet them, shape (conditions, n)."""
+    if not conditions:
+        return [], np.zeros((0, len(ballot.y)), dtype=bool)
     met = np.stack([ballot.columns.select(c) for c in conditions])
     rows = met.sum(axis=1)
     kept = np.flatnonzero((rows >= ballot.least) & (rows < met.shape[1]))
@@ -234,7 +237,7 @@ def candidates(ballot: Ballot, conditions: Sequence[Condition]) -> tuple[list[Co
     return [conditions[int(k)] for k in kept], met[kept]
 
 
-def best_pair(ballot: Ballot, conditions: Sequence[Condition], met: Any, left: Any) -> tuple[float, Rule]:
+def best_pair(ballot: Ballot, conditions: Sequence[Condition], met: Flags, left: Flags) -> tuple[float, Rule]:
     """Return the single condition or pair with the largest excess over its price, among the rows that are left."""
     open_rows = met[:, left].astype(np.float32)
     rows = open_rows @ open_rows.T
@@ -251,14 +254,16 @@ def best_pair(ballot: Ballot, conditions: Sequence[Condition], met: Any, left: A
     return value_, rule if a == b else extended(rule, conditions[b], ballot.columns)
 
 
-def value(ballot: Ballot, rule: Rule, conditions: int, left: Any) -> float:
+def value(ballot: Ballot, rule: Rule, conditions: int, left: Flags) -> float:
     """Return the square of a rule's excess less its price."""
     z = ballot.excess(rule, left)
     terms = sum(1 + (c.above is not None and c.up_to is not None) for c in rule)
     return (z**2 if z > 0 else -1e9) - price(terms, conditions)
 
 
-def improved(ballot: Ballot, rule: Rule, conditions: Sequence[Condition], left: Any, depth: int) -> tuple[float, Rule]:
+def improved(
+    ballot: Ballot, rule: Rule, conditions: Sequence[Condition], left: Flags, depth: int
+) -> tuple[float, Rule]:
     """Drop, add and move conditions as long as that pays its price."""
     worth = value(ballot, rule, len(conditions), left)
     for _ in range(2 * depth):
@@ -280,7 +285,7 @@ def improved(ballot: Ballot, rule: Rule, conditions: Sequence[Condition], left: 
 
 
 def chosen(nodes: Sequence[Rule], ballot: Ballot, most: int, depth: int) -> list[Rule]:
-    """Return rules, each the best over the rows that the earlier ones left; from the second on, only if worth its price.
+    """Return rules, each the best over the rows that earlier ones left; from the second on, only if worth its price.
 
     Parameters
     ----------
@@ -290,10 +295,9 @@ def chosen(nodes: Sequence[Rule], ballot: Ballot, most: int, depth: int) -> list
     most, depth : int
         Rules, and conditions of a rule, at most.
     """
-    every = conditions_of(ballot.columns, CUTS)
-    conditions, met = candidates(ballot, every) if every else ([], None)
+    conditions, met = candidates(ballot, conditions_of(ballot.columns, CUTS))
     out: list[Rule] = []
-    taken: list[Any] = []
+    taken: list[Flags] = []
     left = np.ones(len(ballot.y), dtype=bool)
     while len(conditions) > 1 and len(out) < most and left.any():
         rival = [(value(ballot, rule, len(conditions), left), rule) for rule in nodes]
@@ -309,10 +313,10 @@ def chosen(nodes: Sequence[Rule], ballot: Ballot, most: int, depth: int) -> list
     return out
 
 
-# ---- The search for rules in one half of the rows; the outcomes of the other half play no part in it ----
+# ---- The search in one half of the rows; the outcomes of the other half play no part in it ----
 
-FEWEST = 20  # rows that a rule must have in the half that judges it
-GROWN = 50_000  # rows that a tree grows on, a uniform sample
+FEWEST = 20  # rows that a rule must have in the half that judges it: a rate of 20 rows is known within about 20 points
+GROWN = 50_000  # rows that a tree grows on, a uniform sample: beyond it rules gain little and searches take minutes
 FOUND = 0.5  # overlap from which a rule was found again
 GROW = 0x62071
 
@@ -336,7 +340,7 @@ class Search:
         Share of the folds without which the search leads to about the rule as well.
     """
 
-    judges: Any
+    judges: Rows
     model: str
     threshold: float
     rules: tuple[Rule, ...]
@@ -346,29 +350,29 @@ class Search:
 
 def search(q: Question, columns: Columns, most: int, depth: int, min_share: float) -> Search:
     """Find at most so many rules in the first of two halves."""
-    half = dealt(q.n, 2, q.seed, q.cluster)
+    half = dealt(q.n, 2, q.settings.seed, q.cluster)
     mine, judges = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
-    own = _part(q, mine)
-    g, fitted = cross_fit(own.sample, own.pool, own.fold, own.seed)
-    paths = own.paths(g)
-    best = int(np.argmax(observed(paths, own.sample.y, own.detector)))
-    curve = paths[best].curve(own.sample.y)
-    top = int(np.nanargmax(curve)) if np.isfinite(curve).any() else -1
-    threshold = float(paths[best].excess[top]) if top >= 0 and curve[top] > 0 else 0.0
-    rng = np.random.default_rng([q.seed, GROW])
+    own = q.part(mine)
+    # (1) Residual models cross-fitted in this half; the best one's threshold is where its path peaks.
+    g, fitted = cross_fit(own.sample, own.pool, own.fold, own.settings.seed)
+    best, threshold = _peak(own, g)
+    # (2) Rows that trees and pairs read: of this half with their outcomes, and of the other with predictions alone.
+    rng = np.random.default_rng([q.settings.seed, GROW])
     fresh, seen = np.sort(_some(rng, judges)), np.sort(_some(rng, np.arange(len(mine))))
     ballot = Ballot(
         columns=columns.rows(mine[seen]),
         y=own.sample.y[seen],
         edge=own.edge.rows(seen),
-        weights=own.sample.heft(seen),
-        alternative=q.alternative,
+        weights=own.sample.weights_of(seen),
+        alternative=q.settings.alternative,
         least=max(round(FEWEST * len(seen) / len(mine)), round(min_share * len(seen)), 1),
     )
     trees = _Trees(q=q, columns=columns, threshold=threshold, depth=depth, min_share=min_share)
-    folds = _by_fold(q, fitted, best, fresh)
-    rows, g_of = np.append(mine[seen], fresh), np.append(g[best, seen], folds.mean(axis=0))
-    rules = chosen(trees.nodes(rows, g_of), ballot, most, depth)
+    folds = np.stack([predicted(one, q.sample, q.pool, fresh)[best] for one in fitted])
+    # (3) Rules from a tree over both halves' covariates and from all pairs, chosen by this half's outcomes.
+    nodes = trees.nodes(np.append(mine[seen], fresh), np.append(g[best, seen], folds.mean(axis=0)))
+    rules = chosen(nodes, ballot, most, depth)
+    # (4) The same without each fold: how often the search leads to about the same rules.
     again = [
         chosen(trees.nodes(fresh, one), ballot.rows(own.fold[seen] != f), most, depth) for f, one in enumerate(folds)
     ]
@@ -382,22 +386,17 @@ def search(q: Question, columns: Columns, most: int, depth: int, min_share: floa
     )
 
 
-def _part(q: Question, rows: Any) -> Question:
-    """Return the question of some rows."""
-    x = replace(q.sample.x, trees=q.sample.x.trees[rows], flat=q.sample.x.flat[rows])
-    weights = None if q.sample.weights is None else q.sample.weights[rows] / q.sample.weights[rows].mean()
-    sample = Sample(x, q.sample.y[rows], q.sample.p[rows], weights)
-    cluster = None if q.cluster is None else np.unique(q.cluster[rows], return_inverse=True)[1]
-    return replace(q, sample=sample, edge=q.edge.rows(rows), cluster=cluster)
+def _peak(q: Question, g: Floats) -> tuple[int, float]:
+    """Return the model with the largest statistic, and its predicted residual beyond the tolerance at its peak."""
+    paths = q.paths(g)
+    best = int(np.argmax(observed(paths, q.sample.y, q.settings.detector)))
+    curve = paths[best].curve(q.sample.y)
+    top = int(np.nanargmax(curve)) if np.isfinite(curve).any() else -1
+    return best, float(paths[best].excess[top]) if top >= 0 and curve[top] > 0 else 0.0
 
 
-def _some(rng: Any, rows: Any) -> Any:
+def _some(rng: np.random.Generator, rows: Rows) -> Rows:
     return rows if len(rows) <= GROWN // 2 else rng.choice(rows, GROWN // 2, replace=False)
-
-
-def _by_fold(q: Question, fitted: tuple[tuple[Fitted, ...], ...], model: int, rows: Any) -> Any:
-    """Return what each fold's learners predict of rows of the judging half, shape (folds, rows)."""
-    return np.stack([predictions_of(one, q.sample, q.pool, rows)[model] for one in fitted])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,14 +409,15 @@ class _Trees:
     depth: int
     min_share: float
 
-    def nodes(self, rows: Any, g: Any) -> list[Rule]:
+    def nodes(self, rows: Rows, g: Floats) -> list[Rule]:
         """Grow a tree over the covariates of some rows on predictions beyond tolerance and threshold, signed."""
-        excess, upper = beyond(g, self.q.edge.rows(rows), self.q.alternative)
+        s = self.q.settings
+        excess, upper = beyond(g, self.q.edge.rows(rows), s.alternative)
         target = np.where(excess >= self.threshold, np.where(upper, excess, -excess), 0.0)
         least = max(2 * FEWEST * len(rows) // self.q.n, round(self.min_share * len(rows)), 1)
-        return grown(self.columns.rows(rows), target, self.q.sample.heft(rows), self.depth, least, self.q.seed)
+        return grown(self.columns.rows(rows), target, self.q.sample.weights_of(rows), self.depth, least, s.seed)
 
 
-def _share_found(rule: Rule, again: list[list[Rule]], columns: Columns) -> float:
+def _share_found(rule: Rule, again: Sequence[Sequence[Rule]], columns: Columns) -> float:
     inside = columns.matching(rule)
     return float(np.mean([any(overlap(inside, columns.matching(r)) >= FOUND for r in found) for found in again]))

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.data.coding import DAY, Coding, codings, encode
 from calibrant.data.predictions import Predictions
 from calibrant.views.features import SCORE
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Flags = NDArray[np.bool_]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WORDING = re.compile(r'["=\n]|(?:^|\s)(?:or|and|not|over|after|up\s+to)(?:\s|$)')  # what rules are written with
@@ -97,7 +102,7 @@ class Condition:
         return {**known, "above": "missing"} if self.above == np.inf else known
 
     @classmethod
-    def from_dict(cls, d: Any) -> Condition:
+    def from_dict(cls, d: Mapping[str, Any]) -> Condition:
         """Rebuild from plain data."""
         known: dict[str, Any] = {k: tuple(v) if k in ("levels", "others") else v for k, v in d.items()}
         return cls(**(known | ({"above": np.inf, "missing": True} if known.get("above") == "missing" else {})))
@@ -107,7 +112,7 @@ Rule = tuple[Condition, ...]
 
 
 def quoted(name: str) -> str:
-    """Return a name or level as it is, or in quotes where it is empty or could be read as part of the rule's wording."""
+    """Return a name or level as it is, or in quotes where it is empty or would read as part of the rule's wording."""
     plain = name.strip() == name and name and not WORDING.search(name)
     return name if plain else json.dumps(name, ensure_ascii=False)
 
@@ -133,8 +138,8 @@ class Columns:
         Of the covariates.
     """
 
-    numbers: dict[str, Any]
-    codes: dict[str, Any]
+    numbers: dict[str, Floats]
+    codes: dict[str, Codes]
     labels: dict[str, tuple[str, ...]]
     how: dict[str, Coding]
 
@@ -143,31 +148,30 @@ class Columns:
         coding = self.how.get(name)
         return ("number", False) if name == SCORE or coding is None else (coding.kind, coding.whole)
 
-    def select(self, condition: Condition) -> Any:
+    def select(self, condition: Condition) -> Flags:
         """Return which rows meet a condition."""
         if condition.kind == "category":
             labels = self.labels[condition.variable]
-            wanted = np.array(
-                [(not condition.levels or v in condition.levels) and v not in condition.others for v in labels]
-            )
+            asked = [(not condition.levels or v in condition.levels) and v not in condition.others for v in labels]
+            wanted: Flags = np.array(asked)
             return wanted[self.codes[condition.variable]]
         x = self.numbers[condition.variable]
         absent = np.isnan(x)
-        inside = ~absent
+        inside: Flags = ~absent
         if condition.above is not None:
             inside &= x > condition.above
         if condition.up_to is not None:
             inside &= x <= condition.up_to
         return inside | absent if condition.missing else inside
 
-    def matching(self, conditions: Sequence[Condition]) -> Any:
+    def matching(self, conditions: Sequence[Condition]) -> Flags:
         """Return which rows meet all conditions of a rule."""
         out = np.ones(len(next(iter(self.numbers.values()))), dtype=bool)
         for condition in conditions:
             out &= self.select(condition)
         return out
 
-    def rows(self, which: Any) -> Columns:
+    def rows(self, which: NDArray[Any]) -> Columns:
         """Return the columns of some rows."""
         return Columns(
             numbers={k: v[which] for k, v in self.numbers.items()},
@@ -188,10 +192,12 @@ def extended(rule: Rule, step: Condition, columns: Columns) -> Rule:
     return (*(c for c in rule if c.variable != step.variable), merged)
 
 
-def columns_of(data: Predictions, variables: Sequence[str] | None) -> Columns:
+def columns_of(data: Predictions, variables: Iterable[str] | None) -> Columns:
     """Return score and covariates as rules read them."""
     how = codings(data.covariates, variables)
-    numbers, codes, labels = {SCORE: data.p}, {}, {}
+    numbers: dict[str, Floats] = {SCORE: data.p}
+    codes: dict[str, Codes] = {}
+    labels: dict[str, tuple[str, ...]] = {}
     if how:
         x = encode(data.covariates.select([c.name for c in how]), how)
         numbers |= {name: x.numbers[:, j] for j, name in enumerate(x.number_names)}

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from calibrant.diagnose.control_chart import check_alpha
+from calibrant.arguments import checked_alpha, number, one_source, whole
 from calibrant.diagnose.rule_search import FEWEST, Search, search
 from calibrant.diagnose.rules import Columns, columns_of, text_of
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import NotComputable
 from calibrant.results import Curve
-from calibrant.search.detectors import FOLDS, LEAST_ROWS, Question, question_of
+from calibrant.search.detectors import FOLDS, LEAST_ROWS, Question, Settings, question_of
+from calibrant.search.models import Models, Rows
 from calibrant.stats.betting import Units, rate_evidence, rate_limits, ratio_evidence, ratio_limits
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.nulls import holm
 from calibrant.views.features import rows_of
 
-METHOD = "diagnose.subgroups"
 COLUMNS = (
     "rule",
     "rows",
@@ -39,18 +39,19 @@ COLUMNS = (
 )
 
 
+@one_source
 def subgroups(
     data: Any,
-    variables: Sequence[str] | None = None,
+    *,
+    variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
     alpha: float = 0.05,
     seed: int = 0,
-    *,
     rules: int = 5,
     depth: int = 3,
     min_share: float = 0.01,
-    models: Sequence[tuple[str, Any]] | None = None,
+    models: Models | None = None,
 ) -> Curve:
     r"""Describe who is badly served by rules such as "age over 72 and sex = female".
 
@@ -135,51 +136,45 @@ def subgroups(
     >>> table.columns["finding"][0], table.columns["low"][0] < 0.3 < table.columns["high"][0]
     (True, True)
     """
-    _check(rules, depth, min_share)
-    check_alpha(alpha)
-    data = rows_of(data)
-    q = question_of(data, variables, tolerance, alternative, seed, models=models)
+    rules, depth = whole("rules", rules, 1, 20), whole("depth", depth, 1, 6)
+    min_share = number("min_share", min_share, least=0, below=0.5, what="a share of the rows", hint="such as 0.01")
+    level, rows = checked_alpha(alpha), rows_of(data)
+    settings = Settings(variables=variables, tolerance=tolerance, alternative=alternative, seed=seed, models=models)
+    q = question_of(rows, settings)
     if q.n < 2 * LEAST_ROWS:
         raise NotComputable(f"there are {q.n} rows: two halves need at least {2 * LEAST_ROWS}")
-    if q.cluster is not None and int(q.cluster.max()) + 1 < 4 * FOLDS:
-        raise NotComputable(f"there are {int(q.cluster.max()) + 1} clusters: two halves need at least {4 * FOLDS}")
-    columns = columns_of(data, variables)
-    found = search(q, columns, int(rules), int(depth), float(min_share))
-    lines = _judged(q, columns, found, alpha)
-    settings = {
-        "alpha": float(alpha),
-        "alternative": alternative,
-        "conditions": tuple(tuple(c.to_dict() for c in line["conditions"]) for line in lines),
-        "depth": int(depth),
-        "fewest": FEWEST,
-        "min_share": float(min_share),
-        "model": found.model,
-        "rows_grown": q.n - len(found.judges),
-        "rows_judged": len(found.judges),
-        "seed": q.seed,
-        "threshold": found.threshold,
-        "tolerance": q.edge.tolerance,
-    }
-    return Curve(method=METHOD, columns={k: tuple(line[k] for line in lines) for k in COLUMNS}, settings=settings)
-
-
-def _check(rules: Any, depth: Any, min_share: Any) -> None:
-    for name, value, most in (("rules", rules, 20), ("depth", depth, 6)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value <= most:
-            raise BadInput(f"{name}={value!r}: pass a whole number from 1 to {most}")
-    if isinstance(min_share, bool) or not isinstance(min_share, (int, float, np.number)) or not 0.0 <= min_share < 0.5:
-        raise BadInput(f"min_share={min_share!r}: pass a share of the rows from 0 to below 0.5, such as 0.01")
+    if q.cluster is not None and q.units < 4 * FOLDS:
+        raise NotComputable(f"there are {q.units} clusters: two halves need at least {4 * FOLDS}")
+    columns = columns_of(rows, q.settings.variables)
+    found = search(q, columns, rules, depth, min_share)
+    lines = _judged(q, columns, found, level)
+    return Curve(
+        method="diagnose.subgroups",
+        columns={k: tuple(line[k] for line in lines) for k in COLUMNS},
+        settings={
+            "alpha": level,
+            "alternative": q.settings.alternative,
+            "conditions": tuple(tuple(c.to_dict() for c in line["conditions"]) for line in lines),
+            "depth": depth,
+            "fewest": FEWEST,
+            "min_share": min_share,
+            "model": found.model,
+            "rows_grown": q.n - len(found.judges),
+            "rows_judged": len(found.judges),
+            "seed": q.settings.seed,
+            "threshold": found.threshold,
+            "tolerance": q.edge.tolerance,
+        },
+    )
 
 
 def _judged(q: Question, columns: Columns, found: Search, alpha: float) -> list[dict[str, Any]]:
     """Judge the rules on the other half, all together; the largest excess first."""
     inside = [columns.matching(rule) for rule in found.rules]
     kept = [j for j, rows in enumerate(inside) if rows[found.judges].sum() >= FEWEST]
-    delta = alpha / max(len(kept), 1)
-    lines = []
+    delta, w, lines = alpha / max(len(kept), 1), q.sample.mass_of(np.arange(q.n)), []
     for j in kept:
         rows = found.judges[inside[j][found.judges]]
-        w = np.ones(q.n) if q.sample.weights is None else q.sample.weights
         lines.append(
             {
                 "conditions": found.rules[j],
@@ -196,22 +191,21 @@ def _judged(q: Question, columns: Columns, found: Search, alpha: float) -> list[
     return sorted(lines, key=lambda line: (-line["excess"], line["rule"]))
 
 
-def _evidence(q: Question, rows: Any, side: float, delta: float) -> dict[str, float]:
+def _evidence(q: Question, rows: Rows, side: float, delta: float) -> dict[str, float]:
     """Return rates, limits and the p-value of one rule, from the rows that judge it."""
     y, p = q.sample.y[rows], q.edge.p[rows]
     edge = (q.edge.high if side > 0 else q.edge.low)[rows]
-    w = np.ones(len(rows)) if q.sample.weights is None else q.sample.weights[rows]
-    mass = float(w.sum())
+    w = q.sample.mass_of(rows)
+    mass, clusters = float(w.sum()), q.clusters_of(rows)
     predicted, observed, at = (float(w @ v) / mass for v in (p, y, edge))
     spread = float(np.sqrt((w**2 * edge * (1.0 - edge)).sum()))
-    if q.sample.weights is None and q.cluster is None:
+    if q.sample.weights is None and clusters is None:
         n, cases = len(rows), int(y.sum())
         low, high = rate_limits(cases, n, delta)
         gap_low, gap_high = low - predicted, high - predicted
         level = rate_evidence(cases, n, at) if side > 0 else rate_evidence(n - cases, n, 1.0 - at)
     else:
-        unit = np.arange(len(rows)) if q.cluster is None else np.unique(q.cluster[rows], return_inverse=True)[1]
-        units = Units.of(y, p, w, unit)
+        units = Units.of(y, p, w, np.arange(len(rows)) if clusters is None else clusters[0])
         gap_low, gap_high = ratio_limits(units, delta)
         low, high = max(predicted + gap_low, 0.0), min(predicted + gap_high, 1.0)
         level = ratio_evidence(units, at - predicted, side)

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.data.sample import identities_of
-from calibrant.detect.strong_calibration_test import (
-    DRAWS,
-    IMPOSSIBLE,
-    alternative_of,
-    checked_draws,
-    contradictions,
-    hypothesis_of,
-)
-from calibrant.errors import BadInput
+from calibrant.arguments import choice, one_source, whole
 from calibrant.results import Outcome
-from calibrant.search.detectors import Question, check_choice, detectors_of, halves_of, question_of
-from calibrant.search.models import TRAIN, dealt, fit_pool, predicted
-from calibrant.search.nulls import LAWS, SALT, by_cluster, law_held, may_hold
-from calibrant.stats.cusum import Alternative, binned, multiplied_squares, simulated_squares, squares
+from calibrant.search.detectors import Question, Settings, detectors_of, halves_of, question_of
+from calibrant.search.models import TRAIN, Models, Rows, dealt, fit_pool, predicted
+from calibrant.search.nulls import DRAWS, IMPOSSIBLE, LAWS, SALT, by_cluster, checked_draws, law_held, may_hold
+from calibrant.stats.cusum import Alternative, Path, binned, multiplied_squares, simulated_squares, squares
 from calibrant.stats.nulls import p_value
-from calibrant.views.features import rows_of
 
 HeldNull = Literal["auto", "fixed", "split"]
-NULLS = ("auto", "fixed", "split")
-QUARTERS = 4  # parts of the rows, of which the multicalibration test holds one back
+NULLS: tuple[HeldNull, ...] = ("auto", "fixed", "split")
+QUARTERS = 4  # parts of the rows, of which the multicalibration test holds one back: the paper does not say how many
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,16 +43,17 @@ class Reading:
     root: bool
 
 
+@one_source
 def adaptive_score_test(
     data: Any,
-    variables: Sequence[str] | None = None,
+    *,
+    variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
     null: HeldNull = "auto",
     draws: int = DRAWS,
     seed: int = 0,
-    *,
-    models: Sequence[tuple[str, Any]] | None = None,
+    models: Models | None = None,
 ) -> Outcome:
     r"""Score test along residual models, threshold 0: do predicted and observed residuals agree over all rows?
 
@@ -120,23 +111,23 @@ def adaptive_score_test(
     >>> cal.detect.adaptive_score_test(data, tolerance=0.05).p_value
     0.001
     """
-    data = rows_of(data)
-    q = question_of(data, variables, tolerance, alternative, seed, models=models)
+    settings = Settings(variables=variables, tolerance=tolerance, alternative=alternative, seed=seed, models=models)
     reading = Reading(name="adaptive_score_test", bins=1, by_size=True, root=True)
-    return _compared(q, data, variables, reading, null, draws)
+    return _compared(question_of(data, settings), reading, null, draws)
 
 
+@one_source
 def adaptive_chi_square_test(
     data: Any,
-    variables: Sequence[str] | None = None,
+    *,
+    variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
     null: HeldNull = "auto",
     draws: int = DRAWS,
     seed: int = 0,
-    *,
     bins: int = 2,
-    models: Sequence[tuple[str, Any]] | None = None,
+    models: Models | None = None,
 ) -> Outcome:
     r"""Chi-square test over groups of equal predicted residual: is some group off beyond the tolerance?
 
@@ -196,23 +187,22 @@ def adaptive_chi_square_test(
     >>> cal.detect.adaptive_chi_square_test(data, tolerance=0.05).p_value
     0.001
     """
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 1000:
-        raise BadInput(f"bins={bins!r}: pass a whole number of groups from 1 to 1,000, such as 2")
-    data = rows_of(data)
-    q = question_of(data, variables, tolerance, alternative, seed, models=models)
-    reading = Reading(name="adaptive_chi_square_test", bins=int(bins), by_size=False, root=False)
-    return _compared(q, data, variables, reading, null, draws)
+    groups = whole("bins", bins, 1, 1000, of="groups", hint="such as 2")
+    settings = Settings(variables=variables, tolerance=tolerance, alternative=alternative, seed=seed, models=models)
+    reading = Reading(name="adaptive_chi_square_test", bins=groups, by_size=False, root=False)
+    return _compared(question_of(data, settings), reading, null, draws)
 
 
+@one_source
 def multicalibration_score_test(
     data: Any,
-    variables: Sequence[str] | None = None,
+    *,
+    variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
     draws: int = DRAWS,
     seed: int = 0,
-    *,
-    models: Sequence[tuple[str, Any]] | None = None,
+    models: Models | None = None,
 ) -> Outcome:
     r"""Score test of a multicalibration audit: models fitted to three quarters of the rows, tested on the fourth.
 
@@ -263,66 +253,69 @@ def multicalibration_score_test(
     >>> cal.detect.multicalibration_score_test(data, tolerance=0.05).p_value
     0.001
     """
-    data = rows_of(data)
-    q = question_of(data, variables, tolerance, alternative, seed, models=models)
+    settings = Settings(variables=variables, tolerance=tolerance, alternative=alternative, seed=seed, models=models)
+    q = question_of(data, settings)
     reading = Reading(name="multicalibration_score_test", bins=1, by_size=True, root=True)
-    count, part = checked_draws(draws), dealt(q.n, QUARTERS, q.seed, q.cluster)
+    count, part = checked_draws(draws), dealt(q.n, QUARTERS, q.settings.seed, q.cluster)
     rows = np.flatnonzero(part == QUARTERS - 1)
-    fitted = fit_pool(q.sample, q.pool, np.flatnonzero(part < QUARTERS - 1), q.seed)
+    fitted = fit_pool(q.sample, q.pool, np.flatnonzero(part < QUARTERS - 1), q.settings.seed)
     paths = q.paths(predicted(fitted, q.sample, q.pool, rows), rows)
-    return _judged(q, paths, rows, reading, count, "split", LAWS["split"])
+    return _judged(q, paths, rows, reading, _Law("split", LAWS["split"], count))
 
 
-def _compared(
-    q: Question, data: Any, variables: Sequence[str] | None, reading: Reading, null: Any, draws: Any
-) -> Outcome:
+@dataclass(frozen=True)
+class _Law:
+    """The null used, what it rests on, and how many outcomes are drawn."""
+
+    null: str
+    says: str
+    draws: int
+
+
+def _compared(q: Question, reading: Reading, null: HeldNull, draws: int) -> Outcome:
     """Return the outcome under the null asked for."""
-    check_choice("null", null, NULLS)
-    count = checked_draws(draws)
-    if null == "split" or (null == "auto" and not may_hold(q)):
-        rows, g = halves_of(q, data, variables)
-        return _judged(q, q.paths(g, rows), rows, reading, count, "split", LAWS["split"])
-    return _judged(q, detectors_of(q, data, variables).paths, np.arange(q.n), reading, count, "fixed", law_held(q))
+    asked, count = choice("null", null, NULLS), checked_draws(draws)
+    if asked == "split" or (asked == "auto" and not may_hold(q)):
+        rows, g = halves_of(q)
+        return _judged(q, q.paths(g, rows), rows, reading, _Law("split", LAWS["split"], count))
+    return _judged(q, detectors_of(q).paths, np.arange(q.n), reading, _Law("fixed", law_held(q), count))
 
 
-def _judged(q: Question, paths: Any, rows: Any, reading: Reading, draws: int, null: str, law: str) -> Outcome:
+def _judged(q: Question, paths: Sequence[Path], rows: Rows, reading: Reading, law: _Law) -> Outcome:
     """Compare the paths of some rows with outcomes simulated for those rows, models held."""
-    y, edge, weights = q.sample.y[rows], q.edge.rows(rows), q.sample.heft(rows)
+    y, edge, weights = q.sample.y[rows], q.edge.rows(rows), q.sample.weights_of(rows)
     steps = [binned(path, len(rows), reading.bins, weights, reading.by_size) for path in paths]
-    found = squares(steps, y)
-    if q.cluster is None:
-        drawn = simulated_squares(steps, edge, q.ids[rows], draws, SALT)
+    found, clusters, says = squares(steps, y), q.clusters_of(rows), law.says
+    if clusters is None:
+        drawn = simulated_squares(steps, edge, q.ids[rows], law.draws, SALT)
     else:
-        law = by_cluster(law)
-        kept, codes = np.unique(q.cluster[rows], return_inverse=True)
-        ids = identities_of(int(q.cluster.max()) + 1, q.seed)[kept]
-        drawn = multiplied_squares(steps, y, codes, ids, draws, SALT)
-    best, impossible = int(np.argmax(found)), contradictions(q)
+        says = by_cluster(says)
+        drawn = multiplied_squares(steps, y, *clusters, law.draws, SALT)
+    best, impossible = int(np.argmax(found)), q.impossible
     shown = np.sqrt(found) if reading.root else found
-    parts = {
-        "models": q.pool.names,
-        "statistics": tuple(shown.tolist()),
-        "p_values": tuple(p_value(float(v), drawn[:, m]) for m, v in enumerate(found)),
-        "chosen": q.pool.names[best],
-        "rows_beyond": len(paths[best].rows),
-        "rows_tested": len(rows),
-        "impossible": impossible,
-    }
     return Outcome(
         method=f"detect.{reading.name}",
         statistic=float(shown[best]),
         p_value=0.0 if impossible else p_value(float(found[best]), drawn.max(axis=1)),
-        alternative=alternative_of(q),
-        null=hypothesis_of(q),
-        law=IMPOSSIBLE.format(impossible) if impossible else law,
+        alternative=q.looks_for,
+        null=q.doubts,
+        law=IMPOSSIBLE.format(impossible) if impossible else says,
         settings={
-            "alternative": q.alternative,
+            "alternative": q.settings.alternative,
             "bins": reading.bins,
-            "draws": draws,
-            "null": null,
-            "seed": q.seed,
+            "draws": law.draws,
+            "null": law.null,
+            "seed": q.settings.seed,
             "tolerance": q.edge.tolerance,
             "train": TRAIN,
         },
-        parts=parts,
+        parts={
+            "models": q.pool.names,
+            "statistics": tuple(shown.tolist()),
+            "p_values": tuple(p_value(float(v), drawn[:, m]) for m, v in enumerate(found)),
+            "chosen": q.pool.names[best],
+            "rows_beyond": len(paths[best].rows),
+            "rows_tested": len(rows),
+            "impossible": impossible,
+        },
     )

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calibrant.arguments import checked_seed, choice, positive, whole
 from calibrant.data.coding import encode
 from calibrant.data.predictions import Predictions
-from calibrant.data.seed import checked_seed
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.threads import one_thread
+from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import Kernel, off_diagonal
-from calibrant.views.kernel_rows import checked_draws, checked_rows, checked_width, wanted_codings
+from calibrant.views.kernel_rows import LEAST_DRAWS, checked_rows, coded
 
+Floats = NDArray[np.float64]
 Null = Literal["resampled", "permuted"]
 Normalisation = Literal["paper", "code"]
-METHOD = "detect.local_calibration_test"
-HELD = 1 << 25  # residuals held at once
+HELD = 1 << 25  # residuals held at once, for memory
 STREAM = 0xB007
-LEVELS = (0.05, 0.5, 0.9, 0.95, 0.99)
+LEVELS = (0.05, 0.5, 0.9, 0.95, 0.99)  # quantiles of the null that are reported
 LAW = {
     "resampled": "as published, not level alpha: residuals drawn with replacement (Algorithm 1)",
     "permuted": "as published, not level alpha: residuals permuted (the authors' program)",
@@ -30,7 +32,8 @@ LAW = {
 
 def published_local_test(
     data: Any,
-    variables: Sequence[str] | None = None,
+    *,
+    variables: Iterable[str] | str | None = None,
     draws: int = 1000,
     null: Null = "resampled",
     seed: int = 0,
@@ -100,29 +103,35 @@ def published_local_test(
     >>> published_local_test(data, null="permuted", seed=123).p_value
     0.001
     """
-    _checked(data, draws, null, normalisation)
+    rows = checked_rows(data)
+    if rows.cluster is not None:
+        raise NotComputable("the published nulls are for independent rows: leave cluster= out, or use the default test")
+    draws = whole("draws", draws, LEAST_DRAWS, hint="such as 1000")
+    choice("null", null, tuple(LAW))
+    choice("normalisation", normalisation, ("paper", "code"))
     seed = checked_seed(seed)
     if null == "permuted" and seed >= 1 << 32:
         raise BadInput(f"seed={seed}: the authors' permutations take seeds under 2**32")
-    checked_width("score_width", score_width)
-    checked_width("covariate_gamma", covariate_gamma)
-    kernel, names = _kernel(data, variables, float(score_width), float(covariate_gamma))
-    e, n = data.y - data.p, data.n
+    kernel, names = _kernel(rows, variables, positive("score_width", score_width), covariate_gamma)
+    # Algorithm 1, step 2: the residuals. Steps 3 and 4: their sum over pairs, and equation 4 from it.
+    e, n = rows.y - rows.p, rows.n
     with one_thread():
         (pairs,), beside = off_diagonal(kernel, e[:, None], np.ones((n, 1)))
+        # Steps 5 to 10: the same of residuals under the published null.
         found = np.concatenate([off_diagonal(kernel, batch)[0] for batch in _simulated(e, draws, null, seed)])
-    by: dict[str, float] = {"paper": n * (n - 1.0), "code": float(beside.sum() + n) * (n - 1.0) / n}
+    by = {"paper": n * (n - 1.0), "code": float(beside.sum() + n) * (n - 1.0) / n}
+    above, above_centred = float((found > pairs).mean()), float((found - found.mean() > pairs).mean())
     return Outcome(
-        method=METHOD,
+        method="detect.local_calibration_test",
         statistic=float(pairs / by[normalisation]),
-        p_value=_p_value(pairs, found, null),
+        p_value=above if null == "resampled" else max(1.0 / len(found), above_centred),  # step 11, or the program's
         alternative="the event rate given score and covariates is not the score",
         null="residuals are exchangeable",
         law=LAW[null],
         settings={
             "features": "published",
             "null": null,
-            "draws": int(draws),
+            "draws": draws,
             "seed": seed,
             "n": n,
             "variables": names,
@@ -140,56 +149,36 @@ def published_local_test(
             "null_sd": float(found.std()),
             "levels": LEVELS,
             "null_quantiles": tuple(float(v) for v in np.quantile(found, LEVELS)),
-            "p_plain": float((found > pairs).mean()),
-            "p_centred": float((found - found.mean() > pairs).mean()),
+            "p_plain": above,
+            "p_centred": above_centred,
         },
     )
 
 
-def _p_value(pairs: float, found: Any, null: Null) -> float:
-    if null == "resampled":
-        return float((found > pairs).mean())
-    return max(1.0 / len(found), float((found - found.mean() > pairs).mean()))
-
-
-def _checked(data: Any, draws: Any, null: Any, normalisation: Any) -> None:
-    checked_rows(data)
-    if data.cluster is not None:
-        raise NotComputable(
-            "the published nulls are for independent rows: leave cluster= out, or use the default test"
-        )
-    checked_draws(draws)
-    if null not in LAW:
-        raise BadInput(f"null={null!r}: pass 'resampled' or 'permuted'")
-    if normalisation not in ("paper", "code"):
-        raise BadInput(f"normalisation={normalisation!r}: pass 'paper' or 'code'")
-
-
-def _simulated(e: Any, draws: int, null: Null, seed: int) -> Iterator[Any]:
+def _simulated(e: Floats, draws: int, null: Null, seed: int) -> Iterator[Floats]:
     """Yield residuals under the published null, columns in batches; the same for any batch size."""
-    n = len(e)
-    if null == "permuted":
-        legacy = np.random.RandomState(seed)
+    n, orders = len(e), _orders(len(e), draws, null, seed)
+    step = max(1, HELD // n)
+    for _ in range(0, draws, step):
+        yield np.stack([e[order] for order in islice(orders, step)], axis=1)
 
-        def order() -> Any:
-            return legacy.permutation(n)
+
+def _orders(n: int, draws: int, null: Null, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Yield which row's residual each row gets in each draw."""
+    if null == "permuted":
+        legacy = np.random.RandomState(seed)  # NumPy's former generator: the authors' draws can be had again
+        yield from (legacy.permutation(n) for _ in range(draws))
     else:
         rng = np.random.default_rng([STREAM, seed])
-
-        def order() -> Any:
-            return rng.integers(0, n, n)
-
-    step = max(1, HELD // n)
-    for first in range(0, draws, step):
-        yield np.stack([e[order()] for _ in range(min(step, draws - first))], axis=1)
+        yield from (rng.integers(0, n, n) for _ in range(draws))
 
 
 def _kernel(
-    data: Predictions, variables: Sequence[str] | None, width: float, gamma: float
+    data: Predictions, variables: Iterable[str] | str | None, width: float, gamma: float
 ) -> tuple[Kernel, tuple[str, ...]]:
     """Return the published kernel: score and covariates as they come, each by its own gamma."""
-    how = wanted_codings(data, variables)
-    encoded = encode(data.covariates, how)
+    positive("covariate_gamma", gamma)
+    encoded = encode(data.covariates, coded(data, variables))
     for name, labels in zip(encoded.level_names, encoded.level_labels, strict=True):
         if labels[:-2] != ("false", "true"):
             raise BadInput(f"covariate {name!r}: the published kernel takes numbers or booleans, none missing")

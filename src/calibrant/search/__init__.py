@@ -1,1 +1,1 @@
-"""The search for badly served groups: models of the residual, detectors made of them, and their laws under calibration."""
+"""The search for badly served groups: models of the residual, detectors made of them, and their nulls."""

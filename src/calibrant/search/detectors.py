@@ -1,23 +1,25 @@
-"""The detectors of the strong calibration test: residual models, and the rows in order of what they predict."""
+"""The detectors of the strong calibration test: what is asked, and rows in the order in which models suspect them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calibrant.arguments import checked_seed, choice, names, number, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.sample import identities_of
-from calibrant.data.seed import checked_seed
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import NotComputable
 from calibrant.search.models import (
-    DEFAULT,
     Fitted,
-    Forest,
+    Floats,
+    Models,
     Pool,
+    Rows,
     Sample,
     cross_fit,
     dealt,
@@ -28,61 +30,159 @@ from calibrant.search.models import (
 from calibrant.stats.cusum import Alternative, Boundary, Detector, Path, observed, path
 from calibrant.views.features import Features, features_of, rows_of
 
-LEAST_ROWS = 20
-FOLDS = 5
+Ids = NDArray[np.uint64]
+ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
+DETECTORS: tuple[Detector, ...] = ("default", "paper", "authors")
+LEAST_ROWS = 20  # with fewer, a fold of five has under four
+FOLDS = 5  # each fit sees four fifths of the rows; more folds cost more fits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the strong calibration test, its comparators and its diagnoses are asked with; each is described there."""
+
+    variables: Iterable[str] | str | None = None
+    tolerance: float = 0.0
+    alternative: Alternative = "two-sided"
+    seed: int = 0
+    detector: Detector = "default"
+    models: Models | None = None
+    min_size: float = 0.0
+    folds: int = FOLDS
+
+    def checked(self) -> Settings:
+        """Return the settings as they will be used, or say in one line which cannot be."""
+        return replace(
+            self,
+            alternative=choice("alternative", self.alternative, ALTERNATIVES),
+            detector=choice("detector", self.detector, DETECTORS),
+            tolerance=number("tolerance", self.tolerance, least=0, below=1, hint="such as 0.05"),
+            min_size=number("min_size", self.min_size, least=0, below=1, hint="such as 0.05"),
+            folds=whole("folds", self.folds, 2, 20),
+            seed=checked_seed(self.seed),
+            variables=None if self.variables is None else names("variables", self.variables, what="a covariate"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked: everything but the labels that fixes the test.
+    """Data and settings put together: everything that fixes the test.
 
     Parameters
     ----------
-    n : int
+    settings : Settings
+        Checked.
     sample : Sample
         Features, outcomes, scores and weights (mean one).
     edge : Boundary
-    alternative, detector, min_size, folds, seed
-        As in `strong_calibration_test`.
     pool : Pool
     cluster : int array of shape (n,) or None
         Cluster of each row, 0 to C - 1.
+    memory : dict
+        Of the predictions: what was fitted to them.
     """
 
+    settings: Settings
     sample: Sample
     edge: Boundary
-    alternative: Alternative
-    detector: Detector
-    min_size: float
-    folds: int
-    seed: int
     pool: Pool
-    cluster: Any
+    cluster: Rows | None
+    memory: dict[Any, Any]
 
     @property
     def n(self) -> int:
         """Rows."""
         return len(self.edge.p)
 
+    @property
+    def units(self) -> int:
+        """Rows, or clusters: what is independent of each other."""
+        return self.n if self.cluster is None else int(self.cluster.max()) + 1
+
     @cached_property
-    def fold(self) -> Any:
+    def fold(self) -> Rows:
         """Fold of each row, dealt without looking at labels."""
-        return dealt(self.n, self.folds, self.seed, self.cluster)
+        return dealt(self.n, self.settings.folds, self.settings.seed, self.cluster)
 
     @cached_property
-    def ids(self) -> Any:
-        """Identities of the rows."""
-        return identities_of(self.n, self.seed)
+    def ids(self) -> Ids:
+        """Identities of the rows, which key their simulated outcomes."""
+        found: Ids = identities_of(self.n, self.settings.seed)
+        return found
 
-    def paths(self, g: Any, rows: Any = None) -> tuple[Path, ...]:
+    def clusters_of(self, rows: Rows) -> tuple[Rows, Ids] | None:
+        """Return the clusters of some rows, numbered from 0, and the identities that key their signs; None for none."""
+        if self.cluster is None:
+            return None
+        kept, codes = np.unique(self.cluster[rows], return_inverse=True)
+        return codes, identities_of(self.units, self.settings.seed)[kept]
+
+    def paths(self, g: Floats, rows: Rows | None = None) -> tuple[Path, ...]:
         """Return the path of each model; of some rows, numbered anew, if they are given."""
         edge = self.edge if rows is None else self.edge.rows(rows)
-        weights = self.sample.weights if rows is None else self.sample.heft(rows)
-        return tuple(path(q, edge, self.alternative, self.detector, weights, self.min_size) for q in g)
+        weights = self.sample.weights if rows is None else self.sample.weights_of(rows)
+        s = self.settings
+        return tuple(path(one, edge, s.alternative, s.detector, weights, s.min_size) for one in g)
 
-    def with_outcomes(self, y: Any) -> Question:
+    def with_outcomes(self, y: NDArray[Any]) -> Question:
         """Return the same question of other outcomes."""
         return replace(self, sample=replace(self.sample, y=np.asarray(y, dtype=np.float64)))
+
+    def part(self, rows: Rows) -> Question:
+        """Return the question of some rows, which remembers nothing."""
+        own = self.clusters_of(rows)
+        sample, cluster = self.sample.part(rows), None if own is None else own[0]
+        return replace(self, sample=sample, edge=self.edge.rows(rows), cluster=cluster, memory={})
+
+    @property
+    def impossible(self) -> int:
+        """Outcomes that have probability zero under every rate within the tolerance."""
+        y, side = self.sample.y > 0, self.settings.alternative
+        up = int((y & (self.edge.high <= 0.0)).sum()) if side != "less" else 0
+        down = int((~y & (self.edge.low >= 1.0)).sum()) if side != "greater" else 0
+        return up + down
+
+    @property
+    def looks_for(self) -> str:
+        """What the test looks for, in words."""
+        by = f" by more than {self.edge.tolerance:g}" if self.edge.tolerance else ""
+        where = {"two-sided": "off", "greater": "above", "less": "below"}[self.settings.alternative]
+        return f"for some group the event rate is {where} the score{by}"
+
+    @property
+    def doubts(self) -> str:
+        """What the test doubts, as a formula."""
+        gap = {"two-sided": "|E[Y | p, x] - p|", "greater": "E[Y | p, x] - p", "less": "p - E[Y | p, x]"}
+        return f"{gap[self.settings.alternative]} <= {self.edge.tolerance:g} for every row"
+
+
+def question_of(data: object, settings: Settings) -> Question:
+    """Check the settings, and put them together with the rows."""
+    rows, s = rows_of(data), settings.checked()
+    if rows.n < LEAST_ROWS:
+        raise NotComputable(f"there are {rows.n} rows: residual models need at least {LEAST_ROWS}")
+    weights = None if rows.weights is None else rows.weights / rows.weights.mean()
+    return Question(
+        settings=s,
+        sample=Sample(features_of(rows, s.variables), rows.y.astype(np.float64), rows.p, weights),
+        edge=Boundary.of(rows.p, s.tolerance),
+        pool=pool_of(s.detector, s.models),
+        cluster=_clusters(rows, s.folds),
+        memory=rows.cache,
+    )
+
+
+def _clusters(rows: Predictions, folds: int) -> Rows | None:
+    if rows.cluster is None:
+        return None
+    codes = np.unique(rows.cluster, return_inverse=True)[1].astype(np.int64)
+    count = int(codes.max()) + 1
+    if count < 2 * folds:
+        raise NotComputable(f"there are {count} clusters: {folds} folds of whole clusters need at least {2 * folds}")
+    return codes
+
+
+# ---- Detectors: what the models predict of rows that they have not seen, and the paths that this makes ----
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,150 +201,54 @@ class Detectors:
     """
 
     question: Question
-    g: Any
+    g: Floats
     fitted: tuple[tuple[Fitted, ...], ...]
     paths: tuple[Path, ...]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the models."""
-        return self.question.pool.names
-
     @cached_property
-    def statistics(self) -> Any:
+    def statistics(self) -> Floats:
         """Each model's largest scaled cumulative score."""
-        return observed(self.paths, self.question.sample.y, self.question.detector)
+        found: Floats = observed(self.paths, self.question.sample.y, self.question.settings.detector)
+        return found
 
     @cached_property
     def chosen(self) -> int:
         """The model with the largest statistic."""
         return int(np.argmax(self.statistics))
 
-    def predicted(self, x: Features) -> Any:
-        """Return the models' out-of-fold predictions from other features of the same rows, shape (models, n)."""
-        q = self.question
-        out = np.empty_like(self.g)
+    def predicted(self, x: Features, p: Floats, fold: Rows) -> Floats:
+        """Return the chosen model's predictions from features and scores of rows of these folds."""
+        mix, out = self.question.pool.mix[self.chosen], np.zeros(len(p))
         for f, fitted in enumerate(self.fitted):
-            rows = np.flatnonzero(q.fold == f)
-            out[:, rows] = q.pool.models(np.stack([m.predict(x, q.edge.p, rows) for m in fitted]))
+            here = np.flatnonzero(fold == f)
+            for share, model in zip(mix, fitted, strict=True):
+                if share > 0 and len(here):
+                    out[here] += share * model.predict(x, p, here)
         return out
 
 
-def question_of(
-    data: Any,
-    variables: Sequence[str] | None,
-    tolerance: float,
-    alternative: Any,
-    seed: int,
-    *,
-    detector: Any = "default",
-    models: Sequence[tuple[str, Any]] | None = None,
-    min_size: float = 0.0,
-    folds: int = FOLDS,
-) -> Question:
-    """Check the arguments, and put data and settings together."""
-    rows = rows_of(data)
-    check_choice("alternative", alternative, ("two-sided", "greater", "less"))
-    check_choice("detector", detector, ("default", "paper", "authors"))
-    check_share("tolerance", tolerance)
-    check_share("min_size", min_size)
-    if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= 20:
-        raise BadInput(f"folds={folds!r}: pass a whole number from 2 to 20")
-    seed = checked_seed(seed)
-    if rows.n < LEAST_ROWS:
-        raise NotComputable(f"there are {rows.n} rows: residual models need at least {LEAST_ROWS}")
-    weights = None if rows.weights is None else rows.weights / rows.weights.mean()
-    return Question(
-        sample=Sample(features_of(rows, variables), rows.y.astype(np.float64), rows.p, weights),
-        edge=Boundary.of(rows.p, float(tolerance)),
-        alternative=alternative,
-        detector=detector,
-        min_size=float(min_size),
-        folds=int(folds),
-        seed=int(seed),
-        pool=pool_of(detector, models),
-        cluster=_clusters(rows, int(folds)),
-    )
+def detectors_of(q: Question) -> Detectors:
+    """Return the detectors of a question about some predictions, fitted once.
 
-
-def _clusters(rows: Predictions, folds: int) -> Any:
-    if rows.cluster is None:
-        return None
-    codes = np.unique(rows.cluster, return_inverse=True)[1].astype(np.int64)
-    count = int(codes.max()) + 1
-    if count < 2 * folds:
-        raise NotComputable(f"there are {count} clusters: {folds} folds of whole clusters need at least {2 * folds}")
-    return codes
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of the choices."""
-    if not isinstance(value, str) or value not in choices:
-        raise BadInput(f"{name}={value!r}: pass {', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}")
-
-
-def check_share(name: str, value: Any) -> None:
-    """Refuse what is not a number in [0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0.0 <= value < 1.0:
-        raise BadInput(f"{name}={value!r}: pass a number from 0 to below 1, such as 0.05")
-
-
-def fit_detectors(
-    data: Any,
-    variables: Sequence[str] | None = None,
-    tolerance: float = 0.0,
-    alternative: Any = "two-sided",
-    seed: int = 0,
-    *,
-    detector: Any = "default",
-    models: Sequence[tuple[str, Any]] | None = None,
-    min_size: float = 0.0,
-    folds: int = FOLDS,
-) -> Detectors:
-    """Fit the residual models of a strong calibration test, or return them if these predictions remember them.
-
-    The fits do not depend on the tolerance, the alternative or `min_size`, so that changing those fits nothing anew.
+    The fits do not depend on the tolerance, the alternative or `min_size`: changing those fits nothing anew.
     """
-    rows = rows_of(data)
-    q = question_of(
-        rows, variables, tolerance, alternative, seed, detector=detector, models=models, min_size=min_size, folds=folds
-    )
-    return detectors_of(q, rows, variables)
-
-
-def detectors_of(q: Question, data: Predictions, variables: Sequence[str] | None) -> Detectors:
-    """Return the detectors of a question about some predictions, fitted once."""
-    names = None if variables is None else tuple(variables)
-    key = ("strong detectors", names, _identity(q.pool), q.folds, q.seed)
-    if key not in data.cache:
-        data.cache[key] = (q.pool, cross_fit(q.sample, q.pool, q.fold, q.seed))
-    g, fitted = data.cache[key][1]
+    s = q.settings
+    key = ("strong detectors", s.variables, q.pool.identity, s.folds, s.seed)
+    if key not in q.memory:
+        # The pool is kept beside the fits: estimators of the user's are told apart by where they lie in memory.
+        q.memory[key] = (q.pool, cross_fit(q.sample, q.pool, q.fold, s.seed))
+    g, fitted = q.memory[key][1]
     return Detectors(question=q, g=g, fitted=fitted, paths=q.paths(g))
 
 
-def halves_of(q: Question, data: Predictions, variables: Sequence[str] | None) -> tuple[Any, Any]:
+def halves_of(q: Question) -> tuple[Rows, Floats]:
     """Return one half of the rows and what models fitted to the other predict of it, fitted once."""
-    names = None if variables is None else tuple(variables)
-    key = ("strong halves", names, _identity(q.pool), q.seed)
-    if key not in data.cache:
-        half = dealt(q.n, 2, q.seed, q.cluster)
-        fitted = fit_pool(q.sample, q.pool, np.flatnonzero(half == 0), q.seed)
+    s = q.settings
+    key = ("strong halves", s.variables, q.pool.identity, s.seed)
+    if key not in q.memory:
+        half = dealt(q.n, 2, s.seed, q.cluster)
+        fitted = fit_pool(q.sample, q.pool, np.flatnonzero(half == 0), s.seed)
         rows = np.flatnonzero(half == 1)
-        data.cache[key] = (q.pool, rows, predicted(fitted, q.sample, q.pool, rows))
-    _, rows, g = data.cache[key]
+        q.memory[key] = (q.pool, rows, predicted(fitted, q.sample, q.pool, rows))
+    _, rows, g = q.memory[key]
     return rows, g
-
-
-def _identity(pool: Pool) -> Any:
-    """Tell pools apart; one of the user's by its estimators (kept alive beside the fits) and their settings."""
-    if pool is DEFAULT:
-        return "default"
-    own = [getattr(m, "estimator", None) for m in pool.learners]
-    settings = [None if e is None else repr(sorted(map(repr, e.get_params().items()))) for e in own]
-    return tuple((m.name, type(e).__name__, id(e), s) for m, e, s in zip(pool.learners, own, settings, strict=True))
-
-
-def small(pool: Pool, trees: int) -> Pool:
-    """Return the pool with smaller forests, for a procedure that is repeated."""
-    learners = tuple(replace(m, trees=trees) if isinstance(m, Forest) else m for m in pool.learners)
-    return replace(pool, learners=learners)

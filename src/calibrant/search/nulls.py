@@ -1,24 +1,33 @@
-"""Laws of the strong calibration statistic under calibration, each with what it guarantees."""
+"""Nulls of the strong calibration statistic: where its p-value comes from, and what each guarantees.
+
+Numbers of theorems are those of the paper (Feng et al., AISTATS 2024); of guarantees, those of theory 4.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.data.sample import identities_of
-from calibrant.errors import NotComputable
-from calibrant.search.detectors import Detectors, Question, small
-from calibrant.search.models import cross_fit, fit_pool, predicted
+from calibrant.arguments import choice, whole
+from calibrant.errors import BadInput, NotComputable
+from calibrant.search.detectors import Detectors, Question, detectors_of, halves_of
+from calibrant.search.models import Floats, Rows, cross_fit, fit_pool, predicted
 from calibrant.stats.cusum import Path, beyond, multiplied, observed, simulated
 from calibrant.stats.nulls import p_value
 
+Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
+NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")
+DRAWS, REFITS = 999, 99  # by default: p-values down to 0.001, or 0.01 where each draw takes all fits again
+LEAST_DRAWS = 19  # so that a p-value can be 0.05
+FEW = 2_000  # rows up to which `auto` refits; with more, a hundred repeated fits take minutes
 SALT = 0x57A0C  # of the outcomes simulated with models held
 AGAIN = 0xAEF17  # of the outcomes to which models are fitted again
-EXCEEDANCES = 10  # after which repeated fitting stops
-REFIT_TREES = 10  # of each forest, for data and repeats alike
+EXCEEDANCES = 10  # after which repeated fitting stops (Besag and Clifford); a p-value of 0.1 takes a hundred draws
+REFIT_TREES = 10  # of each forest, for data and repeats alike: a fifth of the default, as there are a hundred fits
 START = 2  # folds that the first models of `forward` are fitted to
 STAKES = (0.125, 0.25, 0.5, 1.0)  # shares of the predicted residual that the test martingale bets on
 
@@ -29,11 +38,14 @@ LAWS: Mapping[str, str] = {
     "forward": f"{SPLIT}, earlier ones for each block; p-values joined by Fisher's method",
     "eprocess": "finite-sample: test martingale with models fitted to earlier blocks (Ville's inequality)",
 }
-SLACK = 0.5  # tolerance times the root of the number of rows, or clusters, from which `auto` holds models
+SLACK = (
+    0.5  # tolerance times the root of the number of rows, or clusters, from which `auto` holds models: see `may_hold`
+)
 INFLATED = "; may reject too often here (in simulations up to 18 % of calibrated models where 10 % was asked)"
 CLUSTERED = "asymptotic in the number of clusters: a random sign for each cluster's scores"
 EXACT = "finite-sample: exact simulation of the whole procedure, models fitted anew to each draw"
 AT_EDGE = "; exact where every rate is at the edge of the tolerance, asymptotic elsewhere in the null"
+IMPOSSIBLE = "exact: outcomes of probability zero under every rate within the tolerance happened: {}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +66,8 @@ class Verdict:
         The rows tested, as the path numbers them.
     facts : Mapping
         How the p-value was found.
-    peaks : float array of shape (draws,) or None
-        The simulated statistics, where there is one law for the whole.
+    peaks : float array of shape (draws,)
+        The simulated statistics, where there is one law for the whole; else empty.
     """
 
     statistic: float
@@ -65,45 +77,55 @@ class Verdict:
     law: str
     path: Path
     chosen: int
-    rows: Any
+    rows: Rows
     facts: Mapping[str, Any] = field(default_factory=dict)
-    peaks: Any = None
+    peaks: Floats = field(default_factory=lambda: np.zeros(0))
 
 
-def judged(q: Question, paths: Any, rows: Any, draws: int, law: str, salt: int = SALT) -> Verdict:
-    """Compare the paths of some rows with outcomes simulated for those rows, models held."""
-    y = q.sample.y[rows]
-    found = observed(paths, y, q.detector)
-    if q.cluster is None:
-        null = simulated(paths, q.edge.rows(rows), q.ids[rows], draws, salt, q.detector)
-    else:
-        law = by_cluster(law)
-        codes = np.unique(q.cluster[rows], return_inverse=True)[1]
-        ids = identities_of(int(q.cluster.max()) + 1, q.seed)[np.unique(q.cluster[rows])]
-        null = multiplied(paths, y, codes, ids, draws, salt, q.detector)
-    best = int(np.argmax(found))
-    return Verdict(
-        statistic=_number(found[best]),
-        p_value=_level(found[best], null.max(axis=1)),
-        statistics=tuple(_number(v) for v in found),
-        p_values=tuple(_level(v, null[:, m]) for m, v in enumerate(found)),
-        law=law,
-        path=paths[best],
-        chosen=best,
-        rows=rows,
-        facts={"draws": draws},
-        peaks=null.max(axis=1),
-    )
+# ---- Which null, and how many draws ----
 
 
 def may_hold(q: Question) -> bool:
     """Tell whether the models may be held: the tolerance must exceed the noise of a mean over all rows, or clusters.
 
     A calibrated model then lies so far within a two-sided tolerance that what the fold models learn of each other's
-    rows no longer matters. Nearer to 0, and one-sided, where the null is simulated at the truth itself, it does.
+    rows no longer matters. Nearer to 0, and one-sided, where the null is simulated at the truth itself, it does: with
+    100 to 1,000 rows up to 18 % of calibrated models were rejected at 10 %, and none too many from 0.5 / sqrt(n) on.
     """
-    units = q.n if q.cluster is None else len(np.unique(q.cluster))
-    return q.alternative == "two-sided" and q.edge.tolerance * units**0.5 >= SLACK
+    return q.settings.alternative == "two-sided" and q.edge.tolerance * q.units**0.5 >= SLACK
+
+
+def chosen_null(q: Question, null: Any) -> str:
+    """Return the null to use: what is asked for, or by guarantee and size."""
+    asked = choice("null", null, NULLS)
+    wide = q.edge.tolerance > 0 and q.settings.alternative == "two-sided"
+    if asked == "refit" and wide:
+        raise BadInput(
+            "null='refit' simulates no single law for a two-sided tolerance above 0: pass 'fixed' or 'forward'"
+        )
+    if asked != "auto":
+        return asked
+    if may_hold(q):
+        return "fixed"
+    return "split" if wide or q.cluster is not None or q.n > FEW else "refit"
+
+
+def checked_draws(draws: Any, null: str = "fixed") -> int:
+    """Return how many draws to make, by default as many as the null takes."""
+    if draws is None:
+        return REFITS if null == "refit" else DRAWS
+    return whole("draws", draws, LEAST_DRAWS, hint="such as 999")
+
+
+def verdict_of(q: Question, null: str, draws: int) -> Verdict:
+    """Return the verdict under one null."""
+    if null == "fixed":
+        return fixed(detectors_of(q), draws)
+    if null == "split":
+        return split(q, halves_of(q), draws)
+    if null == "eprocess":
+        return eprocess(q)
+    return refit(q, draws) if null == "refit" else forward(q, draws)
 
 
 def law_held(q: Question) -> str:
@@ -121,33 +143,67 @@ def _number(statistic: float) -> float:
     return float(statistic) if np.isfinite(statistic) else 0.0
 
 
-def _level(statistic: float, null: Any) -> float:
+def _level(statistic: float, null: Floats) -> float:
     return p_value(float(statistic), null) if np.isfinite(statistic) else 1.0
 
 
+# ---- Models held: outcomes simulated at the edge of the tolerance, for rows in the order of their paths ----
+
+
+def judged(q: Question, paths: Sequence[Path], rows: Rows, draws: int, law: str, salt: int = SALT) -> Verdict:
+    """Compare the paths of some rows with outcomes simulated for those rows, models held (Theorem 1).
+
+    Two-sided, one uniform number a row gives its outcome at either edge, and each model takes the edge on its side
+    (Theorem 4); that is `simulated`. Clusters keep their scores, with one random sign each.
+    """
+    y, detector, clusters = q.sample.y[rows], q.settings.detector, q.clusters_of(rows)
+    found = observed(paths, y, detector)
+    if clusters is None:
+        null = simulated(paths, q.edge.rows(rows), q.ids[rows], draws, salt, detector)
+    else:
+        law = by_cluster(law)
+        null = multiplied(paths, y, *clusters, draws, salt, detector)
+    best = int(np.argmax(found))
+    return Verdict(
+        statistic=_number(found[best]),
+        p_value=_level(found[best], null.max(axis=1)),
+        statistics=tuple(_number(v) for v in found),
+        p_values=tuple(_level(v, null[:, m]) for m, v in enumerate(found)),
+        law=law,
+        path=paths[best],
+        chosen=best,
+        rows=rows,
+        facts={"draws": draws},
+        peaks=null.max(axis=1),
+    )
+
+
 def fixed(d: Detectors, draws: int) -> Verdict:
-    """Hold the cross-fitted models (Theorems 3 and 4 of the paper)."""
+    """Hold the cross-fitted models (Theorems 3 and 4)."""
     return judged(d.question, d.paths, np.arange(d.question.n), draws, law_held(d.question))
 
 
-def split(q: Question, halves: tuple[Any, Any], draws: int) -> Verdict:
+def split(q: Question, halves: tuple[Rows, Floats], draws: int) -> Verdict:
     """Test on one half of the rows what models fitted to the other predict of it (Theorems 1 and 4)."""
     rows, g = halves
     return judged(q, q.paths(g, rows), rows, draws, LAWS["split"])
 
 
 def forward(q: Question, draws: int) -> Verdict:
-    """Test each block with models fitted to the blocks before it, and join the p-values by Fisher's method."""
+    """Test each block with models fitted to the blocks before it, and join the p-values by Fisher's method.
+
+    Given the blocks before it, each p-value is that of a split: uniform or larger, so that their product is Fisher's.
+    """
     from scipy.special import gammaincc
 
-    parts, seen = [], []
-    for block in range(min(START, q.folds - 1), q.folds):
-        fitted = fit_pool(q.sample, q.pool, np.flatnonzero(q.fold < block), q.seed)
+    parts, seen, folds = [], [], q.settings.folds
+    for block in range(min(START, folds - 1), folds):
+        fitted = fit_pool(q.sample, q.pool, np.flatnonzero(q.fold < block), q.settings.seed)
         rows = np.flatnonzero(q.fold == block)
         seen.append(predicted(fitted, q.sample, q.pool, rows))
         parts.append(judged(q, q.paths(seen[-1], rows), rows, draws, LAWS["forward"], SALT + block))
 
-    def joined(levels: Any) -> tuple[float, float]:
+    def joined(levels: Sequence[float]) -> tuple[float, float]:
         total = -float(np.log(levels).sum())
         return 2.0 * total, float(gammaincc(len(levels), total))
 
@@ -165,88 +221,29 @@ def forward(q: Question, draws: int) -> Verdict:
         statistics=tuple(s for s, _ in each),
         p_values=tuple(p for _, p in each),
         facts={"draws": draws, "block_p_values": tuple(v.p_value for v in parts)},
-        peaks=None,
+        peaks=np.zeros(0),
     )
 
 
-def eprocess(q: Question) -> Verdict:
-    r"""Bet on each row's outcome with models fitted to earlier blocks.
-
-    A row whose predicted residual lies beyond the tolerance multiplies the wealth by ``(r / t)^y ((1 - r) / (1 - t))^(1
-    - y)``, t the rate at the edge and ``r = t + stake x excess`` on the side of the violation: expectation at most one
-    under every rate within the tolerance. Wealth is the mean over models and stakes.
-    """
-    if q.cluster is not None or q.sample.weights is not None:
-        raise NotComputable("the test martingale is proved for independent rows without weights: use null='split'")
-    models = len(q.pool.names)
-    total, bets, seen = np.zeros((models, len(STAKES))), [], []
-    for block in range(1, q.folds):
-        fitted = fit_pool(q.sample, q.pool, np.flatnonzero(q.fold < block), q.seed)
-        rows = np.flatnonzero(q.fold == block)
-        g = predicted(fitted, q.sample, q.pool, rows)
-        steps = np.stack([_bets(q, rows, v) for v in g])
-        bets.append(total[:, :, None] + np.cumsum(steps, axis=2))
-        total = bets[-1][:, :, -1]
-        seen.append((g, rows))
-    log = np.concatenate(bets, axis=2).reshape(models * len(STAKES), -1)
-    mixed = max(float(_mean_exp(log).max()), 0.0)
-    each = [max(float(_mean_exp(v).max()), 0.0) for v in log.reshape(models, len(STAKES), -1)]
-    best = int(np.argmax(each))
-    tested = np.concatenate([rows for _, rows in seen])
-    path = q.paths(np.hstack([g for g, _ in seen]), tested)[best]
-    return Verdict(
-        statistic=mixed,
-        p_value=float(np.exp(-mixed)),
-        statistics=tuple(each),
-        p_values=tuple(float(np.exp(-v)) for v in each),
-        law=LAWS["eprocess"],
-        path=path,
-        chosen=best,
-        rows=tested,
-        facts={"stakes": STAKES, "final_log_wealth": float(_mean_exp(log)[-1])},
-    )
-
-
-def _mean_exp(log: Any) -> Any:
-    """Return the logarithm of the mean of exponentials over the first axis."""
-    top = log.max(axis=0)
-    return top + np.log(np.exp(log - top).mean(axis=0))
-
-
-def _bets(q: Question, rows: Any, g: Any) -> Any:
-    """Return the logarithm of what each stake makes of each row, shape (stakes, rows)."""
-    edge = q.edge.rows(rows)
-    excess, upper = beyond(g, edge, q.alternative)
-    t = np.where(upper, edge.high, edge.low)
-    live = (excess > 0) & (t > 0) & (t < 1)
-    moved = np.where(upper, excess, -excess)[None, :] * np.array(STAKES)[:, None]
-    r = np.where(live, np.clip(t + moved, 1e-9, 1.0 - 1e-9), t)
-    r = np.where(upper, np.maximum(r, t), np.minimum(r, t))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        win, loss = np.log(r / t), np.log((1.0 - r) / (1.0 - t))
-    return np.where(live, np.where(q.sample.y[rows] > 0, win, loss), 0.0)
+# ---- The whole procedure again and again ----
 
 
 def refit(q: Question, most: int) -> Verdict:
-    """Repeat the whole procedure on outcomes drawn at the edge, until ten draws reach the statistic (Besag-Clifford)."""
+    """Repeat the whole procedure on outcomes drawn at the edge, until ten reach the statistic (Besag-Clifford)."""
     if q.cluster is not None:
         raise NotComputable(
             "repeated fitting is exact for independent rows only, and the data have clusters: use null='fixed'"
         )
-    from calibrant.kernels.draws import outcomes
-
-    q = replace(q, pool=small(q.pool, REFIT_TREES))
-    first, paths = _whole(q)
-    rate = q.edge.low if q.alternative == "less" else q.edge.high
-    null: list[Any] = []
+    q = replace(q, pool=q.pool.small(REFIT_TREES))
+    first, paths = procedure(q)
+    null: list[Floats] = []
     reached = 0
     while len(null) < most and reached < EXCEEDANCES:
-        y = outcomes(q.ids, rate, len(null), 1, AGAIN)[:, 0]
-        null.append(_whole(q.with_outcomes(y))[0])
+        null.append(procedure(drawn_at_edge(q, len(null)))[0])
         reached += _level(first.max(), np.array([null[-1].max()])) == 1.0
     draws = np.array(null)
-    stopped = reached == EXCEEDANCES
-    best = int(np.argmax(first))
+    # With ten draws at or above the statistic among k, p = 10 / k; else (1 + reached) / (k + 1): both keep the level.
+    stopped, best = reached == EXCEEDANCES, int(np.argmax(first))
     return Verdict(
         statistic=_number(first[best]),
         p_value=EXCEEDANCES / len(null) if stopped else (1 + reached) / (len(null) + 1),
@@ -261,8 +258,80 @@ def refit(q: Question, most: int) -> Verdict:
     )
 
 
-def _whole(q: Question) -> tuple[Any, tuple[Path, ...]]:
+def drawn_at_edge(q: Question, draw: int) -> Question:
+    """Return the question of outcomes drawn at the edge of the tolerance, of the side that is looked at."""
+    from calibrant.kernels.draws import outcomes
+
+    rate = q.edge.low if q.settings.alternative == "less" else q.edge.high
+    return q.with_outcomes(outcomes(q.ids, rate, draw, 1, AGAIN)[:, 0])
+
+
+def procedure(q: Question) -> tuple[Floats, tuple[Path, ...]]:
     """Fit, order and sum: everything that depends on the outcomes."""
-    g, _ = cross_fit(q.sample, q.pool, q.fold, q.seed)
-    paths = q.paths(g)
-    return observed(paths, q.sample.y, q.detector), paths
+    paths = q.paths(cross_fit(q.sample, q.pool, q.fold, q.settings.seed)[0])
+    found: Floats = observed(paths, q.sample.y, q.settings.detector)
+    return found, paths
+
+
+# ---- A test martingale ----
+
+
+def eprocess(q: Question) -> Verdict:
+    r"""Bet on each row's outcome with models fitted to earlier blocks.
+
+    A row whose predicted residual lies beyond the tolerance multiplies the wealth by ``(r / t)^y ((1 - r) / (1 - t))^(1
+    - y)``, t the rate at the edge and ``r = t + stake x excess`` on the side of the violation: expectation at most one
+    under every rate within the tolerance. Wealth is the mean over models and stakes.
+    """
+    if q.cluster is not None or q.sample.weights is not None:
+        raise NotComputable("the test martingale is proved for independent rows without weights: use null='split'")
+    models = len(q.pool.names)
+    total, bets, seen = np.zeros((models, len(STAKES))), [], []
+    for block in range(1, q.settings.folds):
+        # (1) Models fitted to earlier blocks set the bets on this one before its outcomes are seen.
+        fitted = fit_pool(q.sample, q.pool, np.flatnonzero(q.fold < block), q.settings.seed)
+        rows = np.flatnonzero(q.fold == block)
+        g = predicted(fitted, q.sample, q.pool, rows)
+        # (2) Its outcomes multiply the wealth of each model and stake.
+        steps = np.stack([_bets(q, rows, v) for v in g])
+        bets.append(total[:, :, None] + np.cumsum(steps, axis=2))
+        total = bets[-1][:, :, -1]
+        seen.append((g, rows))
+    # (3) By Ville's inequality, wealth reaches 1 / alpha at any time with probability at most alpha.
+    log = np.concatenate(bets, axis=2).reshape(models * len(STAKES), -1)
+    mixed = max(float(_mean_exp(log).max()), 0.0)
+    each = [max(float(_mean_exp(v).max()), 0.0) for v in log.reshape(models, len(STAKES), -1)]
+    best = int(np.argmax(each))
+    tested = np.concatenate([rows for _, rows in seen])
+    return Verdict(
+        statistic=mixed,
+        p_value=float(np.exp(-mixed)),
+        statistics=tuple(each),
+        p_values=tuple(float(np.exp(-v)) for v in each),
+        law=LAWS["eprocess"],
+        path=q.paths(np.hstack([g for g, _ in seen]), tested)[best],
+        chosen=best,
+        rows=tested,
+        facts={"stakes": STAKES, "final_log_wealth": float(_mean_exp(log)[-1])},
+    )
+
+
+def _mean_exp(log: Floats) -> Floats:
+    """Return the logarithm of the mean of exponentials over the first axis."""
+    top = log.max(axis=0)
+    mean: Floats = top + np.log(np.exp(log - top).mean(axis=0))
+    return mean
+
+
+def _bets(q: Question, rows: Rows, g: Floats) -> NDArray[np.float64]:
+    """Return the logarithm of what each stake makes of each row, shape (stakes, rows)."""
+    edge = q.edge.rows(rows)
+    excess, upper = beyond(g, edge, q.settings.alternative)
+    t = np.where(upper, edge.high, edge.low)
+    live = (excess > 0) & (t > 0) & (t < 1)
+    moved = np.where(upper, excess, -excess)[None, :] * np.array(STAKES)[:, None]
+    r = np.where(live, np.clip(t + moved, 1e-9, 1.0 - 1e-9), t)  # 1e-9: no bet on certainty, which could lose all
+    r = np.where(upper, np.maximum(r, t), np.minimum(r, t))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        win, loss = np.log(r / t), np.log((1.0 - r) / (1.0 - t))
+    return np.where(live, np.where(q.sample.y[rows] > 0, win, loss), 0.0)

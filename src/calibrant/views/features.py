@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calibrant.arguments import names
 from calibrant.data.coding import Encoded, codings, encode
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketch import Sketch
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import NotComputable
+
+Matrix = NDArray[np.float32]
+Rows = NDArray[np.int64]
 
 SCORE = "the score"
 EDGE = 1e-6  # by which a score is kept off 0 and 1 before its logit is taken
 LEVELS = 20  # most frequent levels of a category that get a column of their own in regressions
 SEEN = 10  # rows that such a level must have
-TERMS = 300  # products of two columns in the quadratic regression
+TERMS = 300  # products of two columns in the quadratic regression: 24 columns have so many, and a fit takes seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,107 +43,95 @@ class Features:
         Products left out because there are more than 300.
     """
 
-    trees: Any
-    flat: Any
+    trees: Matrix
+    flat: Matrix
     tree_of: tuple[str, ...]
     flat_of: tuple[str, ...]
-    pairs: Any
+    pairs: Rows
     left_out: int
 
-    def quadratic(self, rows: Any) -> Any:
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that columns come from, the score first."""
+        return tuple(dict.fromkeys((*self.tree_of, *self.flat_of)))
+
+    def rows(self, which: Rows) -> Features:
+        """Return some rows."""
+        return replace(self, trees=self.trees[which], flat=self.flat[which])
+
+    def quadratic(self, rows: Rows) -> Matrix:
         """Return columns and products of some rows."""
         z = self.flat[rows]
         return np.hstack([z, z[:, self.pairs[:, 0]] * z[:, self.pairs[:, 1]]])
 
-    def permuted(self, variable: str, order: Any) -> Features:
+    def permuted(self, variable: str, order: Rows) -> Features:
         """Return the features with one variable's values taken from other rows."""
         trees, flat = self.trees.copy(), self.flat.copy()
-        for matrix, names in ((trees, self.tree_of), (flat, self.flat_of)):
-            for j, name in enumerate(names):
+        for matrix, columns in ((trees, self.tree_of), (flat, self.flat_of)):
+            for j, name in enumerate(columns):
                 if name == variable:
                     matrix[:, j] = matrix[order, j]
-        return Features(
-            trees=trees,
-            flat=flat,
-            tree_of=self.tree_of,
-            flat_of=self.flat_of,
-            pairs=self.pairs,
-            left_out=self.left_out,
-        )
+        return replace(self, trees=trees, flat=flat)
 
 
-def rows_of(data: Any) -> Predictions:
+def rows_of(data: object) -> Predictions:
     """Return predictions, or a sketch's uniform sample of rows; refuse what has no rows of one score."""
-    if isinstance(data, Predictions):
-        return data
-    if isinstance(data, MulticlassPredictions):
-        raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K")
-    if not isinstance(data, Sketch):
-        raise BadInput(
-            f"data is a {type(data).__name__}: pass calibrant.predictions(...), calibrant.read(...) or calibrant.sketch(...)"
-        )
-    if "sample" not in data.parts:
+    given = checked_data(data, Predictions, Sketch)
+    if isinstance(given, Predictions):
+        return given
+    if "sample" not in given.parts:
         raise NotComputable("the sketch holds no rows: sketch with variables= and tests=True, or read the rows")
-    sample: Predictions = data.checked().parts["sample"].predictions(data.name)
+    sample: Predictions = given.checked().parts["sample"].predictions(given.name)
     return sample
 
 
-def features_of(data: Predictions, variables: Sequence[str] | None) -> Features:
+def features_of(data: Predictions, variables: Iterable[str] | str | None) -> Features:
     """Return the features of predictions, remembered with them."""
-    if variables is not None and (isinstance(variables, str) or not isinstance(variables, Iterable)):
-        raise BadInput(f"variables={variables!r}: pass a list of names, such as [{variables!r}]")
-    key = ("strong features", None if variables is None else tuple(variables))
+    wanted = None if variables is None else names("variables", variables, what="a covariate")
+    key = ("strong features", wanted)
     if key not in data.cache:
-        data.cache[key] = _features(data, variables)
+        data.cache[key] = _features(data, wanted)
     found: Features = data.cache[key]
     return found
 
 
-def _features(data: Predictions, variables: Sequence[str] | None) -> Features:
+def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
     how = codings(data.covariates, variables)
-    table = data.covariates.select([c.name for c in how]) if how else None
     p = np.clip(data.p, EDGE, 1.0 - EDGE)
     logit = np.log(p / (1.0 - p))
     spread = float(logit.std()) or 1.0
     score = ((logit - logit.mean()) / spread).astype(np.float32)[:, None]
-    if table is None:
+    if not how:
         return _assembled([score], (SCORE,), [score], (SCORE,), np.ones(1, dtype=bool))
-    x = encode(table, how)
+    x = encode(data.covariates.select([c.name for c in how]), how)
     scaled = x.scaled.astype(np.float32)
+    columns, levels = _indicators(x)
+    numeric = np.arange(1 + scaled.shape[1] + len(levels)) <= scaled.shape[1]
     trees = [score, scaled, x.codes.astype(np.float32)]
-    columns, names = _indicators(x)
-    numeric = np.arange(1 + scaled.shape[1] + len(names)) <= scaled.shape[1]
-    return _assembled(
-        trees,
-        (SCORE, *x.number_names, *x.level_of),
-        [score, scaled, columns],
-        (SCORE, *x.number_names, *names),
-        numeric,
-    )
+    tree_of, flat_of = (SCORE, *x.number_names, *x.level_of), (SCORE, *x.number_names, *levels)
+    return _assembled(trees, tree_of, [score, scaled, columns], flat_of, numeric)
 
 
-def _indicators(x: Encoded) -> tuple[Any, tuple[str, ...]]:
+def _indicators(x: Encoded) -> tuple[Matrix, tuple[str, ...]]:
     """Return a 0/1 column for each frequent level but one of each level variable."""
-    out, names = [np.zeros((x.n, 0), dtype=np.float32)], []
+    out, levels = [np.zeros((x.n, 0), dtype=np.float32)], []
     for j, variable in enumerate(x.level_of):
         rows = np.bincount(x.codes[:, j], minlength=2)
         kept = [v for v in np.argsort(-rows, kind="stable")[1 : LEVELS + 1] if rows[v] >= SEEN]
         out.append((x.codes[:, j][:, None] == np.array(kept, dtype=np.int32)[None, :]).astype(np.float32))
-        names += [variable] * len(kept)
-    return np.hstack(out), tuple(names)
+        levels += [variable] * len(kept)
+    return np.hstack(out), tuple(levels)
 
 
 def _assembled(
-    trees: list[Any], tree_of: tuple[str, ...], flat: list[Any], flat_of: tuple[str, ...], numeric: Any
+    trees: list[Matrix], tree_of: tuple[str, ...], flat: list[Matrix], flat_of: tuple[str, ...], numeric: NDArray[Any]
 ) -> Features:
     """Choose the products: squares of numbers, then those with the score, of numbers, and with levels."""
-    q = len(flat_of)
-    first, second = np.triu_indices(q)
+    first, second = np.triu_indices(len(flat_of))
     square = first == second
     allowed = np.where(square, numeric[first], np.array(flat_of)[first] != np.array(flat_of)[second])
-    rank = np.where(
-        square, 0, np.where(first == 0, 1, 3 - numeric[first].astype(int) - numeric[second].astype(int) + 1)
-    )
+    levels = 2 - numeric[first].astype(int) - numeric[second].astype(int)
+    rank = np.where(square, 0, np.where(first == 0, 1, 2 + levels))
     order = np.lexsort((second, first, rank))
     order = order[allowed[order]]
     return Features(

@@ -57,11 +57,11 @@ def test_the_chart_shows_the_test(null: Any) -> None:
 def test_the_first_simulated_paths_are_those_of_the_line() -> None:
     """A path read at all its points would peak where the simulation says; the points drawn come close from below."""
     from calibrant.search import nulls as strong_nulls
-    from calibrant.search.detectors import fit_detectors
+    from calibrant.search.detectors import Settings, question_of
 
     data = planted(400)
     curve = chart_of(data, tolerance=0.05, models=QUICK[:1], draws=39)
-    peaks = strong_nulls.fixed(fit_detectors(data, tolerance=0.05, models=QUICK[:1]), 39).peaks
+    peaks = strong_nulls.verdict_of(question_of(data, Settings(tolerance=0.05, models=QUICK[:1])), "fixed", 39).peaks
     tops = np.array([max(curve.columns[f"null_{b}"]) for b in range(1, 9)])
     assert (tops <= np.maximum(peaks[:8], 0.0) + 1e-3).all()
     assert (tops >= 0.3 * peaks[:8]).all()
@@ -94,7 +94,7 @@ def test_few_draws_have_no_line_and_nothing_beyond_has_no_chart() -> None:
         (lambda d: subgroups(d, rules=0), "rules=0"),
         (lambda d: subgroups(d, depth=9), "depth=9"),
         (lambda d: subgroups(d, min_share=0.7), "min_share=0.7"),
-        (lambda d: subgroups(d, ["nobody"]), "nobody"),
+        (lambda d: subgroups(d, variables=["nobody"]), "nobody"),
         (lambda d: subgroups(cal.multiclass_predictions([0, 1, 2], np.eye(3))), "several classes"),
     ],
 )

@@ -62,13 +62,13 @@ def test_values_by_hand_with_weights():
     [
         lambda d, q: MEAN(d, "age", quantity=q),
         lambda d, q: MEAN(d, "day", quantity=q),
-        lambda d, q: MEAN(d, "town", "b", q),
-        lambda d, q: MEAN(d, "flag", True, q),
-        lambda d, q: MEAN(d, "kind", 2, q),
+        lambda d, q: MEAN(d, "town", "b", quantity=q),
+        lambda d, q: MEAN(d, "flag", True, quantity=q),
+        lambda d, q: MEAN(d, "kind", 2, quantity=q),
         lambda d, q: GAP(d, "town", "b", quantity=q),
-        lambda d, q: GAP(d, "town", "c", "missing", q),
+        lambda d, q: GAP(d, "town", "c", "missing", quantity=q),
         lambda d, q: GAP(d, "age", "missing", quantity=q),
-        lambda d, q: GAP(d, "kind", 1, 3, q),
+        lambda d, q: GAP(d, "kind", 1, 3, quantity=q),
     ],
 )
 def test_rows_and_sketch_agree_and_round_trip(call, quantity):
@@ -139,7 +139,7 @@ def test_a_group_far_from_its_probabilities_has_the_width_of_what_was_seen(quant
     y = g.uniform(size=4000) < np.where(town, 0.9, 0.1)
     found = GAP(cal.predictions(y, p, {"town": town}), "town", True, quantity=quantity)
     assert found.settings["error"] == pytest.approx(2 * 0.5 / np.sqrt(4000), rel=0.01)  # what p = 1/2 would give
-    share = MEAN(cal.predictions(y, p, {"town": town}), "town", True, quantity)
+    share = MEAN(cal.predictions(y, p, {"town": town}), "town", True, quantity=quantity)
     assert share.settings["error"] < 1.03 * 0.5 / np.sqrt(2000)
 
 
@@ -199,7 +199,7 @@ def test_weights_are_sampling_weights():
 def test_width_without_a_case_in_the_group():
     y, town = np.arange(200) < 20, np.where(np.arange(200) < 150, "a", "b")
     data = cal.predictions(y, np.full(200, 0.1), {"town": town})
-    share, gap = MEAN(data, "town", "b", "observed"), GAP(data, "town", "b", quantity="observed")
+    share, gap = MEAN(data, "town", "b", quantity="observed"), GAP(data, "town", "b", quantity="observed")
     assert share.value == 0.0 == share.interval.low
     assert share.interval.high > 0.2
     assert gap.interval.high - gap.interval.low > 0.1

@@ -77,10 +77,10 @@ def test_weights_stand_for_the_rows_left_out(measure):
 
 @pytest.mark.parametrize("measure", ALL)
 def test_refuses_clusters_classes_and_strangers(measure):
-    with pytest.raises(NotComputable, match="clusters"):
+    with pytest.raises(NotComputable, match="cluster="):
         measure(cal.predictions([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], cluster=[1, 1, 2, 2]))
     with pytest.raises(BadInput, match="several classes"):
-        measure(cal.predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
+        measure(cal.multiclass_predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
     with pytest.raises(BadInput, match="ndarray"):
         measure(np.array([0.5]))
     with pytest.raises(BadInput, match="alpha"):

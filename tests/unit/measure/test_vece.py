@@ -76,7 +76,7 @@ def test_bad_input(variable, settings, message):
 
 
 def test_bad_settings_of_one_function():
-    for settings in ({"draws": 5}, {"method": "k-means"}):
+    for settings in ({"draws": 5}, {"strategy": "k-means"}):
         with pytest.raises(cal.BadInput, match=next(iter(settings))):
             cal.measure.vece(rows(), "x", **settings)
     for settings in ({"bandwidth": 0.9}, {"side": "both"}):

@@ -82,7 +82,7 @@ def test_unexpected_errors_are_status_70(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("boom")
 
-    monkeypatch.setattr(sys.modules["calibrant.audit.run"], "audit", broken)
+    monkeypatch.setattr("calibrant.cli.commands.audited", broken)
     assert run(log, "log.csv") == 70
     assert "boom" in capsys.readouterr().err
 

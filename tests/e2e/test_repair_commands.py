@@ -84,10 +84,10 @@ def test_the_rows_of_the_fit_are_marked_exactly(big: Path) -> None:
     data = cal.predictions(rows["y"].to_numpy(), rows["p"].to_numpy())
     assert fitted_on(data) == fitted.fitted_on
     with pytest.raises(cal.BadInput, match="very rows it was fitted on"):
-        cal.repair.compare(data, fitted, tests=())
+        cal.repair.compare(data, repairs=fitted, tests=())
     others = out.filter(pc.invert(out["p_fitted_on"])).slice(0, 20_000)
     judged = cal.predictions(others["y"].to_numpy(), others["p"].to_numpy())
-    assert cal.repair.compare(judged, fitted, tests=()).recommended == fitted.recipe
+    assert cal.repair.compare(judged, repairs=fitted, tests=()).recommended == fitted.recipe
 
 
 def test_apply_gives_the_same_scores_in_any_format(big: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -300,7 +300,7 @@ def test_what_repair_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--label", "y", "--score", "p", "--map", str(tmp_path / "no" / "m.json")], "there is no directory"),
         (
             ["--label", "y", "--score", "p", "--by", "sex", "--bins", "age=40"],
-            "bins for 'age': it is not among the groups",
+            "bins for 'age', which is not a group column: name it in --by",
         ),
         (["--label", "sex", "--score", "p", "--positive", "x"], "positive='x' does not occur"),
     ):

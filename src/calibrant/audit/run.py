@@ -8,9 +8,10 @@ from importlib.metadata import version
 from typing import Any
 
 from calibrant.arguments import one_source
-from calibrant.audit.checks import Case, NotRun, gates, questions
+from calibrant.audit.checks import gates, questions
 from calibrant.audit.judging import LEVELS, Judging, worst
 from calibrant.audit.pooling import MASK
+from calibrant.audit.question import Case, NotRun
 from calibrant.audit.record import AuditRecord, Check, Finding
 from calibrant.data.read import summarised
 from calibrant.data.reading import Progress, Reading

@@ -2,7 +2,7 @@
 
 import sys
 
-from calibrant.cli import main
+from calibrant.cli.run import main
 
 if __name__ == "__main__":
     sys.exit(main())

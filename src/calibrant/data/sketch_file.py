@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_or
 
 import numpy as np
 
+from calibrant.arguments import LARGEST_SEED
 from calibrant.data.coding import QUANTILES, Coding
 from calibrant.data.coding import TOP as MOST_CODED
 from calibrant.data.parts import MOST as MOST_FINE
 from calibrant.data.parts import Part, load_state, state_of
-from calibrant.data.seed import LARGEST as LARGEST_SEED
 from calibrant.data.spec import SCORE, SPEC_VERSION, Levels, Line, LocalSpec, Spec, Variable
 from calibrant.errors import BadInput
 from calibrant.kernels.features import CELLS as TABLE

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.arguments import checked_seed
 from calibrant.data.coding import MISSING, OTHER, Coding
-from calibrant.data.seed import checked_seed
 from calibrant.kernels.draws import mix
 from calibrant.kernels.features import CELLS, COORDINATE, REACH, UNIT
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.audit.checks import Answer, Case, NotRun, Question
 from calibrant.audit.judging import worst
 from calibrant.audit.pooling import MASK, Name, group_populations
+from calibrant.audit.question import Answer, Case, NotRun, Question
 from calibrant.audit.record import Check, Finding, Status, Verdict
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered

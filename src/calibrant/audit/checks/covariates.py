@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from calibrant.audit.checks import DRAWS, NO_TESTS, Answer, Case, NotRun, Question
 from calibrant.audit.pooling import MASK, guarded, pool_levels, unshown_levels
+from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, NotRun, Question
 from calibrant.audit.record import Check
 from calibrant.data.predictions import Predictions
 from calibrant.errors import NotComputable
@@ -94,12 +94,12 @@ def _curve(case: Case, name: str, hidden: tuple[str, ...] | None) -> Curve | Non
 
 def local(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Test for error that follows any covariate, and map it along each group variable."""
-    from calibrant.detect.local_calibration_test import local_calibration_test
-
     case.needs_covariates()
     case.needs_tests()
     if "local" not in case.whole.parts:
         raise NotRun(NO_TESTS)
+    from calibrant.detect.local_calibration_test import local_calibration_test
+
     outcome = local_calibration_test(case.whole, draws=DRAWS, seed=case.seed)
     check = Check(code=LOCAL, status="measured", outcome=guarded(outcome, "region_"))
     return Answer(checks=(check,), curves=_maps(case))
@@ -136,10 +136,10 @@ def _map(rows: Predictions, name: str, case: Case) -> Curve | None:
 
 def strong(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Test for any badly served group among the rows held, and draw what was found."""
-    from calibrant.detect.strong_calibration_test import strong_calibration_test
-
     case.needs_covariates()
     rows = case.needs_rows()
+    from calibrant.detect.strong_calibration_test import strong_calibration_test
+
     outcome = strong_calibration_test(rows, tolerance=case.judging.tolerance, seed=case.seed)
     check = Check(code=STRONG, status="measured", outcome=guarded(outcome, "peak_"))
     return Answer(checks=(check,), curves=_diagnosis(rows, case))

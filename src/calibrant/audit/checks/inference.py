@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.audit.checks import NONE_GIVEN, Answer, Case, Question
 from calibrant.audit.pooling import MASK, unshown_levels
+from calibrant.audit.question import NONE_GIVEN, Answer, Case, Question
 from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Curve

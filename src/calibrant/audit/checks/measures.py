@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from calibrant.audit.checks import Answer, Case, Question
+from calibrant.audit.question import Answer, Case, Question
 from calibrant.results import Curve
 
 MEASURES = (

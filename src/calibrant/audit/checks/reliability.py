@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.audit.checks import DRAWS, Answer, Case, Question
 from calibrant.audit.checks.certified import coarse
 from calibrant.audit.pooling import MASK
+from calibrant.audit.question import DRAWS, Answer, Case, Question
 from calibrant.audit.record import Check
 from calibrant.errors import NotComputable
 from calibrant.results import Curve

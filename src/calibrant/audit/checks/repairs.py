@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.audit.checks import NO_TESTS, Answer, Case, Question
+from calibrant.audit.question import NO_TESTS, Answer, Case, Question
 from calibrant.audit.record import Check
 from calibrant.repair.judge.verdict import Comparison
 from calibrant.results import Curve

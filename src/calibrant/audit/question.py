@@ -1,0 +1,132 @@
+"""What a check of an audit is: a question, asked of a case, with an answer; and the reasons why one is not asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from calibrant.audit.judging import Judging
+from calibrant.audit.pooling import MASK, pooled_rows
+from calibrant.audit.record import Check, Finding
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.results import Curve, Estimate
+from calibrant.views.population import Population, everyone
+
+DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
+NONE_GIVEN = "no covariates were given: add columns that describe the people"
+QUICK = "left out by --quick"
+NO_TESTS = "the sketch was made without what tests need: add --tests when sketching"
+
+
+class NotRun(Exception):
+    """A check is not run, and why; `NotComputable` says that it does not apply."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is audited, and how: all that a check reads.
+
+    Parameters
+    ----------
+    whole : Sketch
+    judging : Judging
+    announce : callable
+        Told what is being done.
+    """
+
+    whole: Sketch
+    judging: Judging
+    announce: Callable[[str], None] = lambda _: None
+
+    @property
+    def seed(self) -> int:
+        """The only source of randomness."""
+        return self.whole.spec.seed
+
+    @cached_property
+    def everyone(self) -> Population:
+        """The population of all rows."""
+        return everyone(self.whole, self.seed)
+
+    @cached_property
+    def rows(self) -> Predictions | None:
+        """The rows that a sketch for tests holds, small levels pooled; None without."""
+        held = self.whole.parts.get("sample")
+        return None if held is None else pooled_rows(held.predictions(self.whole.name), MASK)
+
+    @property
+    def fullest(self) -> Predictions | Sketch:
+        """The rows where the sketch holds every one, so that outcomes can be simulated for each; else the sketch."""
+        return self.rows if self.rows is not None and self.rows.n == self.whole.n else self.whole
+
+    def needs_covariates(self) -> None:
+        """Say that a check is not run where there are no covariates."""
+        if not self.whole.spec.codings:
+            raise NotRun(NONE_GIVEN)
+
+    def needs_tests(self) -> None:
+        """Say that a check is not run where tests are left out."""
+        if self.judging.quick:
+            raise NotRun(QUICK)
+
+    def needs_rows(self, without: str = NO_TESTS) -> Predictions:
+        """Return the rows that the sketch holds, or say why a check of them is not run."""
+        self.needs_tests()
+        if self.rows is None:
+            raise NotRun(without)
+        return self.rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What was found on a question; most find one check and little else.
+
+    Parameters
+    ----------
+    checks : tuple of Check
+    findings : tuple of Finding
+        Certified ranges of populations.
+    estimates, curves : Mapping
+        For the record, by name.
+    """
+
+    checks: tuple[Check, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question as its file declares it.
+
+    Parameters
+    ----------
+    code : str
+        Stable name of its check, such as ``"error-everyone"``.
+    order : int
+        Questions are asked in this order; the numbers leave room between them.
+    make : callable
+        Answers it, given the case and the curves made so far. `NotComputable` becomes a check that does not apply, and
+        `NotRun` one that was not run.
+    step : str
+        What progress says meanwhile.
+    gate : bool
+        A test that may count for the exit status.
+    asks, means : str
+        Its name in the report, and what the answer means, in plain words, where no section of the report reads it.
+    """
+
+    code: str
+    order: int
+    make: Callable[[Case, Mapping[str, Curve]], Answer]
+    step: str = ""
+    gate: bool = False
+    asks: str = ""
+    means: str = ""

@@ -31,3 +31,7 @@ __all__ = [
     "rows_needed",
     "variable",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

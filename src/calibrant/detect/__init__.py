@@ -31,3 +31,7 @@ __all__ = [
     "spiegelhalter_test",
     "strong_calibration_test",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -23,3 +23,7 @@ __all__ = [
     "subgroups",
     "variable_curve",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -27,3 +27,7 @@ __all__ = [
     "smooth_ece",
     "vece",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.arguments import positive
+from calibrant.arguments import one_source, positive
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
@@ -11,6 +11,7 @@ from calibrant.views.population import everyone, shares
 
 
 @certificate(order=50, setting=Setting("variation", 1.0, "V", "1 is a monotone event rate"))
+@one_source
 def bounded_variation(
     data: Predictions | Sketch, *, variation: float = 1.0, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
 ) -> Estimate:

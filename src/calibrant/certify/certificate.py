@@ -1,4 +1,4 @@
-"""What a certificate of everyone's error says of itself, in its own file: `calibrant certify` offers whatever is declared."""
+"""What a certificate of everyone's error says of itself, in its own file; `calibrant certify` offers what is declared."""
 
 from __future__ import annotations
 

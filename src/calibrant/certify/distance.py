@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calibrant.arguments import one_source
 from calibrant.certify.certificate import certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
@@ -10,6 +11,7 @@ from calibrant.views.population import INDEPENDENT, everyone, shares
 
 
 @certificate(order=30, usual=True)
+@one_source
 def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
     r"""Certify the distance from calibration of the score as it is.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from calibrant.arguments import checked_levels, names
+from calibrant.arguments import checked_levels, names, one_source
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rounded import rounded_of
 from calibrant.data.predictions import Predictions
@@ -18,6 +18,7 @@ from calibrant.views.population import INDEPENDENT, Population, group, shares, s
 Group = tuple[tuple[str, str], ...]
 
 
+@one_source
 def groups(
     data: Predictions | Sketch,
     *,

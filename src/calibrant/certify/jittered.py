@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from calibrant.arguments import checked_levels, positive
+from calibrant.arguments import checked_levels, one_source, positive
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
@@ -17,6 +17,7 @@ from calibrant.views.population import INDEPENDENT, checked_bandwidth, everyone,
 
 
 @certificate(order=40, setting=Setting("bandwidth", 2**-6, "H", "how far the score is moved"))
+@one_source
 def jittered(
     data: Predictions | Sketch,
     *,
@@ -93,6 +94,7 @@ def jittered(
 # ---- What a rounded or jittered classifier loses, exactly ----
 
 
+@one_source
 def jitter_cost(
     data: Predictions | Sketch,
     *,
@@ -158,6 +160,7 @@ def jitter_cost(
     return Curve(method="certify.jitter_cost", columns=columns, settings={"n": population.n})
 
 
+@one_source
 def jitter_bandwidth(pilot: Predictions | Sketch, *, tolerance: float = 0.001, seed: int = 0) -> float:
     r"""Choose the largest dyadic bandwidth that costs at most `tolerance` of AUROC, on pilot rows.
 

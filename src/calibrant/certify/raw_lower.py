@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calibrant.arguments import one_source
 from calibrant.certify.certificate import certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
@@ -13,6 +14,7 @@ QUANTISATION = 2.0**-30  # scores are read as whole multiples of this, rounded d
 
 
 @certificate(order=10, usual=True, side="lower")
+@one_source
 def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "lower", seed: int = 0) -> Estimate:
     r"""Certify from below the average calibration error of the score as it is.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.arguments import checked_levels
+from calibrant.arguments import checked_levels, one_source
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
@@ -11,6 +11,7 @@ from calibrant.views.population import INDEPENDENT, Population, everyone, shares
 
 
 @certificate(order=20, usual=True, setting=Setting("levels", 100, "K", "steps in which the score is shown"))
+@one_source
 def rounded(
     data: Predictions | Sketch, *, levels: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
 ) -> Estimate:

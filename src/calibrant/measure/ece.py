@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_seed, choice, number, whole
+from calibrant.arguments import checked_alpha, checked_seed, choice, number, one_source, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.kernels.strata import spread
@@ -26,6 +26,7 @@ STREAM = 0x0ECE
 INVERSION = "inversion of a parametric bootstrap of the bins"
 
 
+@one_source
 def ece(
     data: Predictions | Sketch,
     *,
@@ -148,6 +149,7 @@ def binned_points(q: Points, bins: int, strategy: Strategy) -> Bins:
 MAX_CALIBRATION_ERROR_STREAM = 0x03CE
 
 
+@one_source
 def max_calibration_error(
     data: Predictions | Sketch,
     *,
@@ -243,6 +245,7 @@ SMOOTH_ECE_DRAWS = 400
 SMOOTH_ECE_STREAM = 0x53CE
 
 
+@one_source
 def smooth_ece(
     data: Predictions | Sketch, *, bandwidth: float | None = None, alpha: float = 0.05, seed: int = 0
 ) -> Estimate:

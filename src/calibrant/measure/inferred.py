@@ -342,7 +342,7 @@ def inferred_gap(
     quantity: Quantity = "bias",
     alpha: float = 0.05,
 ) -> Estimate:
-    r"""Difference of event rates between a group and the others, inferred from probabilities in place of labels: its bias.
+    r"""Gap of event rates between a group and the others, inferred from probabilities in place of labels: its bias.
 
     Estimand: ``(E[p | G] - E[p | R]) - (E[Y | G] - E[Y | R])``, where G are the people at `level` and R everyone else,
     or those at `reference`; in probability units. With ``quantity="inferred"`` the first difference, with

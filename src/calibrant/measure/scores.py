@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, number
+from calibrant.arguments import checked_alpha, number, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate
-from calibrant.stats.logistic import recalibrate
+from calibrant.stats.logistic import Recalibration, recalibrate
 from calibrant.stats.scoring import (
     area_interval,
     isotonic_parts,
@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 WALD = "Wald, with noise for outcomes not seen"
 
 
+@one_source
 def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Brier score, with its reliability, resolution and uncertainty.
 
@@ -95,6 +96,7 @@ def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     )
 
 
+@one_source
 def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Logarithmic loss (cross-entropy).
 
@@ -169,6 +171,7 @@ def clipped_scores(q: Points, clip: float) -> tuple[Floats, int]:
 # ---- Discrimination ----
 
 
+@one_source
 def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Area under the receiver operating characteristic curve.
 
@@ -235,6 +238,7 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
 # ---- Observed over expected ----
 
 
+@one_source
 def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Observed over expected number of cases.
 
@@ -300,6 +304,7 @@ RECALIBRATION_WALD = "Wald, with the larger of the sandwich and the model varian
 FEWEST = 10  # rows of each outcome, below which the slope's interval missed far too often
 
 
+@one_source
 def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Calibration intercept: by how many logits the scores are too low overall (calibration in the large).
 
@@ -348,9 +353,11 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     checked_alpha(alpha)
     q = points(data)
     logit, clipped = _logits(q, clip, "the calibration intercept")
-    return _estimate(q, "calibration_intercept", logit, False, alpha, clip, clipped)
+    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, False)
+    return _estimate(q, "calibration_intercept", fit, alpha, clip=clip, clipped=clipped)
 
 
+@one_source
 def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.05) -> Estimate:
     r"""Calibration slope: whether the scores are too extreme or too timid.
 
@@ -413,7 +420,8 @@ def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: f
     case, other = logit[q.y == 1], logit[q.y == 0]
     if case.min() >= other.max() or case.max() <= other.min():
         raise NotComputable("the calibration slope is infinite: the scores separate the outcomes")
-    return _estimate(q, "calibration_slope", logit, True, alpha, clip, clipped)
+    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, True)
+    return _estimate(q, "calibration_slope", fit, alpha, clip=clip, clipped=clipped)
 
 
 def _logits(q: Points, clip: float, what: str) -> tuple[Floats, int]:
@@ -427,12 +435,12 @@ def _logits(q: Points, clip: float, what: str) -> tuple[Floats, int]:
     return np.log(p) - np.log1p(-p), clipped
 
 
-def _estimate(q: Points, name: str, logit: Floats, slope: bool, alpha: float, clip: float, clipped: int) -> Estimate:
-    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, slope)
+def _estimate(q: Points, name: str, fit: Recalibration, alpha: float, **clipping: float) -> Estimate:
+    """Return the last coefficient of a logistic recalibration with its Wald interval."""
     if not fit.converged:
         raise NotComputable("the recalibration has no finite solution: the scores separate the outcomes, or almost do")
     value, half = float(fit.coefficients[-1]), normal_quantile(alpha) * float(fit.errors[-1])
-    more = {"intercept": float(fit.coefficients[0])} if slope else {}
+    more = {"intercept": float(fit.coefficients[0])} if len(fit.coefficients) > 1 else {}
     return q.estimate(
         name,
         value,
@@ -440,8 +448,7 @@ def _estimate(q: Points, name: str, logit: Floats, slope: bool, alpha: float, cl
         alpha,
         "",
         **more,
-        clip=clip,
-        clipped=clipped,
+        **clipping,
         interval=RECALIBRATION_WALD,
         standard_error=float(fit.errors[-1]),
     )

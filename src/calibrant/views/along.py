@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,26 @@ from calibrant.stats.witness import ChordLedger
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+class Axis(NamedTuple):
+    """Where the cells along a variable lie: what `Strata` says beside its sums."""
+
+    name: str
+    labels: tuple[str, ...] | None
+    x: Floats
+    low: Floats
+    high: Floats
+    missing: bool
+    view: View
+    date: bool = False
+
+    @classmethod
+    def of_levels(cls, name: str, labels: Sequence[str], missing: bool, view: View) -> Axis:
+        """Levels stand at 0, 1, 2, ..."""
+        x = np.arange(len(labels), dtype=np.float64)
+        return cls(name, tuple(labels), x, x, x, missing, view)
+
 
 # ---- From a sketch to the cells along one of its variables ----
 
@@ -66,11 +86,10 @@ def _fine(coding: Coding, held: Ints, view: View) -> Strata:
     short = SHORT * score - 0.5 * rows  # about the sum of the 16-bit scores
     square = np.clip((sums[..., 2] + short + rows / 3.0) / SHORT**2, 0.0, score)
     if coding.kind == "category":
-        labels: tuple[str, ...] | None = tuple(coding.labels[int(i)] for i in kept)
+        labels = [coding.labels[int(i)] for i in kept]
         missing = bool(len(kept)) and int(kept[-1]) == len(held) - 1
-        x = np.arange(len(kept), dtype=np.float64)
-        return _strata(coding.name, labels, (x, x, x), rows, score, square, missing, view, False)
-    labels, missing = None, int(kept[-1]) == len(held) - 1
+        return _strata(Axis.of_levels(coding.name, labels, missing, view), rows, score, square)
+    missing = int(kept[-1]) == len(held) - 1
     ends = np.array([*coding.cells, np.nan])
     low, high = ends[kept], ends[kept + 1]
     place = sums[..., 3].sum(axis=(1, 2)) / rows.sum(axis=(1, 2))
@@ -78,7 +97,8 @@ def _fine(coding: Coding, held: Ints, view: View) -> Strata:
     x, high = np.where(place > 0, x, low), np.where(place > 0, high, low)
     if missing:
         x[-1] = low[-1] = high[-1] = np.nan
-    return _strata(coding.name, labels, (x, low, high), rows, score, square, missing, view, coding.kind == "date")
+    axis = Axis(coding.name, None, x, low, high, missing, view, coding.kind == "date")
+    return _strata(axis, rows, score, square)
 
 
 def _ordered(coding: Coding, rows: Floats) -> NDArray[np.intp]:
@@ -107,27 +127,14 @@ def _grouped(sketch: Sketch, grouping: int, name: str, view: View) -> Strata:
     kept = np.flatnonzero(halves[0].sum(axis=(1, 2)))
     names = sketch.spec.group_names(grouping)
     pairs = sketch.spec.groupings[grouping]
-    labels = tuple(
-        names[int(i)][0][1] if len(pairs) == 1 else ", ".join(f"{k} {v}" for k, v in names[int(i)]) for i in kept
-    )
+    labels = [names[int(i)][0][1] if len(pairs) == 1 else ", ".join(f"{k} {v}" for k, v in names[int(i)]) for i in kept]
     last = len(pairs) == 1 and bool(len(kept)) and int(kept[-1]) == len(names) - 1
-    x = np.arange(len(kept), dtype=np.float64)
-    return _strata(name, labels, (x, x, x), halves[0][kept], halves[1][kept], square[kept], last, view, False)
+    return _strata(Axis.of_levels(name, labels, last, view), halves[0][kept], halves[1][kept], square[kept])
 
 
-def _strata(
-    name: str,
-    labels: tuple[str, ...] | None,
-    at: tuple[Floats, Floats, Floats],
-    rows: Floats,
-    score: Floats,
-    square: Floats,
-    missing: bool,
-    view: View,
-    date: bool,
-) -> Strata:
+def _strata(axis: Axis, rows: Floats, score: Floats, square: Floats) -> Strata:
     """Add up sums by cell, side of the score and label, shape (cells, 2, 2), in the view asked for."""
-    if view == "confidence":
+    if axis.view == "confidence":
         below = np.array([True, False])[None, :, None]
         square = np.where(below, (rows - 2 * score + square)[..., ::-1], square)
         score = np.where(below, (rows - score)[..., ::-1], score)
@@ -135,23 +142,8 @@ def _strata(
     n, s, q = (v.sum(axis=(1, 2)) for v in (rows, score, square))
     cases = rows[..., 1].sum(axis=1)
     right = rows[..., 1] - 2 * score[..., 1] + square[..., 1]
-    return Strata(
-        name=name,
-        labels=labels,
-        x=at[0],
-        low=at[1],
-        high=at[2],
-        rows=n,
-        weight=n,
-        weight2=n,
-        cases=cases,
-        score=s,
-        noise=np.maximum(s - q, 0.0),
-        resid2=right.sum(axis=1) + square[..., 0].sum(axis=1),
-        missing=missing,
-        view=view,
-        date=date,
-    )
+    noise, resid2 = np.maximum(s - q, 0.0), right.sum(axis=1) + square[..., 0].sum(axis=1)
+    return Strata(**axis._asdict(), rows=n, weight=n, weight2=n, cases=cases, score=s, noise=noise, resid2=resid2)
 
 
 # ---- From rows or a sketch to the cells along one variable, or a pair, that everything about variables reads ----
@@ -245,7 +237,7 @@ def _numbers(rows: Predictions, name: str, column: Any, view: View) -> Along:
     x = np.where(low == high, low, np.clip(sums[:cells, 7] / sums[:cells, 0], low, high))
     if missing := there < rows.n:
         low, high, x = (np.append(v, np.nan) for v in (low, high, x))
-    return Along(_row_strata(name, None, x, low, high, sums, missing, view, date), cell)
+    return Along(_row_strata(Axis(name, None, x, low, high, missing, view, date), sums), cell)
 
 
 def finite_values(column: Any, name: str) -> Any:
@@ -272,7 +264,8 @@ def rows_along(data: Predictions, name: str, values: Floats, cell: NDArray[np.in
     np.minimum.at(low, cell, values)
     np.maximum.at(high, cell, values)
     date = is_date(covariate(data, name).type)
-    return _row_strata(name, None, np.clip(sums[:, 7] / sums[:, 0], low, high), low, high, sums, False, view, date)
+    x = np.clip(sums[:, 7] / sums[:, 0], low, high)
+    return _row_strata(Axis(name, None, x, low, high, False, view, date), sums)
 
 
 def _edges(ordered: Floats) -> Floats:
@@ -295,29 +288,15 @@ def _levels(rows: Predictions, name: str, view: View) -> Along:
     held = np.flatnonzero(sums[:, 0])
     cell = np.cumsum(sums[:, 0] > 0)[code] - 1
     missing = bool(sums[-1, 0]) and (coding[0].kind == "category" or labels == (MISSING,))
-    x = np.arange(len(held), dtype=np.float64)
-    named = tuple(labels[int(i)] for i in held)
-    return Along(_row_strata(name, named, x, x, x, sums[held], missing, view, False), cell.astype(np.int32))
+    axis = Axis.of_levels(name, [labels[int(i)] for i in held], missing, view)
+    return Along(_row_strata(axis, sums[held]), cell.astype(np.int32))
 
 
-def _row_strata(
-    name: str,
-    labels: tuple[str, ...] | None,
-    x: Floats,
-    low: Floats,
-    high: Floats,
-    sums: Floats,
-    missing: bool,
-    view: View,
-    date: bool,
-) -> Strata:
+def _row_strata(axis: Axis, sums: Floats) -> Strata:
+    """Return strata from what `strata_sums` added up, a column a quantity."""
     rows, weight, weight2, cases, score, noise, resid2 = (np.ascontiguousarray(sums[:, j]) for j in range(7))
     return Strata(
-        name=name,
-        labels=labels,
-        x=x,
-        low=low,
-        high=high,
+        **axis._asdict(),
         rows=rows,
         weight=weight,
         weight2=weight2,
@@ -325,9 +304,6 @@ def _row_strata(
         score=score,
         noise=noise,
         resid2=resid2,
-        missing=missing,
-        view=view,
-        date=date,
     )
 
 
@@ -352,5 +328,4 @@ def pair_of(
     sums = strata_sums(cell, len(held), rows.y, _seen(rows, view))
     both = [(titles[0][int(c) // len(titles[1])], titles[1][int(c) % len(titles[1])]) for c in held]
     named = tuple(f"{pair[0]} {a}, {pair[1]} {b}" for a, b in both)
-    x = np.arange(len(held), dtype=np.float64)
-    return Along(_row_strata(" x ".join(pair), named, x, x, x, sums, False, view, False), cell), sizes
+    return Along(_row_strata(Axis.of_levels(" x ".join(pair), named, False, view), sums), cell), sizes

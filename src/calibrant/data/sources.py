@@ -384,7 +384,7 @@ def _frame(source: Any, wanted: list[Any]) -> Source:
         return _table(_imported(source, wanted))
     raise BadInput(
         f"cannot read a {type(source).__name__}: pass a path, a glob, a pandas, Polars or Arrow table, a DuckDB relation, "
-        "or a dictionary of columns"
+        "or a dictionary of columns; arrays are calibrant.predictions(y_true, y_prob)"
     )
 
 

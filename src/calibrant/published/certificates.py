@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_seed, choice, number, whole
+from calibrant.arguments import checked_alpha, checked_seed, choice, number, one_source, whole
 from calibrant.errors import BadInput, NotComputable
 from calibrant.published.bounds import BUCKETS, SHIFTS, Bound, kernel_bound, lipschitz_bound, total_variation_bound
 from calibrant.results import Estimate, Interval
@@ -55,6 +55,7 @@ def published_estimate(
     )
 
 
+@one_source
 def published_kernel(
     data: Any,
     *,
@@ -162,6 +163,7 @@ def published_kernel(
 # ---- The Lipschitz bucketing that Ciosek et al. compare to, on the perturbed score ----
 
 
+@one_source
 def published_lipschitz(
     data: Any, *, bandwidth: float = 2**-6, alpha: float = 0.05, side: str = "upper", seed: int = 0
 ) -> Estimate:
@@ -260,6 +262,7 @@ def published_lipschitz(
 # ---- Proposition 1 of Ciosek et al.: the error of an unmodified classifier under bounded variation ----
 
 
+@one_source
 def published_total_variation(
     data: Any,
     *,

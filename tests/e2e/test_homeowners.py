@@ -10,6 +10,7 @@ import pytest
 
 import calibrant as cal
 
+pytestmark = pytest.mark.all
 NAMES = ("HHSEX", "METRO", "HHGRAD", "HHMAR", "HHCITSHP", "HHAGE", "NUMPEOPLE", "DIVISION", "HINCP", "BLACK")
 
 

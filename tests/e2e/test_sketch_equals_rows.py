@@ -11,6 +11,7 @@ import pytest
 import calibrant as cal
 from calibrant.data.examples import EMPLOYMENT, employment_path
 
+pytestmark = pytest.mark.all
 ROUNDING = 1e-8
 ASYMPTOTIC = 3e-3  # of a band's end: exact law from rows, asymptotic law from a sketch
 

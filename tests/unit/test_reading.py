@@ -116,7 +116,11 @@ def test_csv_types_are_not_fixed_by_its_first_lines(tmp_path: Path) -> None:
 
 def test_csv_keeps_text_as_text_and_speaks_semicolon(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("y;p;region\n0;0.2;NA\n1;0.7;EU\n1;0.9;\n")
-    assert levels(cal.sketch(str(tmp_path / "a.csv"), label="y", score="p", by="region")) == {"EU": 1, "NA": 1, "missing": 1}
+    assert levels(cal.sketch(str(tmp_path / "a.csv"), label="y", score="p", by="region")) == {
+        "EU": 1,
+        "NA": 1,
+        "missing": 1,
+    }
     (tmp_path / "latin.csv").write_bytes("y,p,gr\xf6\xdfe\n0,0.2,1\n".encode("latin-1"))
     with pytest.raises(BadInput, match="UTF-8"):
         cal.sketch(str(tmp_path / "latin.csv"), label="y", score="p")
@@ -140,7 +144,10 @@ def test_columns_that_are_not_read_do_not_matter() -> None:
         (lambda: cal.sketch(cal.predictions([0, 1], [0.2, 0.7]), key="id"), "leave"),
         (lambda: cal.audit(cal.predictions([0, 1], [0.2, 0.7]), label="y"), "leave"),
         (lambda: cal.audit(cal.sketch(ROWS, label="y", score="p"), seed=5), "seed"),
-        (lambda: cal.sketch(pa.table([[0, 1], [0.2, 0.7], [1, 2]], ["y", "p", "p"]), label="y", score="p"), "two columns"),
+        (
+            lambda: cal.sketch(pa.table([[0, 1], [0.2, 0.7], [1, 2]], ["y", "p", "p"]), label="y", score="p"),
+            "two columns",
+        ),
         (lambda: cal.predictions([0, 1, 2], np.eye(3), weights=[1, 1, 1]), "multiclass_predictions"),
         (lambda: cal.predictions([0, 1], [[0.2, 0.2], [0.5, 0.5]]), "add up"),
         (lambda: cal.predictions([0, 1], np.ma.array([0.1, 0.2], mask=[0, 1])), "missing"),
@@ -153,6 +160,7 @@ def test_nothing_is_ignored_or_coerced(call: Any, said: str) -> None:
         call()
 
 
+@pytest.mark.all
 def test_results_equal_what_they_round_trip_to() -> None:
     record = cal.audit(cal.predictions([0, 1] * 40, [0.3, 0.6] * 40, {"g": ["a", "b"] * 40}), by="g", limit=0.1)
     assert cal.AuditRecord.from_dict(record.to_dict()) == record

@@ -69,9 +69,11 @@ def test_spiegelhalter_is_that_of_probcal_and_mapie(case):
 
 def test_cumulative_is_that_of_mcgrad_mapie_and_probcal(case):
     theirs, data, weighted = case
-    range_, most = (cal.detect.cumulative_test(data, s, null="asymptotic") for s in ("kuiper", "kolmogorov-smirnov"))
+    range_, most = (
+        cal.detect.cumulative_test(data, statistic=s, null="asymptotic") for s in ("kuiper", "kolmogorov-smirnov")
+    )
     assert most.parts["ecce"] == pytest.approx(theirs["ks_probcal"], rel=1e-9)
-    heavy = cal.detect.cumulative_test(weighted, "kolmogorov-smirnov", null="asymptotic")
+    heavy = cal.detect.cumulative_test(weighted, statistic="kolmogorov-smirnov", null="asymptotic")
     assert heavy.parts["ecce"] == pytest.approx(theirs["ks_probcal_weighted"], rel=1e-9)
     if "kuiper_mcgrad" in theirs:
         ecce, sigma, p = theirs["kuiper_mcgrad"]  # theirs leaves out the walk's start
@@ -103,7 +105,7 @@ def test_cox_and_score_tests_are_those_of_statsmodels(case):
 
 def test_jeffreys_is_that_of_probcal(case):
     theirs, data, _ = case
-    theirs, found = theirs["jeffreys"], cal.detect.jeffreys_test(data, "grade", null="asymptotic").parts
+    theirs, found = theirs["jeffreys"], cal.detect.jeffreys_test(data, by="grade", null="asymptotic").parts
     assert found["grade"] == tuple(theirs["grade"])
     assert (list(found["grade_rows"]), list(found["cases"])) == (theirs["n"], theirs["k"])
     mean = np.array(found["expected"]) / found["grade_rows"]

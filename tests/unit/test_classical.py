@@ -26,9 +26,9 @@ SINGLE: dict[str, Callable[..., Outcome]] = {
     "spiegelhalter": D.spiegelhalter_test,
     "score": D.score_test,
     "kuiper": D.cumulative_test,
-    "kolmogorov-smirnov": lambda data, **k: D.cumulative_test(data, "kolmogorov-smirnov", **k),
-    "jeffreys": lambda data, **k: D.jeffreys_test(data, "g", **k),
-    "jeffreys two-sided": lambda data, **k: D.jeffreys_test(data, "g", alternative="two-sided", **k),
+    "kolmogorov-smirnov": lambda data, **k: D.cumulative_test(data, statistic="kolmogorov-smirnov", **k),
+    "jeffreys": lambda data, **k: D.jeffreys_test(data, by="g", **k),
+    "jeffreys two-sided": lambda data, **k: D.jeffreys_test(data, by="g", alternative="two-sided", **k),
     "cox": D.cox_test,
 }
 
@@ -225,8 +225,8 @@ def test_outcomes_of_probability_zero_refute_calibration() -> None:
     late = y.copy()
     late[-1] = 0
     data = cal.predictions(late, p, {"g": np.arange(130) % 3})
-    assert D.jeffreys_test(data, "g").parts["impossible"] == 0
-    assert D.jeffreys_test(data, "g", alternative="less").p_value == 0.0
+    assert D.jeffreys_test(data, by="g").parts["impossible"] == 0
+    assert D.jeffreys_test(data, by="g", alternative="less").p_value == 0.0
     fewer = D.cox_test(cal.predictions(y, p))
     inner = D.cox_test(cal.predictions(y[5:-5], p[5:-5]))
     assert (fewer.statistic, fewer.p_value, fewer.parts["left_out"]) == (inner.statistic, inner.p_value, 10)
@@ -277,10 +277,10 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: D.score_test(rows(), null="exact"), "null='exact'"),
     (lambda: D.score_test(rows(), seed=-1), "seed=-1"),
     (lambda: D.hosmer_lemeshow_test(rows(), bins=1), "bins=1"),
-    (lambda: D.cumulative_test(rows(), "ks"), "statistic='ks'"),
-    (lambda: D.jeffreys_test(rows(), "h"), "h"),
+    (lambda: D.cumulative_test(rows(), statistic="ks"), "statistic='ks'"),
+    (lambda: D.jeffreys_test(rows(), by="h"), "h"),
     (lambda: D.jeffreys_test(rows()), "by="),
-    (lambda: D.jeffreys_test(rows(), "g", alternative="more"), "alternative='more'"),
+    (lambda: D.jeffreys_test(rows(), by="g", alternative="more"), "alternative='more'"),
 ]
 NOT: list[tuple[Callable[[], Any], str]] = [
     (lambda: D.score_test(cal.predictions([0, 1], [0.3, 0.4], cluster=["a", "a"])), "cluster"),

@@ -22,9 +22,9 @@ TESTS: dict[str, Callable[..., Any]] = {
     "score": D.score_test,
     "cox": D.cox_test,
     "kuiper": D.cumulative_test,
-    "kolmogorov-smirnov": lambda data, **k: D.cumulative_test(data, "kolmogorov-smirnov", **k),
-    "jeffreys": lambda data, **k: D.jeffreys_test(data, "g", **k),
-    "jeffreys two-sided": lambda data, **k: D.jeffreys_test(data, "g", alternative="two-sided", **k),
+    "kolmogorov-smirnov": lambda data, **k: D.cumulative_test(data, statistic="kolmogorov-smirnov", **k),
+    "jeffreys": lambda data, **k: D.jeffreys_test(data, by="g", **k),
+    "jeffreys two-sided": lambda data, **k: D.jeffreys_test(data, by="g", alternative="two-sided", **k),
 }
 SCORES: dict[str, Callable[[np.random.Generator, int], Any]] = {
     "skewed": lambda rng, n: np.clip(rng.beta(0.5, 0.5, n), 1e-6, 1 - 1e-6),
@@ -132,7 +132,7 @@ def test_saboteur_one_tail_for_two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["score", "cox"])
 def test_saboteur_one_degree_of_freedom(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from calibrant.detect.classical import chi_square
+    from calibrant.detect.score_alone import chi_square
 
     monkeypatch.setattr("calibrant.detect.recalibration.chi_square", lambda v, _: chi_square(v, 1))
     assert caught(name, "skewed", 500, 300, null="asymptotic")
@@ -168,7 +168,7 @@ def test_saboteur_outcomes_drawn_at_the_mean_rate(monkeypatch: pytest.MonkeyPatc
 
 
 def test_saboteur_least_posterior_unadjusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.detect.grades.step_down", lambda p: p)
+    monkeypatch.setattr("calibrant.detect.jeffreys.holm", lambda p: p)
     assert caught("jeffreys", "rare", 5000, 200, null="asymptotic")
 
 
@@ -182,5 +182,5 @@ def test_saboteur_least_posterior_of_fewer_grades(monkeypatch: pytest.MonkeyPatc
         )
 
     first_only.calls = []  # type: ignore[attr-defined]
-    monkeypatch.setattr("calibrant.detect.grades.posterior_tails", first_only)
+    monkeypatch.setattr("calibrant.detect.jeffreys.posterior_tails", first_only)
     assert caught("jeffreys", "skewed", 500, 200, null="simulated", draws=DRAWS)

@@ -6,7 +6,7 @@ The functions are imported here, at once, so that a function always wins over a 
 from __future__ import annotations
 
 from calibrant.detect.classical import cumulative_test, hosmer_lemeshow_test, spiegelhalter_test
-from calibrant.detect.grades import jeffreys_test
+from calibrant.detect.jeffreys import jeffreys_test
 from calibrant.detect.kernel_calibration_test import kernel_calibration_test
 from calibrant.detect.local_calibration_test import local_calibration_test
 from calibrant.detect.recalibration import cox_test, score_test

@@ -1,4 +1,4 @@
-"""Hosmer-Lemeshow, Spiegelhalter, and the cumulative test."""
+"""Tests of long standing that need no fit: Hosmer-Lemeshow, Spiegelhalter's z, and the cumulative test."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.detect.tested import Null, contradicted, grouped_within, impossible, leaves_room, tested, within
-from calibrant.errors import BadInput, NotComputable
+from calibrant.arguments import choice, flag, one_source, whole
+from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Tested, chi_square, tested
+from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import (
+    Groups,
+    group_squares,
     groups_of,
     maximum_tail,
+    paired_totals,
     range_tail,
     simulated_extremes,
     simulated_sums,
@@ -20,18 +24,20 @@ from calibrant.stats.classical import (
     walk_of,
 )
 from calibrant.stats.cusum import Alternative
+from calibrant.stats.nulls import p_value
 
-# ---- Two tests of long standing: Hosmer-Lemeshow, kept for comparison, and Spiegelhalter's z ----
+# ---- Hosmer and Lemeshow's groups of the score, kept for comparison ----
 
 
+@one_source
 def hosmer_lemeshow_test(
     data: Any,
+    *,
     bins: int = 10,
     fitted: bool = False,
     draws: int = 999,
     null: Null = "simulated",
     seed: int = 0,
-    *,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
 ) -> Outcome:
@@ -100,23 +106,23 @@ def hosmer_lemeshow_test(
     >>> found.p_value, found.parts["degrees"]
     (0.001, 10)
     """
-    t = tested(data, draws, null, seed, "the Hosmer-Lemeshow test", weighted=True)
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 2 <= bins <= 1000:
-        raise BadInput(f"bins={bins!r}: pass a whole number of groups from 2 to 1,000, such as 10")
-    if fitted and t.simulates:
+    asked = Asked(draws, null, seed, tolerance, alternative)
+    t = tested(data, asked, "the Hosmer-Lemeshow test", weighted=True)
+    bins = whole("bins", bins, 2, 1000, of="groups", hint="such as 10")
+    if flag("fitted", fitted) and t.simulates:
         raise NotComputable(
             "scores fitted to these outcomes have no simulated null: pass null='asymptotic', or test on other rows"
         )
-    groups = groups_of(t.q, int(bins))
+    groups = groups_of(t.q, bins)
     degrees = int((groups.variance > 0.0).sum()) - (2 if fitted else 0)
     if degrees < 1:
         raise NotComputable("the Hosmer-Lemeshow test needs groups whose outcomes can vary: there are too few")
-    if leaves_room(t, tolerance, alternative):
-        statistic, p = grouped_within(t, groups, tolerance, alternative)
-    else:
+    if t.room.none:
         statistic = float(groups.statistic(groups.observed))
         totals = simulated_totals(t.q, groups.first, t.ids, t.draws, t.seed) if t.simulates else groups.observed
         p = t.judge(statistic, groups.statistic(totals), chi_square(statistic, degrees))
+    else:
+        statistic, p = _beyond_tolerance(t, groups)
     ends = np.append(groups.first[1:], len(t.q.p)) - 1
     columns = {
         "low": t.q.p[groups.first],
@@ -125,19 +131,27 @@ def hosmer_lemeshow_test(
         "observed": groups.observed,
         "expected": groups.expected,
     }
-    found = t.outcome(
+    return t.outcome(
         "hosmer_lemeshow_test",
-        statistic,
-        p,
-        "the event rate of some group is not its mean score",
-        contradicted(t, tolerance, alternative),
-        {"bins": int(bins), "fitted": fitted},
+        Finding(statistic, p, "the event rate of some group is not its mean score"),
+        {"bins": bins, "fitted": fitted},
         {"degrees": degrees, **{k: tuple(v.tolist()) for k, v in columns.items()}},
     )
-    return within(found, tolerance, alternative) if tolerance or alternative != "two-sided" else found
 
 
-def spiegelhalter_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:
+def _beyond_tolerance(t: Tested, groups: Groups) -> tuple[float, float]:
+    """Return the statistic beyond a tolerance, and its p-value: outcomes drawn at both edges from one uniform a row."""
+    tolerance, side = t.room.tolerance, t.room.alternative
+    found = float(group_squares(t.q, groups, tolerance, side, (groups.observed, groups.observed)))
+    totals = paired_totals(t.q, groups.first, tolerance, t.ids, t.draws, t.seed)
+    return found, p_value(found, group_squares(t.q, groups, tolerance, side, totals))
+
+
+# ---- Spiegelhalter's z: the Brier score against what the scores lead one to expect ----
+
+
+@one_source
+def spiegelhalter_test(data: Any, *, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:
     r"""Spiegelhalter's z: is the Brier score what it would be if the probabilities were right? Two-sided.
 
     Statistic: ``z = sum (y - p)(1 - 2p) / sqrt(sum p (1 - p)(1 - 2p)^2)``. Above 0 the Brier score is larger than the
@@ -188,7 +202,7 @@ def spiegelhalter_test(data: Any, draws: int = 999, null: Null = "simulated", se
     >>> found.p_value, found.statistic < -5
     (0.001, True)
     """
-    t = tested(data, draws, null, seed, "Spiegelhalter's test", weighted=True)
+    t = tested(data, Asked(draws, null, seed), "Spiegelhalter's test", weighted=True)
     q, lean = t.q, 1.0 - 2.0 * t.q.p
     spread = float(np.sqrt(q.variance @ lean**2))
     if spread == 0.0:
@@ -198,33 +212,25 @@ def spiegelhalter_test(data: Any, draws: int = 999, null: Null = "simulated", se
     if t.simulates:
         terms = (q.heft * lean)[:, None]
         sums = simulated_sums(q, terms, t.ids, t.draws, t.seed) - float(terms[:, 0] @ (q.times * q.p))
-    mass = float((q.heft * q.times).sum())
-    expected = float((q.heft * q.times) @ (q.p * (1.0 - q.p))) / mass
+    expected = float((q.heft * q.times) @ (q.p * (1.0 - q.p))) / t.mass
+    p = t.judge(abs(z), np.abs(sums[:, 0]) / spread, 2.0 * upper_tail(abs(z)))
     return t.outcome(
         "spiegelhalter_test",
-        z,
-        t.judge(abs(z), np.abs(sums[:, 0]) / spread, 2.0 * upper_tail(abs(z))),
-        "the Brier score is not what the scores lead one to expect",
-        impossible(q),
+        Finding(z, p, "the Brier score is not what the scores lead one to expect"),
         {},
-        {"brier": expected + z * spread / mass, "expected": expected},
+        {"brier": expected + z * spread / t.mass, "expected": expected},
     )
-
-
-def chi_square(statistic: float, degrees: int) -> float:
-    """Return the upper tail of the chi-square law."""
-    from scipy.special import chdtrc
-
-    return float(chdtrc(degrees, statistic))
 
 
 # ---- The cumulative test: residuals added up along the score, without bins or bandwidth ----
 
 Statistic = Literal["kuiper", "kolmogorov-smirnov"]
+STATISTICS: tuple[Statistic, ...] = ("kuiper", "kolmogorov-smirnov")
 
 
+@one_source
 def cumulative_test(
-    data: Any, statistic: Statistic = "kuiper", draws: int = 999, null: Null = "simulated", seed: int = 0
+    data: Any, *, statistic: Statistic = "kuiper", draws: int = 999, null: Null = "simulated", seed: int = 0
 ) -> Outcome:
     r"""Cumulative test (ECCE): do outcomes drift away from the scores along the score? No bins, no bandwidth.
 
@@ -282,10 +288,8 @@ def cumulative_test(
     >>> found.p_value, found.parts["surplus"] < -0.05
     (0.001, True)
     """
-    t = tested(data, draws, null, seed, "the cumulative test", weighted=True)
-    if statistic not in ("kuiper", "kolmogorov-smirnov"):
-        raise BadInput(f"statistic={statistic!r}: pass 'kuiper' or 'kolmogorov-smirnov'")
-    span, q = statistic == "kuiper", t.q
+    t = tested(data, Asked(draws, null, seed), "the cumulative test", weighted=True)
+    span, q = choice("statistic", statistic, STATISTICS) == "kuiper", t.q
     walk = walk_of(q)
     if walk.deviation == 0.0:
         raise NotComputable("every score is 0 or 1: the cumulative test has no law")
@@ -294,20 +298,17 @@ def cumulative_test(
         low, high = simulated_extremes(q, t.ids, t.draws, t.seed)
         drawn = (high - low if span else np.maximum(high, -low)) / walk.deviation
     begin, end = sorted((int(walk.at.argmin()), int(walk.at.argmax())) if span else (0, int(np.abs(walk.at).argmax())))
-    score, mass = np.append(0.0, q.p[q.ends]), float((q.heft * q.times).sum())
-    parts = {
-        "ecce": value * walk.deviation / mass,
-        "deviation": walk.deviation / mass,
-        "from_score": float(score[begin]),
-        "to_score": float(score[end]),
-        "surplus": float(walk.at[end] - walk.at[begin]) / mass,
-    }
+    score: Floats = np.append(0.0, q.p[q.ends])
+    p = t.judge(value, drawn, (range_tail if span else maximum_tail)(value))
     return t.outcome(
         "cumulative_test",
-        value,
-        t.judge(value, drawn, (range_tail if span else maximum_tail)(value)),
-        "cases are too many or too few over a stretch of scores",
-        impossible(q),
+        Finding(value, p, "cases are too many or too few over a stretch of scores"),
         {"statistic": statistic},
-        parts,
+        {
+            "ecce": value * walk.deviation / t.mass,
+            "deviation": walk.deviation / t.mass,
+            "from_score": float(score[begin]),
+            "to_score": float(score[end]),
+            "surplus": float(walk.at[end] - walk.at[begin]) / t.mass,
+        },
     )

@@ -10,7 +10,8 @@ from calibrant.data.coding import encode
 from calibrant.data.sample import identities_of
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.kernel_sums import NAMES, ranked, smallest, statistics, typical_distance
+from calibrant.stats.kernel_sums import NAMES, smallest, statistics, typical_distance
+from calibrant.stats.nulls import ranked
 from calibrant.views.kernel_rows import (
     CONTRADICTED,
     LEAST_DRAWS,

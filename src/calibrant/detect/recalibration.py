@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.detect.classical import chi_square
-from calibrant.detect.tested import Null, Tested, contradicted, impossible, leaves_room, scored_within, tested, within
+from calibrant.arguments import one_source
+from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Tested, chi_square, tested
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.classical import Scored, efficient_scores, simulated_sums
+from calibrant.stats.classical import Scored, along_logit, efficient_scores, simulated_sums
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.logistic import compressed, recalibrations
+from calibrant.stats.nulls import p_value
+
+SPEAKS_FOR = "the intercept is not 0 or the slope is not 1 in logits"
 
 
-def cox_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:
+@one_source
+def cox_test(data: Any, *, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:
     r"""Cox's test: are intercept 0 and slope 1 in ``logit P(Y = 1) = a + b logit p``? By likelihood ratio.
 
     Statistic: twice the log-likelihood gained by fitting a and b. Large values speak against calibration.
@@ -71,46 +75,65 @@ def cox_test(data: Any, draws: int = 999, null: Null = "simulated", seed: int = 
     >>> found.p_value, found.parts["slope"] < 0.5, found.parts["intercept_p"] > 0.05
     (0.001, True, True)
     """
-    whole = tested(data, draws, null, seed, "Cox's test", weighted=False)
+    whole = tested(data, Asked(draws, null, seed), "Cox's test", weighted=False)
     t, x = _informative(whole, "Cox's test")
     _refuse_infinite(t.q, x)
+    # (1) Fit a and b, and a alone with b = 1; their gains over a = 0, b = 1 are the parts of the statistic.
     observed = np.array([[t.q.residual.sum(), t.q.residual @ x]])
     free, shift = (recalibrations(observed, x, t.q.times, slope) for slope in (True, False))
     if not (free.settled & shift.settled).all():
         raise NotComputable("Cox's fit has no finite solution, or almost none: use score_test")
     gains = np.array([free.gain[0], shift.gain[0], max(free.gain[0] - shift.gain[0], 0.0)])
+    # (2) Chi-square tails, or ranks among the gains of simulated data sets.
     p = [chi_square(float(g), d) for g, d in zip(gains, (2, 1, 1), strict=True)]
     if t.simulates:
         p = _simulated_gains(t, x, observed)
-    parts = {
-        "intercept": float(shift.intercept[0]),
-        "intercept_error": float(shift.information[0, 0, 0] ** -0.5),
-        "intercept_statistic": float(gains[1]),
-        "intercept_p": p[1],
-        "slope": float(free.slope[0]),
-        "slope_error": float(np.sqrt(np.linalg.inv(free.information[0])[1, 1])),
-        "slope_statistic": float(gains[2]),
-        "slope_p": p[2],
-        "slope_intercept": float(free.intercept[0]),
-        "left_out": whole.q.n - t.q.n,
-    }
     return whole.outcome(
         "cox_test",
-        gains[0],
-        p[0],
-        "the intercept is not 0 or the slope is not 1 in logits",
-        impossible(whole.q),
+        Finding(gains[0], p[0], SPEAKS_FOR),
         {"degrees": 2},
-        parts,
+        {
+            "intercept": float(shift.intercept[0]),
+            "intercept_error": float(shift.information[0, 0, 0] ** -0.5),
+            "intercept_statistic": float(gains[1]),
+            "intercept_p": p[1],
+            "slope": float(free.slope[0]),
+            "slope_error": float(np.sqrt(np.linalg.inv(free.information[0])[1, 1])),
+            "slope_statistic": float(gains[2]),
+            "slope_p": p[2],
+            "slope_intercept": float(free.intercept[0]),
+            "left_out": whole.q.n - t.q.n,
+        },
     )
 
 
+def _refuse_infinite(q: Scored, x: Floats) -> None:
+    if q.cases.sum() in (0.0, q.times.sum()):
+        raise NotComputable("Cox's test needs both outcomes; all are the same: use score_test, which fits nothing")
+    if np.ptp(x) == 0.0:
+        raise NotComputable("Cox's test needs scores that differ; all are equal: use score_test")
+    case, other = x[q.cases > 0], x[q.times > q.cases]
+    if case.min() >= other.max() or case.max() <= other.min():
+        raise NotComputable(
+            "Cox's fit is infinite: the scores separate the outcomes; use score_test, which fits nothing"
+        )
+
+
+def _simulated_gains(t: Tested, x: Floats, observed: Floats) -> list[float]:
+    """Return the p-values of the whole, the intercept and the slope; the data is refitted like the draws."""
+    nodes, mass = compressed(x, t.q.times)
+    excess = np.concatenate([observed, _excess(t, x)])
+    free, shift = (recalibrations(excess, nodes, mass, slope).gain for slope in (True, False))
+    return [t.judge(float(v[0]), v[1:], 1.0) for v in (free, shift, np.maximum(free - shift, 0.0))]
+
+
+@one_source
 def score_test(
     data: Any,
+    *,
     draws: int = 999,
     null: Null = "simulated",
     seed: int = 0,
-    *,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
 ) -> Outcome:
@@ -175,65 +198,56 @@ def score_test(
     >>> found.p_value, found.parts["surplus"] < -0.02
     (0.001, True)
     """
-    whole = tested(data, draws, null, seed, "the score test", weighted=True)
+    whole = tested(data, Asked(draws, null, seed, tolerance, alternative), "the score test", weighted=True)
     t, x = _informative(whole, "the score test")
-    q = t.q
     degrees = 2 if np.ptp(x) > 0.0 else 1
-    if leaves_room(t, tolerance, alternative):
-        values, p = scored_within(t, x, tolerance, alternative)
-    else:
-        first, second = efficient_scores(np.array([q.residual.sum(), q.residual @ x]), x, q.variance)
-        values = [float(first + second), float(first), float(second)]
-        p = [chi_square(v, d) if d else 1.0 for v, d in zip(values, (degrees, 1, degrees - 1), strict=True)]
-        if t.simulates:
-            drawn = efficient_scores(_excess(t, x), x, q.variance)
-            p = [t.judge(v, d, 1.0) for v, d in zip(values, (drawn[0] + drawn[1], *drawn), strict=True)]
-    split = len(values) == 3
+    values, p = _scores(t, x, degrees) if t.room.none else _scores_beyond_tolerance(t, x)
     names = ("intercept_statistic", "intercept_p", "slope_statistic", "slope_p")
-    each = dict(zip(names, (values[1], p[1], values[2], p[2]), strict=True)) if split else {}
-    mass = float((whole.q.heft * whole.q.times).sum())
-    found = whole.outcome(
+    each = dict(zip(names, (values[1], p[1], values[2], p[2]), strict=True)) if len(values) == 3 else {}
+    return whole.outcome(
         "score_test",
-        values[0],
-        p[0],
-        "the intercept is not 0 or the slope is not 1 in logits",
-        contradicted(whole, tolerance, alternative),
+        Finding(values[0], p[0], SPEAKS_FOR),
         {"degrees": degrees},
-        {**each, "surplus": float(whole.q.residual.sum()) / mass, "left_out": whole.q.n - q.n},
+        {**each, "surplus": float(whole.q.residual.sum()) / whole.mass, "left_out": whole.q.n - t.q.n},
     )
-    return within(found, tolerance, alternative) if tolerance or alternative != "two-sided" else found
 
 
-def _informative(t: Tested, what: str) -> tuple[Tested, Any]:
+def _scores(t: Tested, x: Floats, degrees: int) -> tuple[list[float], list[float]]:
+    """Return the statistics of the whole, the intercept and the slope once that is free, and their p-values."""
+    q = t.q
+    first, second = efficient_scores(np.array([q.residual.sum(), q.residual @ x]), x, q.variance)
+    values = [float(first + second), float(first), float(second)]
+    if not t.simulates:
+        parts = zip(values, (degrees, 1, degrees - 1), strict=True)
+        return values, [chi_square(v, d) if d else 1.0 for v, d in parts]
+    drawn = efficient_scores(_excess(t, x), x, q.variance)
+    return values, [p_value(v, d) for v, d in zip(values, (drawn[0] + drawn[1], *drawn), strict=True)]
+
+
+def _scores_beyond_tolerance(t: Tested, x: Floats) -> tuple[list[float], list[float]]:
+    """Return the statistics beyond a tolerance (whole, intercept, slope; one-sided: one alone), and their p-values.
+
+    Outcomes are drawn at both edges from one uniform number a row, so that the drawn statistics dominate.
+    """
+    pulls = along_logit(t.q, x, t.room.alternative)
+    found = pulls.observed(t.q, t.room.tolerance)
+    drawn = pulls.simulated(t.q, t.room.tolerance, t.ids, t.draws, t.seed)
+    values = [float(found.sum()), *found.tolist()]
+    columns = [drawn.sum(axis=1), *drawn.T]
+    return values, [p_value(v, d) for v, d in zip(values, columns, strict=True)]
+
+
+def _informative(t: Tested, what: str) -> tuple[Tested, Floats]:
     """Return the rows whose outcome is uncertain, and their logits."""
     keep = (t.q.p > 0.0) & (t.q.p < 1.0)
     if not keep.any():
         raise NotComputable(f"{what} needs scores other than 0 and 1")
-    kept = t if keep.all() else t.where(keep)
+    kept = t if keep.all() else t.of(t.q.where(keep))
     return kept, np.log(kept.q.p) - np.log1p(-kept.q.p)
 
 
-def _excess(t: Tested, x: Any) -> Any:
+def _excess(t: Tested, x: Floats) -> Floats:
     """Return the simulated residual sums, plain and times the logit."""
     terms = np.stack([t.q.heft, t.q.heft * x], axis=1)
-    return simulated_sums(t.q, terms, t.ids, t.draws, t.seed) - (t.q.times * t.q.p) @ terms
-
-
-def _refuse_infinite(q: Scored, x: Any) -> None:
-    if q.cases.sum() in (0.0, q.times.sum()):
-        raise NotComputable("Cox's test needs both outcomes; all are the same: use score_test, which fits nothing")
-    if np.ptp(x) == 0.0:
-        raise NotComputable("Cox's test needs scores that differ; all are equal: use score_test")
-    case, other = x[q.cases > 0], x[q.times > q.cases]
-    if case.min() >= other.max() or case.max() <= other.min():
-        raise NotComputable(
-            "Cox's fit is infinite: the scores separate the outcomes; use score_test, which fits nothing"
-        )
-
-
-def _simulated_gains(t: Tested, x: Any, observed: Any) -> list[float]:
-    """Return the p-values of the whole, the intercept and the slope; the data is refitted like the draws."""
-    nodes, mass = compressed(x, t.q.times)
-    excess = np.concatenate([observed, _excess(t, x)])
-    free, shift = (recalibrations(excess, nodes, mass, slope).gain for slope in (True, False))
-    return [t.judge(float(v[0]), v[1:], 1.0) for v in (free, shift, np.maximum(free - shift, 0.0))]
+    drawn: Floats = simulated_sums(t.q, terms, t.ids, t.draws, t.seed) - (t.q.times * t.q.p) @ terms
+    return drawn

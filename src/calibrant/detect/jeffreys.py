@@ -6,29 +6,36 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calibrant.arguments import choice, one_source
 from calibrant.data.columns import level_codes, require
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketch import Sketch
 from calibrant.data.survey import Profile
-from calibrant.detect.tested import Null, Tested, cell_entries, checked_null, checked_rows
+from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Room, Tested, cell_entries, covered
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.classical import Scored, posterior_tails, runs_of, scored, simulated_totals, step_down
+from calibrant.stats.classical import Scored, posterior_tails, runs_of, scored, simulated_totals
+from calibrant.stats.nulls import holm
 from calibrant.views.population import everyone, group
 
-Alternative = Literal["greater", "less", "two-sided"]
-FEW = 50  # distinct scores that can be taken for grades
-AGAINST = {
+Side = Literal["greater", "less", "two-sided"]
+FEW = 50  # distinct scores that can be taken for grades: rating scales have 5 to 25
+TIE = 1e-9  # relative: posterior probabilities that are equal but for rounding
+AGAINST: dict[Side, str] = {
     "greater": "in some grade more cases happen than its scores say",
     "less": "in some grade fewer cases happen than its scores say",
     "two-sided": "in some grade the event rate is not its mean score",
 }
 
 
+@one_source
 def jeffreys_test(
     data: Any,
+    *,
     by: str | None = None,
-    alternative: Alternative = "greater",
+    alternative: Side = "greater",
     draws: int = 999,
     null: Null = "simulated",
     seed: int = 0,
@@ -96,19 +103,16 @@ def jeffreys_test(
     >>> found.p_value, [g for g, a in zip(found.parts["grade"], found.parts["adjusted_p"]) if a < 0.05]
     (0.001, ['0.05'])
     """
-    checked_null(draws, null, seed)
-    if not isinstance(alternative, str) or alternative not in AGAINST:
-        raise BadInput(f"alternative={alternative!r}: pass 'greater', 'less' or 'two-sided'")
-    g = _sketched(data, by) if isinstance(data, Sketch) else _graded(data, by)
-    t = Tested(g.q, int(draws), null, int(seed), g.reads)
+    a, side = Asked(draws, null, seed).checked(), choice("alternative", alternative, tuple(AGAINST))
+    given = checked_data(data, Predictions, Sketch)
+    g = _sketched(given, by) if isinstance(given, Sketch) else _graded(given, by)
+    t = Tested(g.q, a.draws, a.null, a.seed, g.reads)
     rows, cases, expected = (np.add.reduceat(v, g.first) for v in (g.q.times, g.q.cases, g.q.times * g.q.p))
-    posterior = posterior_tails(cases, rows, expected / rows, alternative)
-    adjusted = step_down(posterior)
+    posterior: Floats = posterior_tails(cases, rows, expected / rows, side)
+    adjusted = holm(posterior)
     if t.simulates:
-        adjusted = _min_p(
-            posterior, simulated_totals(g.q, g.first, t.ids, t.draws, t.seed), rows, expected, alternative
-        )
-    impossible = (alternative != "less") * g.q.impossible_cases + (alternative != "greater") * g.q.impossible_others
+        drawn = simulated_totals(g.q, g.first, t.ids, t.draws, t.seed)
+        adjusted = _single_step(posterior, _smallest(drawn, rows, expected, side))
     worst = int(np.argmin(posterior))
     columns = {
         "grade_rows": rows.astype(np.int64),
@@ -119,13 +123,29 @@ def jeffreys_test(
     }
     return t.outcome(
         "jeffreys_test",
-        posterior[worst],
-        adjusted[worst],
-        AGAINST[alternative],
-        impossible,
-        {"alternative": alternative, "by": by},
+        Finding(posterior[worst], adjusted[worst], AGAINST[side], Room(alternative=side).impossible(g.q)),
+        {"alternative": side, "by": by},
         {"grade": g.names, **{k: tuple(v.tolist()) for k, v in columns.items()}},
     )
+
+
+def _smallest(drawn: Floats, rows: Floats, expected: Floats, side: Side) -> Floats:
+    """Return the smallest posterior probability over the grades of each simulated data set."""
+    least: Floats = np.ones(len(drawn))
+    for j in range(len(rows)):
+        seen, back = np.unique(drawn[:, j], return_inverse=True)
+        tails: Floats = posterior_tails(seen, rows[j], expected[j] / rows[j], side)
+        np.minimum(least, tails[back], out=least)
+    return least
+
+
+def _single_step(posterior: Floats, least: Floats) -> Floats:
+    """Return single-step min-p adjusted p-values (Westfall and Young 1993): ranks among the smallest of each draw."""
+    at_most = np.searchsorted(np.sort(least), posterior * (1.0 + TIE), side="right")
+    return np.asarray((1.0 + at_most) / (len(least) + 1.0), dtype=np.float64)
+
+
+# ---- Grades: a covariate's levels, or distinct scores ----
 
 
 @dataclass(frozen=True)
@@ -133,13 +153,13 @@ class Grades:
     """Entries in order of their grade, where each grade begins, and its name."""
 
     q: Scored
-    first: Any
+    first: NDArray[np.int64]
     names: tuple[str, ...]
     reads: str
 
 
-def _graded(data: Any, by: str | None) -> Grades:
-    rows = checked_rows(data, "the Jeffreys test", weighted=False)
+def _graded(data: Predictions, by: str | None) -> Grades:
+    rows = covered(data, "the Jeffreys test", weighted=False)
     if by is None:
         q = scored(rows.p, rows.y)
         first = runs_of(q.p)
@@ -165,13 +185,13 @@ def _sketched(data: Sketch, by: str | None) -> Grades:
                 "the sketch's cells hold several scores and are no grades: sketch with by=, or pass rows"
             )
         return Grades(q, np.arange(len(q.p)), tuple(f"{s:.6g}" for s in q.p), f"{whole.grid} score cells")
-    whole_sketch = data.checked()
-    spec = whole_sketch.spec
+    sketch = data.checked()
+    spec = sketch.spec
     require([by], tuple(v.name for v in spec.variables), "grade")
     start = sum(spec.sizes[: spec.groupings.index((by,))])
     parts, names = [], []
     for i, label in enumerate(spec.by_name[by].labels):
-        entries = group(whole_sketch, start + i)
+        entries = group(sketch, start + i)
         if entries.n:
             parts.append(cell_entries(entries.cells))
             names.append(label)
@@ -179,17 +199,5 @@ def _sketched(data: Sketch, by: str | None) -> Grades:
         raise NotComputable("there are no rows")
     first = np.cumsum([0, *(len(q.p) for q in parts[:-1])])
     p, cases, rows = (np.concatenate([getattr(q, k) for q in parts]) for k in ("p", "cases", "rows"))
-    return Grades(
-        Scored(p, cases, rows, None, None), first, tuple(names), f"{data.group_cells.shape[2]} score cells a grade"
-    )
-
-
-def _min_p(posterior: Any, drawn: Any, rows: Any, expected: Any, alternative: str) -> Any:
-    """Return single-step min-p adjusted p-values from the simulated cases of each grade."""
-    least = np.ones(len(drawn))
-    for j in range(len(rows)):
-        seen, back = np.unique(drawn[:, j], return_inverse=True)
-        tails = posterior_tails(seen, rows[j], expected[j] / rows[j], alternative)
-        least = np.minimum(least, tails[back])
-    at_most = np.searchsorted(np.sort(least), posterior * (1.0 + 1e-9), side="right")
-    return (1.0 + at_most) / (len(drawn) + 1.0)
+    cells = f"{data.group_cells.shape[2]} score cells a grade"
+    return Grades(Scored(p, cases, rows, None, None), first, tuple(names), cells)

@@ -1,0 +1,231 @@
+"""What the tests of the score alone share: rows or cells, room for a tolerance, and how statistics become outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.arguments import checked_seed, choice, number, whole
+from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.sample import identities_of
+from calibrant.data.sketch import Sketch
+from calibrant.errors import NotComputable
+from calibrant.results import Outcome
+from calibrant.stats.cells import Cells
+from calibrant.stats.classical import Scored, scored
+from calibrant.stats.cusum import Alternative
+from calibrant.stats.nulls import p_value
+from calibrant.views.population import everyone
+
+Floats = NDArray[np.float64]
+Null = Literal["simulated", "asymptotic"]
+NULLS: tuple[Null, ...] = ("simulated", "asymptotic")
+ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
+CALIBRATED = "the outcomes are independent and happen with the probabilities given"
+EXACT = "exact simulation"
+FROM_CELLS = "simulation from cells"
+ASYMPTOTIC = "asymptotic"
+IMPOSSIBLE = "exact: outcomes happened that have probability zero"
+LEAST_DRAWS, MOST_DRAWS = 19, 1_000_000  # so that a p-value can be 0.05, and that a slip of the keyboard is seen
+
+
+# ---- How far off the event rate may be, and which way is looked at ----
+
+
+@dataclass(frozen=True)
+class Room:
+    """The null hypothesis: exact calibration, or rates within a tolerance on one side or both.
+
+    Parameters
+    ----------
+    tolerance : float in [0, 1)
+    alternative : {"two-sided", "greater", "less"}
+    """
+
+    tolerance: float = 0.0
+    alternative: Alternative = "two-sided"
+
+    @property
+    def none(self) -> bool:
+        """Whether exact calibration is tested."""
+        return self.tolerance == 0.0 and self.alternative == "two-sided"
+
+    @property
+    def null(self) -> str:
+        """The null hypothesis."""
+        gap = {"two-sided": "|E[Y | p] - p|", "greater": "E[Y | p] - p", "less": "p - E[Y | p]"}[self.alternative]
+        return CALIBRATED if self.none else f"{gap} <= {self.tolerance:g} for every row"
+
+    @property
+    def looks_for(self) -> str:
+        """The alternative, where there is room."""
+        where = {"two-sided": "off", "greater": "above", "less": "below"}[self.alternative]
+        by = f" by more than {self.tolerance:g}" if self.tolerance else ""
+        return f"the event rate is {where} the score somewhere{by}"
+
+    def impossible(self, q: Scored) -> int:
+        """Count outcomes that have probability zero under every rate in the null hypothesis."""
+        up = q.cases[np.minimum(q.p + self.tolerance, 1.0) <= 0.0].sum() if self.alternative != "less" else 0.0
+        other = (q.times - q.cases)[np.maximum(q.p - self.tolerance, 0.0) >= 1.0]
+        return int(float(up) + float(other.sum() if self.alternative != "greater" else 0.0))
+
+
+EXACTLY = Room()
+
+
+# ---- The rows or cells of a test with its settings ----
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A statistic with its p-value.
+
+    Parameters
+    ----------
+    statistic, p_value : float
+    speaks_for : str
+        The alternative, if there is no room for a tolerance.
+    impossible : int, optional
+        Outcomes that the null hypothesis rules out; by default as many as the room says.
+    """
+
+    statistic: float
+    p_value: float
+    speaks_for: str
+    impossible: int | None = None
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Scored rows with the settings of a test.
+
+    Parameters
+    ----------
+    q : Scored
+    draws : int
+    null : {"simulated", "asymptotic"}
+    seed : int
+    reads : str
+        ``"rows"``, or the cells of the sketch.
+    room : Room
+    """
+
+    q: Scored
+    draws: int
+    null: Null
+    seed: int
+    reads: str
+    room: Room = EXACTLY
+
+    @property
+    def simulates(self) -> bool:
+        """Whether the p-value comes from simulated outcomes."""
+        return self.null == "simulated"
+
+    @property
+    def ids(self) -> NDArray[np.uint64]:
+        """Identities of the entries: their rank by score, so that neither row order nor chunks matter."""
+        found: NDArray[np.uint64] = identities_of(len(self.q.p), self.seed)
+        return found
+
+    @property
+    def mass(self) -> float:
+        """Rows, or their weight."""
+        return float((self.q.heft * self.q.times).sum())
+
+    def of(self, q: Scored) -> Tested:
+        """Return the same settings with other entries."""
+        return Tested(q, self.draws, self.null, self.seed, self.reads, self.room)
+
+    def judge(self, statistic: float, simulated: Floats, tail: float) -> float:
+        """Return the p-value by the null asked for: a rank among simulated statistics, or the tail of a law."""
+        return p_value(statistic, simulated) if self.simulates else tail
+
+    def outcome(self, name: str, found: Finding, settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Outcome:
+        """Wrap a result; outcomes of probability zero refute the null hypothesis whatever the statistic says."""
+        impossible = self.room.impossible(self.q) if found.impossible is None else found.impossible
+        law = ASYMPTOTIC if not self.simulates else EXACT if self.reads == "rows" else FROM_CELLS
+        room = {} if self.room.none else {"tolerance": self.room.tolerance, "alternative": self.room.alternative}
+        known = {
+            "draws": self.draws if self.simulates else 0,
+            "null": self.null,
+            "reads": self.reads,
+            "seed": self.seed,
+            "weights": self.q.weight is not None,
+        }
+        return Outcome(
+            method=f"detect.{name}",
+            statistic=float(found.statistic),
+            p_value=0.0 if impossible else float(found.p_value),
+            alternative=found.speaks_for if self.room.none else self.room.looks_for,
+            null=self.room.null,
+            law=IMPOSSIBLE if impossible else law,
+            settings={**known, **settings, **room},
+            parts={"rows": self.q.n, "impossible": impossible, **parts},
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The settings of a test as they are given; `tested` checks them."""
+
+    draws: int
+    null: Null
+    seed: int
+    tolerance: float = 0.0
+    alternative: Alternative = "two-sided"
+
+    def checked(self) -> Asked:
+        """Return the settings as they will be used, or say in one line which cannot be."""
+        return Asked(
+            whole("draws", self.draws, LEAST_DRAWS, MOST_DRAWS, hint="such as 999"),
+            choice("null", self.null, NULLS),
+            checked_seed(self.seed),
+            number("tolerance", self.tolerance, least=0, below=1, hint="such as 0.05"),
+            choice("alternative", self.alternative, ALTERNATIVES),
+        )
+
+
+def tested(data: object, asked: Asked, what: str, weighted: bool) -> Tested:
+    """Check everything once; read rows, or the cells of a sketch at their mean score."""
+    a, given = asked.checked(), checked_data(data, Predictions, Sketch)
+    room = Room(a.tolerance, a.alternative)
+    if isinstance(given, Sketch):
+        cells = everyone(given).cells
+        q, reads = cell_entries(cells), f"{cells.size} score cells"
+    else:
+        rows = covered(given, what, weighted)
+        q, reads = scored(rows.p, rows.y, rows.weights), "rows"
+    if a.null == "asymptotic" and not room.none:
+        raise NotComputable("a tolerance, or one side alone, has no asymptotic law here: pass null='simulated'")
+    return Tested(q, a.draws, a.null, a.seed, reads, room)
+
+
+def covered(rows: Predictions, what: str, weighted: bool) -> Predictions:
+    """Return predictions that the test is defined for, or say why it is not."""
+    if rows.cluster is not None:
+        raise NotComputable(f"{what} takes rows as independent; those of one cluster are not: leave cluster out")
+    if rows.weights is not None and not weighted:
+        raise NotComputable(f"{what} counts rows and has no form for weights: leave weights out, or use score_test")
+    if rows.n == 0:
+        raise NotComputable("there are no rows")
+    return rows
+
+
+def cell_entries(cells: Cells) -> Scored:
+    """Return a sketch's occupied cells, each at the mean score of its rows."""
+    at = cells.occupied()
+    rows = cells.totals[at].sum(axis=1)
+    mean = np.clip(cells.score_sums[at].sum(axis=1) / rows, 0.0, 1.0)
+    return Scored(mean, cells.totals[at, 1].astype(float), rows, None, None)
+
+
+def chi_square(statistic: float, degrees: int) -> float:
+    """Return the upper tail of the chi-square law."""
+    from scipy.special import chdtrc
+
+    return float(chdtrc(degrees, statistic))

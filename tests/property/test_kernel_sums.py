@@ -14,11 +14,11 @@ from calibrant.stats.kernel_sums import (
     Rows,
     nodes_of,
     off_diagonal,
-    ranked,
     smallest,
     statistics,
     typical_distance,
 )
+from calibrant.stats.nulls import ranked
 from effort import examples
 
 

@@ -5,9 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from calibrant.audit.checks.certified import coarse
-from calibrant.stats.betting import LARGEST_MEAN_STAKE as LARGEST
-from calibrant.stats.betting import MEAN_STAKES as STAKES
-from calibrant.stats.betting import residual_mean_limits
+from calibrant.stats.betting import MEAN, residual_mean_limits
 from calibrant.stats.bounds import _plug_in, _runs, variation_upper
 from calibrant.stats.cells import SCALE, Cells
 from calibrant.views.population import Population
@@ -48,7 +46,7 @@ def test_mean_limits_of_two_levels(rates):
 def test_mean_e_value_is_one():
     n, s, e = 30, 0.2, 0.35
     k = np.arange(n + 1)
-    for kappa in np.minimum(2 * np.array(STAKES) / np.sqrt(n), LARGEST):
+    for kappa in MEAN.bets(0.5 * np.sqrt(n), 2.0):
         for sign in (-1, 1):
             growth = k * np.log1p(sign * kappa * (1 - e)) + (n - k) * np.log1p(-sign * kappa * e)
             assert binom.pmf(k, n, e) @ np.exp(growth) == pytest.approx(1)

@@ -65,7 +65,7 @@ def test_bets_hold_for_weights_and_clusters(unit: tuple[int, ...], seed: int) ->
     for pick in product(*(range(len(cuts) - 1) for cuts in own)):
         u = np.array([(own[c][k] + own[c][k + 1]) / 2 for c, k in enumerate(pick)])[at]
         chance = float(np.prod([own[c][k + 1] - own[c][k] for c, k in enumerate(pick)]))
-        units = Units.of((u < rate).astype(float), p, w, at)
+        units = Units.of_residuals((u < rate).astype(float), p, w, at)
         low, high = ratio_limits(units, 0.2)
         missed += chance * (not low <= truth <= high)
         false += chance * (ratio_evidence(units, truth, 1.0) <= 0.1)
@@ -77,5 +77,5 @@ def test_many_rows_make_limits_narrow() -> None:
     rng = np.random.default_rng(1)
     p, w = rng.uniform(0.1, 0.5, 2000), rng.uniform(0.5, 2.0, 2000)
     y = (rng.random(2000) < p + 0.2).astype(float)
-    low, high = ratio_limits(Units.of(y, p, w, np.arange(2000)), 0.05)
+    low, high = ratio_limits(Units.of_residuals(y, p, w, np.arange(2000)), 0.05)
     assert 0.13 < low < 0.2 < high < 0.27

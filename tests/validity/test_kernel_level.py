@@ -13,7 +13,8 @@ from scipy.stats import binom
 import calibrant as cal
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.published.local_test import published_local_test
-from calibrant.stats.kernel_sums import Kernel, Rows, ranked, smallest, statistics
+from calibrant.stats.kernel_sums import Kernel, Rows, smallest, statistics
+from calibrant.stats.nulls import ranked
 from validity.acceptance import LEAST, count, refuted
 
 ALPHA, DRAWS = 0.05, 199

@@ -12,7 +12,7 @@ from calibrant.arguments import checked_levels, choice, share
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
-from calibrant.stats.betting import JITTER_WEIGHTS, gammas, solve_upper
+from calibrant.stats.betting import JITTERED, gammas, solve_upper
 from calibrant.stats.bounds import SLACK, expected_linear_cost, notch_normaliser, notch_width
 from calibrant.stats.jitter import jitter
 from calibrant.views.population import Population, checked_bandwidth, everyone, shares
@@ -73,7 +73,7 @@ def jittered_gap(mass: Floats, bandwidth: float, n: float, delta: float) -> floa
         minus = positive * np.log1p(-g * (1 - t)) + negative * np.log1p(g * t)
         slope = np.log1p(g * (1 - t)) - np.log1p(-g * t) - np.log1p(-g * (1 - t)) + np.log1p(g * t)
         phi.append(-0.5 * (plus + minus).sum() + 0.5 * _mean_absolute(plus - minus, slope * noise).sum())
-    return solve_upper(np.array(phi), bets, np.array(JITTER_WEIGHTS), int(n), delta)
+    return solve_upper(np.array(phi), bets, JITTERED.shares, int(n), delta)
 
 
 def jittered_truth(mass: Floats, bandwidth: float) -> float:

@@ -205,7 +205,7 @@ def _evidence(q: Question, rows: Rows, side: float, delta: float) -> dict[str, f
         gap_low, gap_high = low - predicted, high - predicted
         level = rate_evidence(cases, n, at) if side > 0 else rate_evidence(n - cases, n, 1.0 - at)
     else:
-        units = Units.of(y, p, w, np.arange(len(rows)) if clusters is None else clusters[0])
+        units = Units.of_residuals(y, p, w, np.arange(len(rows)) if clusters is None else clusters[0])
         gap_low, gap_high = ratio_limits(units, delta)
         low, high = max(predicted + gap_low, 0.0), min(predicted + gap_high, 1.0)
         level = ratio_evidence(units, at - predicted, side)

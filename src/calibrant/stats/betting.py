@@ -1,29 +1,71 @@
-"""Product certificates and confidence limits by betting: averages of e-values solved for what they exclude."""
+"""Certificates and confidence limits by betting: averages of e-values solved for what they exclude.
+
+An *e-value* is a non-negative statistic whose mean is at most one when the hypothesis is true; by Markov's inequality
+it exceeds ``1/delta`` with probability at most ``delta``, and an average of e-values, with weights fixed beforehand, is
+again an e-value. Here the hypothesis is "the error (or the mean) is x", the e-values are monotone in x, and the bound
+is the x at which their average reaches ``1/delta``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-# ---- Product certificates: solve an average of e-values for the error it excludes (theory: Theorems U and L) ----
-# Both certificates have the same form. An *e-value* is a non-negative statistic whose mean is at most one when
-# the hypothesis is true; by Markov's inequality it exceeds ``1/delta`` with probability at most ``delta``, and an
-# average of e-values, with weights fixed beforehand, is again an e-value. Here the hypothesis is "the error is
-# x", the e-values are monotone in x, and the bound is the x at which their average reaches ``1/delta``.
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Excess = Callable[[float], float]
 
-STAKES = (5.0, 9.0, 16.0, 28.0)  # gamma * sqrt(n), fixed without looking at any data
-JITTER_WEIGHTS = (0.55, 0.2, 0.15, 0.1)  # of the same stakes, where few effective cells favour the small one
-LARGEST = 0.95
+# ---- How much is bet: fixed by what the outcomes cannot change, so any numbers here are valid, and some waste less ----
 
 
-def gammas(n: int) -> Any:
+@dataclass(frozen=True)
+class Stakes:
+    """Bets to average over.
+
+    Parameters
+    ----------
+    multiples : tuple of float
+        Bets in units of ``1 / (sd sqrt(n))``; the best is ``sqrt(2 ln(1 / delta))``, 2.4 at 0.05 and 3.7 at 0.001.
+    weights : tuple of float, optional
+        Of the e-values in their average; equal by default.
+    largest : float
+        Share of its wealth that a bet may lose on one unit; below 1, so that no wealth is ever negative.
+    """
+
+    multiples: tuple[float, ...]
+    weights: tuple[float, ...] = ()
+    largest: float = 0.9
+
+    def bets(self, scale: float, most: float = 1.0) -> Floats:
+        """Return the bets for noise of root sum of squares `scale`, where a unit may lose `most` times its bet."""
+        cap = self.largest / most if most > 0 else np.inf
+        return np.asarray(np.minimum(np.array(self.multiples) / scale, cap))
+
+    @property
+    def shares(self) -> Floats:
+        """Weights of the e-values, which add up to one."""
+        return np.array(self.weights or (1.0 / len(self.multiples),) * len(self.multiples))
+
+
+UPPER = Stakes((5.0, 9.0, 16.0, 28.0), largest=0.95)  # gamma sqrt(n) of Theorem U (theory 1.4)
+JITTERED = Stakes(UPPER.multiples, (0.55, 0.2, 0.15, 0.1), 0.95)  # few effective cells favour the small one
+MEAN = Stakes((0.5, 1.0, 2.0, 4.0, 8.0))  # doubled each time: none is far from the best at any delta
+RATE = Stakes((2.0, 4.0, 8.0, 16.0))  # as Theorem L's (theory 1.4); sizes overstate the noise of rare events
+DIFFERENCE = Stakes((2.0, 4.0, 8.0), (0.25, 0.5, 0.25))  # around the best for several comparisons at once, about 3.5
+
+
+def gammas(n: int) -> Floats:
     """Return the bets of Theorem U for `n` rows, shape (4,), each in (0, 1)."""
-    return np.minimum(np.array(STAKES) / np.sqrt(max(n, 1)), LARGEST)
+    return UPPER.bets(np.sqrt(max(n, 1)))
 
 
-def log_mean_exp(values: Any, weights: Any) -> float:
+# ---- Averages of e-values, solved ----
+
+
+def log_mean_exp(values: ArrayLike, weights: ArrayLike) -> float:
     """Return ``ln sum weights * exp(values)`` without overflow."""
     shifted = np.asarray(values, dtype=float) + np.log(weights)
     top = float(shifted.max())
@@ -32,8 +74,8 @@ def log_mean_exp(values: Any, weights: Any) -> float:
     return top + float(np.log(np.exp(shifted - top).sum()))
 
 
-def solve_upper(phi: Any, gamma: Any, weights: Any, n: int, delta: float) -> float:
-    r"""Return the x with ``sum_j w_j exp(-phi_j) (1 - gamma_j x)^(-n) = 1 / delta``, in [0, 1].
+def solve_upper(phi: ArrayLike, gamma: Floats, weights: ArrayLike, n: int, delta: float) -> float:
+    r"""Return the x with ``sum_j w_j exp(-phi_j) (1 - gamma_j x)^(-n) = 1 / delta``, in [0, 1] (Theorem U).
 
     Parameters
     ----------
@@ -51,8 +93,10 @@ def solve_upper(phi: Any, gamma: Any, weights: Any, n: int, delta: float) -> flo
     return _root(excess, 1.0)
 
 
-def solve_lower(growth: Any, stakes: Any, rows: Any, weights: Any, delta: float) -> float:
+def solve_lower(growth: Floats, stakes: Floats, rows: Floats, weights: ArrayLike, delta: float) -> float:
     r"""Return the x with ``sum_j w_j exp(growth_j - sum_b rows_jb ln(1 + stakes_jb x)) = 1 / delta``, in [0, 1].
+
+    Theorem L.
 
     Parameters
     ----------
@@ -71,7 +115,7 @@ def solve_lower(growth: Any, stakes: Any, rows: Any, weights: Any, delta: float)
     return _root(excess, 1.0)
 
 
-def _root(increasing: Any, top: float) -> float:
+def _root(increasing: Excess, top: float) -> float:
     """Return where an increasing function crosses zero in [0, top], clipped to the ends."""
     from scipy.optimize import brentq
 
@@ -82,13 +126,23 @@ def _root(increasing: Any, top: float) -> float:
     return float(brentq(increasing, 0.0, top, xtol=1e-12, rtol=1e-10))
 
 
-# ---- Finite-sample confidence limits for the mean of a bounded residual, by betting (Waudby-Smith & Ramdas ----
+def refuted_up_to(excess: Excess, start: float, stop: float) -> float:
+    """Return where `excess`, the evidence beyond what refutes and largest at `start`, falls to zero towards `stop`."""
+    from scipy.optimize import brentq
 
-MEAN_STAKES = (0.5, 1.0, 2.0, 4.0, 8.0)  # kappa * sqrt(n), over the largest standard deviation one half
-LARGEST_MEAN_STAKE = 0.45
+    if excess(start) <= 0.0:
+        return start
+    if excess(stop) >= 0.0:
+        return stop
+    return float(brentq(excess, start, stop, xtol=1e-12))
 
 
-def residual_mean_limits(counts: Any, score_sums: Any, low: Any, high: Any, delta: float) -> tuple[float, float]:
+# ---- Limits for the mean of a bounded residual (Waudby-Smith & Ramdas 2024, doi:10.1093/jrsssb/qkad009) ----
+
+
+def residual_mean_limits(
+    counts: Ints, score_sums: Floats, low: Floats, high: Floats, delta: float
+) -> tuple[float, float]:
     r"""Return limits that hold ``E[Y - p]`` with probability at least ``1 - delta``.
 
     For a true mean m, ``prod_i (1 + kappa (y_i - p_i - m))`` has mean one; its average over fixed kappas is an
@@ -104,7 +158,7 @@ def residual_mean_limits(counts: Any, score_sums: Any, low: Any, high: Any, delt
     delta : float
     """
     n = float(np.sum(counts))
-    kappas = np.minimum(2.0 * np.array(MEAN_STAKES) / np.sqrt(n), LARGEST_MEAN_STAKE)
+    kappas = MEAN.bets(0.5 * np.sqrt(n), 2.0)  # no standard deviation is above one half; residual less mean is below 2
     width = np.where(high > low, high - low, 1.0)[:, None]
     share = np.clip((score_sums / np.maximum(counts, 1) - low[:, None]) / width, 0.0, 1.0)
     ends = np.stack([low, high])[:, :, None]
@@ -113,52 +167,101 @@ def residual_mean_limits(counts: Any, score_sums: Any, low: Any, high: Any, delt
 
     def excess(m: float, sign: float) -> float:
         growth = [(weight * np.log1p(sign * k * (residual - m))).sum() for k in kappas]
-        return log_mean_exp(np.array(growth), np.full(len(kappas), 1.0 / len(kappas))) - float(np.log(2.0 / delta))
+        return log_mean_exp(growth, MEAN.shares) - float(np.log(2.0 / delta))
 
-    return _limit(lambda m: excess(m, 1.0), -1.0, 1.0), _limit(lambda m: excess(m, -1.0), 1.0, -1.0)
-
-
-def _limit(excess: Any, start: float, stop: float) -> float:
-    """Return where `excess`, largest at `start`, falls to zero on the way to `stop`."""
-    from scipy.optimize import brentq
-
-    if excess(start) <= 0.0:
-        return start
-    if excess(stop) >= 0.0:
-        return stop
-    return float(brentq(excess, start, stop, xtol=1e-12))
+    return refuted_up_to(lambda m: excess(m, 1.0), -1.0, 1.0), refuted_up_to(lambda m: excess(m, -1.0), 1.0, -1.0)
 
 
-# ---- Event rates of a group: one-sided evidence and limits that hold at any number of rows, weights and ----
-
-RATE_STAKES = (2.0, 4.0, 8.0, 16.0)  # bets times the root of the units and their size
-LARGEST_RATE_STAKE = 0.9  # share of its wealth that a bet may lose on one unit
-GRID = 201  # hypotheses scanned from the far end, so that every one beyond a limit is refuted
+# ---- Independent units: rows, or whole clusters, each bounded by known numbers given the scores ----
 
 
 @dataclass(frozen=True, kw_only=True)
 class Units:
-    """Independent units: rows, or whole clusters.
+    """What units add to a sum, and what they could have added.
 
     Parameters
     ----------
-    excess, size : float arrays of shape (units,)
-        Sums of weighted residuals ``w (y - p)``, and of weights.
-    least, most : float arrays of shape (units,)
-        What `excess` would be without a case, and with cases only.
+    value, least, most : float arrays of shape (units,)
+        What each adds, and the least and most it could have added, given the scores.
+    size : float array of shape (units,)
+        What the sum is divided by, in all, to be a mean.
+    scale : float
+        Root of the summed squares of the noise to expect, which bets are measured in; any positive number is valid.
     """
 
-    excess: Any
-    size: Any
-    least: Any
-    most: Any
+    value: Floats
+    least: Floats
+    most: Floats
+    size: Floats
+    scale: float
 
     @classmethod
-    def of(cls, y: Any, p: Any, weights: Any, unit: Any) -> Units:
-        """Add up the rows of each unit (0 to U - 1)."""
-        residual = (np.bincount(unit, weights * (v - p)) for v in (y, 0.0, 1.0))
-        excess, least, most = residual
-        return cls(excess=excess, size=np.bincount(unit, weights), least=least, most=most)
+    def of_residuals(cls, y: ArrayLike, p: Floats, weights: Floats, unit: NDArray[np.intp]) -> Units:
+        """Add up ``w (y - p)`` and w over the rows of each unit (0 to U - 1)."""
+        value, least, most = (_summed(unit, weights * (v - p)) for v in (np.asarray(y), 0.0, 1.0))
+        size = _summed(unit, weights)
+        return cls(value=value, least=least, most=most, size=size, scale=float(np.sqrt((size**2).sum())))
+
+    @classmethod
+    def of_values(
+        cls,
+        y: ArrayLike,
+        p: Floats,
+        ends: tuple[Floats, Floats],
+        weight: Floats | None = None,
+        cluster: NDArray[np.intp] | None = None,
+    ) -> Units:
+        """Return units whose mean is the (weighted) mean over rows of one of two numbers each.
+
+        Whatever two repairs are compared in (Brier score, log loss, accuracy, the residual of a group), a row
+        contributes one of two numbers, known from its scores.
+
+        Parameters
+        ----------
+        y, p : arrays of shape (n,)
+            Outcomes, and rates from which the noise is guessed.
+        ends : pair of float64 arrays of shape (n,)
+            What a row contributes if the outcome is 0, and if it is 1.
+        weight : array of shape (n,), optional
+        cluster : int array of shape (n,), optional
+            0, 1, ...: whole clusters are the units.
+        """
+        z0, z1 = ends
+        n = len(z0)
+        if weight is not None:
+            scale = weight * (n / weight.sum())
+            z0, z1 = z0 * scale, z1 * scale
+        value: Floats = np.where(np.asarray(y) == 1, z1, z0)
+        least, most = np.minimum(z0, z1), np.maximum(z0, z1)
+        rate = np.clip(p, 1e-3, 1.0 - 1e-3)  # so that scores of 0 and 1 do not promise to be noiseless
+        noise = (z1 - z0) ** 2 * rate * (1.0 - rate)
+        if cluster is None:
+            return cls(value=value, least=least, most=most, size=np.ones(n), scale=float(np.sqrt(noise.mean() * n)))
+        units = int(cluster.max()) + 1
+        share = units / n
+        value, least, most, noise = (_summed(cluster, v) for v in (value, least, most, noise))
+        spread = np.sqrt(noise.mean()) * share**0.75  # between independent rows and rows of one fate
+        return cls(
+            value=value * share,
+            least=least * share,
+            most=most * share,
+            size=np.ones(units),
+            scale=float(spread * np.sqrt(units)),
+        )
+
+    @property
+    def mean(self) -> float:
+        """The mean seen."""
+        return float(self.value.sum() / self.size.sum())
+
+
+def _summed(at: NDArray[np.intp], values: Floats) -> Floats:
+    return np.asarray(np.bincount(at, values), dtype=np.float64)
+
+
+# ---- Event rates, and ratios of sums, one-sided or two-sided, at any number of rows ----
+
+GRID = 201  # hypotheses scanned from the far end, so that every one beyond a limit is refuted
 
 
 def rate_evidence(cases: int, rows: int, rate: float) -> float:
@@ -194,7 +297,7 @@ def rate_limits(cases: int, rows: int, delta: float) -> tuple[float, float]:
 
 
 def ratio_evidence(units: Units, mean: float, side: float) -> float:
-    """Return a p-value against "expected excess over size is at most `mean`" (`side` 1), or at least it (-1).
+    """Return a p-value against "expected value over size is at most `mean`" (`side` 1), or at least it (-1).
 
     Notes
     -----
@@ -205,7 +308,7 @@ def ratio_evidence(units: Units, mean: float, side: float) -> float:
 
 
 def ratio_limits(units: Units, delta: float) -> tuple[float, float]:
-    """Return limits that hold ``E sum excess / sum size`` with probability at least ``1 - delta``."""
+    """Return limits that hold ``E sum value / sum size`` with probability at least ``1 - delta``."""
     from scipy.optimize import brentq
 
     target = float(np.log(2.0 / delta))
@@ -225,80 +328,17 @@ def ratio_limits(units: Units, delta: float) -> tuple[float, float]:
 def _log_wealth(units: Units, mean: float, side: float) -> float:
     """Return the logarithm of the mean, over bets, of what they make of the units."""
     worst = float((side * mean * units.size - np.minimum(side * units.least, side * units.most)).max())
-    stakes = np.array(RATE_STAKES) / np.sqrt(float((units.size**2).sum()))
-    stakes = np.minimum(stakes, LARGEST_RATE_STAKE / worst) if worst > 0 else stakes
-    gain = np.log1p(stakes[:, None] * side * (units.excess - mean * units.size)[None, :]).sum(axis=1)
-    top = float(gain.max())
-    return top + float(np.log(np.exp(gain - top).mean()))
+    stakes = RATE.bets(units.scale, worst)
+    gain = np.log1p(stakes[:, None] * side * (units.value - mean * units.size)[None, :]).sum(axis=1)
+    return log_mean_exp(gain, RATE.shares)
 
 
-# ---- Finite-sample limits for a mean that is linear in the outcomes, given the scores: paired differences of ----
-# Whatever two repairs are compared in (Brier score, log loss, accuracy, the residual of a group), a row contributes one
-# of two numbers, known from its scores: ``z(0)`` if the outcome does not happen and ``z(1)`` if it does. So given the
-# scores every unit (row, or cluster of rows) is bounded by known numbers, and betting against the mean needs nothing
-# else.
+# ---- The mean of units of any size, seen many times (once a repair, a measure and a fold): from a grid of values ----
 
-DIFFERENCE_STAKES = (2.0, 4.0, 8.0)  # kappa sqrt(n) spread; the best is sqrt(2 ln(2 / delta)), about 3.5
-WEIGHTS = (0.25, 0.5, 0.25)
-LARGEST_DIFFERENCE_STAKE = 0.9
-CELLS = 1024
+CELLS = 1024  # of the values' range; what the log evidence loses is about 2e-6 (range / sd)^2
 
 
-@dataclass(frozen=True)
-class PairedUnits:
-    """Independent units whose mean is wanted, with what each could have been.
-
-    Parameters
-    ----------
-    value, low, high : float64 arrays of shape (u,)
-        What each is, and the least and most it could be given the scores.
-    spread : float
-        Root mean square of the noise to expect, guessed from the scores; any positive number is valid.
-    """
-
-    value: Any
-    low: Any
-    high: Any
-    spread: float
-
-    @property
-    def mean(self) -> float:
-        """The mean seen."""
-        return float(self.value.mean())
-
-
-def paired_units_of(
-    y: Any, p: Any, without: Any, happened: Any, weight: Any = None, cluster: Any = None
-) -> PairedUnits:
-    """Return units whose mean is the (weighted) mean over rows.
-
-    Parameters
-    ----------
-    y, p : arrays of shape (n,)
-        Outcomes, and rates from which the noise is guessed.
-    without, happened : float64 arrays of shape (n,)
-        What a row contributes if the outcome is 0, or 1.
-    weight : array of shape (n,), optional
-    cluster : int array of shape (n,), optional
-        0, 1, ...: whole clusters are the units.
-    """
-    z0, z1 = without, happened
-    if weight is not None:
-        scale = weight * (len(y) / weight.sum())
-        z0, z1 = z0 * scale, z1 * scale
-    value, low, high = np.where(y == 1, z1, z0), np.minimum(z0, z1), np.maximum(z0, z1)
-    rate = np.clip(p, 1e-3, 1.0 - 1e-3)
-    noise = (z1 - z0) ** 2 * rate * (1.0 - rate)
-    if cluster is None:
-        return PairedUnits(value, low, high, float(np.sqrt(noise.mean())))
-    size = int(cluster.max()) + 1
-    share = size / len(y)
-    value, low, high, noise = (np.bincount(cluster, v, size) for v in (value, low, high, noise))
-    spread = np.sqrt(noise.mean()) * share**0.75  # between independent rows and rows of one fate
-    return PairedUnits(value * share, low * share, high * share, float(spread))
-
-
-def mean_limits(u: PairedUnits, delta: float) -> tuple[float, float]:
+def mean_limits(u: Units, delta: float) -> tuple[float, float]:
     r"""Return limits that hold the mean of ``E[z | scores]`` over the units with probability at least ``1 - delta``.
 
     For units independent given the scores with means ``mu_u``, and kappa fixed by the scores,
@@ -306,43 +346,38 @@ def mean_limits(u: PairedUnits, delta: float) -> tuple[float, float]:
     wherever ``mean mu >= m``; a fixed mixture over kappas that reaches ``2 / delta`` refutes that. The logarithm is
     concave, so that moving each unit to the ends of a cell around it, mean kept, can only lower the evidence.
     """
-    floor, top = float(u.low.mean()), float(u.high.mean())
-    if not u.spread > 0.0 or not top > floor:
+    floor, top = float(u.least.mean()), float(u.most.mean())
+    if not u.scale > 0.0 or not top > floor:
         return floor, top
     at, weight = _spread_out(u.value)
-    upper = _upper(at, weight, (floor, top), float(u.high.max()), u.spread, delta / 2)
-    lower = -_upper(-at, weight, (-top, -floor), -float(u.low.min()), u.spread, delta / 2)
+    upper = _upper(at, weight, (floor, top), DIFFERENCE.bets(u.scale, float(u.most.max()) - floor), delta / 2)
+    lower = -_upper(-at, weight, (-top, -floor), DIFFERENCE.bets(u.scale, top - float(u.least.min())), delta / 2)
     return min(lower, u.mean), max(upper, u.mean)
 
 
-def _spread_out(value: Any) -> tuple[Any, Any]:
+def _spread_out(value: Floats) -> tuple[Floats, Floats]:
     """Return grid points and weights with the same total and mean, every value moved to the ends of its cell."""
     low, high = float(value.min()), float(value.max())
     width = (high - low) / CELLS
     if not width > 0.0:
         return np.array([low]), np.array([float(len(value))])
-    place = (value - low) / width
+    place: Floats = (value - low) / width
     cell = np.minimum(place.astype(np.int64), CELLS - 1)
     share = place - cell
     rows, part = np.bincount(cell, minlength=CELLS), np.bincount(cell, share, CELLS)
-    weight = np.append(rows - part, 0.0) + np.append(0.0, part)
+    weight: Floats = np.append(rows - part, 0.0) + np.append(0.0, part)
     held = np.flatnonzero(weight > 0)
-    return low + width * held, weight[held]
+    return np.asarray(low + width * held, dtype=np.float64), weight[held]
 
 
-def _upper(at: Any, weight: Any, range_: tuple[float, float], most: float, spread: float, delta: float) -> float:
-    from scipy.optimize import brentq
+def _upper(at: Floats, weight: Floats, ends: tuple[float, float], kappas: Floats, delta: float) -> float:
+    """Return the upper limit of a mean within `ends`."""
+    start, stop = ends
+    target = -float(np.log(delta))
 
-    start, stop = range_
-    n, target = float(weight.sum()), -float(np.log(delta))
-    kappas = np.minimum(np.array(DIFFERENCE_STAKES) / (spread * np.sqrt(n)), LARGEST_DIFFERENCE_STAKE / (most - start))
-
-    def excess(m: float) -> float:
+    def refuted(m: float) -> float:
+        """Evidence against a mean of at least m; it grows with m."""
         growth = [float(weight @ np.log1p(-k * (at - m))) for k in kappas]
-        return log_mean_exp(np.array(growth), np.array(WEIGHTS)) - target
+        return log_mean_exp(growth, DIFFERENCE.shares) - target
 
-    if excess(stop) <= 0.0:
-        return stop
-    if excess(start) >= 0.0:
-        return start
-    return float(brentq(excess, start, stop, xtol=1e-12, rtol=1e-10))
+    return refuted_up_to(refuted, stop, start)

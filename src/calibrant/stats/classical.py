@@ -337,14 +337,6 @@ def posterior_tails(cases: Any, rows: Any, rate: Any, alternative: str) -> Any:
     return np.minimum(1.0, 2.0 * np.minimum(betainc(a, b, rate), betaincc(a, b, rate)))
 
 
-def step_down(p: Any) -> Any:
-    """Return Holm's adjusted p-values."""
-    order = np.argsort(p, kind="stable")
-    out = np.empty(len(p))
-    out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
-    return out
-
-
 # ---- Statistics of the score alone that leave room for a tolerance, of the data and of data at the edge of it ----
 
 MORE = 0x70E  # stream of the cases that the upper rate adds to those of the lower

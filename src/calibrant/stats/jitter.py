@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.stats.betting import JITTER_WEIGHTS, gammas, solve_upper
+from calibrant.stats.betting import JITTERED, gammas, solve_upper
 from calibrant.stats.bounds import DEALS, bernstein, deals, product_upper, solve, wager
 from calibrant.stats.cells import SCALE, Cells
 
@@ -103,7 +103,7 @@ def jittered_upper(cells: Cells, bandwidth: float, delta: float) -> float:
         ).sum()
         for g in bets
     ]
-    return solve_upper(np.array(phi), bets, np.array(JITTER_WEIGHTS), cells.n, delta)
+    return solve_upper(np.array(phi), bets, JITTERED.shares, cells.n, delta)
 
 
 def jittered_bernstein_upper(cells: Cells, bandwidth: float, delta: float) -> float:

@@ -193,7 +193,6 @@ NAMES = ("raw", "centred", "intercept", "intercept and slope")
 STREAM = 0x4B4C
 HELD = 1 << 26  # residuals held at once
 CHUNK = 1 << 12  # rows turned into residuals at once
-TIE = 1e-5  # null standard deviations within which two statistics are equal
 
 
 @dataclass(frozen=True)
@@ -363,16 +362,6 @@ def _diagonal(basis: Basis, across: Any, inside: Any) -> Any:
     """Return the diagonal of ``P' K P``."""
     b = basis.columns @ basis.inverse
     return 1.0 - 2.0 * (b * across).sum(axis=1) + np.einsum("ij,jk,ik->i", b, inside, b)
-
-
-def ranked(statistics: Any, tie: float = TIE) -> Any:
-    """Return the p-value of every column among all columns, shape as given: ``#{T >= T_b - tie sd} / columns``."""
-    values = np.atleast_2d(statistics)
-    out = np.empty(values.shape)
-    for row, into in zip(values, out, strict=True):
-        ordered = np.sort(row)
-        into[:] = (len(row) - np.searchsorted(ordered, row - tie * row.std(), side="left")) / len(row)
-    return out
 
 
 def smallest(ranks: Any) -> float:

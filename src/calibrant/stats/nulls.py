@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+ROUNDING = 1e-9  # relative difference within which two values of one statistic are equal
+TIE = 1e-5  # the same in standard deviations of the null (theory 3: rare positives make real ties)
 
 # ---- Outcomes of a calibrated model, simulated given the scores, and what they say about a statistic ----
 
-CHUNK = 1 << 20  # numbers held at once
-STREAM = 0x5EED
+CHUNK = 1 << 20  # numbers held at once: 8 MB
+STREAM = 0x5EED  # of random numbers, apart from those of other methods at the same seed
 
 
-def null_cases(rows: Any, rate: Any, draws: int, seed: int, stream: int = 0) -> Iterator[Any]:
+def null_cases(rows: ArrayLike, rate: ArrayLike, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
     """Yield arrays of simulated cases, ``Binomial(rows, rate)``, a draw a row; the same for any chunk size.
 
     Parameters
@@ -37,30 +42,53 @@ def null_cases(rows: Any, rate: Any, draws: int, seed: int, stream: int = 0) -> 
         yield rng.binomial(n, p, size=(min(step, draws - start), len(n))).astype(float)
 
 
-def p_value(statistic: float, simulated: Any) -> float:
-    """Return ``(1 + #{simulated >= statistic}) / (draws + 1)``; ties are told from rounding at 1e-9 relative."""
-    at_least = simulated >= statistic - 1e-9 * max(1.0, abs(statistic))
+def p_value(statistic: float, simulated: Floats) -> float:
+    """Return the exact p-value ``(1 + #{simulated >= statistic}) / (draws + 1)`` (theory, introduction)."""
+    at_least = simulated >= statistic - ROUNDING * max(1.0, abs(statistic))
     return float((1 + int(np.sum(at_least))) / (len(simulated) + 1))
 
 
-def critical(simulated: Any, alpha: float) -> Any:
+def critical(simulated: Floats, alpha: float) -> Floats:
     """Return the value that a statistic exceeds exactly when its p-value is at most `alpha`.
 
     The ``ceil((1 - alpha) (draws + 1))``-th smallest along the first axis; infinite where there are too few
     draws for any p-value to be so small.
     """
     draws = simulated.shape[0]
-    rank = int(np.ceil(round((1.0 - alpha) * (draws + 1), 9)))
+    rank = int(np.ceil(round((1.0 - alpha) * (draws + 1), 9)))  # 9 digits: 0.95 (999 + 1) is 950, not a little more
     if rank > draws:
-        return np.full(simulated.shape[1:], np.inf)[()]
-    return np.partition(simulated, rank - 1, axis=0)[rank - 1]
+        return np.asarray(np.full(simulated.shape[1:], np.inf)[()])
+    return np.asarray(np.partition(simulated, rank - 1, axis=0)[rank - 1])
+
+
+def ranked(statistics: ArrayLike) -> Floats:
+    """Return the p-value of every entry among all of its row, shape (statistics, columns).
+
+    ``#{T >= T_b - tie} / columns`` for data and draws alike, so that p-values can be combined and ranked again.
+
+    Parameters
+    ----------
+    statistics : array of shape (statistics, columns) or (columns,)
+    """
+    values = np.atleast_2d(np.asarray(statistics, dtype=float))
+    out = np.empty(values.shape)
+    for row, into in zip(values, out, strict=True):
+        order = np.sort(row)
+        into[:] = (len(row) - np.searchsorted(order, row - TIE * _deviation(row), side="left")) / len(row)
+    return out
+
+
+def _deviation(row: Floats) -> float:
+    """Return the standard deviation, also of numbers whose squares overflow: a refuted score of 0 makes them."""
+    largest = float(np.abs(row).max())
+    return float(row.std() if largest < 1e150 else largest * (row / largest).std())
 
 
 # ---- p-values of several tests that are looked at together ----
 
 
-def step_down(observed: Any, simulated: Any) -> Any:
-    """Return Westfall and Young's step-down adjusted p-values of statistics simulated together.
+def step_down(observed: Floats, simulated: Floats) -> Floats:
+    """Return Westfall and Young's (1993) step-down adjusted p-values of statistics simulated together.
 
     The largest statistic is held against the largest of all in each draw, the next against the largest of the rest,
     and so on; an adjusted p-value is never below that of a larger statistic.
@@ -76,29 +104,29 @@ def step_down(observed: Any, simulated: Any) -> Any:
     """
     order = np.argsort(-observed, kind="stable")
     top = np.maximum.accumulate(simulated[order[::-1]], axis=0)[::-1]
-    slack = 1e-9 * np.maximum(1.0, np.abs(observed[order]))
+    slack = ROUNDING * np.maximum(1.0, np.abs(observed[order]))
     at_least = (top >= (observed[order] - slack)[:, None]).sum(axis=1)
     out = np.empty(len(order))
     out[order] = np.maximum.accumulate((1.0 + at_least) / (simulated.shape[1] + 1.0))
     return out
 
 
-def holm(p: Any) -> Any:
-    """Return Holm's adjusted p-values, shape (tests,): valid whatever the dependence."""
-    order = np.argsort(p, kind="stable")
-    size = len(order)
+def holm(p: ArrayLike) -> Floats:
+    """Return Holm's (1979) adjusted p-values, shape (tests,): valid whatever the dependence."""
+    own = np.asarray(p, dtype=float)
+    order, size = np.argsort(own, kind="stable"), len(own)
     out = np.empty(size)
-    out[order] = np.minimum(np.maximum.accumulate(np.asarray(p)[order] * (size - np.arange(size))), 1.0)
+    out[order] = np.minimum(np.maximum.accumulate(own[order] * (size - np.arange(size))), 1.0)
     return out
 
 
 # ---- Intervals for the size of a noisy vector: a parametric bootstrap, inverted along the observed direction ----
 
-CLEAR = 4.0  # squared signal over variance below which an entry may be noise only
-Size = Callable[[Any], Any]  # a norm over the last axis
+CLEAR = 4.0  # squared signal over variance, two standard deviations, below which an entry may be noise only
+Size = Callable[[Floats], Floats]  # a norm over the last axis
 
 
-def noise(second: Any, mean: Any, rows: float, shocks: Any) -> Any:
+def noise(second: Floats, mean: Floats, rows: float, shocks: Floats) -> Floats:
     """Give unit shocks the covariance ``(diag(second) - mean mean') / rows`` of a mean over rows.
 
     Parameters
@@ -114,18 +142,20 @@ def noise(second: Any, mean: Any, rows: float, shocks: Any) -> Any:
     -------
     array of shape (draws, m)
     """
+    # A square root of diag(s)(I - u u')diag(s), with u = mean / s and s^2 = second, is diag(s)(I - c u u') where
+    # c = (1 - sqrt(1 - |u|^2)) / |u|^2, which tends to one half.
     root = np.sqrt(second)
-    lean = np.divide(mean, root, out=np.zeros(len(root)), where=root > 0)
-    square = min(float(lean @ lean), 1.0)
-    pull = (1 - np.sqrt(1 - square)) / square if square > 1e-12 else 0.5
-    return (shocks * root - pull * (shocks @ lean)[:, None] * mean) / np.sqrt(rows)
+    u = np.divide(mean, root, out=np.zeros(len(root)), where=root > 0)
+    square = min(float(u @ u), 1.0)
+    c = (1 - np.sqrt(1 - square)) / square if square > 1e-12 else 0.5
+    return np.asarray((shocks * root - c * (shocks @ u)[:, None] * mean) / np.sqrt(rows))
 
 
-def shrunken(signal: Any, variance: Any, cut: float = 1.0) -> Any:
+def shrunken(signal: Floats, variance: Floats, cut: float = 1.0) -> Floats:
     """Return the positive-part James-Stein rule per entry: ``signal (1 - cut variance / signal^2)+``."""
     square = signal**2
     keep = np.divide(square - cut * variance, square, out=np.zeros(len(square)), where=square > cut * variance)
-    return signal * keep
+    return np.asarray(signal * keep)
 
 
 @dataclass(frozen=True)
@@ -144,7 +174,7 @@ class Sizes:
     high: float
 
 
-def size_interval(signal: Any, draws: Any, size: Size, alpha: float, plain: Any, hidden: Any) -> Sizes:
+def size_interval(signal: Floats, draws: Floats, size: Size, alpha: float, plain: Floats, hidden: Floats) -> Sizes:
     r"""Invert a parametric bootstrap of ``T = size(mu + Z)`` for ``size(mu)``.
 
     Along a direction u, ``T*(c) = size(c u + Z*)`` is stochastically increasing in c (Anderson's lemma). The low
@@ -166,7 +196,7 @@ def size_interval(signal: Any, draws: Any, size: Size, alpha: float, plain: Any,
     """
     seen = float(size(signal))
 
-    def at(direction: Any, summary: Callable[[Any], float]) -> float:
+    def at(direction: Floats, summary: Callable[[Floats], float]) -> float:
         u = direction if np.any(direction) else signal if np.any(signal) else hidden
         return float(size(_rising(lambda c: summary(size(c * u + draws)) - seen) * u))
 
@@ -177,7 +207,7 @@ def size_interval(signal: Any, draws: Any, size: Size, alpha: float, plain: Any,
     return Sizes(seen, min(max(middle, low), high), min(low, high), high)
 
 
-def total_interval(signal: Any, draws: Any, size: Size, alpha: float) -> Sizes:
+def total_interval(signal: Floats, draws: Floats, size: Size, alpha: float) -> Sizes:
     """Interval for a size that adds up over entries.
 
     Error is plainest where it sits in few clear entries, and hides best spread in proportion to the noise.
@@ -187,7 +217,7 @@ def total_interval(signal: Any, draws: Any, size: Size, alpha: float) -> Sizes:
     return size_interval(signal, draws, size, alpha, shrunken(signal, spread, CLEAR), hidden)
 
 
-def peak_interval(signal: Any, draws: Any, alpha: float) -> Sizes:
+def peak_interval(signal: Floats, draws: Floats, alpha: float) -> Sizes:
     """Interval for the largest entry.
 
     Error is plainest where every entry has it, and hides best in the noisiest entry alone.
@@ -204,9 +234,9 @@ def _rising(excess: Callable[[float], float]) -> float:
 
     if excess(0.0) >= 0.0:
         return 0.0
-    top = 1.25
+    top = 1.25  # a calibration error is at most 1
     while excess(top) < 0.0:
         top *= 2.0
         if top > 1e9:
             return top
-    return float(brentq(excess, 0.0, top, xtol=1e-5, rtol=1e-5))
+    return float(brentq(excess, 0.0, top, xtol=1e-5, rtol=1e-5))  # far below the noise of a bootstrap

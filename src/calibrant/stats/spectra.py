@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.stats.nulls import ranked
+
 # ---- From sums over rows to p-values of local calibration: centring, spectra, scans, and their combination ----
 
 FLAT = (None, 0.1, 0.01)  # gamma of each spectrum; None leaves the eigenvalues as they are
 TOLERANCE = 1e-4  # of the largest eigenvalue
 SAME = 1e-9  # share of a variance below which nothing is left after centring
-TIE = 1e-5  # null standard deviations within which two statistics are equal
 LEAST = 2.0  # null variance of a sum that is scanned
-HUGE = 1e150  # numbers above it overflow when squared
 HEAVIEST = 8.0  # weight of a level, at most
 
 
@@ -152,31 +152,11 @@ def surprise_of(squares: Any) -> Any:
     return -log_ndtr(-np.sqrt(squares.max(axis=0))) - np.log(2.0 * len(squares))
 
 
-def ranks(statistics: Any) -> Any:
-    """Return the p-value of every entry among all of its row: the share of entries at least as large."""
-    t = np.atleast_2d(statistics)
-    out = np.empty(t.shape)
-    for i, row in enumerate(t):
-        order = np.sort(row)
-        out[i] = (len(row) - np.searchsorted(order, row - TIE * _spread(row), side="left")) / len(row)
-    return out
-
-
-def _spread(row: Any) -> float:
-    """Return the standard deviation, of numbers too large to be squared too: a score of 0 that was refuted makes them."""
-    largest = float(np.abs(row).max())
-    return float(row.std() if largest < HUGE else largest * (row / largest).std())
-
-
 def combined(p: Any, weights: Sequence[float]) -> Any:
     """Return the p-values of the weighted harmonic mean of several p-values, by its rank."""
-    return ranks_exact(np.asarray(weights) @ (1.0 / p))
-
-
-def ranks_exact(values: Any) -> Any:
-    """Return the share of entries at least as large, equal up to rounding counted."""
+    values = np.asarray(weights) @ (1.0 / p)
     order = np.sort(values)
-    return (len(values) - np.searchsorted(order, values * (1.0 - 1e-12), side="left")) / len(values)
+    return (len(values) - np.searchsorted(order, values * (1.0 - 1e-12), side="left")) / len(values)  # 1e-12: rounding
 
 
 # ---- What the local test finds in its sums: p-values of everyone, of the joint kernel, and of each variable ----
@@ -257,7 +237,7 @@ def findings(score: Any, gram: Any, joint: Any, blocks: Sequence[Block], least: 
     each = {b.name: s for b in blocks if (s := surprise(c, b, least)) is not None}
     if each:
         by_name["strongest variable"] = np.max(list(each.values()), axis=0)
-    p = dict(zip(by_name, ranks(np.array(list(by_name.values()))), strict=True))
+    p = dict(zip(by_name, ranked(np.array(list(by_name.values()))), strict=True))
     return Findings(
         p_values={name: float(v[0]) for name, v in p.items()},
         overall=together(p, GLOBAL | LOCAL),
@@ -313,7 +293,7 @@ def adjusted(each: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     if not each:
         return {}
     most = np.max(list(each.values()), axis=0)
-    own = ranks(np.array(list(each.values())))[:, 0]
+    own = ranked(np.array(list(each.values())))[:, 0]
     tie = 1e-9
     return {
         name: (float(p), float((1 + np.count_nonzero(most[1:] >= s[0] - tie)) / len(most)))

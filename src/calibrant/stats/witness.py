@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibrant.stats.betting import JITTER_WEIGHTS, gammas, log_mean_exp, solve_upper
+from calibrant.stats.betting import JITTERED, gammas, log_mean_exp, solve_upper
 from calibrant.stats.bounds import GRID, LARGEST, SWITCH, Wager, deals, solve, wager
 from calibrant.stats.jitter import Jitter
 
@@ -246,7 +246,7 @@ def upper_bound(ledger: Ledger, delta: float, shifts: tuple[float, ...] = NONE, 
     rows = ledger.sums[..., 0].sum(axis=0)
     bets = np.minimum(gammas(int(rows.sum())), LARGEST / _room(shifts))
     phi = [max(_cost(ledger, g, m, smear) for m in shifts) for g in bets]
-    return solve_upper(np.array(phi), bets, np.array(JITTER_WEIGHTS), int(rows.sum()), delta)
+    return solve_upper(np.array(phi), bets, JITTERED.shares, int(rows.sum()), delta)
 
 
 def _room(shifts: tuple[float, ...]) -> float:

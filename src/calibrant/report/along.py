@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from calibrant.report import numbers as num
-from calibrant.report.order import Side, side
+from calibrant.report.findings import Side, side
 from calibrant.report.places import EPOCH, Axis, Window, axis_of, end_of, level, reach, score_axis, window_of
 from calibrant.report.spans import visible
 from calibrant.results import Curve

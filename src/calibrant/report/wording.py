@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
-from calibrant.report.order import (
+from calibrant.report.findings import (
     check_of,
     draws_of,
     impossible,

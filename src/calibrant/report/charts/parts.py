@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import altair as alt
 
 from calibrant.report import numbers as num
-from calibrant.report.order import side
+from calibrant.report.findings import side
 from calibrant.report.places import digits_of, window_of
 from calibrant.report.wording import DIRECTIONS
 from calibrant.results import Curve

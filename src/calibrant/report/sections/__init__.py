@@ -15,7 +15,7 @@ from typing import NamedTuple
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report.document import EVERYWHERE, PAGE, Document, Entry, Node, Paragraph, Section
-from calibrant.report.order import limit_of
+from calibrant.report.findings import limit_of
 from calibrant.report.spans import say, visible
 from calibrant.report.wording import page_title
 

@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import PAGE, Command, Entries, Entry, Node, Paragraph
-from calibrant.report.order import limit_of
+from calibrant.report.findings import limit_of
 from calibrant.report.sections import Declared
 from calibrant.report.spans import Span, Text, code, given, say, visible
 

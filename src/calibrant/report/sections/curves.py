@@ -10,7 +10,7 @@ from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.along import MOST_LEVELS, Along, Point, levels_top, named, share
 from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Readout, Row, Table, number_table
-from calibrant.report.order import limit_of
+from calibrant.report.findings import limit_of
 from calibrant.report.places import digits_of
 from calibrant.report.spans import Span, Text, clipped, given, lines, say, shown
 from calibrant.report.wording import DIRECTIONS, TOO, capital, cardinal, together, variable_name

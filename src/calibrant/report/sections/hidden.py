@@ -19,7 +19,7 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.order import MOST_ROWS, draws_of, impossible, ran
+from calibrant.report.findings import MOST_ROWS, draws_of, impossible, ran
 from calibrant.report.sections import Asked, Declared, maps, search
 from calibrant.report.sections.variables import floored, ranked
 from calibrant.report.spans import Span, Text, clipped, code, given, say, shown

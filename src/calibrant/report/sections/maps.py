@@ -11,7 +11,7 @@ from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.along import Along, Point, along_map, in_units, levels_top, named
 from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Row, Table, number_table
-from calibrant.report.order import limit_of
+from calibrant.report.findings import limit_of
 from calibrant.report.places import digits_of
 from calibrant.report.sections.curves import ABOVE, GAP, cells, finding, key, reading, some
 from calibrant.report.spans import Span, Text, clipped, given, say, shown

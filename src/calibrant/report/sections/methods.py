@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Entries, Entry, Items, Node
-from calibrant.report.order import limit_of
+from calibrant.report.findings import limit_of
 from calibrant.report.sections import Declared, declared
 from calibrant.report.spans import say, title
 

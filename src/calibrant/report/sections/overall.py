@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from calibrant.audit.record import AuditRecord, Check
@@ -25,7 +25,7 @@ from calibrant.report.document import (
     Table,
     number_table,
 )
-from calibrant.report.order import carries_curve, check_of, few, limit_of, shift_side, side
+from calibrant.report.findings import carries_curve, check_of, few, limit_of, shift_side, side
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections import Asked, Declared
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells, key, some
@@ -99,8 +99,7 @@ def figure(record: AuditRecord) -> Figure:
     band, signs = f"range of each gap; all {len(bins)} hold together, {together(record)}", ("dot", "whisker")
     if smooth(record):
         band, signs = f"band holding the whole curve, {together(record)}", ("curve", "band")
-    x = [round(100 * float(p.x or 0.0), 4) for p in along.line]
-    told = [_readout(p, "band " if smooth(record) else "", _bin_at(bins, p), digits) for p in along.line]
+    told, start = _readouts(along, bins, digits), len(along.line) * 4 // 5
     cut = any(max(-p.low, p.high) * 100 > top for p in along.line)
     return Figure(
         panels=(
@@ -111,7 +110,7 @@ def figure(record: AuditRecord) -> Figure:
         caption=say(f"{finds} {reading(smooth(record), along.across, cut)}"),
         id="fig-reliability",
         name="reliability",
-        readout=Readout("Read the figure along the score", low, high, f"{x[len(x) * 4 // 5]}", {"x": x, "t": told}),
+        readout=Readout("Read the figure along the score", low, high, str(told["x"][start]), told),
         numbers=_tables(along.line if smooth(record) else (), bins, digits),
     )
 
@@ -187,19 +186,21 @@ def reading(smooth: bool, across: Window, cut: bool) -> str:
     return words + more
 
 
-def _readout(p: Point, word: str, people: Bin, digits: int) -> str:
-    """Return a point of the figure as a sentence, with the people of the range of the score it lies in."""
-    _, happened, gap, band = cells(p, digits)
-    at = num.nearest(float(p.x or 0.0), digits)
-    told = f"Where the model says {at}%, {happened} in 100 happened: {gap} points ({word}{band}), {DIRECTIONS[p.side]}"
-    span = f"{people.start * 100:.3g}% to {people.end * 100:.3g}%"
-    return f"{told}. {num.count(people.rows)} people from {span}."
-
-
-def _bin_at(bins: Sequence[Bin], p: Point) -> Bin:
-    if isinstance(p, Bin):
-        return p
-    return next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
+def _readouts(along: Along, bins: Sequence[Bin], digits: int) -> Mapping[str, Sequence[object]]:
+    """Return each point as cells with the people of its range of the score, and the sentence they are told in."""
+    band = "{4}" if any(isinstance(p, Bin) for p in along.line) else "band {4}"
+    form = f"Where the model says {{0}}%, {{2}} in 100 happened: {{3}} points ({band}), "
+    sides, cells_ = tuple(DIRECTIONS), []
+    for p in along.line:
+        b = p if isinstance(p, Bin) else next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
+        at, span = num.nearest(float(p.x or 0.0), digits), f"{b.start * 100:.3g}% to {b.end * 100:.3g}%"
+        cells_.append((at, *cells(p, digits), sides.index(p.side), num.count(b.rows), span))
+    return {
+        "x": [round(100 * float(p.x or 0.0), 4) for p in along.line],
+        "n": "",
+        "f": [f"{form}{DIRECTIONS[side]}. {{6}} people from {{7}}." for side in sides],
+        "v": cells_,
+    }
 
 
 def _tables(line: Sequence[Point], bins: Sequence[Bin], digits: int) -> tuple[Table, ...]:

@@ -27,7 +27,7 @@ from calibrant.report.document import (
     Table,
     number_table,
 )
-from calibrant.report.order import ran
+from calibrant.report.findings import ran
 from calibrant.report.sections import Asked
 from calibrant.report.spans import BREAK, Span, code, given, lines, say, shown, visible
 from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_told

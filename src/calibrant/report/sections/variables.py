@@ -25,7 +25,7 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.order import MOST_ROWS
+from calibrant.report.findings import MOST_ROWS
 from calibrant.report.sections import Asked, Declared
 from calibrant.report.sections.curves import figure
 from calibrant.report.sections.inference import inference, wrong

@@ -5,7 +5,7 @@ document.querySelectorAll('figure[data-k]').forEach(figure => {
   const data = JSON.parse(document.getElementById('pts-' + figure.dataset.k).textContent);
   const slider = figure.querySelector('.scrub'), out = figure.querySelector('.read');
   const charts = [...figure.querySelectorAll('svg[data-lo]')];
-  const told = i => data.t ? data.t[i] : data.n + data.f[data.v[i][5]].replace(/\{(\d)\}/g, (_, k) => data.v[i][k]);
+  const told = i => data.n + data.f[data.v[i][5]].replace(/\{(\d)\}/g, (_, k) => data.v[i][k]);
   let at = 0;
   const nearest = x => data.x.reduce((k, v, i) => Math.abs(v - x) < Math.abs(data.x[k] - x) ? i : k, 0);
   const show = (i, on) => {

@@ -1,4 +1,4 @@
-"""Which groups come first, and what the record says as a whole; no words here."""
+"""Which findings come first, and what the record says as a whole; no words here."""
 
 from __future__ import annotations
 

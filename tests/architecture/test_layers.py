@@ -25,9 +25,9 @@ TIERS = (  # each room may import those before it; rooms of one tier are strange
     ("stats", "data"),
     ("views",),
     ("search",),
+    ("published",),
     ("certify",),
     ("measure",),
-    ("published",),
     ("detect",),
     ("diagnose",),
     ("repair",),
@@ -39,7 +39,8 @@ TIERS = (  # each room may import those before it; rooms of one tier are strange
 )
 RANKS = {room: rank for rank, tier in enumerate(TIERS) for room in tier}
 JUNK = {"utils", "util", "helpers", "helper", "common", "misc", "base", "core", "shared", "tools"}
-LINES, SIBLINGS = 600, 14
+LINES, SIBLINGS, ARGUMENTS = 600, 14, 6
+PUBLIC = {n for m in (calibrant, *(getattr(calibrant, m) for m in calibrant._MODULES)) for n in m.__all__}
 ANYS = 1_216  # of the whole library; it only ever falls
 
 
@@ -172,6 +173,14 @@ def test_files_are_short_enough_to_read_and_named_for_what_they_hold(path: Path)
 def test_folders_hold_no_more_than_a_reader_takes_in(folder: Path) -> None:
     assert len([p for p in FILES if p.parent == folder and p.name != "__init__.py"]) <= SIBLINGS
     assert len([f for f in FOLDERS if f.parent == folder]) <= SIBLINGS + 2
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_functions_inside_take_few_arguments(path: Path) -> None:
+    """Public functions may take more, by keyword only: ruff counts those that go by position."""
+    functions = [n for n in ast.walk(tree(path)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    counts = {f.name: {a.arg for a in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs)} for f in functions}
+    assert {n: len(c) for n, c in counts.items() if n not in PUBLIC and len(c - {"self", "cls"}) > ARGUMENTS} == {}
 
 
 def test_arrays_and_results_have_types() -> None:

@@ -1,4 +1,4 @@
-"""How much is tried: quick by default, everything with --all, what the default left with --rest, more with --nightly."""
+"""How much is tried: quick by default, all with --all, what the default left with --rest, more with --nightly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user writes: it runs, and a type checker finds nothing to say about it. Not collected: `test_user_types` runs it."""
+"""What a user writes: it runs, and a type checker finds nothing to say. Not collected: `test_user_types` runs it."""
 
 from __future__ import annotations
 

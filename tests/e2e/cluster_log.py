@@ -25,7 +25,7 @@ COLUMNS = {
 
 
 def table(n: int = ROWS) -> pa.Table:
-    """Return rows with nulls, NaN, both zeros, decimals, dictionaries, views, dates, and times with and without a zone."""
+    """Return rows with nulls, NaN, both zeros, decimals, dictionaries, views, dates, times with and without a zone."""
     rng = np.random.default_rng([2026, 0xC1])
     p = rng.beta(2.0, 4.0, n)
     p[:40] = np.repeat([0.0, -0.0, 1.0, 0.5], 10)

@@ -1,4 +1,4 @@
-"""A machine is lost, or the user presses Ctrl-C, in the middle: the same digest or a clear error, and nothing runs on."""
+"""A machine is lost, or the user presses Ctrl-C, in the middle: the same digest or a clear error; nothing runs on."""
 
 from __future__ import annotations
 

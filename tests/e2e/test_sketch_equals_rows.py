@@ -1,4 +1,4 @@
-"""What is read from a sketch equals what is read from rows, on the bundled data, to the rounding that docs/data.md states."""
+"""A sketch and rows of the bundled data say the same, to the rounding that docs/data.md states."""
 
 from __future__ import annotations
 

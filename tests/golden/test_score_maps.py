@@ -1,4 +1,6 @@
-"""Maps of the score against programs not written here: scikit-learn and betacal are called; values of others are printed below.
+"""Maps of the score against programs not written here.
+
+scikit-learn and betacal are called; values of others are printed below.
 
 The values of netcal 1.4.0 and uncertainty-calibration 0.1.4 (numpy 2.4.6, scikit-learn 1.9.1) were printed, with
 `drawn` and `AT` below, by::
@@ -150,13 +152,13 @@ def test_beta_takes_weights_as_betacal_does():
 @pytest.mark.parametrize("score", ["bic", "aic"])
 def test_bbq_equals_netcal(score):
     p, y = drawn()
-    ours = BBQ(score=score, spacing="width").fit(cal.predictions(y, p)).scores(AT)
+    ours = BBQ(score=score, strategy="uniform").fit(cal.predictions(y, p)).scores(AT)
     assert np.abs(ours - NETCAL[score]).max() < 1e-5  # netcal adds up in single precision
 
 
 def test_histogram_equals_netcal():
     p, y = drawn()
-    ours = Histogram(bins=15, spacing="width").fit(cal.predictions(y, p)).scores(AT)
+    ours = Histogram(bins=15, strategy="uniform").fit(cal.predictions(y, p)).scores(AT)
     assert np.abs(ours - NETCAL["histogram"]).max() < 1e-8
 
 

@@ -56,7 +56,7 @@ def printed(shared):
 
 
 def published(test, confidence, variable):
-    """Return the published error of the confidence view: the argmax and the error bins stay the uncalibrated model's."""
+    """Return the published error of the confidence view: argmax and error bins stay the uncalibrated model's."""
     columns = {v: test[v].to_numpy() for v in NUMBERS}
     columns["uncalibrated"] = 1.0 - test[["prob_0", "prob_1"]].max(axis=1).to_numpy()
     view = cal.predictions((test["pred"] == test["actual"]).to_numpy(), np.clip(confidence, 0, 1), columns)

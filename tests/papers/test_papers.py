@@ -1,4 +1,4 @@
-"""The scripts that make the four papers' tables and figures again: complete, short, on the public interface, and in shape."""
+"""The scripts that make the papers' tables and figures again: complete, short, on the public interface, in shape."""
 
 import ast
 import sys

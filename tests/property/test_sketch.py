@@ -66,7 +66,8 @@ def test_any_split_any_order(n: int, seed: int, cuts: list[int], order: object) 
 def test_a_key_makes_row_order_irrelevant(n: int, seed: int) -> None:
     t = table(n, seed)
     shuffled = t.take(np.random.default_rng(seed).permutation(n))
-    assert same(sketch(t, label="y", score="p", by="g", key="id"), sketch(shuffled, label="y", score="p", by="g", key="id"))
+    read = {"label": "y", "score": "p", "by": "g", "key": "id"}
+    assert same(sketch(t, **read), sketch(shuffled, **read))
 
 
 def test_every_source_gives_the_same_sketch(tmp_path: Path) -> None:

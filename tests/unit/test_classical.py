@@ -1,4 +1,4 @@
-"""The classical tests: laws against enumeration, symmetries, what they refuse, and what they say of impossible outcomes."""
+"""The classical tests: laws against enumeration, symmetries, what they refuse, what they say of the impossible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clusters rely on, without one: messages that add up once, closures that need no calibrant, nothing secret said."""
+"""What clusters rely on, without one: messages add up once, closures need no calibrant, nothing secret is said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spec of one month serves the next: sketches add up, new values have a place, and a column that changed is refused."""
+"""The spec of one month serves the next: sketches add up, new values have a place, a changed column is refused."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def truths(design):
 
 @cache
 def intervals(design, clusters=1, told=True):
-    """Return both ends over the runs, shape (RUNS, 2), by what is described and quantity; each variable is read once."""
+    """Return both ends over the runs, shape (RUNS, 2), by what is described and quantity; a variable is read once."""
     ends = {(name, q): np.empty((RUNS, 2)) for name in NAMES for q in (QUANTITIES if clusters == 1 else ("bias",))}
     for seed in range(RUNS):
         data = drawn(design, seed, clusters)

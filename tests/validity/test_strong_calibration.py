@@ -153,7 +153,7 @@ def test_saboteur_models_held_near_tolerance_zero(tolerance: float) -> None:
 
 @pytest.mark.parametrize("tolerance", [0.001, 0.02, 0.05])
 def test_auto_keeps_its_level_at_small_tolerances(tolerance: float) -> None:
-    """It splits the rows up to a tolerance of 0.5 over the root of their number, here 0.05, and holds models from there."""
+    """It splits the rows up to a tolerance of 0.5 over the root of their number, here 0.05; then it holds models."""
     once = rejects(100, null="auto", folds=2, models=[("bumps", Bumps())], tolerance=tolerance)
     assert not refuted(count(once, 300), 300, ALPHA)
 

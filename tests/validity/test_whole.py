@@ -94,7 +94,9 @@ def test_jittered(design, n, slow):
     h = 2.0**-6
     truth = jittered_truth(design, h)
     check(
-        lambda r: outside(jittered(design.draw(n, 4, r), bandwidth=h, alpha=ALPHA, seed=r).interval, truth), 500 if slow else 40, ALPHA
+        lambda r: outside(jittered(design.draw(n, 4, r), bandwidth=h, alpha=ALPHA, seed=r).interval, truth),
+        500 if slow else 40,
+        ALPHA,
     )
 
 
@@ -141,8 +143,6 @@ def test_groups_hold_together(runs):
         return any(e.interval.low > d.raw + TINY or e.interval.high < top - TINY for e, d, top in ends)
 
     check(miss, runs, ALPHA)
-
-
 
 
 RESIDUAL = {

@@ -1,4 +1,4 @@
-"""Multicalibration by trees and by groups: removes planted bias on other rows, leaves calibrated scores, survives bad data."""
+"""Multicalibration by trees and groups: planted bias goes on other rows, what is right stays, bad data is survived."""
 
 import json
 import math
@@ -88,7 +88,7 @@ def cells(data, fitted, fewest):
 
 def test_groups_reach_alpha_in_every_cell_of_the_fit():
     data = rows(8_000, 3)[0]
-    fitted = Multicalibrator(learner=Groups(alpha=0.03, fewest=80)).fit(data)
+    fitted = Multicalibrator(learner=Groups(tolerance=0.03, fewest=80)).fit(data)
     assert fitted.settings["reached"]
     before, after = (list(cells(d, fitted, 80)) for d in (data, fitted(data)))
     assert max(abs(e - s) for e, s in before) > 0.05
@@ -98,7 +98,7 @@ def test_groups_reach_alpha_in_every_cell_of_the_fit():
 
 def test_proportional_reaches_alpha_of_the_rate_in_every_cell_of_the_fit():
     data = rows(8_000, 4)[0]
-    fitted = ProportionalMulticalibrator(alpha=0.08, rho=0.15, fewest=80).fit(data)
+    fitted = ProportionalMulticalibrator(tolerance=0.08, rho=0.15, fewest=80).fit(data)
     assert fitted.settings["reached"]
     before, after = (list(cells(d, fitted, 80)) for d in (data, fitted(data)))
     assert max(abs(e - s) / max(e, 0.15) for e, s in before) > 0.1
@@ -186,7 +186,7 @@ def test_weights_count_as_rows():
     # cells hold rows of mean weight: 1 of 4,000 rows or of 5,334 is the same share up to rounding, and no cell lies
     # between
     one, other = (
-        Multicalibrator(variables=["ward"], learner=Groups(fewest=1, levels=4)).fit(d) for d in (weighted, repeated)
+        Multicalibrator(variables=["ward"], learner=Groups(fewest=1, bins=4)).fit(d) for d in (weighted, repeated)
     )
     np.testing.assert_allclose(one(data).p, other(data).p, atol=1e-9)
 
@@ -274,13 +274,13 @@ def test_refusals():
         lambda: Trees(folds=1),
         lambda: Trees(most=True),
         lambda: Trees(ridge=math.nan),
-        lambda: Groups(alpha=0.0),
+        lambda: Groups(tolerance=0.0),
         lambda: Groups(fewest=0),
         lambda: Groups(depth=3),
-        lambda: Groups(levels=0),
+        lambda: Groups(bins=0),
         lambda: Groups(cuts=1),
         lambda: ProportionalMulticalibrator(rho=0.0),
-        lambda: ProportionalMulticalibrator(alpha=1.0),
+        lambda: ProportionalMulticalibrator(tolerance=1.0),
         lambda: ProportionalMulticalibrator(rho=math.nan),
     )
     for make in bad:
@@ -295,7 +295,7 @@ def test_the_straight_line_is_a_logistic_regression():
     t = g.normal(size=20_000)
     y = (g.uniform(size=20_000) < 1 / (1 + np.exp(-0.4 - 1.7 * t))).astype(np.int8)
     w = g.uniform(0.5, 1.5, 20_000)
-    slope, intercept = straight(Problem(None, None, t, y, w), np.arange(20_000))
+    slope, intercept = straight(Problem(None, t, y, w), np.arange(20_000))
     model = LogisticRegression(C=np.inf).fit(t[:, None], y, sample_weight=w)
     assert slope == pytest.approx(model.coef_[0, 0], abs=2e-3)
     assert intercept == pytest.approx(model.intercept_[0], abs=2e-3)

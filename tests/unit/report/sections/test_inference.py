@@ -219,7 +219,8 @@ def test_values_written_alike_are_told_by_how_far_off_they_are():
         "0.04 points too high among them. One more of 3 means and shares is shown to come out wrong."
     )
     assert plain(inference.short(record)).endswith(
-        "start of the cases would average 0.4 days too early; two more of 3 means and shares are shown to come out wrong."
+        "start of the cases would average 0.4 days too early; "
+        "two more of 3 means and shares are shown to come out wrong."
     )
     last = inference.lines(record)[-1]
     assert (last.value(last.inferred), last.off()) == ("41", "−0.040")

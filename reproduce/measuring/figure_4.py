@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import calibrant as cal
-from calibrant.data.examples import employment_path
+from calibrant.data import employment_path
 from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.measuring import data
 from reproduce.measuring.bounds import (

@@ -17,9 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.data import sample as look
 from calibrant.data import survey
-from calibrant.data.engines import local as engines
+from calibrant.data.engines import reduce as engines
 from calibrant.data.engines import work as travel
 from calibrant.data.sketch import Sketch
 from e2e.cluster_log import COLUMNS, bits, sketched, table, write
@@ -48,7 +47,7 @@ def dask_tests(test: Any) -> Any:
 def small() -> Iterator[None]:
     """Samples smaller than the log, so that which rows are in them shows."""
     with pytest.MonkeyPatch.context() as m:
-        m.setattr(look, "LOOK", 3000)
+        m.setattr(survey, "LOOK", 3000)
         m.setattr(survey, "KEPT", 2000)
         m.setattr(survey, "DRAWS", 99)
         yield

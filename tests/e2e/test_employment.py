@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import calibrant as cal
-from calibrant.data.examples import EMPLOYMENT, EMPLOYMENT_BY, employment_path
+from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
 pytestmark = pytest.mark.all
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.data.examples import EMPLOYMENT, EMPLOYMENT_BY, employment_path
+from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.repair.judge.rows import taken
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.data.examples import EMPLOYMENT, employment_path
+from calibrant.data import EMPLOYMENT, employment_path
 
 pytestmark = pytest.mark.all
 ROUNDING = 1e-8

@@ -15,7 +15,7 @@ from reproduce import experiment, page, sources  # noqa: E402
 NAMES = experiment.names()
 PUBLIC = {
     "calibrant",
-    "calibrant.data.examples",
+    "calibrant.data",
     "calibrant.repair",
     "calibrant.repair.objectives",
     "calibrant.results",

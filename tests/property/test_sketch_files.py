@@ -318,7 +318,7 @@ def bombs() -> dict[str, bytes]:
     header, body = opened(sound()[0])
     zeros = zlib.compress(bytes(1 << 26), 9)
     tested, _ = opened(sound()[4])
-    deep = b'{"format": 2, "spec": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+    deep = b'{"format": 3, "spec": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     full = {**header, "lengths": [6 << 17, 3200, 0, 0]}
     names = [f"v{i}" for i in range(200)]
     wide = copy.deepcopy(opened(sound()[1])[0])
@@ -356,8 +356,8 @@ def test_small_files_do_not_take_much_memory() -> None:
 
 def test_files_that_are_no_sketch_are_refused_by_name(tmp_path: Path, capsys: Any) -> None:
     raw = sound()[0]
-    newer = packed(*(lambda h, b: ({**h, "format": 3}, bytes(b)))(*opened(raw)))
-    older = packed(*(lambda h, b: ({**h, "format": 1}, bytes(b)))(*opened(raw)))
+    newer = packed(*(lambda h, b: ({**h, "format": 4}, bytes(b)))(*opened(raw)))
+    older = packed(*(lambda h, b: ({**h, "format": 2}, bytes(b)))(*opened(raw)))
     (tmp_path / "sound.sketch").write_bytes(raw)
     cases = {
         "foreign": (b"PAR1" * 100, "not a calibrant sketch"),
@@ -365,7 +365,7 @@ def test_files_that_are_no_sketch_are_refused_by_name(tmp_path: Path, capsys: An
         "cut": (raw[:-9], "truncated"),
         "begun": (raw[:30], "truncated"),
         "longer": (raw + b"x", "truncated"),
-        "tampered": (raw.replace(b'"rows_read": 24', b'"rows_read": 25'), "truncated or was changed"),
+        "tampered": (raw.replace(b'"rows_read":24', b'"rows_read":25'), "truncated or was changed"),
         "newer": (newer, "newer calibrant: upgrade"),
         "older": (older, "older calibrant: make it again"),
     }

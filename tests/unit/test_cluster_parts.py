@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ import pytest
 import calibrant as cal
 from calibrant.data import sources, survey
 from calibrant.data import sources as filesystems
-from calibrant.data.engines import local as engines
+from calibrant.data.engines import reduce as engines
 from calibrant.data.engines import work
-from calibrant.data.engines.work import Task, _one_thread, caller, count_frame, from_frame, join, joined, message
+from calibrant.data.engines.work import Task, _one_thread, caller, count_frame, from_frame, join, joined, refusal
 from calibrant.data.sources import open_source
 
 ROWS = {"y": [0, 1, 1, 0], "p": [0.1, 0.6, 0.7, 0.2], "g": ["a", "b", "a", "b"]}
@@ -36,8 +37,8 @@ class Lossy:
     def __init__(self, batches: list[Any], parts: int | None) -> None:
         self.batches, self.parts = batches, parts
 
-    def run(self, task: Task) -> tuple[list[bytes], int | None]:
-        return [count_frame(task.to_bytes(), i, [b]) for i, b in enumerate(self.batches)], self.parts
+    def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], int | None]:
+        return [count_frame(task, i, [b]) for i, b in enumerate(self.batches)], self.parts
 
 
 def test_a_part_that_does_not_come_back_is_missed() -> None:
@@ -65,7 +66,7 @@ def test_a_refusal_wins_over_the_parts_it_names() -> None:
     task = task_of()
     raw, (batch,) = task.to_bytes(), pa.table(ROWS).to_batches()
     sound = count_frame(raw, 0, [batch])
-    other = message({"refused": "BadInput", "why": "install the same version", "parts": [0]})
+    other = refusal(cal.BadInput("install the same version"), [0])
     for messages in ([sound, other], [other, sound], [join(raw, [sound, other])]):
         with pytest.raises(cal.BadInput, match="same version"):
             joined(task, messages)
@@ -104,7 +105,7 @@ def test_functions_that_travel_need_no_calibrant_to_arrive() -> None:
         "call, *others = pickle.load(sys.stdin.buffer)\n"
         "said = call('count_frame', b'', 7, [])\n"
         "assert all(map(callable, others)) and not any(m.startswith('calibrant.') for m in sys.modules)\n"
-        "sys.stdout.write(said[8:].decode())"
+        "sys.stdout.write(said[16:].decode())"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], input=cloudpickle.dumps(sent), capture_output=True, check=True
@@ -195,7 +196,7 @@ def test_labels_do_not_choose_among_rows_of_one_key(monkeypatch: pytest.MonkeyPa
     fine = cal.sketch(rows, label="y", score="p", variables="x", key="k", tests=True)
     assert fine.parts["sample"].predictions().n == 1000
     coarse = cal.sketch(rows | {"k": [None] * n}, label="y", score="p", variables="x", key="k", tests=True)
-    lines = coarse.parts["sample"].arrays()["lines"]
+    lines = coarse.parts["sample"].lines
     assert abs(lines[:, 2].mean() - 0.5) < 1e-9  # each content comes with both outcomes
     assert 300 < (lines[:, 1].view(np.float64) == 0.3).sum() < 700
     with pytest.raises(cal.BadInput, match=r"key='k' tells too few rows apart: 1,000 of 1,000"):

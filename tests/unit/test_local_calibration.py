@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.data.local import local_spec
-from calibrant.data.spec import LocalSpec
+from calibrant.data.local import LocalSpec, local_spec
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.local_calibration_test import blocks_of, natural, populous, sums_of_rows
 from calibrant.errors import BadInput, NotComputable

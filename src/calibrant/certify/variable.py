@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, number, whole
 from calibrant.certify.raw_lower import QUANTISATION
-from calibrant.data.coding import is_date, is_number
+from calibrant.data.columns import is_date, is_number
 from calibrant.data.predictions import Predictions
 from calibrant.data.sample import identities, identities_of
 from calibrant.data.sketch import Sketch

@@ -83,7 +83,7 @@ def audit(a: Namespace) -> int:
 
 def example(a: Namespace) -> int:
     """Audit the bundled data; whatever is found, the example has worked."""
-    from calibrant.data.examples import EMPLOYMENT, EMPLOYMENT_BY, employment_path
+    from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
     _one_output(a)
     asked, plan = reading(a, **EMPLOYMENT, by=EMPLOYMENT_BY, variables=None), judging(a)

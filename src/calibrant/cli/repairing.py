@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from calibrant.cli.commands import reading, write
 from calibrant.cli.progress import Progress
+from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.predictions import Predictions
 from calibrant.data.reading import Reading, counted
 from calibrant.data.rewrite import checked_target
-from calibrant.data.sample import chosen_rows
 from calibrant.data.sources import Source, open_source
 from calibrant.data.spec import Spec
 from calibrant.data.survey import KEPT

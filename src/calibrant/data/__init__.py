@@ -1,1 +1,19 @@
-"""Data: parsed once into `Predictions` (rows) or `Sketch` (a mergeable summary of any number of rows)."""
+"""Data, parsed once: rows (`predictions`), or a mergeable summary of any number of rows (`sketch`, fixed by a `spec`).
+
+`sources` says where rows come from, `survey` looks at them first, `engines` sum them up; `read` is the way in.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+EMPLOYMENT = {"label": "employed", "score": "predicted_probability"}
+EMPLOYMENT_BY = ("year", "age", "sex", "race", "schooling", "marital", "disability", "citizenship", "nativity")
+
+
+def employment_path() -> Path:
+    """Return the path of the bundled Parquet file: 277,677 Massachusetts residents, 2015 to 2018.
+
+    A classifier trained on earlier years of the American Community Survey predicts who is employed; see NOTICE.
+    """
+    return Path(__file__).with_name("employment_ma.parquet")

@@ -5,19 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from calibrant.data.columns import as_float, changed, decoded, require
+from calibrant.data.columns import (
+    Floats,
+    Ids,
+    as_days,
+    as_float,
+    as_text,
+    changed,
+    decoded,
+    is_date,
+    is_number,
+    require,
+    whole,
+)
+from calibrant.data.sketch_file import need
 from calibrant.errors import BadInput
 
-OTHER, MISSING = "other", "missing"
+Codes = NDArray[np.int32]
 Kind = Literal["number", "date", "category", "constant"]
-TOP = 4096  # levels kept of a category; the rest are "other"
-HEAVY = 6.0  # standard deviations by which the largest of the middle 99 % may lie off before ranks are used
-QUANTILES = 129  # points of the table that turns a heavy-tailed number into its rank
-DAY = 86_400_000_000  # microseconds
+
+OTHER, MISSING = "other", "missing"
+SCORE = "(score)"  # the name of the score's own coding
+TOP = 4096  # levels kept of a category; the rest are "other": a level is a column of the local test, or a hashed one
+HEAVY = 6.0  # standard deviations that the middle 99 % may reach before ranks are used; a normal law's reach 2.6
+QUANTILES = 129  # points of the table that turns a heavy-tailed number into its rank: steps of 1/128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +85,7 @@ class Coding:
         """Names of a category's levels; the last two are "other" and "missing", in brackets if values of the data."""
         return (*self.levels, *(f"({r})" if r in self.levels else r for r in (OTHER, MISSING)))
 
-    def scaled(self, values: Any) -> Any:
+    def scaled(self, values: Floats) -> Floats:
         """Return numbers standardised, or their standardised ranks; missing ones by `fill`."""
         filled = np.where(np.isnan(values), self.fill, values)
         if self.ranks:
@@ -77,6 +96,18 @@ class Coding:
     def from_dict(cls, d: Mapping[str, Any]) -> Coding:
         """Rebuild from plain data."""
         return cls(**(dict(d) | {k: tuple(d[k]) for k in ("ranks", "levels", "cells")}))
+
+    def check(self, where: str) -> None:
+        """Refuse a stored coding that no data can have led to; its types were checked when it was decoded."""
+        need(self.scale > 0, where, f"has scale {self.scale}")
+        if self.kind == "category":
+            need(1 <= len(self.levels) <= TOP, where, f"has {len(self.levels)} levels")
+            need(len(set(self.levels)) == len(self.levels), where, "has one level twice")
+            need(not (self.ranks or self.cells or self.missing), where, "is a category with cells or ranks")
+            return
+        need(not self.levels, where, "is a number with levels")
+        need(not self.ranks or len(self.ranks) == QUANTILES, where, f"has {len(self.ranks)} quantiles")
+        need(all(a <= b for a, b in pairwise(self.ranks)), where, "has quantiles that fall")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +130,9 @@ class Encoded:
         The covariate that each level variable comes from: "<name> is missing" comes from <name>.
     """
 
-    numbers: Any
-    scaled: Any
-    codes: Any
+    numbers: Floats
+    scaled: Floats
+    codes: Codes
     number_names: tuple[str, ...]
     level_names: tuple[str, ...]
     level_labels: tuple[tuple[str, ...], ...]
@@ -111,174 +142,6 @@ class Encoded:
     def n(self) -> int:
         """Rows."""
         return len(self.numbers)
-
-
-def codings(columns: Any, names: Iterable[str] | None = None) -> tuple[Coding, ...]:
-    """Fix how covariates are coded, from an Arrow table of them (all rows, or a uniform sample); labels play no part.
-
-    Raises
-    ------
-    BadInput
-        A column is not there, holds infinite values, or is of a kind that cannot be used.
-    """
-    available = () if columns is None else tuple(columns.schema.names)
-    wanted = available if names is None else tuple(names)
-    require(wanted, available, "covariate")
-    if twice := [name for name in wanted if wanted.count(name) > 1]:
-        raise BadInput(f"covariate {twice[0]!r} is named twice: name each once")
-    return tuple(_coding(name, decoded(columns.column(name))) for name in wanted)
-
-
-def _coding(name: str, column: Any) -> Coding:
-    import pyarrow as pa
-
-    t = column.type
-    if pa.types.is_null(t) or not len(column):
-        return Coding(name=name, kind="constant")
-    if pa.types.is_string(t) or pa.types.is_boolean(t):
-        return _category(name, column)
-    values = as_days(column) if is_date(t) else as_float(column, name, "covariate") if is_number(t) else None
-    if values is None:
-        raise BadInput(f"covariate {name!r} holds {t}: use text, numbers, dates or booleans")
-    if np.isinf(values).any():
-        raise BadInput(f"covariate {name!r} holds infinite values: replace or cap them")
-    return _number(name, values, "date" if is_date(t) else "number")
-
-
-def is_number(t: Any) -> bool:
-    """Tell whether an Arrow type is a number."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t))
-
-
-def is_date(t: Any) -> bool:
-    """Tell whether an Arrow type is a date or a time of a day of the calendar."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_date(t) or pa.types.is_timestamp(t))
-
-
-def as_days(column: Any) -> Any:
-    """Return dates and times as days since 1970, NaN where null."""
-    import pyarrow as pa
-
-    micro = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-    return micro.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / DAY
-
-
-def _number(name: str, values: Any, kind: Kind) -> Coding:
-    absent = np.isnan(values)
-    there = values[~absent]
-    if not len(there):
-        return Coding(name=name, kind="constant")
-    low, high, fill = float(there.min()), float(there.max()), float(np.median(there))
-    missing = bool(absent.any())
-    if low == high and not missing:
-        return Coding(name=name, kind="constant", fill=fill)
-    middle = np.quantile(there, [0.005, 0.995])
-    spread = float(np.subtract(*np.quantile(there, [0.84, 0.16]))) / 2.0
-    heavy = spread > 0 and float(np.abs(middle - fill).max()) > HEAVY * spread
-    table = tuple(float(v) for v in np.quantile(there, np.linspace(0, 1, QUANTILES))) if heavy else ()
-    used = np.where(absent, fill, values)
-    used = np.interp(used, table, np.linspace(0, 1, QUANTILES)) if table else used
-    return Coding(
-        name=name,
-        kind=kind,
-        fill=fill,
-        missing=missing,
-        location=float(used.mean()),
-        scale=float(used.std()) or 1.0,
-        ranks=table,
-        whole=bool((there == np.floor(there)).all()),
-    )
-
-
-def _category(name: str, column: Any) -> Coding:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    text = as_text(column)
-    counts = {c["values"].as_py(): c["counts"].as_py() for c in pc.value_counts(text) if c["values"].is_valid}
-    if not counts or (len(counts) == 1 and not text.null_count):
-        return Coding(name=name, kind="constant")
-    kept = sorted(counts, key=lambda v: (-counts[v], v))[:TOP]
-    if pa.types.is_boolean(column.type):
-        kept = sorted(kept)
-    return Coding(name=name, kind="category", levels=tuple(kept))
-
-
-def as_text(column: Any) -> Any:
-    """Return a decoded column as text, null where missing or empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    text = column if pa.types.is_string(column.type) else column.cast(pa.string())
-    return pc.if_else(pc.equal(text, ""), None, text)
-
-
-def encode(columns: Any, how: Sequence[Coding], n: int | None = None, scale: bool = True) -> Encoded:
-    """Return the covariates of an Arrow table or record batch as arrays, by codings fixed before; `n` is its rows.
-
-    Without `scale`, `scaled` has no columns, and the others are laid out one after the other: cheaper if read so.
-    """
-    n = columns.num_rows if n is None else n
-    numbers = [c for c in how if c.kind in ("number", "date")]
-    categories = [c for c in how if c.kind == "category"]
-    flagged = [c for c in numbers if c.missing]
-    layout: Literal["C", "F"] = "C" if scale else "F"
-    raw, scaled = np.empty((n, len(numbers)), order=layout), np.empty((n, len(numbers) if scale else 0))
-    for j, c in enumerate(numbers):
-        raw[:, j] = _values(decoded(columns.column(c.name)), c)
-        if scale:
-            scaled[:, j] = c.scaled(raw[:, j])
-    codes = np.empty((n, len(categories) + len(flagged)), dtype=np.int32, order=layout)
-    for j, c in enumerate(categories):
-        codes[:, j] = _codes(columns.column(c.name), c)
-    for j, c in enumerate(flagged):
-        codes[:, len(categories) + j] = np.isnan(raw[:, numbers.index(c)])
-    return Encoded(
-        numbers=raw,
-        scaled=scaled,
-        codes=codes,
-        number_names=tuple(c.name for c in numbers),
-        level_names=(*(c.name for c in categories), *(f"{c.name} is missing" for c in flagged)),
-        level_labels=(*(c.labels for c in categories), *(("no", "yes") for _ in flagged)),
-        level_of=(*(c.name for c in categories), *(c.name for c in flagged)),
-    )
-
-
-def _values(column: Any, c: Coding) -> Any:
-    import pyarrow as pa
-
-    if c.kind == "date" and is_date(column.type):
-        return as_days(column)
-    if c.kind == "date" and not pa.types.is_null(column.type):
-        raise changed(c.name, "covariate", "dates", column.type)
-    values = as_float(column, c.name, "covariate")
-    if np.isinf(values).any():
-        raise BadInput(f"covariate {c.name!r} holds infinite values: replace or cap them")
-    return values
-
-
-def _codes(column: Any, c: Coding) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type) and not column.dictionary.null_count:
-        table = _codes(column.dictionary, c)
-        at = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return np.append(table, len(c.levels) + 1).astype(np.int32)[at]
-    column = decoded(column)
-    if not (pa.types.is_string(column.type) or pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
-        raise changed(c.name, "covariate", f"values such as {c.levels[0]!r}", column.type)
-    text = as_text(column)
-    found = pc.fill_null(pc.index_in(text, value_set=pa.array(c.levels, pa.string())), len(c.levels))
-    codes = found.to_numpy(zero_copy_only=False)
-    absent = text.is_null().to_numpy(zero_copy_only=False) if text.null_count else None
-    return (codes if absent is None else np.where(absent, len(c.levels) + 1, codes)).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -295,7 +158,151 @@ class Rows:
         The covariates that the spec codes.
     """
 
-    p: Any
-    y: Any
-    ids: Any
+    p: Floats
+    y: NDArray[np.int8]
+    ids: Ids
     encoded: Encoded
+
+
+# ---- from a sample of rows to codings ----
+
+
+def codings(columns: pa.Table | None, names: Iterable[str] | None = None) -> tuple[Coding, ...]:
+    """Fix how covariates are coded, from an Arrow table of them (all rows, or a uniform sample); labels play no part.
+
+    Raises
+    ------
+    BadInput
+        A column is not there, holds infinite values, or is of a kind that cannot be used.
+    """
+    columns = pa.table({}) if columns is None else columns
+    available = tuple(columns.schema.names)
+    wanted = available if names is None else tuple(names)
+    require(wanted, available, "covariate")
+    if twice := [name for name in wanted if wanted.count(name) > 1]:
+        raise BadInput(f"covariate {twice[0]!r} is named twice: name each once")
+    return tuple(_coding(name, decoded(columns.column(name))) for name in wanted)
+
+
+def _coding(name: str, column: pa.Array) -> Coding:
+    t = column.type
+    if pa.types.is_null(t) or not len(column):
+        return Coding(name=name, kind="constant")
+    if pa.types.is_string(t) or pa.types.is_boolean(t):
+        return _category(name, column)
+    if is_date(t):
+        return _number(name, as_days(column), "date")
+    if not is_number(t):
+        raise BadInput(f"covariate {name!r} holds {t}: use text, numbers, dates or booleans")
+    return _number(name, finite_values(column, name), "number")
+
+
+def finite_values(column: pa.Array, name: str) -> Floats:
+    """Return a number's values, NaN where missing; refuse infinite ones."""
+    values = as_float(column, name, "covariate")
+    if np.isinf(values).any():
+        raise BadInput(f"covariate {name!r} holds infinite values: replace or cap them")
+    return values
+
+
+def _number(name: str, values: Floats, kind: Kind) -> Coding:
+    absent = np.isnan(values)
+    there = values[~absent]
+    if not len(there):
+        return Coding(name=name, kind="constant")
+    low, high, fill = float(there.min()), float(there.max()), float(np.median(there))
+    missing = bool(absent.any())
+    if low == high and not missing:
+        return Coding(name=name, kind="constant", fill=fill)
+    middle = np.quantile(there, [0.005, 0.995])
+    spread = float(np.subtract(*np.quantile(there, [0.84, 0.16]))) / 2.0  # one standard deviation of a normal law
+    heavy = spread > 0 and float(np.abs(middle - fill).max()) > HEAVY * spread
+    table = tuple(float(v) for v in np.quantile(there, np.linspace(0, 1, QUANTILES))) if heavy else ()
+    used = np.where(absent, fill, values)
+    used = np.interp(used, table, np.linspace(0, 1, QUANTILES)) if table else used
+    return Coding(
+        name=name,
+        kind=kind,
+        fill=fill,
+        missing=missing,
+        location=float(used.mean()),
+        scale=float(used.std()) or 1.0,
+        ranks=table,
+        whole=bool((there == np.floor(there)).all()),
+    )
+
+
+def _category(name: str, column: pa.Array) -> Coding:
+    text = as_text(column)
+    counts = {c["values"].as_py(): c["counts"].as_py() for c in pc.value_counts(text) if c["values"].is_valid}
+    if not counts or (len(counts) == 1 and not text.null_count):
+        return Coding(name=name, kind="constant")
+    kept = sorted(counts, key=lambda v: (-counts[v], v))[:TOP]
+    if pa.types.is_boolean(column.type):
+        kept = sorted(kept)
+    return Coding(name=name, kind="category", levels=tuple(kept))
+
+
+# ---- from codings to arrays ----
+
+
+def encode(
+    columns: pa.Table | pa.RecordBatch, how: Sequence[Coding], n: int | None = None, scale: bool = True
+) -> Encoded:
+    """Return the covariates of an Arrow table or record batch as arrays, by codings fixed before; `n` is its rows.
+
+    Without `scale`, `scaled` has no columns, and the others are laid out one after the other: cheaper if read so.
+    """
+    n = columns.num_rows if n is None else n
+    numbers, categories, flagged = by_kind(how)
+    layout: Literal["C", "F"] = "C" if scale else "F"
+    raw, scaled = np.empty((n, len(numbers)), order=layout), np.empty((n, len(numbers) if scale else 0))
+    for j, c in enumerate(numbers):
+        raw[:, j] = _values(decoded(columns.column(c.name)), c)
+        if scale:
+            scaled[:, j] = c.scaled(raw[:, j])
+    codes = np.empty((n, len(categories) + len(flagged)), dtype=np.int32, order=layout)
+    for j, c in enumerate(categories):
+        codes[:, j] = _codes(whole(columns.column(c.name)), c)
+    for j, c in enumerate(flagged):
+        codes[:, len(categories) + j] = np.isnan(raw[:, numbers.index(c)])
+    return Encoded(
+        numbers=raw,
+        scaled=scaled,
+        codes=codes,
+        number_names=tuple(c.name for c in numbers),
+        level_names=(*(c.name for c in categories), *(f"{c.name} is missing" for c in flagged)),
+        level_labels=(*(c.labels for c in categories), *(("no", "yes") for _ in flagged)),
+        level_of=(*(c.name for c in categories), *(c.name for c in flagged)),
+    )
+
+
+def by_kind(how: Sequence[Coding]) -> tuple[list[Coding], list[Coding], list[Coding]]:
+    """Return the numbers and dates, the categories, and the numbers with an "is missing" beside them."""
+    numbers = [c for c in how if c.kind in ("number", "date")]
+    return numbers, [c for c in how if c.kind == "category"], [c for c in numbers if c.missing]
+
+
+def _values(column: pa.Array, c: Coding) -> Floats:
+    if c.kind == "date" and is_date(column.type):
+        return as_days(column)
+    if c.kind == "date" and not pa.types.is_null(column.type):
+        raise changed(c.name, "covariate", "dates", column.type)
+    return finite_values(column, c.name)
+
+
+def _codes(column: pa.Array, c: Coding) -> Codes:
+    if pa.types.is_dictionary(column.type) and not column.dictionary.null_count:
+        table = _codes(column.dictionary, c)
+        at = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        coded: Codes = np.append(table, len(c.levels) + 1).astype(np.int32)[at]
+        return coded
+    column = decoded(column)
+    if not (pa.types.is_string(column.type) or pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
+        raise changed(c.name, "covariate", f"values such as {c.levels[0]!r}", column.type)
+    text = as_text(column)
+    found = pc.fill_null(pc.index_in(text, value_set=pa.array(c.levels, pa.string())), len(c.levels))
+    codes: Codes = found.to_numpy(zero_copy_only=False).astype(np.int32)
+    if text.null_count:
+        codes = np.where(text.is_null().to_numpy(zero_copy_only=False), np.int32(len(c.levels) + 1), codes)
+    return codes

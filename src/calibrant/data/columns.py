@@ -1,22 +1,24 @@
-"""From Arrow columns to the numbers a sketch counts; who a row is."""
+"""Arrow columns in plain layouts: frames of any kind as tables, numbers, dates, texts and labels as arrays."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from calibrant.errors import BadInput
+from calibrant.kernels.draws import hash_bytes, mix
 
-if TYPE_CHECKING:
-    from calibrant.data.spec import Spec, Variable
-
+Floats = NDArray[np.float64]
+Ids = NDArray[np.uint64]
 
 ABSENT = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # text that means "no label"
-
+DAY = 86_400_000_000  # microseconds
 FIXES = {"label": "pass positive= (--positive) to name the case", "score": "convert it to numbers in [0, 1]"}
 
 
@@ -30,20 +32,29 @@ def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
             raise BadInput(f"{role} column {name!r} is not in the data; {hint}")
 
 
-def imported(frame: Any) -> Any:
-    """Return a frame as an Arrow table, without the row labels that pandas hands over as a column when they have no name."""
-    import pyarrow as pa
+def changed(name: str, role: str, was: str, now: pa.DataType) -> BadInput:
+    """Return the refusal of a column that is not of the kind that the spec was fixed for."""
+    return BadInput(
+        f"{role} column {name!r} held {was} when the spec was fixed and holds {now} here: "
+        "store it as it was, or sketch anew"
+    )
 
+
+# ---- tables ----
+
+
+def table_of(frame: object) -> pa.Table:
+    """Return what speaks the Arrow stream protocol as a table: pandas, Polars, Arrow and anything like them.
+
+    Row labels that pandas hands over as a column, because they have no name, are left out.
+    """
     table = pa.RecordBatchReader.from_stream(frame).read_all()
     return table.drop_columns([c for c in table.column_names if re.fullmatch(r"__index_level_\d+__", c)])
 
 
-def decoded(column: Any) -> Any:
-    """Return an Arrow array in a plain layout: no dictionary, no view, no extension."""
-    import pyarrow as pa
-
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+def decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array in a plain layout: no dictionary, no view, no extension."""
+    column = whole(column)
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -53,167 +64,120 @@ def decoded(column: Any) -> Any:
     return column
 
 
-def as_float(column: Any, name: str, role: str) -> Any:
-    """Return a numeric or boolean column as float64, NaN where null; refuse text that is not numbers."""
-    import pyarrow as pa
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
+
+# ---- kinds of columns ----
+
+
+def is_number(t: pa.DataType) -> bool:
+    """Tell whether an Arrow type is a number."""
+    return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t))
+
+
+def is_date(t: pa.DataType) -> bool:
+    """Tell whether an Arrow type is a date or a time of a day of the calendar."""
+    return bool(pa.types.is_date(t) or pa.types.is_timestamp(t))
+
+
+def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:
+    """Return a numeric or boolean column as float64, NaN where null; refuse text that is not numbers."""
     column = decoded(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
-    if not numeric:
+    if not is_number(column.type):
         fix = FIXES.get(role, "store it as numbers")
         example = next((str(v) for v in column if v.is_valid), "")
         raise BadInput(f"{role} column {name!r} holds {column.type} (such as {example!r}), not numbers; {fix}")
-    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    values: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return values
 
 
-def label_values(column: Any, spec: Spec) -> Any:
-    """Return labels as numbers, NaN where missing; int8 where every value fits."""
-    import pyarrow as pa
-
-    column = decoded(column)
-    if spec.positive is None:
-        if pa.types.is_integer(column.type) and not column.null_count:
-            values = column.to_numpy(zero_copy_only=False)
-            if len(values) and values.min() >= 0 and values.max() <= 1:
-                return values.astype(np.int8)
-        return as_float(column, spec.label, "label")
-    return _is_positive(column, spec).cast(pa.float64()).to_numpy(zero_copy_only=False)
-
-
-def _is_positive(column: Any, spec: Spec) -> Any:
-    """Compare labels with the positive value: numbers as numbers, text as text; absent where missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    positive = str(spec.positive)
-    if pa.types.is_boolean(column.type):
-        return pc.equal(column.cast(pa.string()), positive.lower())
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        try:
-            return pc.equal(column.cast(pa.float64()), float(positive))
-        except ValueError:
-            raise BadInput(f"label column {spec.label!r} holds numbers, and positive={positive!r} is none") from None
+def as_text(column: pa.Array) -> pa.Array:
+    """Return a decoded column as text, null where missing or empty."""
     text = column if pa.types.is_string(column.type) else column.cast(pa.string())
-    absent = pc.is_in(text, value_set=pa.array(ABSENT))
-    return pc.equal(pc.if_else(absent, None, text), positive)
+    return pc.if_else(pc.equal(text, ""), None, text)
 
 
-def binary_labels(y: Any) -> Any:
-    """Return labels as int8: 0, 1, -1 where missing, 2 for anything else."""
-    if y.dtype == np.int8:
-        return y
-    return np.where(np.isnan(y), -1, np.where(y == 0, 0, np.where(y == 1, 1, 2))).astype(np.int8)
+def as_days(column: pa.Array) -> Floats:
+    """Return dates and times as days since 1970, NaN where null."""
+    micro = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    days: Floats = micro.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / DAY
+    return days
 
 
-def level_codes(column: Any, variable: Variable) -> Any:
-    """Return the level of each value as int32; see `Variable.labels` for their order."""
-    import pyarrow as pa
-
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        table = level_codes(column.dictionary, variable)
-        indices = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return np.append(table, len(variable.labels) - 1).astype(np.int32)[indices]
-    column = decoded(column)
-    if variable.kind == "number":
-        return _number_codes(as_float(column, variable.name, "group"), variable)
-    return _category_codes(column, variable)
-
-
-def _number_codes(values: Any, variable: Variable) -> Any:
-    codes = np.searchsorted(np.asarray(variable.edges), values, side="right").astype(np.int32)
-    missing = np.isnan(values)
-    if missing.any():
-        codes[missing] = len(variable.labels) - 1
-    return codes
-
-
-def _category_codes(column: Any, variable: Variable) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if variable.kind in ("month", "year") and not _is_date_or_empty(column.type):
-        raise changed(variable.name, "group", "dates", column.type)
-    if pa.types.is_null(column.type):
-        return np.full(len(column), len(variable.labels) - 1, dtype=np.int32)
-    column = dated(column, variable.kind)
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    if pa.types.is_string(column.type):
-        column = pc.if_else(pc.equal(column, ""), None, column)
-    try:
-        values = pa.array(variable.values, pa.string()).cast(column.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        number = (
-            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
-        )
-        if not (number and all(map(_is_number, variable.values))):
-            raise changed(variable.name, "group", f"values such as {variable.values[0]!r}", column.type) from None
-        column, values = column.cast(pa.string()), pa.array(variable.values, pa.string())
-    other, missing = len(variable.values), len(variable.values) + 1
-    codes = pc.fill_null(pc.index_in(column, value_set=values), other).to_numpy(zero_copy_only=False)
-    if column.null_count:
-        codes = np.where(column.is_null().to_numpy(zero_copy_only=False), missing, codes)
-    return codes.astype(np.int32, copy=False)
-
-
-def changed(name: str, role: str, was: str, now: Any) -> BadInput:
-    """Return the refusal of a column that is not of the kind that the spec was fixed for."""
-    return BadInput(
-        f"{role} column {name!r} held {was} when the spec was fixed and holds {now} here: store it as it was, or sketch anew"
-    )
-
-
-def _is_date_or_empty(t: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_date(t) or pa.types.is_timestamp(t) or pa.types.is_null(t))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def dated(column: Any, kind: str) -> Any:
+def dated(column: pa.Array, kind: str) -> pa.Array:
     """Return dates as text, by month or by year of universal time; other columns unchanged."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if kind not in ("month", "year") or pa.types.is_string(column.type):
         return column
-    return pc.strftime(_one_way(column), format="%Y-%m" if kind == "month" else "%Y").cast(pa.string())
+    return pc.strftime(one_way(column), format="%Y-%m" if kind == "month" else "%Y").cast(pa.string())
 
 
-def _one_way(column: Any) -> Any:
+def one_way(column: pa.Array) -> pa.Array:
     """Return times in microseconds of universal time, as engines that know no other unit or zone have them."""
-    import pyarrow as pa
-
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("us"), safe=False)
     return column.cast(pa.date32()) if pa.types.is_date(column.type) else column
 
 
-def row_ids(columns: Sequence[Any], seed: int) -> Any:
+# ---- labels ----
+
+
+def label_values(column: pa.Array | pa.ChunkedArray, name: str, positive: str | None) -> NDArray[np.int8] | Floats:
+    """Return labels as numbers, NaN where missing; int8 where every value fits.
+
+    With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text.
+    """
+    column = decoded(column)
+    if positive is None:
+        if pa.types.is_integer(column.type) and not column.null_count:
+            values = column.to_numpy(zero_copy_only=False)
+            if len(values) and values.min() >= 0 and values.max() <= 1:
+                small: NDArray[np.int8] = values.astype(np.int8)
+                return small
+        return as_float(column, name, "label")
+    if pa.types.is_boolean(column.type):
+        hit = pc.equal(column.cast(pa.string()), positive.lower())
+    elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        try:
+            hit = pc.equal(column.cast(pa.float64()), float(positive))
+        except ValueError:
+            raise BadInput(f"label column {name!r} holds numbers, and positive={positive!r} is none") from None
+    else:
+        text = column if pa.types.is_string(column.type) else column.cast(pa.string())
+        absent = pc.is_in(text, value_set=pa.array(ABSENT))
+        hit = pc.equal(pc.if_else(absent, None, text), positive)
+    found: Floats = hit.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return found
+
+
+def binary_labels(y: NDArray[np.int8] | Floats) -> NDArray[np.int8]:
+    """Return labels as int8: 0, 1, -1 where missing, 2 for anything else."""
+    if y.dtype == np.int8:
+        return y.astype(np.int8, copy=False)
+    return np.where(np.isnan(y), -1, np.where(y == 0, 0, np.where(y == 1, 1, 2))).astype(np.int8)
+
+
+# ---- hashes ----
+
+
+def text_hashes(text: pa.Array, seed: int) -> Ids:
+    """Hash texts (large strings without nulls) to one uint64 each, the same on every machine."""
+    if not len(text):
+        return np.zeros(0, dtype=np.uint64)
+    offsets = np.frombuffer(text.buffers()[1], dtype=np.int64)[text.offset : text.offset + len(text) + 1]
+    data = text.buffers()[2]
+    raw = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+    return hash_bytes(offsets, raw, seed)
+
+
+def row_ids(columns: Sequence[pa.Array], seed: int) -> Ids:
     """Hash key columns to one uint64 a row; equal keys give equal identities on every machine."""
-    import pyarrow as pa
-
-    from calibrant.kernels.draws import hash_bytes, mix
-
-    out = None
-    for column in columns:
-        text = _one_way(decoded(column)).cast(pa.large_string()).fill_null("\x00")
-        offsets = np.frombuffer(text.buffers()[1], dtype=np.int64)[text.offset : text.offset + len(text) + 1]
-        data = text.buffers()[2]
-        raw = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
-        hashed = hash_bytes(offsets, raw, seed) if len(text) else np.zeros(0, np.uint64)
-        out = hashed if out is None else mix(out) ^ hashed
-    return out
+    first, *others = (text_hashes(one_way(decoded(c)).cast(pa.large_string()).fill_null("\x00"), seed) for c in columns)
+    for hashed in others:
+        first = mix(first) ^ hashed
+    return first

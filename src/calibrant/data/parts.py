@@ -1,27 +1,43 @@
-"""What a sketch holds beside its score cells: sums along covariates and for the local test."""
+"""What a sketch may hold beside its score cells: sums along every covariate, for the local test, and whole rows.
+
+Each part sees every sound row once and adds up: whole numbers, or a sample by identity, the same however the rows were
+split, ordered or spread.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, Self
+from collections.abc import Mapping
+from typing import Protocol, Self, TypedDict
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from calibrant.data.coding import Coding, Rows, as_days, encode, is_date
-from calibrant.data.columns import as_float, decoded
+from calibrant.data.coding import Coding, Rows, by_kind, encode
+from calibrant.data.columns import DAY, Floats, as_days, as_float, decoded, is_date
 from calibrant.data.local import LocalSums
-from calibrant.data.sample import identities
-from calibrant.data.spec import Spec
+from calibrant.data.predictions import Predictions
+from calibrant.data.sample import (
+    COVARIATES,
+    HASH,
+    LABEL,
+    Origin,
+    Sample,
+    doubles_of,
+    hashes_of,
+    labels_of,
+    lines_of,
+    scores_of,
+)
+from calibrant.data.sketch_file import Integers, need
+from calibrant.data.spec import MOST_CELLS, Spec
 from calibrant.errors import BadInput
-
-# ---- What a sketch may hold beside its score cells: parts that see each sound row once and add up ----
-
-Take = Callable[[int], Any]
+from calibrant.kernels.strata import fine_sums, locate
+from calibrant.kernels.tally import SCORE_BITS
 
 
 class Part(Protocol):
-    """Integer sums, or a sample by identity: the same however the rows were split, ordered or spread."""
+    """Integer sums, or a sample by identity."""
 
     def update(self, rows: Rows) -> None:
         """Add rows."""
@@ -29,33 +45,42 @@ class Part(Protocol):
     def merge(self, other: Self) -> None:
         """Add another part of the same spec."""
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Integers]:
         """Return the state as int64 arrays by name, the same bits for the same rows."""
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         """Tell whether arrays of these shapes can be this part's state."""
 
-    def load(self, arrays: Mapping[str, Any]) -> None:
+    def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the state that `arrays` described."""
 
 
-def parts_of(spec: Spec) -> dict[str, Any]:
-    """Return the empty parts that a spec asks for, by name."""
-    from calibrant.data.sample import Sample
+class Parts(TypedDict, total=False):
+    """The parts of a sketch."""
 
-    parts: dict[str, Any] = {"fine": Fine(spec)} if spec.codings else {}
-    parts |= {"sample": Sample(spec)} if spec.sample else {}
-    return parts | ({"local": LocalSums(spec.local)} if spec.local else {})
+    fine: Fine
+    local: LocalSums
+    sample: SampledRows
+
+
+def parts_of(spec: Spec) -> Parts:
+    """Return the empty parts that a spec asks for."""
+    parts: Parts = {}
+    if spec.codings:
+        parts["fine"] = Fine(spec)
+    if spec.sample:
+        parts["sample"] = SampledRows(spec)
+    if spec.local:
+        parts["local"] = LocalSums(spec.local)
+    return parts
 
 
 def sound_rows(
-    spec: Spec, p: Any, y: Any, columns: Mapping[str, Any], own: Any, first_row: int, salt: int
+    spec: Spec, p: Floats, y: NDArray[np.int8], columns: Mapping[str, pa.Array], origin: Origin
 ) -> Rows | None:
     """Return the rows whose score and label are sound, covariates encoded; None if there are none."""
-    import pyarrow as pa
-
     table = pa.table({c.name: columns[c.name] for c in spec.codings})
-    ids = identities(len(p), first_row, salt, own) if spec.sample or spec.local else np.zeros(len(p), dtype=np.uint64)
+    ids = origin.identities(len(p), spec) if spec.sample or spec.local else np.zeros(len(p), dtype=np.uint64)
     good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
     if not good.all():
         p, y, ids = p[good], y[good], ids[good]
@@ -63,31 +88,29 @@ def sound_rows(
     return Rows(p, y, ids, encode(table, spec.codings, len(p), spec.local is not None)) if len(p) else None
 
 
-def state_of(parts: Mapping[str, Part]) -> tuple[dict[str, dict[str, list[int]]], bytes]:
-    """Return the shapes of all parts' arrays, and their bytes one after the other; in the order of names."""
-    held = {name: dict(sorted(part.arrays().items())) for name, part in sorted(parts.items())}
-    shapes = {name: {k: list(a.shape) for k, a in arrays.items()} for name, arrays in held.items()}
-    return shapes, b"".join(a.astype("<i8").tobytes() for arrays in held.values() for a in arrays.values())
+MOST_ROWS = 1 << 40  # so that no sum over all rows leaves 64 bits
 
 
-def load_state(parts: Mapping[str, Part], shapes: Mapping[str, Mapping[str, list[int]]], take: Take) -> None:
-    """Load what `state_of` returned into empty parts; `take` returns its next so many whole numbers."""
-    for name, part in sorted(parts.items()):
-        sizes = sorted(shapes[name].items())
-        part.load({key: take(math.prod(shape)).astype(np.int64).reshape(shape) for key, shape in sizes})
+def need_within(counts: Integers, sums: Integers, step: int, where: str) -> None:
+    """Refuse stored counts of rows, and sums over them of whole numbers from 0 to ``step - 1``, that cannot be."""
+    need((counts >= 0).all() and (counts <= MOST_ROWS).all(), where, "has a negative or impossible count")
+    need((sums >= 0).all() and (sums <= counts * (step - 1)).all(), where, "has a sum that its rows cannot have")
 
 
-# ---- Cells along every covariate: integer sums from which curves, rankings and errors along a variable are read ----
+# ---- cells along every covariate, from which curves, rankings and errors along a variable are read ----
 
-CELLS = 1024  # along a number or a date; distinct values where there are fewer
-MOST = 1 << 31  # rows of a cell, side and label: so many squares of 16-bit scores stay within 64 bits
+MOST = 1 << 31  # rows of a cell, side and label: so many squares of 16-bit scores stay within 63 bits
 FIELDS = 4  # rows, sum of the 30-bit score, sum of the squared 16-bit score, sum of the 16-bit place in the cell
+HALF = 1 << (SCORE_BITS - 1)  # scores from here on are on the upper side
+PLACES = 1 << 16
+SHORT = SCORE_BITS - 16  # bits that the score loses before it is squared
+SLACK = 1e-9  # of a float64 comparison of sums below 2^63
 
 
-def ends_of(column: Any, name: str) -> tuple[float, ...]:
+def ends_of(column: pa.Array | pa.ChunkedArray, name: str) -> tuple[float, ...]:
     """Return where the cells along a number or date begin, and where the last ends; labels play no part.
 
-    At most `CELLS` distinct values have a cell each, from the value up to the next; otherwise cells hold about equally
+    At most 1,024 distinct values have a cell each, from the value up to the next; otherwise cells hold about equally
     many of the rows seen, and equal values share one.
     """
     column = decoded(column)
@@ -96,8 +119,8 @@ def ends_of(column: Any, name: str) -> tuple[float, ...]:
     if not len(values):
         return ()
     starts = np.unique(values)
-    if len(starts) > CELLS:
-        starts = np.unique(values[np.arange(CELLS) * len(values) // CELLS])
+    if len(starts) > MOST_CELLS:
+        starts = np.unique(values[np.arange(MOST_CELLS) * len(values) // MOST_CELLS])
     return (*starts.tolist(), float(values[-1]))
 
 
@@ -110,25 +133,21 @@ class Fine:
     """
 
     def __init__(self, spec: Spec) -> None:
-        self.numbers = [c for c in spec.codings if c.kind in ("number", "date")]
-        self.levels = [c for c in spec.codings if c.kind == "category"]
-        self.held = {
+        self.numbers, self.levels, _ = by_kind(spec.codings)
+        self.held: dict[str, Integers] = {
             c.name: np.zeros((cells_of(c), 2, 2, FIELDS), dtype=np.int64) for c in (*self.numbers, *self.levels)
         }
 
     def update(self, rows: Rows) -> None:
         """Add rows."""
-        from calibrant.kernels.strata import fine_sums, locate
-
-        p, y = np.ascontiguousarray(rows.p, dtype=np.float64), rows.y
         for j, c in enumerate(self.numbers):
             x, ends = np.ascontiguousarray(rows.encoded.numbers[:, j]), np.array(c.cells)
-            fine_sums(locate(x, ends[1:-1]), x, ends, p, y, self.held[c.name])
+            fine_sums(locate(x, ends[1:-1]), x, ends, rows.p, rows.y, self.held[c.name])
         for j, c in enumerate(self.levels):
-            fine_sums(np.ascontiguousarray(rows.encoded.codes[:, j]), None, None, p, y, self.held[c.name])
+            fine_sums(rows.encoded.codes[:, j], None, None, rows.p, rows.y, self.held[c.name])
         self._guard()
 
-    def merge(self, other: Fine) -> None:
+    def merge(self, other: Self) -> None:
         """Add the sums of another part of the same spec."""
         for name, held in self.held.items():
             held += other.held[name]
@@ -138,11 +157,11 @@ class Fine:
         for name, held in self.held.items():
             if int(held[..., 0].max(initial=0)) > MOST:
                 raise BadInput(
-                    f"covariate {name!r}: more than {MOST:,} rows share one value, outcome and side of 0.5; sketch fewer rows "
-                    "at a time, or leave it out of variables"
+                    f"covariate {name!r}: more than {MOST:,} rows share one value, outcome and side of 0.5; "
+                    "sketch fewer rows at a time, or leave it out of variables"
                 )
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Integers]:
         """Return the sums by covariate."""
         return dict(self.held)
 
@@ -150,9 +169,27 @@ class Fine:
         """Tell whether arrays of these shapes can be this part's state."""
         return {name: held.shape for name, held in self.held.items()} == dict(shapes)
 
-    def load(self, arrays: Mapping[str, Any]) -> None:
+    def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the sums that `arrays` described."""
         self.held = {name: np.array(arrays[name]) for name in self.held}
+
+    def check(self, totals: Integers) -> None:
+        """Refuse stored sums that no rows can have; `totals` are everyone's rows and score sums by side and label."""
+        low = np.array([0, HALF], dtype=np.int64)[:, None]
+        for name, held in self.held.items():
+            where = f"covariate {name!r}"
+            n, q, square, place = (held[..., k] for k in range(FIELDS))
+            rest = q - n * low  # sums of q wrap where they leave 64 bits, alike on both sides
+            need((n <= MOST).all(), where, "has an impossible count")
+            need_within(n, place, PLACES, where)
+            need_within(n, rest, HALF, where)
+            same = (n.sum(axis=0) == totals[:, :2]).all() and (rest.sum(axis=0) == totals[:, 2:]).all()
+            need(same, where, "does not add up to the cells")
+            # s is q in 16 bits, rounded down: (sum s)^2 <= n sum s^2, and sum s^2 <= (2^16 - 1) sum s
+            most, least = q * ((PLACES - 1) / 2.0**SHORT), np.maximum(q / 2.0**SHORT - n, 0.0) ** 2
+            sound = (square >= 0) & (square <= most * (1 + SLACK))
+            sound &= square * n.astype(np.float64) * (1 + SLACK) + SLACK >= least
+            need(sound.all(), where, "has squares that its rows cannot have")
 
 
 def cells_of(coding: Coding) -> int:
@@ -162,4 +199,74 @@ def cells_of(coding: Coding) -> int:
     return len(coding.labels) if coding.kind == "category" else max(len(coding.cells) - 1, 1) + 1
 
 
-# ---- Sums over rows that the local test reads: whole numbers, the same however the rows were split, ordered ----
+# ---- whole rows, for the methods that need rows ----
+
+MOST_ALIKE = 0.01  # share of the sample that the rows of one key may be where the sample ends
+LATEST = 106_751_991.0  # days that microseconds in 64 bits can hold
+
+
+class SampledRows(Sample):
+    """A uniform sample of the rows, covariates as the spec codes them: numbers and days, then levels."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.numbers, self.categories, flagged = by_kind(spec.codings)
+        self.most = [len(c.labels) for c in self.categories] + [2] * len(flagged)
+        super().__init__(spec.sample, len(self.numbers) + len(self.most))
+
+    def update(self, rows: Rows) -> None:
+        """Add rows."""
+        hashes, e = hashes_of(rows.ids), rows.encoded
+        kept = self.candidates(hashes)
+        covariates = [*e.numbers[kept].T, *e.codes[kept].T]
+        self.add(lines_of(hashes[kept], rows.p[kept], rows.y[kept], covariates))
+
+    def predictions(self, name: str = "data") -> Predictions:
+        """Return the sample as rows, covariates as the user knows them."""
+        lines = self.lines
+        self._check_key(lines)
+        values = {c.name: lines[:, j] for j, c in enumerate((*self.numbers, *self.categories), COVARIATES)}
+        table = pa.table({c.name: _column(values[c.name], c) for c in self.spec.codings if c.name in values})
+        return Predictions(y=labels_of(lines), p=scores_of(lines), covariates=table if values else None, name=name)
+
+    def _check_key(self, lines: Integers) -> None:
+        """Refuse a sample that was cut through many rows of one key: which of them are in it, their content decides."""
+        if not self.spec.key or len(lines) < self.size:
+            return
+        last = int((lines[:, HASH] == lines[-1, HASH]).sum())
+        if last > MOST_ALIKE * len(lines):
+            raise BadInput(
+                f"key={'+'.join(self.spec.key)!r} tells too few rows apart: {last:,} of {len(lines):,} sampled rows "
+                "share one value (rows without a key share one): name more columns in key="
+            )
+
+    def check(self, n: int, cases: int) -> None:
+        """Refuse stored rows that cannot be among so many."""
+        lines, where = self.lines, "the sample"
+        need(len(lines) <= n, where, "has too many rows")
+        hashes, p, y = lines[:, HASH].view(np.uint64), doubles_of(lines[:, 1]), lines[:, LABEL]
+        need((hashes[1:] >= hashes[:-1]).all(), where, "is out of order")
+        sound = ((p >= 0.0) & (p <= 1.0)).all() and ((y == 0) | (y == 1)).all()
+        need(sound, where, "has a score or label that is none")
+        need(len(lines) < n or int(y.sum()) == cases, where, "has other labels")
+        for j, c in enumerate(self.numbers, COVARIATES):
+            values = doubles_of(lines[:, j])
+            reach = LATEST if c.kind == "date" else np.finfo(np.float64).max
+            need((np.isnan(values) | (np.abs(values) <= reach)).all(), where, f"has an impossible {c.name!r}")
+        for j, most in enumerate(self.most, COVARIATES + len(self.numbers)):
+            codes = lines[:, j]
+            need(((codes >= 0) & (codes < most)).all(), where, f"has an impossible level in column {j}")
+
+
+def _column(values: Integers, c: Coding) -> pa.Array:
+    """Return a covariate of sampled rows: a number, a time, or text in which rare values are "other"."""
+    if c.kind == "category":
+        labels = pa.array(c.labels[:-1], pa.string())
+        codes = pa.array(values.astype(np.int32), mask=values == len(c.levels) + 1)
+        return pa.DictionaryArray.from_arrays(codes, labels)
+    numbers = doubles_of(values)
+    absent = np.isnan(numbers)
+    if c.kind == "date":
+        micro = (np.where(absent, 0.0, numbers) * DAY).round().astype(np.int64)
+        return pa.array(micro, pa.timestamp("us"), mask=absent)
+    return pa.array(numbers, mask=absent)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.data.columns import imported, label_values
+from calibrant.data.columns import label_values, table_of
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
 
@@ -37,6 +37,31 @@ class Faults:
         known = self.first[kind]
         if known is None or where < known:
             self.first[kind], self.example[kind] = where, example
+
+    def note(
+        self,
+        p: NDArray[np.float64],
+        y: NDArray[np.float64] | NDArray[np.int8] | None = None,
+        part: str = "",
+        first_row: int = 0,
+        digits: int = 9,
+    ) -> None:
+        """Count the faulty among rows: their scores and, if given, their labels as numbers, NaN where missing."""
+        missing = np.isnan(p)
+        outside = ~missing & ~((p >= 0.0) & (p <= 1.0))
+        bad = [missing, outside]
+        if y is not None:
+            absent = np.isnan(y)
+            bad += [absent, ~absent & (y != 0) & (y != 1)]
+        for kind, rows in enumerate(bad):
+            if rows.any():
+                row = int(np.argmax(rows))
+                value = p[row] if y is None or kind == SCORE_RANGE else y[row]
+                example = f"{value:.{digits}g}" if kind in (SCORE_RANGE, LABEL_VALUE) else ""
+                self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
+        if outside.any():
+            reach = np.nan_to_num(p[outside])  # infinite ones as the largest there are
+            self.low, self.high = min(self.low, float(reach.min())), max(self.high, float(reach.max()))
 
     def merge(self, other: Faults) -> None:
         """Add another part's faults."""
@@ -311,7 +336,7 @@ def _label_array(y_true: Any, positive: Any) -> Any:
             column = pa.array(y, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise BadInput("y_true mixes text and numbers: make it one or the other") from None
-        found = label_values(column, Spec(label="y_true", score="y_prob", positive=str(positive)))
+        found = label_values(column, "y_true", str(positive))
         if not np.nansum(found):
             seen = sorted({str(v) for v in column.drop_null().to_pylist()})[:5]
             raise BadInput(f"positive={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
@@ -348,17 +373,10 @@ def _score_array(y_prob: Any) -> Any:
 
 def _validated(y: Any, p: Any, positive: Any, drop_missing: bool) -> tuple[Any, int]:
     """Check every value; return the rows to keep and how many are left out."""
-    absent = (np.isnan(p), np.isnan(y))
-    bad = [absent[0], ~absent[0] & ~((p >= 0) & (p <= 1)), absent[1], ~absent[1] & (y != 0) & (y != 1)]
     faults = Faults()
-    for kind, mask in enumerate(bad):
-        if mask.any():
-            row = int(np.argmax(mask))
-            faults.add(kind, int(mask.sum()), ("", row), f"{(p if kind < 2 else y)[row]:.6g}" if kind % 2 else "")
-    if bad[1].any():
-        faults.low, faults.high = float(np.nanmin(p)), float(np.nanmax(p))
+    faults.note(p, y, digits=6)
     faults.check(Spec(label="y_true", score="y_prob", positive=positive), drop_missing)
-    keep = ~(absent[0] | absent[1])
+    keep = ~(np.isnan(p) | np.isnan(y))
     if not keep.any():
         raise BadInput(
             "no rows to audit: y_true and y_prob are empty"
@@ -400,7 +418,7 @@ def _covariates(covariates: Any, n: int) -> Any:
             raise BadInput(
                 f"covariates is a {type(covariates).__name__}: pass a pandas, Polars or Arrow table, or a dictionary"
             )
-        covariates = imported(covariates)
+        covariates = table_of(covariates)
     if covariates.num_rows != n:
         raise BadInput(f"covariates has {covariates.num_rows:,} rows and y_true {n:,}: pass one row each")
     return covariates

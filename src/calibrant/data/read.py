@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from calibrant.arguments import checked_seed, one_source
-from calibrant.data.columns import as_float, label_values, level_codes, require
-from calibrant.data.engines.local import first_look, sketch_source
+from calibrant.data.columns import as_float, label_values, require
+from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, predictions
 from calibrant.data.reading import NO_NUMBERS, Progress, Reading, counted, fits
+from calibrant.data.sample import Origin
 from calibrant.data.sketch import Sketch
-from calibrant.data.sources import Source, open_source
+from calibrant.data.sources import Source
 from calibrant.data.spec import Spec, Variable
 from calibrant.data.survey import EVERY, KEPT, FirstLook, Profile, survey, survey_rows, with_parts
 from calibrant.data.survey import wanted as wanted_covariates
@@ -68,7 +69,7 @@ def read(
     import pyarrow as pa
 
     asked = Reading.of(label=label, score=score, by=by, positive=positive, drop_missing=drop_missing).named()
-    opened = open_source(source, asked.columns)
+    opened = source_of(source, asked.columns)
     if opened.cluster is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
     fits(opened, label, score, asked.by, ())
@@ -83,7 +84,7 @@ def read(
         raise BadInput(
             f"the files store a column in different types ({str(e).splitlines()[0]}): store it one way"
         ) from None
-    labels = label_values(table.column(label), Spec(label=label, score=score, positive=positive))
+    labels = label_values(table.column(label), label, positive)
     if positive is not None and not np.nansum(labels):
         raise BadInput(f"positive={positive!r} does not occur in column {label!r}; check its spelling")
     scores, covariates = as_float(table.column(score), score, "score"), table.select(list(asked.by)) if by else None
@@ -189,11 +190,11 @@ def summarised(source: Any, asked: Reading, progress: Progress | None = None, en
         return sketch_rows(source, asked)
     spec = asked.spec
     if spec is None:
-        opened, looked = open_source(source, () if EVERY in asked.variables else asked.columns, engine), None
+        opened, looked = source_of(source, () if EVERY in asked.variables else asked.columns, engine), None
         spec, looked = fixed_spec(opened, asked.named())
     else:
         asked.for_a_spec()
-        opened, looked = open_source(source, spec.columns, engine), None
+        opened, looked = source_of(source, spec.columns, engine), None
         fits(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
@@ -270,12 +271,12 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
     spec = make_spec("y_true", "y_prob", levels, asked.intersections, seed=seed)
     spec = with_parts(spec, survey_rows(data, spec, asked.variables), asked.tests)
     out = Sketch(spec, drop_missing=data.dropped > 0)
-    codes = {v.name: level_codes(table.column(v.name), v) for v in levels}
+    codes = {v.name: v.codes(table.column(v.name)) for v in levels}
     for start in range(0, data.n, STEP):
         rows = slice(start, start + STEP)
         part = {k: c[rows] for k, c in codes.items()}
         more = {c.name: table.column(c.name).slice(start, STEP) for c in spec.codings}
-        out.update_arrays(data.p[rows], data.y[rows], part, more, first_row=start)
+        out.update_arrays(data.p[rows], data.y[rows], part, more, Origin(first_row=start))
     out.rows_read += data.dropped
     out.name = data.name
     data.cache[cached] = out

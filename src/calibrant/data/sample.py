@@ -1,28 +1,106 @@
-"""Whole rows chosen by hashed identity: one uniform sample for a sketch, a first look, and a source of any size."""
+"""Who a row is, and the one sampler of whole rows: those with the smallest hashed identities.
+
+A row's identity is one number that depends on its key, or on its file and row number, and never on its content. Hashed,
+it decides whether the row is kept: a uniform sample without replacement that is the same however the rows were split,
+ordered or spread over machines, and two samples make one (bottom-k sampling; Cohen and Kaplan, PODC 2007).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Self, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from calibrant.data.coding import Coding, Rows, as_days, is_date, is_number
-from calibrant.data.columns import as_float, binary_labels, decoded, label_values, require, row_ids
-from calibrant.data.predictions import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING, SCORE_RANGE, Faults, Predictions
-from calibrant.data.sources import Source
+from calibrant.data.columns import (
+    Floats,
+    Ids,
+    as_float,
+    binary_labels,
+    decoded,
+    is_date,
+    is_number,
+    label_values,
+    row_ids,
+    text_hashes,
+)
+from calibrant.data.predictions import Faults, Predictions
+from calibrant.data.sketch_file import Integers
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 
-# ---- A uniform sample of whole rows, chosen by their identities: the same however the rows were split or ----
+Labels = NDArray[np.int8]
+Indices = NDArray[np.intp]
+Batch: TypeAlias = "pa.RecordBatch | pa.Table"
 
-MOST_ALIKE = 0.01  # share of the sample that the rows of one key may be where the sample ends
-SALT = np.uint64(0x5A3C91E7B2D4F680)  # so that the sample is independent of the random blocks
+SALT = np.uint64(0x5A3C91E7B2D4F680)  # any number, so that the sample is independent of the random blocks
+ALL = np.uint64(2**64 - 1)  # no hash is larger
+HASH, SCORE, LABEL, COVARIATES = range(4)  # where the parts of a line begin
+HELD = 1 << 16  # lines, if the sample is smaller, from which on the largest hashes are thrown out
 
 
-def smallest(hashes: Any, ties: tuple[Any, ...] | Callable[[], tuple[Any, ...]], size: int) -> Any:
+# ---- who a row is ----
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a run of rows comes from, by which each is known.
+
+    Parameters
+    ----------
+    part : str
+        The file, relative to the data set's root; empty for a single file or a frame.
+    first_row : int
+        Number, within that file, of the first row.
+    keys : uint64 array of shape (n,), optional
+        Hashes of the key columns; file and number are then used in messages only.
+    """
+
+    part: str = ""
+    first_row: int = 0
+    keys: Ids | None = None
+
+    @classmethod
+    def of(cls, batch: Batch, spec: Spec, part: str, first_row: int) -> Origin:
+        """Return the origin of a record batch, by the spec's key if it has one."""
+        return cls(part, first_row, row_ids([batch.column(k) for k in spec.key], spec.seed) if spec.key else None)
+
+    def salt(self, spec: Spec) -> int:
+        """Return what is mixed into the identities: the seed, and the file of rows without a key."""
+        return spec.salt(self.part if self.keys is None else "")
+
+    def identities(self, n: int, spec: Spec) -> Ids:
+        """Return the identities of the n rows."""
+        return identities(n, self.first_row, self.salt(spec), self.keys)
+
+
+HERE = Origin()  # of rows in memory, from the first on
+
+
+def identities(n: int, first_row: int, salt: int, keys: Ids | None = None) -> Ids:
+    """Return one uint64 a row, mixed: `keys` are hashes of key columns, or None to use row numbers."""
+    own = np.arange(first_row, first_row + n, dtype=np.uint64) if keys is None else keys
+    return mix(own ^ np.uint64(salt))
+
+
+def identities_of(n: int, seed: int) -> Ids:
+    """Return the identities of n rows in memory: those of the same rows read from one file."""
+    return HERE.identities(n, Spec(label="y", score="p", seed=seed))
+
+
+def hashes_of(ids: Ids) -> Ids:
+    """Return the numbers that decide which rows are sampled."""
+    return mix(ids ^ SALT)
+
+
+# ---- which rows are kept ----
+
+
+def smallest(hashes: Ids, size: int, ties: Callable[[], Sequence[NDArray[np.generic]]]) -> Indices:
     """Return the indices of the `size` smallest hashes in increasing order; equal hashes by `ties`, made if needed."""
     near = np.arange(len(hashes))
     if len(hashes) > 2 * size:
@@ -30,269 +108,234 @@ def smallest(hashes: Any, ties: tuple[Any, ...] | Callable[[], tuple[Any, ...]],
     order = near[np.argsort(hashes[near], kind="stable")]
     found = hashes[order]
     if (found[1:] == found[:-1]).any():
-        keys = ties() if callable(ties) else ties
-        order = near[np.lexsort((*(t[near] for t in reversed(keys)), hashes[near]))]
+        order = near[np.lexsort((*(t[near] for t in reversed(ties())), hashes[near]))]
     return order[:size]
 
 
 class Sample:
-    """The rows with the smallest hashed identities, at most ``spec.sample`` of them.
+    """The rows with the smallest hashes.
 
-    One line a row: hash, score, label, numbers and levels, all as 64-bit integers (bits of the doubles).
+    One line a row, all in 64-bit integers: hash, score (bits of the double), label, covariates (bits or codes).
+
+    Parameters
+    ----------
+    size : int
+        Rows kept, at most.
+    width : int
+        Covariates of a row.
     """
 
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
-        self.lines = np.zeros((0, 3 + width(spec.codings)), dtype=np.int64)
-        self._new: list[Any] = []
+    def __init__(self, size: int, width: int) -> None:
+        self.size = size
+        self._settled: Integers = np.zeros((0, COVARIATES + width), dtype=np.int64)
+        self._new: list[Integers] = []
         self._held = 0
-        self._limit = np.uint64(0xFFFFFFFFFFFFFFFF)
+        self._limit = ALL  # no larger hash can be among the smallest
+
+    @property
+    def lines(self) -> Integers:
+        """The lines, by increasing hash."""
+        if self._new:
+            self._settle()
+        return self._settled
+
+    def _settle(self) -> None:
+        """Throw out all but the smallest hashes; what is larger than them need not be looked at any more."""
+        lines = np.concatenate([self._settled, *self._new])
+        order = smallest(lines[:, HASH].view(np.uint64), self.size, lambda: _ties(lines))
+        self._settled, self._new, self._held = lines[order], [], 0
+        if len(order) == self.size:
+            self._limit = self._settled[-1:, HASH].view(np.uint64)[0]
 
     def narrow(self, share: float) -> None:
-        """Take only rows whose hash is in this smallest share of all: where the whole is known to hold enough of them."""
+        """Take only rows whose hash is in this smallest share of all: where enough of them are known to be there."""
         if share < 1.0:
             self._limit = np.uint64(int(share * 2.0**64))
 
-    def update(self, rows: Rows) -> None:
-        """Add rows."""
-        hashes = mix(rows.ids ^ SALT)
-        kept = np.flatnonzero(hashes <= self._limit)
-        e = rows.encoded
-        line = np.empty((len(kept), self.lines.shape[1]), dtype=np.int64)
-        line[:, 0] = hashes[kept].view(np.int64)
-        line[:, 1] = (np.ascontiguousarray(rows.p[kept], dtype=np.float64) + 0.0).view(np.int64)
-        line[:, 2] = rows.y[kept]
-        d = e.numbers.shape[1]
-        numbers = np.ascontiguousarray(e.numbers[kept]) + 0.0  # minus zero is zero
-        numbers[np.isnan(numbers)] = np.nan  # of one kind
-        line[:, 3 : 3 + d] = numbers.view(np.int64)
-        line[:, 3 + d :] = e.codes[kept]
-        self._add(line)
+    def candidates(self, hashes: Ids, sound: NDArray[np.bool_] | None = None) -> Indices:
+        """Return the rows among these that may be kept; more than `size` only where hashes are equal."""
+        near = np.flatnonzero(hashes <= self._limit if sound is None else sound & (hashes <= self._limit))
+        if len(near) > self.size:
+            near = near[hashes[near] <= np.partition(hashes[near], self.size - 1)[self.size - 1]]
+        return near
 
-    def merge(self, other: Sample) -> None:
-        """Add another sample of the same spec."""
-        self._add(other.arrays()["lines"])
-
-    def _add(self, lines: Any) -> None:
+    def add(self, lines: Integers) -> None:
+        """Add lines, of candidates or of any rows."""
         self._new.append(lines)
         self._held += len(lines)
-        if self._held > max(self.spec.sample, 1 << 16):
+        if self._held > max(self.size, HELD):
             self._settle()
 
-    def _settle(self) -> None:
-        lines = np.concatenate([self.lines, *self._new])
-        order = smallest(lines[:, 0].view(np.uint64), lambda: _ties(lines), self.spec.sample)
-        self.lines, self._new, self._held = lines[order], [], 0
-        if len(order) == self.spec.sample:
-            self._limit = self.lines[-1:, 0].view(np.uint64)[0]
+    def merge(self, other: Self) -> None:
+        """Add another sample of the same rows' columns."""
+        self.add(other.lines)
 
-    def arrays(self) -> dict[str, Any]:
-        """Return the lines, by increasing hash."""
-        if self._new:
-            self._settle()
+    def arrays(self) -> dict[str, Integers]:
+        """Return the state."""
         return {"lines": self.lines}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this part's state."""
-        rows, wide = shapes["lines"] if shapes.keys() == {"lines"} and len(shapes["lines"]) == 2 else (-1, 0)
-        return 0 <= rows <= self.spec.sample and wide == self.lines.shape[1]
+        """Tell whether arrays of these shapes can be this sample's state."""
+        shape = shapes["lines"] if shapes.keys() == {"lines"} else ()
+        return len(shape) == 2 and 0 <= shape[0] <= self.size and shape[1] == self._settled.shape[1]
 
-    def load(self, arrays: Mapping[str, Any]) -> None:
+    def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the state that `arrays` described."""
-        self.lines, self._new, self._held = arrays["lines"], [], 0
-
-    def _check_key(self, lines: Any) -> None:
-        """Refuse a sample that was cut through many rows of one key: which of them are in it, their content decides."""
-        if not self.spec.key or len(lines) < self.spec.sample:
-            return
-        last = int((lines[:, 0] == lines[-1, 0]).sum())
-        if last > MOST_ALIKE * len(lines):
-            raise BadInput(
-                f"key={'+'.join(self.spec.key)!r} tells too few rows apart: {last:,} of {len(lines):,} sampled rows share one "
-                "value (rows without a key share one): name more columns in key="
-            )
-
-    def predictions(self, name: str = "data") -> Predictions:
-        """Return the sample as rows, covariates as the user knows them."""
-        import pyarrow as pa
-
-        lines = self.arrays()["lines"]
-        self._check_key(lines)
-        numbers = [c for c in self.spec.codings if c.kind in ("number", "date")]
-        levels = [c for c in self.spec.codings if c.kind == "category"]
-        columns = {c.name: _number(lines[:, 3 + j], c) for j, c in enumerate(numbers)}
-        columns |= {c.name: _text(lines[:, 3 + len(numbers) + j], c) for j, c in enumerate(levels)}
-        table = pa.table({c.name: columns[c.name] for c in self.spec.codings if c.name in columns})
-        y, p = lines[:, 2].astype(np.int8), np.ascontiguousarray(lines[:, 1]).view(np.float64)
-        y.flags.writeable = p.flags.writeable = False
-        return Predictions(y=y, p=p, covariates=table if columns else None, name=name)
+        self._settled, self._new, self._held = arrays["lines"], [], 0
 
 
-def _ties(lines: Any) -> tuple[Any, ...]:
-    """Return what orders rows of one identity: their content, stirred; the label last, so that it does not choose rows."""
-    others = [lines[:, j] for j in (1, *range(3, lines.shape[1]))]
-    stirred = np.zeros(len(lines), dtype=np.uint64)
+def _ties(lines: Integers) -> tuple[NDArray[np.generic], ...]:
+    """Return what orders rows of one identity: their content, stirred; the label last, so that it does not choose."""
+    others = [lines[:, j] for j in (SCORE, *range(COVARIATES, lines.shape[1]))]
+    stirred: Ids = np.zeros(len(lines), dtype=np.uint64)
     for column in others:
         stirred = mix(stirred ^ column.view(np.uint64))
-    return (stirred, *others, lines[:, 2])
+    return (stirred, *others, lines[:, LABEL])
 
 
-def width(codings: tuple[Coding, ...]) -> int:
-    """Return how many numbers and levels a row has."""
-    numbers = [c for c in codings if c.kind in ("number", "date")]
-    return len(numbers) + sum(c.kind == "category" for c in codings) + sum(c.missing for c in numbers)
+def lines_of(hashes: Ids, p: Floats, y: Labels, covariates: Sequence[NDArray[np.generic]]) -> Integers:
+    """Return the lines of rows; covariates are float64 values, or integers."""
+    out = np.empty((len(hashes), COVARIATES + len(covariates)), dtype=np.int64)
+    out[:, HASH], out[:, SCORE], out[:, LABEL] = hashes.view(np.int64), bits_of(p), y
+    for j, values in enumerate(covariates, COVARIATES):
+        out[:, j] = bits_of(values) if values.dtype == np.float64 else values
+    return out
 
 
-def _number(bits: Any, c: Coding) -> Any:
-    import pyarrow as pa
-
-    values = np.ascontiguousarray(bits).view(np.float64)
-    absent = np.isnan(values)
-    if c.kind == "date":
-        days = np.where(absent, 0.0, values)
-        return pa.array((days * 86_400_000_000).round().astype(np.int64), pa.timestamp("us"), mask=absent)
-    return pa.array(values, mask=absent)
+def bits_of(values: NDArray[np.generic]) -> Integers:
+    """Return the bits of doubles, equal for equal values: minus zero is zero, and there is one NaN."""
+    plain: Floats = np.asarray(values, dtype=np.float64) + 0.0
+    plain[np.isnan(plain)] = np.nan
+    return plain.view(np.int64)
 
 
-def _text(codes: Any, c: Coding) -> Any:
-    import pyarrow as pa
-
-    absent = codes == len(c.levels) + 1
-    labels = pa.array(c.labels[:-1], pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=absent), labels)
+def doubles_of(bits: Integers) -> Floats:
+    """Return the doubles that have these bits."""
+    return np.ascontiguousarray(bits).view(np.float64)
 
 
-# ---- The rows that the first look remembers: those of the smallest hashed identities, whatever the order of ----
-
-LOOK = 20_000  # rows that fix the codings
-UNIT = 1 << 30  # steps of a score in one
-
-
-class Look:
-    """Bottom-k sample of rows by hashed identity; mergeable."""
-
-    def __init__(self) -> None:
-        self.n, self._total = 0, 0
-        self.kept: list[tuple[Any, Any, dict[str, Any]]] = []
-        self.limit = np.uint64(0xFFFFFFFFFFFFFFFF)  # no larger hash can be among the smallest
-
-    @property
-    def empty(self) -> bool:
-        """No rows were seen."""
-        return not self.kept
-
-    @property
-    def expected(self) -> float:
-        """Sum of the scores, each rounded down to 2^-30: the same in any order."""
-        return self._total / UNIT
-
-    def add(self, ids: Any, p: Any, columns: Mapping[str, Any]) -> None:
-        """Look at a batch: keep its smallest hashes only."""
-        good = (p >= 0.0) & (p <= 1.0)
-        self.n += int(good.sum())
-        self._total += int(np.floor(p[good] * UNIT).astype(np.int64).sum())
-        rows = np.flatnonzero(good & (ids <= self.limit))
-        if len(rows) > LOOK:
-            rows = rows[ids[rows] <= np.partition(ids[rows], LOOK - 1)[LOOK - 1]]
-        self.kept.append(_cut(ids[rows], p[rows], {k: _taken(v, rows) for k, v in columns.items()}))
-        self._settle(3 * LOOK)
-
-    def merge(self, other: Look) -> None:
-        """Add another look of the same columns."""
-        self.n += other.n
-        self._total += other._total
-        self.kept += other.kept
-        self._settle(3 * LOOK)
-
-    def _settle(self, most: int) -> None:
-        if sum(len(k[0]) for k in self.kept) > most:
-            self.kept = [self.best()]
-            self.limit = self.kept[0][0][-1]
-
-    def best(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Return identities, scores and covariates of the sample, by increasing identity."""
-        ids, p = (np.concatenate([k[i] for k in self.kept]) for i in (0, 1))
-        return _cut(ids, p, {name: _joined([k[2][name] for k in self.kept], name) for name in self.kept[0][2]})
-
-    def to_table(self) -> tuple[dict[str, int], Any]:
-        """Return the counts, and the sample as an Arrow table: identity, score, covariates in their order."""
-        import pyarrow as pa
-
-        counts = {"n": self.n, "total": self._total}
-        if self.empty:
-            return counts, pa.table({})
-        ids, p, columns = self.best()
-        return counts, pa.Table.from_arrays([pa.array(ids), pa.array(p), *columns.values()], ["ids", "p", *columns])
-
-    @classmethod
-    def from_table(cls, counts: Mapping[str, int], table: Any) -> Look:
-        """Rebuild what `to_table` returned."""
-        made = cls()
-        made.n, made._total = counts["n"], counts["total"]
-        if table.num_columns:
-            ids, p = (table.column(i).to_numpy() for i in (0, 1))
-            names = table.schema.names[2:]
-            made.kept = [(ids, p, {name: decoded(table.column(i + 2)) for i, name in enumerate(names)})]
-        return made
+def labels_of(lines: Integers) -> Labels:
+    """Return the labels of lines, which nobody may write to."""
+    y = lines[:, LABEL].astype(np.int8)
+    y.flags.writeable = False
+    return y
 
 
-def _cut(ids: Any, p: Any, columns: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """Return the rows of the `LOOK` smallest identities, in order; rows of one identity by what they hold."""
-    order = smallest(ids, lambda: (_content(columns, len(ids)), p), LOOK)
-    return ids[order], p[order], {k: _taken(v, order) for k, v in columns.items()}
+def scores_of(lines: Integers) -> Floats:
+    """Return the scores of lines, which nobody may write to."""
+    p = doubles_of(lines[:, SCORE])
+    p.flags.writeable = False
+    return p
 
 
-def _content(columns: Mapping[str, Any], n: int) -> Any:
-    """Hash what rows hold, however their columns are stored: decides nothing but the order of rows of one identity."""
-    import pyarrow as pa
+# ---- rows whose covariates are kept as they are stored, before any coding of them is known ----
 
-    plain = [pa.nulls(n)]
-    for column in columns.values():
-        if is_date(column.type):
-            plain.append(pa.array(as_days(column)))
-        elif is_number(column.type):
-            plain.append(pa.array(as_float(column, "", "covariate")))
-        elif pa.types.is_string(column.type) or pa.types.is_boolean(column.type):
-            plain.append(column)
-    return row_ids(plain, 0)
+ABSENT = np.iinfo(np.int64).min  # a missing date or truth value
+NUMBER, DATE, TRUTH, TEXT = pa.float64(), pa.timestamp("us"), pa.bool_(), pa.string()
 
 
-def _taken(column: Any, rows: Any) -> Any:
+class RawSample(Sample):
+    """A sample with covariates of any type.
+
+    In the lines a number is a double, a date microseconds, a truth value 0 or 1, and a text its hash: equal texts have
+    equal hashes whatever came before them, so that samples merge without a table of codes. What cannot be a covariate
+    keeps its type and loses its values.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    size : int
+        Rows kept, at most.
+    """
+
+    def __init__(self, names: Sequence[str], size: int) -> None:
+        super().__init__(size, len(names))
+        self.names = tuple(names)
+        self.types: list[pa.DataType] = [pa.null()] * len(names)
+        self.texts: dict[int, str] = {}  # by hash, of rows held now or before
+        self._most_texts = 4 * max(size, HELD)
+
+    def keep(self, hashes: Ids, p: Floats, y: Labels, batch: Batch, sound: NDArray[np.bool_]) -> None:
+        """Keep what may be kept of the sound rows of a batch."""
+        rows = self.candidates(hashes, sound)
+        columns = [self._values(j, taken(batch.column(name), rows)) for j, name in enumerate(self.names)]
+        self.add(lines_of(hashes[rows], p[rows], y[rows], columns))
+        if len(self.texts) > self._most_texts:
+            self._forget_texts()
+
+    def _values(self, j: int, column: pa.Array) -> NDArray[np.generic]:
+        """Return a decoded column as the lines hold it."""
+        t = column.type
+        if is_number(t):
+            self._meet(j, NUMBER)
+            return as_float(column, self.names[j], "covariate")
+        if is_date(t) or pa.types.is_boolean(t):
+            plain = column.cast(DATE, safe=False) if is_date(t) else column
+            self._meet(j, plain.type)
+            whole: Integers = plain.cast(pa.int64()).fill_null(ABSENT).to_numpy(zero_copy_only=False)
+            return whole
+        self._meet(j, t)
+        return self._hashed(column) if t == TEXT else np.zeros(len(column), dtype=np.int64)
+
+    def _hashed(self, column: pa.Array) -> Integers:
+        """Return the hashes of texts, 0 where null, and remember what they stand for."""
+        coded = column.dictionary_encode()
+        texts = coded.dictionary.to_pylist()
+        hashes = np.maximum(text_hashes(coded.dictionary.cast(pa.large_string()), 0), np.uint64(1)).view(np.int64)
+        self.texts.update(zip(hashes.tolist(), texts, strict=True))
+        codes = coded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
+        found: Integers = np.append(hashes, np.int64(0))[codes]
+        return found
+
+    def _forget_texts(self) -> None:
+        """Leave out the texts of rows that were thrown out."""
+        at = [j for j, t in enumerate(self.types, COVARIATES) if t == TEXT]
+        held = np.unique(self.lines[:, at]).tolist()
+        self.texts = {h: self.texts[h] for h in held if h}
+        self._most_texts = max(self._most_texts, 2 * len(self.texts))
+
+    def _meet(self, j: int, t: pa.DataType) -> None:
+        """Note a column's type; null goes with every other."""
+        known = self.types[j]
+        if pa.types.is_null(known) or pa.types.is_null(t):
+            self.types[j] = t if pa.types.is_null(known) else known
+        elif known != t:
+            raise BadInput(
+                f"covariate {self.names[j]!r} is stored as different types in different files: store it one way"
+            )
+
+    def merge(self, other: Self) -> None:
+        """Add another sample of the same columns."""
+        for j, t in enumerate(other.types):
+            self._meet(j, t)
+        self.texts |= other.texts
+        super().merge(other)
+
+    def table(self) -> pa.Table:
+        """Return the covariates of the rows by increasing hash, texts as dictionaries."""
+        lines = self.lines
+        columns = [self._column(t, lines[:, j]) for j, t in enumerate(self.types, COVARIATES)]
+        return pa.Table.from_arrays(columns, list(self.names))
+
+    def _column(self, t: pa.DataType, values: Integers) -> pa.Array:
+        if t == NUMBER:
+            return pa.array(doubles_of(values), from_pandas=True)
+        if t == TEXT:
+            found, codes = np.unique(values, return_inverse=True)
+            texts = pa.array([self.texts.get(h, "") for h in found.tolist()], TEXT)
+            return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=values == 0), texts)
+        if t in (DATE, TRUTH):
+            return pa.array(values, mask=values == ABSENT).cast(t)
+        return pa.nulls(len(values), t)
+
+
+def taken(column: pa.Array | pa.ChunkedArray, rows: Indices) -> pa.Array:
     """Return some values in a plain layout; a dictionary is not spelt out for the others."""
-    import pyarrow as pa
-
     return decoded((column if pa.types.is_dictionary(column.type) else decoded(column)).take(pa.array(rows)))
 
 
-def _joined(chunks: Sequence[Any], name: str) -> Any:
-    import pyarrow as pa
-
-    try:
-        table = pa.concat_tables([pa.table({"x": c}) for c in chunks], promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        raise BadInput(
-            f"covariate {name!r} is stored as different types in different files: store it one way"
-        ) from None
-    return decoded(table.column("x"))
-
-
-# ---- Who a row is: one number that depends on its key, or on its file and row number, and never on its content ----
-
-
-def identities(n: int, first_row: int, salt: int, keys: Any = None) -> Any:
-    """Return one uint64 a row, mixed: `keys` are hashes of key columns, or None to use row numbers."""
-    own = np.arange(first_row, first_row + n, dtype=np.uint64) if keys is None else keys
-    return mix(own ^ np.uint64(salt))
-
-
-def identities_of(n: int, seed: int) -> Any:
-    """Return the identities of n rows in memory: those of the same rows read from one file."""
-    return identities(n, 0, Spec(label="y", score="p", seed=seed).salt(""))
-
-
-# ---- Whole rows of a source of any size, chosen by their identities: a uniform sample that fits in memory ----
-
-Progress = Callable[[int], None]
+# ---- rows chosen from a source of any size: a uniform sample that fits in memory ----
 
 
 @dataclass(frozen=True)
@@ -309,106 +352,58 @@ class Chosen:
     """
 
     data: Predictions
-    hashes: Any
+    hashes: Ids
     read: int
 
 
-def identities_in(batch: Any, spec: Spec, part: str, first_row: int) -> Any:
-    """Return the identity of each row of a batch: by its key, or by its file and row number."""
-    own = row_ids([batch.column(k) for k in spec.key], spec.seed) if spec.key else None
-    return identities(batch.num_rows, first_row, spec.salt("" if spec.key else part), own)
+class Choice:
+    """The sound rows seen so far with the smallest hashes, covariates as they are, and what was wrong with others.
 
-
-def hashes_of(batch: Any, spec: Spec, part: str, first_row: int) -> Any:
-    """Return the number that decides whether a row is chosen."""
-    return mix(identities_in(batch, spec, part, first_row) ^ SALT)
-
-
-def note_scores(faults: Faults, p: Any, part: str, first_row: int) -> None:
-    """Count scores that are missing or out of range."""
-    missing = np.isnan(p)
-    outside = ~missing & ~((p >= 0.0) & (p <= 1.0))
-    if missing.any():
-        faults.add(SCORE_MISSING, int(missing.sum()), (part, first_row + int(np.argmax(missing))), "")
-    if outside.any():
-        row = int(np.argmax(outside))
-        faults.add(SCORE_RANGE, int(outside.sum()), (part, first_row + row), f"{p[row]:.9g}")
-        faults.low, faults.high = min(faults.low, float(np.nanmin(p))), max(faults.high, float(np.nanmax(p)))
-
-
-def _note_labels(faults: Faults, y: Any, values: Any, part: str, first_row: int) -> None:
-    for kind, bad in ((LABEL_MISSING, y == -1), (LABEL_VALUE, (y != -1) & (y != 0) & (y != 1))):
-        if bad.any():
-            row = int(np.argmax(bad))
-            example = f"{values[row]:.9g}" if kind == LABEL_VALUE else ""
-            faults.add(kind, int(bad.sum()), (part, first_row + row), example)
-
-
-def chosen_rows(
-    source: Source, spec: Spec, names: Sequence[str], most: int, drop_missing: bool, progress: Progress | None = None
-) -> Chosen:
-    """Read a source once and keep the `most` sound rows with the smallest hashed identities, covariates as they are.
-
-    Raises
-    ------
-    BadInput
-        A column is not there, or a score or label cannot be used: it names column, count and first row.
+    Parameters
+    ----------
+    spec : Spec
+        Names label, score and key.
+    names : sequence of str
+        Covariates.
+    most : int
+        Rows kept, at most.
     """
-    import pyarrow as pa
 
-    require([spec.label], source.columns, "label")
-    require([spec.score], source.columns, "score")
-    require(spec.key, source.columns, "key")
-    require(names, source.columns, "covariate")
-    if not source.again:
-        raise BadInput("a stream can be read only once, and a repair is fitted before it is applied: pass a file")
-    columns = list(dict.fromkeys([spec.label, spec.score, *names, *spec.key]))
-    kept, limit, read, faults = [], np.uint64(0xFFFFFFFFFFFFFFFF), 0, Faults()
-    for part in source.parts:
-        row = part.first_row
-        for batch in part.read(columns, (spec.score,)):
-            p, values = (
-                as_float(batch.column(spec.score), spec.score, "score"),
-                label_values(batch.column(spec.label), spec),
-            )
-            y = binary_labels(values)
-            note_scores(faults, p, part.name, row)
-            _note_labels(faults, y, values, part.name, row)
-            hashes = hashes_of(batch, spec, part.name, row)
-            good = np.flatnonzero((p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1)) & (hashes <= limit))
-            good = good[smallest(hashes[good], (), most)]
-            kept.append((hashes[good], p[good], y[good], batch.select(list(names)).take(pa.array(good))))
-            if sum(len(k[0]) for k in kept) > 3 * most:
-                kept = [_smallest_of(kept, most)]
-                limit = kept[0][0][-1]
-            row += batch.num_rows
-            read += batch.num_rows
-            if progress is not None:
-                progress(batch.num_rows)
-    faults.check(spec, drop_missing)
-    return _chosen(kept, spec, most, read, source.name)
+    def __init__(self, spec: Spec, names: Sequence[str], most: int) -> None:
+        self.spec, self.sample, self.faults, self.rows_read = spec, RawSample(names, most), Faults(), 0
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns to read."""
+        return tuple(dict.fromkeys([self.spec.label, self.spec.score, *self.sample.names, *self.spec.key]))
 
-def _chosen(kept: list[Any], spec: Spec, most: int, read: int, name: str) -> Chosen:
-    if not sum(len(k[0]) for k in kept):
-        raise BadInput("no rows to repair: the data is empty, or every row lacks a score or label")
-    hashes, p, y, table = _smallest_of(kept, most)
-    if spec.positive is not None and not y.any():
-        raise BadInput(f"positive={spec.positive!r} does not occur in column {spec.label!r}; check its spelling")
-    p.flags.writeable = y.flags.writeable = False
-    return Chosen(Predictions(y=y, p=p, covariates=table if table.num_columns else None, name=name), hashes, read)
+    def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
+        """Add the rows of an Arrow record batch; `part` and `first_row` as in `Sketch.update`."""
+        spec = self.spec
+        p = as_float(batch.column(spec.score), spec.score, "score")
+        values = label_values(batch.column(spec.label), spec.label, spec.positive)
+        self.faults.note(p, values, part, first_row)
+        y = binary_labels(values)
+        sound = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
+        ids = Origin.of(batch, spec, part, first_row).identities(batch.num_rows, spec)
+        self.sample.keep(hashes_of(ids), p, y, batch, sound)
+        self.rows_read += batch.num_rows
 
+    def merge(self, other: Self) -> Self:
+        """Add the rows of another part."""
+        self.sample.merge(other.sample)
+        self.faults.merge(other.faults)
+        self.rows_read += other.rows_read
+        return self
 
-def _smallest_of(kept: list[Any], most: int) -> Any:
-    import pyarrow as pa
-
-    hashes, p, y = (np.concatenate([k[i] for k in kept]) for i in range(3))
-    tables = [k[3] if isinstance(k[3], pa.Table) else pa.Table.from_batches([k[3]]) for k in kept if len(k[0])]
-    try:
-        table = pa.concat_tables(tables or [pa.Table.from_batches([k[3]]) for k in kept], promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
-        raise BadInput(
-            f"the files store a column in different types ({str(e).splitlines()[0]}): store it one way"
-        ) from None
-    order = smallest(hashes, (p, y), most)
-    return hashes[order], p[order], y[order], table.unify_dictionaries().take(pa.array(order))
+    def chosen(self, drop_missing: bool, name: str) -> Chosen:
+        """Return the rows if all were sound, or if those that were not may be left out."""
+        self.faults.check(self.spec, drop_missing)
+        lines, spec = self.sample.lines, self.spec
+        if not len(lines):
+            raise BadInput("no rows to repair: the data is empty, or every row lacks a score or label")
+        y, table = labels_of(lines), self.sample.table()
+        if spec.positive is not None and not y.any():
+            raise BadInput(f"positive={spec.positive!r} does not occur in column {spec.label!r}; check its spelling")
+        data = Predictions(y=y, p=scores_of(lines), covariates=table if table.num_columns else None, name=name)
+        return Chosen(data, lines[:, HASH].view(np.uint64), self.rows_read)

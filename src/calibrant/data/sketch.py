@@ -3,18 +3,81 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
 import numpy as np
+import pyarrow as pa
+from msgspec import Meta
+from numpy.typing import NDArray
 
-from calibrant.data.columns import as_float, binary_labels, label_values, level_codes, require, row_ids
-from calibrant.data.parts import parts_of, sound_rows
-from calibrant.data.predictions import LABEL_MISSING, LABEL_VALUE, SCORE_MISSING, SCORE_RANGE, Faults
-from calibrant.data.sketch_file import ARRAYS, sketch_bytes, sketch_of_bytes
+from calibrant.data.coding import Codes
+from calibrant.data.columns import Floats, as_float, binary_labels, label_values, require
+from calibrant.data.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
+from calibrant.data.predictions import Faults
+from calibrant.data.sample import HERE, Batch, Origin
+from calibrant.data.sketch_file import (
+    FORMAT,
+    Integers,
+    content_of,
+    need,
+    nonzero,
+    packed,
+    text_of,
+    unpacked,
+    with_checksum,
+)
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.kernels.tally import CELL_BITS, FAULTS, FIELDS, GROUP_BITS, LEVELS, Counters, Packed, Rows, carry, tally
+from calibrant.kernels.tally import (
+    CELL_BITS,
+    FAULTS,
+    FIELDS,
+    GROUP_BITS,
+    LEVELS,
+    SCORE_BITS,
+    Counters,
+    Packed,
+    Rows,
+    carry,
+    tally,
+)
+
+REST = SCORE_BITS - CELL_BITS  # bits of a score within its cell
+GROUP_REST = SCORE_BITS - GROUP_BITS
+NO_KEYS: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+
+Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What stands before the numbers of a stored sketch.
+
+    Parameters
+    ----------
+    spec : Spec
+    rows_read : int
+    name : str
+    files : tuple of str
+    drop_missing : bool
+    lengths : tuple of int
+        Non-zero counts of each of `Counters`.
+    parts : Mapping
+        Shapes of the arrays of each part.
+    format : int
+    """
+
+    spec: Spec
+    rows_read: Annotated[int, Meta(ge=0, le=MOST_ROWS)]
+    name: str
+    files: tuple[str, ...]
+    drop_missing: bool
+    lengths: tuple[Size, Size, Size, Size]
+    parts: dict[str, dict[str, tuple[Size, ...]]]
+    format: int = FORMAT
 
 
 class Sketch:
@@ -39,12 +102,12 @@ class Sketch:
     def __init__(self, spec: Spec, drop_missing: bool = False) -> None:
         self.spec, self.drop_missing = spec, drop_missing
         b, g = spec.blocks, spec.group_count
-        self._arrays = {
-            "cells": np.zeros((b, 1 << CELL_BITS, FIELDS), dtype=np.int64),
-            "levels": np.zeros((b, LEVELS, 2), dtype=np.int64),
-            "group_cells": np.zeros((g, b, 1 << GROUP_BITS, 4), dtype=np.int64),
-            "group_levels": np.zeros((g, b, LEVELS, 2), dtype=np.int64),
-        }
+        self._counters = Counters(
+            cells=np.zeros((b, 1 << CELL_BITS, FIELDS), dtype=np.int64),
+            levels=np.zeros((b, LEVELS, 2), dtype=np.int64),
+            group_cells=np.zeros((g, b, 1 << GROUP_BITS, 4), dtype=np.int64),
+            group_levels=np.zeros((g, b, LEVELS, 2), dtype=np.int64),
+        )
         self._packed: Packed | None = None
         self.rows_read = 0
         self.name, self.files = "data", ()
@@ -54,30 +117,32 @@ class Sketch:
 
     # ---- what it holds ----
 
-    def _settled(self, name: str) -> Any:
+    @property
+    def counters(self) -> Counters:
+        """The four arrays of counts."""
         if self._packed is not None and self._packed.rows:
-            self._packed.settle(Counters(**self._arrays))
-        return self._arrays[name]
+            self._packed.settle(self._counters)
+        return self._counters
 
     @property
-    def cells(self) -> Any:
+    def cells(self) -> Integers:
         """Everyone's counts, int64 of shape (blocks, 2**14, 6): see `kernels.tally.FIELDS`."""
-        return self._settled("cells")
+        return self.counters.cells
 
     @property
-    def levels(self) -> Any:
+    def levels(self) -> Integers:
         """Everyone's rows per fine level and label, int64 of shape (blocks, 200, 2)."""
-        return self._settled("levels")
+        return self.counters.levels
 
     @property
-    def group_cells(self) -> Any:
+    def group_cells(self) -> Integers:
         """Each group's counts, int64 of shape (groups, blocks, 2**10, 4)."""
-        return self._settled("group_cells")
+        return self.counters.group_cells
 
     @property
-    def group_levels(self) -> Any:
+    def group_levels(self) -> Integers:
         """Each group's rows per fine level and label, int64 of shape (groups, blocks, 200, 2)."""
-        return self._settled("group_levels")
+        return self.counters.group_levels
 
     @property
     def n(self) -> int:
@@ -98,15 +163,14 @@ class Sketch:
     def fingerprint(self) -> str:
         """SHA-256 of the counts and what decides them: equal for equal data, however it was stored or read."""
         digest = hashlib.sha256(self.spec.counted.digest.encode())
-        for name in ARRAYS:
-            where, values = self._sparse(name)
-            digest.update(where.tobytes())
-            digest.update(values.tobytes())
+        for counts in self.counters:
+            for numbers in nonzero(counts):
+                digest.update(numbers.astype("<i8").tobytes())
         return digest.hexdigest()
 
     # ---- adding rows ----
 
-    def update(self, batch: Any, *, part: str = "", first_row: int = 0) -> None:
+    def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
         """Count the rows of an Arrow record batch.
 
         Parameters
@@ -118,66 +182,62 @@ class Sketch:
         first_row : int
             Number, within that file, of the batch's first row. With a key, both are used in messages only.
         """
-        require([self.spec.label], batch.schema.names, "label")
-        require([self.spec.score], batch.schema.names, "score")
-        require([v.name for v in self.spec.variables], batch.schema.names, "group")
-        require([c.name for c in self.spec.codings], batch.schema.names, "covariate")
-        require(self.spec.key, batch.schema.names, "key")
-        p = as_float(batch.column(self.spec.score), self.spec.score, "score")
-        y = label_values(batch.column(self.spec.label), self.spec)
-        codes = {v.name: level_codes(batch.column(v.name), v) for v in self.spec.variables}
-        ids = row_ids([batch.column(k) for k in self.spec.key], self.spec.seed) if self.spec.key else None
-        covariates = {c.name: batch.column(c.name) for c in self.spec.codings}
-        self.update_arrays(p, y, codes, covariates, ids=ids, part=part, first_row=first_row)
+        spec, there = self.spec, batch.schema.names
+        require([spec.label], there, "label")
+        require([spec.score], there, "score")
+        require([v.name for v in spec.variables], there, "group")
+        require([c.name for c in spec.codings], there, "covariate")
+        require(spec.key, there, "key")
+        p = as_float(batch.column(spec.score), spec.score, "score")
+        y = label_values(batch.column(spec.label), spec.label, spec.positive)
+        codes = {v.name: v.codes(batch.column(v.name)) for v in spec.variables}
+        covariates = {c.name: batch.column(c.name) for c in spec.codings}
+        self.update_arrays(p, y, codes, covariates, Origin.of(batch, spec, part, first_row))
 
     def update_arrays(
         self,
-        p: Any,
-        y: Any,
-        codes: dict[str, Any],
-        covariates: Mapping[str, Any],
-        *,
-        ids: Any = None,
-        part: str = "",
-        first_row: int = 0,
+        p: Floats,
+        y: NDArray[np.int8] | Floats,
+        codes: Mapping[str, Codes],
+        covariates: Mapping[str, pa.Array],
+        origin: Origin = HERE,
     ) -> None:
         """Count rows given as arrays: float64 scores, labels as `binary_labels` takes them, int32 levels.
 
         `covariates` are Arrow arrays of the columns that the spec codes.
         """
+        # (1) a group's number is the level of its variable, or of both: level of the first times levels of the second
         stacked = np.empty((len(self.spec.groupings), len(p)), dtype=np.int32)
         for i, names in enumerate(self.spec.groupings):
             stacked[i] = codes[names[0]]
             for name in names[1:]:
                 stacked[i] = stacked[i] * len(self.spec.by_name[name].labels) + codes[name]
+        # (2) rows are dealt to blocks by identity and counted in packed cells, which are emptied before they run over
         faults = np.zeros(FAULTS, dtype=np.int64)
         labels = binary_labels(y)
-        packed = self._packed = self._packed or Packed(self.spec.blocks, self.spec.group_count, len(stacked))
-        salt = self.spec.salt(part if ids is None else "")
-        for start in range(0, len(p), packed.at_once):
-            rows = slice(start, start + packed.at_once)
-            own = np.zeros(0, dtype=np.uint64) if ids is None else ids[rows]
-            if packed.rows + len(p[rows]) > packed.capacity:
-                packed.settle(Counters(**self._arrays))
-            part_of = p[rows], labels[rows], stacked[:, rows], self._bases, own, first_row + start, salt
-            tally(Rows(*part_of), packed, faults)
+        held = self._packed = self._packed or Packed(self.spec.blocks, self.spec.group_count, len(stacked))
+        salt, keys = origin.salt(self.spec), NO_KEYS if origin.keys is None else origin.keys
+        for start in range(0, len(p), held.at_once):
+            rows = slice(start, start + held.at_once)
+            if held.rows + len(p[rows]) > held.capacity:
+                held.settle(self._counters)
+            first = origin.first_row + start
+            tally(Rows(p[rows], labels[rows], stacked[:, rows], self._bases, keys[rows], first, salt), held, faults)
         self.rows_read += len(p)
-        self._note(faults, p, y, part, first_row)
-        if self.parts:
-            sound = sound_rows(self.spec, p, labels, covariates, ids, first_row, salt)
-            for each in self.parts.values() if sound is not None else ():
-                each.update(sound)
+        if faults.any():
+            self.faults.note(p, y, origin.part, origin.first_row)
+        # (3) the parts see the sound rows
+        sound = sound_rows(self.spec, p, labels, covariates, origin) if self.parts else None
+        if sound is not None:
+            for part in self._parts():
+                part.update(sound)
 
-    def _note(self, faults: Any, p: Any, y: Any, part: str, first_row: int) -> None:
-        for kind in (SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE):
-            if faults[2 * kind]:
-                row = int(faults[2 * kind + 1])
-                value = (p if kind == SCORE_RANGE else y)[row - first_row]
-                example = f"{value:.9g}" if kind in (SCORE_RANGE, LABEL_VALUE) else ""
-                self.faults.add(kind, int(faults[2 * kind]), (part, row), example)
-        if faults[2 * SCORE_RANGE]:
-            self.faults.low = min(self.faults.low, float(np.nanmin(p)))
-            self.faults.high = max(self.faults.high, float(np.nanmax(p)))
+    def _parts(self) -> list[Part]:
+        """Return the parts, in the order of their names."""
+        return [part for _, part in self._named_parts()]
+
+    def _named_parts(self) -> list[tuple[str, Part]]:
+        return sorted(cast(dict[str, Part], self.parts).items())
 
     def merge(self, other: Sketch) -> Sketch:
         """Add another sketch's counts to this one, and return it. Specs must be equal."""
@@ -185,11 +245,11 @@ class Sketch:
             raise BadInput(
                 "these sketches have different specs (columns, levels, seed or version): make both from one spec"
             )
-        for name in ARRAYS:
-            self._settled(name)[...] += other._settled(name)
-        carry(self._arrays["cells"])
-        for key, mine in self.parts.items():
-            mine.merge(other.parts[key])
+        for own, more in zip(self.counters, other.counters, strict=True):
+            own += more
+        carry(self.cells)
+        for mine, theirs in zip(self._parts(), other._parts(), strict=True):
+            mine.merge(theirs)
         self.rows_read += other.rows_read
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
@@ -204,9 +264,8 @@ class Sketch:
     def checked(self) -> Sketch:
         """Return the sketch if its rows were sound; raise `BadInput` naming the first fault otherwise."""
         self.faults.check(self.spec, self.drop_missing)
-        self._settled("cells")
-        self._packed = None
-        if self.n == 0:
+        n, self._packed = self.n, None  # counted, so that the scratch of packed cells is not needed any more
+        if n == 0:
             left = f" ({self.dropped} rows had a missing score or label)" if self.dropped else ""
             raise BadInput(f"no rows to audit{left}: the data is empty")
         if self.spec.positive is not None and self.cases == 0:
@@ -217,15 +276,26 @@ class Sketch:
 
     # ---- bytes ----
 
-    def _sparse(self, name: str) -> tuple[Any, Any]:
-        flat = self._settled(name).reshape(-1)
-        where = np.flatnonzero(flat).astype("<i8")
-        return where, flat[where].astype("<i8")
+    def to_bytes(self, *, level: int = 6) -> bytes:
+        """Return the sketch as bytes: a header, the non-zero counts, and a checksum over both.
 
-    def to_bytes(self) -> bytes:
-        """Return the sketch as bytes: a header, the non-zero counts, and a checksum over both."""
+        A lower `level` of compression, from 0 to 9, is quicker and larger.
+        """
         self.faults.check(self.spec, self.drop_missing)
-        return sketch_bytes(self)
+        counts = [nonzero(array) for array in self.counters]
+        held = {name: dict(sorted(part.arrays().items())) for name, part in self._named_parts()}
+        a, b, c, d = (len(where) for where, _ in counts)
+        header = Header(
+            spec=self.spec,
+            rows_read=self.rows_read,
+            name=text_of(self.name),
+            files=tuple(map(text_of, self.files)),
+            drop_missing=self.drop_missing,
+            lengths=(a, b, c, d),
+            parts={name: {k: v.shape for k, v in arrays.items()} for name, arrays in held.items()},
+        )
+        numbers = [n for pair in counts for n in pair] + [v for arrays in held.values() for v in arrays.values()]
+        return with_checksum(packed(header, numbers, level))
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Sketch:
@@ -233,4 +303,93 @@ class Sketch:
 
         The checksum finds accidents. It is no signature: whoever can write the file can write another sound one.
         """
-        return sketch_of_bytes(raw, cls)
+        header, numbers = unpacked(content_of(raw), Header, FORMAT)
+        header.spec.check()
+        sketch = cls(header.spec, header.drop_missing)
+        sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
+        numbers.expect(sketch._expected(header))
+        for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
+            numbers.take_into(array.reshape(-1), length, name)
+        for name, part in sketch._named_parts():
+            shapes = sorted(header.parts[name].items())
+            part.load({key: numbers.take(math.prod(shape)).reshape(shape) for key, shape in shapes})
+        numbers.end()
+        sketch._check()
+        return sketch
+
+    def _expected(self, header: Header) -> int:
+        """Return how many numbers must follow a header whose sizes fit the spec; refuse one whose do not."""
+        for name, length, array in zip(Counters._fields, header.lengths, self._counters, strict=True):
+            need(length <= array.size, f"the length of {name}", f"is {length}")
+        need(header.parts.keys() == self.parts.keys(), "the parts", "are not those of the spec")
+        for name, part in self._named_parts():
+            need(part.takes(header.parts[name]), f"part {name!r}", "has shapes that are not those of the spec")
+        shapes = [shape for arrays in header.parts.values() for shape in arrays.values()]
+        return 2 * sum(header.lengths) + sum(map(math.prod, shapes))
+
+    # ---- whether stored counts can be those of rows: none negative, none too large, tables that agree ----
+
+    def _check(self) -> None:
+        """Refuse counts that contradict themselves, one another or the spec."""
+        everyone, levels = self.cells, self.levels
+        at = np.unique(np.flatnonzero(everyone) // FIELDS % (1 << CELL_BITS))
+        held = everyone[:, at]  # the cells that hold rows: most may be empty
+        _check_everyone(at, held, levels)
+        n, cases = self.n, self.cases
+        complete = self.rows_read >= n if self.drop_missing else self.rows_read == n
+        need(complete, "the number of rows read", "is not that of the counts")
+        if self.spec.groupings:
+            self._check_groups(_folded(at, held, GROUP_REST), levels)
+        if "fine" in self.parts:
+            self.parts["fine"].check(_folded(at, held.sum(axis=0), SCORE_BITS - 1))
+        if "sample" in self.parts:
+            self.parts["sample"].check(n, cases)
+        if "local" in self.parts:
+            steps = (held[..., :2].sum(axis=(0, 2)) * (at * 2.0**REST)).sum() + held[..., 2:4].sum()
+            self.parts["local"].check(n, cases, float(steps) / 2.0**SCORE_BITS)
+
+    def _check_groups(self, coarse: Integers, levels: Integers) -> None:
+        """Refuse groups of which one variable's do not add up to everyone."""
+        first = 0
+        for names, size in zip(self.spec.groupings, self.spec.sizes, strict=True):
+            where, cells, fine = f"the groups of {' and '.join(names)}", np.zeros_like(coarse), np.zeros_like(levels)
+            for g in range(first, first + size):
+                own, shown = self.group_cells[g], self.group_levels[g]
+                need_within(own[..., :2], own[..., 2:], 1 << GROUP_REST, where)
+                need_within(shown, np.zeros(1, dtype=np.int64), 1, where)
+                need((own[..., :2].sum(axis=1) == shown.sum(axis=1)).all(), where, "have levels unlike their cells")
+                cells += own
+                fine += shown
+            need((cells == coarse).all() and (fine == levels).all(), where, "do not add up to everyone")
+            first += size
+
+
+def _check_everyone(at: Integers, held: Integers, levels: Integers) -> None:
+    """Refuse everyone's counts that no rows can have; `at` are the cells held."""
+    counts, sums, where = held[..., :2], held[..., 2:4], "the cells"
+    need_within(counts, sums, 1 << REST, where)
+    # the sum S of squares of n remainders r < 2^16 that sum to R: S <= R (2^16 - 1), and n S >= R^2
+    low, high, n = held[..., 4], held[..., 5], counts.sum(axis=-1)
+    need((low >= 0).all() and (low <= 0xFFFFFFFF).all() and (high >= 0).all(), where, "have squares out of range")
+    square, total = high * 2.0**32 + low, sums.sum(axis=-1).astype(np.float64)
+    possible = (square <= total * ((1 << REST) - 1)) & (square * n >= total**2 * (1 - 1e-9))
+    need(possible.all(), where, "have squares that their rows cannot have")
+    rows = counts.sum(axis=1)
+    need(rows.astype(np.float64).sum() <= MOST_ROWS, where, "have an impossible number of rows")
+    # rows up to the end of a level lie between those of the whole cells below it and those of the cells that it touches
+    need_within(levels, np.zeros(1, dtype=np.int64), 1, "the levels")
+    need((levels.sum(axis=1) == rows).all(), "the levels", "do not add up to the cells")
+    below = np.concatenate([np.zeros_like(rows[:, None]), counts.cumsum(axis=1)], axis=1)
+    end, up_to = -(-(np.arange(1, LEVELS + 1, dtype=np.int64) << SCORE_BITS) // LEVELS), levels.cumsum(axis=1)
+    least, most = (below[:, np.searchsorted(at, cell)] for cell in (end >> REST, -(-end >> REST)))
+    need((least <= up_to).all() and (up_to <= most).all(), "the levels", "do not agree with the cells")
+
+
+def _folded(at: Integers, held: Integers, to: int) -> Integers:
+    """Return counts and remainder sums by label of coarser cells, whose remainders have `to` bits."""
+    counts, sums = held[..., :2], held[..., 2:4]
+    place = (at % (1 << (to - REST)))[:, None] << REST
+    out = np.zeros((*held.shape[:-2], 1 << (SCORE_BITS - to), 4), dtype=np.int64)
+    to_cell: Any = (..., at >> (to - REST), slice(None))
+    np.add.at(out, to_cell, np.concatenate([counts, sums + counts * place], axis=-1))
+    return out

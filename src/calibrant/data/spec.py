@@ -1,187 +1,37 @@
-"""What a sketch summarises, fixed before any label is read."""
+"""What a sketch summarises, fixed before any label is read: columns, levels of the variables, blocks, seed."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Annotated, Literal
 
+import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import Meta
 
-from calibrant.arguments import checked_seed
-from calibrant.data.coding import MISSING, OTHER, Coding
-from calibrant.kernels.draws import mix
-from calibrant.kernels.features import CELLS, COORDINATE, REACH, UNIT
+from calibrant.arguments import LARGEST_SEED, checked_seed
+from calibrant.data.coding import MISSING, OTHER, Codes, Coding
+from calibrant.data.columns import as_float, changed, dated, decoded, is_date, is_number, whole
+from calibrant.data.local import LocalSpec, increasing
+from calibrant.data.sketch_file import need
+from calibrant.errors import BadInput
 
-# ---- What the sums of the local test are sums of: features fixed from a sample of rows, without their labels ----
-
-SCORE = "(score)"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """Functions of one coordinate: smooth ones, and steps.
-
-    Parameters
-    ----------
-    name : str
-        Of the covariate, or ``"(score)"``.
-    knots : tuple of float
-        Centres of the Gaussian bells, in standard deviations.
-    width : float
-    whitening : tuple of tuple of float
-        From bells to functions that are orthonormal in the kernel's space.
-    steps : tuple of int
-        Cells at which a step rises from zero to one.
-    """
-
-    name: str
-    knots: tuple[float, ...]
-    width: float
-    whitening: tuple[tuple[float, ...], ...]
-    steps: tuple[int, ...]
-
-    @property
-    def smooth(self) -> int:
-        """Number of smooth functions."""
-        return len(self.whitening[0])
-
-    @cached_property
-    def table(self) -> Any:
-        """The functions at the middle of every cell, in whole steps."""
-        z = (np.arange(CELLS) + 0.5) * (2.0 * REACH / CELLS) - REACH
-        bells = np.exp(-0.5 * ((z[:, None] - np.array(self.knots)) / self.width) ** 2)
-        smooth = np.einsum("ck,kr->cr", bells, np.array(self.whitening))
-        rises = np.arange(CELLS)[:, None] >= np.array(self.steps, dtype=np.int64)
-        return np.hstack([np.clip(np.rint(UNIT * smooth), -UNIT, UNIT), rises]).astype(np.int16)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Levels:
-    """Columns of one level variable.
-
-    Parameters
-    ----------
-    name : str
-    size : int
-        Levels, "other" and "missing" included.
-    own : int
-        Levels with a column of their own, from the first on, the last one ("missing") beside them if there are more.
-    shared : int
-        Columns among which the remaining levels are dealt by hash.
-    spread : int
-        Coordinate of a level in the joint kernel, in steps; 0 if the variable does not enter it.
-    """
-
-    name: str
-    size: int
-    own: int
-    shared: int
-    spread: int
-
-    @property
-    def width(self) -> int:
-        """Columns."""
-        return self.own + (self.size > self.own) + self.shared
-
-    @cached_property
-    def column(self) -> Any:
-        """Column of each level."""
-        level = np.arange(self.size)
-        if self.size == self.own:
-            return level
-        dealt = self.own + 1 + (mix(level.astype(np.uint64)) % np.uint64(max(self.shared, 1))).astype(np.int64)
-        return np.where(level < self.own, level, np.where(level == self.size - 1, self.own, dealt))
-
-
-@dataclass(frozen=True, kw_only=True)
-class LocalSpec:
-    """Features of the local test; two sums add up only if their specs are equal.
-
-    Parameters
-    ----------
-    seed : int
-    draws : int
-        Simulated outcomes summed beside the data; 0 for the Gaussian null.
-    score : Coding
-        How the score is standardised.
-    lines : tuple of Line
-        The score (unless constant), then the numeric covariates.
-    levels : tuple of Levels
-        Of the level variables, in the order of the encoded codes.
-    landmarks : tuple of tuple of int
-        Coordinates of rows, in steps: score, numbers, then one a level.
-    width : float
-        Of the joint Gaussian kernel, in standard deviations.
-    whitening : tuple of tuple of int
-        From landmarks to features that are orthonormal in the joint kernel's space, in steps of 1/4096.
-    """
-
-    seed: int
-    draws: int
-    score: Coding
-    lines: tuple[Line, ...]
-    levels: tuple[Levels, ...]
-    landmarks: tuple[tuple[int, ...], ...]
-    width: float
-    whitening: tuple[tuple[int, ...], ...]
-
-    @property
-    def joint(self) -> int:
-        """Joint features."""
-        return len(self.whitening[0]) if self.whitening else 0
-
-    @cached_property
-    def starts(self) -> tuple[int, ...]:
-        """First column of each line, then of each level variable, then the number of columns.
-
-        Columns 0 and 1 are the constant and the logit; the joint features follow.
-        """
-        widths = [len(q.whitening[0]) + len(q.steps) for q in self.lines] + [q.width for q in self.levels]
-        return tuple(int(v) for v in np.cumsum([2 + self.joint, *widths]))
-
-    @property
-    def columns(self) -> int:
-        """Features in all."""
-        return self.starts[-1]
-
-    @property
-    def scale(self) -> float:
-        """Exponent of the joint kernel per squared step."""
-        return 0.5 / (self.width * COORDINATE) ** 2
-
-    @classmethod
-    def from_dict(cls, d: Mapping[str, Any]) -> LocalSpec:
-        """Rebuild from plain data."""
-        rest: dict[str, Any] = {k: _matrix(d[k]) for k in ("landmarks", "whitening")}
-        rest["score"] = Coding.from_dict(d["score"])
-        rest["levels"] = tuple(Levels(**q) for q in d["levels"])
-        rest["lines"] = tuple(
-            Line(
-                name=q["name"],
-                width=q["width"],
-                knots=tuple(q["knots"]),
-                steps=tuple(q["steps"]),
-                whitening=_matrix(q["whitening"]),
-            )
-            for q in d["lines"]
-        )
-        return cls(**(dict(d) | rest))
-
-
-def _matrix(rows: Sequence[Sequence[Any]]) -> tuple[tuple[Any, ...], ...]:
-    return tuple(tuple(row) for row in rows)
-
-
-# ---- What a sketch summarises, fixed before any label is read: columns, levels of the variables, blocks, seed ----
+Kind = Literal["category", "number", "month", "year"]
 
 SPEC_VERSION = 2
 UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a space
-Kind = Literal["category", "number", "month", "year"]
+
+# What a stored spec may ask for, so that a small file takes little memory.
+
+MOST_GROUPS = 4000  # of one block's counts of 8: 0.29 MB each
+MOST_BLOCKS = 64
+MOST_CELLS = 1024  # along a number
+MOST_SAMPLED = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +57,7 @@ class Variable:
     values: tuple[str, ...] = ()
     edges: tuple[float, ...] = ()
     whole: bool = False
-    folded: int = 0
+    folded: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -218,6 +68,60 @@ class Variable:
         if self.kind == "number":
             return (*bin_labels(self.edges, self.whole), MISSING)
         return (*self.values, *(f"({r})" if r in self.values else r for r in (OTHER, MISSING)))
+
+    def codes(self, column: pa.Array | pa.ChunkedArray) -> Codes:
+        """Return the level of each value of a column as int32; see `labels` for their order."""
+        column = whole(column)
+        if pa.types.is_dictionary(column.type):
+            table = self.codes(column.dictionary)
+            indices = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            coded: Codes = np.append(table, len(self.labels) - 1).astype(np.int32)[indices]
+            return coded
+        column = decoded(column)
+        if self.kind != "number":
+            return self._category_codes(column)
+        values = as_float(column, self.name, "group")
+        codes = np.searchsorted(np.asarray(self.edges), values, side="right").astype(np.int32)
+        codes[np.isnan(values)] = len(self.labels) - 1
+        return codes
+
+    def _category_codes(self, column: pa.Array) -> Codes:
+        if self.kind in ("month", "year") and not (is_date(column.type) or pa.types.is_null(column.type)):
+            raise changed(self.name, "group", "dates", column.type)
+        other, missing = len(self.values), len(self.values) + 1
+        if pa.types.is_null(column.type):
+            return np.full(len(column), missing, dtype=np.int32)
+        column = dated(column, self.kind)
+        if pa.types.is_floating(column.type):
+            column = pc.if_else(pc.is_nan(column), None, column)
+        if pa.types.is_string(column.type):
+            column = pc.if_else(pc.equal(column, ""), None, column)
+        try:
+            values = pa.array(self.values, pa.string()).cast(column.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            if not (is_number(column.type) and all(map(_is_number, self.values))):
+                raise changed(self.name, "group", f"values such as {self.values[0]!r}", column.type) from None
+            column, values = column.cast(pa.string()), pa.array(self.values, pa.string())
+        codes = pc.fill_null(pc.index_in(column, value_set=values), other).to_numpy(zero_copy_only=False)
+        found: Codes = codes.astype(np.int32)
+        if column.null_count:
+            found[column.is_null().to_numpy(zero_copy_only=False)] = missing
+        return found
+
+    def check(self, where: str) -> None:
+        """Refuse stored levels that no column can have led to."""
+        need(not (self.values if self.kind == "number" else self.edges), where, "has both values and edges")
+        need(increasing(self.edges), where, "has edges that do not increase")
+        need(len(set(self.values)) == len(self.values), where, "has one value twice")
+        need(len(self.labels) <= MOST_GROUPS, where, f"has {len(self.labels):,} levels")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:
@@ -267,11 +171,11 @@ class Spec:
     variables: tuple[Variable, ...] = ()
     groupings: tuple[tuple[str, ...], ...] = ()
     key: tuple[str, ...] = ()
-    seed: int = 0
-    blocks: int = 8
+    seed: Annotated[int, Meta(ge=0, le=LARGEST_SEED)] = 0
+    blocks: Annotated[int, Meta(ge=1, le=MOST_BLOCKS)] = 8
     codings: tuple[Coding, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
-    sample: int = 0
+    sample: Annotated[int, Meta(ge=0, le=MOST_SAMPLED)] = 0
     local: LocalSpec | None = None
     version: int = SPEC_VERSION
 
@@ -312,28 +216,10 @@ class Spec:
             names = [(*n, (variable, level)) for n in names for level in self.by_name[variable].labels]
         return names
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, d: Mapping[str, Any]) -> Spec:
-        """Rebuild from plain data."""
-        kept = dict(d)
-        kept["variables"] = tuple(
-            Variable(**(dict(item) | {k: tuple(item[k]) for k in ("values", "edges")})) for item in d["variables"]
-        )
-        kept["groupings"] = tuple(tuple(g) for g in d["groupings"])
-        kept["key"] = tuple(d["key"])
-        kept["codings"] = tuple(Coding.from_dict(c) for c in d["codings"])
-        kept["local"] = None if d["local"] is None else LocalSpec.from_dict(d["local"])
-        kept["left_out"] = tuple((name, why) for name, why in d["left_out"])
-        return cls(**kept)
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the spec."""
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     @property
     def counted(self) -> Spec:
@@ -344,3 +230,39 @@ class Spec:
         """Return the 64-bit number mixed into the identity of every row of a part."""
         text = f"{self.seed}\x00{part}".encode("utf-8", "surrogatepass")
         return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
+
+    def check(self) -> None:
+        """Refuse a stored spec whose fields do not fit together; their types were checked when they were decoded."""
+        if self.version != SPEC_VERSION:
+            raise BadInput(
+                f"the sketch's spec has version {str(self.version)[:20]}, this calibrant knows {SPEC_VERSION}: "
+                "use the version that made it"
+            )
+        for name, given in (("key", self.key), ("variables", tuple(v.name for v in self.variables))):
+            need(len(set(given)) == len(given), f"spec.{name}", "names a column twice")
+        need(not {self.label, self.score} & set(self.key), "spec.key", "is the label or the score")
+        for v in self.variables:
+            v.check(f"spec variable {v.name!r}")
+        for names in self.groupings:
+            sound = 1 <= len(names) <= 2 and len(set(names)) == len(names) and set(names) <= self.by_name.keys()
+            need(sound, "spec.groupings", f"holds {names}")
+        need(len(set(self.groupings)) == len(self.groupings), "spec.groupings", "names one twice")
+        groups = self.group_count
+        need(groups * self.blocks <= 8 * MOST_GROUPS, "spec.groupings", f"has {groups:,} groups")
+        self._check_codings()
+
+    def _check_codings(self) -> None:
+        names, taken = [c.name for c in self.codings], {self.label, self.score, *self.key}
+        need(len(set(names)) == len(names), "spec.codings", "names a covariate twice")
+        need(not taken & set(names), "spec.codings", "names the label, the score or the key")
+        need(bool(names) or not self.local, "spec.codings", "is empty, and there are tests")
+        for c in self.codings:
+            where = f"spec covariate {c.name!r}"
+            need(c.kind != "constant", where, "is constant")
+            c.check(where)
+            if c.kind != "category":
+                need(2 <= len(c.cells) <= MOST_CELLS + 1, where, f"has {len(c.cells) - 1} cells")
+                in_order = increasing(c.cells[:-1]) and c.cells[-2] <= c.cells[-1]
+                need(in_order, where, "has cells out of order")
+        if self.local is not None:
+            self.local.check(self.codings)

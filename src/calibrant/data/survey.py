@@ -2,76 +2,87 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from calibrant.data.coding import TOP, codings, is_date, is_number
-from calibrant.data.columns import as_float, dated, decoded, require, row_ids
+from calibrant.data.coding import TOP, codings
+from calibrant.data.columns import Floats, Ids, as_float, dated, decoded, is_date, is_number, require, whole
 from calibrant.data.local import DRAWS, MOST, local_spec, simulates
 from calibrant.data.parts import ends_of
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import Look, identities
+from calibrant.data.sample import COVARIATES, HERE, Batch, Origin, RawSample, scores_of
+from calibrant.data.sketch_file import packed, unpacked
 from calibrant.data.spec import Kind, Spec, Variable
 from calibrant.errors import BadInput
+from calibrant.kernels.tally import SCORE_BITS
 
-# ---- The pre-pass: read the group columns once, and never the labels, to fix the levels of each variable ----
+# ---- what a group column holds: its values counted, which fixes its levels ----
 
-FEW = 12  # a number with at most this many values is a category
-BINS = 6
+FEW = 12  # a number with at most this many values is a category: months, grades, codes
+BINS = 6  # about as many as a reader compares at a glance
 TOP_LEVELS = 200  # levels kept of a category; the rest become "other"
 IDENTIFIER = 100_000  # more distinct values than this are not a group column
+FREQUENT = 20  # rows of one level that a column with more than 200 of them must have somewhere
+MONTHS = 24  # from more of them on years are the levels
 COARSE = np.int64(-1) << np.int64(40)  # keeps 12 bits of a double's mantissa: whole numbers to 4096 stay exact
 
 
+@dataclass
 class Profile:
-    """Counts of one column's values; mergeable, and small whatever the number of rows."""
+    """Counts of one column's values; mergeable, and small whatever the number of rows.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.kind: Kind = "category"
-        self.counts: Counter[Any] = Counter()
-        self.exact: set[float] = set()
-        self.whole = True
-        self.seen = False
+    Parameters
+    ----------
+    name : str
+    kind : {"category", "number", "month", "year"}
+    texts, numbers : dict
+        Rows by value; numbers to 12 bits.
+    exact : tuple of float
+        Numbers as they are, in order, while there are few.
+    whole : bool
+        Numbers were whole so far.
+    seen : bool
+        Some part of the column was not empty.
+    """
 
-    def update(self, column: Any) -> None:
+    name: str
+    kind: Kind = "category"
+    texts: dict[str, int] = field(default_factory=dict)
+    numbers: dict[float, int] = field(default_factory=dict)
+    exact: tuple[float, ...] = ()
+    whole: bool = True
+    seen: bool = False
+
+    def update(self, column: pa.Array | pa.ChunkedArray) -> None:
         """Count a chunk of the column."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        column, kind = _plain(column), self.kind
-        if pa.types.is_null(column.type):
+        column = whole(column)
+        if not (pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)):
+            column = decoded(column)
+        t, before = column.type, self.kind
+        if pa.types.is_null(t):
             return
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        if is_number(t):
             self._numbers(column)
-            self._one_kind(kind)
+            self._one_kind(before)
             return
-        if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
-            self.kind = "month"
-            column = dated(column, "month")
-        else:
-            self.kind = "category"
-        if not (
-            pa.types.is_dictionary(column.type) or pa.types.is_string(column.type) or pa.types.is_boolean(column.type)
-        ):
-            raise BadInput(f"group column {self.name!r} holds {column.type}: use text, numbers, dates or booleans")
-        self._one_kind(kind)
+        self.kind = "month" if is_date(t) else "category"
+        column = dated(column, self.kind) if is_date(t) else column
+        if not (is_date(t) or pa.types.is_dictionary(t) or pa.types.is_string(t) or pa.types.is_boolean(t)):
+            raise BadInput(f"group column {self.name!r} holds {t}: use text, numbers, dates or booleans")
+        self._one_kind(before)
         for item in pc.value_counts(column):
             value = item["values"].as_py()
             if value is not None and value != "":
                 text = str(value).lower() if isinstance(value, bool) else str(value)
-                self.counts[text] += item["counts"].as_py()
+                self.texts[text] = self.texts.get(text, 0) + item["counts"].as_py()
         self._guard()
 
-    def _numbers(self, column: Any) -> None:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
+    def _numbers(self, column: pa.Array) -> None:
         self.kind = "number"
         values = as_float(column, self.name, "group")
         values = values[~np.isnan(values)] + 0.0  # minus zero is zero
@@ -82,9 +93,9 @@ class Profile:
         coarse = (values.view(np.int64) & COARSE).view(np.float64)
         counted = pc.value_counts(pa.array(coarse))
         for value, count in zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True):
-            self.counts[value] += count
+            self.numbers[value] = self.numbers.get(value, 0) + count
         if len(self.exact) <= FEW:
-            self.exact.update(pc.unique(pa.array(values)).to_pylist()[: FEW + 1])
+            self.exact = tuple(sorted({*self.exact, *pc.unique(pa.array(values)).to_pylist()[: FEW + 1]}))
 
     def _one_kind(self, before: Kind) -> None:
         if self.seen and before != self.kind:
@@ -96,42 +107,24 @@ class Profile:
         self.seen = True
 
     def _guard(self) -> None:
-        if len(self.counts) > IDENTIFIER:
+        if max(len(self.texts), len(self.numbers)) > IDENTIFIER:
             raise BadInput(
-                f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: it looks like an identifier; "
-                "group by something coarser"
+                f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: "
+                "it looks like an identifier; group by something coarser"
             )
 
     def merge(self, other: Profile) -> None:
         """Add the counts of another part of the column."""
         if not other.seen:
             return
-        kind, self.kind = self.kind, other.kind
-        self._one_kind(kind)
-        self.counts.update(other.counts)
+        before, self.kind = self.kind, other.kind
+        self._one_kind(before)
+        self.texts = dict(Counter(self.texts) + Counter(other.texts))
+        self.numbers = dict(Counter(self.numbers) + Counter(other.numbers))
         self.whole &= other.whole
         if len(self.exact) <= FEW:
-            self.exact |= other.exact
+            self.exact = tuple(sorted({*self.exact, *other.exact}))
         self._guard()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "counts": list(self.counts.items()),
-            "exact": list(self.exact),
-            "whole": self.whole,
-            "seen": self.seen,
-        }
-
-    @classmethod
-    def from_dict(cls, d: Mapping[str, Any]) -> Profile:
-        """Rebuild from plain data."""
-        made = cls(d["name"])
-        made.kind, made.whole, made.seen = d["kind"], d["whole"], d["seen"]
-        made.counts, made.exact = Counter(dict(map(tuple, d["counts"]))), set(d["exact"])
-        return made
 
     def variable(self, edges: tuple[float, ...] | None = None) -> Variable:
         """Fix the levels: values, or bins at `edges` if given, or bins at round numbers."""
@@ -140,45 +133,30 @@ class Profile:
                 raise BadInput(f"bins for {self.name!r}: it is not a number; leave its bins out")
             if list(edges) != sorted(set(edges)):
                 raise BadInput(f"bins for {self.name!r} must increase: {edges}")
-            return Variable(name=self.name, kind="number", edges=edges, whole=self.whole and _whole(edges))
-        if self.kind == "number":
-            if len(self.exact) <= FEW:
-                values = tuple(f"{v:.0f}" if v == int(v) else repr(v) for v in sorted(self.exact))
-                return Variable(name=self.name, kind="category", values=values)
-            chosen = round_edges(self.counts)
-            return Variable(name=self.name, kind="number", edges=chosen, whole=self.whole and _whole(chosen))
-        return self._category()
+        elif self.kind != "number":
+            return self._category()
+        elif len(self.exact) <= FEW:
+            values = tuple(f"{v:.0f}" if v == int(v) else repr(v) for v in self.exact)
+            return Variable(name=self.name, kind="category", values=values)
+        else:
+            edges = round_edges(self.numbers)
+        in_whole_numbers = self.whole and all(e == int(e) for e in edges)
+        return Variable(name=self.name, kind="number", edges=edges, whole=in_whole_numbers)
 
     def _category(self) -> Variable:
-        counts, kind = self.counts, self.kind
-        if kind == "month" and len(counts) > 24:
+        counts, kind = Counter(self.texts), self.kind
+        if kind == "month" and len(counts) > MONTHS:
             kind, counts = "year", Counter()
-            for month, count in self.counts.items():
+            for month, count in self.texts.items():
                 counts[month[:4]] += count
-        if len(counts) > TOP_LEVELS and max(counts.values()) < 20:
+        if len(counts) > TOP_LEVELS and max(counts.values()) < FREQUENT:
             raise BadInput(
-                f"group column {self.name!r} has {len(counts):,} distinct values and none on 20 rows: "
+                f"group column {self.name!r} has {len(counts):,} distinct values and none on {FREQUENT} rows: "
                 "it looks like an identifier; group by something coarser"
             )
         kept = sorted(counts, key=lambda v: (-counts[v], v))[:TOP_LEVELS]
         values = tuple(sorted(kept, key=_natural))
         return Variable(name=self.name, kind=kind, values=values, folded=len(counts) - len(kept))
-
-
-def _plain(column: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    return (
-        column
-        if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)
-        else decoded(column)
-    )
-
-
-def _whole(edges: tuple[float, ...]) -> bool:
-    return all(e == int(e) for e in edges)
 
 
 def _natural(text: str) -> tuple[int, float, str]:
@@ -189,7 +167,7 @@ def _natural(text: str) -> tuple[int, float, str]:
         return (1, 0.0, text)
 
 
-def round_edges(counts: Counter[float]) -> tuple[float, ...]:
+def round_edges(counts: dict[float, int]) -> tuple[float, ...]:
     """Choose bin edges at round numbers: equal steps if they share the rows out, else rounded quantiles."""
     values = np.array(sorted(counts))
     weight = np.array([counts[v] for v in values], dtype=float)
@@ -212,7 +190,66 @@ def round_edges(counts: Counter[float]) -> tuple[float, ...]:
     return tuple(sorted(e for e in picked if values[0] < e <= values[-1]))
 
 
-# ---- The pre-pass: one look at groups and covariates, never at labels, that fixes a spec; mergeable like a ----
+# ---- one look at groups and covariates, mergeable like a sketch ----
+
+LOOK = 20_000  # rows that fix the codings: a quantile of them is off by 0.35 points of rank, a standard error
+
+
+class Look(RawSample):
+    """Rows seen, those with a score, the sum of the scores, and a sample of their covariates; never a label.
+
+    Parameters
+    ----------
+    names : sequence of str
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names, LOOK)
+        self.rows, self.n, self.total = 0, 0, 0
+
+    @property
+    def expected(self) -> float:
+        """Sum of the scores, each rounded down to 2^-30: the same in any order."""
+        return self.total / (1 << SCORE_BITS)
+
+    def see(self, ids: Ids, p: Floats, batch: Batch) -> None:
+        """Look at a batch. Identities are not hashed again: two samples of the same rows may hold other ones."""
+        good = (p >= 0.0) & (p <= 1.0)
+        self.rows += len(p)
+        self.n += int(np.count_nonzero(good))
+        self.total += int(np.floor(p[good] * (1 << SCORE_BITS)).astype(np.int64).sum())
+        self.keep(ids, p, np.zeros(len(p), dtype=np.int8), batch, good)
+
+    def merge(self, other: Look) -> None:
+        """Add another look at the same columns."""
+        self.rows += other.rows
+        self.n += other.n
+        self.total += other.total
+        super().merge(other)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What stands before the numbers of a first look that travels.
+
+    Parameters
+    ----------
+    rows_read, n, total : int
+    profiles : tuple of Profile
+    texts : dict of int to str
+        By hash.
+    types : bytes
+        The covariates' names and types, as Arrow writes a schema.
+    lines : int
+    """
+
+    rows_read: int
+    n: int
+    total: int
+    profiles: tuple[Profile, ...]
+    texts: dict[int, str]
+    types: bytes
+    lines: int
 
 
 class FirstLook:
@@ -231,7 +268,7 @@ class FirstLook:
     def __init__(self, spec: Spec, by: Sequence[str], covariates: Sequence[str]) -> None:
         self.spec, self.covariates = spec, tuple(covariates)
         self.profiles = [Profile(name) for name in by]
-        self.look = Look()
+        self.look = Look(self.covariates)
         self.rows_read = 0
 
     @property
@@ -240,7 +277,7 @@ class FirstLook:
         sampled = (self.spec.score, *self.covariates, *self.spec.key) if self.covariates else ()
         return tuple(dict.fromkeys([*(q.name for q in self.profiles), *sampled]))
 
-    def update(self, batch: Any, *, part: str = "", first_row: int = 0) -> None:
+    def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
         """Look at an Arrow record batch; `part` and `first_row` as in `Sketch.update`."""
         self.rows_read += batch.num_rows
         for profile in self.profiles:
@@ -248,11 +285,8 @@ class FirstLook:
         if not self.covariates or not batch.num_rows:
             return
         require(self.columns, batch.schema.names, "covariate")
-        key, spec = self.spec.key, self.spec
-        own = row_ids([batch.column(k) for k in key], spec.seed) if key else None
-        ids = identities(batch.num_rows, first_row, spec.salt("" if key else part), own)
-        p = as_float(batch.column(spec.score), spec.score, "score")
-        self.look.add(ids, p, {name: batch.column(name) for name in self.covariates})
+        ids = Origin.of(batch, self.spec, part, first_row).identities(batch.num_rows, self.spec)
+        self.look.see(ids, as_float(batch.column(self.spec.score), self.spec.score, "score"), batch)
 
     def merge(self, other: FirstLook) -> FirstLook:
         """Add what another part showed, and return this."""
@@ -262,40 +296,40 @@ class FirstLook:
         self.look.merge(other.look)
         return self
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, *, level: int = 6) -> bytes:
         """Return the state: what `load` takes."""
-        import pyarrow as pa
-
-        counts, table = self.look.to_table()
-        header = {"rows_read": self.rows_read, "profiles": [q.to_dict() for q in self.profiles], "look": counts}
-        head = json.dumps(header).encode()
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        state: bytes = sink.getvalue().to_pybytes()
-        return len(head).to_bytes(8, "little") + head + state
+        look = self.look
+        lines = look.lines
+        header = Looked(
+            rows_read=self.rows_read,
+            n=look.n,
+            total=look.total,
+            profiles=tuple(self.profiles),
+            texts=look.texts,
+            types=pa.schema(list(zip(look.names, look.types, strict=True))).serialize().to_pybytes(),
+            lines=len(lines),
+        )
+        return packed(header, [lines], level)
 
     def load(self, raw: bytes) -> FirstLook:
         """Take over the state that `to_bytes` wrote, and return this."""
-        import pyarrow as pa
-
-        size = int.from_bytes(raw[:8], "little")
-        header = json.loads(raw[8 : 8 + size])
-        self.rows_read = header["rows_read"]
-        self.profiles = [Profile.from_dict(d) for d in header["profiles"]]
-        with pa.ipc.open_stream(raw[8 + size :]) as reader:
-            self.look = Look.from_table(header["look"], reader.read_all())
+        header, numbers = unpacked(raw, Looked)
+        look = self.look
+        self.rows_read, look.rows, look.n, look.total = header.rows_read, header.rows_read, header.n, header.total
+        self.profiles, look.texts = list(header.profiles), header.texts
+        look.types = list(pa.ipc.read_schema(pa.py_buffer(header.types)).types)
+        shape = (header.lines, COVARIATES + len(look.names))
+        look.load({"lines": numbers.take(shape[0] * shape[1]).reshape(shape)})
+        numbers.end()
         return self
 
 
-# ---- Fix the features of the local test from a sample of scores and covariates: no label is read ----
-
-
-# ---- The first look at covariates: a uniform sample of rows, without their labels, fixes how a sketch codes ----
+# ---- what was found, and the spec that it fixes ----
 
 EVERY = "*"
-KEPT = 300_000  # rows that a sketch for tests keeps
+KEPT = 300_000  # rows that a sketch for tests keeps: 55 MB with 20 covariates
 ONE_VALUE = "it takes one value only"
+MOSTLY = 0.5  # share of distinct texts from which on a column looks like an identifier
 
 
 @dataclass(frozen=True)
@@ -318,8 +352,8 @@ class Survey:
         Those of "every column" that cannot, and why.
     """
 
-    table: Any
-    p: Any
+    table: pa.Table
+    p: Floats
     n: int
     expected: float
     names: tuple[str, ...]
@@ -330,24 +364,21 @@ def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...]) -> Survey
     """Sample the covariates of rows in memory; None if no covariates are named."""
     if not names:
         return None
-    table = data.covariates
-    used = wanted(names, () if table is None else tuple(table.schema.names), spec)
-    look = Look()
-    look.add(identities(data.n, 0, spec.salt("")), data.p, {name: table.column(name) for name in used})
-    return survey(look, used, EVERY in names)
+    table = pa.table({}) if data.covariates is None else data.covariates
+    look = Look(wanted(names, tuple(table.schema.names), spec))
+    look.see(HERE.identities(data.n, spec), data.p, table)
+    return survey(look, look.names, EVERY in names)
 
 
 def survey(look: Look, names: tuple[str, ...], every: bool) -> Survey:
     """Return what was seen; of "every column", leave out those that cannot be used."""
-    import pyarrow as pa
-
-    if look.empty:
+    if not look.rows:
         raise BadInput("no rows to audit: the data is empty")
-    _, p, columns = look.best()
-    left = tuple((name, why) for name in names if every and (why := _unusable(columns[name])))
+    table = look.table()
+    left = tuple((name, why) for name in names if every and (why := _unusable(decoded(table.column(name)))))
     gone = {name for name, _ in left}
     used = tuple(name for name in names if name not in gone)
-    return Survey(pa.table({n: columns[n] for n in used}), p, look.n, look.expected, used, left)
+    return Survey(table.select(list(used)), scores_of(look.lines), look.n, look.expected, used, left)
 
 
 def with_parts(spec: Spec, found: Survey | None, tests: bool) -> Spec:
@@ -382,21 +413,18 @@ def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tupl
     return tuple(dict.fromkeys(names))
 
 
-def _unusable(column: Any) -> str:
+def _unusable(column: pa.Array) -> str:
     """Return why a column is no covariate; empty if it is one."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     t = column.type
     if pa.types.is_null(t):
         return "it is empty"
-    if is_number(t) or is_date(t) or pa.types.is_boolean(t):
-        if is_number(t) and not np.isfinite(v := as_float(column, "", "covariate"))[~np.isnan(v)].all():
-            return "it holds infinite values"
+    if is_number(t):
+        return "it holds infinite values" if np.isinf(as_float(column, "", "covariate")).any() else ""
+    if is_date(t) or pa.types.is_boolean(t):
         return ""
     if not pa.types.is_string(t):
         return f"it holds {t}"
     distinct = len(pc.unique(column))
-    if distinct > max(TOP, 12) or (distinct > 12 and distinct > 0.5 * len(column)):
+    if distinct > max(TOP, FEW) or (distinct > FEW and distinct > MOSTLY * len(column)):
         return "it looks like an identifier: most of its values occur once"
     return ""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import choice, one_source
-from calibrant.data.columns import level_codes, require
+from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketch import Sketch
 from calibrant.data.survey import Profile
@@ -171,7 +171,7 @@ def _graded(data: Predictions, by: str | None) -> Grades:
     profile, column = Profile(by), table.column(by)
     profile.update(column)
     levels = profile.variable()
-    q = scored(rows.p, rows.y, grade=level_codes(column, levels).astype(np.int64))
+    q = scored(rows.p, rows.y, grade=levels.codes(column).astype(np.int64))
     first = runs_of(q.grade)
     return Grades(q, first, tuple(levels.labels[i] for i in q.grade[first]), "rows")
 

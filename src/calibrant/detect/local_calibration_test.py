@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, choice, names, one_source, whole
-from calibrant.data.coding import Coding, Rows, codings, encode
+from calibrant.data.coding import SCORE, Coding, Rows, codings, encode
 from calibrant.data.local import (
     ENOUGH,
     JOINT_LEVELS,
@@ -21,6 +21,7 @@ from calibrant.data.local import (
     LANDMARKS,
     NULLS,
     STEPS,
+    LocalSpec,
     LocalSums,
     joined,
     local_spec,
@@ -28,10 +29,10 @@ from calibrant.data.local import (
     simulates,
 )
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import LOOK, identities_of, smallest
+from calibrant.data.sample import identities_of, smallest
 from calibrant.data.sketch import Sketch
-from calibrant.data.spec import SCORE, LocalSpec, Spec
-from calibrant.data.survey import EVERY, survey_rows
+from calibrant.data.spec import Spec
+from calibrant.data.survey import EVERY, LOOK, survey_rows
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CELLS, HALF, LOGIT, REACH, ROWS, SCORE_STEPS, UNIT, VARIANCE
@@ -237,7 +238,7 @@ def first_look(
     wanted = every if variables is None else names("variables", variables, what="a covariate")
     found = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
     if found is None:
-        order = smallest(ids, (data.p,), LOOK)
+        order = smallest(ids, LOOK, lambda: (data.p,))
         return data.p[order], pa.table({}), (), ()
     return found.p, found.table, codings(found.table, found.names), found.left_out
 

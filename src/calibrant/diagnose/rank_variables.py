@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.certify.variable import FOR_SHIFT, Cut, Dealt, cut_of, dealt_of, sketched_cut
 from calibrant.data.predictions import Predictions
-from calibrant.data.seed import checked_seed
+from calibrant.arguments import checked_seed
 from calibrant.data.sketch import Sketch
 from calibrant.diagnose.paired import pair_lines
 from calibrant.diagnose.ranked import Line, affordable, lines_of, names_of, p_values

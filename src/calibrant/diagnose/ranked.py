@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.data.coding import OTHER, is_date, is_number
-from calibrant.data.columns import decoded, require
+from calibrant.data.coding import OTHER
+from calibrant.data.columns import decoded, is_date, is_number, require
 from calibrant.data.predictions import Predictions
 from calibrant.data.sample import identities_of
 from calibrant.data.sketch import Sketch

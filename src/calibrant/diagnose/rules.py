@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.coding import DAY, Coding, codings, encode
+from calibrant.data.coding import Coding, codings, encode
+from calibrant.data.columns import DAY
 from calibrant.data.predictions import Predictions
 from calibrant.views.features import SCORE
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.data.seed import checked_seed
+from calibrant.arguments import checked_seed
 from calibrant.diagnose.panels import Band, Banded, banded, plan_of
 from calibrant.errors import BadInput
 from calibrant.results import Curve

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import names
 from calibrant.certify.groups import Group, grouped_sketch, named_groups
-from calibrant.data.columns import level_codes, require
+from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import make_spec
 from calibrant.data.sketch import Sketch
@@ -118,7 +118,7 @@ def _rows(data: Predictions, by: tuple[str, ...], intersections: bool) -> Iterat
         profile.update(table.column(name))
         variables.append(profile.variable())
     spec = make_spec("y_true", "y_prob", tuple(variables), intersections)
-    codes = {v.name: level_codes(table.column(v.name), v) for v in variables}
+    codes = {v.name: v.codes(table.column(v.name)) for v in variables}
     for index, grouping in enumerate(spec.groupings):
         code = np.zeros(data.n, dtype=np.int64)
         for name in grouping:

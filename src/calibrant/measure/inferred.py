@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, choice
-from calibrant.data.coding import as_text, is_date, is_number
+from calibrant.data.columns import as_text, is_date, is_number
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable

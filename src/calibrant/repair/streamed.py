@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.data.columns import as_float, require
 from calibrant.data.predictions import Faults
 from calibrant.data.rewrite import rewrite
-from calibrant.data.sample import hashes_of, identities_in, note_scores
+from calibrant.data.sample import Origin, hashes_of
 from calibrant.data.sources import Source
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
@@ -78,11 +78,13 @@ def apply_map(
         sound = (p >= 0.0) & (p <= 1.0)
         bad = not sound.all()
         if bad:
-            note_scores(faults, p, part, row)
-        values = one.scores(np.where(sound, p, 0.5) if bad else p, batch, identities_in(batch, named, part, row))
+            faults.note(p, None, part, row)
+        ids = Origin.of(batch, named, part, row).identities(len(p), named)
+        values = one.scores(np.where(sound, p, 0.5) if bad else p, batch, ids)
         out = {repaired_name(score): pa.array(values, mask=~sound if bad else None)}
         if fitted_rows is not None:
-            out[fitted_name(score)] = pa.array(among(hashes_of(batch, spec, part, row), fitted_rows))
+            sampled_by = Origin.of(batch, spec, part, row).identities(len(p), spec)
+            out[fitted_name(score)] = pa.array(among(hashes_of(sampled_by), fitted_rows))
         return out
 
     def settle() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import choice
-from calibrant.data.coding import Coding, as_days, codings, encode, is_date, is_number
-from calibrant.data.columns import as_float, decoded, require
+from calibrant.data.coding import Coding, codings, encode
+from calibrant.data.columns import as_days, as_float, decoded, is_date, is_number, require
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable

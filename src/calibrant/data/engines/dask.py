@@ -1,16 +1,22 @@
-"""Dask DataFrames, and Parquet row groups read by the workers of a `distributed.Client`: partial sums, joined in a tree."""
+"""Dask DataFrames, and Parquet row groups read by a `distributed.Client`'s workers: partial sums, joined in a tree."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from calibrant.data.engines.work import Task, caller
-from calibrant.data.sources import Fragments
+from calibrant.data.engines.work import caller
+from calibrant.data.sources import Fragments, Share
 from calibrant.errors import EngineFailed
 
-FAN = 8  # sums that one task joins
+if TYPE_CHECKING:
+    import pandas as pd
+    from dask.dataframe import DataFrame
+    from dask.delayed import Delayed
+    from distributed import Client
+
+FAN = 8  # sums that one task joins: a worker holds no more of them at once
 
 
 class DaskFrame:
@@ -23,17 +29,17 @@ class DaskFrame:
         By default the scheduler that Dask would use.
     """
 
-    def __init__(self, frame: Any, client: Any = None) -> None:
+    def __init__(self, frame: DataFrame, client: Client | None = None) -> None:
         self.frame, self.client = frame, client
+        self.columns = tuple(map(str, frame.columns))
 
-    def run(self, task: Task) -> tuple[list[bytes], int]:
+    def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], int]:
         """Return messages that together cover every partition once, and how many partitions there are."""
         import dask
 
-        raw = task.to_bytes()
-        count = dask.delayed(_counting(raw, "count_pandas"), pure=False)
-        parts = self.frame[list(task.columns)].to_delayed()
-        return _joined(raw, [count(i, part) for i, part in enumerate(parts)], self.client), len(parts)
+        count = dask.delayed(_counting(task, "count_pandas"), pure=False)
+        parts = self.frame[list(columns)].to_delayed()
+        return _joined(task, [count(i, part) for i, part in enumerate(parts)], self.client), len(parts)
 
 
 class DaskFragments:
@@ -45,21 +51,20 @@ class DaskFragments:
     fragments : Fragments
     """
 
-    def __init__(self, client: Any, fragments: Fragments) -> None:
+    def __init__(self, client: Client, fragments: Fragments) -> None:
         self.client, self.fragments = client, fragments
 
-    def run(self, task: Task) -> tuple[list[bytes], int]:
+    def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], int]:  # noqa: ARG002 - the task names the columns
         """Return messages that together cover every share of fragments once, and how many there are."""
         import dask
 
-        raw = task.to_bytes()
-        count = dask.delayed(_counting(raw, "count_fragments"), pure=False, traverse=False)
+        count = dask.delayed(_counting(task, "count_fragments"), pure=False, traverse=False)
         shares = self.fragments.shares()
         sums = [count(i, dask.delayed(s, traverse=False)) for i, s in enumerate(shares)]
-        return _joined(raw, sums, self.client), len(shares)
+        return _joined(task, sums, self.client), len(shares)
 
 
-def _joined(raw: bytes, sums: list[Any], client: Any) -> list[bytes]:
+def _joined(raw: bytes, sums: list[Delayed], client: Client | None) -> list[bytes]:
     import dask
 
     join = dask.delayed(_joining(raw), pure=False)
@@ -72,7 +77,7 @@ def _joined(raw: bytes, sums: list[Any], client: Any) -> list[bytes]:
         futures = client.compute(sums)
         return list(client.gather(futures))
     except BaseException as e:
-        if futures:
+        if client is not None and futures:
             client.cancel(futures)
         if isinstance(e, Exception):
             why = (str(e) or type(e).__name__).splitlines()[0][:300]
@@ -80,7 +85,7 @@ def _joined(raw: bytes, sums: list[Any], client: Any) -> list[bytes]:
         raise
 
 
-def _active() -> Any:
+def _active() -> Client | None:
     """Return the client that Dask would use; None if it would use this process, as `dask.config.set` may say."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
@@ -94,19 +99,19 @@ def _active() -> Any:
 # ---- what travels: no name of calibrant may be needed to unpickle it ----
 
 
-def _counting(raw: bytes, name: str) -> Callable[[int, Any], Any]:
+def _counting(raw: bytes, name: str) -> Callable[[int, pd.DataFrame | Share], bytes]:
     call = caller("Dask")
 
-    def sum_up(part: int, given: Any) -> Any:
+    def sum_up(part: int, given: pd.DataFrame | Share) -> bytes:
         return call(name, raw, part, given)
 
     return sum_up
 
 
-def _joining(raw: bytes) -> Callable[[list[bytes]], Any]:
+def _joining(raw: bytes) -> Callable[[list[bytes]], bytes]:
     call = caller("Dask")
 
-    def join(messages: list[bytes]) -> Any:
+    def join(messages: list[bytes]) -> bytes:
         return call("join", raw, 0, messages)
 
     return join

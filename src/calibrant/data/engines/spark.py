@@ -5,17 +5,23 @@ them. Nothing of the session is changed but a job tag, by which the work can be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from calibrant.data.engines.work import Task, caller
-from calibrant.data.sources import Fragments
+from calibrant.data.engines.work import caller
+from calibrant.data.sources import Fragments, Share
 from calibrant.errors import EngineFailed
 
-BUCKETS = 32  # sums that reach the driver, at most
-PIECE = 1 << 23  # bytes of a sum that one row carries
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+Batches = Callable[["Iterable[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]  # what `mapInArrow` takes
+
+BUCKETS = 32  # sums that reach the driver, at most: a joined one is some megabytes
+PIECE = 1 << 23  # bytes of a sum that one row carries: far below what one Arrow value or message may hold
 SCHEMA = "bucket int, part long, piece int, pieces int, data binary"
 TOO_OLD = "Spark {}: calibrant needs Spark 4 or later, on the cluster too (here: pip install 'pyspark[connect]>=4')"
 
@@ -28,14 +34,14 @@ class SparkFrame:
     frame : pyspark.sql.DataFrame
     """
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: DataFrame) -> None:
         self.frame = frame
+        self.columns = tuple(map(str, frame.columns))
 
-    def run(self, task: Task) -> tuple[list[bytes], None]:
+    def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], None]:
         """Return messages that together cover every partition once; how many there are, only the job knows."""
-        raw = task.to_bytes()
-        quoted = ["`" + c.replace("`", "``") + "`" for c in task.columns]
-        return _run(self.frame.sparkSession, lambda: self.frame.select(*quoted), raw, _of_rows(raw)), None
+        quoted = ["`" + c.replace("`", "``") + "`" for c in columns]
+        return _run(self.frame.sparkSession, lambda: self.frame.select(*quoted), task, _of_rows(task)), None
 
 
 class SparkFragments:
@@ -47,22 +53,22 @@ class SparkFragments:
     fragments : Fragments
     """
 
-    def __init__(self, session: Any, fragments: Fragments) -> None:
+    def __init__(self, session: SparkSession, fragments: Fragments) -> None:
         self.session, self.fragments = session, fragments
 
-    def run(self, task: Task) -> tuple[list[bytes], int]:
+    def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], int]:  # noqa: ARG002 - the task names the columns
         """Return messages that together cover every share of fragments once, and how many there are."""
-        raw, shares = task.to_bytes(), self.fragments.shares()
+        shares = self.fragments.shares()
         if not shares:
             return [], 0
 
-        def numbers() -> Any:
+        def numbers() -> DataFrame:
             return self.session.range(0, len(shares), 1, len(shares))
 
-        return _run(self.session, numbers, raw, _of_fragments(raw, shares)), len(shares)
+        return _run(self.session, numbers, task, _of_fragments(task, shares)), len(shares)
 
 
-def _run(session: Any, rows: Callable[[], Any], raw: bytes, sum_up: Callable[[Any], Iterator[Any]]) -> list[bytes]:
+def _run(session: SparkSession, rows: Callable[[], DataFrame], raw: bytes, sum_up: Batches) -> list[bytes]:
     tag = f"calibrant-{uuid4().hex}"
     try:
         if int(session.version.split(".")[0]) < 4:
@@ -108,10 +114,10 @@ def told(error: BaseException) -> str:
 # ---- what travels: no name of calibrant may be needed to unpickle it ----
 
 
-def _of_rows(raw: bytes) -> Callable[[Any], Iterator[Any]]:
+def _of_rows(raw: bytes) -> Batches:
     call, pieces = caller("Spark"), _cutter()
 
-    def sum_up(batches: Any) -> Iterator[Any]:
+    def sum_up(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         part = TaskContext.get().partitionId()
@@ -120,10 +126,10 @@ def _of_rows(raw: bytes) -> Callable[[Any], Iterator[Any]]:
     return sum_up
 
 
-def _of_fragments(raw: bytes, shares: Sequence[Any]) -> Callable[[Any], Iterator[Any]]:
+def _of_fragments(raw: bytes, shares: Sequence[Share]) -> Batches:
     call, pieces = caller("Spark"), _cutter()
 
-    def sum_up(batches: Any) -> Iterator[Any]:
+    def sum_up(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for part in batch.column(0).to_pylist():
                 yield from pieces(part, call("count_fragments", raw, part, shares[part]))
@@ -131,10 +137,10 @@ def _of_fragments(raw: bytes, shares: Sequence[Any]) -> Callable[[Any], Iterator
     return sum_up
 
 
-def _joining(raw: bytes) -> Callable[[Any], Iterator[Any]]:
+def _joining(raw: bytes) -> Batches:
     call, pieces, whole = caller("Spark"), _cutter(), _gatherer()
 
-    def join(batches: Any) -> Iterator[Any]:
+    def join(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import itertools
 
         from pyspark import TaskContext
@@ -147,10 +153,10 @@ def _joining(raw: bytes) -> Callable[[Any], Iterator[Any]]:
     return join
 
 
-def _cutter() -> Callable[[int, bytes], Iterator[Any]]:
+def _cutter() -> Callable[[int, bytes], Iterator[pa.RecordBatch]]:
     buckets, size = _labels(BUCKETS), PIECE
 
-    def pieces(part: int, data: bytes) -> Iterator[Any]:
+    def pieces(part: int, data: bytes) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         types = (pa.int32(), pa.int64(), pa.int32(), pa.int32(), pa.binary())
@@ -185,8 +191,8 @@ def _murmur(number: int) -> int:
     return h - (1 << 32) if h >> 31 else h
 
 
-def _gatherer() -> Callable[[Any], Iterator[bytes]]:
-    def whole(batches: Any) -> Iterator[bytes]:
+def _gatherer() -> Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]:
+    def whole(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
         held: dict[int, dict[int, bytes]] = {}
         for batch in batches:
             rows = (batch.column(i).to_pylist() for i in range(5))

@@ -1,35 +1,52 @@
-"""What travels to another machine and runs there: tasks, fragments, summaries."""
+"""What travels to another machine and runs there: sum up one part of the rows, or join what parts gave.
+
+A refusal is an answer that comes back, so that no engine tries it again. A message is a header and a summary's bytes
+(see `data.sketch_file`); the header names the parts that it covers, so that a part that a cluster ran twice cannot
+count twice.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Protocol, Self
+
+import msgspec
+import pyarrow as pa
 
 import calibrant
 from calibrant.data.predictions import Faults
+from calibrant.data.sample import Batch
 from calibrant.data.sketch import Sketch
-from calibrant.data.sketch_file import sketch_bytes
-from calibrant.data.sources import read_fragment
+from calibrant.data.sketch_file import halves, text_of, with_sizes
+from calibrant.data.sources import Share, read_fragment
 from calibrant.data.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed, NotComputable
+from calibrant.kernels.runtime import one_thread
 
-# ---- Row groups of Parquet files as plain data, so that another machine can read them: path, name, first row, ----
+if TYPE_CHECKING:
+    import pandas as pd
 
-
-# ---- What every part of a source is asked to do, and the two summaries that come of it; both travel as bytes ----
+Numbered = tuple[str, int, pa.RecordBatch]  # part, number of the first row, record batch
+Call = Callable[..., bytes]
 
 QUICK = 1  # compression of what travels and is unpacked at once
-SPARE = 12.0  # standard deviations by which more rows than a sample holds are kept in each part
+SPARE = 12.0  # standard deviations by which more rows than a sample holds are kept in each part: all but never too few
+ROWS_SENT = 1 << 17  # smaller batches are joined until they have so many rows
+WORK = "calibrant.data.engines.work"
+TURN = Lock()
+REFUSALS: dict[str, type[Exception]] = {"BadInput": BadInput, "NotComputable": NotComputable}
+
+
+# ---- what is asked, and what is answered ----
 
 
 class Summary(Protocol):
@@ -37,14 +54,11 @@ class Summary(Protocol):
 
     rows_read: int
 
-    def update(self, batch: Any, *, part: str = "", first_row: int = 0) -> None:
+    def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
         """Add the rows of an Arrow record batch."""
 
     def merge(self, other: Self) -> Self:
         """Add the rows of another part."""
-
-    def to_bytes(self) -> bytes:
-        """Return the state."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,109 +89,116 @@ class Task:
         """Columns to read."""
         return self.spec.columns if self.kind == "count" else FirstLook(self.spec, self.by, self.covariates).columns
 
-    def start(self) -> Any:
+    def start(self) -> Sketch | FirstLook:
         """Return an empty summary."""
         if self.kind == "look":
             return FirstLook(self.spec, self.by, self.covariates)
         sketch = Sketch(self.spec, self.drop_missing)
         if self.rows is not None and "sample" in sketch.parts:
-            size = self.spec.sample
-            sketch.parts["sample"].narrow((size + SPARE * size**0.5 + SPARE**2) / max(self.rows, 1))
+            # rows below a share s of all hashes are Binomial(rows, s): kept are so many that k or more are all but sure
+            k = self.spec.sample
+            sketch.parts["sample"].narrow((k + SPARE * k**0.5 + SPARE**2) / max(self.rows, 1))
         return sketch
 
     def to_bytes(self) -> bytes:
         """Return the task as bytes."""
-        return zlib.compress(json.dumps(asdict(self)).encode())
+        return zlib.compress(msgspec.json.encode(self))
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Task:
         """Rebuild what `to_bytes` wrote."""
-        d = json.loads(zlib.decompress(raw))
-        more = {"spec": Spec.from_dict(d["spec"]), "by": tuple(d["by"]), "covariates": tuple(d["covariates"])}
-        return cls(**(d | more))
+        return msgspec.json.decode(zlib.decompress(raw), type=cls)
 
 
-def dumped(summary: Any) -> tuple[dict[str, Any], bytes]:
-    """Return a summary's faults and state. Faulty rows that may not be left out are told; their counts need not travel."""
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What stands before a summary's bytes.
+
+    Parameters
+    ----------
+    parts : tuple of int
+        That it covers.
+    refused, why : str
+        Name and line of the refusal; empty if there is a summary.
+    faults : Faults or None
+        Of a sketch.
+    """
+
+    parts: tuple[int, ...]
+    refused: str = ""
+    why: str = ""
+    faults: Faults | None = None
+
+
+def message(answer: Answer, summary: bytes = b"") -> bytes:
+    """Return an answer and a summary as bytes."""
+    return with_sizes(msgspec.json.encode(answer), summary)
+
+
+def refusal(error: Exception, parts: Iterable[int]) -> bytes:
+    """Return a refusal as a message."""
+    return message(Answer(parts=tuple(parts), refused=type(error).__name__, why=text_of(str(error))))
+
+
+def summary_of(summary: Sketch | FirstLook, parts: Iterable[int]) -> bytes:
+    """Return a summary as a message. Faulty rows that may not be left out are told; their counts need not travel."""
     if isinstance(summary, FirstLook):
-        return {}, summary.to_bytes()
-    faults = asdict(summary.faults)
+        return message(Answer(parts=tuple(parts)), summary.to_bytes(level=QUICK))
+    faults = replace(summary.faults, first=[f and (text_of(f[0]), f[1]) for f in summary.faults.first])
     try:
         summary.faults.check(summary.spec, summary.drop_missing)
     except BadInput:
         summary = Sketch(summary.spec, summary.drop_missing)
-    return faults, sketch_bytes(summary, QUICK)
+    return message(Answer(parts=tuple(parts), faults=faults), summary.to_bytes(level=QUICK))
 
 
-def loaded(task: Task, faults: dict[str, Any], state: bytes) -> Any:
-    """Rebuild what `dumped` returned."""
-    if task.kind == "look":
-        return task.start().load(state)
-    sketch = Sketch.from_bytes(state)
-    first = [None if f is None else (str(f[0]), int(f[1])) for f in faults["first"]]
-    sketch.faults = Faults(**(faults | {"first": first}))
-    return sketch
+def _merged(task: Task, whole: Sketch | FirstLook, answer: Answer, raw: memoryview) -> None:
+    """Add the summary of a message to the whole."""
+    if isinstance(whole, FirstLook):
+        whole.merge(FirstLook(task.spec, task.by, task.covariates).load(bytes(raw)))
+        return
+    sketch = Sketch.from_bytes(bytes(raw))
+    sketch.faults = answer.faults or Faults()
+    whole.merge(sketch)
 
 
-# ---- Functions that a cluster carries to machines where calibrant may be missing, or another version ----
-# They are built inside a function, so that every engine's pickling sends their code and not their name; they import
-# calibrant only when they run, and answer with a refusal if they cannot.
-
-WORK = "calibrant.data.engines.work"
+# ---- what runs there ----
 
 
-def caller(engine: str) -> Callable[..., Any]:
-    """Return a function that runs one of `data.work` by name where it is unpickled.
+def caller(engine: str) -> Call:
+    """Return a function that runs one of this file by name where it is unpickled, even where calibrant is not there.
 
     Called with the function's name, the task and the part, then what the function takes; returns its message.
     """
     version, work = calibrant.__version__, WORK
 
-    def call(name: str, task: bytes, part: int, *given: Any) -> bytes:
+    def call(name: str, task: bytes, part: int, *given: object) -> bytes:
         import importlib
         import json
         import platform
+        import struct
 
         where = f"{platform.node()} (Python {platform.python_version()})"
         try:
             there = getattr(importlib.import_module("calibrant"), "__version__", "another version")
             if there == version:
                 arguments = (task, *given) if name == "join" else (task, part, *given)
-                run: Callable[..., bytes] = getattr(importlib.import_module(work), name)
+                run: Call = getattr(importlib.import_module(work), name)
                 return run(*arguments)
-            why = f"a {engine} worker, {where}, has calibrant {there} and this session has {version}: install the same version on both"
+            why = (
+                f"a {engine} worker, {where}, has calibrant {there} and this session has {version}: "
+                "install the same version on both"
+            )
         except ImportError as e:
             why = f"a {engine} worker, {where}, cannot import calibrant {version} ({e}): install it on every worker"
         head = json.dumps({"refused": "BadInput", "why": why, "parts": [part]}).encode()
-        return len(head).to_bytes(8, "little") + head
+        return struct.pack("<QQ", len(head), 0) + head  # as `with_sizes`, which may not be there
 
     return call
 
 
-# ---- What runs on another machine: sum up one part of the rows, or join what parts gave. Refusals come back ----
-# A message is the length of a JSON header, the header, and a summary's bytes. The header names the parts it covers, so
-# that a part that a cluster ran twice cannot count twice.
-
-Numbered = tuple[str, int, Any]  # part, number of the first row, record batch
-ROWS_SENT = 1 << 17  # smaller batches are joined until they have so many rows
-TURN = Lock()
-REFUSALS: dict[str, type[Exception]] = {"BadInput": BadInput, "NotComputable": NotComputable}
-
-
-def message(header: dict[str, Any], body: bytes = b"") -> bytes:
-    """Return header and body as bytes."""
-    head = json.dumps(header).encode()
-    return len(head).to_bytes(8, "little") + head + body
-
-
-def parsed(raw: bytes) -> tuple[dict[str, Any], bytes]:
-    """Return the header and body of a message."""
-    size = int.from_bytes(raw[:8], "little")
-    return json.loads(raw[8 : 8 + size]), raw[8 + size :]
-
-
 def summarise(raw: bytes, part: int, batches: Iterable[Numbered]) -> bytes:
-    """Do a task on one part of the rows; a refusal is an answer, so that no engine tries it again."""
+    """Do a task on one part of the rows."""
     make_room()
     task = Task.from_bytes(raw)
     try:
@@ -185,30 +206,26 @@ def summarise(raw: bytes, part: int, batches: Iterable[Numbered]) -> bytes:
             summary = task.start()
             for name, first_row, batch in batches:
                 summary.update(batch, part=name, first_row=first_row)
-            faults, state = dumped(summary)
+            return summary_of(summary, [part])
     except (BadInput, NotComputable) as e:
-        return message({"refused": type(e).__name__, "why": str(e), "parts": [part]})
-    return message({"parts": [part], "faults": faults}, state)
+        return refusal(e, [part])
 
 
-def count_frame(raw: bytes, part: int, batches: Iterable[Any]) -> bytes:
+def count_frame(raw: bytes, part: int, batches: Iterable[pa.RecordBatch]) -> bytes:
     """Do a task on the record batches of one partition of a frame."""
     return summarise(raw, part, from_frame(batches, part))
 
 
-def count_pandas(raw: bytes, part: int, frame: Any) -> bytes:
+def count_pandas(raw: bytes, part: int, frame: pd.DataFrame) -> bytes:
     """Do a task on one pandas partition."""
-    import pyarrow as pa
-
     try:
         table = pa.Table.from_pandas(frame[list(Task.from_bytes(raw).columns)], preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
-        why = f"a column mixes types ({str(e).splitlines()[0]}): make it text or numbers"
-        return message({"refused": "BadInput", "why": why, "parts": [part]})
+        return refusal(BadInput(f"a column mixes types ({str(e).splitlines()[0]}): make it text or numbers"), [part])
     return summarise(raw, part, from_frame(table.to_batches(), part))
 
 
-def count_fragments(raw: bytes, part: int, share: Any) -> bytes:
+def count_fragments(raw: bytes, part: int, share: Share) -> bytes:
     """Do a task on row groups of Parquet files, read here."""
     filesystem, pieces = share
     columns = Task.from_bytes(raw).columns
@@ -218,44 +235,44 @@ def count_fragments(raw: bytes, part: int, share: Any) -> bytes:
 def join(raw: bytes, messages: Iterable[bytes]) -> bytes:
     """Join the messages of disjoint parts; the refusal of the first part wins."""
     make_room()
-    task = Task.from_bytes(raw)
-    whole, parts = joined(task, messages, refuse=False)
-    if isinstance(whole, Exception):
-        return message({"refused": type(whole).__name__, "why": str(whole), "parts": parts})
-    faults, state = dumped(whole)
-    return message({"parts": parts, "faults": faults}, state)
+    whole, parts, refused = _joined(Task.from_bytes(raw), messages)
+    return summary_of(whole, parts) if refused is None else refusal(refused, parts)
 
 
-def joined(task: Task, messages: Iterable[bytes], refuse: bool = True) -> tuple[Any, list[int]]:
-    """Return the summary of all parts and which they are; raise (or with not `refuse` return) a refusal."""
-    whole, seen, refusals = task.start(), set[int](), list[tuple[int, Exception]]()
-    refused = set[int]()
+def joined(task: Task, messages: Iterable[bytes]) -> tuple[Sketch | FirstLook, Sequence[int]]:
+    """Return the summary of all parts and which they are; raise the refusal of the first part."""
+    whole, parts, refused = _joined(task, messages)
+    if refused is not None:
+        raise refused
+    return whole, parts
+
+
+def _joined(task: Task, messages: Iterable[bytes]) -> tuple[Sketch | FirstLook, list[int], Exception | None]:
+    whole, seen, refused = task.start(), set[int](), set[int]()
+    refusals: list[tuple[int, Exception]] = []
     for raw in messages:
-        header, body = parsed(raw)
-        parts = set(header["parts"])
-        if "refused" in header:  # a worker of another version may not know which parts it was to join
+        head, body = halves(raw)
+        answer = msgspec.json.decode(head, type=Answer)
+        parts = set(answer.parts)
+        if answer.refused:  # a worker of another version may not know which parts it was to join
             refused |= parts
-            refusals.append((min(parts), REFUSALS.get(header["refused"], EngineFailed)(header["why"])))
+            refusals.append((min(parts), REFUSALS.get(answer.refused, EngineFailed)(answer.why)))
             continue
         if twice := seen & parts:
             raise EngineFailed(f"part {min(twice)} came back twice: nothing was counted, so run it again")
         seen |= parts
         if not refusals:
             try:
-                whole.merge(loaded(task, header["faults"], body))
+                _merged(task, whole, answer, body)
             except BadInput as e:
                 refusals.append((min(parts), e))
-    if not refusals:
-        return whole, sorted(seen)
-    error = min(refusals, key=lambda r: r[0])[1]
-    if refuse:
-        raise error
-    return error, sorted(seen | refused)
+    first = min(refusals, key=lambda r: r[0])[1] if refusals else None
+    return whole, sorted(seen | refused), first
 
 
-def from_frame(batches: Iterable[Any], part: int) -> Iterator[Numbered]:
+def from_frame(batches: Iterable[pa.RecordBatch], part: int) -> Iterator[Numbered]:
     """Join small batches; their rows are numbered within the part, for messages only."""
-    held, rows, first = list[Any](), 0, 0
+    held, rows, first = list[pa.RecordBatch](), 0, 0
     for batch in batches:
         if batch.num_rows:
             held.append(batch)
@@ -267,10 +284,8 @@ def from_frame(batches: Iterable[Any], part: int) -> Iterator[Numbered]:
         yield from _together(held, part, first)
 
 
-def _together(held: list[Any], part: int, first: int) -> Iterator[Numbered]:
+def _together(held: list[pa.RecordBatch], part: int, first: int) -> Iterator[Numbered]:
     """Yield batches as one, or as more where texts are too long for one array."""
-    import pyarrow as pa
-
     whole = held if len(held) == 1 else pa.Table.from_batches(held).combine_chunks().to_batches()
     for batch in whole:
         yield f"partition {part}", first, batch
@@ -308,8 +323,6 @@ def _one_thread() -> Iterator[None]:
         yield
         return
     try:
-        from calibrant.kernels.runtime import one_thread
-
         with one_thread():
             yield
     finally:

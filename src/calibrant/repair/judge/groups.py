@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.certify.groups import Group
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rounded import rounded_of
-from calibrant.data.columns import level_codes, require
+from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import make_spec
 from calibrant.data.sketch import Sketch
@@ -75,7 +75,7 @@ def groups_of(
         profile.update(table.column(name))
         variables.append(profile.variable(tuple(map(float, bins[name])) if name in bins else None))
     spec = make_spec("y_true", "y_prob", tuple(variables), False, seed=seed)
-    codes = {v.name: level_codes(table.column(v.name), v) for v in variables}
+    codes = {v.name: v.codes(table.column(v.name)) for v in variables}
     names: list[Group] = []
     index, rows, base = [], [], 0
     for g, grouping in enumerate(spec.groupings):

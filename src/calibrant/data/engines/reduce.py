@@ -1,0 +1,202 @@
+"""One pass over a source: its parts become one summary, on local threads or where the rows are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Lock
+from typing import TypeVar, cast
+
+from calibrant.data.columns import require
+from calibrant.data.engines.work import Summary, Task, joined
+from calibrant.data.sample import Choice, Chosen
+from calibrant.data.sketch import Sketch
+from calibrant.data.sources import Connection, Part, Source, is_query, open_source
+from calibrant.data.spec import Spec
+from calibrant.data.survey import FirstLook
+from calibrant.errors import BadInput, EngineFailed
+from calibrant.kernels.runtime import one_thread
+
+Progress = Callable[[int], None]
+S = TypeVar("S", bound=Summary)
+
+CHANGED = "the data changed while it was read: {} rows at first, then {}; cache it, or write it to files"
+MOST_THREADS = 8  # each keeps counts of its own
+MANY_GROUPS = 400  # above this one thread keeps one set of counts: 120 MB
+
+# ---- whose rows, and whose machines: told by the name of a module, for nothing may be imported to find out ----
+
+ENGINES = "pass a live SparkSession, a distributed.Client, or a DuckDB connection for a query"
+KNOWN = {"pyspark": "spark", "dask": "dask", "distributed": "dask", "duckdb": "duckdb", "_duckdb": "duckdb"}
+LIVE = {"spark": ("sql", "range", "addTag"), "dask": ("gather", "compute", "cancel")}  # of a session, of a client
+
+
+def kind_of(thing: object) -> str:
+    """Return "spark", "dask", "duckdb" or "" for what a frame, session, client or connection is of."""
+    return KNOWN.get(type(thing).__module__.lower().split(".")[0], "")
+
+
+def is_live(engine: object, kind: str) -> bool:
+    """Tell whether an engine is a session or client of this kind."""
+    return kind in LIVE and kind_of(engine) == kind and all(hasattr(engine, a) for a in LIVE[kind])
+
+
+def source_of(source: object, wanted: Sequence[str] = (), engine: object = None) -> Source:
+    """Return a source as `open_source` does, or as rows that a cluster sums up.
+
+    Parameters
+    ----------
+    source : object
+        What `open_source` takes, or a Spark or Dask DataFrame.
+    wanted : sequence of str
+        Columns that will be read.
+    engine : SparkSession, distributed.Client or DuckDB connection, optional
+        Reads the Parquet files on its own machines, or runs the query.
+    """
+    kind = kind_of(source)
+    if kind in LIVE and hasattr(source, "columns"):
+        if engine is not None and not is_live(engine, kind):
+            raise BadInput(
+                f"engine= is a {type(engine).__name__} and the source a {kind.capitalize()} DataFrame: leave it out"
+            )
+        return _cluster_frame(source, kind, engine)
+    if isinstance(source, str) and is_query(source):
+        if engine is not None and kind_of(engine) != "duckdb":
+            raise BadInput("a query is DuckDB's: pass engine= a DuckDB connection, or pass the session's own DataFrame")
+        return open_source(source, wanted, cast(Connection | None, engine))
+    found = open_source(source, wanted)
+    if engine is None:
+        return found
+    if not is_live(engine, kind_of(engine)):
+        raise BadInput(f"engine is a {type(engine).__name__}: {ENGINES}")
+    if found.fragments is None:
+        raise BadInput(
+            "engine= reads Parquet files only: leave it out to read this here, or pass a frame of the engine"
+        )
+    from calibrant.data.engines.dask import DaskFragments
+    from calibrant.data.engines.spark import SparkFragments
+
+    made = SparkFragments if kind_of(engine) == "spark" else DaskFragments
+    return replace(found, cluster=made(engine, found.fragments))
+
+
+def _cluster_frame(frame: object, kind: str, engine: object) -> Source:
+    """Return a DataFrame's rows, which have no numbers."""
+    if kind == "spark":
+        from calibrant.data.engines.spark import SparkFrame
+
+        rows = SparkFrame(frame.to_spark() if hasattr(frame, "to_spark") else frame)  # pandas on Spark
+        return Source("frame", rows.columns, (), None, numbered=False, cluster=rows)
+    from calibrant.data.engines.dask import DaskFrame
+
+    parts = DaskFrame(frame, engine)
+    return Source("frame", parts.columns, (), None, numbered=False, cluster=parts)
+
+
+# ---- the passes ----
+
+
+def first_look(source: Source, spec: Spec, by: Sequence[str], covariates: Sequence[str]) -> FirstLook:
+    """Read groups and covariates once, never the labels."""
+    task = Task(kind="look", spec=spec, by=tuple(by), covariates=tuple(covariates))
+    found = cast(FirstLook, _reduced(source, task, None))
+    if source.rows not in (None, found.rows_read):
+        raise BadInput(CHANGED.format(source.rows, found.rows_read))
+    return found
+
+
+def sketch_source(
+    source: Source,
+    spec: Spec,
+    drop_missing: bool = False,
+    progress: Progress | None = None,
+    looked: FirstLook | None = None,
+) -> Sketch:
+    """Read every part once, in record batches, and return the checked sketch.
+
+    Memory is one sketch a thread plus a few batches; the counts do not depend on the number of threads. `looked` is the
+    look that fixed the spec, if there was one: both must have seen as many rows.
+    """
+    known = looked.look.n if looked is not None and looked.covariates else None
+    task = Task(kind="count", spec=spec, drop_missing=drop_missing, rows=known)
+    whole = cast(Sketch, _reduced(source, task, progress))
+    whole.faults.check(spec, drop_missing)
+    expected = source.rows if looked is None else looked.rows_read
+    if expected is not None and expected != whole.rows_read:
+        raise BadInput(CHANGED.format(expected, whole.rows_read))
+    whole.checked()
+    sample = whole.parts.get("sample")
+    if known is not None and sample is not None and len(sample.lines) < min(spec.sample, whole.n):
+        # rows were narrowed by a count of them that included some without a label: read again, keeping more
+        return cast(Sketch, _reduced(source, replace(task, rows=None), None)).checked()
+    return whole
+
+
+def chosen_rows(
+    source: Source, spec: Spec, names: Sequence[str], most: int, drop_missing: bool, progress: Progress | None = None
+) -> Chosen:
+    """Read a source once and keep the `most` sound rows with the smallest hashed identities, covariates as they are.
+
+    Raises
+    ------
+    BadInput
+        A column is not there, or a score or label cannot be used: it names column, count and first row.
+    """
+    for columns, role in (((spec.label,), "label"), ((spec.score,), "score"), (spec.key, "key"), (names, "covariate")):
+        require(columns, source.columns, role)
+    if not source.again:
+        raise BadInput("a stream can be read only once, and a repair is fitted before it is applied: pass a file")
+    columns = Choice(spec, names, most).columns
+    found = _on_threads(source, lambda: Choice(spec, names, most), columns, spec.score, MOST_THREADS, progress)
+    return found.chosen(drop_missing, source.name)
+
+
+def _reduced(source: Source, task: Task, progress: Progress | None) -> Summary:
+    if source.cluster is None:
+        many = task.kind == "count" and task.spec.group_count > MANY_GROUPS
+        most = 1 if many else MOST_THREADS
+        return _on_threads(source, task.start, task.columns, task.spec.score, most, progress)
+    messages, count = source.cluster.run(task.to_bytes(), task.columns)
+    whole, parts = joined(task, messages)
+    if count not in (None, len(parts)):
+        raise EngineFailed(f"{len(parts)} of {count} parts came back: nothing was counted, so run it again")
+    if progress is not None:
+        progress(whole.rows_read)
+    return whole
+
+
+def _on_threads(
+    source: Source,
+    start: Callable[[], S],
+    columns: Sequence[str],
+    score: str,
+    most: int,
+    progress: Progress | None,
+) -> S:
+    """Read the parts on up to `most` threads, each with a summary of its own, and merge the summaries."""
+    threads = max(min(len(source.parts), os.cpu_count() or 1, most), 1)
+    queue, lock = list(reversed(source.parts)), Lock()
+    real = [c for c in columns if c == score]
+
+    def next_part() -> Part | None:
+        with lock:
+            return queue.pop() if queue else None
+
+    def work(_: int) -> S:
+        summary = start()
+        while (part := next_part()) is not None:
+            row = part.first_row
+            for batch in part.read(columns, real):
+                summary.update(batch, part=part.name, first_row=row)
+                row += batch.num_rows
+                if progress is not None:
+                    progress(batch.num_rows)
+        return summary
+
+    with one_thread(), ThreadPoolExecutor(threads) as pool:  # the parts are what runs side by side
+        whole, *others = pool.map(work, range(threads))
+    for other in others:
+        whole.merge(other)
+    return whole

@@ -116,7 +116,7 @@ class Question:
         Answers it, given the case and the curves made so far. `NotComputable` becomes a check that does not apply, and
         `NotRun` one that was not run.
     step : str
-        What progress says meanwhile.
+        What progress says meanwhile; empty where `make` announces it, once it knows that there is something to do.
     gate : bool
         A test that may count for the exit status.
     asks, means : str

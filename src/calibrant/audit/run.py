@@ -160,9 +160,10 @@ def _record(case: Case, variables: tuple[str, ...]) -> AuditRecord:
     findings: list[Finding] = []
     estimates: dict[str, Estimate] = {}
     curves: dict[str, Curve] = {}
+    step = ""
     for question in questions():
-        if question.step:
-            case.announce(question.step)
+        if question.step not in ("", step):
+            case.announce(step := question.step)
         try:
             answer = question.make(case, curves)
         except NotComputable as e:

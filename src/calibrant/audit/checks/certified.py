@@ -24,6 +24,7 @@ from calibrant.stats.betting import residual_mean_limits
 from calibrant.views.population import INDEPENDENT, Population
 
 Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 SHIFT_CELLS = 256  # cells whose residuals bet together: the limits widen little, and take milliseconds
 UNGROUPED = "no groups were given: add --by age,sex"
 HIDDEN = f"every group has fewer than {MASK} people"
@@ -101,10 +102,10 @@ def shift(q: Population, alpha: float) -> Estimate:
     )
 
 
-def coarse(q: Population, bins: NDArray[np.int64]) -> tuple[Floats, Floats, Floats, Floats]:
+def coarse(q: Population, bins: NDArray[np.int64]) -> tuple[Whole, Floats, Floats, Floats]:
     """Sum the cells over bins of consecutive cells: counts, score sums, lower and upper ends."""
     size = int(bins.max()) + 1
-    counts, sums = np.zeros((size, 2)), np.zeros((size, 2))
+    counts, sums = np.zeros((size, 2), dtype=np.int64), np.zeros((size, 2))
     np.add.at(counts, bins, q.cells.totals)
     np.add.at(sums, bins, q.cells.score_sums)
     first = np.searchsorted(bins, np.arange(size))

@@ -100,6 +100,7 @@ def local(case: Case, _: Mapping[str, Curve]) -> Answer:
         raise NotRun(NO_TESTS)
     from calibrant.detect.local_calibration_test import local_calibration_test
 
+    case.announce("testing for error that follows covariates")
     outcome = local_calibration_test(case.whole, draws=DRAWS, seed=case.seed)
     check = Check(code=LOCAL, status="measured", outcome=guarded(outcome, "region_"))
     return Answer(checks=(check,), curves=_maps(case))
@@ -140,6 +141,7 @@ def strong(case: Case, _: Mapping[str, Curve]) -> Answer:
     rows = case.needs_rows()
     from calibrant.detect.strong_calibration_test import strong_calibration_test
 
+    case.announce("searching for badly served groups")
     outcome = strong_calibration_test(rows, tolerance=case.judging.tolerance, seed=case.seed)
     check = Check(code=STRONG, status="measured", outcome=guarded(outcome, "peak_"))
     return Answer(checks=(check,), curves=_diagnosis(rows, case))
@@ -164,6 +166,6 @@ def _diagnosis(rows: Predictions, case: Case) -> dict[str, Curve]:
 
 DECLARED = (
     Question(code="variables", order=80, make=ranking, step="ranking variables"),
-    Question(code=LOCAL, order=90, make=local, step="testing for error that follows covariates", gate=True),
-    Question(code=STRONG, order=100, make=strong, step="searching for badly served groups", gate=True),
+    Question(code=LOCAL, order=90, make=local, gate=True),
+    Question(code=STRONG, order=100, make=strong, gate=True),
 )

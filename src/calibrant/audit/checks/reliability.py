@@ -94,11 +94,11 @@ def smoothed(case: Case) -> Curve:
 
     Without columns where it cannot be computed: the check of the bins says why.
     """
-    from calibrant.diagnose.reliability_curve import METHOD, curve_of
+    from calibrant.diagnose.reliability_curve import METHOD, Drawing, curve_of
 
-    q, plan = case.everyone, case.judging
+    how = Drawing(grid=POINTS, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed, smallest=MASK)
     try:
-        return curve_of(q, POINTS, None, "probability", "smooth", plan.alpha, DRAWS, case.seed, MASK)
+        return curve_of(case.everyone, how)
     except NotComputable as e:
         return Curve(method=METHOD, columns={}, settings={"reason": e.reason})
 

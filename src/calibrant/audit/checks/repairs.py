@@ -51,6 +51,7 @@ def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
     from calibrant.repair.judge.compare import compare
 
     rows, plan = case.needs_rows(NO_TESTS if case.whole.spec.codings else NO_ROWS), case.judging
+    case.announce("comparing repairs")
     held = () if rows.covariates is None else tuple(rows.covariates.schema.names)
     by = tuple(v.name for v in case.whole.spec.variables if v.name in held)
     found = compare(
@@ -97,4 +98,4 @@ def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "line": verdict["line"]}
 
 
-DECLARED = (Question(code=REPAIR, order=110, make=repairs, step="comparing repairs"),)
+DECLARED = (Question(code=REPAIR, order=110, make=repairs),)

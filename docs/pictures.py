@@ -15,7 +15,7 @@ import numpy as np
 import vl_convert
 
 import calibrant as cal
-from calibrant.data.examples import employment_path
+from calibrant.data import employment_path
 
 OUT = Path(__file__).parent / "img"
 SHARE = 0.05 / 9  # of alpha, for each of the nine routes of certify.distance

@@ -21,7 +21,7 @@ CELLS = (
 277 677 residents of Massachusetts, 2015 to 2018, and a classifier's probability that each is employed. The data come
 with the package. This is [Start](../start.md) on real data; every number below was computed by the cell above it.""",
     """import calibrant as cal
-from calibrant.data.examples import employment_path
+from calibrant.data import employment_path
 
 data = cal.read(employment_path(), y="employed", p="predicted_probability", by=["sex", "nativity", "age"])
 print(f"{data.n:,} people, {data.cases:,} employed")""",

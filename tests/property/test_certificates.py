@@ -17,7 +17,8 @@ from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.kernels.tally import fixed_point
 from calibrant.results import Estimate
-from calibrant.stats.bounds import GRID, _forward, solve
+from calibrant.stats.betting import FORWARD, solve
+from calibrant.stats.bounds import _forward
 from calibrant.views.population import EXACT_LEVELS, everyone, group
 from effort import examples
 
@@ -75,7 +76,7 @@ def test_upper_end_falls_as_alpha_rises(certify, d, pair):
 @given(data(), st.sampled_from([(0.01, 0.05), (0.05, 0.1), (0.1, 0.5)]))
 def test_lower_evidence_rises_as_alpha_rises_at_fixed_bets(d, pair):
     """The stakes follow alpha; for given wagers the bound is monotone."""
-    wagers = [_forward(everyone(d).cells, stake) for stake in GRID]
+    wagers = [_forward(everyone(d).cells, stake) for stake in FORWARD.multiples]
     strict, loose = (solve(wagers, np.full(4, 0.25), a) for a in pair)
     assert loose >= strict - 1e-9
 

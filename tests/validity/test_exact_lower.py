@@ -8,7 +8,8 @@ import pytest
 from calibrant.stats import bounds as distance
 from calibrant.stats import bounds as lower
 from calibrant.stats import jitter
-from calibrant.stats.bounds import BINS, GRID, SWITCH
+from calibrant.stats.betting import FORWARD, SWITCH
+from calibrant.stats.bounds import BINS
 from calibrant.stats.cells import SCALE, Cells, log_growth
 from validity.enumeration import blocked_labels, grid_cells, level_cells
 from validity.saboteurs import captured
@@ -93,7 +94,7 @@ def test_witness_is_admissible():
             assert np.abs(w).max() + distance.KNOTS * np.abs(np.diff(w)).max() <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("stake", GRID)
+@pytest.mark.parametrize("stake", FORWARD.multiples)
 def test_forward_recursion_equals_the_sum_over_all_paths(stake):
     rng = np.random.default_rng(42)
     values = (np.arange(BINS) + 0.5) / BINS

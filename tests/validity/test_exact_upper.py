@@ -8,13 +8,14 @@ from scipy.stats import binom
 from calibrant.stats.betting import gammas, solve_upper
 from calibrant.stats.bounds import (
     bernstein_upper,
+    distance_upper,
     linear_cost,
     notch_cost,
     notch_normaliser,
     notch_width,
     product_upper,
 )
-from calibrant.stats.jitter import distance_upper, jitter, jittered_bernstein_upper, jittered_upper, mean_displacement
+from calibrant.stats.jitter import jitter, jittered_bernstein_upper, jittered_upper, mean_displacement
 from validity.enumeration import grid_cells, just_beyond, log_mean, miss_probability
 
 GAMMAS = (0.01, 0.2, 0.6, 0.95)

@@ -6,8 +6,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from calibrant.stats import witness
-from calibrant.stats.witness import ChordLedger, PowerLedger, RowLedger
+from calibrant.stats import variable
+from calibrant.stats.variable import ChordLedger, PowerLedger, RowLedger
 
 
 def rng(*stream):
@@ -45,10 +45,10 @@ def test_products_are_e_values(name):
     gammas, kappas = (0.3, 0.95), (1.0, 1.6)
     upper, lower = np.zeros(2), np.zeros((2, 2))
     for ledger, mass in ledgers(law, n):
-        upper += [mass * np.exp(-witness._cost(ledger, g, 0.0, None)) for g in gammas]
+        upper += [mass * np.exp(-variable._cost(ledger, g, 0.0, None)) for g in gammas]
         for i, stake in enumerate(kappas):
             for j, ordered in enumerate((True, False)):
-                lower[i, j] += mass * np.exp(witness._forward(ledger, stake, ordered, (0.0,), 1.0)[0])
+                lower[i, j] += mass * np.exp(variable._forward(ledger, stake, ordered, (0.0,), 1.0)[0])
     for i, gamma in enumerate(gammas):
         assert upper[i] <= (1 - gamma * truth) ** n * (1 + 1e-12)
     for i, stake in enumerate(kappas):
@@ -59,8 +59,8 @@ def test_products_are_e_values(name):
 def test_limits_miss_exactly_as_seldom_as_claimed(name):
     truth, missed = error_of(LAWS[name]), np.zeros(2)
     for ledger, mass in ledgers(LAWS[name], 4):
-        missed[0] += mass * (witness.upper_bound(ledger, 0.3) < truth - 1e-9)
-        missed[1] += mass * (witness.lower_bound(ledger, 0.3, 0, True) > truth + 1e-9)
+        missed[0] += mass * (variable.upper_bound(ledger, 0.3) < truth - 1e-9)
+        missed[1] += mass * (variable.lower_bound(ledger, 0.3, 0, True) > truth + 1e-9)
     assert (missed <= 0.3).all()
 
 
@@ -107,8 +107,8 @@ def test_bets_beyond_the_shift_read_the_past_only():
             return 0.0, np.full(7, 0.1), block_rows[order[1:]]
 
         ledger = RowLedger(residual, g.integers(0, 3, 800).astype(np.int32), block, 3, 8)
-        with patch.object(witness, "wager", wager):
-            witness.lower_bound(ledger, 0.05, 0, True, witness.shift_limits(ledger, 0.01))
+        with patch.object(variable, "wager", wager):
+            variable.lower_bound(ledger, 0.05, 0, True, variable.shift_limits(ledger, 0.01))
         return [np.append(signal, moment) for signal, moment in seen]
 
     assert np.array_equal(placed(0.0), placed(0.9))

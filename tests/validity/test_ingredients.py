@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import predictions
-from calibrant.stats.bounds import debiased_error
-from calibrant.stats.jitter import dyadic_levels
+from calibrant.stats.bounds import debiased_error, dyadic_levels
 from calibrant.views.population import Population, everyone
 from validity import designs
 from validity.acceptance import check

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.stats import witness
+from calibrant.stats import variable
 from calibrant.stats.nulls import p_value
-from calibrant.stats.witness import RowLedger
+from calibrant.stats.variable import RowLedger
 from calibrant.views.along import along_of
 from validity.acceptance import check, count, refuted
 
@@ -31,7 +31,7 @@ def test_the_limits_of_the_mean_hold():
         p = g.uniform(size=300)
         y = g.uniform(size=300) < p**2
         ledger = RowLedger(y - p, np.zeros(300, np.int32), np.zeros(300, np.uint8), 1, 1)
-        low, high = witness.shift_limits(ledger, 0.1)
+        low, high = variable.shift_limits(ledger, 0.1)
         return not low <= -1 / 6 <= high
 
     check(miss, 300, 0.1)
@@ -125,7 +125,7 @@ def test_saboteur_signs_of_the_same_rows():
         g = rng(5, i)
         p, v = np.full(1000, 0.5), g.integers(0, 100, 1000).astype(str)
         data = cal.predictions(g.uniform(size=1000) < p, p, {"v": v})
-        with patch.object(witness, "wager", cheat):
+        with patch.object(variable, "wager", cheat):
             return cal.certify.variable(data, "v", side="lower").interval.low > 0
 
     assert refuted(count(miss, 20), 20, 0.05)
@@ -136,7 +136,7 @@ def test_saboteur_upper_bound_without_its_price():
 
     def miss(i):
         data = cal.predictions(rng(8, i).uniform(size=20) < 0.05, np.zeros(20), {"v": np.full(20, "a")})
-        with patch.object(witness, "solve_upper", lambda phi, g, w, n, _: SOLVE(phi, g, w, n, 0.999)):
+        with patch.object(variable, "solve_upper", lambda phi, g, w, n, _: SOLVE(phi, g, w, n, 0.999)):
             return cal.certify.variable(data, "v", side="upper", seed=i).interval.high < 0.05
 
     assert refuted(count(miss, 80), 80, 0.05)
@@ -149,13 +149,13 @@ def test_saboteur_upper_bound_that_looks_one_way():
         return float(-ledger.growth(np.full(ledger.sums.shape[1], gamma), shift).sum())
 
     def miss(i):
-        with patch.object(witness, "_cost", one_way):
+        with patch.object(variable, "_cost", one_way):
             return cal.certify.variable(draw("shift", 400, i), "v", side="upper", seed=i).interval.high < 0.1
 
     assert refuted(count(miss, 20), 20, 0.05)
 
 
-SOLVE = witness.solve_upper
+SOLVE = variable.solve_upper
 
 
 def test_saboteur_permuted_residuals():

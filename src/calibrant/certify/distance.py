@@ -59,7 +59,7 @@ def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "t
     >>> bool(cal.certify.distance(data, side="upper").interval.high < 0.04)
     True
     """
-    from calibrant.stats.jitter import distance_lower, distance_upper
+    from calibrant.stats.bounds import distance_lower, distance_upper
 
     low_share, high_share = shares(alpha, side)
     population = everyone(data, seed)

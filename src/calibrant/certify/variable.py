@@ -20,7 +20,7 @@ from calibrant.kernels.strata import locate
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.cells import SCALE
 from calibrant.stats.strata import View, equal_mass_edges
-from calibrant.stats.witness import (
+from calibrant.stats.variable import (
     NONE,
     ChordLedger,
     Ledger,

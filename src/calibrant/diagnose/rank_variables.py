@@ -3,59 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from calibrant.arguments import checked_alpha, checked_seed, one_source, whole
 from calibrant.certify.variable import FOR_SHIFT, Cut, Dealt, cut_of, dealt_of, sketched_cut
 from calibrant.data.predictions import Predictions
-from calibrant.arguments import checked_seed
 from calibrant.data.sketch import Sketch
-from calibrant.diagnose.paired import pair_lines
-from calibrant.diagnose.ranked import Line, affordable, lines_of, names_of, p_values
-from calibrant.errors import BadInput, NotComputable
+from calibrant.diagnose.bands import affordable
+from calibrant.diagnose.ranking import Line, lines_of, names_of, p_values, tested_pairs
+from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.strata import View
-from calibrant.stats.witness import NONE, lower_bound, shift_limits, upper_bound
+from calibrant.stats.variable import NONE, lower_bound, shift_limits, upper_bound
 from calibrant.views.along import checked_rows, checked_view
-from calibrant.views.population import shares
 
-# ---- Certified ranges of every ranked variable: of its whole error, and of that beyond the overall shift ----
-
-Ends = dict[str, float]
-
-
-def certified_ranges(
-    data: Any, names: Sequence[str], bins: int, view: View, alpha: float, seed: int
-) -> tuple[dict[str, Ends], str | None]:
-    """Return the ends for each variable, or none and why no proof covers the data.
-
-    All ends hold together with probability at least ``1 - alpha``: each is `certify.variable`'s with its part of it.
-    Each variable is cut once for both of its ranges.
-    """
-    delta = alpha / (4.0 * len(names))
-    try:
-        dealt: Dealt | None = None if isinstance(data, Sketch) else dealt_of(data, view, seed)
-        out = {}
-        for name in names:
-            cut = sketched_cut(data, name, bins, None, view) if dealt is None else cut_of(dealt, name, bins, False)
-            low, high = _ends(cut, delta, NONE, seed)
-            shifts = shift_limits(cut.ledger, 2.0 * FOR_SHIFT * delta)
-            beyond_low, beyond_high = _ends(cut, delta * (1.0 - FOR_SHIFT), shifts, seed)
-            out[name] = {"low": low, "high": high, "beyond_low": beyond_low, "beyond_high": beyond_high}
-    except NotComputable as e:
-        return {}, e.reason
-    return out, None
-
-
-def _ends(cut: Cut, delta: float, shifts: tuple[float, ...], seed: int) -> tuple[float, float]:
-    low = lower_bound(cut.ledger, delta, seed, cut.ordered, shifts) - cut.rounding
-    return max(low, 0.0), min(upper_bound(cut.ledger, delta, shifts) + cut.rounding, 1.0)
-
-
-# ---- All variables at once: along which do the probabilities err, beyond being off for everyone? ----
-
-METHOD = "diagnose.rank_variables"
 COLUMNS = (
     "variable",
     "kind",
@@ -81,8 +43,10 @@ COLUMNS = (
 )
 
 
+@one_source
 def rank_variables(
-    data: Any,
+    data: Predictions | Sketch,
+    *,
     variables: Iterable[str] | str | None = None,
     view: View = "probability",
     bins: int = 10,
@@ -166,36 +130,37 @@ def rank_variables(
     >>> found.columns["variable"], found.columns["p_adjusted"][0]
     (('income', 'height'), 0.001)
     """
-    view, bins, pairs = checked_view(view), _whole(bins, "bins", 2, 100), _whole(pairs, "pairs", 0, 10_000)
-    shares(alpha, "two-sided")
-    seed = checked_seed(seed)
-    draws = _whole(draws, "draws", 99, 100_000)
+    bins, pairs = whole("bins", bins, 2, 100), whole("pairs", pairs, 0, 10_000)
+    draws = whole("draws", draws, 99, 100_000)
+    how = _How(checked_view(view), checked_alpha(alpha), draws, checked_seed(seed))
     if not isinstance(data, Sketch):
-        checked_rows(data)
+        data = checked_rows(data)
     elif pairs:
         raise NotComputable("a sketch keeps no cells of pairs of variables: pass rows, or leave pairs out")
     names = names_of(data, variables)
-    keep = affordable(data, len(names), draws)
-    lines, left_out = lines_of(data, names, view, bins, keep)
+    # (1) Bins of each variable, without a label; what looks like an identifier is left out, and said to be.
+    lines, left_out = lines_of(data, names, view, bins, affordable(data, len(names), draws))
     if not lines:
         raise NotComputable(f"no variable can be ranked: {next(iter(left_out.items()))}")
-    own, adjusted, law = p_values(data, lines, draws, seed)
-    ends, no_range = certified_ranges(data, [line.name for line in lines], bins, view, alpha, seed)
+    # (2) p-values over all of them, and certified ranges that hold together.
+    own, adjusted, law = p_values(data, lines, draws, how.seed)
+    ends, no_range = certified_ranges(data, [line.name for line in lines], bins, view, alpha, how.seed)
     table = [
-        _row(line, seed, alpha, p, a) | ends.get(line.name, {})
+        _row(line, how, p, a) | ends.get(line.name, {})
         for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)
     ]
     table.sort(key=lambda r: (-r["beyond_shift"], r["p_value"], -r["beyond_shift_plain"], r["variable"]))
-    paired, tried, pair_law = _pairs(data, lines, view, alpha, draws, seed, pairs)
+    # (3) Pairs, by what they show beyond their two variables.
+    paired, tried, pair_law = _pairs(data, lines, how, pairs)
     return Curve(
-        method=METHOD,
+        method="diagnose.rank_variables",
         columns={k: tuple(r[k] for r in (*table, *paired)) for k in COLUMNS},
         settings={
             "view": view,
             "bins": bins,
             "alpha": alpha,
             "draws": draws,
-            "seed": seed,
+            "seed": how.seed,
             "n": lines[0].bins.n,
             "shift": lines[0].bins.shift,
             "null": law,
@@ -209,11 +174,21 @@ def rank_variables(
     )
 
 
-def _row(line: Line, seed: int, alpha: float, p: float, adjusted: float) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _How:
+    """The settings of a ranking, checked."""
+
+    view: View
+    alpha: float
+    draws: int
+    seed: int
+
+
+def _row(line: Line, how: _How, p: float, adjusted: float) -> dict[str, Any]:
     return {
         "variable": line.name,
         "kind": line.kind,
-        **line.sizes(seed, alpha),
+        **line.sizes(how.seed, how.alpha),
         "p_value": p,
         "p_adjusted": adjusted,
         "low": None,
@@ -228,23 +203,54 @@ def _row(line: Line, seed: int, alpha: float, p: float, adjusted: float) -> dict
 
 
 def _pairs(
-    data: Any, lines: Sequence[Line], view: View, alpha: float, draws: int, seed: int, wanted: int
+    data: Predictions | Sketch, lines: Sequence[Line], how: _How, wanted: int
 ) -> tuple[list[dict[str, Any]], int, str | None]:
     """Return the best pairs' rows of the table, how many pairs were tried, and the law of their p-values."""
-    if not wanted or len(lines) < 2:
+    if not wanted or len(lines) < 2 or isinstance(data, Sketch):
         return [], 0, None
-    rows: Predictions = data
-    tested, law = pair_lines(rows, [line.name for line in lines], view, draws, seed)
+    tested, law = tested_pairs(data, [line.name for line in lines], how.view, how.draws, how.seed)
     best = sorted(tested, key=lambda t: (t.adjusted, -t.statistic))
     made = []
-    for t in best[: max(2 * wanted, wanted + 10)]:
-        row = _row(t.line, seed, alpha, t.p_value, t.adjusted)
-        made.append(row | {"gain": row["beyond_shift"] - max(s.sizes(seed, alpha)["beyond_shift"] for s in t.singles)})
+    for t in best[: max(2 * wanted, wanted + 10)]:  # sizes are drawn for the likeliest only
+        row = _row(t.line, how, t.p_value, t.adjusted)
+        single = max(s.sizes(how.seed, how.alpha)["beyond_shift"] for s in t.singles)
+        made.append(row | {"gain": row["beyond_shift"] - single})
     made.sort(key=lambda r: (-r["gain"], r["p_adjusted"], r["variable"]))
     return made[:wanted], len(tested), law
 
 
-def _whole(value: Any, name: str, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
-        raise BadInput(f"{name}={value!r}: pass a whole number from {least:,} to {most:,}")
-    return int(value)
+# ---- Certified ranges of every ranked variable: of its whole error, and of that beyond the overall shift ----
+
+Ends = dict[str, float]
+
+
+def certified_ranges(
+    data: Predictions | Sketch, names: Sequence[str], bins: int, view: View, alpha: float, seed: int
+) -> tuple[dict[str, Ends], str | None]:
+    """Return the ends for each variable, or none and why no proof covers the data.
+
+    All ends hold together with probability at least ``1 - alpha``: each is `certify.variable`'s with its part of it.
+    Each variable is cut once for both of its ranges.
+    """
+    delta = alpha / (4.0 * len(names))
+    try:
+        held: Sketch | Dealt = data if isinstance(data, Sketch) else dealt_of(data, view, seed)
+        out = {}
+        for name in names:
+            cut = (
+                sketched_cut(held, name, bins, None, view)
+                if isinstance(held, Sketch)
+                else cut_of(held, name, bins, False)
+            )
+            low, high = _ends(cut, delta, NONE, seed)
+            shifts = shift_limits(cut.ledger, 2.0 * FOR_SHIFT * delta)
+            beyond_low, beyond_high = _ends(cut, delta * (1.0 - FOR_SHIFT), shifts, seed)
+            out[name] = {"low": low, "high": high, "beyond_low": beyond_low, "beyond_high": beyond_high}
+    except NotComputable as e:
+        return {}, e.reason
+    return out, None
+
+
+def _ends(cut: Cut, delta: float, shifts: tuple[float, ...], seed: int) -> tuple[float, float]:
+    low = lower_bound(cut.ledger, delta, seed, cut.ordered, shifts) - cut.rounding
+    return max(low, 0.0), min(upper_bound(cut.ledger, delta, shifts) + cut.rounding, 1.0)

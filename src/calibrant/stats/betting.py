@@ -8,17 +8,21 @@ is the x at which their average reaches ``1/delta``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from calibrant.errors import BadInput
+from calibrant.stats.cells import summed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Excess = Callable[[float], float]
 
-# ---- How much is bet: fixed by what the outcomes cannot change, so any numbers here are valid, and some waste less ----
+# ---- How much is bet: fixed by what the outcomes cannot change, so any numbers are valid, and some waste less ----
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Stakes:
     def bets(self, scale: float, most: float = 1.0) -> Floats:
         """Return the bets for noise of root sum of squares `scale`, where a unit may lose `most` times its bet."""
         cap = self.largest / most if most > 0 else np.inf
-        return np.asarray(np.minimum(np.array(self.multiples) / scale, cap))
+        return np.minimum(np.array(self.multiples) / scale, cap)
 
     @property
     def shares(self) -> Floats:
@@ -53,13 +57,28 @@ class Stakes:
 UPPER = Stakes((5.0, 9.0, 16.0, 28.0), largest=0.95)  # gamma sqrt(n) of Theorem U (theory 1.4)
 JITTERED = Stakes(UPPER.multiples, (0.55, 0.2, 0.15, 0.1), 0.95)  # few effective cells favour the small one
 MEAN = Stakes((0.5, 1.0, 2.0, 4.0, 8.0))  # doubled each time: none is far from the best at any delta
-RATE = Stakes((2.0, 4.0, 8.0, 16.0))  # as Theorem L's (theory 1.4); sizes overstate the noise of rare events
+FORWARD = Stakes((2.0, 4.0, 8.0, 16.0))  # kappa sqrt(n) of Theorem L's forward recursion (theory 1.4)
+RATE = Stakes(FORWARD.multiples)  # sizes overstate the noise of rare events, so large multiples too
 DIFFERENCE = Stakes((2.0, 4.0, 8.0), (0.25, 0.5, 0.25))  # around the best for several comparisons at once, about 3.5
 
 
 def gammas(n: int) -> Floats:
     """Return the bets of Theorem U for `n` rows, shape (4,), each in (0, 1)."""
     return UPPER.bets(np.sqrt(max(n, 1)))
+
+
+# ---- Theorem 1, the readable reference: what the bets below improve on ----
+
+
+def bernstein(plug_in: float, moment: float, rows: float, delta: float) -> float:
+    """Return Theorem 1's bound from its plug-in F and empirical second moment w; ``delta`` split 0.8 to 0.2.
+
+    ``CE <= F + sqrt(2 v L1 / N) + L1 / (3 N)`` with ``v = (sqrt(L2 / 2N) + sqrt(w + L2 / 2N))^2``, an upper confidence
+    bound on the expected second moment.
+    """
+    l1, l2 = -np.log(0.8 * delta), -np.log(0.2 * delta)
+    v = min(1.0, (np.sqrt(l2 / (2 * rows)) + np.sqrt(moment + l2 / (2 * rows))) ** 2)
+    return float(min(1.0, plug_in + np.sqrt(2 * v * l1 / rows) + l1 / (3 * rows)))
 
 
 # ---- Averages of e-values, solved ----
@@ -137,6 +156,83 @@ def refuted_up_to(excess: Excess, start: float, stop: float) -> float:
     return float(brentq(excess, start, stop, xtol=1e-12))
 
 
+# ---- Theorem L: bets on signs that were learnt on earlier blocks, or on every path of signs (theory 1.4) ----
+# For any ``|f| <= 1`` chosen before a block is read and any ``kappa in (0, 1)``, a row of the block satisfies
+# ``E[1 + kappa f(p)(Y - p) | past] <= 1 + kappa CE``. So the product over rows, divided by
+# ``(1 + kappa CE)^n``, is a test supermartingale started at one: whoever could win much more than the error
+# allows has shown that the error is larger.
+
+DEALS = 4  # random orders of the blocks, averaged: the bound then hardly depends on the seed
+SWITCH = 0.1  # prior chance that the sign changes from one cell to the next: once in ten equal-mass cells
+SOFT = 0.25  # the largest variance of one row, added to a cell's: so few rows have no firm sign
+DEALT = 0xCA11  # stream of random numbers, apart from those of other methods at the same seed
+
+Learn = Callable[[Ints], tuple[Floats, float]]  # past blocks -> signal, its mean square winnings per row
+Grow = Callable[[int, Floats], float]  # block, stake times signal -> log wealth gained
+
+
+class Wager(NamedTuple):
+    """Log wealth if the error were zero, stakes per block, rows per block."""
+
+    log_wealth: float
+    stakes: Floats
+    rows: Floats | Ints
+
+
+def deals(blocks: int, seed: int) -> list[Ints]:
+    """Random orders of the blocks; each starts with a different block while there are enough."""
+    if blocks < 2:
+        raise BadInput(
+            "a lower bound learns on some rows and is judged on others, and rows without identity cannot be dealt: "
+            "pass key= (columns that identify a row) when sketching"
+        )
+    rng = np.random.default_rng([seed, DEALT])
+    base = rng.permutation(blocks)
+    return [np.concatenate(([base[i % blocks]], rng.permutation(np.delete(base, i % blocks)))) for i in range(DEALS)]
+
+
+def wager(block_rows: Ints, order: Ints, delta: float, learn: Learn, grow: Grow) -> Wager:
+    """Bet on each block of an order but the first, with a signal learnt on the blocks before it."""
+    rows = block_rows[order[1:]]
+    log_wealth, stakes = 0.0, np.zeros(len(rows))
+    for i, block in enumerate(order[1:]):
+        signal, moment = learn(order[: i + 1])
+        stakes[i] = min(np.sqrt(2.0 * -np.log(delta) / max(rows.sum() * moment, 1e-12)), FORWARD.largest)
+        log_wealth += grow(int(block), stakes[i] * signal)
+    return Wager(log_wealth, stakes, rows)
+
+
+def sign_paths(log_wealth: Floats, switch: float) -> float:
+    """Return the log of the mean, over paths of signs -1, 0 and 1, of the wealth along the path.
+
+    The signs follow a Markov chain with uniform start that keeps its state with probability ``1 - switch``; the
+    forward algorithm adds up all ``3^cells`` paths.
+
+    Parameters
+    ----------
+    log_wealth : array of shape (cells, 3)
+        What each sign wins in each cell.
+    switch : float
+        Two thirds for independent signs.
+    """
+    step = np.full((3, 3), switch / 2.0) + np.eye(3) * (1.0 - 1.5 * switch)
+    state, total = np.full(3, 1.0 / 3.0), 0.0
+    for c, won in enumerate(log_wealth):
+        top = won.max()
+        state = (state @ step if c else state) * np.exp(won - top)
+        total += top + float(np.log(state.sum()))
+        state = state / state.sum()
+    return total
+
+
+def solve(wagers: Sequence[Wager], weights: ArrayLike, delta: float) -> float:
+    """Average the wagers' e-values and return the error at which they reach ``1 / delta``."""
+    width = max(len(stakes) for _, stakes, _ in wagers)
+    stakes = np.array([np.pad(k, (0, width - len(k))) for _, k, _ in wagers])
+    rows = np.array([np.pad(r, (0, width - len(r))) for _, _, r in wagers])
+    return solve_lower(np.array([w for w, _, _ in wagers]), stakes, rows, weights, delta)
+
+
 # ---- Limits for the mean of a bounded residual (Waudby-Smith & Ramdas 2024, doi:10.1093/jrsssb/qkad009) ----
 
 
@@ -198,8 +294,8 @@ class Units:
     @classmethod
     def of_residuals(cls, y: ArrayLike, p: Floats, weights: Floats, unit: NDArray[np.intp]) -> Units:
         """Add up ``w (y - p)`` and w over the rows of each unit (0 to U - 1)."""
-        value, least, most = (_summed(unit, weights * (v - p)) for v in (np.asarray(y), 0.0, 1.0))
-        size = _summed(unit, weights)
+        value, least, most = (summed(unit, weights * (v - p)) for v in (np.asarray(y), 0.0, 1.0))
+        size = summed(unit, weights)
         return cls(value=value, least=least, most=most, size=size, scale=float(np.sqrt((size**2).sum())))
 
     @classmethod
@@ -239,7 +335,7 @@ class Units:
             return cls(value=value, least=least, most=most, size=np.ones(n), scale=float(np.sqrt(noise.mean() * n)))
         units = int(cluster.max()) + 1
         share = units / n
-        value, least, most, noise = (_summed(cluster, v) for v in (value, least, most, noise))
+        value, least, most, noise = (summed(cluster, v) for v in (value, least, most, noise))
         spread = np.sqrt(noise.mean()) * share**0.75  # between independent rows and rows of one fate
         return cls(
             value=value * share,
@@ -253,10 +349,6 @@ class Units:
     def mean(self) -> float:
         """The mean seen."""
         return float(self.value.sum() / self.size.sum())
-
-
-def _summed(at: NDArray[np.intp], values: Floats) -> Floats:
-    return np.asarray(np.bincount(at, values), dtype=np.float64)
 
 
 # ---- Event rates, and ratios of sums, one-sided or two-sided, at any number of rows ----

@@ -1,67 +1,82 @@
-"""Certificates of calibration error from score cells: upper, lower, distance, bounded variation."""
+"""Certificates of calibration error from score cells: of the shown score, the raw score, and the distance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from calibrant.errors import BadInput
-from calibrant.stats.betting import gammas, solve_lower, solve_upper
-from calibrant.stats.cells import SCALE, Cells, log_growth
+from calibrant.kernels.notch import notch_peaks
+from calibrant.stats.betting import (
+    DEALS,
+    FORWARD,
+    SOFT,
+    SWITCH,
+    Learn,
+    Wager,
+    bernstein,
+    deals,
+    gammas,
+    sign_paths,
+    solve,
+    solve_upper,
+    wager,
+)
+from calibrant.stats.cells import SCALE, Cells, log_growth, summed
+from calibrant.stats.jitter import jittered_upper, mean_displacement
 
-# ---- Upper bounds on the L1 calibration error of a score shown in finitely many values (theory 1.1 and 1.4) ----
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+# ---- The L1 calibration error of a score shown in finitely many values, from above (theory 1.1 and 1.4) ----
 # A level shows the value ``s`` to ``n`` rows of which ``k`` are cases; ``CE = sum_s P(s) |s - e(s)|`` with ``e(s)``
 # the event rate at the level. Nothing is assumed but independent rows from one distribution.
 
 SLACK = 1e-9  # added to every notch constant, and a millionth of it per row: above the rounding error of its search
 
 
-def bernstein_upper(s: Any, n: Any, k: Any, delta: float) -> float:
-    r"""Theorem 1, the readable reference: plug-in plus Bernstein, ``delta`` split 0.8 to 0.2.
-
-    ``CE <= F + sqrt(2 v L1 / N) + L1 / (3 N)`` with ``F = sum_s |n s - k| / N``, ``w`` the mean squared residual
-    and ``v = (sqrt(L2 / 2N) + sqrt(w + L2 / 2N))^2``, an upper confidence bound on its expectation.
-    """
+def bernstein_upper(s: Floats, n: Floats, k: Floats, delta: float) -> float:
+    """Theorem 1, the readable reference: ``F = sum_s |n s - k| / N``, and ``w`` the mean squared residual."""
     rows = float(np.sum(n))
     plug_in = float(np.abs(n * s - k).sum()) / rows
     moment = float((k * (1.0 - s) ** 2 + (n - k) * s**2).sum()) / rows
     return bernstein(plug_in, moment, rows, delta)
 
 
-def bernstein(plug_in: float, moment: float, rows: float, delta: float) -> float:
-    """Theorem 1's bound from its plug-in F and empirical second moment w, for either display."""
-    l1, l2 = -np.log(0.8 * delta), -np.log(0.2 * delta)
-    v = min(1.0, (np.sqrt(l2 / (2 * rows)) + np.sqrt(moment + l2 / (2 * rows))) ** 2)
-    return float(min(1.0, plug_in + np.sqrt(2 * v * l1 / rows) + l1 / (3 * rows)))
-
-
-def product_upper(s: Any, n: Any, k: Any, delta: float) -> float:
+def product_upper(s: ArrayLike, n: ArrayLike, k: ArrayLike, delta: float) -> float:
     r"""Theorem U with the notch: solve an average of eight products of e-values.
 
     For each of four bets ``gamma`` one product uses the linear form in every level, another the form, linear or
     notch, whose expected cost in a calibrated model, a function of ``n`` and ``s`` alone, is smaller.
+
+    Parameters
+    ----------
+    s, n, k : arrays of shape (levels,)
+        Shown values, rows and cases of each.
+    delta : float
     """
-    s, n, k = (np.asarray(v, dtype=float)[np.asarray(n) > 0] for v in (s, n, k))
+    held = np.asarray(n) > 0
+    s, n, k = (np.asarray(v, dtype=float)[held] for v in (s, n, k))
     rows = int(n.sum())
     bets = gammas(rows)
-    phi = []
+    phi: list[float] = []
     for gamma in bets:
-        linear = linear_cost(s, n, k, gamma)
-        notch, better = notch_cost(s, n, k, gamma)
-        phi += [linear.sum(), np.where(better, notch, linear).sum()]
+        linear = linear_cost(s, n, k, gamma)  # (1) -ln q of each level, linear in the bets
+        notch, better = notch_cost(s, n, k, gamma)  # (2) the same by the notch, where it should cost less
+        phi += [linear.sum(), np.where(better, notch, linear).sum()]  # (3) Phi of both products
     return solve_upper(np.array(phi), np.repeat(bets, 2), np.full(8, 1 / 8), rows, delta)
 
 
-def linear_cost(s: Any, n: Any, k: Any, gamma: float) -> Any:
-    """Return ``-ln q`` of Theorem U's linear form, per level."""
+def linear_cost(s: Floats, n: Floats, k: Floats, gamma: float) -> Floats:
+    """Return ``-ln q`` of Theorem U's linear form, per level: the cost of the smaller of the two products."""
     over = k * np.log1p(-gamma * (1 - s)) + (n - k) * np.log1p(gamma * s)
     under = k * np.log1p(gamma * (1 - s)) + (n - k) * np.log1p(-gamma * s)
     return -np.minimum(over, under)
 
 
-def notch_cost(s: Any, n: Any, k: Any, gamma: float) -> tuple[Any, Any]:
+def notch_cost(s: Floats, n: Floats, k: Floats, gamma: float) -> tuple[Floats, Flags]:
     """Return ``-ln q`` of the notch form, per level, and where it is expected to be the cheaper.
 
     Levels 0 and 1 have no notch (their null variance is zero); there the cost is infinite.
@@ -70,17 +85,17 @@ def notch_cost(s: Any, n: Any, k: Any, gamma: float) -> tuple[Any, Any]:
     inner = (s > 0) & (s < 1)
     if not inner.any():
         return cost, better
-    t, m, hits = s[inner], n[inner], k[inner]
+    t, m, cases = s[inner], n[inner], k[inner]
     variance = m * t * (1 - t)
     a = notch_width(gamma * np.sqrt(variance))
     alpha = a / variance
     normaliser = notch_normaliser(t, m, gamma, alpha)
-    cost[inner] = 0.5 * alpha * (hits - m * t) ** 2 + normaliser
+    cost[inner] = 0.5 * alpha * (cases - m * t) ** 2 + normaliser
     better[inner] = 0.5 * a + normaliser < expected_linear_cost(t, m, gamma)
     return cost, better
 
 
-def notch_width(g: Any) -> Any:
+def notch_width(g: Floats) -> Floats:
     """Return the a that minimises ``a/2 - ln(1 + a)/2 + g^2 (1 + a) / (2 a)``: the root of ``a^3 = g^2 (1 + a)``."""
     a = np.maximum(1.2 * g, g ** (2.0 / 3.0))
     for _ in range(7):  # Newton from above converges quadratically; any a > 0 keeps the certificate valid
@@ -88,16 +103,14 @@ def notch_width(g: Any) -> Any:
     return a
 
 
-def notch_normaliser(s: Any, n: Any, gamma: float, alpha: Any) -> Any:
+def notch_normaliser(s: Floats, n: Floats, gamma: float, alpha: Floats) -> Floats:
     r"""Return ``N = max_e [ln E exp(-alpha (k - n s)^2 / 2) - n ln(1 - gamma |e - s|)]``, ``k ~ Binomial(n, e)``.
 
     On each side of s the change of variable ``e' = e (1 - gamma (1 - s)) / (1 - gamma (e - s))`` turns the
     objective into a binomial mean of a Gaussian in k about a shifted centre: a Bernstein polynomial of a
-    log-concave sequence, hence unimodal, whose peak `kernels.notch_peaks` finds. The search ignores that e
+    log-concave sequence, hence unimodal, whose peak `notch_peaks` finds. The search ignores that e
     stops at s, which can only raise N.
     """
-    from calibrant.kernels.notch import notch_peaks
-
     sides = []
     for sign in (1.0, -1.0):
         up, down = np.log1p(-sign * gamma * (1 - s)), np.log1p(sign * gamma * s)
@@ -107,7 +120,7 @@ def notch_normaliser(s: Any, n: Any, gamma: float, alpha: Any) -> Any:
     return np.maximum(*sides) + SLACK * (1.0 + 1e-6 * n)
 
 
-def expected_linear_cost(s: Any, n: Any, gamma: float) -> Any:
+def expected_linear_cost(s: Floats, n: Floats, gamma: float) -> Floats:
     """Return the linear form's mean cost under calibration, with k normal: a guide for choosing, not a bound."""
     from scipy.special import ndtr
 
@@ -120,26 +133,15 @@ def expected_linear_cost(s: Any, n: Any, gamma: float) -> Any:
     return -0.5 * n * (a + b) + 0.5 * absolute
 
 
-def debiased_error(s: Any, n: Any, k: Any) -> float:
+def debiased_error(s: Floats, n: Floats, k: Floats) -> float:
     r"""Return ``sum_s sqrt(max(0, (n s - k)^2 - n s (1 - s))) / N``: the plug-in without its calibrated noise."""
     square = (n * s - k) ** 2 - n * s * (1 - s)
     return float(np.sqrt(np.maximum(square, 0.0)).sum() / np.sum(n))
 
 
-# ---- Theorem L: lower confidence bounds on calibration error by betting on learnt signs (theory 1.4) ----
-# For any ``|f| <= 1`` chosen before a block is read and any ``kappa in (0, 1)``, a row of the block satisfies
-# ``E[1 + kappa f(p)(Y - p) | past] <= 1 + kappa CE``. So the product over rows, divided by
-# ``(1 + kappa CE)^n``, is a test supermartingale started at one: whoever could win much more than the error
-# allows has shown that the error is larger.
+# ---- The raw L1 calibration error from below, whatever the score: Theorem L on ten cells (theory 1.4) ----
 
-BINS = 10
-DEALS = 4
-GRID = (2.0, 4.0, 8.0, 16.0)  # kappa * sqrt(n) of the forward recursion
-LARGEST = 0.9
-SWITCH = 0.1  # prior chance that the sign changes from one bin to the next
-Wager = tuple[float, Any, Any]  # log wealth at zero error, stakes per block, rows per block
-Learn = Callable[[Any], tuple[Any, float]]  # past blocks -> signal, its mean square winnings per row
-Grow = Callable[[int, Any], float]  # block, stake times signal -> log wealth gained
+BINS = 10  # of equal mass, edges from the first block: "more cells lose power" (theory 1.1)
 
 
 def lower_bound(cells: Cells, delta: float, seed: int = 0) -> float:
@@ -151,55 +153,25 @@ def lower_bound(cells: Cells, delta: float, seed: int = 0) -> float:
     cells = cells.thinned()
     where = cells.occupied()
 
-    def learner(order: Any) -> Learn:
+    def learner(order: Ints) -> Learn:
         bins = cells.equal_mass(BINS, order[:1])
         return lambda past: _learn_signs(cells, past, bins, where)
 
-    def grow(block: int, tilt: Any) -> float:
+    def grow(block: int, tilt: Floats) -> float:
         return float(log_growth(cells, block, tilt, where).sum())
 
     wagers = [wager(cells.block_rows, order, delta, learner(order), grow) for order in deals(cells.blocks, seed)]
-    wagers += [_forward(cells, stake) for stake in GRID]
-    return solve(wagers, np.repeat([0.5 / DEALS, 0.5 / len(GRID)], [DEALS, len(GRID)]), delta)
+    wagers += [_forward(cells, stake) for stake in FORWARD.multiples]
+    many = len(FORWARD.multiples)
+    return solve(wagers, np.repeat([0.5 / DEALS, 0.5 / many], [DEALS, many]), delta)
 
 
-def deals(blocks: int, seed: int) -> list[Any]:
-    """Random orders of the blocks; each starts with a different block while there are enough."""
-    if blocks < 2:
-        raise BadInput(
-            "a lower bound learns on some rows and is judged on others, and rows without identity cannot be dealt: "
-            "pass key= (columns that identify a row) when sketching"
-        )
-    rng = np.random.default_rng([seed, 0xCA11])
-    base = rng.permutation(blocks)
-    return [np.concatenate(([base[i % blocks]], rng.permutation(np.delete(base, i % blocks)))) for i in range(DEALS)]
-
-
-def wager(block_rows: Any, order: Any, delta: float, learn: Learn, grow: Grow) -> Wager:
-    """Bet on each block of an order but the first, with a signal learnt on the blocks before it."""
-    rows = block_rows[order[1:]]
-    log_wealth, stakes = 0.0, np.zeros(len(rows))
-    for i, block in enumerate(order[1:]):
-        signal, moment = learn(order[: i + 1])
-        stakes[i] = min(np.sqrt(2.0 * -np.log(delta) / max(rows.sum() * moment, 1e-12)), LARGEST)
-        log_wealth += grow(int(block), stakes[i] * signal)
-    return log_wealth, stakes, rows
-
-
-def solve(wagers: list[Wager], weights: Any, delta: float) -> float:
-    """Average the wagers' e-values and return the error at which they reach ``1 / delta``."""
-    width = max(len(stakes) for _, stakes, _ in wagers)
-    stakes = np.array([np.pad(k, (0, width - len(k))) for _, k, _ in wagers])
-    rows = np.array([np.pad(r, (0, width - len(r))) for _, _, r in wagers])
-    return solve_lower(np.array([w for w, _, _ in wagers]), stakes, rows, weights, delta)
-
-
-def _learn_signs(cells: Cells, past: Any, bins: Any, where: Any) -> tuple[Any, float]:
+def _learn_signs(cells: Cells, past: Ints, bins: Ints, where: NDArray[np.intp]) -> tuple[Floats, float]:
     """Soft signs ``2 Phi(z) - 1`` of the standardised residual, per occupied cell, and their mean square winnings."""
     from scipy.special import ndtr
 
-    residual, variance = (np.bincount(bins, v[past].sum(axis=0), BINS) for v in (cells.residuals, cells.variances))
-    signal = 2.0 * ndtr(residual / np.sqrt(variance + 0.25)) - 1.0
+    residual, variance = (summed(bins, v[past].sum(axis=0), BINS) for v in (cells.residuals, cells.variances))
+    signal = 2.0 * ndtr(residual / np.sqrt(variance + SOFT)) - 1.0
     moment = float((signal**2 * variance).sum()) / max(int(cells.block_rows[past].sum()), 1)
     return signal[bins[where]], moment
 
@@ -207,39 +179,115 @@ def _learn_signs(cells: Cells, past: Any, bins: Any, where: Any) -> tuple[Any, f
 def _forward(cells: Cells, stake: float) -> Wager:
     """Average, over paths of signs in {-1, 0, 1} along the score, of the wealth over all rows.
 
-    The signs follow a Markov chain with uniform start that keeps its state with probability ``1 - SWITCH``;
-    the forward algorithm adds up all ``3^10`` paths. Signs and stake are fixed given the scores alone.
+    Signs and stake are fixed given the scores alone.
     """
-    kappa = min(stake / np.sqrt(max(cells.n, 1)), LARGEST)
+    kappa = min(stake / np.sqrt(max(cells.n, 1)), FORWARD.largest)
     bins, where = cells.equal_mass(BINS), cells.occupied()
     log_wealth = np.zeros((BINS, 3))
     for column, sign in ((0, -1.0), (2, 1.0)):
         gain = log_growth(cells, None, np.full(len(where), sign * kappa), where)
         log_wealth[:, column] = np.bincount(bins[where], gain, BINS)
-    step = np.full((3, 3), SWITCH / 2.0) + np.eye(3) * (1.0 - 1.5 * SWITCH)
-    state, total = np.full(3, 1.0 / 3.0), 0.0
-    for b in range(BINS):
-        top = log_wealth[b].max()
-        state = (state @ step if b else state) * np.exp(log_wealth[b] - top)
-        total += top + float(np.log(state.sum()))
-        state = state / state.sum()
-    return total, np.array([kappa]), np.array([cells.n])
+    return Wager(sign_paths(log_wealth, SWITCH), np.array([kappa]), np.array([cells.n]))
 
 
-# ---- Bounds on the distance from calibration, which need no assumption and no change to the classifier ----
+# ---- The distance from calibration, which needs no assumption and no change to the classifier (theory 1.1) ----
 # The (lower) distance is the least ``E|p - u|`` over calibrated ``u`` on the same space enlarged by independent
 # noise (Blasiok, Gopalan, Hu, Nakkiran, STOC 2023).
 
+STEPS = (8, 16, 32, 64, 128)  # dyadic: a level's boundaries, and the level itself, are ends of cells
+BANDWIDTHS = (2.0**-5, 2.0**-6, 2.0**-7, 2.0**-8)  # around the default, 2^-6
+KNOTS = 16  # intervals of the witness: its slope is at most 1, so it moves by 1/16 between knots at most
 
-# ---- Theorem 3: an upper bound on the raw L1 calibration error when the event rate has bounded variation ----
+
+def distance_upper(cells: Cells, delta: float) -> tuple[float, str]:
+    r"""Return an upper bound and the route that gave it.
+
+    ``d <= CE(shown) + E|shown - p|`` for the score rounded to dyadic steps or jittered, because the event rate
+    given the score shown is itself calibrated. ``delta`` is shared equally over all routes; each spends nine
+    tenths on the certificate and one on Hoeffding's inequality for the mean displacement.
+    """
+    share = delta / (len(STEPS) + len(BANDWIDTHS))
+    routes = []
+    for k in STEPS:
+        values, rows, cases, moved = dyadic_levels(cells, k)
+        moved += np.sqrt(-np.log(0.1 * share) / (2 * cells.n)) / (2 * k)
+        routes.append((moved, f"rounded to {k} steps", partial(product_upper, values, rows, cases, 0.9 * share)))
+    for h in BANDWIDTHS:
+        mean, largest = mean_displacement(cells, h)
+        moved = mean + largest * np.sqrt(-np.log(0.1 * share) / (2 * cells.n))
+        routes.append((moved, f"jittered by {h:g}", partial(jittered_upper, cells, h, 0.9 * share)))
+    best = (1.0, "none")
+    for moved, route, certificate in routes[::-1]:
+        if moved < best[0]:  # otherwise it cannot win, whatever its certificate
+            best = min(best, (float(certificate() + moved), route))
+    return best
+
+
+def dyadic_levels(cells: Cells, steps: int) -> tuple[Floats, Floats, Floats, float]:
+    """Levels, rows, cases and mean ``|p - shown|`` of the score rounded to a power of two of steps.
+
+    Exact from the cells: a dyadic level's boundaries, and the level itself, are ends of cells.
+    """
+    level = np.floor(cells.middle * steps + 0.5).astype(np.int64)
+    values = np.arange(steps + 1) / steps
+    rows, cases = (summed(level, v, steps + 1) for v in (cells.totals.sum(axis=1), cells.totals[:, 1]))
+    score = cells.sums.sum(axis=(0, 2)) / SCALE
+    moved = np.abs(score - cells.totals.sum(axis=1) * values[level]).sum() / cells.n
+    return values, rows, cases, float(moved)
+
+
+def distance_lower(cells: Cells, delta: float, seed: int = 0) -> float:
+    r"""Return a lower bound: ``d >= E[w(p)(Y - p)]`` whenever ``sup|w| + Lip(w) <= 1``.
+
+    The witness w is piecewise linear on `KNOTS` intervals and solves a linear programme on earlier blocks. It
+    is evaluated at cell middles, which moves a score, and so the distance, by at most half a cell.
+    """
+    middle, where = cells.middle, cells.occupied()
+    basis = np.stack([np.interp(middle, np.linspace(0, 1, KNOTS + 1), row) for row in np.eye(KNOTS + 1)], axis=1)
+
+    def learn(past: Ints) -> tuple[Floats, float]:
+        residual, variance = cells.residuals[past].sum(axis=0), cells.variances[past].sum(axis=0)
+        noise = np.sqrt(basis.T @ variance)
+        gain = basis.T @ residual  # what a unit of each knot's height wins; less than its noise counts as nothing
+        w = basis @ _witness(np.sign(gain) * np.maximum(np.abs(gain) - noise, 0.0))
+        moment = float((w**2 * variance).sum()) / max(int(cells.block_rows[past].sum()), 1)
+        return w[where], moment
+
+    def grow(block: int, tilt: Floats) -> float:
+        n = cells.counts[block, where]
+        return float((n[:, 0] * np.log1p(-tilt * middle[where]) + n[:, 1] * np.log1p(tilt * (1 - middle[where]))).sum())
+
+    wagers = [wager(cells.block_rows, order, delta, learn, grow) for order in deals(cells.blocks, seed)]
+    return max(solve(wagers, np.full(DEALS, 1 / DEALS), delta) - 0.5 / cells.size, 0.0)
+
+
+def _witness(gain: Floats) -> Floats:
+    """Return knot values w that maximise ``gain . w`` subject to ``sup|w| + Lip(w) <= 1``."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    k = len(gain)
+    if not np.any(gain):
+        return np.zeros(k)
+    # Variables w_1 ... w_k and the height h: |w_i| <= h, |slope| <= 1 - h.
+    eye, step = np.eye(k), np.diff(np.eye(k), axis=0) * KNOTS
+    height = np.concatenate([np.full(2 * k, -1.0), np.full(2 * (k - 1), 1.0)])
+    a = np.column_stack([np.concatenate([eye, -eye, step, -step]), height])
+    b = np.concatenate([np.zeros(2 * k), np.ones(2 * (k - 1))])
+    bounds = [(-1.0, 1.0)] * k + [(0.0, 1.0)]
+    found = linprog(np.append(-gain, 0.0), A_ub=csr_array(a), b_ub=b, bounds=bounds, method="highs")
+    return np.clip(found.x[:k], -1.0, 1.0) if found.status == 0 else np.zeros(k)
+
+
+# ---- The raw L1 calibration error from above, when the event rate has bounded variation (Theorem 3) ----
 # Scores are cut into runs of whole sketch cells, intervals of the score, so ties are never split. Within a run
 # the mean absolute deviation of ``eta`` from its mean is at most half its oscillation, and oscillations over
 # disjoint intervals add up to at most V.
 
-SHARES = (0.9, 0.1)  # of delta: the sum over rows, and the step from sample to population
+SHARES = (0.9, 0.1)  # of delta: the sum over rows, and the step from sample to population, which costs less
 
 
-def variation_upper(cells: Cells, variation: float, delta: float, single: Any) -> tuple[float, int]:
+def variation_upper(cells: Cells, variation: float, delta: float, single: Flags) -> tuple[float, int]:
     """Return the bound and the run length it used.
 
     Parameters
@@ -252,19 +300,19 @@ def variation_upper(cells: Cells, variation: float, delta: float, single: Any) -
         Cells whose rows all share one score; they have no oscillation.
     """
     n = cells.n
-    best = 0.5 * np.log2(0.4 * n / max(variation, 1e-9)) * (4.0 / 3.0)
+    best = np.log2(0.4 * n / max(variation, 1e-9)) * (2.0 / 3.0)  # m near (0.4 n / V)^(2/3), on a dyadic grid
     targets = sorted({int(np.clip(2.0 ** np.round(best + j), 1, n)) for j in (-1.0, 0.0, 1.0)})
     l1, l2 = -np.log(SHARES[0] * delta / len(targets)), -np.log(SHARES[1] * delta)
     bounds = []
     for m in targets:
-        plug_in, longest = _plug_in(cells, m, single)
-        sample = plug_in + longest * variation / (2 * n) + np.sqrt(l1 / (2 * n))
-        bounds.append(float((np.sqrt(l2 / (2 * n)) + np.sqrt(sample + l2 / (2 * n))) ** 2))
+        plug_in, longest = _plug_in(cells, m, single)  # (1) F_m, and the longest run that can oscillate
+        sample = plug_in + longest * variation / (2 * n) + np.sqrt(l1 / (2 * n))  # (2) A, of the sample
+        bounds.append(float((np.sqrt(l2 / (2 * n)) + np.sqrt(sample + l2 / (2 * n))) ** 2))  # (3) CE
     i = int(np.argmin(bounds))
     return min(bounds[i], 1.0), targets[i]
 
 
-def _runs(rows: Any, m: int) -> Any:
+def _runs(rows: Ints, m: int) -> Ints:
     """Assign consecutive cells to runs that close as soon as another cell would take them over `m` rows."""
     out, run, held = np.empty(len(rows), dtype=np.int64), 0, 0
     for i, r in enumerate(rows):
@@ -275,7 +323,7 @@ def _runs(rows: Any, m: int) -> Any:
     return out
 
 
-def _plug_in(cells: Cells, m: int, single: Any) -> tuple[float, float]:
+def _plug_in(cells: Cells, m: int, single: Flags) -> tuple[float, float]:
     """Upper bound on ``sum |run mean - p| / n``, and the largest run that is not a single score."""
     where = cells.occupied()
     counts = cells.totals[where].sum(axis=1)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-FINE_GRID = 1 << 14
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FINE_GRID = 1 << 14  # cells of a sketch: steps of 6e-5 in the score
 SCALE = float(1 << 30)  # scores are integers out of 2**30
+
+
+def summed(at: NDArray[np.integer], values: Floats | Ints, size: int = 0) -> Floats:
+    """Return sums of values by the number, from 0 on, that each has in `at`; as many as the largest asks, or `size`."""
+    return np.asarray(np.bincount(at, values, size), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -26,19 +34,19 @@ class Cells:
         Ends of each cell, increasing; equal where the score takes one value.
     """
 
-    counts: Any
-    sums: Any
-    low: Any
-    high: Any
+    counts: Ints
+    sums: Ints | Floats
+    low: Floats
+    high: Floats
 
     @classmethod
-    def grid(cls, counts: Any, sums: Any) -> Cells:
+    def grid(cls, counts: Ints, sums: Ints) -> Cells:
         """Cells of equal width that cover [0, 1]."""
         edges = np.arange(counts.shape[1] + 1) / counts.shape[1]
         return cls(counts, sums, edges[:-1], edges[1:])
 
     @classmethod
-    def levels(cls, counts: Any, values: Any) -> Cells:
+    def levels(cls, counts: Ints, values: Floats) -> Cells:
         """Cells of a score that takes only the given values."""
         return cls(counts, counts * (values * SCALE)[None, :, None], values, values)
 
@@ -69,32 +77,32 @@ class Cells:
         return int(self.counts.shape[1])
 
     @property
-    def middle(self) -> Any:
+    def middle(self) -> Floats:
         """Middles of the cells, shape (cells,)."""
         return 0.5 * (self.low + self.high)
 
     @cached_property
-    def block_rows(self) -> Any:
+    def block_rows(self) -> Ints:
         """Rows per block, shape (blocks,)."""
         return self.counts.sum(axis=(1, 2))
 
     @cached_property
-    def residuals(self) -> Any:
+    def residuals(self) -> Floats:
         """Residual sums ``sum (y - p)``, shape (blocks, cells)."""
         return self.counts[..., 1] - self.sums.sum(axis=2) / SCALE
 
     @cached_property
-    def variances(self) -> Any:
+    def variances(self) -> Floats:
         """Null variances ``sum p (1 - p)`` at the middle of each cell, shape (blocks, cells): a scale for noise."""
         return self.counts.sum(axis=2) * (self.middle * (1.0 - self.middle))
 
     @cached_property
-    def totals(self) -> Any:
+    def totals(self) -> Ints:
         """Counts over all blocks, shape (cells, 2)."""
         return self.counts.sum(axis=0)
 
     @cached_property
-    def score_sums(self) -> Any:
+    def score_sums(self) -> Floats:
         """Sums of scores over all blocks, as floats, shape (cells, 2)."""
         return self.sums.sum(axis=0) / SCALE
 
@@ -113,11 +121,11 @@ class Cells:
         """Sum of the scores."""
         return float(self.score_sums.sum())
 
-    def occupied(self) -> Any:
+    def occupied(self) -> NDArray[np.intp]:
         """Indices of the cells that hold rows."""
         return np.flatnonzero(self.totals.sum(axis=1))
 
-    def equal_mass(self, bins: int, blocks: Any = None) -> Any:
+    def equal_mass(self, bins: int, blocks: NDArray[np.intp] | None = None) -> Ints:
         """Assign each cell to one of at most `bins` runs of consecutive cells with about equally many rows.
 
         Parameters
@@ -138,7 +146,7 @@ class Cells:
         return np.minimum(np.maximum.accumulate(raw), bins - 1)
 
 
-def log_growth(cells: Cells, block: int | None, tilt: Any, where: Any) -> Any:
+def log_growth(cells: Cells, block: int | None, tilt: Floats, where: NDArray[np.intp]) -> Floats:
     r"""Lower bound of ``sum ln(1 + tilt(p) (y - p))`` over one block's rows, or all rows, per cell.
 
     Within a cell the tilt is constant and ``ln(1 + t (y - p))`` is concave in ``p``; the chord through the ends

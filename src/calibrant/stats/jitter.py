@@ -7,14 +7,20 @@ as convolutions; nothing is sampled and no integral is approximated.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache, partial
-from typing import Any
+from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.stats.betting import JITTERED, gammas, solve_upper
-from calibrant.stats.bounds import DEALS, bernstein, deals, product_upper, solve, wager
-from calibrant.stats.cells import SCALE, Cells
+from calibrant.stats.betting import DEALS, JITTERED, bernstein, deals, gammas, solve, solve_upper, wager
+from calibrant.stats.cells import Cells
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Waves = NDArray[np.complex128]
+
+FAINT = 1e-3  # variance added to a grid point's, of which a row adds a little to many: no sign where nothing is near
+LEAST = -0.999  # of a signal times its bet, which rounding of the convolutions could take to -1
 
 
 class Jitter:
@@ -37,30 +43,30 @@ class Jitter:
         self._plain = self._transform(self._sech)
         self.mass = np.maximum(self._convolve(self._plain, np.ones(size)), 1e-300)
 
-    def _transform(self, kernel: Any) -> Any:
+    def _transform(self, kernel: Floats) -> Waves:
         from scipy.fft import next_fast_len, rfft
 
         return rfft(kernel, next_fast_len(3 * self.size, real=True))
 
-    def _convolve(self, transformed: Any, x: Any) -> Any:
+    def _convolve(self, transformed: Waves, x: Floats) -> Floats:
         from scipy.fft import irfft, next_fast_len, rfft
 
         length = next_fast_len(3 * self.size, real=True)
         return irfft(transformed * rfft(x, length), length)[self.size - 1 : 2 * self.size - 1]
 
-    def spread(self, rows: Any) -> Any:
+    def spread(self, rows: Floats | Ints) -> Floats:
         """Return ``sum_c rows_c K(t|c)`` for each grid point t."""
         return np.maximum(self._convolve(self._plain, rows / self.mass), 0.0)
 
-    def gather(self, f: Any) -> Any:
+    def gather(self, f: Floats) -> Floats:
         """Return ``sum_t K(t|c) f(t)`` for each cell c."""
         return self._convolve(self._plain, f) / self.mass
 
-    def spread_square(self, rows: Any) -> Any:
+    def spread_square(self, rows: Floats | Ints) -> Floats:
         """Return ``sum_c rows_c K(t|c)^2``, the scale of sampling noise."""
         return np.maximum(self._convolve(self._square, rows / self.mass**2), 0.0)
 
-    def draw(self, cells: Any, uniform: Any) -> Any:
+    def draw(self, cells: Ints, uniform: Floats) -> Floats:
         """Return a grid point for each cell c, drawn from ``K(.|c)`` by exact inversion of uniform numbers."""
         start = self.size - 1 - cells
         low, high = self._below[start], self._below[start + self.size]
@@ -68,15 +74,15 @@ class Jitter:
         return (np.clip(found - start, 0, self.size - 1) + 0.5) / self.size
 
     @cached_property
-    def _below(self) -> Any:
+    def _below(self) -> Floats:
         return np.concatenate([[0.0], np.cumsum(self._sech)])
 
     @cached_property
-    def _square(self) -> Any:
+    def _square(self) -> Waves:
         return self._transform(self._sech**2)
 
     @cached_property
-    def displacement(self) -> Any:
+    def displacement(self) -> Floats:
         """Return ``sum_t K(t|c) |t - c|`` for each cell c: how far the jitter moves a score on average."""
         return self._convolve(self._transform(self._sech * np.abs(self._distance)), np.ones(self.size)) / self.mass
 
@@ -94,8 +100,10 @@ def jittered_upper(cells: Cells, bandwidth: float, delta: float) -> float:
     ``exp(-Phi)`` is at most the product in Theorem U's proof.
     """
     kernel = jitter(cells.size, bandwidth)
+    # (1) Rows of each label by grid point: everything is linear in the counts, so two convolutions serve all bets.
     negative, positive = kernel.spread(cells.totals[:, 0]), kernel.spread(cells.totals[:, 1])
     t, bets = kernel.points, gammas(cells.n)
+    # (2) The smaller product of each grid point, and Phi of each bet.
     phi = [
         -np.minimum(
             positive * np.log1p(g * (1 - t)) + negative * np.log1p(-g * t),
@@ -124,19 +132,19 @@ def jittered_lower(cells: Cells, bandwidth: float, delta: float, seed: int = 0) 
     kernel = jitter(cells.size, bandwidth)
     t = kernel.points
 
-    def table(signal: Any) -> Any:
+    def table(signal: Floats) -> Floats:
         first, second = kernel.gather(signal * t), kernel.gather(signal)
         return np.stack([first, first - second], axis=1)
 
-    def learn(past: Any) -> tuple[Any, float]:
+    def learn(past: Ints) -> tuple[Floats, float]:
         n = cells.counts[past].sum(axis=0)
         mean = t * kernel.spread(n[:, 0]) - (1 - t) * kernel.spread(n[:, 1])
         noise = t * (1 - t) * kernel.spread_square(n.sum(axis=1))
-        gains = table(2.0 * ndtr(mean / np.sqrt(noise + 1e-3)) - 1.0)
+        gains = table(2.0 * ndtr(mean / np.sqrt(noise + FAINT)) - 1.0)
         return gains, float((n * gains**2).sum()) / max(int(n.sum()), 1)
 
-    def grow(block: int, tilt: Any) -> float:
-        return float((cells.counts[block] * np.log1p(np.clip(tilt, -0.999, None))).sum())
+    def grow(block: int, tilt: Floats) -> float:
+        return float((cells.counts[block] * np.log1p(np.clip(tilt, LEAST, None))).sum())
 
     wagers = [wager(cells.block_rows, order, delta, learn, grow) for order in deals(cells.blocks, seed)]
     return solve(wagers, np.full(DEALS, 1 / DEALS), delta)
@@ -181,7 +189,7 @@ def level_scores(cells: Cells) -> dict[str, float]:
     }
 
 
-def auroc(negative: Any, positive: Any) -> float:
+def auroc(negative: Floats | Ints, positive: Floats | Ints) -> float:
     """Return the chance that a case outscores a non-case, ties half, from masses per increasing score."""
     below = np.cumsum(negative) - 0.5 * negative
     total = float(np.sum(negative) * np.sum(positive))
@@ -194,90 +202,3 @@ def mean_displacement(cells: Cells, bandwidth: float) -> tuple[float, float]:
     half = 0.5 / cells.size
     rows = cells.totals.sum(axis=1)
     return float((rows * kernel.displacement).sum() / cells.n) + half, float(kernel.displacement.max()) + half
-
-
-STEPS = (8, 16, 32, 64, 128)
-
-BANDWIDTHS = (2.0**-5, 2.0**-6, 2.0**-7, 2.0**-8)
-
-KNOTS = 16
-
-
-def distance_upper(cells: Cells, delta: float) -> tuple[float, str]:
-    r"""Return an upper bound and the route that gave it.
-
-    ``d <= CE(shown) + E|shown - p|`` for the score rounded to dyadic steps or jittered, because the event rate
-    given the score shown is itself calibrated. ``delta`` is shared equally over all routes; each spends nine
-    tenths on the certificate and one on Hoeffding's inequality for the mean displacement.
-    """
-    share = delta / (len(STEPS) + len(BANDWIDTHS))
-    routes = []
-    for k in STEPS:
-        values, rows, cases, moved = dyadic_levels(cells, k)
-        moved += np.sqrt(-np.log(0.1 * share) / (2 * cells.n)) / (2 * k)
-        routes.append((moved, f"rounded to {k} steps", partial(product_upper, values, rows, cases, 0.9 * share)))
-    for h in BANDWIDTHS:
-        mean, largest = mean_displacement(cells, h)
-        moved = mean + largest * np.sqrt(-np.log(0.1 * share) / (2 * cells.n))
-        routes.append((moved, f"jittered by {h:g}", partial(jittered_upper, cells, h, 0.9 * share)))
-    best = (1.0, "none")
-    for moved, route, certificate in routes[::-1]:
-        if moved < best[0]:  # otherwise it cannot win, whatever its certificate
-            best = min(best, (float(certificate() + moved), route))
-    return best
-
-
-def dyadic_levels(cells: Cells, steps: int) -> tuple[Any, Any, Any, float]:
-    """Levels, rows, cases and mean ``|p - shown|`` of the score rounded to a power of two of steps.
-
-    Exact from the cells: a dyadic level's boundaries, and the level itself, are ends of cells.
-    """
-    level = np.floor(cells.middle * steps + 0.5).astype(np.int64)
-    values = np.arange(steps + 1) / steps
-    rows = np.bincount(level, cells.totals.sum(axis=1), steps + 1)
-    cases = np.bincount(level, cells.totals[:, 1], steps + 1)
-    score = cells.sums.sum(axis=(0, 2)) / SCALE
-    moved = np.abs(score - cells.totals.sum(axis=1) * values[level]).sum() / cells.n
-    return values, rows, cases, float(moved)
-
-
-def distance_lower(cells: Cells, delta: float, seed: int = 0) -> float:
-    r"""Return a lower bound: ``d >= E[w(p)(Y - p)]`` whenever ``sup|w| + Lip(w) <= 1``.
-
-    The witness w is piecewise linear on `KNOTS` intervals and solves a linear programme on earlier blocks. It
-    is evaluated at cell middles, which moves a score, and so the distance, by at most half a cell.
-    """
-    middle, where = cells.middle, cells.occupied()
-    basis = np.stack([np.interp(middle, np.linspace(0, 1, KNOTS + 1), row) for row in np.eye(KNOTS + 1)], axis=1)
-
-    def learn(past: Any) -> tuple[Any, float]:
-        residual, variance = cells.residuals[past].sum(axis=0), cells.variances[past].sum(axis=0)
-        noise = np.sqrt(basis.T @ variance)
-        pull = basis.T @ residual
-        w = basis @ _witness(np.sign(pull) * np.maximum(np.abs(pull) - noise, 0.0))
-        moment = float((w**2 * variance).sum()) / max(int(cells.block_rows[past].sum()), 1)
-        return w[where], moment
-
-    def grow(block: int, tilt: Any) -> float:
-        n = cells.counts[block, where]
-        return float((n[:, 0] * np.log1p(-tilt * middle[where]) + n[:, 1] * np.log1p(tilt * (1 - middle[where]))).sum())
-
-    wagers = [wager(cells.block_rows, order, delta, learn, grow) for order in deals(cells.blocks, seed)]
-    return max(solve(wagers, np.full(DEALS, 1 / DEALS), delta) - 0.5 / cells.size, 0.0)
-
-
-def _witness(pull: Any) -> Any:
-    """Return knot values w that maximise ``pull . w`` subject to ``sup|w| + Lip(w) <= 1``."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
-    k = len(pull)
-    if not np.any(pull):
-        return np.zeros(k)
-    eye, step = np.eye(k), np.diff(np.eye(k), axis=0) * KNOTS
-    height = np.concatenate([np.full(2 * k, -1.0), np.full(2 * (k - 1), 1.0)])
-    a = np.column_stack([np.concatenate([eye, -eye, step, -step]), height])
-    b = np.concatenate([np.zeros(2 * k), np.ones(2 * (k - 1))])
-    bounds = [(-1.0, 1.0)] * k + [(0.0, 1.0)]
-    found = linprog(np.append(-pull, 0.0), A_ub=csr_array(a), b_ub=b, bounds=bounds, method="highs")
-    return np.clip(found.x[:k], -1.0, 1.0) if found.status == 0 else np.zeros(k)

@@ -59,10 +59,9 @@ class Design:
     def information(self, q: Floats) -> Floats:
         """Return minus the hessian where the rows' probabilities are `q`, shape (outcomes, n); penalties left out."""
         x = self.features
-        variance: Floats = q * (1.0 - q) * self.weight
+        variance = q * (1.0 - q) * self.weight
         if len(q) == 1:
-            one: Floats = (x.T * variance[0]) @ x
-            return one[None]
+            return ((x.T * variance[0]) @ x)[None]
         i, j = np.triu_indices(x.shape[1])
         out = np.empty((len(q), x.shape[1], x.shape[1]))
         out[:, i, j] = out[:, j, i] = variance @ (x[:, i] * x[:, j])
@@ -87,7 +86,7 @@ class Fit:
     settled: Flags
 
 
-def maximise(design: Design, sums: Floats, start: Floats | None = None) -> Fit:
+def maximise(design: Design, sums: Floats, start: Floats | None = None, *, reach: float = FARTHEST) -> Fit:
     """Maximise ``b . S - sum w ln(1 + exp(offset + x b)) - penalty . b^2 / 2`` for each row S of `sums`.
 
     Newton's method; a step is cut to `LONGEST` and halved until the value does not fall.
@@ -99,22 +98,26 @@ def maximise(design: Design, sums: Floats, start: Floats | None = None) -> Fit:
         ``sum w y x`` of each outcome.
     start : float64 array of shape (d,), optional
         Zero by default.
+    reach : float
+        Root mean square move of the log-odds at most. Infinite, which lets steps be of any length too, where a penalty
+        on every slope makes the optimum finite, however far it is.
     """
     d, total = design.features.shape[1], float(design.weight.sum())
     penalty = np.zeros(d) if design.penalty is None else design.penalty
     first = np.tile(np.zeros(d) if start is None else start, (len(sums), 1))
     at = _evaluate(design, penalty, sums, first)
     base, open_ = at.value, np.ones(len(sums), dtype=bool)
+    longest = LONGEST if np.isfinite(reach) else np.inf
     for _ in range(STEPS):
-        move = _step(design, penalty, at)
+        move = _step(design, penalty, at, longest)
         promise = (move * at.gradient).sum(axis=1)
         open_ &= promise > SETTLED * (total + np.abs(at.value))
-        open_ &= _length(at.b - first, design) < FARTHEST
+        open_ &= _length(at.b - first, design) < reach
         if not open_.any():
             break
         at, stuck = _advance(design, penalty, sums, at, move, np.flatnonzero(open_))
         open_[stuck] = False
-    move = _step(design, penalty, at)
+    move = _step(design, penalty, at, longest)
     promise = np.abs((move * at.gradient).sum(axis=1))
     settled = promise < NEGLIGIBLE + 10.0 * SETTLED * (total + np.abs(at.value))
     b = at.b + np.where(settled[:, None], move, 0.0)  # one step more than values can tell
@@ -142,20 +145,20 @@ def _evaluate(design: Design, penalty: Floats, sums: Floats, b: Floats) -> _Poin
     return _Point(b, value, gradient, design.information(q) + np.diag(finite))
 
 
-def _step(design: Design, penalty: Floats, at: _Point) -> Floats:
-    """Return Newton's step ``information^-1 gradient`` of each outcome, none along what stays, at most `LONGEST`."""
+def _step(design: Design, penalty: Floats, at: _Point, longest: float) -> Floats:
+    """Return Newton's step ``information^-1 gradient`` of each outcome, none along what stays, at most `longest`."""
     free = np.flatnonzero(np.isfinite(penalty))
     matrix = at.information[:, free[:, None], free]
     ridge = RIDGE * np.trace(matrix, axis1=1, axis2=2) / max(len(free), 1) + 1e-140  # no step overflows
     matrix = matrix + ridge[:, None, None] * np.eye(len(free))
     move = np.zeros_like(at.b)
     move[:, free] = np.linalg.solve(matrix, at.gradient[:, free, None])[..., 0]
-    return move * np.minimum(1.0, LONGEST / np.maximum(_length(move, design), 1e-300))[:, None]
+    return move * np.minimum(1.0, longest / np.maximum(_length(move, design), 1e-300))[:, None]
 
 
 def _length(move: Floats, design: Design) -> Floats:
     """Return the weighted root mean square change of the log-odds of rows."""
-    square: Floats = (move @ design.features.T) ** 2 @ design.weight / design.weight.sum()
+    square = (move @ design.features.T) ** 2 @ design.weight / design.weight.sum()
     return np.sqrt(square)
 
 
@@ -216,12 +219,13 @@ def regress(
     x = np.ones((d + intercept, n))  # a row a column: products with rows of data run along memory
     x[:d] = ((features - centre) * scale).T
     penalty = np.concatenate([ridge * scale**2, np.zeros(int(intercept))])
+    reach = np.inf if np.all(np.asarray(ridge) > 0.0) else FARTHEST
     design, start = Design(x.T, weight, penalty=penalty), None
     stride = n // WARM
     if stride > 4:
         part = replace(design, features=np.ascontiguousarray(x[:, ::stride]).T, weight=weight[::stride])
-        start = maximise(part, part.sums(target[::stride])).coefficients[0]
-    found = maximise(design, design.sums(target), start).coefficients[0]
+        start = maximise(part, part.sums(target[::stride]), reach=reach).coefficients[0]
+    found = maximise(design, design.sums(target), start, reach=reach).coefficients[0]
     slopes = found[:d] * scale
     return slopes, float(found[d] - slopes @ centre) if intercept else 0.0
 

@@ -57,8 +57,8 @@ def critical(simulated: Floats, alpha: float) -> Floats:
     draws = simulated.shape[0]
     rank = int(np.ceil(round((1.0 - alpha) * (draws + 1), 9)))  # 9 digits: 0.95 (999 + 1) is 950, not a little more
     if rank > draws:
-        return np.asarray(np.full(simulated.shape[1:], np.inf)[()])
-    return np.asarray(np.partition(simulated, rank - 1, axis=0)[rank - 1])
+        return np.full(simulated.shape[1:], np.inf)[()]
+    return np.partition(simulated, rank - 1, axis=0)[rank - 1]
 
 
 def ranked(statistics: ArrayLike) -> Floats:
@@ -148,14 +148,14 @@ def noise(second: Floats, mean: Floats, rows: float, shocks: Floats) -> Floats:
     u = np.divide(mean, root, out=np.zeros(len(root)), where=root > 0)
     square = min(float(u @ u), 1.0)
     c = (1 - np.sqrt(1 - square)) / square if square > 1e-12 else 0.5
-    return np.asarray((shocks * root - c * (shocks @ u)[:, None] * mean) / np.sqrt(rows))
+    return (shocks * root - c * (shocks @ u)[:, None] * mean) / np.sqrt(rows)
 
 
 def shrunken(signal: Floats, variance: Floats, cut: float = 1.0) -> Floats:
     """Return the positive-part James-Stein rule per entry: ``signal (1 - cut variance / signal^2)+``."""
     square = signal**2
     keep = np.divide(square - cut * variance, square, out=np.zeros(len(square)), where=square > cut * variance)
-    return np.asarray(signal * keep)
+    return signal * keep
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.stats.betting import JITTERED, gammas, log_mean_exp, solve_upper
-from calibrant.stats.bounds import GRID, LARGEST, SWITCH, Wager, deals, solve, wager
+from calibrant.kernels.strata import power_sums
+from calibrant.stats.betting import (
+    FORWARD,
+    JITTERED,
+    MEAN,
+    SOFT,
+    SWITCH,
+    Wager,
+    deals,
+    gammas,
+    log_mean_exp,
+    refuted_up_to,
+    sign_paths,
+    solve,
+    solve_upper,
+    wager,
+)
+from calibrant.stats.cells import summed
 from calibrant.stats.jitter import Jitter
 
-# ---- What bets on residuals win, cell by cell: lower bounds of ``sum ln(1 + t (y - p - m))`` from rows or ----
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# ---- What bets on residuals win, cell by cell: lower bounds of ``sum ln(1 + t (y - p - m))`` ----
 # A *ledger* is what certificates along a variable read. A bound from below of every logarithm keeps an e-value an
 # e-value, so a ledger may keep less than the rows, at a price that each class states.
 
-EXACT = 20_000  # rows up to which logarithms are added row by row
+EXACT = 20_000  # rows up to which logarithms are added row by row, some milliseconds a bet
 TAIL = 4  # powers kept of more rows
 
 
@@ -24,10 +44,10 @@ class Ledger(Protocol):
     """Residuals ``r = y - p`` of rows in cells of a variable and in random blocks."""
 
     @property
-    def sums(self) -> Any:
+    def sums(self) -> Floats:
         """Rows, sums of residuals and of their squares, per block and cell: shape (blocks, cells, 3)."""
 
-    def growth(self, tilt: Any, shift: float = 0.0, block: int | None = None) -> Any:
+    def growth(self, tilt: Floats, shift: float = 0.0, block: int | None = None) -> Floats:
         """Return at most ``sum ln(1 + tilt (r - shift))`` per cell, of one block or of all.
 
         Parameters
@@ -54,31 +74,29 @@ class RowLedger:
     cells, blocks : int
     """
 
-    residual: Any
-    cell: Any
-    block: Any
+    residual: Floats
+    cell: NDArray[np.int32]
+    block: NDArray[np.uint8]
     cells: int
     blocks: int
 
     @cached_property
-    def sums(self) -> Any:
+    def sums(self) -> Floats:
         """See `Ledger`."""
         return _powers(self)[..., :3]
 
-    def growth(self, tilt: Any, shift: float = 0.0, block: int | None = None) -> Any:
+    def growth(self, tilt: Floats, shift: float = 0.0, block: int | None = None) -> Floats:
         """See `Ledger`."""
         rows = slice(None) if block is None else self.block == block
         cell = self.cell[rows]
-        return np.bincount(cell, np.log1p(tilt[cell] * (self.residual[rows] - shift)), self.cells)
+        return summed(cell, np.log1p(tilt[cell] * (self.residual[rows] - shift)), self.cells)
 
     def merged(self) -> RowLedger:
         """See `Ledger`."""
         return RowLedger(self.residual, np.zeros_like(self.cell), np.zeros_like(self.block), 1, 1)
 
 
-def _powers(rows: RowLedger) -> Any:
-    from calibrant.kernels.strata import power_sums
-
+def _powers(rows: RowLedger) -> Floats:
     return power_sums(rows.residual, rows.cell, rows.block, rows.cells, rows.blocks)
 
 
@@ -94,7 +112,7 @@ class PowerLedger:
         Sums of ``r^0`` to ``r^4``.
     """
 
-    powers: Any
+    powers: Floats
 
     @classmethod
     def of(cls, rows: RowLedger) -> PowerLedger:
@@ -102,11 +120,11 @@ class PowerLedger:
         return cls(_powers(rows))
 
     @property
-    def sums(self) -> Any:
+    def sums(self) -> Floats:
         """See `Ledger`."""
         return self.powers[..., :3]
 
-    def growth(self, tilt: Any, shift: float = 0.0, block: int | None = None) -> Any:
+    def growth(self, tilt: Floats, shift: float = 0.0, block: int | None = None) -> Floats:
         """See `Ledger`."""
         raw = self.powers.sum(axis=0) if block is None else self.powers[block]
         n, a, b, c, d = (raw[:, k] for k in range(TAIL + 1))
@@ -140,11 +158,11 @@ class ChordLedger:
         At least the sums of the squared scores.
     """
 
-    counts: Any
-    scores: Any
-    low: Any
-    high: Any
-    squares: Any = None
+    counts: Ints
+    scores: Floats
+    low: Floats
+    high: Floats
+    squares: Floats | None = None
 
     def turned(self) -> ChordLedger:
         """Return the ledger of the confidence view: outcome and score turned round in the ranges below one half."""
@@ -159,7 +177,7 @@ class ChordLedger:
         return ChordLedger(counts, scores, low, high, squares)
 
     @cached_property
-    def sums(self) -> Any:
+    def sums(self) -> Floats:
         """See `Ledger`; squares are those of each range's mean residual where only sums are kept."""
         n, s = self.counts, self.scores
         square = self.squares if self.squares is not None else s**2 / np.maximum(n, 1)
@@ -167,7 +185,7 @@ class ChordLedger:
         first, second = n * label - s, n * label - 2 * s * label + square
         return np.stack([v.sum(axis=(2, 3)) for v in (n, first, second)], axis=-1)
 
-    def growth(self, tilt: Any, shift: float = 0.0, block: int | None = None) -> Any:
+    def growth(self, tilt: Floats, shift: float = 0.0, block: int | None = None) -> Floats:
         """See `Ledger`."""
         n, s = (v.sum(axis=0) if block is None else v[block] for v in (self.counts, self.scores))
         q = None if self.squares is None else (self.squares.sum(axis=0) if block is None else self.squares[block])
@@ -198,13 +216,12 @@ def ledger_of(rows: RowLedger) -> RowLedger | PowerLedger:
     return rows if len(rows.residual) <= EXACT else PowerLedger.of(rows)
 
 
-# ---- Certificates of the error along a variable: ``sum_c |E[(Y - p - m) 1_c]|`` over cells c (theory 1.3 and ----
-# Theorem U in its linear form, with the raw residuals as the bets: for ``Z = |E[r | c]|`` and ``gamma`` fixed beforehand
-# each cell's smaller product ``min_+- prod (1 -+ gamma r_i)`` has mean at most ``(1 - gamma Z)^n``. The notch is not
-# used: its proof needs one rate a cell, and residuals of one cell have many. Theorem L with a sign a cell. With a jitter
-# of the variable the cells are those of a grid, and a row shows at grid point t with probability ``K(t|c)``.
+# ---- Certificates of the error along a variable: ``sum_c |E[(Y - p - m) 1_c]|`` over cells c (theory 1.3, 1.4) ----
+# Theorem U in its linear form, with the raw residuals as the bets: for ``Z = |E[r | c]|`` and ``gamma`` fixed
+# beforehand each cell's smaller product ``min_+- prod (1 -+ gamma r_i)`` has mean at most ``(1 - gamma Z)^n``. The
+# notch is not used: its proof needs one rate a cell, and residuals of one cell have many. Theorem L with a sign a cell.
+# With a jitter of the variable the cells are those of a grid; a row shows at grid point t with probability ``K(t|c)``.
 
-MEAN_STAKES = (0.5, 1.0, 2.0, 4.0, 8.0)  # kappa * sqrt(n), over the largest standard deviation one half
 NONE = (0.0,)
 ROOM = 2.0  # residuals less an unknown shift lie within two of zero: bets are capped by this, whatever the data say
 
@@ -222,17 +239,17 @@ class Smear:
     def __init__(self, points: int, bandwidth: float) -> None:
         self.points, self.kernel = points, Jitter(points, bandwidth)
 
-    def spread(self, cells: Any) -> Any:
+    def spread(self, cells: Floats) -> Floats:
         """Return ``sum_c K(t|c) v_c``, whatever the sign."""
         v = cells[: self.points]
         inner = self.kernel.spread(np.maximum(v, 0.0)) - self.kernel.spread(np.maximum(-v, 0.0))
         return np.concatenate([inner, cells[self.points :]])
 
-    def spread_square(self, cells: Any) -> Any:
+    def spread_square(self, cells: Floats) -> Floats:
         """Return ``sum_c K(t|c)^2 v_c`` of non-negative numbers."""
         return np.concatenate([self.kernel.spread_square(cells[: self.points]), cells[self.points :]])
 
-    def gather(self, f: Any) -> Any:
+    def gather(self, f: Floats) -> Floats:
         """Return ``sum_t K(t|c) f(t)``."""
         return np.concatenate([self.kernel.gather(f[: self.points]), f[self.points :]])
 
@@ -244,7 +261,7 @@ def upper_bound(ledger: Ledger, delta: float, shifts: tuple[float, ...] = NONE, 
     only.
     """
     rows = ledger.sums[..., 0].sum(axis=0)
-    bets = np.minimum(gammas(int(rows.sum())), LARGEST / _room(shifts))
+    bets = np.minimum(gammas(int(rows.sum())), FORWARD.largest / _room(shifts))
     phi = [max(_cost(ledger, g, m, smear) for m in shifts) for g in bets]
     return solve_upper(np.array(phi), bets, JITTERED.shares, int(rows.sum()), delta)
 
@@ -277,32 +294,34 @@ def lower_bound(
     """
     room = _room(shifts)
     block_rows = ledger.sums[..., 0].sum(axis=1)
-    forward = [] if smear is not None else [_forward(ledger, stake, ordered, shifts, room) for stake in GRID]
+    forward = (
+        [] if smear is not None else [_forward(ledger, stake, ordered, shifts, room) for stake in FORWARD.multiples]
+    )
     learnt: list[Wager] = []
     if len(block_rows) > 1:
 
-        def grow(block: int, tilt: Any) -> float:
+        def grow(block: int, tilt: Floats) -> float:
             return float(np.min([ledger.growth(tilt, m, block) for m in shifts], axis=0).sum())
 
-        def learn(past: Any) -> tuple[Any, float]:
+        def learn(past: Ints) -> tuple[Floats, float]:
             return _learn(ledger.sums[past].sum(axis=0), room, smear)
 
         for order in deals(len(block_rows), seed):
-            wealth, stakes, rows = wager(block_rows, order, delta, learn, grow)
-            learnt.append((wealth, stakes / room, rows))  # signals are of size 1 / room at most
+            wealth, stakes, own = wager(block_rows, order, delta, learn, grow)
+            learnt.append(Wager(wealth, stakes / room, own))  # signals are of size 1 / room at most
     share = 1.0 if not (forward and learnt) else 0.5
     weights = [share / max(len(learnt), 1)] * len(learnt) + [share / max(len(forward), 1)] * len(forward)
     return solve(learnt + forward, np.array(weights), delta)
 
 
-def _learn(past: Any, room: float, smear: Smear | None) -> tuple[Any, float]:
-    """Soft signs of the cells' residuals, about their mean if a shift is allowed for, and their mean square winnings."""
+def _learn(past: Floats, room: float, smear: Smear | None) -> tuple[Floats, float]:
+    """Soft signs of the cells' residuals, about their mean if a shift is allowed for, and mean square winnings."""
     from scipy.special import ndtr
 
     shift = 0.0 if room == 1.0 else float(past[:, 1].sum()) / max(float(past[:, 0].sum()), 1.0)
     n, first, square = past[:, 0], past[:, 1] - shift * past[:, 0], past[:, 2]
     mean, noise = (first, square) if smear is None else (smear.spread(first), smear.spread_square(square))
-    signal = (2.0 * ndtr(mean / np.sqrt(noise + 0.25)) - 1.0) / room
+    signal = (2.0 * ndtr(mean / np.sqrt(noise + SOFT)) - 1.0) / room
     if smear is not None:
         signal = smear.gather(signal)
     return signal, float((signal**2 * square).sum()) / max(float(n.sum()), 1.0)
@@ -314,41 +333,24 @@ def _forward(ledger: Ledger, stake: float, ordered: bool, shifts: tuple[float, .
     Along a number or date the signs follow a Markov chain that seldom changes; levels have independent signs.
     """
     cells, n = ledger.sums.shape[1], float(ledger.sums[..., 0].sum())
-    kappa = min(stake / np.sqrt(max(n, 1.0)), LARGEST / room)
+    kappa = min(stake / np.sqrt(max(n, 1.0)), FORWARD.largest / room)
     log_wealth = np.zeros((cells, 3))
     for column, sign in ((0, -1.0), (2, 1.0)):
         tilt = np.full(cells, sign * kappa)
         log_wealth[:, column] = np.min([ledger.growth(tilt, m) for m in shifts], axis=0)
-    step = np.full((3, 3), SWITCH / 2.0) + np.eye(3) * (1.0 - 1.5 * SWITCH) if ordered else np.full((3, 3), 1.0 / 3.0)
-    state, total = np.full(3, 1.0 / 3.0), 0.0
-    for c in range(cells):
-        top = log_wealth[c].max()
-        state = (state @ step if c else state) * np.exp(log_wealth[c] - top)
-        total += top + float(np.log(state.sum()))
-        state = state / state.sum()
-    return total, np.array([kappa]), np.array([n])
+    return Wager(sign_paths(log_wealth, SWITCH if ordered else 2.0 / 3.0), np.array([kappa]), np.array([n]))
 
 
 def shift_limits(ledger: Ledger, delta: float) -> tuple[float, float]:
     """Return limits that hold the overall mean residual with probability at least ``1 - delta``."""
-    from scipy.optimize import brentq
-
     whole = ledger.merged()
-    n = float(whole.sums[0, 0, 0])
-    kappas = np.minimum(2.0 * np.array(MEAN_STAKES) / np.sqrt(n), 0.45)
+    kappas = MEAN.bets(0.5 * np.sqrt(whole.sums[0, 0, 0]), ROOM)  # no standard deviation is above one half
 
     def excess(m: float, sign: float) -> float:
         won = [whole.growth(np.array([sign * k]), m)[0] for k in kappas]
-        return log_mean_exp(np.array(won), np.full(len(kappas), 1.0 / len(kappas))) - float(np.log(2.0 / delta))
+        return log_mean_exp(won, MEAN.shares) - float(np.log(2.0 / delta))
 
-    ends = []
-    for sign in (1.0, -1.0):
-        start, stop = -sign, sign
-        if excess(start, sign) <= 0.0 or excess(stop, sign) >= 0.0:
-            ends.append(start)
-        else:
-            ends.append(float(brentq(lambda m, sign=sign: excess(m, sign), start, stop, xtol=1e-10)))
-    return ends[0], ends[1]
+    return refuted_up_to(lambda m: excess(m, 1.0), -1.0, 1.0), refuted_up_to(lambda m: excess(m, -1.0), 1.0, -1.0)
 
 
 def debiased_error(ledger: Ledger, beyond_shift: bool = False, smear: Smear | None = None) -> float:

@@ -1,0 +1,114 @@
+"""What to read and what to judge: refused once, in one line, by the names of whoever asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import calibrant as cal
+from calibrant.arguments import COMMAND, PYTHON
+from calibrant.audit.judging import Judging, worst
+from calibrant.data.reading import Reading, counted
+from calibrant.errors import BadInput
+
+GATES = ("local-calibration", "strong-calibration")
+ROWS = {"y": [0, 1, 1, 0] * 20, "p": [0.2, 0.7, 0.9, 0.4] * 20, "g": ["a", "b"] * 40}
+BOTH = pytest.mark.parametrize(("asker", "said"), [(PYTHON, "{}="), (COMMAND, "--{}")], ids=["python", "command"])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"limit": 1.5}, "1.5: pass a number between 0 and 1, such as 0.02 for two points"),
+        ({"limit": True}, "True: pass a number between 0 and 1"),
+        ({"levels": 1}, "1: pass a whole number of steps from 2 to 1,024"),
+        ({"alpha": 0}, "0: pass an error probability between 0 and 1, such as 0.05"),
+        ({"tolerance": 1}, "1: pass a number from 0 to below 1"),
+    ],
+)
+def test_a_setting_is_refused_by_its_name(asker: Any, said: str, given: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        Judging.of(gates=GATES, asker=asker, **given)
+    name = said.format(next(iter(given))).removesuffix("=")
+    assert str(refused.value).startswith(f"{name}={words}")
+
+
+@pytest.mark.parametrize(
+    ("asker", "quick", "words"),
+    [
+        (PYTHON, False, "fail_on='brier': pass 'local-calibration' or 'strong-calibration'"),
+        (COMMAND, False, "--fail-on='brier': pass 'local-calibration' or 'strong-calibration'"),
+        (PYTHON, True, "fail_on='local-calibration' needs the tests that quick leaves out: drop one of the two"),
+        (COMMAND, True, "--fail-on='local-calibration' needs the tests that --quick leaves out: drop one of the two"),
+    ],
+)
+def test_a_gate_must_be_a_test_that_is_run(asker: Any, quick: bool, words: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        Judging.of(gates=GATES, asker=asker, quick=quick, fail_on="local-calibration" if quick else "brier")
+    assert str(refused.value) == words
+
+
+@BOTH
+def test_what_a_source_brings_is_not_given_again(asker: Any, said: str) -> None:
+    whole = cal.sketch(ROWS, label="y", score="p", seed=3)
+
+    def refusal(asked: Reading, refuse: Any) -> str:
+        with pytest.raises(BadInput) as refused:
+            refuse(asked)
+        return str(refused.value)
+
+    label, by, seed, drop = (said.format(n) for n in ("label", "by", "seed", "drop_missing"))
+    drop = "--drop-missing" if asker is COMMAND else drop
+    asked = Reading.of(asker=asker, label="y", by="g", seed=4)
+    told = refusal(asked, lambda a: a.for_a_sketch(whole.spec))
+    assert told == f"a sketch brings its own columns, groups and seed: leave {label}, {by} and {seed} out"
+    Reading.of(asker=asker, variables="*", seed=3).for_a_sketch(whole.spec)
+    told = refusal(Reading.of(asker=asker, label="y", drop_missing=True), lambda a: a.for_predictions())
+    assert told == f"predictions bring their own labels and scores: leave {label} and {drop} out"
+    like = "--like" if asker is COMMAND else "spec="
+    told = refusal(Reading.of(asker=asker, spec=whole.spec, by="g"), lambda a: a.for_a_spec())
+    assert told == f"{like} brings columns, groups, key, positive value and seed: leave {by} out"
+    Reading.of(asker=asker, spec=whole.spec, drop_missing=True).for_a_spec()
+    told = refusal(Reading.of(asker=asker, label="y"), lambda a: a.named())
+    assert told.startswith(f"name the columns: {label} for the labels")
+
+
+def test_sketch_and_audit_refuse_alike() -> None:
+    data = cal.predictions([0, 1] * 30, [0.2, 0.7] * 30)
+    for entry in (cal.sketch, cal.audit):
+        with pytest.raises(BadInput, match=r"^predictions bring .* leave label= and key= out$"):
+            entry(data, label="y", key="id")
+        with pytest.raises(BadInput, match=r"^a sketch brings .* leave by= out$"):
+            entry(cal.sketch(data), by="g")
+        with pytest.raises(BadInput, match=r"^name the columns: label= for the labels and score= for the prob"):
+            entry(ROWS, label="y")
+        with pytest.raises(BadInput, match="several classes"):
+            entry(cal.multiclass_predictions([0, 1, 2], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]))
+        with pytest.raises(BadInput, match=r"arrays are calibrant.predictions\(y_true, y_prob\)"):
+            entry([0.2, 0.7], label="y", score="p")
+        with pytest.raises(BadInput, match=r"pass calibrant.predictions\(y_true, y_prob\)$"):
+            entry([0, 1], [0.2, 0.7])
+
+
+def test_the_verdict_is_three_valued_and_the_worst_counts() -> None:
+    judging = Judging.of(gates=GATES, limit=0.02)
+    assert [judging.verdict(*r) for r in ((0.021, 0.03), (0.0, 0.02), (0.02, 0.03))] == ["broken", "met", "undecided"]
+    assert Judging.of(gates=GATES).verdict(0.5, 0.6) == "none"
+    assert [worst(v) for v in (("met", "undecided"), ("undecided", "broken"), ())] == ["undecided", "broken", "none"]
+
+
+def test_progress_is_told_what_is_done_and_the_rows_so_far() -> None:
+    told: list[tuple[str, int]] = []
+    add = counted(lambda step, rows: told.append((step, rows)), "reading")
+    assert add is not None
+    add(3)
+    add(4)
+    assert told == [("reading", 0), ("reading", 3), ("reading", 7)]
+    assert counted(None, "reading") is None
+    told.clear()
+    cal.audit(ROWS, label="y", score="p", quick=True, progress=lambda step, rows: told.append((step, rows)))
+    assert told[0] == ("reading", 0)
+    assert told[-1] == ("ranking variables", 80)
+    assert ("reading", 80) in told

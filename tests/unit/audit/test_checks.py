@@ -1,0 +1,97 @@
+"""The questions of an audit: each declares itself, and a file in the folder is all that a new one takes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.audit import checks
+from calibrant.audit.checks import gates, questions
+from calibrant.report import markdown
+
+ADDED = """
+from calibrant.audit.question import Answer, Question
+from calibrant.audit.record import Check
+from calibrant.errors import NotComputable
+from calibrant.results import Estimate, Interval
+
+def spread(case, so_far):
+    if case.everyone.n < 100:
+        raise NotComputable("fewer than 100 people")
+    assert so_far["reliability"].method == "diagnose.reliability_curve"
+    found = Estimate(method="spread", value=0.25, unit="probability", n=case.everyone.n, assumes="nothing",
+                     interval=Interval(low=0.2, high=0.3, level=0.95, guarantee="asymptotic"))
+    return Answer(checks=(Check(code="spread", status="measured", estimate=found),), estimates={"spread": found})
+
+DECLARED = (Question(code="spread", order=65, make=spread, step="spreading", gate=True,
+                     asks="Spread of the scores", means="wide tells people apart"),)
+"""
+
+
+def rows(n: int = 400) -> cal.Predictions:
+    rng = np.random.default_rng(3)
+    p = rng.uniform(size=n)
+    return cal.predictions(rng.uniform(size=n) < p, p, {"x": rng.normal(size=n), "site": np.arange(n) % 2})
+
+
+@pytest.fixture
+def one_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One more file in the folder of checks, and nothing else."""
+    (tmp_path / "spread.py").write_text(ADDED, encoding="utf-8")
+    monkeypatch.setattr(checks, "__path__", [*checks.__path__, str(tmp_path)])
+    questions.cache_clear()
+    yield
+    sys.modules.pop("calibrant.audit.checks.spread", None)
+    questions.cache_clear()
+
+
+def test_codes_and_orders_are_each_ones_own() -> None:
+    asked = questions()
+    assert len({q.code for q in asked}) == len({q.order for q in asked}) == len(asked)
+    assert gates() == ("local-calibration", "strong-calibration")
+
+
+def test_a_record_lists_every_check_in_order_even_where_it_was_not_run() -> None:
+    listed = [c.code for c in cal.audit(rows(60), by="site", quick=True).checks]
+    order = {q.code: i for i, q in enumerate(questions())}
+    assert [order[c] for c in listed] == sorted(order[c] for c in listed)
+    assert {"error-everyone", "error-groups", "reliability", "local-calibration", "repair"} <= set(listed)
+
+
+def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
+    told: list[str] = []
+    record = cal.audit(rows(), quick=True, progress=lambda step, _: told.append(step))
+    assert record.estimates["spread"].value == 0.25
+    codes = [c.code for c in record.checks]
+    assert codes.index("reliability") < codes.index("spread") < codes.index("variables")
+    assert "spreading" in told
+    assert "| Spread of the scores | Measured | 20.0 to 30.0 points | wide tells people apart |" in markdown.render(
+        record
+    )
+    assert gates() == ("spread", "local-calibration", "strong-calibration")
+    few = next(c for c in cal.audit(rows(60), quick=True).checks if c.code == "spread")
+    assert (few.status, few.reason) == ("not-applicable", "fewer than 100 people")
+
+
+@pytest.mark.parametrize(
+    ("source", "asked", "code", "reason"),
+    [
+        (lambda: rows(), {"quick": True}, "strong-calibration", "left out by --quick"),
+        (lambda: rows(), {"variables": None}, "variables", "no covariates were given"),
+        (lambda: rows(), {"variables": None}, "repair", "no rows were kept"),
+        (lambda: rows(), {"quick": True}, "error-groups", "no groups were given"),
+        (lambda: rows(30), {"quick": True, "by": "site"}, "error-groups", "fewer than 20 people"),
+        (lambda: cal.sketch(rows(), variables="x"), {}, "local-calibration", "without what tests need"),
+        (lambda: rows(60), {"quick": True}, "reliability", "50 expected cases"),
+    ],
+)
+def test_a_check_that_is_not_made_says_why(source: Any, asked: dict[str, Any], code: str, reason: str) -> None:
+    check = next(c for c in cal.audit(source(), **asked).checks if c.code == code)
+    assert check.status in ("not-run", "not-applicable")
+    assert reason in check.reason

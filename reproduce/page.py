@@ -15,9 +15,9 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 NOTE = "<!-- Written by reproduce/page.py from reproduce/results. -->\n"
 HEAD = f"""{NOTE}# The four papers, made again
 
-calibrant unites four papers. Here is every table and figure of theirs, made again with this library's public interface, beside
-what was published, and what differs and why. Each is a script of under 150 lines that reads like the paper's experiment;
-its result is checked in, in `reproduce/results`, with seed and versions.
+calibrant unites four papers. Here is every table and figure of theirs, made again with this library's public interface,
+beside what was published, and what differs and why. Each is a short script that reads like the paper's experiment; its
+result is checked in, in `reproduce/results`, with seed and versions.
 
 ```text
 pip install --editable ".[reproduce]"
@@ -26,9 +26,11 @@ python reproduce/run.py strong/figure_2 --full
 python reproduce/page.py                         # these pages, from results
 ```
 
-`--quick` takes less than twenty minutes on two cores; what `--full`, the paper's size, costs stands with each. Data come with packages of the Python index and are fetched on first use; nothing is copied into the repository. Where the data are private or cannot be fetched so, a public
-substitute stands in, by name. Claims are what the paper says of the item, and what is asked of this library beyond it; those that did not come out are written out on
-the paper's page, with every difference; here is the first of each, and what did not come out.
+`--quick` takes less than twenty minutes on two cores; what `--full`, the paper's size, costs stands with each. Data
+come with packages of the Python index and are fetched on first use; nothing is copied into the repository. Where the
+data are private or cannot be fetched so, a public substitute stands in, by name. Claims are what the paper says of the
+item, and what is asked of this library beyond it; those that did not come out are written out on the paper's page, with
+every difference; here is the first of each, and what did not come out.
 """
 BEYOND = "beyond the paper: "
 
@@ -139,7 +141,8 @@ def section(name: str) -> str:
         parts.append(f"![{', '.join(e.items)}: {e.title}](img/reproduce/{experiment.picture(name).name})")
     seen = ", ".join(f"{k} {v}" for k, v in result.versions.items())
     parts.append(
-        f"`python reproduce/run.py {name} --{result.size}`: size {result.amount:,}, seed {result.seed}, {result.cpu_seconds:,.0f} CPU seconds; {seen}."
+        f"`python reproduce/run.py {name} --{result.size}`: size {result.amount:,}, seed {result.seed}, "
+        f"{result.cpu_seconds:,.0f} CPU seconds; {seen}."
     )
     return "\n\n".join(parts) + "\n"
 

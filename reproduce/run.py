@@ -28,7 +28,8 @@ def chosen(wanted: str) -> list[str]:
     found = [n for n in known if wanted in ("all", n, n.split("/")[0])]
     if not found:
         raise SystemExit(
-            f"no experiment is called {wanted!r}: give 'all', a paper ({', '.join(experiment.PAPERS)}) or one of {', '.join(known)}"
+            f"no experiment is called {wanted!r}: give 'all', a paper ({', '.join(experiment.PAPERS)}) "
+            f"or one of {', '.join(known)}"
         )
     return found
 
@@ -57,7 +58,7 @@ def apart(name: str, size: str, seed: int) -> int:
 
 
 def main() -> int:
-    """Run what is asked for; the status is 0 if all of it ran or was skipped for want of data, 1 if something failed."""
+    """Run what is asked for; the status is 0 if all ran or was skipped for want of data, 1 if something failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", default="all")
     size = parser.add_mutually_exclusive_group()
@@ -79,7 +80,8 @@ def main() -> int:
         codes = list(pool.map(lambda n: apart(n, a.size, a.seed), found))
     failed = [n for n, code in zip(found, codes, strict=True) if code not in (0, 4)]
     print(
-        f"{codes.count(0)} ran, {codes.count(4)} skipped, {len(failed)} failed {failed or ''}, {time.perf_counter() - start:.0f} s"
+        f"{codes.count(0)} ran, {codes.count(4)} skipped, {len(failed)} failed {failed or ''}, "
+        f"{time.perf_counter() - start:.0f} s"
     )
     return int(bool(failed))
 

@@ -72,9 +72,17 @@ METHODS: list[tuple[str, Callable[[Any], float], Callable[[str], float]]] = [
     ("jittered, Theorem 1", lambda d: jittered_bernstein_upper(everyone(d).cells, H, 0.05), jittered_truth),
     ("published_kernel", lambda d: high(cal.certify.published_kernel(d, bandwidth=H)), jittered_truth),
     ("published_lipschitz", lambda d: high(cal.certify.published_lipschitz(d, bandwidth=H)), jittered_truth),
-    ("rounded, 50 levels", lambda d: high(cal.certify.rounded(d, levels=50, side="upper")), lambda c: rounded_truth(c, 50)),
+    (
+        "rounded, 50 levels",
+        lambda d: high(cal.certify.rounded(d, levels=50, side="upper")),
+        lambda c: rounded_truth(c, 50),
+    ),
     ("rounded 50, Theorem 1", lambda d: bernstein_upper(*levels_of(d, 50), 0.05), lambda c: rounded_truth(c, 50)),
-    ("rounded, 100 levels", lambda d: high(cal.certify.rounded(d, levels=100, side="upper")), lambda c: rounded_truth(c, 100)),
+    (
+        "rounded, 100 levels",
+        lambda d: high(cal.certify.rounded(d, levels=100, side="upper")),
+        lambda c: rounded_truth(c, 100),
+    ),
     ("bounded_variation, V = 1", lambda d: high(cal.certify.bounded_variation(d, side="upper")), raw_truth),
     ("published_total_variation", lambda d: high(cal.certify.published_total_variation(d)), raw_truth),
     ("distance", lambda d: high(cal.certify.distance(d, side="upper")), raw_truth),
@@ -113,7 +121,9 @@ def rows_for(bound: Callable[[Any], float], truth: float, gap: float, start: int
 def rows_needed(runs: int) -> list[str]:
     truth = jittered_truth("s")
     ours = rows_for(lambda d: high(cal.certify.jittered(d, bandwidth=H, side="upper")), truth, 0.02, 5_000, runs)
-    theirs = rows_for(lambda d: high(cal.certify.published_kernel(d, bandwidth=H, subsample=True)), truth, 0.02, 1_000_000, 1)
+    theirs = rows_for(
+        lambda d: high(cal.certify.published_kernel(d, bandwidth=H, subsample=True)), truth, 0.02, 1_000_000, 1
+    )
     print(ours, theirs, flush=True)
     return [
         "| procedure | rows for a gap of 0.02 (h = 2⁻⁶, uniform scores, η(s) = s) |",

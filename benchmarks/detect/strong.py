@@ -115,7 +115,8 @@ def speed(largest: int) -> None:
     print(
         f"Monte Carlo, n = 5,000, 3 models, {draws} draws: {theirs:.2f} s a draw at a time, {ours:.4f} s here, "
         f"{theirs / ours:.0f} times; 90th percentiles {np.quantile(plain, 0.9):.2f} and "
-        f"{np.quantile(null.max(axis=1), 0.9):.2f}. Statistic {observed(paths, d.question.sample.y, 'authors').max():.2f}.\n"
+        f"{np.quantile(null.max(axis=1), 0.9):.2f}. "
+        f"Statistic {observed(paths, d.question.sample.y, 'authors').max():.2f}.\n"
     )
     print("| null | rows | CPU s | peak memory of the process |\n|---|---|---|---|")
     plan = [("fixed", n) for n in (1_000, 100_000, 1_000_000) if n <= largest] + [("split", 100_000), ("refit", 1_000)]

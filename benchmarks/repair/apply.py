@@ -72,8 +72,10 @@ def main() -> None:
                 str(where / "out.parquet"),
             ]
             code = (
-                "import resource, subprocess, sys; s = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode;"
-                "u = resource.getrusage(resource.RUSAGE_CHILDREN); print(s, u.ru_utime + u.ru_stime, u.ru_maxrss / 1024)"
+                "import resource, subprocess, sys; s = subprocess.run(sys.argv[1:], "
+                "stdout=subprocess.DEVNULL).returncode;"
+                "u = resource.getrusage(resource.RUSAGE_CHILDREN); print(s, u.ru_utime + u.ru_stime, u.ru_maxrss / "
+                "1024)"
             )
             said = subprocess.run(
                 [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True

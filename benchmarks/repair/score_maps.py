@@ -1,4 +1,4 @@
-"""CPU seconds to fit and to use the maps of the score, beside scikit-learn's and, if they are installed, netcal's and betacal's.
+"""CPU seconds to fit and use the maps of the score, beside scikit-learn's and, where installed, netcal's and betacal's.
 
 Run with OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; ``--rows`` sets the size of the larger fits (default 1,000,000).
 """
@@ -76,9 +76,9 @@ def against(n: int) -> None:
         data = cal.predictions(y, p)
         theirs = seconds(lambda: binning.BBQ(score_function="BIC", equal_intervals=True).fit(p, y), 1)
         told(
-            "BBQ(score='bic', spacing='width')",
+            "BBQ(score='bic', strategy='uniform')",
             100_000,
-            seconds(lambda: BBQ(score="bic", spacing="width").fit(data), 3),
+            seconds(lambda: BBQ(score="bic", strategy="uniform").fit(data), 3),
             theirs,
             "netcal",
         )

@@ -1,4 +1,4 @@
-"""Training losses on tables: the I-trustworthy paper's Table 2, and AUROC against the bandwidth of jitter; prints Markdown.
+"""Training losses on tables: the I-trustworthy paper's Table 2, and AUROC against the bandwidth; prints Markdown.
 
     python benchmarks/repair/training.py table adult.csv.zip Heart_Disease.csv ahs_2019.parquet [--splits 5]
     python benchmarks/repair/training.py jitter adult.csv.zip ahs_2019.parquet [--splits 3] [--chart auroc.svg]
@@ -138,7 +138,8 @@ def table_two(tables: list[Table], splits: int, draws: int) -> None:
     for table in tables:
         print(f"\n{table.name}: {len(table.y):,} rows, {table.x.shape[1]} columns, {splits} splits\n")
         print(
-            "| loss | Brier score | ECE | AUROC | KLCE² | published p, median | this test's p, median (under 0.05) | CPU s |"
+            "| loss | Brier score | ECE | AUROC | KLCE² | published p, median | this test's p, median (under 0.05) | "
+            "CPU s |"
         )
         print("|---|---:|---:|---:|---:|---:|---:|---:|")
         for name, loss in losses().items():
@@ -174,7 +175,9 @@ def jitter(tables: list[Table], splits: int, chart: Path | None) -> None:
                         name = f"jitter-aware, margin {margin:g}"
                         scores[name] = trained(table, train, lambda z, y, _, f=loss: f(z, y), split, hidden)
                     for name, p in scores.items():
-                        cost = cal.certify.jitter_cost(cal.predictions(table.y[held], p[held]), bandwidths=h).columns["auroc"]
+                        cost = cal.certify.jitter_cost(cal.predictions(table.y[held], p[held]), bandwidths=h).columns[
+                            "auroc"
+                        ]
                         model = f"{table.name}, {'one hidden layer' if hidden else 'linear'}"
                         rows_of.append({"model": model, "loss": name, "h": h, "plain": cost[0], "auroc": cost[1]})
     frame = pd.DataFrame(rows_of)

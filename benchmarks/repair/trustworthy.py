@@ -1,4 +1,4 @@
-"""Local calibration before and after repair: the I-trustworthy paper's Table 1 and Figure 4 on other splits; prints Markdown.
+"""Local calibration before and after repair: the I-trustworthy paper's Table 1 and Figure 4 on other splits; Markdown.
 
     python benchmarks/repair/trustworthy.py ahs ahs_2019.parquet [--splits 10]
     python benchmarks/repair/trustworthy.py compas compas-recidivism.csv

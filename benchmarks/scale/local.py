@@ -87,7 +87,8 @@ def line(name: str, m: dict[str, Any]) -> str:
 
 
 HEAD = [
-    "| sketch | rows | CPU-s | CPU-s per 1e8 rows | million rows a second | peak MB | file MB | write CPU-s | read CPU-s | merge CPU-s |",
+    "| sketch | rows | CPU-s | CPU-s per 1e8 rows | million rows a second | peak MB | file MB | write CPU-s | read "
+    "CPU-s | merge CPU-s |",
     "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
 ]
 

@@ -30,7 +30,7 @@ def run(repeats: int, seed: int) -> list[Row]:
     for n in SIZES if repeats > 10 else SIZES[:3]:
         errors, held = [], []
         for r in range(repeats):
-            curve = cal.diagnose.reliability_curve(sample(PARABOLA, n, (seed, r)), GRID, seed=r)
+            curve = cal.diagnose.reliability_curve(sample(PARABOLA, n, (seed, r)), grid=GRID, seed=r)
             c = {k: np.asarray(v) for k, v in curve.columns.items()}
             truth = FUNCTIONS[PARABOLA](c["x"])
             errors.append(np.abs(c["x"] + c["gap"] - truth).mean())
@@ -100,12 +100,12 @@ EXPERIMENT = Experiment(
     items=("Figure 5",),
     title="Reconstruction of the calibration function",
     status=DIFFERS,
-    difference="Another estimator stands in: `diagnose.reliability_curve` with its 95% band. The paper's two, the NW and TV surrogates, "
-    "have no public function in calibrant, where they are steps inside `published_kernel` and `published_total_variation`, and are not "
-    "computed here; so the paper's remark on TV, a poor fit at the ends and at the bottom of the parabola, is not tested. "
-    "The curve's own error there is that of its window, which shrinks as n^(-1/5); the band is one for the smoothed curve and does "
-    "not count that error, so it holds all of the parabola in fewer samples than 95%. The parabola is (2s − 1)², "
-    "its formula is not in print; no numbers in print.",
+    difference="Another estimator stands in: `diagnose.reliability_curve` with its 95% band. The paper's two, the NW "
+    "and TV surrogates, have no public function in calibrant, where they are steps inside `published_kernel` and "
+    "`published_total_variation`, and are not computed here; so the paper's remark on TV, a poor fit at the ends and "
+    "at the bottom of the parabola, is not tested. The curve's own error there is that of its window, which shrinks as "
+    "n^(-1/5); the band is one for the smoothed curve and does not count that error, so it holds all of the parabola "
+    "in fewer samples than 95%. The parabola is (2s − 1)², its formula is not in print; no numbers in print.",
     sizes={"tiny": 2, "quick": 10, "full": 64},
     run=run,
     claims=claims,

@@ -25,7 +25,7 @@ def slopes(rows: list[Row], method: str) -> list[float]:
 
 
 def rows_for(rows: list[Row], method: str, function: str = CALIBRATED) -> float:
-    """Row count at which the gap is `GAP`, read off the log-log curve; beyond its ends along its first or last stretch."""
+    """Row count at which the gap is `GAP`, read off the log-log curve; beyond its ends, off its end stretches."""
     n, gap = (np.log(x) for x in gaps(rows, method, function))
     if len(n) < 2:
         return math.inf

@@ -142,11 +142,13 @@ EXPERIMENT = Experiment(
     title="Audits of forests: power against people, control chart, importance",
     status=SUBSTITUTE,
     difference=(
-        "The readmission records are private and the comments need a language model, so public data stand in: credit card default and "
-        "COMPAS. The figure has no numbers in print, so that its claims are compared. Audits hang together: the smaller of a replicate is part of "
-        "the larger, and replicates are drawn from the same 30,000 and 6,167 people. All variables are audited, not demographic ones alone. The COMPAS forest has leaves of 5 "
-        "people, chosen after a look: with leaves of 1 every test finds it at once. The authors' detectors are left out for their cost; the "
-        "comparators run with our default residual models. Of levels: 'split' has its own by proof; the others' were measured in Figure 4."
+        "The readmission records are private and the comments need a language model, so public data stand in: credit "
+        "card default and COMPAS. The figure has no numbers in print, so that its claims are compared. Audits hang "
+        "together: the smaller of a replicate is part of the larger, and replicates are drawn from the same 30,000 and "
+        "6,167 people. All variables are audited, not demographic ones alone. The COMPAS forest has leaves of 5 "
+        "people, chosen after a look: with leaves of 1 every test finds it at once. The authors' detectors are left "
+        "out for their cost; the comparators run with our default residual models. Of levels: 'split' has its own by "
+        "proof; the others' were measured in Figure 4."
     ),
     sizes={"tiny": 1, "quick": 4, "full": FULL},
     run=run,

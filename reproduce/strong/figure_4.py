@@ -148,11 +148,12 @@ EXPERIMENT = Experiment(
     title="How often a model within the tolerance is rejected",
     status=DIFFERS,
     difference=(
-        "The figure has no numbers in print: the paper says that the level is held at every number of "
-        "rows. Outcomes are drawn at the audited model's own probability plus 0.025, so that the null is true for every row; the "
-        "paper adds 0.025 to the true rate, from which the fitted model differs a little. The logit version, the comparators, "
-        "the default detectors and tolerance 0 are added: there the paper's cross-validated null has no level, since near the null the "
-        "models of the folds are noise fitted to each other's rows, and products across folds count twice."
+        "The figure has no numbers in print: the paper says that the level is held at every number of rows. Outcomes "
+        "are drawn at the audited model's own probability plus 0.025, so that the null is true for every row; the "
+        "paper adds 0.025 to the true rate, from which the fitted model differs a little. The logit version, the "
+        "comparators, the default detectors and tolerance 0 are added: there the paper's cross-validated null has no "
+        "level, since near the null the models of the folds are noise fitted to each other's rows, and products across "
+        "folds count twice."
     ),
     sizes={"tiny": 1, "quick": 25, "full": FULL},
     run=run,

@@ -138,9 +138,9 @@ EXPERIMENT = Experiment(
     title="Calibration curves in the parts that the test points at",
     status=SUBSTITUTE,
     difference=(
-        "Public people stand in for private ones, as in Figure 3. The figure has no numbers in print. The "
-        "variables are chosen in one half of the people and the curves drawn in the other, with bands simultaneous along a curve but not over curves; all variables "
-        "compete, not demographic ones alone."
+        "Public people stand in for private ones, as in Figure 3. The figure has no numbers in print. The variables "
+        "are chosen in one half of the people and the curves drawn in the other, with bands simultaneous along a curve "
+        "but not over curves; all variables compete, not demographic ones alone."
     ),
     sizes={"tiny": 2, "quick": 5, "full": 10},
     run=run,

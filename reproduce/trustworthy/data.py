@@ -1,4 +1,4 @@
-"""The paper's data: housing, recidivism, income and heart disease, and what stands in for the one that is not on the index."""
+"""The paper's data: housing, recidivism, income, heart disease, and what stands in for the one not on the index."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +31,7 @@ class Table:
 
 
 def adult() -> Table:
-    """UCI Adult: who earns more than $50,000; 45,222 rows without missing values (the paper: 32,561, as in UCI's training file)."""
+    """UCI Adult: who earns more than $50,000; 45,222 rows without missing values (the paper: UCI's 32,561)."""
     frame = pd.read_csv(sources.member(*ADULT), compression="zip").astype(float)
     return Table(
         name="Adult",

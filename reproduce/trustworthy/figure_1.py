@@ -67,8 +67,10 @@ EXPERIMENT = Experiment(
     title="owners' mean age: better on accuracy, Brier score and ECE, worse for inference",
     status=REPRODUCED,
     difference=(
-        "The print has no numbers, so the shape is compared. Features are standardised before the regression, so that it converges. "
-        "The repaired model and the intervals are ours; they are about the trained model, which has a small bias of its own from its training half, so that of a model without bias on average they exclude 0 in one split of six, not of twenty."
+        "The print has no numbers, so the shape is compared. Features are standardised before the regression, so that "
+        "it converges. The repaired model and the intervals are ours; they are about the trained model, which has a "
+        "small bias of its own from its training half, so that of a model without bias on average they exclude 0 in "
+        "one split of six, not of twenty."
     ),
     sizes={"tiny": 1, "quick": 40, "full": 200},
     run=run,

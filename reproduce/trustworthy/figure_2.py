@@ -67,9 +67,10 @@ EXPERIMENT = Experiment(
     title="the ownership gap: two models, both wrong, which accuracy, Brier score and ECE do not show",
     status=DIFFERS,
     difference=(
-        "The print has no numbers, so the shape is compared. The forest's ECE is worse than the regression's, not better as the paper says; "
-        "it is so by the authors' program too, in the run that it prints (0.0305 and 0.0077, depth 8) and by its own formula, whose bins have the weights of other bins. "
-        "Features are standardised before the regression, so that it converges. The repaired model and the intervals are ours."
+        "The print has no numbers, so the shape is compared. The forest's ECE is worse than the regression's, not "
+        "better as the paper says; it is so by the authors' program too, in the run that it prints (0.0305 and 0.0077, "
+        "depth 8) and by its own formula, whose bins have the weights of other bins. Features are standardised before "
+        "the regression, so that it converges. The repaired model and the intervals are ours."
     ),
     sizes={"tiny": 1, "quick": 20, "full": 200},
     run=run,

@@ -30,7 +30,10 @@ PUBLISHED = {
 }
 DEFAULT, EXACT, BOOTSTRAP = "default", "published statistic, simulated", "Algorithm 1"
 PERMUTED, CENTRED = "permutation", "permutation, centred"
-EXACTLY = "no cell differs at level 0.001 (exact binomial, a published rate taken as true, but as at least 1/1,000: it is one of 1,000 data sets)"
+EXACTLY = (
+    "no cell differs at level 0.001 (exact binomial, a published rate taken as true, but as at least 1/1,000: it is "
+    "one of 1,000 data sets)"
+)
 WIDE = 5 / np.sqrt(2)  # the width of `features="exact"`, exp(-d^2 / 2 w^2), that is 5 in exp(-d^2 / w^2)
 
 
@@ -176,8 +179,11 @@ EXPERIMENT = Experiment(
     title="Type II error against dimension and sample size",
     status=DIFFERS,
     difference=(
-        "The print has no numbers; those beside ours are printed by the authors' program, which permutes residuals. Algorithm 1, which the paper states, has next to no power here and is not what drew the figure; "
-        "the centred permutation of the authors' other program rejects right models too often, so that its power counts for little. 199 draws for each test, not 1,000, and fewer data sets: with the 24 of --quick a rate has a standard error of up to 0.10, and a cell must be far off to be told apart."
+        "The print has no numbers; those beside ours are printed by the authors' program, which permutes residuals. "
+        "Algorithm 1, which the paper states, has next to no power here and is not what drew the figure; the centred "
+        "permutation of the authors' other program rejects right models too often, so that its power counts for "
+        "little. 199 draws for each test, not 1,000, and fewer data sets: with the 24 of --quick a rate has a standard "
+        "error of up to 0.10, and a cell must be far off to be told apart."
     ),
     sizes={"tiny": 1, "quick": 24, "full": 100},
     run=run,

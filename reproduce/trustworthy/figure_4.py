@@ -167,10 +167,14 @@ EXPERIMENT = Experiment(
     title="COMPAS before and after four classical repairs",
     status=DIFFERS,
     difference=(
-        "The print has no numbers; those beside ours are printed by the authors' program. The print's 2,714 defendants are 7,214 in the program, with any later offence as outcome; the public file has the 6,167 of ProPublica's own filter, and two-year recidivism. "
-        "Its race is Caucasian or not, the paper's African-American or not. Medians of p and means of the rest over random splits stand beside the paper's one; by the published test LocalBias is still rejected in 5 of the 10 splits kept here. "
-        "Temperature's ECE, 0.043 against 0.091, hangs on where a forest's scores of 0 and 1 are clipped: at 1e-12 in place of our 0.001 it is 0.084 on the same splits. "
-        "Isotonic's MCE, 0.308 against 0.046, is the largest gap of 20 bins, mostly one of a few rows (over bins of 50 rows or more 0.097); why the one published split has so little is unexplained."
+        "The print has no numbers; those beside ours are printed by the authors' program. The print's 2,714 defendants "
+        "are 7,214 in the program, with any later offence as outcome; the public file has the 6,167 of ProPublica's "
+        "own filter, and two-year recidivism. Its race is Caucasian or not, the paper's African-American or not. "
+        "Medians of p and means of the rest over random splits stand beside the paper's one; by the published test "
+        "LocalBias is still rejected in 5 of the 10 splits kept here. Temperature's ECE, 0.043 against 0.091, hangs on "
+        "where a forest's scores of 0 and 1 are clipped: at 1e-12 in place of our 0.001 it is 0.084 on the same "
+        "splits. Isotonic's MCE, 0.308 against 0.046, is the largest gap of 20 bins, mostly one of a few rows (over "
+        "bins of 50 rows or more 0.097); why the one published split has so little is unexplained."
     ),
     sizes={"tiny": 1, "quick": 10, "full": 30},
     run=run,

@@ -111,10 +111,8 @@ def claims(rows: list[Row]) -> dict[str, bool]:
             "published"
         ]
         >= 0.75,
-        "beyond the paper: it underestimates the risk of all four groups in three quarters of the splits by this library's map too": above[
-            "ours"
-        ]
-        >= 0.75,
+        "beyond the paper: it underestimates the risk of all four groups in three quarters of the splits by this "
+        "library's map too": above["ours"] >= 0.75,
         "among the race with more defendants, women and men differ (by more than a point)": abs(
             here["other men"] - here["other women"]
         )
@@ -173,8 +171,11 @@ EXPERIMENT = Experiment(
     title="local calibration bias by age, gender and race on COMPAS",
     status=DIFFERS,
     difference=(
-        "The print has no numbers, so the shape is compared; the kernel is the one of the authors' program. The paper has one split, and what it reads from it does not come back from split to split. The kernel is wide (half a unit of every axis is next to nothing), so that equation 7 shows little more than one common shift; the narrower map has bands that show how little 2,000 defendants can say of a group. "
-        "The public file has 6,167 defendants and races Caucasian or not; the paper's panels are African-American or not."
+        "The print has no numbers, so the shape is compared; the kernel is the one of the authors' program. The paper "
+        "has one split, and what it reads from it does not come back from split to split. The kernel is wide (half a "
+        "unit of every axis is next to nothing), so that equation 7 shows little more than one common shift; the "
+        "narrower map has bands that show how little 2,000 defendants can say of a group. The public file has 6,167 "
+        "defendants and races Caucasian or not; the paper's panels are African-American or not."
     ),
     sizes={"tiny": 1, "quick": 8, "full": 20},
     run=run,

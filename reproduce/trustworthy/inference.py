@@ -104,7 +104,7 @@ def biased(rows: list[Row], model: str) -> bool:
 
 
 def unbiased(rows: list[Row], model: str) -> bool:
-    """Return whether the mean bias is within two standard errors of 0 (splits share rows: these are on the short side)."""
+    """Return whether the mean bias is within two standard errors of 0 (splits share rows: these are a bit short)."""
     mean, sd = summary(rows)[model]["bias"]
     splits = next(r["splits"] for r in rows if r["kind"] == "summary")
     return bool(abs(mean) < 2 * sd / np.sqrt(splits))

@@ -1,4 +1,4 @@
-"""Local calibration after multicalibration: a constant, a logistic regression and a random forest on the American Housing Survey.
+"""Local calibration after multicalibration: a constant, a logistic regression and a forest on the Housing Survey.
 
 Three quarters of the rows train each model and its multicalibrated (MC) and proportionally multicalibrated (PMC)
 versions, over household income and race; the last quarter, 12,165 rows, is tested for local calibration on the same two
@@ -169,7 +169,11 @@ EXPERIMENT = Experiment(
     title="p-values of local calibration after multicalibration",
     status=DIFFERS,
     difference=(
-        "MC and PMC are this library's, fitted on cross-fitted scores; the authors use pmcboost, which fits them on scores of the rows that trained the model. One score width in every cell, where their program changes it from cell to cell. The published result for the regression hangs on its not having converged, see the line of the one that has. The forest after MC has p 0.048 by the published test on this one split and 0.55 by this library's, where the print has 0.004: its claim hangs on a test that does not hold its level."
+        "MC and PMC are this library's, fitted on cross-fitted scores; the authors use pmcboost, which fits them on "
+        "scores of the rows that trained the model. One score width in every cell, where their program changes it from "
+        "cell to cell. The published result for the regression hangs on its not having converged, see the line of the "
+        "one that has. The forest after MC has p 0.048 by the published test on this one split and 0.55 by this "
+        "library's, where the print has 0.004: its claim hangs on a test that does not hold its level."
     ),
     sizes={"tiny": 1000, "quick": 20_000, "full": 48_660},
     run=run,

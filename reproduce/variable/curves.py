@@ -19,7 +19,7 @@ def curves(
     leaf: float = 0.1,
     span: float = 0.85,
 ) -> list[Row]:
-    """Smooth the error and the predicted error along the variable, and the accuracy along the confidence, as published."""
+    """Smooth error and predicted error along the variable, and the accuracy along the confidence, as published."""
     pairs, rows = recipes(variable, depth, leaf), []
     for method in methods:
         shown = errors(pairs[method][0], folds, "as published")

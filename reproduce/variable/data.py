@@ -86,7 +86,7 @@ def digits() -> Rows:
 
 
 def ambiguity(x: Any, train_x: Any, train_y: Any) -> Any:
-    """Distance of each image to the nearest of the training images over that to the nearest of another class than its."""
+    """Distance of each image to the nearest training image, over that to the nearest of another class than its."""
     from scipy.spatial.distance import cdist
 
     apart = cdist(x, train_x)

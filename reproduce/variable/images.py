@@ -13,7 +13,7 @@ METHODS, VARIABLE = (NONE, BINNED, DIRICHLET, TREE), "ambiguity"
 
 
 def theirs(k: int) -> Dirichlet:
-    """Return Dirichlet calibration with their penalty: 0.001 times the sum of squares, which the library states as a mean."""
+    """Return Dirichlet calibration with their penalty: 0.001 times the sum of squares, for the library a mean."""
     return Dirichlet(penalty="l2", strength=0.001 * k * (k + 1))
 
 

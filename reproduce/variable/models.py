@@ -23,7 +23,7 @@ class Fold:
 
 
 def authors() -> list[list[Fold]]:
-    """Return the authors' predictions of Adult, dealt as theirs: 2,500 calibration rows, 13,781 test rows; nothing if not here."""
+    """Return the authors' predictions of Adult, dealt as theirs (2,500 and 13,781 rows); nothing if not here."""
     import pandas as pd
 
     try:
@@ -40,7 +40,7 @@ def authors() -> list[list[Fold]]:
 
 
 def network(hidden: tuple[int, ...], epochs: int, scaled: bool, seed: int, early: bool = False) -> Any:
-    """Multi-layer perceptron; its inputs as they are or standardised, its weights the last or (early) the best on a tenth."""
+    """Multi-layer perceptron; inputs as they are or standardised, weights the last or (early) the best on a tenth."""
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -71,7 +71,7 @@ def dealt(n: int, shares: tuple[float, float], seed: int) -> list[Any]:
 
 
 def adult(n: int, seed: int, networks: int = 3) -> list[list[Fold]]:
-    """Networks of 100 and 75 on n rows of Adult (one on few), each with a deal of its own, in the shares 32,561, 2,500 and 13,781."""
+    """Networks of 100 and 75 on n rows of Adult (one on few), each with its own deal, as 32,561 to 2,500 to 13,781."""
     rows, rounds = data.adult().some(n, seed), []
     for k in range(networks if n > 10_000 else 1):
         train, fit, test = dealt(len(rows.y), (32_561 / 48_842, 2_500 / 48_842), seed + k)
@@ -106,7 +106,7 @@ def cross_fitted(rows: Rows, networks: int, epochs: int, seed: int) -> list[list
 
 
 def digits(seed: int, n: int = 1_797) -> Fold:
-    """A network with 64 hidden units, trained to convergence on a quarter of the digits; half calibrate, a quarter is tested."""
+    """A network of 64, trained to the end on a quarter of the digits; half calibrate, a quarter is tested."""
     rows = data.digits().some(n, seed)
     train, fit, test = dealt(len(rows.y), (0.25, 0.5), seed)
     p = trained(network((64,), 400, False, seed), rows.x[train], rows.y[train]).predict_proba(rows.x)

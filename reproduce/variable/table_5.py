@@ -87,10 +87,14 @@ EXPERIMENT = Experiment(
     title="ECE and VECE with ten classes, before and after recalibration",
     status=SUBSTITUTE,
     difference=(
-        "CIFAR-10H and its reaction times are in no package of the Python index: digits and their ambiguity, which knows nothing of the network, stand in. "
-        "A quarter of the rows train, half calibrate and a quarter are tested: chosen after the paper's shares, with 359 calibration rows, had been seen to leave no recalibration that helped. There are then 899 calibration rows, not 2,000, for the 110 numbers of Dirichlet calibration, and four times as many in the leaves of a tree. "
-        "As published, Dirichlet calibration has the fixed penalty 0.001, a tree of depth 2 has one such map a leaf, and the class from before recalibration counts. "
-        "By default the penalty is cross-validated, and scaling-binning and the tree repair the confidence of the top label, since this library has no tree for several classes."
+        "CIFAR-10H and its reaction times are in no package of the Python index: digits and their ambiguity, which "
+        "knows nothing of the network, stand in. A quarter of the rows train, half calibrate and a quarter are tested: "
+        "chosen after the paper's shares, with 359 calibration rows, had been seen to leave no recalibration that "
+        "helped. There are then 899 calibration rows, not 2,000, for the 110 numbers of Dirichlet calibration, and "
+        "four times as many in the leaves of a tree. As published, Dirichlet calibration has the fixed penalty 0.001, "
+        "a tree of depth 2 has one such map a leaf, and the class from before recalibration counts. By default the "
+        "penalty is cross-validated, and scaling-binning and the tree repair the confidence of the top label, since "
+        "this library has no tree for several classes."
     ),
     sizes={"tiny": 1, "quick": 8, "full": 40},
     run=run,

@@ -111,8 +111,11 @@ EXPERIMENT = Experiment(
     title="Accuracy before and after recalibration",
     status=SUBSTITUTE,
     difference=(
-        "Only Adult is the authors' own model; film reviews stand in for Yelp, a tenth of Bank Marketing for the whole, digits for CIFAR-10H, each with a network of our own, of which choices were made after results had been seen (see the tables of each). The paper says 'not significantly' of its accuracies; the most that it prints is 1.2 points, for CIFAR-10H. "
-        "Recalibrated accuracies are of the class that has the larger recalibrated probability."
+        "Only Adult is the authors' own model; film reviews stand in for Yelp, a tenth of Bank Marketing for the "
+        "whole, digits for CIFAR-10H, each with a network of our own, of which choices were made after results had "
+        "been seen (see the tables of each). The paper says 'not significantly' of its accuracies; the most that it "
+        "prints is 1.2 points, for CIFAR-10H. Recalibrated accuracies are of the class that has the larger "
+        "recalibrated probability."
     ),
     sizes={"tiny": 8, "quick": 453, "full": 453},
     run=run,

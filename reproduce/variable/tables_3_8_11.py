@@ -117,11 +117,14 @@ EXPERIMENT = Experiment(
     title="ECE and VECE of a network on reviews, before and after recalibration",
     status=SUBSTITUTE,
     difference=(
-        "The Yelp reviews and BERT's weights are in no package of the Python index: reviews of films and a network on their words stand in, right for 86 % rather than 98 %. "
-        "Short reviews here come from another site than long ones, so length tells them apart and matters more than in the paper. "
-        "Capitalised words inside sentences stand for named entities; the short reviews have none, being in small letters throughout. "
-        "'As published' keeps the class from before recalibration and takes the ECE in bins of the score before it; 'default' is this library's procedure, which takes the bias from noise off the ECE: 'not above noise' where nothing is left, so that orders of such errors cannot hold. "
-        "Eight passes of training were chosen after other numbers had been seen, for an overconfident network as theirs was."
+        "The Yelp reviews and BERT's weights are in no package of the Python index: reviews of films and a network on "
+        "their words stand in, right for 86 % rather than 98 %. Short reviews here come from another site than long "
+        "ones, so length tells them apart and matters more than in the paper. Capitalised words inside sentences stand "
+        "for named entities; the short reviews have none, being in small letters throughout. 'As published' keeps the "
+        "class from before recalibration and takes the ECE in bins of the score before it; 'default' is this library's "
+        "procedure, which takes the bias from noise off the ECE: 'not above noise' where nothing is left, so that "
+        "orders of such errors cannot hold. Eight passes of training were chosen after other numbers had been seen, "
+        "for an overconfident network as theirs was."
     ),
     sizes={"tiny": 700, "quick": 33_434, "full": 33_434},
     run=run,

@@ -18,7 +18,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, locate, strata_sums
 from calibrant.stats.cells import SCALE
 from calibrant.stats.strata import MISSING, Strata, Strategy, View, equal_mass_edges
-from calibrant.stats.witness import ChordLedger
+from calibrant.stats.variable import ChordLedger
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -8,14 +8,19 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.strata import bin_sums
+from calibrant.stats.cells import summed
 from calibrant.stats.nulls import noise
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 # ---- Scores in bins: equal width or equal mass, ties never split, empty bins left out ----
 
 
-def equal_mass_edges(p: Any, mass: Any, bins: int) -> Any:
+def equal_mass_edges(p: Floats, mass: Floats | None, bins: int) -> Floats:
     """Return inner edges between at most `bins` bins of about equal mass; equal scores share a bin.
 
     A score whose mass lies at ranks F to F + m goes to bin ``floor(bins (F + m / 2) / total)``.
@@ -41,6 +46,10 @@ def equal_mass_edges(p: Any, mass: Any, bins: int) -> Any:
     return np.unique(edges[(edges > s[0]) & np.isfinite(edges)])
 
 
+ROWS, WEIGHT, CASES, SCORES, SQUARES, WEIGHT2 = range(6)  # columns of the sums of bins
+LEAST = 0.5  # of the variance that the judged event rate implies: a bin whose rows happen to agree is not noiseless
+
+
 @dataclass(frozen=True)
 class Bins:
     """Sums in each bin that holds rows.
@@ -48,16 +57,16 @@ class Bins:
     Parameters
     ----------
     sums : float64 array of shape (bins, 6)
-        As `calibrant.kernels.bins_reference.bin_sums` returns.
+        Rows, weight, weight of cases, weighted scores, squared weighted residuals, squared weights.
     asked : int
         Bins asked for; fewer may hold rows.
     """
 
-    sums: Any
+    sums: Floats
     asked: int
 
     @classmethod
-    def of(cls, p: Any, y: Any, count: Any, weight: Any, bins: int, strategy: str) -> Bins:
+    def of(cls, p: Floats, y: ArrayLike, count: Floats | None, weight: Floats | None, bins: int, strategy: str) -> Bins:
         """Bin points; `count` and `weight` may be None."""
         if strategy == "uniform":
             sums = bin_sums(p, y, count, weight, None, bins)
@@ -65,7 +74,7 @@ class Bins:
             mass = weight if count is None else count if weight is None else count * weight
             edges = equal_mass_edges(p, mass, bins)
             sums = bin_sums(p, y, count, weight, edges, len(edges) + 1)
-        return cls(sums[sums[:, 0] > 0], bins)
+        return cls(sums[sums[:, ROWS] > 0], bins)
 
     @property
     def used(self) -> int:
@@ -73,27 +82,27 @@ class Bins:
         return len(self.sums)
 
     @cached_property
-    def share(self) -> Any:
+    def share(self) -> Floats:
         """Share of the weight in each bin."""
-        return self.sums[:, 1] / self.sums[:, 1].sum()
+        return self.sums[:, WEIGHT] / self.sums[:, WEIGHT].sum()
 
     @cached_property
-    def gap(self) -> Any:
+    def gap(self) -> Floats:
         """Weighted mean residual ``y - p`` over the bin's share: adds up to the overall mean residual."""
-        return (self.sums[:, 2] - self.sums[:, 3]) / self.sums[:, 1].sum()
+        return (self.sums[:, CASES] - self.sums[:, SCORES]) / self.sums[:, WEIGHT].sum()
 
     @cached_property
     def effective(self) -> float:
         """Kish's effective number of rows; the number of rows if all weigh the same."""
-        return float(self.sums[:, 1].sum() ** 2 / self.sums[:, 5].sum())
+        return float(self.sums[:, WEIGHT].sum() ** 2 / self.sums[:, WEIGHT2].sum())
 
     @cached_property
-    def kish(self) -> Any:
+    def kish(self) -> Floats:
         """Effective rows in each bin."""
-        return self.sums[:, 1] ** 2 / self.sums[:, 5]
+        return self.sums[:, WEIGHT] ** 2 / self.sums[:, WEIGHT2]
 
     @cached_property
-    def noise_rate(self) -> Any:
+    def noise_rate(self) -> Floats:
         """Event rate per bin by which label noise is judged: never 0 or 1, whatever the outcomes.
 
         Each bin's rate is shrunk towards what the scores, made to agree with the overall rate, lead one to expect;
@@ -101,13 +110,16 @@ class Bins:
         all rates are raised until cases, and non-cases, are overall as frequent as with two more of each (Agresti
         & Coull 1998).
         """
-        rows, cases, scores = self.sums[:, 1] * self.scale, self.sums[:, 2] * self.scale, self.sums[:, 3] * self.scale
+        rows, cases, scores = (self.sums[:, k] * self.scale for k in (WEIGHT, CASES, SCORES))
+        # (1) What the scores lead one to expect: their odds, times what takes the overall odds to those seen.
         half, n, k = 0.5 * rows / rows.sum(), rows.sum(), cases.sum()
         yes = (k + 0.5) * (scores + half) / (scores.sum() + 0.5)
         no = (n - k + 0.5) * (rows - scores + half) / (n - scores.sum() + 0.5)
         expected = yes / (yes + no)
+        # (2) Each bin's rate, with the expectation as a prior of at most as many rows.
         prior = np.minimum(1.0 / (expected * (1.0 - expected)), self.kish)
         rate = (self.kish * cases / rows + prior * expected) / (self.kish + prior)
+        # (3) At least as many cases, and as many non-cases, as with two more of each.
         few = min((k + 2) / (n + 4) * n / float(rows @ rate), 0.5 / float(rate.max()))
         rate = rate * few if few > 1 else rate
         lack = (n - k + 2) / (n + 4) * n / float(rows @ (1 - rate))
@@ -116,30 +128,30 @@ class Bins:
     @cached_property
     def scale(self) -> float:
         """Effective rows per unit of weight."""
-        return self.effective / float(self.sums[:, 1].sum())
+        return self.effective / float(self.sums[:, WEIGHT].sum())
 
     @cached_property
-    def second_moment(self) -> Any:
+    def second_moment(self) -> Floats:
         """Second moment of ``1_bin (y - p)``, per effective row, with label noise at `noise_rate`."""
-        rate, total = self.sums[:, 2] / self.sums[:, 1], self.sums[:, 1].sum()
+        rate, total = self.sums[:, CASES] / self.sums[:, WEIGHT], self.sums[:, WEIGHT].sum()
         change = self.noise_rate * (1 - self.noise_rate) - rate * (1 - rate)
-        least = self.share * self.noise_rate * (1 - self.noise_rate) * 0.5
-        return np.maximum(self.effective * (self.sums[:, 4] + change * self.sums[:, 5]) / total**2, least)
+        least = self.share * self.noise_rate * (1 - self.noise_rate) * LEAST
+        return np.maximum(self.effective * (self.sums[:, SQUARES] + change * self.sums[:, WEIGHT2]) / total**2, least)
 
-    def shocks(self, draws: int, rng: np.random.Generator) -> Any:
+    def shocks(self, draws: int, rng: np.random.Generator) -> Floats:
         """Draw binomial label noise of mean 0 and variance 1 per bin, shape (draws, bins)."""
         rows, rate = np.maximum(np.rint(self.kish), 1.0), self.noise_rate
         counts = rng.binomial(rows.astype(np.int64), rate, (draws, self.used))
         return (counts - rows * rate) / np.sqrt(rows * rate * (1 - rate))
 
-    def gap_noise(self, draws: int, rng: np.random.Generator) -> Any:
+    def gap_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of `gap`, shape (draws, bins)."""
         return noise(self.second_moment, self.gap, self.effective, self.shocks(draws, rng))
 
-    def mean_noise(self, draws: int, rng: np.random.Generator) -> Any:
+    def mean_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of each bin's own mean residual ``gap / share``, shape (draws, bins)."""
         mean = self.gap / self.share
-        least = 0.5 * self.noise_rate * (1 - self.noise_rate)
+        least = LEAST * self.noise_rate * (1 - self.noise_rate)
         spread = np.maximum(self.second_moment / self.share - mean**2, least) / self.share
         return noise(spread, np.zeros(self.used), self.effective, self.shocks(draws, rng))
 
@@ -149,7 +161,7 @@ class Bins:
 View = Literal["probability", "confidence"]
 Strategy = Literal["quantile", "uniform"]  # of bins, in scikit-learn's words
 MISSING = "missing"
-UNSPACED = 10_000  # numbers below, years among them, are written without a space
+UNSPACED = 10_000  # numbers below, years among them, are written without a space between thousands
 SUMS = ("rows", "weight", "weight2", "cases", "score", "noise", "resid2")
 
 
@@ -184,16 +196,16 @@ class Strata:
 
     name: str
     labels: tuple[str, ...] | None
-    x: Any
-    low: Any
-    high: Any
-    rows: Any
-    weight: Any
-    weight2: Any
-    cases: Any
-    score: Any
-    noise: Any
-    resid2: Any
+    x: Floats
+    low: Floats
+    high: Floats
+    rows: Floats
+    weight: Floats
+    weight2: Floats
+    cases: Floats
+    score: Floats
+    noise: Floats
+    resid2: Floats
     missing: bool = False
     view: View = "probability"
     date: bool = False
@@ -224,7 +236,7 @@ class Strata:
         return float(self.weight.sum())
 
     @cached_property
-    def residual(self) -> Any:
+    def residual(self) -> Floats:
         """Weighted residual sums ``sum w (y - p)``, shape (c,)."""
         return self.cases - self.score
 
@@ -234,13 +246,13 @@ class Strata:
         return float(self.residual.sum() / self.total)
 
     @cached_property
-    def variance(self) -> Any:
+    def variance(self) -> Floats:
         """Variance of the residual sums, shape (c,): `noise`, or what is seen about each cell's own mean if more."""
         seen = self.resid2 - self.weight2 * (self.residual / self.weight) ** 2
         return np.maximum(self.noise, seen * self.rows / np.maximum(self.rows - 1.0, 1.0))
 
     @cached_property
-    def effective(self) -> Any:
+    def effective(self) -> Floats:
         """Kish's effective rows of each cell."""
         return self.weight**2 / self.weight2
 
@@ -248,13 +260,13 @@ class Strata:
         """Return the cells that have a value."""
         return self.taken(np.arange(self.there), missing=False) if self.missing else self
 
-    def taken(self, where: Any, missing: bool) -> Strata:
+    def taken(self, where: Places, missing: bool) -> Strata:
         """Return some of the cells, in the order given."""
-        arrays: dict[str, Any] = {k: getattr(self, k)[where] for k in ("x", "low", "high", *SUMS)}
         labels = None if self.labels is None else tuple(self.labels[int(i)] for i in where)
+        arrays: dict[str, Any] = {k: getattr(self, k)[where] for k in ("x", "low", "high", *SUMS)}
         return replace(self, labels=labels, missing=missing, **arrays)
 
-    def joined(self, group: Any, labels: Sequence[str] | None = None) -> Strata:
+    def joined(self, group: Places, labels: Sequence[str] | None = None) -> Strata:
         """Return cells joined to groups 0, 1, ...; every group has a cell, and the missing cell its own, the last.
 
         Parameters
@@ -264,11 +276,11 @@ class Strata:
             Names of the groups, for a category.
         """
         size = int(group.max()) + 1
-        sums: dict[str, Any] = {k: np.bincount(group, getattr(self, k), size) for k in SUMS}
+        sums: dict[str, Any] = {k: summed(group, getattr(self, k), size) for k in SUMS}
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
         np.fmin.at(low, group, self.low)
         np.fmax.at(high, group, self.high)
-        x = np.bincount(group, self.x * self.rows, size) / sums["rows"]
+        x = summed(group, self.x * self.rows, size) / sums["rows"]
         if self.missing:
             low[-1] = high[-1] = np.nan
         named = None if self.labels is None else tuple(self.labels if labels is None else labels)
@@ -278,15 +290,13 @@ class Strata:
         """Return at most `bins` bins of a number or date, plus the missing values; a category as it is."""
         return self.joined(self.bin_of(bins, method)) if self.ordered else self
 
-    def bin_of(self, bins: int, method: str = "quantile") -> Any:
+    def bin_of(self, bins: int, method: str = "quantile") -> Places:
         """Return the bin of each cell, numbered without gaps; labels play no part, and a cell is never split.
 
         At most `bins` cells keep one each. Else a cell whose weight lies at ranks F to F + m goes to bin ``floor(bins
         (F + m / 2) / total)``; with equal width its mean value decides.
         """
-        if not self.ordered:
-            return np.arange(self.size)
-        if self.there <= bins:
+        if not self.ordered or self.there <= bins:
             return np.arange(self.size)
         mass, x = self.weight[: self.there], self.x[: self.there]
         if method == "quantile":
@@ -317,12 +327,12 @@ class Strata:
         return f"{v:,.6g}".replace(",", "\u202f" if abs(v) >= UNSPACED else "")
 
 
-def beyond_shift(gap: Any, share: Any) -> Any:
+def beyond_shift(gap: Floats, share: Floats) -> Floats:
     """Return residual sums over the whole, shape (..., cells), without their overall mean, shared by weight."""
     return gap - share * gap.sum(axis=-1, keepdims=True)
 
 
-def widened(residual: Any, cells: Strata, rng: np.random.Generator) -> Any:
+def widened(residual: Floats, cells: Strata, rng: np.random.Generator) -> Floats:
     """Add noise to simulated residual sums over the whole, shape (draws, cells), where more is seen than simulated.
 
     Outcomes simulated at the scores vary as those of a calibrated model do. Where the model is off, outcomes may vary
@@ -332,7 +342,7 @@ def widened(residual: Any, cells: Strata, rng: np.random.Generator) -> Any:
     return residual + more * rng.standard_normal(residual.shape)
 
 
-def matched_residuals(cells: Strata, draws: int, rng: np.random.Generator) -> Any:
+def matched_residuals(cells: Strata, draws: int, rng: np.random.Generator) -> Floats:
     """Draw residual sums of a calibrated model without rows, shape (draws, cells).
 
     The outcomes of a cell add up to a sum of Bernoulli variables of unequal rates; a binomial with its mean m and
@@ -344,7 +354,7 @@ def matched_residuals(cells: Strata, draws: int, rng: np.random.Generator) -> An
     return rng.binomial(rows.astype(np.int64), np.minimum(mean / rows, 1.0), (draws, cells.size)) - mean
 
 
-def quantile_cells(values: Any, bins: int) -> Any:
+def quantile_cells(values: Floats, bins: int) -> Places:
     """Return the cell of each value among quantile bins closed on the right, duplicate edges dropped, as published.
 
     Edges are linearly interpolated quantiles; the first bin holds the smallest value. Cells are numbered without gaps.

@@ -23,7 +23,7 @@ with the package. This is [Start](../start.md) on real data; every number below 
     """import calibrant as cal
 from calibrant.data import employment_path
 
-data = cal.read(employment_path(), y="employed", p="predicted_probability", by=["sex", "nativity", "age"])
+data = cal.read(employment_path(), label="employed", score="predicted_probability", by=["sex", "nativity", "age"])
 print(f"{data.n:,} people, {data.cases:,} employed")""",
     """## The audit
 
@@ -69,11 +69,13 @@ for name in [*names, "calibration_intercept", "calibration_slope", "observed_exp
     found = getattr(cal.measure, name)(data)
     print(f"{name:22}{found.value:9.4f}   {found.interval.low:8.4f} to {found.interval.high:.4f}")""",
     """By group the intervals are each for itself: with two groups, `alpha` halved makes them hold together.""",
-    """for group, found in cal.measure.by_group(cal.measure.observed_expected, data, by="nativity", alpha=0.025).items():
+    """rates = cal.measure.by_group(cal.measure.observed_expected, data, by="nativity", alpha=0.025)
+for group, found in rates.items():
     print(group[0][1], f"{found.value:.3f} ({found.interval.low:.3f} to {found.interval.high:.3f})")""",
     """## Where along the score
 
-In a notebook, `curve` by itself draws an interactive chart. Here it is kept as a still picture, which any viewer shows.""",
+In a notebook, `curve` by itself draws an interactive chart. Here it is kept as a still picture, which any viewer
+shows.""",
     """import vl_convert
 
 
@@ -98,7 +100,7 @@ taken out: what is left of the error along each variable, with certified ranges 
     """import numpy as np
 
 names = ["age", "sex", "race", "schooling", "marital", "disability", "citizenship", "nativity"]
-rows = cal.read(employment_path(), y="employed", p="predicted_probability", by=[*names, "year"])
+rows = cal.read(employment_path(), label="employed", score="predicted_probability", by=[*names, "year"])
 last = np.asarray(rows.covariates.column("year")) == 2018
 people = cal.predictions(rows.y[last], rows.p[last], rows.covariates.filter(last).select(names))
 ranking = cal.diagnose.rank_variables(people)

@@ -101,9 +101,9 @@ def _one_output(a: Namespace) -> None:
 
 def _deliver(record: AuditRecord, a: Namespace) -> int:
     """Write what was asked for; print the summary unless standard output was claimed."""
-    from calibrant.report import html, markdown, sections, terminal
+    from calibrant.report import html, markdown, outline, terminal
 
-    report = sections.document(record)
+    report = outline.document(record)
     if a.report:
         write(a.report, html.written(report, record))
         print(f"report: {a.report}", file=sys.stderr)

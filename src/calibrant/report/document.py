@@ -265,6 +265,8 @@ class Figure:
     caption : Text
     id, name : str
         The id of the element; the name that joins it to its readout.
+    title : str
+        Stands over the key, where a single picture needs no other.
     readout : Readout or None
     table : Table or None
         Stands under the pictures, or in place of them.
@@ -278,6 +280,7 @@ class Figure:
     id: str = ""
     name: str = ""
     style: str = ""
+    title: str = ""
     readout: Readout | None = None
     table: Table | None = None
     numbers: tuple[Table, ...] = ()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from calibrant.audit.record import AuditRecord
 from calibrant.report import svg
 from calibrant.report.document import Cell, Column, Document, Kind, Node, seen
-from calibrant.report.sections import document
+from calibrant.report.outline import document
 from calibrant.report.spans import plain, visible
 
 if TYPE_CHECKING:

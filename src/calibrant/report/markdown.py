@@ -19,7 +19,7 @@ from calibrant.report.document import (
     Table,
     seen,
 )
-from calibrant.report.sections import document
+from calibrant.report.outline import document
 from calibrant.report.spans import Span, Text, leads, plain, titled
 
 

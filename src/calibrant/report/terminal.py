@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Beside, Document, Items, Node, Opening, Paragraph, Ruler, seen
-from calibrant.report.sections import document
+from calibrant.report.outline import document
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
 from calibrant.results import Estimate

@@ -8,14 +8,14 @@ import pytest
 
 import factories
 from calibrant.audit.record import Check
-from calibrant.report import html, markdown, sections, terminal
+from calibrant.report import html, markdown, outline, sections, terminal
 from calibrant.report.document import MARKDOWN, NOWHERE, PAGE, TERMINAL, Cell, Column, Paragraph, Row, Table
-from calibrant.report.sections import declared, document
+from calibrant.report.outline import declared, document
 from calibrant.report.spans import say
 
 ADDED = """
 from calibrant.report.document import EVERYWHERE, Entry, Paragraph
-from calibrant.report.sections import Asked, Declared
+from calibrant.report.outline import Asked, Declared
 from calibrant.report.spans import say
 
 
@@ -81,7 +81,7 @@ def test_each_way_of_writing_shows_what_is_marked_for_it(monkeypatch):
         yield Table(columns, (Row(cells), Row(cells, where=NOWHERE)))
 
     only = factories.replace(declared()[-1], nodes=nodes)
-    monkeypatch.setattr(sections, "declared", lambda: (only,))
+    monkeypatch.setattr(outline, "declared", lambda: (only,))
     page, text, lines = (write(factories.record()) for write in WRITERS.values())
     words = ("seen", "read", "typed", "hidden")
     texts = zip(WRITERS, (page, text, lines), strict=True)

@@ -10,7 +10,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import PAGE, Command, Entries, Entry, Node, Paragraph
 from calibrant.report.findings import limit_of
-from calibrant.report.sections import Declared
+from calibrant.report.outline import Declared
 from calibrant.report.spans import Span, Text, code, given, say, visible
 
 EVERY = "*"  # all columns that can be used

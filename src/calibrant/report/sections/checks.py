@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report.document import PAGE, TERMINAL, Cell, Column, Node, Paragraph, Row, Table
-from calibrant.report.sections import Asked, Declared, declared
+from calibrant.report.outline import Asked, Declared, declared
 from calibrant.report.spans import Text, code, given, say, sentence, visible
 from calibrant.report.wording import FINDINGS, VERDICTS
 

@@ -24,7 +24,7 @@ from calibrant.report.document import (
     Table,
 )
 from calibrant.report.findings import MOST_ROWS, RANK, limit_of, ordered, told, with_verdict
-from calibrant.report.sections import Asked, Declared
+from calibrant.report.outline import Asked, Declared
 from calibrant.report.sections.about import folded, groupings
 from calibrant.report.spans import (
     Span,

@@ -20,7 +20,8 @@ from calibrant.report.document import (
     Table,
 )
 from calibrant.report.findings import MOST_ROWS, draws_of, impossible, ran
-from calibrant.report.sections import Asked, Declared, maps, search
+from calibrant.report.outline import Asked, Declared
+from calibrant.report.sections import maps, search
 from calibrant.report.sections.variables import floored, ranked
 from calibrant.report.spans import Span, Text, clipped, code, given, say, shown
 from calibrant.report.wording import UNPROVEN, capital, cardinal, p_told, unmade, variable_names

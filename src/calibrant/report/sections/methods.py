@@ -8,7 +8,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Entries, Entry, Items, Node
 from calibrant.report.findings import limit_of
-from calibrant.report.sections import Declared, declared
+from calibrant.report.outline import Declared, declared
 from calibrant.report.spans import say, title
 
 LIMITS = (

@@ -26,8 +26,8 @@ from calibrant.report.document import (
     number_table,
 )
 from calibrant.report.findings import carries_curve, check_of, few, limit_of, shift_side, side
+from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import Window, digits_of
-from calibrant.report.sections import Asked, Declared
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells, key, some
 from calibrant.report.spans import Text, code, say, sentence, strong, visible
 from calibrant.report.wording import (

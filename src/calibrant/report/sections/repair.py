@@ -21,7 +21,7 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.sections import Asked, Declared
+from calibrant.report.outline import Asked, Declared
 from calibrant.report.spans import BREAK, Span, Text, code, given, lines, link, say, visible
 from calibrant.report.wording import capital, cardinal, unmade
 

@@ -28,7 +28,7 @@ from calibrant.report.document import (
     number_table,
 )
 from calibrant.report.findings import ran
-from calibrant.report.sections import Asked
+from calibrant.report.outline import Asked
 from calibrant.report.spans import BREAK, Span, code, given, lines, say, shown, visible
 from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_told
 
@@ -158,12 +158,13 @@ def control(record: AuditRecord) -> Figure | None:
     start, axis = num.nearest(float(s["peak_share"]), 1), "of people, most suspicious first"
     rows = [(whole(x), _evidence(y, signed=True)) for x, y in points[::EVERY]]
     return Figure(
-        panels=(Panel(TITLE, svg.plot(drawn, label, 0, 100), axis=axis),),
+        panels=(Panel("", svg.plot(drawn, label, 0, 100), axis=axis),),
         key=tuple(keys),
         caption=say(_caption(record, points[-1][0], line)),
         id="fig-control",
         name="control",
         style="along",
+        title=TITLE,
         readout=Readout("Read the evidence along people", "0", "100", start, _readouts(points, line, s)),
         numbers=(number_table("The line, at some of its points.", ("Most suspicious people, %", "Evidence"), rows),),
     )

@@ -22,7 +22,7 @@ from calibrant.report.document import (
     Ruler,
 )
 from calibrant.report.findings import MOST_ROWS, limit_of, median_need, ordered, with_verdict
-from calibrant.report.sections import Declared, declared
+from calibrant.report.outline import Declared, declared
 from calibrant.report.sections.repair import step
 from calibrant.report.spans import Text, code, link, name, say, title, value_label, variable_label
 from calibrant.report.wording import (

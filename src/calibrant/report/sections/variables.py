@@ -26,7 +26,7 @@ from calibrant.report.document import (
     Table,
 )
 from calibrant.report.findings import MOST_ROWS
-from calibrant.report.sections import Asked, Declared
+from calibrant.report.outline import Asked, Declared
 from calibrant.report.sections.curves import figure
 from calibrant.report.sections.inference import inference, wrong
 from calibrant.report.spans import Span, Text, code, given, lines, say, shown, visible

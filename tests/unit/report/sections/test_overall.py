@@ -11,7 +11,7 @@ import calibrant as cal
 import factories
 from calibrant.audit.pooling import MASK
 from calibrant.audit.record import AuditRecord, Check
-from calibrant.diagnose.reliability_curve import scored
+from calibrant.diagnose.reliability_curve import Drawing, scored
 from calibrant.report.along import Stretch
 from calibrant.report.html import render
 from calibrant.report.markdown import render as markdown
@@ -99,6 +99,6 @@ def test_three_people_at_a_score_of_their_own_leave_no_trace_of_their_number():
     """Whether 3 or 5 people share an unusual score changes the curve only through a cell of 20 or more."""
     rng = np.random.default_rng(0)
     p = np.concatenate([rng.uniform(0.2, 0.8, 3000), np.full(3, 0.91), np.full(400, 0.95)])
-    runs = scored(everyone(cal.predictions(rng.random(len(p)) < p, p)), "probability", 101, None, smallest=MASK).runs
+    runs = scored(everyone(cal.predictions(rng.random(len(p)) < p, p)), Drawing(smallest=MASK)).runs
     assert runs.rows.min() >= MASK
     assert runs.rows.sum() == len(p)

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.diagnose.reliability_curve import curve_of, scored
+from calibrant.diagnose.reliability_curve import Drawing, curve_of, scored
 from calibrant.stats.smoothing import weights
 from calibrant.views.population import Population
 from validity.acceptance import LEAST, count, refuted
@@ -45,7 +45,8 @@ def draw(scores: str, n: int, replicate: int, eta: Callable[[Any], Any] = lambda
 
 
 def fit(q: Population, seed: int, method: Any = "smooth", axis: Any = "probability", smallest: int = 1) -> Any:
-    return curve_of(q, 41, None, axis, method, ALPHA, DRAWS, seed, smallest)
+    how = Drawing(grid=41, axis=axis, method=method, alpha=ALPHA, draws=DRAWS, seed=seed, smallest=smallest)
+    return curve_of(q, how)
 
 
 def outside(curve: Any, low: str = "low", high: str = "high") -> bool:
@@ -101,7 +102,7 @@ def test_level_of_the_public_function() -> None:
 
 def smoothed_truth(q: Population, p: Any, eta: Callable[[Any], Any], curve: Any) -> Any:
     """Return the smoothed gap that the curve estimates, from the event rates themselves."""
-    s = scored(q, "probability", 41, None)
+    s = scored(q, Drawing(grid=41))
     w = weights(s.runs.x, s.runs.rows, np.array(curve.columns["x"]), s.half)
     edges = np.searchsorted(s.runs.x, p)
     near = np.clip(edges, 1, len(s.runs.x) - 1)
@@ -127,7 +128,7 @@ def misses(name: str, runs: int, low: str = "low", high: str = "high", null_only
         truth, gap = smoothed_truth(q, p, eta, curve), np.array(curve.columns["gap"])
         a, b = np.array(curve.columns[low]), np.array(curve.columns[high])
         if null_only:
-            s = scored(q, "probability", 41, None)
+            s = scored(q, Drawing(grid=41))
             w = weights(s.runs.x, s.runs.rows, np.array(curve.columns["x"]), s.half)
             half = curve.settings["critical"] * np.sqrt((w * w) @ s.runs.noise)
             a, b = gap - half, gap + half

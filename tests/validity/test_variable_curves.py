@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.diagnose.panels import banded, plan_of, simulated
-from calibrant.diagnose.ranked import lines_of, shared_residuals
+from calibrant.diagnose.bands import Layout, banded, plan_of, simulated
+from calibrant.diagnose.ranking import lines_of, shared_residuals
 from calibrant.stats.nulls import holm
 from calibrant.stats.strata import beyond_shift
 from validity.acceptance import LEAST, refuted
@@ -28,7 +28,7 @@ VARIABLES: dict[str, Callable[[np.random.Generator, int], Any]] = {
 
 @pytest.fixture(autouse=True)
 def _fewer_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.diagnose.panels.SEARCHED", 24)
+    monkeypatch.setattr("calibrant.diagnose.bands.SEARCHED", 24)
 
 
 def drawn(kind: str, n: int, replicate: int, eta: Callable[[Any, Any], Any] = lambda p, x: p) -> Any:
@@ -78,7 +78,7 @@ def test_level_at_length(kind: str, view: str) -> None:
 
 
 def test_level_with_gaussian_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.diagnose.panels.AFFORDABLE", 0)
+    monkeypatch.setattr("calibrant.diagnose.bands.AFFORDABLE", 0)
     rejected = sum(fit(drawn("even", 2000, r), r).settings["p_value"] <= ALPHA for r in range(80))
     assert not refuted(rejected, 80, 1.3 * ALPHA)
     assert rejected > 0
@@ -88,7 +88,7 @@ def smoothed_truth(data: Any, curve: Any, eta: Callable[[Any, Any], Any]) -> Any
     """Return the gap that the curve estimates, from the event rates themselves."""
     x = data.covariates.column("x").to_numpy()
     off = np.clip(eta(data.p, x), 0, 1) - data.p
-    plan = plan_of(data, "x", "probability", 0.75, 2, 21, None)
+    plan = plan_of(data, Layout(variable="x", grid=21))
     group = np.searchsorted(plan.panels[0].cells.low, x, side="right") - 1
     sums = np.bincount(group, off, plan.panels[0].cells.size)
     shown = [i for i, at in enumerate(plan.panels[0].x.tolist()) if at in set(curve.columns["x"])]
@@ -153,18 +153,18 @@ def test_saboteur_residuals_permuted_over_rows_have_another_level(monkeypatch: p
             p = np.where(clear, 0.02, 0.5)
             g = np.where(clear, "clear", np.array(list("abcdefgh"))[rng.integers(0, 8, 1500)])
             data: Any = cal.predictions(rng.random(1500) < p, p, {"x": g})
-            plan = plan_of(data, "x", "probability", 0.75, 2, 21, None)
+            plan = plan_of(data, Layout(variable="x", grid=21))
             count += banded(data, plan, ALPHA, DRAWS, r).p_value <= ALPHA
         return count
 
     exact(rejections(150), 150)
-    monkeypatch.setattr("calibrant.diagnose.panels.simulated", permuted)
+    monkeypatch.setattr("calibrant.diagnose.bands.simulated", permuted)
     assert binom.cdf(rejections(150), 150, ALPHA) < LEAST
 
 
 def test_the_simulated_sums_are_those_of_the_rows() -> None:
     data = drawn("ties", 2000, 1)
-    plan = plan_of(data, "x", "probability", 0.75, 2, 21, None)
+    plan = plan_of(data, Layout(variable="x", grid=21))
     sums, _ = simulated(data, plan, 2999, 4)
     noise = plan.panels[0].cells.noise
     assert np.abs(sums.mean(axis=1) / np.sqrt(noise)).max() < 5 / np.sqrt(2999)
@@ -192,7 +192,7 @@ def family_errors(runs: int, column: str, own: tuple[str, ...] = (), **more: Any
 
 def ranked(data: Any, seed: int) -> dict[str, Any]:
     """Return names and p-values, without the ranges, which have tests of their own."""
-    from calibrant.diagnose.ranked import p_values
+    from calibrant.diagnose.ranking import p_values
 
     lines, _ = lines_of(data, data.covariates.schema.names, "probability", 10, True)
     own, adjusted, _ = p_values(data, lines, DRAWS, seed)
@@ -234,7 +234,7 @@ def test_error_elsewhere_is_not_found_along_the_variables(name: str) -> None:
 
 
 def test_saboteur_the_noise_of_a_calibrated_model_finds_error_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.diagnose.ranked.widened", lambda residual, cells, rng: residual)
+    monkeypatch.setattr("calibrant.diagnose.ranking.widened", lambda residual, cells, rng: residual)
     monkeypatch.setattr("calibrant.stats.strata.Strata.variance", property(lambda cells: cells.noise))
     wrong = 0
     for r in range(30):
@@ -251,8 +251,8 @@ def test_the_ranking_keeps_its_family_wise_level_at_length() -> None:
 
 
 def test_the_gaussian_null_with_holm_keeps_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.diagnose.ranked.AFFORDABLE", 0)
-    monkeypatch.setattr("calibrant.diagnose.ranked.GAUSSIAN_DRAWS", 999)
+    monkeypatch.setattr("calibrant.diagnose.bands.AFFORDABLE", 0)
+    monkeypatch.setattr("calibrant.diagnose.ranking.GAUSSIAN_DRAWS", 999)
     assert not refuted(family_errors(50, "p_adjusted", n=2000), 50, 1.2 * ALPHA)
 
 
@@ -270,14 +270,14 @@ def test_saboteur_holm_without_its_factor_is_rejected() -> None:
 
 
 def test_the_pairs_keep_their_level_where_both_variables_err() -> None:
-    from calibrant.diagnose.paired import pair_lines
+    from calibrant.diagnose.ranking import tested_pairs
 
     def rejects(r: int) -> bool:
         rng = np.random.default_rng([0xFA1, r])
         x, p = rng.normal(size=(500, 4)), rng.uniform(0.35, 0.65, 500)
         rate = p + 0.08 * np.sign(x[:, 0]) + 0.08 * np.sign(x[:, 1])
         data: Any = cal.predictions(rng.random(500) < rate, p, {f"v{j}": x[:, j] for j in range(4)})
-        tested, _ = pair_lines(data, ["v0", "v1", "v2", "v3"], "probability", DRAWS, r)
+        tested, _ = tested_pairs(data, ["v0", "v1", "v2", "v3"], "probability", DRAWS, r)
         return min(t.adjusted for t in tested) <= ALPHA
 
     assert not refuted(sum(rejects(r) for r in range(80)), 80, 1.3 * ALPHA)

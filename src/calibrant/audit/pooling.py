@@ -202,7 +202,7 @@ def unshown_levels(read: Predictions | Sketch, name: str) -> tuple[str, ...] | N
 
     A number of many values has a smooth curve, and no levels.
     """
-    from calibrant.diagnose.panels import FEW
+    from calibrant.diagnose.bands import FEW
     from calibrant.views.along import strata_of
 
     strata = strata_of(read, name)

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.data.predictions import Predictions
 from calibrant.arguments import checked_seed
+from calibrant.data.predictions import Predictions
 from calibrant.diagnose.bias_axes import MOST, SCORE, Axis, axes_of, checked, names_of, said, widths_of
 from calibrant.diagnose.bias_map import METHOD, Asked, curve_of, mapped, noise_of, part_of, sample_of, scaled
 from calibrant.errors import BadInput, NotComputable

@@ -2,261 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, one_source, positive
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.diagnose.bands import (
+    LEAST_EVENTS,
+    LEAST_ROWS,
+    MOST_POINTS,
+    TRIM,
+    Floats,
+    Ints,
+    gap_columns,
+    supported,
+)
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.nulls import critical, null_cases, p_value
-from calibrant.stats.smoothing import WIDTH_STEPS as STEPS
-from calibrant.stats.smoothing import Runs, density, effective, half_width, runs_of, weights
-from calibrant.views.population import Population, everyone, shares
-
-# ---- The axis a curve is drawn along, and the cells and points on it; nothing here looks at an outcome ----
+from calibrant.stats.smoothing import WIDTH_STEPS, Runs, density, effective, half_width, runs_of, weights
+from calibrant.views.population import Population, everyone
 
 Axis = Literal["probability", "logit"]
-TRIM = (0.01, 0.99)
-EVENTS = 50  # expected cases, and expected non-cases, that a curve needs
-NEAREST = 2.0**-15  # half a cell: the logit of a score is cut off there
-SAME = "every row has the same score: there is nothing to draw a curve along"
-
-
-@dataclass(frozen=True)
-class Scored:
-    """The occupied cells of a population on an axis, and where a curve is drawn.
-
-    Parameters
-    ----------
-    runs : Runs
-    half : float
-        Half-width of the smoothing window, in the unit of the axis.
-    grid : float array of shape (points,)
-        Positions on the axis, increasing.
-    scores : float array of shape (points,)
-        The scores at those positions.
-    """
-
-    runs: Runs
-    half: float
-    grid: Any
-    scores: Any
-
-
-def to_axis(axis: Axis) -> Callable[[Any], Any]:
-    """Return what places a score on the axis."""
-    if axis == "probability":
-        return lambda s: np.asarray(s, dtype=float)
-    if axis != "logit":
-        raise BadInput(f"axis={axis!r}: pass 'probability' or 'logit'")
-
-    def logit(s: Any) -> Any:
-        p = np.clip(np.asarray(s, dtype=float), NEAREST, 1.0 - NEAREST)
-        return np.log(p) - np.log1p(-p)
-
-    return logit
-
-
-def scored(
-    q: Population, axis: Axis, grid: Any, bandwidth: float | None, width: float | None = None, smallest: int = 1
-) -> Scored:
-    """Place a population on an axis.
-
-    Parameters
-    ----------
-    q : Population
-    axis : {"probability", "logit"}
-    grid : int or sequence of scores
-    bandwidth : float or None
-        Half-width; None chooses it from the scores.
-    width : float, optional
-        Neighbouring cells are joined up to this share of the axis; by default up to a fiftieth of the half-width.
-    smallest : int
-        Cells are joined until they hold so many rows.
-    """
-    place = to_axis(axis)
-    expected = q.cells.expected
-    if min(expected, q.n - expected) < EVENTS:
-        raise NotComputable(f"a curve needs at least {EVENTS} expected cases and {EVENTS} expected non-cases")
-    at = q.cells.occupied()
-    totals, score = q.cells.totals[at], q.cells.score_sums[at].sum(axis=1)
-    rows = totals.sum(axis=1).astype(float)
-    x = place(score / rows)
-    if x[-1] - x[0] <= 1e-9:
-        raise NotComputable(SAME)
-    mean = score / rows
-    half = _checked_bandwidth(bandwidth) if bandwidth is not None else half_width(x, rows * mean * (1.0 - mean))
-    if half <= 0.0:
-        raise NotComputable("every score is 0 or 1: there is no curve between two points")
-    joined = half / STEPS if width is None else width * (x[-1] - x[0])
-    runs = runs_of(x, rows, totals[:, 1], score, joined, smallest)
-    points = _grid(grid, runs, place)
-    back = points if axis == "probability" else 1.0 / (1.0 + np.exp(-points))
-    return Scored(runs, float(half), points, back)
-
-
-def _grid(grid: Any, runs: Runs, place: Callable[[Any], Any]) -> Any:
-    """Return the points: equally spaced between the 1st and the 99th percentile, or those given, trimmed to it."""
-    share = np.cumsum(runs.rows) / runs.rows.sum()
-    low, high = (float(runs.x[min(int(np.searchsorted(share, t)), len(share) - 1)]) for t in TRIM)
-    if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool):
-        if not 2 <= grid <= 2000:
-            raise BadInput(f"grid={grid!r}: pass a number of points from 2 to 2000, or the scores themselves")
-        return np.linspace(low, high, int(grid)) if high > low else np.array([low])
-    scores = np.asarray(grid, dtype=float)
-    if scores.ndim != 1 or not len(scores) or not ((scores >= 0) & (scores <= 1)).all() or (np.diff(scores) <= 0).any():
-        raise BadInput("grid: pass a number of points, or increasing scores between 0 and 1")
-    points = place(scores)
-    inside = points[(points >= low) & (points <= high)]
-    if not len(inside):
-        raise NotComputable("no score of the grid lies between the 1st and the 99th percentile of the scores")
-    return inside
-
-
-def _checked_bandwidth(bandwidth: Any) -> float:
-    if isinstance(bandwidth, bool) or not isinstance(bandwidth, (int, float, np.floating)) or not bandwidth > 0:
-        raise BadInput(f"bandwidth={bandwidth!r}: pass a positive half-width, such as 0.1, or None to choose it")
-    return float(bandwidth)
-
-
-# ---- The smoothed residual with its simulated null: weights, band and p-value from cell totals ----
-
-LEAST_ROWS, LEAST_EVENTS = 20, 5  # effective rows, and effective expected cases and non-cases, of a drawn point
+Method = Literal["smooth", "isotonic"]
+METHOD = "diagnose.reliability_curve"
+EVENTS = 50  # expected cases, and expected non-cases, that a curve needs: ten windows of five
+NEAREST = 2.0**-15  # half a cell of the sketch: the logit of a score is cut off there
+GRID_STEPS = 1.0 / 1000  # of the axis, to which an isotonic fit resolves the score
+SCALE_DRAWS = 199  # of a stream of their own, which only set the scale of each point of an isotonic curve
 BAND = (
     "simultaneous: if the model is calibrated, it holds zero everywhere with probability at least the level; if not, "
     "an asymptotic band for the smoothed gap"
 )
-
-
-@dataclass(frozen=True)
-class Test:
-    """What the simulated null says about a curve as a whole."""
-
-    statistic: float
-    p_value: float
-    critical: float
-
-
-def smoothed(s: Scored, alpha: float, draws: int, seed: int) -> tuple[dict[str, Any], Test, int]:
-    """Return the columns of the smoothed curve, its test, and how many points were left out."""
-    runs = s.runs
-    w = weights(runs.x, runs.rows, s.grid, s.half)
-    rows, says = effective(w, runs.rows), np.clip(w @ runs.score, 0.0, 1.0)
-    null = np.sqrt((w * w) @ runs.noise)
-    drawn = (rows >= LEAST_ROWS) & (rows * np.minimum(says, 1.0 - says) >= LEAST_EVENTS) & (null > 0)
-    if not drawn.any():
-        raise NotComputable(
-            f"nowhere along the score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected cases and non-cases "
-            "within reach: give a wider bandwidth"
-        )
-    kept = np.flatnonzero(drawn)
-    w, rows, says, null = w[kept], rows[kept], says[kept], null[kept]
-    gap = w @ (runs.cases - runs.score)
-    top, points = _simulated(s, w / null[:, None], draws, seed)
-    observed = float(np.max(np.abs(gap) / null))
-    test = Test(observed, p_value(observed, top), float(critical(top, alpha)))
-    noise = np.maximum(null, _alternative(s, w, gap, kept))
-    wide, narrow = test.critical * noise, critical(points, alpha) * noise
-    non_cases = runs.rows - runs.cases
-    columns = {
-        "x": s.scores[kept],
-        "predicted": says,
-        "observed": np.clip(says + gap, 0.0, 1.0),
-        "gap": gap,
-        "low": np.maximum(gap - wide, -1.0),
-        "high": np.minimum(gap + wide, 1.0),
-        "low_point": np.maximum(gap - narrow, -1.0),
-        "high_point": np.minimum(gap + narrow, 1.0),
-        "rows": rows,
-        "density_cases": density(runs.x, runs.cases, s.grid[kept], s.half),
-        "density_noncases": density(runs.x, non_cases, s.grid[kept], s.half),
-        "stretch": np.cumsum(np.diff(kept, prepend=kept[0]) > 1),
-    }
-    return columns, test, len(s.grid) - len(kept)
-
-
-def _simulated(s: Scored, standard: Any, draws: int, seed: int) -> tuple[Any, Any]:
-    """Return the largest standardised deviation of each draw, and that of each point."""
-    parts = [np.abs((y - s.runs.score) @ standard.T) for y in null_cases(s.runs.rows, s.runs.rate, draws, seed)]
-    points = np.concatenate(parts)
-    return points.max(axis=1), points
-
-
-def _alternative(s: Scored, w: Any, gap: Any, kept: Any) -> Any:
-    """Return the standard error at the observed rate: what the estimate varies by where the model is off."""
-    rate = np.clip(s.runs.rate + np.interp(s.runs.x, s.grid[kept], gap), 0.0, 1.0)
-    return np.sqrt((w * w) @ (s.runs.rows * rate * (1.0 - rate)))
-
-
-# ---- The monotone reliability curve (CORP): the outcome regressed on the score under the one assumption of ----
-
-SCALE_DRAWS = 199  # of a stream of their own, which only set the scale of each point
 ISOTONIC_BAND = (
     "simultaneous null band, recentred at the estimate: where it excludes zero the model is off; not a confidence "
     "band for the gap"
 )
 
 
-def monotone(s: Scored, alpha: float, draws: int, seed: int) -> tuple[dict[str, Any], Test, int]:
-    """Return the columns of the isotonic curve, its test, and 0: no point is left out."""
-    runs = s.runs
-    says = np.interp(s.grid, runs.x, runs.rate)
-    fit = fitted(runs.cases, runs.rows)
-    gap = np.interp(s.grid, runs.x, fit) - says
-
-    def deviations(drawn: Iterable[Any]) -> Any:
-        return np.array([np.interp(s.grid, runs.x, fitted(y, runs.rows)) - says for part in drawn for y in part])
-
-    scale = np.sqrt((deviations(null_cases(runs.rows, runs.rate, SCALE_DRAWS, seed, stream=1)) ** 2).mean(axis=0))
-    scale = np.maximum(scale, 1e-3 * max(float(scale.max()), 1e-12))
-    points = np.abs(deviations(null_cases(runs.rows, runs.rate, draws, seed))) / scale
-    observed = float(np.max(np.abs(gap) / scale))
-    top = points.max(axis=1)
-    test = Test(observed, p_value(observed, top), float(critical(top, alpha)))
-    wide, narrow = test.critical * scale, critical(points, alpha) * scale
-    columns = {
-        "x": s.scores,
-        "predicted": says,
-        "observed": np.clip(says + gap, 0.0, 1.0),
-        "gap": gap,
-        "low": np.maximum(gap - wide, -1.0),
-        "high": np.minimum(gap + wide, 1.0),
-        "low_point": np.maximum(gap - narrow, -1.0),
-        "high_point": np.minimum(gap + narrow, 1.0),
-        "rows": _block_rows(s, fit),
-        "density_cases": density(runs.x, runs.cases, s.grid, s.half),
-        "density_noncases": density(runs.x, runs.rows - runs.cases, s.grid, s.half),
-        "stretch": np.zeros(len(s.grid), dtype=np.int64),
-    }
-    return columns, test, 0
-
-
-def fitted(cases: Any, rows: Any) -> Any:
-    """Return the non-decreasing event rates closest to the observed ones, weighted by rows."""
-    from sklearn.isotonic import isotonic_regression
-
-    return isotonic_regression(cases / rows, sample_weight=rows, y_min=0.0, y_max=1.0)
-
-
-def _block_rows(s: Scored, fit: Any) -> Any:
-    """Return the rows of the constant stretch that each point lies in."""
-    block = np.cumsum(np.diff(fit, prepend=fit[0]) != 0)
-    rows = np.bincount(block, s.runs.rows)
-    nearest = np.clip(np.searchsorted(s.runs.x, s.grid, side="right") - 1, 0, len(fit) - 1)
-    return rows[block[nearest]]
-
-
-# ---- The reliability curve: where along the score the probabilities are off, and by how much ----
-
-Method = Literal["smooth", "isotonic"]
-METHOD = "diagnose.reliability_curve"
-GRID_STEPS = 1.0 / 1000  # of the axis, to which an isotonic fit resolves the score
-
-
+@one_source
 def reliability_curve(
-    data: Any,
+    data: Predictions | Sketch,
+    *,
     grid: int | Sequence[float] = 101,
     bandwidth: float | None = None,
     axis: Axis = "probability",
@@ -342,46 +133,225 @@ def reliability_curve(
     >>> max(curve.columns["high"]) < 0.05, min(curve.columns["gap"]) < -0.05
     (True, True)
     """
-    shares(alpha, "two-sided")
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or (draws + 1) * alpha < 1.0 - 1e-9:
-        raise BadInput(f"draws={draws!r}: alpha={alpha:g} needs at least {int(np.ceil(1 / alpha)) - 1} draws")
-    return curve_of(everyone(data, seed), grid, bandwidth, axis, method, alpha, int(draws), seed)
+    level, seed = checked_alpha(alpha), checked_seed(seed)
+    how = Drawing(
+        grid=grid,
+        bandwidth=bandwidth,
+        axis=axis,
+        method=method,
+        alpha=level,
+        draws=checked_draws(draws, level),
+        seed=seed,
+    )
+    return curve_of(everyone(data, seed), how)
 
 
-def curve_of(
-    q: Population,
-    grid: Any,
-    bandwidth: float | None,
-    axis: Axis,
-    method: Method,
-    alpha: float,
-    draws: int,
-    seed: int,
-    smallest: int = 1,
-) -> Curve:
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """How a curve is drawn; as in `reliability_curve`, but for `smallest`, the rows that cells are joined to hold."""
+
+    grid: int | Sequence[float] = 101
+    bandwidth: float | None = None
+    axis: Axis = "probability"
+    method: Method = "smooth"
+    alpha: float = 0.05
+    draws: int = 999
+    seed: int = 0
+    smallest: int = 1
+
+
+def curve_of(q: Population, how: Drawing) -> Curve:
     """Draw the curve of one population; cells are joined until they hold `smallest` rows, so that none shows fewer."""
-    if method not in ("smooth", "isotonic"):
-        raise BadInput(f"method={method!r}: pass 'smooth' or 'isotonic'")
-    s = scored(q, axis, grid, bandwidth, GRID_STEPS if method == "isotonic" else None, smallest)
-    make = monotone if method == "isotonic" else smoothed
-    columns, test, masked = make(s, alpha, draws, seed)
-    plain: Mapping[str, Any] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
+    isotonic = choice("method", how.method, ("smooth", "isotonic")) == "isotonic"
+    s = scored(q, how)
+    # (1) The estimate, and its standardised deviations in data simulated under calibration.
+    fit = (_monotone if isotonic else _smoothed)(s, how)
+    # (2) One p-value for all points, and the bands: simultaneous, and of each point by itself.
+    observed, top = float(np.max(np.abs(fit.gap) / fit.null)), fit.deviations.max(axis=1)
+    limit = float(critical(top, how.alpha))
+    columns: dict[str, Any] = {
+        "x": s.scores[fit.kept],
+        **gap_columns(fit.predicted, fit.gap, limit * fit.noise, critical(fit.deviations, how.alpha) * fit.noise),
+        "rows": fit.rows,
+        "density_cases": density(s.runs.x, s.runs.cases, s.grid[fit.kept], s.half),
+        "density_noncases": density(s.runs.x, s.runs.rows - s.runs.cases, s.grid[fit.kept], s.half),
+        "stretch": np.cumsum(np.diff(fit.kept, prepend=fit.kept[0]) > 1),
+    }
     return Curve(
         method=METHOD,
-        columns=plain,
+        columns={k: tuple(v.tolist()) for k, v in columns.items()},
         settings={
-            "alpha": alpha,
-            "axis": axis,
-            "band": ISOTONIC_BAND if method == "isotonic" else BAND,
+            "alpha": how.alpha,
+            "axis": how.axis,
+            "band": ISOTONIC_BAND if isotonic else BAND,
             "bandwidth": s.half,
-            "critical": test.critical,
-            "draws": draws,
-            "masked": masked,
-            "method": method,
-            "p_value": test.p_value,
-            "seed": seed,
-            "smallest": smallest,
-            "statistic": test.statistic,
+            "critical": limit,
+            "draws": how.draws,
+            "masked": len(s.grid) - len(fit.kept),
+            "method": how.method,
+            "p_value": p_value(observed, top),
+            "seed": how.seed,
+            "smallest": how.smallest,
+            "statistic": observed,
             "trim": list(TRIM),
         },
     )
+
+
+# ---- The axis a curve is drawn along, and the cells and points on it; nothing here looks at an outcome ----
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The occupied cells of a population on an axis, and where a curve is drawn.
+
+    Parameters
+    ----------
+    runs : Runs
+    half : float
+        Half-width of the smoothing window, in the unit of the axis.
+    grid : float array of shape (points,)
+        Positions on the axis, increasing.
+    scores : float array of shape (points,)
+        The scores at those positions.
+    """
+
+    runs: Runs
+    half: float
+    grid: Floats
+    scores: Floats
+
+
+def to_axis(axis: Axis) -> Callable[[Floats], Floats]:
+    """Return what places a score on the axis."""
+    if choice("axis", axis, ("probability", "logit")) == "probability":
+        return lambda s: s
+
+    def logit(s: Floats) -> Floats:
+        p = np.clip(s, NEAREST, 1.0 - NEAREST)
+        return np.log(p) - np.log1p(-p)
+
+    return logit
+
+
+def scored(q: Population, how: Drawing) -> Scored:
+    """Place a population on an axis: neighbouring cells are joined up to a fiftieth of the half-width."""
+    place = to_axis(how.axis)
+    expected = q.cells.expected
+    if min(expected, q.n - expected) < EVENTS:
+        raise NotComputable(f"a curve needs at least {EVENTS} expected cases and {EVENTS} expected non-cases")
+    at = q.cells.occupied()
+    totals, score = q.cells.totals[at], q.cells.score_sums[at].sum(axis=1)
+    rows = totals.sum(axis=1).astype(float)
+    mean = score / rows
+    x = place(mean)
+    if x[-1] - x[0] <= 1e-9:
+        raise NotComputable("every row has the same score: there is nothing to draw a curve along")
+    half = half_width(x, rows * mean * (1.0 - mean))
+    if how.bandwidth is not None:
+        half = positive(
+            "bandwidth", how.bandwidth, what="a positive half-width", hint="such as 0.1, or None to choose it"
+        )
+    if half <= 0.0:
+        raise NotComputable("every score is 0 or 1: there is no curve between two points")
+    joined = GRID_STEPS * (x[-1] - x[0]) if how.method == "isotonic" else half / WIDTH_STEPS
+    runs = runs_of(x, rows, totals[:, 1], score, joined, how.smallest)
+    points = _grid(how.grid, runs, place)
+    back = points if how.axis == "probability" else 1.0 / (1.0 + np.exp(-points))
+    return Scored(runs, float(half), points, back)
+
+
+def _grid(grid: int | Sequence[float], runs: Runs, place: Callable[[Floats], Floats]) -> Floats:
+    """Return the points: equally spaced between the 1st and the 99th percentile, or those given, trimmed to it."""
+    share = np.cumsum(runs.rows) / runs.rows.sum()
+    low, high = (float(runs.x[min(int(np.searchsorted(share, t)), len(share) - 1)]) for t in TRIM)
+    if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool):
+        if not 2 <= grid <= MOST_POINTS:
+            raise BadInput(f"grid={grid!r}: pass a number of points from 2 to 2000, or the scores themselves")
+        return np.linspace(low, high, int(grid)) if high > low else np.array([low])
+    scores = np.asarray(grid, dtype=float)
+    if scores.ndim != 1 or not len(scores) or not ((scores >= 0) & (scores <= 1)).all() or (np.diff(scores) <= 0).any():
+        raise BadInput("grid: pass a number of points, or increasing scores between 0 and 1")
+    points = place(scores)
+    inside = points[(points >= low) & (points <= high)]
+    if not len(inside):
+        raise NotComputable("no score of the grid lies between the 1st and the 99th percentile of the scores")
+    return inside
+
+
+# ---- The estimates: the residual smoothed, and the monotone fit of CORP ----
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """An estimate at the points that are drawn, with what simulated data make of it.
+
+    Parameters
+    ----------
+    kept : int array of shape (points,)
+        Which of the grid.
+    predicted, gap, rows : float arrays of shape (points,)
+    null, noise : float arrays of shape (points,)
+        What deviations are divided by, and what the band is a multiple of.
+    deviations : float array of shape (draws, points)
+        Of simulated data, standardised, without sign.
+    """
+
+    kept: Ints
+    predicted: Floats
+    gap: Floats
+    rows: Floats
+    null: Floats
+    noise: Floats
+    deviations: Floats
+
+
+def _smoothed(s: Scored, how: Drawing) -> _Fit:
+    """Smooth the residual: a local-linear fit with the biweight kernel."""
+    runs = s.runs
+    w = weights(runs.x, runs.rows, s.grid, s.half)
+    rows, says = effective(w, runs.rows), np.clip(w @ runs.score, 0.0, 1.0)
+    null = np.sqrt((w * w) @ runs.noise)
+    kept = np.flatnonzero(supported(rows, says, null))
+    if not len(kept):
+        raise NotComputable(
+            f"nowhere along the score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected cases and non-cases "
+            "within reach: give a wider bandwidth"
+        )
+    w, rows, says, null = w[kept], rows[kept], says[kept], null[kept]
+    gap = w @ (runs.cases - runs.score)
+    standard = (w / null[:, None]).T
+    cases = null_cases(runs.rows, runs.rate, how.draws, how.seed)
+    deviations = np.concatenate([np.abs((y - runs.score) @ standard) for y in cases])
+    # Where the model is off, outcomes vary by the observed rate: the band takes the larger of the two errors.
+    rate = np.clip(runs.rate + np.interp(runs.x, s.grid[kept], gap), 0.0, 1.0)
+    noise = np.maximum(null, np.sqrt((w * w) @ (runs.rows * rate * (1.0 - rate))))
+    return _Fit(kept, says, gap, rows, null, noise, deviations)
+
+
+def _monotone(s: Scored, how: Drawing) -> _Fit:
+    """Regress the outcome on the score under the one assumption that it does not fall (CORP); no point is left out."""
+    runs, says = s.runs, np.interp(s.grid, s.runs.x, s.runs.rate)
+    fit = _isotonic(runs.cases, runs.rows)
+
+    def deviations(drawn: Iterable[Floats]) -> Floats:
+        fits = (_isotonic(y, runs.rows) for part in drawn for y in part)
+        return np.array([np.interp(s.grid, runs.x, f) - says for f in fits])
+
+    scale = np.sqrt((deviations(null_cases(runs.rows, runs.rate, SCALE_DRAWS, how.seed, stream=1)) ** 2).mean(axis=0))
+    scale = np.maximum(scale, 1e-3 * max(float(scale.max()), 1e-12))  # a point that never moves counts little, not all
+    found = np.abs(deviations(null_cases(runs.rows, runs.rate, how.draws, how.seed))) / scale
+    # Rows of a point are those of the constant stretch that it lies in.
+    block = np.cumsum(np.diff(fit, prepend=fit[0]) != 0)
+    nearest = np.clip(np.searchsorted(runs.x, s.grid, side="right") - 1, 0, len(fit) - 1)
+    rows = np.bincount(block, runs.rows)[block[nearest]]
+    gap = np.interp(s.grid, runs.x, fit) - says
+    return _Fit(np.arange(len(s.grid)), says, gap, rows, scale, scale, found)
+
+
+def _isotonic(cases: Floats, rows: Floats) -> Floats:
+    """Return the non-decreasing event rates closest to the observed ones, weighted by rows."""
+    from sklearn.isotonic import isotonic_regression
+
+    rates: Floats = isotonic_regression(cases / rows, sample_weight=rows, y_min=0.0, y_max=1.0)
+    return rates

@@ -7,69 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arguments import checked_seed
-from calibrant.diagnose.panels import Band, Banded, banded, plan_of
-from calibrant.errors import BadInput
+from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, number
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.diagnose.bands import Band, Banded, Layout, banded, gap_columns, plan_of
 from calibrant.results import Curve
 from calibrant.stats.strata import View
 from calibrant.views.along import checked_view
-from calibrant.views.population import shares
 
-# ---- What a banded curve says as a whole: where it is worst, and whether it lies on one side ----
-
-
-def worst(found: Banded) -> dict[str, Any]:
-    """Return the point of the largest gap, and an interval for the largest gap wherever it is.
-
-    The low end is the largest distance from zero that the band shows anywhere, the high end the farthest that it
-    reaches: both hold for ``max |g|`` whenever the band holds g at every point.
-    """
-    best: tuple[float, Any] = (-1.0, None)
-    low = high = 0.0
-    for b in found.bands:
-        looked = np.flatnonzero(b.panel.kind[b.kept] != 0)
-        if not len(looked):
-            continue
-        size, wide = np.abs(b.gap[looked]), b.wide[looked]
-        low, high = max(low, float((size - wide).max())), max(high, float((size + wide).max()))
-        i = int(np.argmax(size))
-        if size[i] > best[0]:
-            best = (float(size[i]), (b, int(looked[i])))
-    if best[1] is None:
-        return dict.fromkeys(("worst_group", "worst_at", "worst_label", "worst_gap", "worst_low", "worst_high"))
-    b, i = best[1]
-    at = int(b.kept[i])
-    x = float(b.panel.x[at])
-    return {
-        "worst_group": b.panel.group,
-        "worst_at": None if np.isnan(x) else x,
-        "worst_label": b.panel.labels[at],
-        "worst_gap": float(b.gap[i]),
-        "worst_low": low,
-        "worst_high": min(high, 1.0),
-    }
-
-
-def consistency(found: Banded) -> dict[str, Any]:
-    """Return the side on which the curve lies everywhere, if it does, and what that rests on (Definition 5.3)."""
-    gap = np.concatenate([b.gap for b in found.bands])
-    wide = np.concatenate([b.wide for b in found.bands])
-    side = "over" if (gap < 0).all() else "under" if (gap > 0).all() else None
-    clear = np.abs(gap) > wide
-    if side is None:
-        how = "the gap is on both sides of zero"
-    elif clear.all():
-        how = "shown: the simultaneous band is on this side of zero at every point"
-    elif clear.any():
-        how = f"estimated: the gap is on this side at every point, the simultaneous band at {100 * clear.mean():.0f} %"
-    else:
-        side, how = None, "the simultaneous band holds zero at every point"
-    return {"consistent": side, "consistent_how": how}
-
-
-# ---- The curve along a variable: where along age, income or text length the probabilities are off, and by how ----
-
-METHOD = "diagnose.variable_curve"
 BAND = (
     "simultaneous over every point: if the model is calibrated, it holds zero everywhere with probability at least the "
     "level; if not, an asymptotic band for the smoothed gap"
@@ -77,8 +22,9 @@ BAND = (
 
 
 def variable_curve(
-    data: Any,
+    data: Predictions | Sketch,
     variable: str | Sequence[str],
+    *,
     view: View = "probability",
     span: float = 0.75,
     degree: int = 2,
@@ -174,31 +120,33 @@ def variable_curve(
     >>> curve.settings["worst_low"] > 0.05
     True
     """
-    checked_view(view)
-    seed = checked_seed(seed)
-    shares(alpha, "two-sided")
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or (draws + 1) * alpha < 1.0 - 1e-9:
-        raise BadInput(f"draws={draws!r}: alpha={alpha:g} needs at least {int(np.ceil(1 / alpha)) - 1} draws")
-    if isinstance(span, bool) or not isinstance(span, (int, float, np.floating)) or not 0.0 < span <= 1.0:
-        raise BadInput(f"span={span!r}: pass a share of the rows, above 0 and at most 1, such as 0.75")
-    if isinstance(degree, bool) or degree not in (0, 1, 2):
-        raise BadInput(f"degree={degree!r}: pass 0, 1 or 2")
-    plan = plan_of(data, variable, view, float(span), int(degree), grid, by)
-    found = banded(data, plan, alpha, int(draws), seed)
+    layout = Layout(
+        variable=variable,
+        by=by,
+        view=checked_view(view),
+        span=number("span", span, above=0, most=1, what="a share of the rows", hint="such as 0.75"),
+        degree=choice("degree", degree, (0, 1, 2)),
+        grid=grid,
+    )
+    level, seed = checked_alpha(alpha), checked_seed(seed)
+    draws = checked_draws(draws, level)
+    plan = plan_of(data, layout)
+    found = banded(data, plan, level, draws, seed)
+    parts = [_points(b) for b in found.bands]
     pair = not isinstance(variable, str)
     return Curve(
-        method=METHOD,
-        columns=_columns(found),
+        method="diagnose.variable_curve",
+        columns={k: tuple(v for part in parts for v in part[k]) for k in parts[0]},
         settings={
             "variable": variable if isinstance(variable, str) else tuple(variable),
             "by": by,
-            "view": view,
+            "view": layout.view,
             "kind": "pair" if pair else "levels" if plan.levels else "curve",
             "date": plan.whole.date and not pair,
-            "span": float(span),
-            "degree": int(degree),
-            "alpha": alpha,
-            "draws": int(draws),
+            "span": layout.span,
+            "degree": layout.degree,
+            "alpha": level,
+            "draws": draws,
             "seed": seed,
             "n": plan.whole.n,
             "shift": plan.whole.shift,
@@ -208,16 +156,10 @@ def variable_curve(
             "null": found.law,
             "band": BAND,
             "masked": found.masked,
-            **worst(found),
-            **consistency(found),
+            **_worst(found),
+            **_consistency(found),
         },
     )
-
-
-def _columns(found: Banded) -> dict[str, tuple[Any, ...]]:
-    """Return the drawn points of all panels, one after the other."""
-    parts = [_points(b) for b in found.bands]
-    return {k: tuple(v for part in parts for v in part[k]) for k in parts[0]}
 
 
 def _points(b: Band) -> dict[str, list[Any]]:
@@ -225,24 +167,67 @@ def _points(b: Band) -> dict[str, list[Any]]:
     kind = b.panel.kind[b.kept]
     shown = np.flatnonzero(kind != 1)
     at = b.kept[shown]
-    gap, wide, narrow = b.gap[shown], b.wide[shown], b.narrow[shown]
     hole = np.diff(at, prepend=at[0] if len(at) else 0) > 1
-    stretch = np.where(kind[shown] == 2, -1, np.cumsum(hole))
-    numbers = {
-        "predicted": b.predicted[shown],
-        "observed": np.clip(b.predicted[shown] + gap, 0.0, 1.0),
-        "gap": gap,
-        "low": np.maximum(gap - wide, -1.0),
-        "high": np.minimum(gap + wide, 1.0),
-        "low_point": np.maximum(gap - narrow, -1.0),
-        "high_point": np.minimum(gap + narrow, 1.0),
+    numbers = gap_columns(b.predicted[shown], b.gap[shown], b.wide[shown], b.narrow[shown]) | {
         "rows": b.rows[shown],
         "density": b.panel.density[at],
-        "stretch": stretch,
+        "stretch": np.where(kind[shown] == 2, -1, np.cumsum(hole)),
     }
     return {
         "group": [b.panel.group] * len(at),
         "x": [None if np.isnan(v) else v for v in b.panel.x[at].tolist()],
         "label": [b.panel.labels[i] for i in at.tolist()],
-        **{k: np.asarray(v).tolist() for k, v in numbers.items()},
+        **{k: v.tolist() for k, v in numbers.items()},
     }
+
+
+# ---- What the curve says as a whole: where it is worst, and whether it lies on one side ----
+
+
+def _worst(found: Banded) -> dict[str, Any]:
+    """Return the point of the largest gap, and an interval for the largest gap wherever it is.
+
+    The low end is the largest distance from zero that the band shows anywhere, the high end the farthest that it
+    reaches: both hold for ``max |g|`` whenever the band holds g at every point.
+    """
+    best: tuple[float, Band | None, int] = (-1.0, None, 0)
+    low = high = 0.0
+    for b in found.bands:
+        looked = np.flatnonzero(b.panel.kind[b.kept] != 0)
+        if not len(looked):
+            continue
+        size, wide = np.abs(b.gap[looked]), b.wide[looked]
+        low, high = max(low, float((size - wide).max())), max(high, float((size + wide).max()))
+        i = int(np.argmax(size))
+        if size[i] > best[0]:
+            best = float(size[i]), b, int(looked[i])
+    _, b_, i = best
+    if b_ is None:
+        return dict.fromkeys(("worst_group", "worst_at", "worst_label", "worst_gap", "worst_low", "worst_high"))
+    at = int(b_.kept[i])
+    x = float(b_.panel.x[at])
+    return {
+        "worst_group": b_.panel.group,
+        "worst_at": None if np.isnan(x) else x,
+        "worst_label": b_.panel.labels[at],
+        "worst_gap": float(b_.gap[i]),
+        "worst_low": low,
+        "worst_high": min(high, 1.0),
+    }
+
+
+def _consistency(found: Banded) -> dict[str, Any]:
+    """Return the side on which the curve lies everywhere, if it does, and what that rests on (Definition 5.3)."""
+    gap = np.concatenate([b.gap for b in found.bands])
+    wide = np.concatenate([b.wide for b in found.bands])
+    side = "over" if (gap < 0).all() else "under" if (gap > 0).all() else None
+    clear = np.abs(gap) > wide
+    if side is None:
+        how = "the gap is on both sides of zero"
+    elif clear.all():
+        how = "shown: the simultaneous band is on this side of zero at every point"
+    elif clear.any():
+        how = f"estimated: the gap is on this side at every point, the simultaneous band at {100 * clear.mean():.0f} %"
+    else:
+        side, how = None, "the simultaneous band holds zero at every point"
+    return {"consistent": side, "consistent_how": how}

@@ -8,7 +8,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.diagnose.rank_variables import certified_ranges
-from calibrant.diagnose.ranked import EXACT, GAUSSIAN
+from calibrant.diagnose.ranking import EXACT, GAUSSIAN
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 
@@ -86,7 +86,7 @@ def test_without_a_proof_there_is_no_range_and_the_reason_is_given() -> None:
 def test_many_rows_use_gaussian_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = data()
     exact = cal.diagnose.rank_variables(rows, draws=999)
-    monkeypatch.setattr("calibrant.diagnose.ranked.AFFORDABLE", 0)
+    monkeypatch.setattr("calibrant.diagnose.bands.AFFORDABLE", 0)
     fast = cal.diagnose.rank_variables(rows, draws=999)
     assert (exact.settings["null"], fast.settings["null"]) == (EXACT, GAUSSIAN)
     by_name = [dict(zip(f.columns["variable"], f.columns["p_value"], strict=True)) for f in (exact, fast)]
@@ -121,7 +121,7 @@ def test_a_pair_is_found_only_where_it_shows_more_than_its_variables() -> None:
         ({"variables": ["nobody"]}, "nobody"),
         ({"variables": []}, "variables="),
         ({"view": "x"}, "view='x'"),
-        ({"variables": ["income", "income"]}, "different names"),
+        ({"variables": ["income", "income"]}, "names 'income' twice"),
     ],
 )
 def test_bad_settings_are_named(more: dict[str, Any], message: str) -> None:
@@ -131,7 +131,7 @@ def test_bad_settings_are_named(more: dict[str, Any], message: str) -> None:
 
 def test_nothing_to_rank() -> None:
     with pytest.raises(NotComputable, match="one value only"):
-        cal.diagnose.rank_variables(data(), "same")
+        cal.diagnose.rank_variables(data(), variables="same")
     rng = np.random.default_rng(1)
     with pytest.raises(NotComputable, match="no covariates"):
         cal.diagnose.rank_variables(cal.predictions(rng.random(90) < 0.5, rng.random(90)))
@@ -146,7 +146,7 @@ def test_a_sketch_gives_the_same_order_and_curve() -> None:
         score="p",
         variables=["income", "height", "region", "same"],
     )
-    from_rows, from_cells = (cal.diagnose.rank_variables(d, ["income", "height", "region"]) for d in (rows, whole))
+    from_rows, from_cells = (cal.diagnose.rank_variables(d, variables=["income", "height", "region"]) for d in (rows, whole))
     assert from_cells.columns["variable"][0] == "income"
     for k in ("beyond_shift_plain", "vece_plain"):
         ours, theirs = (dict(zip(f.columns["variable"], f.columns[k], strict=True)) for f in (from_rows, from_cells))

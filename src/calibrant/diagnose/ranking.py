@@ -1,0 +1,388 @@
+"""What a ranking measures: errors along variables in bins, and along pairs in cells, and how they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import Any, Protocol
+
+import numpy as np
+
+from calibrant.arguments import names
+from calibrant.data.coding import OTHER
+from calibrant.data.columns import decoded, is_date, is_number, require
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
+from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_cases
+from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.strata import Seen, strata_sums
+from calibrant.stats.nulls import holm, p_value, step_down, total_interval
+from calibrant.stats.strata import SUMS, Strata, View, beyond_shift, widened
+from calibrant.views.along import along_of, strata_of
+
+STREAM = 0x4A9C
+SIZE_DRAWS = 1000  # of the label noise that debiased sizes are free of
+GAUSSIAN_DRAWS = 99_999  # so many that Holm's correction over hundreds of variables can still find something
+NUMBERS_HELD = 50_000_000  # normal numbers at once, 400 MB
+TIE = 1e-6  # sizes whose relative difference is smaller are equal
+MEAN = float(np.sqrt(2.0 / np.pi))  # of the absolute value of a standard normal
+EXACT = (
+    "exact: outcomes of every row simulated at its score, the same for every variable, and again with the noise seen, "
+    "the larger p-value counting; step-down maximum"
+)
+GAUSSIAN = "asymptotic: Gaussian residual sums with the variance of each bin, or that seen if larger; Holm"
+
+
+def standardised(entries: Floats, variance: Floats) -> Floats:
+    """Return ``sum |entries|`` over the last axis, less its mean and over its spread if entries are independent noise.
+
+    Their dependence is left out of the spread: it only sets the scale on which variables are compared, and the
+    simulated statistics are on the same scale.
+    """
+    middle = MEAN * float(np.sqrt(variance).sum())
+    spread = float(np.sqrt((1.0 - MEAN**2) * variance.sum()))
+    found: Floats = (np.abs(entries).sum(axis=-1) - middle) / max(spread, 1e-300)
+    return found
+
+
+# ---- A variable in bins ----
+
+
+@dataclass(frozen=True)
+class Line:
+    """A variable in bins, or a pair in cells.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "date", "category", "pair"}
+    bins : Strata
+    collapsed : int
+        Bins asked for that do not exist, for ties.
+    cell : int32 array of shape (n,) or None
+    """
+
+    name: str
+    kind: str
+    bins: Strata
+    collapsed: int
+    cell: Codes | None
+
+    @property
+    def share(self) -> Floats:
+        """Share of the weight in each bin."""
+        share: Floats = self.bins.weight / self.bins.total
+        return share
+
+    def statistic(self, left: Floats, variance: Floats) -> Floats:
+        """Return the size of residuals beyond the shift, standardised if residual sums are noise of this variance."""
+        noise, share = variance / self.bins.total**2, self.share
+        return standardised(left, np.maximum(noise * (1.0 - 2.0 * share) + share**2 * noise.sum(), 0.0))
+
+    def measured(self, sums: Floats, variance: Floats) -> tuple[float, Floats]:
+        """Return the statistic as observed, and of simulated sums over the total weight, shape (draws,)."""
+        observed = beyond_shift(self.bins.residual / self.bins.total, self.share)
+        drawn = beyond_shift(sums, self.share)
+        return float(self.statistic(observed, variance)), self.statistic(drawn, variance)
+
+    def sizes(self, seed: int, alpha: float) -> dict[str, float]:
+        """Return the size beyond the shift and the whole one, each freed of label noise and plain."""
+        binned = self.bins.as_bins()
+        noise = binned.gap_noise(SIZE_DRAWS, np.random.default_rng([seed, STREAM]))
+        out = {}
+        for name, gap, drawn in (
+            ("beyond_shift", beyond_shift(binned.gap, binned.share), beyond_shift(noise, binned.share)),
+            ("vece", binned.gap, noise),
+        ):
+            found = total_interval(gap, drawn, lambda g: np.abs(g).sum(axis=-1), alpha)
+            out[name], out[f"{name}_plain"] = float(found.middle), float(found.plug_in)
+        return out
+
+    def worst(self) -> dict[str, Any]:
+        """Return the bin that adds most to the size beyond the shift, in the user's units; of equal ones, the first.
+
+        Two bins always add equally much, and rounding must not choose between them.
+        """
+        size = np.abs(beyond_shift(self.bins.residual / self.bins.total, self.share))
+        at = int(np.flatnonzero(size >= (1.0 - TIE) * size.max())[0])
+        weight = float(self.bins.weight[at])
+        observed, says = float(self.bins.cases[at]) / weight, float(self.bins.score[at]) / weight
+        return {
+            "worst": self.bins.titles()[at],
+            "worst_predicted": says,
+            "worst_observed": observed,
+            "worst_gap": observed - says,
+            "worst_beyond_shift": observed - says - self.bins.shift,
+            "worst_rows": int(self.bins.rows[at]),
+        }
+
+
+CROWD = 5  # rows a level has on average, at least, or the category is taken for an identifier
+HEAD = 10_000  # rows looked at before all are
+ONE_VALUE = "one value only"
+AS_MANY = "nearly as many values as rows: it looks like an identifier"
+
+
+def names_of(data: Predictions | Sketch, variables: Iterable[str] | str | None) -> tuple[str, ...]:
+    """Return the variables asked for: every covariate by default."""
+    if isinstance(data, Sketch):
+        spec = data.spec
+        counted = (c.name for c in spec.codings), (v.name for v in spec.variables), (name for name, _ in spec.left_out)
+        available: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(counted)))
+    else:
+        available = () if data.covariates is None else tuple(data.covariates.schema.names)
+    if variables is None:
+        if not available:
+            raise NotComputable("there are no covariates: pass them with the predictions")
+        return available
+    asked = names("variables", variables, what="a covariate", least=1, distinct=True)
+    require(asked, available, "covariate")
+    return asked
+
+
+def lines_of(
+    data: Predictions | Sketch, wanted: Sequence[str], view: View, bins: int, keep_cells: bool
+) -> tuple[list[Line], dict[str, str]]:
+    """Return a line for each variable that can be ranked, and the reason for each that cannot."""
+    lines, left_out = [], {}
+    for name in wanted:
+        made = _line(data, name, view, bins)
+        if isinstance(made, str):
+            left_out[name] = made
+        else:
+            lines.append(made if keep_cells else Line(name, made.kind, made.bins, made.collapsed, None))
+    return lines, left_out
+
+
+def _line(data: Predictions | Sketch, name: str, view: View, bins: int) -> Line | str:
+    """Return a variable in bins, or the reason why it cannot be ranked."""
+    reason = _identifies(data, name)
+    if reason:
+        return reason
+    try:
+        if isinstance(data, Sketch):
+            s, cell = strata_of(data, name, view), None
+        else:
+            along = along_of(data, name, view)
+            s, cell = along.strata, along.cell
+    except (BadInput, NotComputable) as e:
+        return str(e)
+    if s.size < 2:
+        return ONE_VALUE
+    other = sum(float(n) for label, n in zip(s.labels or (), s.rows, strict=False) if label == OTHER)
+    if not s.ordered and (s.n < CROWD * s.size or other > 0.5 * s.n):
+        return AS_MANY
+    group = s.bin_of(bins)
+    joined = s.joined(group)
+    collapsed = bins + int(s.missing) - joined.size if s.ordered else 0
+    return Line(name, _kind(s), joined, collapsed, None if cell is None else group[cell].astype(np.int32))
+
+
+def _kind(s: Strata) -> str:
+    return "date" if s.date else "number" if s.ordered else "category"
+
+
+def _identifies(data: Predictions | Sketch, name: str) -> str:
+    """Return why a column cannot be ranked before it is cut: it numbers the rows, nearly every value its own."""
+    if isinstance(data, Sketch):
+        return dict(data.spec.left_out).get(name, "")
+    if data.n < 100:  # too few to tell an identifier from a fine measurement
+        return ""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = decoded(data.covariates.column(name))
+    if pa.types.is_nested(column.type):
+        return ""  # cutting it says what is wrong
+    some = column.slice(0, HEAD)
+    if pc.count_distinct(some.cast(pa.string())).as_py() * CROWD <= len(some):
+        return ""
+    if is_date(column.type) or pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
+        return ""
+    if not is_number(column.type):
+        return AS_MANY if pc.count_distinct(column.cast(pa.string())).as_py() * CROWD > data.n else ""
+    if not pa.types.is_integer(column.type):
+        return ""
+    ends = pc.min_max(column)
+    if ends["min"].as_py() is None or ends["max"].as_py() - ends["min"].as_py() >= 2 * data.n:
+        return ""
+    return AS_MANY if pc.count_distinct(column).as_py() >= 0.99 * data.n else ""
+
+
+# ---- A pair in cells: what an additive fit of its two variables leaves ----
+
+AT_ONCE = 40  # pairs whose outcomes are simulated together, for memory
+MOST = 400  # cells of a pair, at most: a pair of long categories is left out
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two variables crossed.
+
+    Parameters
+    ----------
+    line : Line
+        The cells that hold rows.
+    singles : tuple of Line
+        The two in the same cut.
+    remainder : float array of shape (cells, cells)
+        Turns residual sums into what an additive fit leaves of them.
+    """
+
+    line: Line
+    singles: tuple[Line, Line]
+    remainder: Floats
+
+    def measured(self, sums: Floats, variance: Floats) -> tuple[float, Floats]:
+        """Return the statistic as observed, and of simulated sums over the total weight, shape (draws,)."""
+        bins = self.line.bins
+        noise = (self.remainder**2) @ variance / bins.total**2
+        observed, drawn = (s @ self.remainder.T for s in (bins.residual / bins.total, sums))
+        return float(standardised(observed, noise)), standardised(drawn, noise)
+
+
+@dataclass(frozen=True)
+class TestedPair:
+    """A pair without its rows' cells, and what its test found."""
+
+    line: Line
+    singles: tuple[Line, Line]
+    statistic: float
+    p_value: float
+    adjusted: float
+
+
+def tested_pairs(
+    data: Predictions, wanted: Sequence[str], view: View, draws: int, seed: int
+) -> tuple[list[TestedPair], str]:
+    """Test what each pair shows beyond its two variables; p-values are adjusted over all pairs."""
+    cut = [_coarse(data, name, view) for name in wanted]
+    chosen = [(a, b) for a, b in combinations(cut, 2) if a.bins.size * b.bins.size <= MOST]
+    exact = affordable(data, len(chosen), draws)
+    rng = np.random.default_rng([seed, STREAM, 3])
+    kept: list[tuple[Line, tuple[Line, Line]]] = []
+    found: list[_Measures] = []
+    for start in range(0, len(chosen), AT_ONCE):
+        pairs = [_pair(data, a, b, view) for a, b in chosen[start : start + AT_ONCE]]
+        lines = [p.line for p in pairs]
+        kept += [(Line(p.line.name, "pair", p.line.bins, 0, None), p.singles) for p in pairs]
+        if exact:
+            found += simulated_measures(pairs, lines, shared_residuals(data, lines, draws, seed), rng)
+        else:
+            found += [g for p in pairs for g in gaussian_measures([p], [p.line], seed)]
+    if not kept:
+        return [], EXACT
+    own, adjusted = judged(found) if exact else judged_by_holm(found)
+    rows = zip(kept, found, own.tolist(), adjusted.tolist(), strict=True)
+    return [TestedPair(k, s, m[0][0], p, a) for (k, s), m, p, a in rows], EXACT if exact else GAUSSIAN
+
+
+def _coarse(data: Predictions, name: str, view: View) -> Line:
+    """Return a variable in the cut of a pair: numbers in six bins, few values and levels as they are."""
+    along = along_of(data, name, view)
+    s = along.strata
+    group = s.bin_of(PAIR_BINS) if s.ordered and s.there > FEW else np.arange(s.size)
+    return Line(name, _kind(s), s.joined(group), 0, group[along.cell].astype(np.int32))
+
+
+def _pair(data: Predictions, a: Line, b: Line, view: View) -> Pair:
+    width = b.bins.size
+    code = np.asarray(a.cell) * np.int32(width) + np.asarray(b.cell)
+    sums = strata_sums(code, a.bins.size * width, data.y, Seen(data.p, data.weights, view == "confidence"))
+    held = np.flatnonzero(sums[:, 0])
+    first, second = held // width, held % width
+    titles = a.bins.titles(), b.bins.titles()
+    labels = tuple(
+        f"{a.name} {titles[0][i]}, {b.name} {titles[1][j]}"
+        for i, j in zip(first.tolist(), second.tolist(), strict=True)
+    )
+    x = np.arange(len(held), dtype=np.float64)
+    own: dict[str, Any] = {k: np.ascontiguousarray(sums[held, j]) for j, k in enumerate(SUMS)}
+    bins = Strata(name=f"{a.name} x {b.name}", labels=labels, x=x, low=x, high=x, view=view, **own)
+    cell = (np.cumsum(sums[:, 0] > 0) - 1).astype(np.int32)[code]
+    return Pair(Line(bins.name, "pair", bins, 0, cell), (a, b), _remainder(first, second, bins.weight))
+
+
+def _remainder(first: Ints, second: Ints, mass: Floats) -> Floats:
+    """Return what turns residual sums by cell into those that a weighted additive fit of the means leaves.
+
+    With W the cells' weights and D the design of the two variables, ``I - W^(1/2) U U' W^(-1/2)``, U an orthonormal
+    basis of ``W^(1/2) D``.
+    """
+    design = np.concatenate([first[:, None] == np.unique(first), second[:, None] == np.unique(second)], axis=1) * 1.0
+    root = np.sqrt(mass)
+    basis, size, _ = np.linalg.svd(root[:, None] * design, full_matrices=False)
+    basis = basis[:, size > 1e-9 * size[0]]  # the two designs share the constant
+    remainder: Floats = np.eye(len(mass)) - (root[:, None] * basis) @ (basis / root[:, None]).T
+    return remainder
+
+
+# ---- Under the null: the same simulated outcomes for all, or Gaussian sums ----
+
+_Measures = list[tuple[float, Floats]]  # of one line or pair: observed and simulated statistic, with either noise
+
+
+class Measured(Protocol):
+    """What has a statistic: a line, or a pair."""
+
+    def measured(self, sums: Floats, variance: Floats) -> tuple[float, Floats]:
+        """Return the statistic as observed, and of simulated sums."""
+
+
+def shared_residuals(data: Predictions, lines: Sequence[Line], draws: int, seed: int) -> list[Floats]:
+    """Return each line's simulated residual sums over the total weight, shape (draws, bins), from the same outcomes."""
+    firsts = np.cumsum([0, *(line.bins.size for line in lines)])
+    codes = np.stack([np.asarray(line.cell) + first for line, first in zip(lines, firsts, strict=False)], axis=1)
+    sums = simulated_cases(data, codes, int(firsts[-1]), lines[0].bins.view, draws, seed)
+    own = [sums[first : first + line.bins.size] for line, first in zip(lines, firsts, strict=False)]
+    return [(s.T - line.bins.score) / line.bins.total for line, s in zip(lines, own, strict=True)]
+
+
+def simulated_measures(
+    things: Sequence[Measured], lines: Sequence[Line], sums: Sequence[Floats], rng: np.random.Generator
+) -> list[_Measures]:
+    """Measure with the noise of a calibrated model, and with the noise seen, where that is more."""
+    out = []
+    for thing, line, s in zip(things, lines, sums, strict=True):
+        calibrated = thing.measured(s, line.bins.noise)
+        out.append([calibrated, thing.measured(widened(s, line.bins, rng), line.bins.variance)])
+    return out
+
+
+def gaussian_measures(things: Sequence[Measured], lines: Sequence[Line], seed: int) -> list[_Measures]:
+    """Measure against Gaussian sums with the variance of each bin; every line takes the first of the same numbers."""
+    most = max(line.bins.size for line in lines)
+    few = min(GAUSSIAN_DRAWS, max(999, NUMBERS_HELD // most))
+    noise = np.random.default_rng([seed, STREAM, 1]).standard_normal((few, most))
+    out = []
+    for thing, line in zip(things, lines, strict=True):
+        sums = noise[:, : line.bins.size] * (np.sqrt(line.bins.variance) / line.bins.total)
+        observed, top = thing.measured(sums, line.bins.variance)
+        out.append([(observed, np.array([p_value(observed, top)]))])  # the p-value alone is kept, for memory
+    return out
+
+
+def judged(found: Sequence[_Measures]) -> tuple[Floats, Floats]:
+    """Return p-values, each by itself and by the step-down maximum; the larger of both noises counts."""
+    both = []
+    for noise in zip(*found, strict=True):
+        observed, top = np.array([m[0] for m in noise]), np.stack([m[1] for m in noise])
+        own = np.array([p_value(t, s) for t, s in zip(observed.tolist(), top, strict=True)])
+        both.append((own, step_down(observed, top)))
+    return np.maximum(both[0][0], both[1][0]), np.maximum(both[0][1], both[1][1])
+
+
+def judged_by_holm(found: Sequence[_Measures]) -> tuple[Floats, Floats]:
+    """Return p-values, each by itself and adjusted by Holm, whatever the dependence."""
+    own = np.array([m[0][1][0] for m in found])
+    return own, holm(own)
+
+
+def p_values(data: Predictions | Sketch, lines: Sequence[Line], draws: int, seed: int) -> tuple[Floats, Floats, str]:
+    """Return p-values of the sizes beyond the shift, each by itself and adjusted for all, and the law."""
+    if isinstance(data, Predictions) and affordable(data, len(lines), draws):
+        rng = np.random.default_rng([seed, STREAM, 2])
+        found = simulated_measures(lines, lines, shared_residuals(data, lines, draws, seed), rng)
+        return *judged(found), EXACT
+    return *judged_by_holm(gaussian_measures(lines, lines, seed)), GAUSSIAN

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 import calibrant as cal
 
-SCHEMA = json.loads(Path(__file__).parents[2].joinpath("docs/schema/calibrant-2.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-2.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 

@@ -15,7 +15,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
-from calibrant.stats.inferred import Inferred, Quantity, Sums, inferred_gap_of, inferred_mean_of
+from calibrant.stats.measures import Inferred, Quantity, Sums, inferred_gap_of, inferred_mean_of
 from calibrant.stats.strata import MISSING, Strata
 from calibrant.views.along import checked_rows, covariate, finite_values, strata_of
 from calibrant.views.points import WEIGHTED

@@ -11,7 +11,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate
 from calibrant.stats.logistic import Recalibration, recalibrate
-from calibrant.stats.scoring import (
+from calibrant.stats.measures import (
     area_interval,
     isotonic_parts,
     mean_interval,

@@ -306,7 +306,7 @@ class Recalibration:
     converged: bool
 
 
-def recalibrate(logit: Floats, y: Floats, count: Floats, weight: Floats, slope: bool) -> Recalibration:
+def recalibrate(logit: Floats, y: NDArray[np.int8] | Floats, count: Floats, weight: Floats, slope: bool) -> Recalibration:
     """Fit intercept and slope, or the intercept alone with slope one, to points of `count` rows.
 
     Standard errors are the larger of the sandwich's (White 1982), right also where the logistic form is not, and

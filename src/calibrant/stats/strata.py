@@ -354,7 +354,7 @@ def matched_residuals(cells: Strata, draws: int, rng: np.random.Generator) -> Fl
     return rng.binomial(rows.astype(np.int64), np.minimum(mean / rows, 1.0), (draws, cells.size)) - mean
 
 
-def quantile_cells(values: Floats, bins: int) -> Places:
+def quantile_cells(values: Floats, bins: int) -> NDArray[np.int32]:
     """Return the cell of each value among quantile bins closed on the right, duplicate edges dropped, as published.
 
     Edges are linearly interpolated quantiles; the first bin holds the smallest value. Cells are numbered without gaps.

@@ -1,0 +1,309 @@
+"""Values and large-sample intervals of the measures: proper scores, ranking, ratios, means inferred from probabilities.
+
+Points are rows, or cells of rows that count alike: how many each stands for, and their sampling weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.errors import NotComputable
+from calibrant.stats.cells import summed
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int8] | Floats
+Flags = NDArray[np.bool_]
+
+# ---- Proper scores, the area under the ROC curve, and observed over expected ----
+
+
+def normal_quantile(alpha: float) -> float:
+    """Upper ``alpha / 2`` quantile of the standard normal distribution."""
+    from scipy.special import ndtri
+
+    return float(-ndtri(alpha / 2))
+
+
+def mean_interval(loss: Floats, mass: Floats, square: Floats, extra: float, z: float) -> tuple[float, float, float]:
+    """Return a weighted mean and its Wald interval.
+
+    Parameters
+    ----------
+    loss : array of shape (m,)
+    mass, square : arrays of shape (m,)
+        Count times weight, and count times squared weight.
+    extra : float
+        Variance of one effective row to add, for outcomes that were not seen.
+    z : float
+    """
+    total = float(mass.sum())
+    mean = float((mass * loss).sum() / total)
+    own = float((square * (loss - mean) ** 2).sum()) / total**2
+    half = z * float(np.sqrt(own + extra * float(square.sum()) / total**2))
+    return mean, max(mean - half, 0.0), mean + half
+
+
+def isotonic_parts(p: Floats, y: Labels, mass: Floats) -> dict[str, float]:
+    """Split the mean Brier score into reliability, resolution and uncertainty by isotonic recalibration.
+
+    ``score = reliability - resolution + uncertainty`` exactly (CORP; Dimitriadis, Gneiting & Jordan 2021,
+    doi:10.1073/pnas.2016191118).
+    """
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(p, kind="stable")
+    s, w, case = p[order], mass[order], (mass * y)[order]
+    first = np.flatnonzero(np.concatenate([[True], np.diff(s) > 0]))
+    weight, cases = np.add.reduceat(w, first), np.add.reduceat(case, first)
+    total = weight.sum()
+    fit = isotonic_regression(cases / weight, weights=weight).x
+    rate, score = cases.sum() / total, float((mass * (p - y) ** 2).sum() / total)
+    best = float((cases * (1.0 - fit) ** 2 + (weight - cases) * fit**2).sum() / total)
+    uncertainty = float(rate * (1.0 - rate))
+    return {"reliability": score - best, "resolution": uncertainty - best, "uncertainty": uncertainty}
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Area under the ROC curve and its DeLong standard error, with the effective numbers of cases and of others."""
+
+    auroc: float
+    error: float
+    cases: float
+    others: float
+
+
+def ranking(p: Floats, y: Labels, count: Floats, weight: Floats) -> Ranking:
+    """Return the chance that a case outscores a non-case, ties half (DeLong, DeLong & Clarke-Pearson 1988).
+
+    Placement values are weighted midranks (Sun & Xu 2014); with sampling weights the squared influence of a row
+    carries its squared weight. `error` is zero when one outcome outscores the other everywhere.
+    """
+    order = np.argsort(p, kind="stable")
+    s, label = p[order], y[order] == 1
+    f, w = count[order], weight[order]
+    first = np.flatnonzero(np.concatenate([[True], np.diff(s) > 0]))
+    mass = f * w
+    case, other = (np.add.reduceat(np.where(k, mass, 0.0), first) for k in (label, ~label))
+    m, n = case.sum(), other.sum()
+    below = (np.cumsum(other) - 0.5 * other) / n  # of a case: share of non-cases it outscores
+    above = (m - np.cumsum(case) + 0.5 * case) / m  # of a non-case: share of cases that outscore it
+    area = float(case @ below / m)
+    variance, rows = 0.0, []
+    for mask, value, total in ((label, below, m), (~label, above, n)):
+        size = float(f[mask].sum())
+        square = np.add.reduceat(np.where(mask, f * w**2, 0.0), first) @ (value - area) ** 2
+        variance += float(square) / total**2 * size / max(size - 1.0, 1.0)
+        rows.append(float(total**2 / (f * w**2)[mask].sum()))
+    return Ranking(area, float(np.sqrt(variance)), *rows)
+
+
+def area_interval(r: Ranking, z: float) -> tuple[float, float, str]:
+    """Return a Wald interval on the logit scale, or a score interval where the standard error says nothing."""
+    if 0.0 < r.auroc < 1.0 and r.error > 0.0 and min(r.cases, r.others) >= 2:
+        centre, half = np.log(r.auroc / (1 - r.auroc)), z * r.error / (r.auroc * (1 - r.auroc))
+        low, high = 1 / (1 + np.exp(-np.array([centre - half, centre + half])))
+        return float(low), float(high), "DeLong, on the logit scale"
+    low, high = score_ends(r, z)
+    return low, high, "score interval with the variance of Hanley and McNeil (Newcombe 2006)"
+
+
+def score_ends(r: Ranking, z: float) -> tuple[float, float]:
+    """Solve ``|area - t| = z sqrt(V(t))`` with Newcombe's form of the Hanley-McNeil variance."""
+    from scipy.optimize import brentq
+
+    middle = 0.5 * (r.cases + r.others) - 1.0
+
+    def spread(t: float) -> float:
+        core = 1 + middle * ((1 - t) / (2 - t) + t / (1 + t))
+        return float(np.sqrt(t * (1 - t) * core / (r.cases * r.others)))
+
+    def ends(stop: float) -> float:
+        def excess(t: float) -> float:
+            return abs(r.auroc - t) - z * spread(t)
+
+        inside = min(max(r.auroc, 1e-9), 1 - 1e-9)
+        return stop if excess(stop) <= 0 else float(brentq(excess, inside, stop))
+
+    low = ends(0.0) if r.auroc > 0 else 0.0
+    return low, (ends(1.0) if r.auroc < 1 else 1.0)
+
+
+def ratio_interval(p: Floats, y: Labels, count: Floats, weight: Floats, z: float) -> tuple[float, float, float]:
+    """Return observed over expected, and a score interval for it.
+
+    For a ratio R the test of ``E[Y - R p] = 0`` uses the variance ``m (1 - m) - 2 R cov(Y, p) + R^2 var p`` with
+    ``m = R mean(p)``, the outcomes' variance under R itself; so the interval has width with no case at all.
+    """
+    mass = count * weight
+    total = mass.sum()
+    rows = total**2 / (mass * weight).sum()
+    o, e = float((mass * y).sum() / total), float((mass * p).sum() / total)
+    both, spread = float((mass * p * y).sum() / total) - o * e, float((mass * p**2).sum() / total) - e**2
+    k = z**2 / rows
+    # (o - R e)^2 = k (m (1 - m) - 2 R cov + R^2 var) as a R^2 - b R + c = 0, both roots of which are ends.
+    a, b, c = e**2 + k * e**2 - k * spread, 2 * o * e + k * e - 2 * k * both, o**2
+    root = float(np.sqrt(max(b**2 - 4 * a * c, 0.0)))
+    if a <= 0:
+        return o / e, 0.0, float("inf")
+    value = o / e
+    return value, min(max((b - root) / (2 * a), 0.0), value), max((b + root) / (2 * a), value)
+
+
+# ---- Means and gaps of rates inferred from probabilities in place of labels, and how far off they are ----
+
+Quantity = Literal["bias", "inferred", "observed"]
+USE = {"bias": (1.0, -1.0), "inferred": (1.0, 0.0), "observed": (0.0, 1.0)}  # of what p says, and of what y says
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over entries: single rows, or cells of rows that count alike.
+
+    Parameters
+    ----------
+    rows, score, cases, square, both : float arrays of shape (m,)
+        Rows, and sums over them of p, y, p^2 and p y.
+    weight : float array of shape (m,)
+        Sampling weight of each row of the entry.
+    unit : int array of shape (m,) or None
+        Cluster of each entry, 0 to G - 1; then entries are single rows.
+    """
+
+    rows: Floats
+    score: Floats
+    cases: Floats
+    square: Floats
+    both: Floats
+    weight: Floats
+    unit: NDArray[np.intp] | None = None
+
+    @property
+    def clusters(self) -> int:
+        """Clusters that have an entry; 0 for independent rows."""
+        return 0 if self.unit is None else len(np.unique(self.unit))
+
+    def size(self, total: Floats, square: Floats, of: str) -> float:
+        """Return Kish's effective number of rows, or clusters, from sums of a quantity and of its square per entry.
+
+        Raises
+        ------
+        NotComputable
+            There are fewer than two, too few for a spread.
+        """
+        part = self.weight * total
+        squares = self.weight**2 * square if self.unit is None else summed(self.unit, part) ** 2
+        size = float(part.sum()) ** 2 / float(squares.sum()) if part.any() else 0.0
+        if size < 2.0 - 1e-6:
+            what = "rows" if self.unit is None else "clusters"
+            whole = "is none" if not size else "is one" if size < 1.0 + 1e-6 else ""
+            there = whole or f"are effectively {np.floor(100 * size) / 100:g}, for they count unevenly"
+            raise NotComputable(f"an interval needs two {what} or more {of}: there {there}")
+        return size
+
+    def of(self, kept: Flags) -> Sums:
+        """Return some of the entries."""
+        rows, score, cases = self.rows[kept], self.score[kept], self.cases[kept]
+        unit = None if self.unit is None else self.unit[kept]
+        return Sums(rows, score, cases, self.square[kept], self.both[kept], self.weight[kept], unit)
+
+    def variance(self, a: Floats, b: Floats, c: Floats) -> float:
+        """Return the variance of a sum whose rows contribute ``w (a p + b y + c)``, of mean 0, by rows or clusters."""
+        if self.unit is not None:
+            total = summed(self.unit, self.weight * (a * self.score + b * self.cases + c * self.rows))
+            return float((total**2).sum())
+        squares = a**2 * self.square + b**2 * self.cases + c**2 * self.rows
+        products = a * b * self.both + a * c * self.score + b * c * self.cases
+        return max(float((self.weight**2 * (squares + 2.0 * products)).sum()), 0.0)
+
+    def modelled(self) -> Sums:
+        """Return the sums expected of independent rows whose outcome has probability ``q = min(rate p, 1)``.
+
+        The rate is that of cases to cases expected. In an entry of many rows the sums of q and of p q are bounded
+        alike, as wholes. Where every p is 0 all rows have one q.
+        """
+        expected, cases = float(self.weight @ self.score), float(self.weight @ self.cases)
+        if expected > 0:
+            rate = cases / expected
+            likely, both = np.minimum(rate * self.score, self.rows), np.minimum(rate * self.square, self.score)
+        else:
+            likely, both = self.rows * cases / float(self.weight @ self.rows), np.zeros(len(self.rows))
+        return replace(self, cases=likely, both=both, unit=None)
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """The three values, and the standard error and degrees of freedom of the one asked for."""
+
+    inferred: float
+    observed: float
+    value: float
+    error: float
+    freedom: float
+
+    def ends(self, alpha: float, span: tuple[float, float]) -> tuple[float, float]:
+        """Return the ends of a Wald interval with Student's t, kept within `span`."""
+        from scipy.special import stdtrit
+
+        half = float(-stdtrit(self.freedom, alpha / 2)) * self.error
+        return max(self.value - half, span[0]), min(self.value + half, span[1])
+
+
+def inferred_mean_of(sums: Sums, x: Floats, quantity: Quantity) -> Inferred:
+    """Return ``sum w p x / sum w p``, ``sum w y x / sum w y`` and their difference, by the delta method.
+
+    A row moves the first by ``w p (x - first) / sum w p``, the second likewise, to first order. The variance is the
+    larger of what was seen and of what the model would give about its own means: so outcomes that are absent where few
+    are expected do not make it zero.
+
+    Raises
+    ------
+    NotComputable
+        Effectively fewer than two rows or clusters have a case, or a probability above zero.
+    """
+    weighed = sums.size(sums.score, sums.square, "with a probability above zero")
+    size = sums.size(sums.cases, sums.cases, "with the event")
+    size = weighed if quantity == "inferred" else size
+    expected, cases = float(sums.weight @ sums.score), float(sums.weight @ sums.cases)
+    inferred, observed = (float((sums.weight * v) @ x / t) for v, t in ((sums.score, expected), (sums.cases, cases)))
+    use = USE[quantity]
+    model, zero = sums.modelled(), np.zeros(len(x))
+    centre = float((sums.weight * model.cases) @ x / (sums.weight @ model.cases))
+    a, b, b_model = use[0] * (x - inferred) / expected, use[1] * (x - observed) / cases, use[1] * (x - centre) / cases
+    variance = max(sums.variance(a, b, zero), model.variance(a, b_model, zero)) * size / (size - 1.0)
+    value = {"bias": inferred - observed, "inferred": inferred, "observed": observed}[quantity]
+    return Inferred(inferred, observed, value, float(np.sqrt(variance)), size - 1.0)
+
+
+def inferred_gap_of(sums: Sums, group: Flags, other: Flags, quantity: Quantity) -> Inferred:
+    """Return the difference of mean p, of mean y, and of both, between two groups of entries (boolean masks).
+
+    Raises
+    ------
+    NotComputable
+        A group has effectively fewer than two rows or clusters; or outcomes are asked about and all are the same.
+    """
+    if quantity != "inferred" and not 0.0 < float(sums.cases.sum()) < float(sums.rows.sum()):
+        raise NotComputable("an interval for a difference of event rates needs a case and a row without the event")
+    use, model, mass = USE[quantity], sums.modelled(), sums.weight * sums.rows
+    means, sizes = [], []
+    h, c, c_model = (np.zeros(len(mass)) for _ in range(3))
+    for mask, sign in ((group, 1.0), (other, -1.0)):
+        there = sums.rows * mask
+        size = sums.size(there, there, "in each group")
+        total = float(mass[mask].sum())
+        mean = [float((sums.weight * v)[mask].sum() / total) for v in (sums.score, sums.cases, model.cases)]
+        grown = float(np.sqrt(size / (size - 1.0)))
+        h[mask] = sign * grown / total
+        c[mask], c_model[mask] = (-sign * grown / total * (use[0] * mean[0] + use[1] * mean[k]) for k in (1, 2))
+        means.append(mean)
+        sizes.append(size)
+    a, b, size = use[0] * h, use[1] * h, min(sizes)
+    variance = max(sums.variance(a, b, c), model.variance(a, b, c_model))
+    inferred, observed = (means[0][k] - means[1][k] for k in (0, 1))
+    value = {"bias": inferred - observed, "inferred": inferred, "observed": observed}[quantity]
+    return Inferred(inferred, observed, value, float(np.sqrt(variance)), size - 1.0)

@@ -7,9 +7,10 @@ import pytest
 
 import calibrant as cal
 from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
-from calibrant.repair.judge.rows import taken
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
+from calibrant.repair.regression import taken
 
+pytestmark = pytest.mark.all
 TRAITS = tuple(name for name in EMPLOYMENT_BY if name != "year")
 
 
@@ -20,7 +21,7 @@ def found() -> Comparison:
     earlier, later = (taken(data, np.flatnonzero(keep)) for keep in (year <= 2016, year >= 2017))
     repairs = [cal.repair.Platt(), cal.repair.AugmentedLogistic(variables=TRAITS)]
     return cal.repair.compare(
-        later, repairs, fit_on=earlier, by=TRAITS, variables=TRAITS, tests=(), smallest_group=1000
+        later, repairs=repairs, fit_on=earlier, by=TRAITS, variables=TRAITS, tests=(), smallest_group=1000
     )
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
+import msgspec
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
 from calibrant.repair.fitted import FittedOn, fitted_on, overlap
-from calibrant.repair.judge.groups import gap_change
-from calibrant.repair.judge.rows import dealt, taken
+from calibrant.repair.judge.evidence import gap_change
+from calibrant.repair.judge.rows import dealt
 from calibrant.repair.judge.verdict import Comparison
 from calibrant.repair.maps.curves import Logistic
-from calibrant.stats.betting import _spread_out, mean_limits
-from calibrant.stats.betting import paired_units_of as units_of
+from calibrant.repair.regression import taken
+from calibrant.stats.betting import Units, _spread_out, mean_limits
 from effort import examples
 
 numbers = st.floats(-1.0, 1.0)
@@ -34,7 +36,7 @@ def contributions(draw: Any) -> tuple[Any, Any, Any, Any]:
 @given(contributions(), st.sampled_from([0.5, 0.05, 1e-4]))
 def test_limits_hold_what_was_seen_and_stay_within_what_can_be(rows: Any, delta: float) -> None:
     y, p, z0, z1 = rows
-    u = units_of(y, p, z0, z1)
+    u = Units.of_values(y, p, (z0, z1))
     low, high = mean_limits(u, delta)
     assert np.minimum(z0, z1).mean() - 1e-9 <= low <= u.mean + 1e-9
     assert u.mean - 1e-9 <= high <= np.maximum(z0, z1).mean() + 1e-9
@@ -43,10 +45,10 @@ def test_limits_hold_what_was_seen_and_stay_within_what_can_be(rows: Any, delta:
 @given(contributions(), st.integers(2, 5))
 def test_limits_turn_with_the_sign_and_grow_with_confidence(rows: Any, k: int) -> None:
     y, p, z0, z1 = rows
-    low, high = mean_limits(units_of(y, p, z0, z1), 0.1)
-    turned = mean_limits(units_of(y, p, -z0, -z1), 0.1)
+    low, high = mean_limits(Units.of_values(y, p, (z0, z1)), 0.1)
+    turned = mean_limits(Units.of_values(y, p, (-z0, -z1)), 0.1)
     np.testing.assert_allclose((-turned[1], -turned[0]), (low, high), atol=1e-7)
-    wide = mean_limits(units_of(y, p, z0, z1), 0.1 / k)
+    wide = mean_limits(Units.of_values(y, p, (z0, z1)), 0.1 / k)
     assert wide[0] <= low + 1e-9
     assert wide[1] >= high - 1e-9
 
@@ -91,7 +93,7 @@ def test_the_rows_of_a_fit_are_known_in_any_order(seed: int, n: int) -> None:
     fitted = fitted_on(data)
     shuffled = taken(data, rng.permutation(data.n))
     assert fitted_on(shuffled) == fitted
-    assert FittedOn.from_dict(json.loads(json.dumps(fitted.__dict__))) == fitted
+    assert msgspec.convert(json.loads(json.dumps(asdict(fitted))), FittedOn) == fitted
     assert bool(overlap(fitted, shuffled)) == (fitted.distinct >= 8 or len(fitted.sample) >= 2)
 
 
@@ -104,7 +106,7 @@ def test_a_comparison_is_what_its_dictionary_says(seed: int, n: int, grouped: bo
     data = cal.predictions(y, p, {"g": rng.integers(0, 3, len(y))})
     one = Logistic(recipe="Platt", slope=float(rng.normal()), intercept=0.1)
     repairs = {"given": one} if not folds else {"Platt": cal.repair.Platt()}
-    found = cal.repair.compare(data, repairs, by="g" if grouped else None, folds=folds, tests=())
+    found = cal.repair.compare(data, repairs=repairs, by="g" if grouped else None, folds=folds, tests=())
     assert Comparison.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
     for v in found.verdicts.values():
         shown = [*v["better"], *v["worse"], *v["undecided"]]

@@ -34,11 +34,11 @@ RECIPES = (
     Beta(parameters="am"),
     Beta(parameters="ab"),
     Histogram(bins=4),
-    Histogram(bins=7, spacing="width"),
+    Histogram(bins=7, strategy="uniform"),
     ScalingBinning(bins=3),
     ScalingBinning(bins=4, split=False, scale="raw"),
     BBQ(),
-    BBQ(score="aic", spacing="width"),
+    BBQ(score="aic", strategy="uniform"),
     BBQ(score="bic"),
     Rounding(),
     Rounding(levels=7),
@@ -103,7 +103,8 @@ def test_a_weight_is_so_many_copies(recipe, rows, data):
     copied = fitted(recipe, frame([r for r, k in zip(rows, count, strict=True) for _ in range(k)]))
     assume(weighted is not None and copied is not None)
     at = np.linspace(0.003, 0.997, 101)
-    assert np.allclose(weighted.scores(at), copied.scores(at), atol=2e-6)
+    # 1e-4: where scores separate the classes a fit ends in the flat of its loss, where rounding moves it
+    assert np.allclose(weighted.scores(at), copied.scores(at), atol=1e-4)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=repr)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.repair.maps.variable_tree import leaf_of, tree_inputs
 from calibrant.repair.fitted import FittedMap
 from effort import examples
 
@@ -63,7 +62,7 @@ def test_a_row_lies_in_one_leaf_and_its_order_by_score_holds_there(data, depth):
     where = np.zeros(data.n, dtype=int)
     if fitted.codings:
         x = encode(data.covariates.select(list(fitted.reads)), fitted.codings)
-        where = leaf_of(tree_inputs(x, fitted.codings, fitted.places), fitted)
+        where = fitted.leaf_of(x)
     leaves = [i for i, f in enumerate(fitted.feature) if f < 0]
     assert len(fitted.leaves) == len(leaves)
     assert [int((where == i).sum()) for i in leaves] == list(fitted.settings["leaf_rows"])

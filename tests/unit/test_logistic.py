@@ -100,3 +100,11 @@ def test_outcomes_that_the_scores_separate_do_not_settle_and_gain_almost_all_the
     assert not found.settled[0]
     assert found.gain[0] == pytest.approx(21 * np.log(2.0), rel=5e-4)
     assert not recalibrate(x, y, one, one, True).converged
+
+
+def test_a_ridge_however_small_is_followed_to_its_optimum_where_scores_separate_the_outcomes() -> None:
+    x = np.linspace(-2.0, 2.0, 21)
+    slopes, intercept = regress(x[:, None], (x > 0.1).astype(float), ridge=1e-9)
+    left = (x > 0.1) - expit(x * slopes[0] + intercept)
+    assert slopes[0] > 80.0
+    assert left @ x == pytest.approx(1e-9 * slopes[0], rel=1e-3)

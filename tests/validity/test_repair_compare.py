@@ -1,4 +1,4 @@
-"""The judge of repairs keeps its error rate: its limits exactly, its verdicts by simulation, and broken copies are caught."""
+"""The judge of repairs keeps its error rate: limits exactly, verdicts by simulation; broken copies are caught."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import pytest
 
 import calibrant as cal
 from calibrant.repair.fitted import fitted_on, overlap
-from calibrant.repair.judge.compare import SHARES, _differences
-from calibrant.repair.judge.groups import bins_along, group_rows, groups_of, variable_rows
+from calibrant.repair.judge.compare import SHARES
+from calibrant.repair.judge.evidence import bins_along, group_changes, groups_of, score_changes, variable_changes
 from calibrant.repair.judge.rows import LOSSES, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
-from calibrant.stats.betting import mean_limits
-from calibrant.stats.betting import paired_units_of as units_of
+from calibrant.stats.betting import Units, mean_limits
 from validity.acceptance import check, count, refuted
 
 REPAIRS = {"Platt": cal.repair.Platt(), "Isotonic": cal.repair.Isotonic()}
@@ -33,7 +32,7 @@ def missed(limits: Any, z0: Any, z1: Any, rate: Any, p: Any, delta: float, clust
     for outcome in itertools.product((0, 1), repeat=len(p)):
         y = np.array(outcome)
         weight = float(np.prod(np.where(y == 1, rate, 1 - rate)))
-        low, high = limits(units_of(y, p, z0, z1, None, cluster), delta)
+        low, high = limits(Units.of_values(y, p, (z0, z1), None, cluster), delta)
         below += weight * (truth < low - SLACK)
         above += weight * (truth > high + SLACK)
     return below, above
@@ -71,7 +70,7 @@ def test_limits_hold_for_clusters_of_one_fate() -> None:
         truth, miss = float(z0[0] * (1 - rate) + z1[0] * rate), 0.0
         for fate in itertools.product((0, 1), repeat=8):
             y = np.repeat(fate, 3)
-            low, high = mean_limits(units_of(y, np.full(24, 0.3), z0, z1, None, cluster), 0.2)
+            low, high = mean_limits(Units.of_values(y, np.full(24, 0.3), (z0, z1), None, cluster), 0.2)
             miss += float(rate ** sum(fate) * (1 - rate) ** (8 - sum(fate))) * (not low <= truth <= high)
         assert miss <= 0.2
 
@@ -80,7 +79,7 @@ def test_rows_of_one_fate_taken_as_independent_are_caught() -> None:
     miss = 0.0
     for fate in itertools.product((0, 1), repeat=8):
         low, high = mean_limits(
-            units_of(np.repeat(fate, 12), np.full(96, 0.5), np.full(96, -0.5), np.full(96, 0.5)), 0.1
+            Units.of_values(np.repeat(fate, 12), np.full(96, 0.5), (np.full(96, -0.5), np.full(96, 0.5))), 0.1
         )
         miss += 0.5**8 * (not low <= 0.0 <= high)
     assert miss > 0.1
@@ -95,7 +94,7 @@ def test_limits_close_in_on_the_mean() -> None:
     rng = np.random.default_rng(77)
     p = rng.uniform(size=50_000)
     y = (rng.uniform(size=50_000) < p).astype(np.int8)
-    low, high = mean_limits(units_of(y, p, -p, 1 - p), 0.05)
+    low, high = mean_limits(Units.of_values(y, p, (-p, 1 - p)), 0.05)
     assert high - low < 2 * 1.7 * 1.96 * np.sqrt((p * (1 - p)).mean() / 50_000)
 
 
@@ -121,29 +120,29 @@ def statements_missed(seed: int, n: int, rate: Any, folds: int) -> bool:
     judged = fits_of(data, REPAIRS, None, folds, 0).judged
     place = {float(p): float(t) for p, t in zip(data.p, true, strict=True)}
     eta = np.array([place[float(p)] for p in judged.data.p])
-    for row in _differences(judged, ALPHA * SHARES["scores"])[0]:
-        loss = LOSSES[row["measure"]]
-        before, after = loss(judged.scores[AS_AUDITED]), loss(judged.scores[row["probability"]])
+    for one in score_changes(judged, ALPHA * SHARES["scores"])[0]:
+        loss = LOSSES[one.measure]
+        before, after = loss(judged.scores[AS_AUDITED]), loss(judged.scores[one.probability])
         change = float(((after[0] - before[0]) * (1 - eta) + (after[1] - before[1]) * eta).mean())
-        change = -change if row["measure"] == "accuracy" else change
-        if not row["change_low"] - SLACK <= change <= row["change_high"] + SLACK:
+        change = -change if one.measure == "accuracy" else change
+        if not one.change_low - SLACK <= change <= one.change_high + SLACK:
             return True
     groups = groups_of(judged.data, ("sex",), {}, 20, 0)
-    for i, row in enumerate(group_rows(judged.data, groups, judged.scores, ALPHA * SHARES["groups"])):
+    for i, of in enumerate(group_changes(judged, groups, ALPHA * SHARES["groups"])):
         at = groups.rows[i % len(groups.rows)]
         gap, moved = (
             float((eta - judged.data.p)[at].mean()),
-            float((judged.scores[row["probability"]] - judged.data.p)[at].mean()),
+            float((judged.scores[of.probability] - judged.data.p)[at].mean()),
         )
-        if not row["change_low"] - SLACK <= abs(gap - moved) - abs(gap) <= row["change_high"] + SLACK:
+        if not of.change_low - SLACK <= abs(gap - moved) - abs(gap) <= of.change_high + SLACK:
             return True
     bin_ = bins_along(judged, "age")
-    for row in variable_rows(judged, ("age",), ALPHA * SHARES["variables"], 0)[1:]:
+    for along in variable_changes(judged, ("age",), ALPHA * SHARES["variables"], 0)[1:]:
         change = sum(
-            share * squared(eta[at] - judged.scores[row["probability"]][at], eta[at] - judged.data.p[at], bin_[at])
+            share * squared(eta[at] - judged.scores[along.probability][at], eta[at] - judged.data.p[at], bin_[at])
             for at, share in judged.each_fold()
         )
-        if not row["change_low"] - SLACK <= change <= row["change_high"] + SLACK:
+        if not along.change_low - SLACK <= change <= along.change_high + SLACK:
             return True
     return False
 
@@ -168,7 +167,7 @@ def test_all_paired_statements_hold_together_in_depth(rate: Any, folds: int, n: 
 
 def called_better(seed: int, n: int) -> bool:
     data, _ = drawn(50_000 + seed, n)
-    found = cal.repair.compare(data, REPAIRS, by="sex", alpha=ALPHA, tests=(), certify_groups=False)
+    found = cal.repair.compare(data, repairs=REPAIRS, by="sex", alpha=ALPHA, tests=(), certify_groups=False)
     return any(v["better"] for v in found.verdicts.values())
 
 
@@ -188,7 +187,7 @@ def better_on_its_own_rows(seed: int) -> bool:
     data, _ = drawn(70_000 + seed, 400)
     scores = {AS_AUDITED: data.p, "Isotonic": cal.repair.Isotonic().fit(data)(data).p}
     judged = Judged(data, scores, np.zeros(data.n, dtype=np.int64))
-    return any(row["shown"] == "better" for row in _differences(judged, ALPHA)[0])
+    return any(one.shown == "better" for one in score_changes(judged, ALPHA)[0])
 
 
 def test_judging_on_the_rows_of_the_fit_would_be_caught() -> None:

@@ -80,7 +80,7 @@ def wavy(p):
 
 @pytest.mark.parametrize(
     ("recipe", "shrinks"),
-    [(Isotonic(), 0.35), (Histogram(bins=40), 0.35), (Histogram(bins=40, spacing="width"), 0.35), (BBQ(), 0.45)],
+    [(Isotonic(), 0.35), (Histogram(bins=40), 0.35), (Histogram(bins=40, strategy="uniform"), 0.35), (BBQ(), 0.45)],
 )
 def test_maps_of_any_shape_come_nearer_with_rows(recipe, shrinks):
     few, many = error(recipe, wavy, 1_000, 8), error(recipe, wavy, 30_000, 2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from calibrant.data.columns import require
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sample import identities_of
 from calibrant.errors import BadInput
-from calibrant.kernels.reference import mix
+from calibrant.kernels.draws import mix
 from calibrant.repair.catalogue import map_classes
 from calibrant.results import frozen, plain
 
@@ -134,6 +134,7 @@ def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
 
 FORMAT = "calibrant-map/1"
 Order = Literal["kept", "kept up to ties", "may change"]
+Rows = TypeVar("Rows", Predictions, MulticlassPredictions)
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class Batch:
 
     p: Floats
     covariates: Encoded | None = None
-    ids: Hashes | None = None
+    ids: Hashes = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of none, for maps that do not draw
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,17 +216,17 @@ class FittedMap:
             return self.values(Batch(p, None, ids))
         if columns is not None and getattr(columns, "num_rows", None) != len(p):
             raise BadInput(f"columns must be a pyarrow.Table of as many rows as there are scores, {len(p):,}")
-        available = () if columns is None else tuple(columns.schema.names)
-        require(self.reads, available, "covariate")
-        return self.values(Batch(p, encode(columns.select(list(self.reads)), self.codings, len(p)), ids))
+        require(self.reads, () if columns is None else tuple(columns.schema.names), "covariate")
+        table = cast("pa.Table", columns).select(list(self.reads))
+        return self.values(Batch(p, encode(table, self.codings, len(p)), ids))
 
-    def __call__(self, data: Predictions) -> Predictions:
+    def __call__(self, data: Rows) -> Rows:
         """Return the data with repaired scores."""
-        if isinstance(data, MulticlassPredictions):
+        if not isinstance(data, Predictions):
             raise BadInput(
                 f"{self.recipe} repairs two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
             )
-        out = np.asarray(self.scores(data.p, data.covariates), dtype=np.float64)
+        out = self.scores(data.p, data.covariates)
         out.flags.writeable = False
         return replace(data, p=out, cache={})
 
@@ -291,9 +292,11 @@ def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
     import msgspec
 
     one = msgspec.convert(d, kind)
-    for of, given in ((kind, d), (FittedOn, d.get("fitted_on", {})), *((Coding, c) for c in d.get("codings", ()))):
-        if extra := sorted(set(given) - {f.name for f in fields(of)}):
-            raise ValueError(f"unknown field {extra[0]!r}")
+    parts: list[tuple[type[FittedMap | FittedOn | Coding], Mapping[str, Any]]] = [(kind, d)]
+    parts += [(FittedOn, d.get("fitted_on", {})), *((Coding, c) for c in d.get("codings", ()))]
+    for of, given in parts:
+        extra = sorted(set(given) - {f.name for f in fields(of)})
+        sound(not extra, f"unknown field {', '.join(map(repr, extra))}")
     for f in fields(one):
         sound(f.name == "settings" or _finite(getattr(one, f.name)), f"{f.name} is not what a fit leaves there")
     for c in one.codings:
@@ -312,7 +315,7 @@ def _finite(value: object) -> bool:
         return abs(value) < 2**63
     if isinstance(value, tuple):
         return all(map(_finite, value))
-    return not is_dataclass(value) or all(_finite(getattr(value, f.name)) for f in fields(value))
+    return not isinstance(value, (Coding, FittedOn)) or all(map(_finite, vars(value).values()))
 
 
 def sound(holds: bool, why: str) -> None:

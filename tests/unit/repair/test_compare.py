@@ -11,9 +11,10 @@ import pytest
 
 import calibrant as cal
 from calibrant.repair.fitted import FittedMap
-from calibrant.repair.judge.rows import dealt, taken
-from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, recommended, simplicity
+from calibrant.repair.judge.rows import dealt
+from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, recommended, simplicity
 from calibrant.repair.maps.curves import Logistic
+from calibrant.repair.regression import taken
 
 Platt, compare = cal.repair.Platt, cal.repair.compare
 
@@ -29,7 +30,7 @@ def rows(n: int = 6000, seed: int = 11, bend: float = 1.0, **more: Any) -> Any:
 @pytest.fixture(scope="module")
 def found() -> Comparison:
     return compare(
-        rows(bend=2.0), [Platt(), Platt(scale="raw")], by=["sex", "age"], tests="local", test_rows=500, draws=99
+        rows(bend=2.0), repairs=[Platt(), Platt(scale="raw")], by=["sex", "age"], tests="local", test_rows=500, draws=99
     )
 
 
@@ -63,9 +64,9 @@ def test_numbers_are_those_of_measure_and_certify(found: Comparison) -> None:
     assert row["log_loss"] == pytest.approx(cal.measure.log_loss(after).value, abs=1e-9)
     assert row["auroc"] == pytest.approx(cal.measure.auroc(after).value, abs=1e-12)
     assert row["error_low"] == pytest.approx(cal.certify.raw_lower(after, alpha=0.05 / 6).value, abs=1e-12)
-    high = cal.certify.rounded(after, levels=50, alpha=0.05 / 6, side="upper").interval.high
+    high = cal.certify.rounded(after, levels=100, alpha=0.05 / 6, side="upper").interval.high
     assert row["error_high"] == pytest.approx(high, abs=1e-12)
-    low = cal.certify.rounded(after, levels=50, alpha=0.05 / 6, side="lower").interval.low
+    low = cal.certify.rounded(after, levels=100, alpha=0.05 / 6, side="lower").interval.low
     assert row["error_shown_low"] == pytest.approx(low, abs=1e-12)
     c = found.variables.columns
     at = next(i for i, v in enumerate(c["variable"]) if v == "age" and c["probability"][i] == "Platt")
@@ -94,18 +95,18 @@ def test_clusters_are_kept_together() -> None:
         part = dealt(data, parts, 0)
         assert all(len(set(part[data.cluster == c])) == 1 for c in np.unique(data.cluster))
         assert np.bincount(part).min() > 4000 / parts / 2
-    found = compare(data, [Platt()], by="sex", tests=())
+    found = compare(data, repairs=[Platt()], by="sex", tests=())
     assert found.row("Platt")["error_low"] is None
     assert "clusters" in dict(found.settings["not_applicable"])["certificates"]
     assert {"brier", "log_loss"} <= set(found.verdicts["Platt"]["better"])
     with pytest.raises(cal.NotComputable, match="1 clusters cannot be dealt into 2 parts"):
-        compare(replace(data, cluster=np.zeros(4000), cache={}), [Platt()])
+        compare(replace(data, cluster=np.zeros(4000), cache={}), repairs=[Platt()])
 
 
 def test_weights_change_the_scores_and_leave_no_certificate() -> None:
     data = rows(4000, bend=2.0)
     weight = np.random.default_rng(4).uniform(1, 3, 4000)
-    found = compare(replace(data, weights=weight, cache={}), [Platt()], tests=())
+    found = compare(replace(data, weights=weight, cache={}), repairs=[Platt()], tests=())
     judged = taken(replace(data, weights=weight, cache={}), np.flatnonzero(dealt(data, 2, 0) == 1))
     assert found.row(AS_AUDITED)["brier"] == pytest.approx(cal.measure.brier(judged).value)
     assert found.row(AS_AUDITED)["error_high"] is None
@@ -114,7 +115,7 @@ def test_weights_change_the_scores_and_leave_no_certificate() -> None:
 
 def test_folds_judge_every_row_and_give_a_map_of_all() -> None:
     data = rows(3000, bend=2.5)
-    found = compare(data, [Platt()], folds=3, by="sex", tests="local", test_rows=600, draws=99)
+    found = compare(data, repairs=[Platt()], folds=3, by="sex", tests="local", test_rows=600, draws=99)
     assert found.settings["rows_judged"] == 3000
     assert found.settings["folds"] == 3
     assert found.maps["Platt"].fitted_on.rows == 3000
@@ -124,21 +125,21 @@ def test_folds_judge_every_row_and_give_a_map_of_all() -> None:
 
 
 def test_fit_on_other_rows_judges_all() -> None:
-    found = compare(rows(2000, seed=1), [Platt()], fit_on=rows(3000, seed=2), tests=())
+    found = compare(rows(2000, seed=1), repairs=[Platt()], fit_on=rows(3000, seed=2), tests=())
     assert (found.settings["rows_fit"], found.settings["rows_judged"], found.settings["how"]) == (3000, 2000, "fit_on")
 
 
 def test_a_fitted_map_is_judged_on_all_rows_and_beside_recipes() -> None:
     fitted = Platt().fit(rows(3000, seed=5))
-    assert compare(rows(2000), fitted, tests=()).settings["how"] == "fitted"
-    both = compare(rows(2000), {"old": fitted, "new": Platt()}, tests=())
+    assert compare(rows(2000), repairs=fitted, tests=()).settings["how"] == "fitted"
+    both = compare(rows(2000), repairs={"old": fitted, "new": Platt()}, tests=())
     assert both.settings["rows_judged"] == 1000
     assert both.maps["old"] == fitted
 
 
 def test_a_harmful_repair_is_called_worse() -> None:
     harmful = Logistic(recipe="Platt", slope=3.0, intercept=0.0)
-    found = compare(rows(20_000), {"sharpen": harmful}, by=["sex"], tests=())
+    found = compare(rows(20_000), repairs={"sharpen": harmful}, by=["sex"], tests=())
     v = found.verdicts["sharpen"]
     assert {"error", "brier", "log_loss"} <= set(v["worse"])
     assert "nothing is shown to be better; worse in certified error, the worst group, Brier score" in v["line"]
@@ -154,7 +155,7 @@ def test_a_map_that_changes_nothing_is_shown_neither_better_nor_worse(folds: int
     )
     same = Logistic(recipe="Platt", slope=1.0, intercept=0.0)
     repairs = {"same": same, "Platt": Platt()} if folds else {"same": same}
-    found = compare(data, repairs, by="g", folds=folds, tests=())
+    found = compare(data, repairs=repairs, by="g", folds=folds, levels=50, tests=())
     row = found.row(AS_AUDITED)
     assert row["error_low"] > row["error_high"] > row["error_shown_low"]
     assert row["worst_group_low"] > row["worst_group_high"] > row["worst_group_shown_low"]
@@ -166,7 +167,7 @@ def test_harm_moved_to_a_group_is_named() -> None:
     data = rows(20_000)
     men = np.asarray(data.covariates.column("sex").to_pylist()) == "m"
     y = np.where(men, data.y, np.random.default_rng(9).uniform(size=data.n) < data.p**2).astype(np.int8)
-    found = compare(replace(data, y=y, cache={}), [Platt()], by="sex", tests=())
+    found = compare(replace(data, y=y, cache={}), repairs=[Platt()], by="sex", tests=())
     v = found.verdicts["Platt"]
     assert "group:sex=f" in v["better"]
     assert "group:sex=m" in v["worse"]
@@ -187,32 +188,32 @@ def test_judging_on_rows_of_the_fit_is_refused() -> None:
         (data, subset(data, np.arange(3000) >= 2700)),
     ):
         with pytest.raises(cal.BadInput, match="repair 'Platt' would be judged on"):
-            compare(judge, [Platt().fit(fit)], tests=())
+            compare(judge, repairs=[Platt().fit(fit)], tests=())
     shuffled = taken(data, np.random.default_rng(0).permutation(3000))
     with pytest.raises(cal.BadInput, match="the very rows it was fitted on"):
-        compare(shuffled, Platt().fit(data), tests=())
+        compare(shuffled, repairs=Platt().fit(data), tests=())
     with pytest.raises(cal.BadInput, match="data holds rows of fit_on"):
-        compare(data, [Platt()], fit_on=subset(data, half), tests=())
+        compare(data, repairs=[Platt()], fit_on=subset(data, half), tests=())
     with pytest.raises(cal.BadInput, match="'Platt' would be judged on"):
-        compare(data, [Platt().fit(data), Platt()], folds=2, tests=())
+        compare(data, repairs=[Platt().fit(data), Platt()], folds=2, tests=())
 
 
 @pytest.mark.parametrize("digits", [0, 1, 2, 3])
 def test_equal_scores_of_other_people_are_no_reason_to_refuse(digits: int) -> None:
     one, other = rows(3000, seed=21), rows(3000, seed=22)
     coarse = [replace(d, p=np.round(d.p, digits), cache={}) for d in (one, other)]
-    compare(coarse[0], Platt().fit(coarse[1]), tests=())
-    compare(coarse[0], [Platt()], tests=())
+    compare(coarse[0], repairs=Platt().fit(coarse[1]), tests=())
+    compare(coarse[0], repairs=[Platt()], tests=())
 
 
 def test_the_same_counts_of_few_scores_are_no_reason_to_refuse() -> None:
     y, p = np.arange(400) % 2, np.repeat([0.25, 0.5], 200)
-    compare(cal.predictions(y, p), Platt().fit(cal.predictions(y, p)), tests=())
+    compare(cal.predictions(y, p), repairs=Platt().fit(cal.predictions(y, p)), tests=())
 
 
 def test_what_was_not_fitted_may_be_judged_anywhere() -> None:
     data = rows(2000)
-    found = compare(data, {"steps": cal.repair.Rounding(levels=20).fit(data)}, tests=())
+    found = compare(data, repairs={"steps": cal.repair.Rounding(levels=20).fit(data)}, tests=())
     assert found.settings["rows_judged"] == 2000
 
 
@@ -228,7 +229,7 @@ def test_what_was_not_fitted_may_be_judged_anywhere() -> None:
         ({"fit_on": 3}, "fit_on is a int"),
         ({"tests": "weak"}, "tests='weak': choose from local, strong"),
         ({"by": "sexx"}, "group column 'sexx' is not in the data; did you mean 'sex'"),
-        ({"by": "sex", "bins": {"age": [40]}}, "bins for 'age': it is not among the groups"),
+        ({"by": "sex", "bins": {"age": [40]}}, "bins for 'age', which is not a group column"),
         ({"variables": "agee"}, "covariate column 'agee' is not in the data"),
         ({"alpha": 0.0}, "alpha=0.0"),
         ({"levels": 1}, "levels=1"),
@@ -243,15 +244,15 @@ def test_settings_that_cannot_be_used(how: dict[str, Any], says: str) -> None:
 
 def test_data_that_cannot_be_used() -> None:
     with pytest.raises(cal.BadInput, match="several classes"):
-        compare(cal.predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
+        compare(cal.multiclass_predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
     with pytest.raises(cal.BadInput, match="data is a str"):
         compare("rows.csv")
     with pytest.raises(cal.BadInput, match="fitted already"):
-        compare(rows(200), Platt().fit(rows(100, seed=2)), folds=2)
+        compare(rows(200), repairs=Platt().fit(rows(100, seed=2)), folds=2)
     with pytest.raises(cal.NotComputable, match="no repair could be fitted: Platt cannot be fitted"):
-        compare(cal.predictions(np.zeros(50), np.full(50, 0.2)), [Platt()])
+        compare(cal.predictions(np.zeros(50), np.full(50, 0.2)), repairs=[Platt()])
     with pytest.raises(cal.NotComputable, match="at least two rows"):
-        compare(cal.predictions([0], [0.2]), [Platt()])
+        compare(cal.predictions([0], [0.2]), repairs=[Platt()])
 
 
 class Picky(Platt):
@@ -261,7 +262,7 @@ class Picky(Platt):
 
 def test_what_cannot_be_fitted_is_left_out_and_said() -> None:
     for folds in (0, 2):
-        found = compare(rows(300), {"a": Platt(), "b": Picky()}, folds=folds, tests=())
+        found = compare(rows(300), repairs={"a": Platt(), "b": Picky()}, folds=folds, tests=())
         assert found.settings["left_out"] == (("b", "it is picky"),)
         assert set(found.maps) == {"a"}
 
@@ -269,19 +270,21 @@ def test_what_cannot_be_fitted_is_left_out_and_said() -> None:
 @pytest.mark.parametrize("p", [np.full(60, 0.3), np.tile([0.0, 1.0], 30), np.tile([0.2, 0.2, 0.7], 20)])
 def test_degenerate_scores_give_numbers(p: Any) -> None:
     y = np.arange(60) % 3 == 0
-    found = compare(cal.predictions(y, p, {"x": np.arange(60) % 4}), [Platt()], by="x", tests=())
+    found = compare(cal.predictions(y, p, {"x": np.arange(60) % 4}), repairs=[Platt()], by="x", tests=())
     json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_judged_rows_of_one_class_have_no_auroc() -> None:
     judged = cal.predictions(np.zeros(300), np.random.default_rng(0).uniform(size=300))
-    found = compare(judged, Platt().fit(rows(500)), tests=())
+    found = compare(judged, repairs=Platt().fit(rows(500)), tests=())
     assert found.row("Platt")["auroc"] is None
 
 
-def table(**brier: float) -> dict[str, dict[str, Any]]:
-    ends = {"error_shown_low": 0.0, "error_high": 0.1, "worst_group_shown_low": None, "worst_group_high": None}
-    return {name: {"brier": b, "recipe": name, **ends} for name, b in {AS_AUDITED: 0.2, **brier}.items()}
+def table(**brier: float) -> dict[str, Summary]:
+    return {
+        name: Summary(probability=name, recipe=name, order="kept", brier=b, error_shown_low=0.0, error_high=0.1)
+        for name, b in {AS_AUDITED: 0.2, **brier}.items()
+    }
 
 
 def said(better: str = "brier", worse: str = "") -> dict[str, Any]:
@@ -297,7 +300,7 @@ def test_the_simplest_that_is_not_shown_worse_is_recommended() -> None:
     assert recommended(t, {**verdicts, "Platt": said("accuracy")}, nothing) == "Isotonic"
     assert recommended(t, {**verdicts, "Platt": said("brier", "log_loss")}, nothing) == "Isotonic"
     assert recommended(t, {name: said("") for name in verdicts}, nothing) == AS_AUDITED
-    t["Platt"] |= {"error_shown_low": 0.2, "error_high": 0.3}
+    t["Platt"] = replace(t["Platt"], error_shown_low=0.2, error_high=0.3)
     assert recommended(t, verdicts, nothing) == "Isotonic"
     assert simplicity("Platt") < simplicity("VariableTree") < simplicity("yours")
 
@@ -311,7 +314,7 @@ def test_a_map_carries_what_refuses_it_through_json() -> None:
     data = rows(500)
     again = FittedMap.from_json(Platt().fit(data).to_json())
     with pytest.raises(cal.BadInput, match="would be judged on"):
-        compare(data, again, tests=())
+        compare(data, repairs=again, tests=())
 
 
 def test_a_repair_that_called_impossible_what_happened_is_never_recommended() -> None:
@@ -323,7 +326,7 @@ def test_a_repair_that_called_impossible_what_happened_is_never_recommended() ->
         return cal.predictions(rng.uniform(size=8_000) < true, np.where(low, rng.uniform(0.001, 0.002, 8_000), true**2))
 
     earlier, later = year(0.0), year(0.02)
-    found = cal.repair.compare(later, [cal.repair.Isotonic(), cal.repair.Beta()], fit_on=earlier, tests=())
+    found = cal.repair.compare(later, repairs=[cal.repair.Isotonic(), cal.repair.Beta()], fit_on=earlier, tests=())
     assert found.row("Isotonic")["impossible"] > 0
     assert found.row("Beta")["impossible"] == 0
     assert "certainty" in found.verdicts["Isotonic"]["worse"]

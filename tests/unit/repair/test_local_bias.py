@@ -124,5 +124,5 @@ def test_of_many_rows_a_sample_is_fitted(monkeypatch):
 
 def test_bells_are_gaussians_of_numbers_and_levels():
     z, codes = np.array([[0.0, 1.0], [2.0, 1.0]]), np.array([[0], [1]], dtype=np.int32)
-    assert squared(z, z, codes, codes) == pytest.approx(np.array([[0.0, 6.0], [6.0, 0.0]]))
-    assert bells(z, z, 2.0, codes, codes) == pytest.approx(np.array([[1.0, np.exp(-0.75)], [np.exp(-0.75), 1.0]]))
+    assert squared((z, codes), (z, codes)) == pytest.approx(np.array([[0.0, 6.0], [6.0, 0.0]]))
+    assert bells((z, codes), (z, codes), 2.0) == pytest.approx(np.array([[1.0, np.exp(-0.75)], [np.exp(-0.75), 1.0]]))

@@ -123,7 +123,7 @@ def test_a_damaged_map_is_refused_or_gives_probabilities(name: str) -> None:
         ("Trees", ("score_edges",), []),
         ("Groups", ("cells", 0, 0), 10**7),
         ("Groups", ("grouping", 0), [-5, 3]),
-        ("Groups", ("levels",), 10**9),
+        ("Groups", ("bins",), 10**9),
     ],
 )
 def test_what_no_fit_leaves_is_refused(name: str, path: tuple[Any, ...], new: Any) -> None:

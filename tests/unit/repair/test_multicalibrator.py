@@ -78,15 +78,15 @@ def cells(data, fitted, fewest):
     groups = [np.ones(data.n, dtype=bool), *(ward == w for w in WARDS)]
     for v, cuts in ((age, fitted.edges[0]), (z, fitted.edges[1])):
         groups += [np.searchsorted(cuts, v, side="right") == k for k in range(len(cuts) + 1)]
-    level = np.minimum((data.p * fitted.levels).astype(int), fitted.levels - 1)
+    level = np.minimum((data.p * fitted.bins).astype(int), fitted.bins - 1)
     for group in groups:
-        for k in range(fitted.levels):
+        for k in range(fitted.bins):
             here = group & (level == k)
             if here.sum() >= fewest:
                 yield float(data.y[here].mean()), float(data.p[here].mean())
 
 
-def test_groups_reach_alpha_in_every_cell_of_the_fit():
+def test_groups_reach_the_tolerance_in_every_cell_of_the_fit():
     data = rows(8_000, 3)[0]
     fitted = Multicalibrator(learner=Groups(tolerance=0.03, fewest=80)).fit(data)
     assert fitted.settings["reached"]
@@ -96,7 +96,7 @@ def test_groups_reach_alpha_in_every_cell_of_the_fit():
     assert len(after) > 60
 
 
-def test_proportional_reaches_alpha_of_the_rate_in_every_cell_of_the_fit():
+def test_proportional_reaches_its_share_of_the_rate_in_every_cell_of_the_fit():
     data = rows(8_000, 4)[0]
     fitted = ProportionalMulticalibrator(tolerance=0.08, rho=0.15, fewest=80).fit(data)
     assert fitted.settings["reached"]

@@ -3,81 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from calibrant.arguments import checked_levels, checked_seed, names
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.arguments import checked_alpha, checked_levels, flag, names, whole
+from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.reading import Reading
 from calibrant.data.spec import Spec
 from calibrant.data.survey import EVERY, survey_rows
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.threads import one_thread
+from calibrant.kernels.runtime import one_thread
 from calibrant.repair.catalogue import tried_by_default
-from calibrant.repair.judge.groups import (
+from calibrant.repair.judge.evidence import (
     CLEAR,
     FEWEST,
-    Groups,
-    certificates,
-    group_rows,
+    TESTS,
+    Certifying,
+    JudgedGroups,
+    Testing,
+    certified,
+    group_changes,
     groups_of,
-    p_values,
+    score_changes,
+    tested,
     unproved,
-    variable_rows,
+    variable_changes,
 )
-from calibrant.repair.judge.rows import LOSSES, Fits, Judged, checked_folds, fits_of, named
-from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, by_ends, curve_of, recommended, verdict_of
-from calibrant.views.population import shares
+from calibrant.repair.judge.rows import Fits, LeftOut, Repair, checked_folds, fits_of, named
+from calibrant.repair.judge.verdict import (
+    Changes,
+    Comparison,
+    GroupChange,
+    ScoreChange,
+    Summary,
+    VariableChange,
+    curve_of,
+    recommended,
+    verdict_of,
+)
 
-TESTS = ("local", "strong")
-TABLE = (
-    "probability",
-    "recipe",
-    "order",
-    "error_low",
-    "error_high",
-    "error_shown_low",
-    "distance_high",
-    "brier",
-    "log_loss",
-    "auroc",
-    "accuracy",
-    "impossible",
-    "local_p",
-    "strong_p",
-    "largest_vece",
-    "largest_vece_variable",
-    "largest_gap",
-    "largest_gap_group",
-    "worst_group_low",
-    "worst_group_low_group",
-    "worst_group_high",
-    "worst_group_high_group",
-    "worst_group_shown_low",
-    "groups_better",
-    "groups_worse",
-    "groups_shown_better",
-    "groups_shown_worse",
-)
-DIFFERENCES = ("probability", "measure", "change", "change_low", "change_high", "shown")
-VARIABLES = (
-    "probability",
-    "variable",
-    "vece",
-    "beyond_shift",
-    "change_squared",
-    "change_low",
-    "change_high",
-    "shown",
-)
-GROUPS = ("probability", "variable", "level", "rows", "gap", "change", "change_low", "change_high", "shown")
 SHARES = {"scores": 0.5, "variables": 0.25, "groups": 0.25}  # of alpha, among the paired statements
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Settings shared by every part."""
+class Judging:
+    """How to judge: the settings of `compare` that every part shares."""
 
     levels: int
     alpha: float
@@ -90,17 +59,17 @@ class Plan:
 
 
 def compare(
-    data: Any,
-    repairs: Any = None,
+    data: Predictions,
     *,
-    fit_on: Any = None,
+    repairs: Mapping[str, Repair] | Sequence[Repair] | Repair | None = None,
+    fit_on: Predictions | None = None,
     folds: int = 0,
     by: Iterable[str] | str | None = None,
     variables: Iterable[str] | str | None = None,
     bins: Mapping[str, Sequence[float]] | None = None,
-    levels: int = 50,
+    levels: int = 100,
     alpha: float = 0.05,
-    tests: Iterable[str] | str | None = TESTS,
+    tests: Iterable[str] | str | None = tuple(TESTS),
     test_rows: int = 20_000,
     draws: int = 999,
     certify_groups: bool = True,
@@ -188,44 +157,35 @@ def compare(
     >>> rng = np.random.default_rng(0)
     >>> true = rng.uniform(size=20_000)
     >>> data = cal.predictions(rng.uniform(size=20_000) < true, true**2)  # far too low
-    >>> found = cal.repair.compare(data, [cal.repair.Platt()], tests=())
+    >>> found = cal.repair.compare(data, repairs=[cal.repair.Platt()], tests=())
     >>> found.recommended, found.verdicts["Platt"]["better"]
     ('Platt', ('error', 'brier', 'log_loss', 'accuracy'))
     """
-    rows, seed = _checked(data), checked_seed(seed)
-    shares(alpha, "two-sided")
-    plan = Plan(
-        checked_levels(levels),
-        float(alpha),
-        _checked_tests(tests),
-        _count(test_rows, "test_rows", 100),
-        _count(draws, "draws", 99),
-        bool(certify_groups),
-        _count(smallest_group, "smallest_group", 1),
-        seed,
-    )
-    along, left_out = audited_variables(rows, variables, seed)
-    chosen = tried_by_default(along) if repairs is None else named(repairs)
-    grouping = names("by", by)
-    if stray := sorted(set(bins or ()) - set(grouping)):
-        raise BadInput(f"bins for {stray[0]!r}: it is not among the groups; name it in by=, or leave its bins out")
-    with one_thread():
-        fits = fits_of(rows, chosen, fit_on, checked_folds(folds), seed)
-        groups = groups_of(fits.judged.data, grouping, bins or {}, plan.smallest_group, seed) if grouping else None
-        return _compared(fits, along, groups, plan, left_out)
-
-
-def _checked(data: Any) -> Predictions:
-    if isinstance(data, MulticlassPredictions):
-        raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K")
-    if not isinstance(data, Predictions):
-        raise BadInput(f"data is a {type(data).__name__}: pass calibrant.predictions(...) or calibrant.read(...)")
-    if data.n < 2:
+    rows = checked_data(data, Predictions)
+    if rows.n < 2:
         raise NotComputable("a repair is judged on other rows than it was fitted on: at least two rows are needed")
-    return data
+    reading = Reading.of(by=by, bins=bins, seed=seed)
+    judging = Judging(
+        levels=checked_levels(levels),
+        alpha=checked_alpha(alpha),
+        tests=_checked_tests(tests),
+        test_rows=whole("test_rows", test_rows, 100),
+        draws=whole("draws", draws, 99),
+        certify_groups=flag("certify_groups", certify_groups),
+        smallest_group=whole("smallest_group", smallest_group, 1),
+        seed=reading.seed,
+    )
+    along, left_out = audited_variables(rows, variables, judging.seed)
+    chosen = tried_by_default(along) if repairs is None else named(repairs)
+    with one_thread():
+        fits = fits_of(rows, chosen, fit_on, checked_folds(folds), judging.seed)
+        groups = None
+        if reading.by:
+            groups = groups_of(fits.judged.data, reading.by, reading.bins, judging.smallest_group, judging.seed)
+        return _compared(fits, along, groups, judging, left_out)
 
 
-def _checked_tests(tests: Any) -> tuple[str, ...]:
+def _checked_tests(tests: Iterable[str] | str | None) -> tuple[str, ...]:
     chosen = names("tests", tests)
     for test in chosen:
         if test not in TESTS:
@@ -233,15 +193,9 @@ def _checked_tests(tests: Any) -> tuple[str, ...]:
     return chosen
 
 
-def _count(value: Any, name: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise BadInput(f"{name}={value!r}: pass a whole number from {least} up")
-    return int(value)
-
-
 def audited_variables(
-    data: Predictions, variables: Any, seed: int
-) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    data: Predictions, variables: Iterable[str] | str | None, seed: int
+) -> tuple[tuple[str, ...], LeftOut]:
     """Return the covariates to audit; of "every one" those that can be used, and why others cannot."""
     every = variables is None or variables in (EVERY, (EVERY,))
     wanted = (EVERY,) if every and data.covariates is not None else () if every else names("variables", variables)
@@ -250,35 +204,36 @@ def audited_variables(
 
 
 def _compared(
-    fits: Fits, variables: tuple[str, ...], groups: Groups | None, plan: Plan, left_out: tuple[tuple[str, str], ...]
+    fits: Fits, variables: tuple[str, ...], groups: JudgedGroups | None, how: Judging, left_out: LeftOut
 ) -> Comparison:
-    judged = fits.judged
+    judged, seed = fits.judged, how.seed
     if groups is not None and not groups.names:
         groups = None
-    differences, worse_than = _differences(judged, plan.alpha * SHARES["scores"])
-    along = variable_rows(judged, variables, plan.alpha * SHARES["variables"], plan.seed)
-    grouped = [] if groups is None else group_rows(judged.data, groups, judged.scores, plan.alpha * SHARES["groups"])
-    certified = certificates(judged, groups, plan.levels, plan.alpha, plan.certify_groups, plan.seed)
-    tested, tested_rows, refused = p_values(judged, variables, plan.tests, plan.test_rows, plan.draws, plan.seed)
-    table = {
-        name: {
-            "probability": name,
-            "recipe": "" if name == AS_AUDITED else fits.maps[name].recipe,
-            "order": "kept" if name == AS_AUDITED else fits.maps[name].order,
-            **certified[name],
-            **judged.plain_scores(name),
-            **tested[name],
-            **_largest(name, along, grouped),
-        }
-        for name in judged.scores
-    }
-    verdicts = {name: verdict_of(name, table, differences, along, grouped) for name in judged.repairs}
-    reason = unproved(judged)
+    # (1) Paired changes, which share alpha: by these a repair is better, worse or undecided.
+    scores, worse_than = score_changes(judged, how.alpha * SHARES["scores"])
+    changes = Changes(
+        scores=scores,
+        variables=variable_changes(judged, variables, how.alpha * SHARES["variables"], seed),
+        groups=[] if groups is None else group_changes(judged, groups, how.alpha * SHARES["groups"]),
+    )
+    # (2) Certificates of each probability, by itself; each family shares alpha over all probabilities.
+    certifying = Certifying(how.levels, how.alpha / len(judged.scores), how.certify_groups, seed)
+    table = {}
+    for name in judged.scores:
+        fitted = fits.maps.get(name)  # none of what is audited
+        row = judged.summary(name) if fitted is None else judged.summary(name, fitted.recipe, fitted.order)
+        table[name] = _with_largest(certified(row, judged, groups, certifying), changes)
+    # (3) Tests of each probability: told, but they decide nothing.
+    testing = Testing(how.tests, variables, how.test_rows, how.draws, seed)
+    table, tested_rows, refused = tested(table, judged, testing)
+    # (4) Verdicts, and the repair to take.
+    verdicts = {name: verdict_of(name, table, changes) for name in judged.repairs}
+    reason = unproved(judged.data)
     return Comparison(
-        table=curve_of("table", list(table.values()), TABLE),
-        differences=curve_of("differences", differences, DIFFERENCES),
-        variables=curve_of("variables", along, VARIABLES),
-        groups=curve_of("groups", grouped, GROUPS),
+        table=curve_of("table", Summary, list(table.values())),
+        differences=curve_of("differences", ScoreChange, changes.scores),
+        variables=curve_of("variables", VariableChange, changes.variables),
+        groups=curve_of("groups", GroupChange, changes.groups),
         verdicts=verdicts,
         recommended=recommended(table, verdicts, worse_than),
         maps=dict(fits.maps),
@@ -288,70 +243,38 @@ def _compared(
             "rows_judged": judged.data.n,
             "cases_judged": judged.data.cases,
             "folds": judged.folds,
-            "levels": plan.levels,
-            "alpha": plan.alpha,
+            "levels": how.levels,
+            "alpha": how.alpha,
             "shares": SHARES,
             "groups": len(groups.names) if groups else 0,
             "variables": variables,
             "variables_left_out": left_out,
             "left_out": fits.left_out,
-            "tests": plan.tests,
+            "tests": how.tests,
             "test_rows": tested_rows,
-            "draws": plan.draws,
-            "certify_groups": plan.certify_groups,
-            "smallest_group": plan.smallest_group,
-            "seed": plan.seed,
+            "draws": how.draws,
+            "certify_groups": how.certify_groups,
+            "smallest_group": how.smallest_group,
+            "seed": seed,
             "not_applicable": (*((("certificates", reason),) if reason else ()), *refused),
         },
     )
 
 
-def _differences(judged: Judged, alpha: float) -> tuple[list[dict[str, Any]], dict[str, tuple[str, ...]]]:
-    """Return the paired change of each score from as audited, and for each probability those with a better Brier score.
-
-    Each of the three scores has a third of alpha, shared by the repairs; that of the Brier score by all pairs.
-    """
-    rows, names = [], tuple(judged.scores)
-    pairs = len(names) * (len(names) - 1) // 2
-    for name in judged.repairs:
-        for measure in LOSSES:
-            delta = alpha / len(LOSSES) / (pairs if measure == "brier" else len(judged.repairs))
-            change, low, high = judged.change(measure, name, AS_AUDITED, delta)
-            shown = by_ends(low, high, upward=measure == "accuracy")
-            rows.append(
-                {
-                    "probability": name,
-                    "measure": measure,
-                    "change": change,
-                    "change_low": low,
-                    "change_high": high,
-                    "shown": shown,
-                }
-            )
-    worse: dict[str, list[str]] = {name: [] for name in names}
-    for i, one in enumerate(judged.repairs):
-        for other in judged.repairs[i + 1 :]:
-            _, low, high = judged.change("brier", one, other, alpha / len(LOSSES) / pairs)
-            if low > 0.0:
-                worse[one].append(other)
-            elif high < 0.0:
-                worse[other].append(one)
-    return rows, {name: tuple(v) for name, v in worse.items()}
-
-
-def _largest(name: str, along: Sequence[Mapping[str, Any]], grouped: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the largest error along a variable and of a group, and how many groups got better and worse."""
-    mine = [row for row in along if row["probability"] == name]
-    vece = max(mine, key=lambda row: row["vece"], default=None)
-    groups = [row for row in grouped if row["probability"] == name]
-    gap = max(groups, key=lambda row: abs(row["gap"]), default=None)
-    return {
-        "largest_vece": vece and vece["vece"],
-        "largest_vece_variable": vece and vece["variable"],
-        "largest_gap": gap and abs(gap["gap"]),
-        "largest_gap_group": gap and f"{gap['variable']}={gap['level']}",
-        "groups_better": sum(row["change"] < -CLEAR for row in groups),
-        "groups_worse": sum(row["change"] > CLEAR for row in groups),
-        "groups_shown_better": sum(row["shown"] == "better" for row in groups),
-        "groups_shown_worse": sum(row["shown"] == "worse" for row in groups),
-    }
+def _with_largest(row: Summary, changes: Changes) -> Summary:
+    """Return the row with the largest error along a variable and of a group, and how many groups got better and worse."""
+    variables = [c for c in changes.variables if c.probability == row.probability]
+    groups = [c for c in changes.groups if c.probability == row.probability]
+    if variables:
+        vece = max(variables, key=lambda c: c.vece)
+        row = replace(row, largest_vece=vece.vece, largest_vece_variable=vece.variable)
+    if groups:
+        gap = max(groups, key=lambda c: abs(c.gap))
+        row = replace(row, largest_gap=abs(gap.gap), largest_gap_group=f"{gap.variable}={gap.level}")
+    return replace(
+        row,
+        groups_better=sum(c.change < -CLEAR for c in groups),
+        groups_worse=sum(c.change > CLEAR for c in groups),
+        groups_shown_better=sum(c.shown == "better" for c in groups),
+        groups_shown_worse=sum(c.shown == "worse" for c in groups),
+    )

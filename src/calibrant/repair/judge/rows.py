@@ -3,96 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.data.predictions import Predictions
+from calibrant.arguments import whole
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.reference import mix
-from calibrant.repair.fitted import FittedMap, overlap
-from calibrant.repair.judge.verdict import AS_AUDITED
-from calibrant.repair.regression import EDGE
-from calibrant.stats.betting import mean_limits
-from calibrant.stats.betting import paired_units_of as units_of
-from calibrant.stats.scoring import ranking
+from calibrant.kernels.draws import mix
+from calibrant.repair.fitted import FittedMap, Recipe, fitted_on, overlap
+from calibrant.repair.judge.verdict import AS_AUDITED, Summary
+from calibrant.repair.regression import EDGE, Floats, Rows, Whole, clusters_of, taken, weights_of
+from calibrant.stats.betting import Units, mean_limits
+from calibrant.stats.measures import ranking
 
 # ---- Rows to fit on and rows to judge on: by hashed identity, whole clusters together ----
 
 SALT = np.uint64(0x7B1D4C9A52E6F083)  # so that the halves are independent of blocks and samples
 
 
-def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> Any:
+def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> Whole:
     """Return the part of each row, 0 to `parts` - 1: equally many rows each, or as nearly as whole clusters allow."""
-    if data.cluster is None:
-        unit, size = np.arange(data.n), np.ones(data.n, dtype=np.int64)
-    else:
-        unit = clusters_of(data)
-        size = np.bincount(unit)
+    unit = clusters_of(data)
+    what, size = ("rows", np.ones(data.n, dtype=np.int64)) if unit is None else ("clusters", np.bincount(unit))
     if len(size) < parts:
-        what = "rows" if data.cluster is None else "clusters"
         raise NotComputable(f"{len(size)} {what} cannot be dealt into {parts} parts: pass fit_on=, or more {what}")
+    # Units in the order of their hashes; each goes where its middle falls, so that parts are as even as can be.
     order = np.argsort(mix(identities_of(len(size), seed) ^ salt), kind="stable")
     before = np.cumsum(size[order]) - 0.5 * size[order]
     part = np.empty(len(size), dtype=np.int64)
     part[order] = np.minimum((before * parts / data.n).astype(np.int64), parts - 1)
-    out = part[unit]
+    out = part if unit is None else part[unit]
     if len(np.unique(out)) < parts:
         raise NotComputable("one cluster holds most of the rows: pass fit_on= with other clusters")
     return out
 
 
-def clusters_of(data: Predictions) -> Any:
-    """Return each row's cluster as a number counted from 0, or None."""
-    return None if data.cluster is None else np.unique(data.cluster, return_inverse=True)[1].reshape(-1)
-
-
-def taken(data: Predictions, rows: Any) -> Predictions:
-    """Return some of the rows, given by their numbers in increasing order."""
-    import pyarrow as pa
-
-    def some(v: Any) -> Any:
-        return None if v is None else v[rows]
-
-    table = None if data.covariates is None else data.covariates.take(pa.array(rows))
-    y, p = data.y[rows], data.p[rows]
-    y.flags.writeable = p.flags.writeable = False
-    return replace(
-        data, y=y, p=p, covariates=table, weights=some(data.weights), cluster=some(data.cluster), dropped=0, cache={}
-    )
-
-
-def sampled(data: Predictions, most: int, seed: int) -> Any:
+def sampled(data: Predictions, most: int, seed: int) -> Whole:
     """Return the numbers of at most about `most` rows, uniform by identity; whole clusters."""
     return np.arange(data.n) if data.n <= most else np.flatnonzero(dealt(data, -(-data.n // most), seed, ~SALT) == 0)
 
 
-def checked_folds(folds: Any) -> int:
+def checked_folds(folds: object) -> int:
     """Return the number of folds, or refuse it."""
-    if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or folds not in (0, *range(2, 21)):
-        raise BadInput(f"folds={folds!r}: pass a whole number from 2 to 20, or 0 for two halves")
-    return int(folds)
+    return 0 if folds == 0 else whole("folds", folds, 2, 20, hint="or 0 for two halves")
 
 
-# ---- Rows to judge repairs on, with every probability to be judged, and the paired differences between two of ----
+# ---- Rows to judge repairs on, with every probability to be judged, and the paired differences between two of them ----
 
-Loss = Callable[[Any], tuple[Any, Any]]  # scores -> loss if the outcome is 0, and if it is 1
+Loss = Callable[[Floats], tuple[Floats, Floats]]  # scores -> loss if the outcome is 0, and if it is 1
 
 
-def brier_loss(p: Any) -> tuple[Any, Any]:
+def brier_loss(p: Floats) -> tuple[Floats, Floats]:
     """Return the squared error for either outcome."""
     return p**2, (1.0 - p) ** 2
 
 
-def log_loss(p: Any) -> tuple[Any, Any]:
+def log_loss(p: Floats) -> tuple[Floats, Floats]:
     """Return the logarithmic loss for either outcome, scores kept `EDGE` from 0 and 1."""
     inside = np.clip(p, EDGE, 1.0 - EDGE)
     return -np.log1p(-inside), -np.log(inside)
 
 
-def wrong_loss(p: Any) -> tuple[Any, Any]:
+def wrong_loss(p: Floats) -> tuple[Floats, Floats]:
     """Return whether the more probable class (1 from 0.5) is wrong, for either outcome."""
     says = (p >= 0.5).astype(np.float64)
     return says, 1.0 - says
@@ -115,8 +89,8 @@ class Judged:
     """
 
     data: Predictions
-    scores: Mapping[str, Any]
-    part: Any
+    scores: Mapping[str, Floats]
+    part: Whole
 
     @property
     def repairs(self) -> tuple[str, ...]:
@@ -128,23 +102,23 @@ class Judged:
         """Folds; 1 if all rows are judged with the same maps."""
         return int(self.part.max()) + 1
 
-    def each_fold(self) -> list[tuple[Any, float]]:
+    def each_fold(self) -> list[tuple[Rows, float]]:
         """Return rows and share of each fold."""
-        rows = [np.flatnonzero(self.part == k) for k in range(self.folds)] if self.folds > 1 else [slice(None)]
-        size = [self.data.n if isinstance(r, slice) else len(r) for r in rows]
-        return [(r, s / self.data.n) for r, s in zip(rows, size, strict=True)]
+        if self.folds == 1:
+            return [(slice(None), 1.0)]
+        rows = [np.flatnonzero(self.part == k) for k in range(self.folds)]
+        return [(r, len(r) / self.data.n) for r in rows]
 
-    def mean_range(self, without: Any, happened: Any, delta: float) -> tuple[float, float, float]:
+    def mean_range(self, without: Floats, happened: Floats, delta: float) -> tuple[float, float, float]:
         """Return a mean over rows that is linear in the outcomes, and its limits given the scores.
 
         In folds each fold's limits hold given the others, at its share of `delta`, and are averaged.
         """
-        data, cluster = self.data, clusters_of(self.data)
-        out, folds = np.zeros(3), self.each_fold()
+        data, folds, out = self.data, self.each_fold(), np.zeros(3)
         for rows, share in folds:
             weight = None if data.weights is None else data.weights[rows]
-            unit = None if cluster is None else np.unique(cluster[rows], return_inverse=True)[1].reshape(-1)
-            u = units_of(data.y[rows], data.p[rows], without[rows], happened[rows], weight, unit)
+            ends = without[rows], happened[rows]
+            u = Units.of_values(data.y[rows], data.p[rows], ends, weight, clusters_of(data, rows))
             out += share * np.array([u.mean, *mean_limits(u, delta / len(folds))])
         return float(out[0]), float(out[1]), float(out[2])
 
@@ -155,21 +129,30 @@ class Judged:
         mean, low, high = self.mean_range(after[0] - before[0], after[1] - before[1], delta)
         return (-mean, -high, -low) if measure == "accuracy" else (mean, low, high)
 
-    def plain_scores(self, name: str) -> dict[str, float | None]:
-        """Return Brier score, log loss, accuracy and AUROC of one probability, and how many outcomes it called impossible."""
+    def summary(self, name: str, recipe: str = "", order: str = "kept") -> Summary:
+        """Return the row of one probability with its scores, and the outcomes that it called impossible."""
         y, p = self.data.y, self.scores[name]
-        weight = np.ones(self.data.n) if self.data.weights is None else self.data.weights
-        out: dict[str, float | None] = {}
-        for measure, loss in LOSSES.items():
-            mean = float(weight @ np.where(y == 1, *loss(p)[::-1]) / weight.sum())
-            out[measure] = 1.0 - mean if measure == "accuracy" else mean
-        out["impossible"] = int(np.count_nonzero(np.where(y == 1, p == 0.0, p == 1.0)))
+        weight = weights_of(self.data)
+        mean = {
+            measure: float(weight @ np.where(y == 1, *loss(p)[::-1]) / weight.sum()) for measure, loss in LOSSES.items()
+        }
         two = 0 < self.data.cases < self.data.n
-        out["auroc"] = ranking(p, y, np.ones(self.data.n), weight).auroc if two else None
-        return out
+        return Summary(
+            probability=name,
+            recipe=recipe,
+            order=order,
+            brier=mean["brier"],
+            log_loss=mean["log_loss"],
+            accuracy=1.0 - mean["accuracy"],
+            auroc=ranking(p, y, np.ones(self.data.n), weight).auroc if two else None,
+            impossible=int(np.count_nonzero(np.where(y == 1, p == 0.0, p == 1.0))),
+        )
 
 
 # ---- From recipes and fitted maps to scores of rows that no map was fitted on ----
+
+Repair = Recipe | FittedMap
+LeftOut = tuple[tuple[str, str], ...]  # repairs that could not be fitted, and why
 
 
 @dataclass(frozen=True)
@@ -184,30 +167,24 @@ class Fits:
     how : {"halves", "fit_on", "folds", "fitted"}
     rows_fit : int
     left_out : tuple of (str, str)
-        Repairs that could not be fitted, and why.
-    fitted_rows : bool array over the rows given, or None
-        Rows of `data` that the maps were fitted on.
     """
 
     judged: Judged
     maps: Mapping[str, FittedMap]
     how: str
     rows_fit: int
-    left_out: tuple[tuple[str, str], ...]
-    fitted_rows: Any = None
+    left_out: LeftOut
 
 
-def named(repairs: Any) -> dict[str, Any]:
-    """Return recipes and fitted maps by name, or refuse them."""
+def named(repairs: object) -> dict[str, Repair]:
+    """Return recipes and fitted maps by name, given one, several or a mapping; or refuse them."""
     if isinstance(repairs, Mapping):
         out = {str(k): v for k, v in repairs.items()}
-    elif isinstance(repairs, (list, tuple)):
+    else:
         out = {}
-        for one in repairs:
+        for one in repairs if isinstance(repairs, (list, tuple)) else (repairs,):
             name = one.recipe if isinstance(one, FittedMap) else type(one).__name__
             out[name if name not in out else f"{name} {sum(k.split()[0] == name for k in out) + 1}"] = one
-    else:
-        out = named([repairs])
     for name, one in out.items():
         if not (isinstance(one, FittedMap) or callable(getattr(one, "fit", None))) or isinstance(one, type):
             kind = one.__name__ if isinstance(one, type) else type(one).__name__
@@ -219,33 +196,35 @@ def named(repairs: Any) -> dict[str, Any]:
     return out
 
 
-def fits_of(data: Predictions, repairs: Mapping[str, Any], fit_on: Predictions | None, folds: int, seed: int) -> Fits:
+def fits_of(
+    data: Predictions, repairs: Mapping[str, Repair], fit_on: Predictions | None, folds: int, seed: int
+) -> Fits:
     """Fit the recipes on other rows than they are judged on."""
-    recipes = {k: v for k, v in repairs.items() if not isinstance(v, FittedMap)}
     given = {k: v for k, v in repairs.items() if isinstance(v, FittedMap)}
+    recipes = {k: v for k, v in repairs.items() if not isinstance(v, FittedMap)}
     if not recipes and (fit_on is not None or folds):
         raise BadInput("every repair is fitted already: leave fit_on and folds out")
     if fit_on is not None and folds:
         raise BadInput("fit_on= and folds= are two ways to keep fit and judgement apart: pass one")
     if folds:
         return _cross_fitted(data, repairs, folds, seed)
-    fit, judge, how, half = fit_on, data, "fit_on" if recipes else "fitted", None
+    fit, judge, how = fit_on, data, "fit_on" if recipes else "fitted"
     if recipes and fit_on is None:
         half = dealt(data, 2, seed) == 0
         fit, judge, how = taken(data, np.flatnonzero(half)), taken(data, np.flatnonzero(~half)), "halves"
     elif fit_on is not None:
         refuse_overlap(fit_on, judge)
     for name, one in given.items():
-        refuse(name, one, judge)
-    fitted, left_out = _fitted(recipes, fit)
+        refuse_own_rows(name, one, judge)
+    fitted, left_out = ({}, ()) if fit is None else _fitted(recipes, fit)
     both = {**fitted, **given}
     maps = {name: both[name] for name in repairs if name in both}
-    scores = {AS_AUDITED: judge.p, **{k: np.asarray(m(judge).p) for k, m in maps.items()}}
+    scores = {AS_AUDITED: judge.p, **{k: m(judge).p for k, m in maps.items()}}
     judged = Judged(judge, scores, np.zeros(judge.n, dtype=np.int64))
-    return Fits(judged, maps, how, 0 if fit is None else fit.n, left_out, half)
+    return Fits(judged, maps, how, 0 if fit is None else fit.n, left_out)
 
 
-def _fitted(recipes: Mapping[str, Any], rows: Any) -> tuple[dict[str, FittedMap], tuple[tuple[str, str], ...]]:
+def _fitted(recipes: Mapping[str, Recipe], rows: Predictions) -> tuple[dict[str, FittedMap], LeftOut]:
     maps, left_out = {}, []
     for name, recipe in recipes.items():
         try:
@@ -257,27 +236,27 @@ def _fitted(recipes: Mapping[str, Any], rows: Any) -> tuple[dict[str, FittedMap]
     return maps, tuple(left_out)
 
 
-def _cross_fitted(data: Predictions, repairs: Mapping[str, Any], folds: int, seed: int) -> Fits:
+def _cross_fitted(data: Predictions, repairs: Mapping[str, Repair], folds: int, seed: int) -> Fits:
+    """Judge each fold with maps fitted on the others; a repair that fails in one fold is left out."""
     part = dealt(data, folds, seed)
+    given = {k: v for k, v in repairs.items() if isinstance(v, FittedMap)}
     whole, left = _fitted({k: v for k, v in repairs.items() if not isinstance(v, FittedMap)}, data)
-    maps = {
-        k: v if isinstance(v, FittedMap) else whole[k] for k, v in repairs.items() if k in whole or k not in dict(left)
-    }
+    both, gone = {**whole, **given}, dict(left)
+    maps = {name: both[name] for name in repairs if name in both}
     scores = {name: np.empty(data.n) for name in maps}
-    gone = dict(left)
     for k in range(folds):
-        rows, rest = np.flatnonzero(part == k), np.flatnonzero(part != k)
-        inside, outside = taken(data, rows), taken(data, rest)
+        rows = np.flatnonzero(part == k)
+        inside, outside = taken(data, rows), taken(data, np.flatnonzero(part != k))
         for name in maps:
             one = repairs[name]
+            if isinstance(one, FittedMap):
+                refuse_own_rows(name, one, inside)
+                scores[name][rows] = one(inside).p
+                continue
             try:
-                fitted = one if isinstance(one, FittedMap) else one.fit(outside)
+                scores[name][rows] = one.fit(outside)(inside).p
             except NotComputable as e:
                 gone[name] = e.reason
-                continue
-            if isinstance(one, FittedMap):
-                refuse(name, one, inside)
-            scores[name][rows] = fitted(inside).p
     kept = [name for name in maps if name not in gone]
     if not kept:
         raise NotComputable(f"no repair could be fitted: {next(iter(gone.values()))}")
@@ -285,7 +264,7 @@ def _cross_fitted(data: Predictions, repairs: Mapping[str, Any], folds: int, see
     return Fits(judged, {k: maps[k] for k in kept}, "folds", data.n, tuple(gone.items()))
 
 
-def refuse(name: str, one: FittedMap, rows: Predictions) -> None:
+def refuse_own_rows(name: str, one: FittedMap, rows: Predictions) -> None:
     """Refuse to judge a map on rows it was fitted on."""
     if found := overlap(one.fitted_on, rows):
         raise BadInput(f"repair {name!r} would be judged on {found}: pass other rows, or the recipe instead of the map")
@@ -293,10 +272,7 @@ def refuse(name: str, one: FittedMap, rows: Predictions) -> None:
 
 def refuse_overlap(fit_on: Predictions, rows: Predictions) -> None:
     """Refuse rows to fit on that are among those to judge on."""
-    from calibrant.repair.fitted import fitted_on
-
-    if not isinstance(fit_on, Predictions):
-        raise BadInput(f"fit_on is a {type(fit_on).__name__}: pass calibrant.predictions(...) or calibrant.read(...)")
+    fit_on = checked_data(fit_on, Predictions, name="fit_on")
     if found := overlap(fitted_on(fit_on), rows):
         what = found.replace("it was fitted on", "of fit_on")
         raise BadInput(f"data holds {what}: pass other rows, or leave fit_on out to split data in halves")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from dataclasses import astuple, dataclass, field, fields
+from typing import Any, Literal, Self
 
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import FittedMap
@@ -14,6 +14,113 @@ from calibrant.results import Curve, frozen, plain
 
 AS_AUDITED = "as audited"
 METHOD = "repair.compare"
+Shown = Literal["better", "worse", "undecided"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One probability, as audited or repaired: a row of the table. None: it could not be, or was not, computed.
+
+    Parameters
+    ----------
+    probability : str
+        Name of the repair, or ``"as audited"``.
+    recipe, order : str
+        Recipe of the map, empty as audited; whether it keeps the order of people.
+    error_low, error_high, error_shown_low : float or None
+        Certified error: from below raw, from above and below as shown in steps.
+    distance_high : float or None
+        Certified distance to calibration, from above.
+    brier, log_loss, auroc, accuracy : float or None
+    impossible : int
+        Outcomes that happened and that it had called impossible, with a score of 0 or 1.
+    local_p, strong_p : float or None
+        p-values of the tests.
+    largest_vece, largest_vece_variable
+        Error along the variable along which it is largest.
+    largest_gap, largest_gap_group
+        Size of the largest gap of a group.
+    worst_group_low, worst_group_high, worst_group_shown_low : float or None
+        Certified error of a group, the largest of each end; each with its group.
+    groups_better, groups_worse, groups_shown_better, groups_shown_worse : int
+        Groups whose gap changed by more than half a point; and by a change that is shown.
+    """
+
+    probability: str
+    recipe: str
+    order: str
+    error_low: float | None = None
+    error_high: float | None = None
+    error_shown_low: float | None = None
+    distance_high: float | None = None
+    brier: float
+    log_loss: float = 0.0
+    auroc: float | None = None
+    accuracy: float = 0.0
+    impossible: int = 0
+    local_p: float | None = None
+    strong_p: float | None = None
+    largest_vece: float | None = None
+    largest_vece_variable: str | None = None
+    largest_gap: float | None = None
+    largest_gap_group: str | None = None
+    worst_group_low: float | None = None
+    worst_group_low_group: str | None = None
+    worst_group_high: float | None = None
+    worst_group_high_group: str | None = None
+    worst_group_shown_low: float | None = None
+    groups_better: int = 0
+    groups_worse: int = 0
+    groups_shown_better: int = 0
+    groups_shown_worse: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreChange:
+    """The paired change of a score from as audited; smaller is better, but for accuracy."""
+
+    probability: str
+    measure: str
+    change: float
+    change_low: float
+    change_high: float
+    shown: Shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariableChange:
+    """Error along a variable, and the change of its square."""
+
+    probability: str
+    variable: str
+    vece: float
+    beyond_shift: float
+    change_squared: float
+    change_low: float
+    change_high: float
+    shown: Shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupChange:
+    """The gap of a group, and the change of its size."""
+
+    probability: str
+    variable: str
+    level: str
+    rows: int
+    gap: float
+    change: float
+    change_low: float
+    change_high: float
+    shown: Shown
+
+
+def curve_of(part: str, kind: type, rows: Sequence[Any]) -> Curve:
+    """Return rows of one kind as a curve; its columns are there even without rows."""
+    values = [astuple(row) for row in rows]
+    columns = {f.name: tuple(row[i] for row in values) for i, f in enumerate(fields(kind))}
+    return Curve(method=METHOD if part == "table" else f"{METHOD}.{part}", columns=columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +180,7 @@ class Comparison:
         )
 
 
-def curve_of(part: str, rows: list[dict[str, Any]], names: tuple[str, ...], **settings: Any) -> Curve:
-    """Return rows as a curve; its columns are there even without rows."""
-    columns = {name: tuple(row[name] for row in rows) for name in names}
-    return Curve(method=METHOD if part == "table" else f"{METHOD}.{part}", columns=columns, settings=settings)
-
-
-# ---- Which repair is better, worse or undecided, and in what; and the one to take ----
+# ---- Which repair is better, worse or undecided, and in what ----
 
 WORDS = {
     "error": "certified error",
@@ -89,50 +190,59 @@ WORDS = {
     "accuracy": "accuracy",
     "certainty": "certainty (it called outcomes impossible that happened)",
 }
-NEVER = ("brier", "log_loss", "error", "worst_group", "certainty")  # a recommended repair is not shown worse in these
-ENDS = {"error": ("error_shown_low", "error_high"), "worst_group": ("worst_group_shown_low", "worst_group_high")}
-MATTERS = ("error", "worst_group", "brier", "log_loss", "variable:", "group:")
 LISTED = 3  # names in a line before it counts
+Range = tuple[float | None, float | None]
 
 
-def simplicity(recipe: str) -> float:
-    """Return the place of a recipe in the order of simplicity; one that nobody declared is last."""
-    entry = recipes().get(recipe)
-    return float("inf") if entry is None else entry.simplicity
+def error_range(row: Summary) -> Range:
+    """Return the certified range of the error as shown."""
+    return row.error_shown_low, row.error_high
 
 
-def by_ends(low: float, high: float, upward: bool = False) -> str:
+def worst_group_range(row: Summary) -> Range:
+    """Return the certified range of the error of the worst group as shown."""
+    return row.worst_group_shown_low, row.worst_group_high
+
+
+RANGES = {"error": error_range, "worst_group": worst_group_range}
+
+
+def by_ends(low: float, high: float, *, upward: bool = False) -> Shown:
     """Say what a range of a change shows; smaller is better unless `upward`."""
     if upward:
         low, high = -high, -low
     return "better" if high < 0.0 else "worse" if low > 0.0 else "undecided"
 
 
-def by_certificates(before: tuple[Any, Any], after: tuple[Any, Any]) -> str | None:
+def by_certificates(before: Range, after: Range) -> Shown | None:
     """Say what two certified ranges of one kind of error show; None where one is missing."""
-    if None in (*before, *after):
+    low_before, high_before, low_after, high_after = *before, *after
+    if low_before is None or high_before is None or low_after is None or high_after is None:
         return None
-    return "better" if after[1] < before[0] else "worse" if after[0] > before[1] else "undecided"
+    return "better" if high_after < low_before else "worse" if low_after > high_before else "undecided"
 
 
-def verdict_of(
-    name: str,
-    table: Mapping[str, Mapping[str, Any]],
-    differences: Sequence[Mapping[str, Any]],
-    variables: Sequence[Mapping[str, Any]],
-    groups: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Changes:
+    """Every paired change, of all probabilities."""
+
+    scores: Sequence[ScoreChange]
+    variables: Sequence[VariableChange]
+    groups: Sequence[GroupChange]
+
+
+def verdict_of(name: str, table: Mapping[str, Summary], changes: Changes) -> dict[str, Any]:
     """Return what one repair made better and worse, and what is undecided."""
-    shown: dict[str, str] = {}
+    shown: dict[str, Shown] = {}
     before, after = table[AS_AUDITED], table[name]
-    for item, (low, high) in ENDS.items():
-        found = by_certificates((before[low], before[high]), (after[low], after[high]))
-        shown |= {} if found is None else {item: found}
-    if after["impossible"] > before["impossible"]:
+    for item, ends in RANGES.items():
+        if (found := by_certificates(ends(before), ends(after))) is not None:
+            shown[item] = found
+    if after.impossible > before.impossible:
         shown["certainty"] = "worse"  # its log loss is infinite, whatever the rest: no sampling error about that
-    shown |= {row["measure"]: row["shown"] for row in differences if row["probability"] == name}
-    shown |= {f"variable:{row['variable']}": row["shown"] for row in variables if row["probability"] == name}
-    shown |= {f"group:{row['variable']}={row['level']}": row["shown"] for row in groups if row["probability"] == name}
+    shown |= {c.measure: c.shown for c in changes.scores if c.probability == name}
+    shown |= {f"variable:{c.variable}": c.shown for c in changes.variables if c.probability == name}
+    shown |= {f"group:{c.variable}={c.level}": c.shown for c in changes.groups if c.probability == name}
     lists = {kind: tuple(k for k, v in shown.items() if v == kind) for kind in ("better", "worse", "undecided")}
     return {**lists, "line": line_of(name, lists)}
 
@@ -148,43 +258,46 @@ def line_of(name: str, lists: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _named(items: Sequence[str]) -> str:
-    plain = [WORDS[i] for i in items if i in WORDS]
-    along = [i.removeprefix("variable:") for i in items if i.startswith("variable:")]
-    groups = [i.removeprefix("group:") for i in items if i.startswith("group:")]
-    if along:
-        plain.append(
-            f"error along {', '.join(along)}" if len(along) <= LISTED else f"error along {len(along)} variables"
-        )
-    if groups:
-        plain.append(
-            f"the gap of {', '.join(groups)}" if len(groups) <= LISTED else f"the gaps of {len(groups)} groups"
-        )
-    return ", ".join(plain)
+    words = [WORDS[i] for i in items if i in WORDS]
+    for prefix, few, many in (
+        ("variable:", "error along {}", "error along {} variables"),
+        ("group:", "the gap of {}", "the gaps of {} groups"),
+    ):
+        own = [i.removeprefix(prefix) for i in items if i.startswith(prefix)]
+        if own:
+            words.append(few.format(", ".join(own)) if len(own) <= LISTED else many.format(len(own)))
+    return ", ".join(words)
+
+
+# ---- The repair to take ----
+
+NEVER = ("brier", "log_loss", "error", "worst_group", "certainty")  # a recommended repair is not shown worse in these
+MATTERS = ("error", "worst_group", "brier", "log_loss", "variable:", "group:")  # and is shown better in one of these
+
+
+def simplicity(recipe: str) -> float:
+    """Return the place of a recipe in the order of simplicity; one that nobody declared is last."""
+    entry = recipes().get(recipe)
+    return float("inf") if entry is None else entry.simplicity
 
 
 def recommended(
-    table: Mapping[str, Mapping[str, Any]],
+    table: Mapping[str, Summary],
     verdicts: Mapping[str, Mapping[str, Any]],
     worse_than: Mapping[str, Sequence[str]],
 ) -> str:
-    """Return the repair to take.
-
-    A repair is a candidate if something that matters (certified error, worst group, Brier score, log loss, error along
-    a variable, the gap of a group) is shown better than as audited, and neither Brier score, log loss, certified error
-    nor worst group is shown worse, nor did an outcome happen that only it called impossible (a score of 0 or 1
-    refuted). Among candidates the best is the one with the least Brier score. The simplest candidate is taken that is
-    not shown worse than the best in Brier score, and whose certified error and worst group are not certified to be
-    larger than those of any other candidate; the order of the table decides between equally simple ones. Without a
-    candidate: as audited.
+    """Return the repair to take, or ``"as audited"``.
 
     Parameters
     ----------
-    table : Mapping
-        Rows of the table by name.
+    table : Mapping of str to Summary
     verdicts : Mapping
     worse_than : Mapping
         For each name those that it is shown to be worse than in Brier score.
     """
+    # (1) Candidates: something that matters (certified error, worst group, Brier score, log loss, error along a
+    # variable, the gap of a group) is shown better than as audited; neither Brier score, log loss, certified error nor
+    # worst group is shown worse; nor did an outcome happen that only the repair called impossible.
     candidates = [
         name
         for name, v in verdicts.items()
@@ -192,14 +305,18 @@ def recommended(
     ]
     if not candidates:
         return AS_AUDITED
-    best = min(candidates, key=lambda name: table[name]["brier"])
+    # (2) The best candidate is the one with the least Brier score.
+    best = min(candidates, key=lambda name: table[name].brier)
+    # (3) Good enough: not shown worse than the best in Brier score, and neither certified error nor worst group
+    # certified to be larger than that of another candidate.
     fit = [
         name
         for name in candidates
-        if best not in worse_than[name] and not any(_certified_worse(table[name], table[o]) for o in candidates)
+        if best not in worse_than[name] and not any(_certified_worse(table[name], table[other]) for other in candidates)
     ]
-    return min(fit or [best], key=lambda name: simplicity(table[name]["recipe"]))
+    # (4) The simplest of those; the order of the table decides between equally simple ones.
+    return min(fit or [best], key=lambda name: simplicity(table[name].recipe))
 
 
-def _certified_worse(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return any(by_certificates((other[a], other[b]), (one[a], one[b])) == "worse" for a, b in ENDS.values())
+def _certified_worse(one: Summary, other: Summary) -> bool:
+    return any(by_certificates(ends(other), ends(one)) == "worse" for ends in RANGES.values())

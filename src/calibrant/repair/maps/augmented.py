@@ -5,30 +5,34 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from calibrant.errors import BadInput
+from calibrant.arguments import choice, flag, names, number
+from calibrant.data.predictions import Predictions
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, known, shares, sound
 from calibrant.repair.regression import (
     Edges,
-    checked_names,
+    Floats,
+    Kept,
     edges_of,
     encoded,
+    expit,
     fit_rows,
     indicators,
     kept_levels,
-    logistic_fit,
-    logit,
-    logs,
+    log_odds,
+    log_of,
     targets,
 )
+from calibrant.stats.logistic import regress
 
 Form = Literal["logit", "raw", "beta", "published beta"]
 PUBLISHED = 1e-4  # where the published procedure puts scores of exactly 0
-FREE = 1e3  # columns are multiplied by this before a ridge that should pass them by: theirs is a millionth
+
+# ---- The map ----
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +61,7 @@ class Augmented(FittedMap):
     intercept: float
     numbers: tuple[float, ...] = ()
     squares: tuple[float, ...] = ()
-    kept: tuple[tuple[int, ...], ...] = ()
+    kept: Kept = ()
     levels: tuple[float, ...] = ()
     edges: Edges
 
@@ -70,30 +74,30 @@ class Augmented(FittedMap):
         sound(len(self.levels) == sum(map(len, self.kept)), "a level lacks its coefficient")
         sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
-        from scipy.special import expit
-
         eta = score_columns(rows.p, self.form, self.edges) @ np.array(self.slopes) + self.intercept
         if rows.covariates is not None:
-            z = rows.covariates.scaled
-            eta = (
-                eta + z @ np.array(self.numbers) + indicators(rows.covariates.codes, self.kept) @ np.array(self.levels)
-            )
+            z, levels = rows.covariates.scaled, indicators(rows.covariates.codes, self.kept)
+            eta = eta + z @ np.array(self.numbers) + levels @ np.array(self.levels)
             if self.squares:
                 eta = eta + (z * z - 1.0) @ np.array(self.squares)
         return expit(eta)
 
 
-def score_columns(p: Any, form: Form, edges: Edges) -> Any:
+def score_columns(p: Floats, form: Form, edges: Edges) -> Floats:
     """Return what the curve is a function of, shape (n, 1) or (n, 2)."""
     if form == "raw":
-        return np.asarray(p, dtype=np.float64)[:, None]
-    if form == "published beta":
-        inside = np.where(p == 0.0, PUBLISHED, np.where(p == 1.0, 1.0 - PUBLISHED, p))
-        return np.column_stack([np.log(inside), -np.log(1.0 - inside)])
-    one, zero = logs(p, edges)
-    return np.column_stack([one, -zero]) if form == "beta" else (one - zero)[:, None]
+        return p[:, None]
+    if form == "logit":
+        return log_odds(p, edges)[:, None]
+    if form == "beta":
+        return np.column_stack([log_of(p, edges[0]), -log_of(1.0 - p, edges[1])])
+    inside = np.where(p == 0.0, PUBLISHED, np.where(p == 1.0, 1.0 - PUBLISHED, p))
+    return np.column_stack([np.log(inside), -np.log(1.0 - inside)])
+
+
+# ---- The recipes: logistic calibration and beta calibration, with variables ----
 
 
 @recipe(
@@ -167,10 +171,9 @@ class AugmentedLogistic:
 
     def __post_init__(self) -> None:
         _checked(self)
-        if self.scale not in ("logit", "raw"):
-            raise BadInput(f"scale={self.scale!r}: choose 'logit' or 'raw'")
+        choice("scale", self.scale, ("logit", "raw"))
 
-    def fit(self, data: Any) -> Augmented:
+    def fit(self, data: Predictions) -> Augmented:
         """Fit the curve to rows."""
         return _fitted(self, data, self.scale)
 
@@ -243,52 +246,45 @@ class AugmentedBeta:
 
     def __post_init__(self) -> None:
         _checked(self)
-        if not isinstance(self.paper, bool):
-            raise BadInput(f"paper={self.paper!r}: pass True or False")
+        flag("paper", self.paper)
 
-    def fit(self, data: Any) -> Augmented:
+    def fit(self, data: Predictions) -> Augmented:
         """Fit the curve to rows."""
-        return _fitted(self, data, "published beta" if self.paper else "beta", self.paper)
+        return _fitted(self, data, "published beta" if self.paper else "beta", paper=self.paper)
 
 
-def _checked(recipe: Any) -> None:
-    checked_names(recipe.variables)
-    if not isinstance(recipe.quadratic, bool):
-        raise BadInput(f"quadratic={recipe.quadratic!r}: pass True or False")
-    ridge = recipe.ridge
-    if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.number)) or not 0 <= ridge < np.inf:
-        raise BadInput(f"ridge={ridge!r}: pass a number from 0 up, such as 1.0")
+def _checked(one: AugmentedLogistic | AugmentedBeta) -> None:
+    names("variables", one.variables, what="a covariate", least=1)
+    flag("quadratic", one.quadratic)
+    number("ridge", one.ridge, least=0, hint="such as 1.0")
 
 
-def _fitted(recipe: Any, data: Any, form: Form, paper: bool = False) -> Augmented:
-    name = type(recipe).__name__
+def _fitted(one: AugmentedLogistic | AugmentedBeta, data: Predictions, form: Form, *, paper: bool = False) -> Augmented:
+    name, variables = type(one).__name__, names("variables", one.variables)
     rows = fit_rows(data, name)
-    how, x, constants = encoded(rows, checked_names(recipe.variables))
-    edges = edges_of(rows.p)
-    kept = kept_levels(x)
-    parts = [x.scaled, x.scaled**2 - 1.0 if recipe.quadratic else x.scaled[:, :0], indicators(x.codes, kept)]
-    score = score_columns(rows.p, form, edges)
-    z = np.hstack(parts)
-    if paper:
-        found, intercept = logistic_fit(np.hstack([score, z]), rows.y.astype(float), rows.weights, 1.0)
+    how, x, constants = encoded(rows, variables)
+    edges, kept = edges_of(rows.p), kept_levels(x)
+    parts = [x.scaled, x.scaled**2 - 1.0 if one.quadratic else x.scaled[:, :0], indicators(x.codes, kept)]
+    score, z = score_columns(rows.p, form, edges), np.hstack(parts)
+    if paper:  # appendix C: scikit-learn's ridge of 1 on every coefficient
+        found, intercept = regress(np.hstack([score, z]), rows.y.astype(np.float64), rows.weights, ridge=1.0)
         slopes, rest = found[:2], found[2:]
     else:
-        slopes, rest, intercept = coefficients(targets(rows), rows.weights, score, z, recipe.ridge)
-    cut = np.cumsum([0, *(part.shape[1] for part in parts)])
-    numbers, squares, levels = (tuple(rest[a:b].tolist()) for a, b in itertools.pairwise(cut))
-    settings = {
-        "variables": checked_names(recipe.variables),
-        "form": form,
-        "quadratic": recipe.quadratic,
-        "ridge": 1.0 if paper else float(recipe.ridge),
-        "paper": paper,
-        "constant": constants,
-        "levels": x.level_names,
-        "numbers": x.number_names,
-    }
+        slopes, rest, intercept = coefficients(targets(rows), rows.weights, score, z, one.ridge)
+    ends = np.cumsum([0, *(part.shape[1] for part in parts)])
+    numbers, squares, levels = (tuple(rest[a:b].tolist()) for a, b in itertools.pairwise(ends))
     return Augmented(
         recipe=name,
-        settings=settings,
+        settings={
+            "variables": variables,
+            "form": form,
+            "quadratic": one.quadratic,
+            "ridge": 1.0 if paper else float(one.ridge),
+            "paper": paper,
+            "constant": constants,
+            "levels": x.level_names,
+            "numbers": x.number_names,
+        },
         codings=how,
         fitted_on=fitted_on(rows),
         form=form,
@@ -302,24 +298,22 @@ def _fitted(recipe: Any, data: Any, form: Form, paper: bool = False) -> Augmente
     )
 
 
-def coefficients(target: Any, weight: Any, score: Any, z: Any = None, ridge: float = 0.0) -> tuple[Any, Any, float]:
+def coefficients(
+    target: Floats, weight: Floats | None, score: Floats, z: Floats | None = None, ridge: float = 0.0
+) -> tuple[Floats, Floats, float]:
     """Return coefficients of the score's columns (of two, at least 0) and of the columns z, and the intercept.
 
     The ridge is on z alone.
     """
     z = np.zeros((len(score), 0)) if z is None else z
-    used = np.flatnonzero(np.ptp(score, axis=0) > 0)
-    middle, spread = score.mean(axis=0), np.maximum(score.std(axis=0), 1e-12)
-    while len(used) + z.shape[1]:
-        free = (score[:, used] - middle[used]) / spread[used] * FREE
-        found, intercept = logistic_fit(np.hstack([free, z]), target, weight, ridge)
-        own = found[: len(used)] * FREE / spread[used]
+    used = np.arange(score.shape[1])
+    while True:
+        penalty = np.concatenate([np.zeros(len(used)), np.full(z.shape[1], ridge)])
+        found, intercept = regress(np.hstack([score[:, used], z]), target, weight, ridge=penalty)
+        own = found[: len(used)]
         if score.shape[1] == 1 or not (own < 0).any():
             break
-        used = used[own > own.min()]
-    else:
-        own, found = np.zeros(0), np.zeros(0)
-        intercept = float(logit(np.average(target, weights=weight)))
+        used = used[own > own.min()]  # the lower one is left out, as in Beta
     slopes = np.zeros(score.shape[1])
     slopes[used] = own
-    return slopes, found[len(used) :], intercept - float(slopes @ middle)
+    return slopes, found[len(used) :], intercept

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed
+from calibrant.arguments import checked_seed, choice, flag, whole
 from calibrant.data.predictions import Predictions
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
 from calibrant.repair.maps.curves import Logistic, Platt
-from calibrant.repair.regression import distinct, fit_rows
+from calibrant.repair.regression import Floats, distinct, fit_rows, taken, weights_of
+from calibrant.stats.strata import Strategy
+
+Places = NDArray[np.intp]
 
 # ---- Maps that are level within bins of the score, and where to cut the bins ----
-
-Spacing = Literal["mass", "width"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,44 +40,40 @@ class Steps(FittedMap):
         sound(rising(self.edges), "edges must rise")
         sound(shares(self.shown), "shown must lie within 0 and 1")
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
         return np.array(self.shown)[np.searchsorted(np.array(self.edges), rows.p, side="right")]
 
 
-def checked_bins(bins: Any) -> int:
+def checked_bins(bins: int) -> int:
     """Return the number of bins, or refuse it."""
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 10_000:
-        raise BadInput(f"bins={bins!r}: pass a whole number from 1 to 10,000, such as 10")
-    return int(bins)
+    return whole("bins", bins, 1, 10_000, hint="such as 10")
 
 
-def checked_spacing(spacing: Any) -> Spacing:
+def checked_strategy(strategy: Strategy) -> Strategy:
     """Return how bins are cut, or refuse it."""
-    if spacing not in ("mass", "width"):
-        raise BadInput(f"spacing={spacing!r}: choose 'mass' (equally many rows a bin) or 'width'")
-    return "mass" if spacing == "mass" else "width"
+    return choice("strategy", strategy, get_args(Strategy))
 
 
-def mass_cuts(heft: Any, bins: int) -> Any:
-    """Return which distinct scores start a bin, if bins are to weigh the same; `heft` is the running weight of the scores.
+def cut(scores: Floats, below: Floats, bins: int, strategy: Strategy) -> tuple[Floats, Places]:
+    """Return inner edges of bins, and which of the distinct scores is the first of bins 2, 3, ...
 
-    A score is never split, so that there may be fewer bins.
+    Parameters
+    ----------
+    scores, below : float64 arrays of shape (m,)
+        Distinct scores, increasing, and their running weight, each included. A score is never split, so that there may
+        be fewer bins than asked for.
+    bins : int
+    strategy : {"quantile", "uniform"}
+        Bins of equal weight, with edges half-way between neighbouring scores; or of equal width.
     """
-    wanted = heft[-1] * np.arange(1, bins) / bins
-    at = np.searchsorted(heft, wanted, side="left") + 1
-    return np.unique(at[at < len(heft)])
-
-
-def edges_before(scores: Any, at: Any) -> Any:
-    """Return edges half-way between the scores at `at` and those before them."""
-    middle = 0.5 * (scores[at - 1] + scores[at])
-    return np.where(middle > scores[at - 1], middle, scores[at])
-
-
-def width_edges(bins: int) -> Any:
-    """Return the inner edges of bins of equal width."""
-    return np.arange(1, bins) / bins
+    if strategy == "uniform":
+        edges = np.arange(1, bins) / bins
+        return edges, np.searchsorted(scores, edges, side="left")
+    first = np.searchsorted(below, below[-1] * np.arange(1, bins) / bins, side="left") + 1
+    first = np.unique(first[first < len(below)])
+    middle = 0.5 * (scores[first - 1] + scores[first])
+    return np.where(middle > scores[first - 1], middle, scores[first]), first
 
 
 # ---- Histogram binning: in each bin of the score, what happened there ----
@@ -91,7 +89,7 @@ class Histogram:
     Parameters
     ----------
     bins : int from 1 to 10,000
-    spacing : {"mass", "width"}
+    strategy : {"quantile", "uniform"}
         Bins of equally many rows (rows of one score stay together), or of equal width.
 
     Raises
@@ -127,42 +125,35 @@ class Histogram:
     """
 
     bins: int = 10
-    spacing: Spacing = "mass"
+    strategy: Strategy = "quantile"
 
     def __post_init__(self) -> None:
         checked_bins(self.bins)
-        checked_spacing(self.spacing)
+        checked_strategy(self.strategy)
 
-    def fit(self, data: Any) -> Steps:
+    def fit(self, data: Predictions) -> Steps:
         """Fit the rates to rows."""
         rows = fit_rows(data, "Histogram")
-        scores, heft, cases = distinct(rows)
-        if self.spacing == "mass":
-            cuts = mass_cuts(np.cumsum(heft), int(self.bins))
-            edges = edges_before(scores, cuts)
-        else:
-            edges = width_edges(int(self.bins))
-            cuts = np.searchsorted(scores, edges, side="left")
-        shown = rates(heft, cases, cuts, edges)
+        scores, weight, cases = distinct(rows)
+        edges, first = cut(scores, np.cumsum(weight), int(self.bins), self.strategy)
+        start = np.concatenate([[0], first, [len(scores)]])
+        held = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        total, happened = (np.bincount(held, v, len(start) - 1) for v in (weight, cases))
+        ends = np.concatenate([[0.0], edges, [1.0]])
+        middle = 0.5 * (ends[:-1] + ends[1:])  # shown where there are no rows
+        shown = np.clip(np.divide(happened, total, out=middle, where=np.diff(start) > 0), 0.0, 1.0)
         return Steps(
             recipe="Histogram",
-            settings={"bins": len(shown), "spacing": self.spacing},
+            settings={"bins": len(shown), "strategy": self.strategy},
             fitted_on=fitted_on(rows),
             edges=tuple(edges.tolist()),
             shown=tuple(shown.tolist()),
         )
 
 
-def rates(heft: Any, cases: Any, cuts: Any, edges: Any) -> Any:
-    """Return the event rate of each bin, an empty bin's middle; `cuts` are the first distinct scores of bins 2, 3, ..."""
-    rows = np.diff(np.concatenate([[0], cuts, [len(heft)]]))
-    held = np.repeat(np.arange(len(rows)), rows)
-    total, hits = np.bincount(held, heft, len(rows)), np.bincount(held, cases, len(rows))
-    ends = np.concatenate([[0.0], edges, [1.0]])
-    return np.clip(np.divide(hits, total, out=0.5 * (ends[:-1] + ends[1:]), where=rows > 0), 0.0, 1.0)
-
-
 # ---- Scaling-binning: a fitted curve, shown in few steps, so that what is left can be measured ----
+
+STREAM = 0x5CA1  # of random numbers, apart from those of other methods at the same seed
 
 
 @recipe(maps=[Steps], words="scaling-binning", simplicity=80, command="scaling-binning")
@@ -226,26 +217,29 @@ class ScalingBinning:
     def __post_init__(self) -> None:
         checked_bins(self.bins)
         Platt(scale=self.scale)
-        if not isinstance(self.split, bool):
-            raise BadInput(f"split={self.split!r}: pass True or False")
+        flag("split", self.split)
         checked_seed(self.seed)
 
-    def fit(self, data: Any) -> Steps:
+    def fit(self, data: Predictions) -> Steps:
         """Fit curve, edges and means to rows."""
         rows = fit_rows(data, "ScalingBinning", 3)
-        parts = [np.arange(rows.n)] * 3
+        scored = replace(rows, covariates=None, cluster=None)
+        parts = [scored] * 3
         if self.split:
-            dealt = np.random.default_rng([checked_seed(self.seed), 0x5CA1]).permutation(rows.n)
-            parts = [np.sort(part) for part in np.array_split(dealt, 3)]
-        first, second, third = (_part(rows, at) for at in parts)
+            dealt = np.random.default_rng([int(self.seed), STREAM]).permutation(rows.n)
+            parts = [taken(scored, np.sort(part)) for part in np.array_split(dealt, 3)]
+        first, second, third = parts
         if first.cases in (0, first.n):
             raise NotComputable(
                 f"ScalingBinning cannot be fitted: the {first.n:,} rows dealt to its curve have one outcome only"
             )
+        # (1) Fit the curve g.
         curve = Platt(scale=self.scale).fit(first)
-        scores, heft, _ = distinct(second)
-        edges = edges_before(scores, mass_cuts(np.cumsum(heft), int(self.bins)))
-        shown = _means(curve, edges, third, _means(curve, edges, second, None))
+        # (2) Cut bins of equally many scores g(p), which are those of p, for g rises.
+        scores, weight, _ = distinct(second)
+        edges, _ = cut(scores, np.cumsum(weight), int(self.bins), "quantile")
+        # (3) Show the mean of g in each bin; a bin that the third part misses takes the mean over the second.
+        shown = _means(curve, edges, third, _means(curve, edges, second, np.zeros(len(edges) + 1)))
         return Steps(
             recipe="ScalingBinning",
             settings={
@@ -265,29 +259,23 @@ class ScalingBinning:
         )
 
 
-def _part(rows: Predictions, at: Any) -> Predictions:
-    weights = None if rows.weights is None else rows.weights[at]
-    return replace(rows, y=rows.y[at], p=rows.p[at], weights=weights, covariates=None, cluster=None, cache={})
-
-
-def _means(curve: Logistic, edges: Any, rows: Predictions, otherwise: Any) -> Any:
+def _means(curve: Logistic, edges: Floats, rows: Predictions, otherwise: Floats) -> Floats:
     """Return the curve's mean in each bin, `otherwise` in bins without rows."""
-    shown = curve.values(Batch(rows.p, None, None))
-    heft = np.ones(rows.n) if rows.weights is None else rows.weights
-    held = np.searchsorted(edges, rows.p, side="right")
-    total = np.bincount(held, heft, len(edges) + 1)
-    mean = np.bincount(held, heft * shown, len(edges) + 1)
-    start = np.zeros(len(total)) if otherwise is None else otherwise.copy()
-    return np.clip(np.divide(mean, total, out=start, where=total > 0), 0.0, 1.0)
+    weight, held = weights_of(rows), np.searchsorted(edges, rows.p, side="right")
+    total = np.bincount(held, weight, len(edges) + 1)
+    mean = np.bincount(held, weight * curve.values(Batch(rows.p)), len(edges) + 1)
+    shown: Floats = np.clip(np.divide(mean, total, out=otherwise.copy(), where=total > 0), 0.0, 1.0)
+    return shown
 
 
 # ---- Bayesian binning into quantiles: many histograms, averaged by how well each explains the outcomes ----
 
 Score = Literal["bdeu", "bic", "aic"]
-BREADTH = 10.0  # binnings have from n^(1/3) / 10 to 10 n^(1/3) bins
-PRIOR = 2.0  # rows that a bin's prior is worth
-CLOSEST = 5e-3  # of a prior's mean to 0 and 1
-ELBOW = 1e-3
+BREADTH = 10.0  # binnings have from n^(1/3) / 10 to 10 n^(1/3) bins: the paper's C
+EACH = 5  # rows a bin at least, on average
+PRIOR = 2.0  # rows that a bin's prior is worth: the paper's N' / B
+CLOSEST = 5e-3  # of a prior's mean to 0 and 1, so that an end's bin stays open to a surprise
+ELBOW = 1e-3  # of the variance of the weights: a smaller fall ends the average, as in the authors' program
 
 
 @recipe(maps=[Steps], words="Bayesian binning (BBQ)", simplicity=90, command="bbq")
@@ -301,8 +289,8 @@ class BBQ:
     ----------
     score : {"bdeu", "bic", "aic"}
         How a binning is judged: the paper's marginal likelihood, or a likelihood less the price of its bins.
-    spacing : {"mass", "width"}
-        Bins of equally many rows, or of equal width. netcal's BBQ is ``BBQ(score="bic", spacing="width")``.
+    strategy : {"quantile", "uniform"}
+        Bins of equally many rows, or of equal width. netcal's BBQ is ``BBQ(score="bic", strategy="uniform")``.
 
     Raises
     ------
@@ -342,27 +330,26 @@ class BBQ:
     """
 
     score: Score = "bdeu"
-    spacing: Spacing = "mass"
+    strategy: Strategy = "quantile"
 
     def __post_init__(self) -> None:
-        if self.score not in ("bdeu", "bic", "aic"):
-            raise BadInput(f"score={self.score!r}: choose 'bdeu', 'bic' or 'aic'")
-        checked_spacing(self.spacing)
+        choice("score", self.score, get_args(Score))
+        checked_strategy(self.strategy)
 
-    def fit(self, data: Any) -> Steps:
+    def fit(self, data: Predictions) -> Steps:
         """Fit the binnings and their weights to rows."""
         rows = fit_rows(data, "BBQ")
-        found = _binnings(*distinct(rows), self.spacing, self.score)
-        kept, weights = _elbow(np.array([value for _, _, value in found]))
-        edges, shown = _average([found[i][:2] for i in kept], weights)
+        found = _binnings(*distinct(rows), self.strategy, self.score)
+        kept, weights = _elbow(np.array([one.log_weight for one in found]))
+        edges, shown = _average([found[i] for i in kept], weights)
         return Steps(
             recipe="BBQ",
             settings={
                 "score": self.score,
-                "spacing": self.spacing,
+                "strategy": self.strategy,
                 "binnings": len(found),
                 "averaged": len(kept),
-                "likeliest_bins": len(found[kept[0]][1]),
+                "likeliest_bins": len(found[kept[0]].rates),
             },
             fitted_on=fitted_on(rows),
             edges=tuple(edges.tolist()),
@@ -370,61 +357,67 @@ class BBQ:
         )
 
 
-def _binnings(scores: Any, heft: Any, cases: Any, spacing: Spacing, score: Score) -> list[tuple[Any, Any, float]]:
-    """Return edges, rates and logarithm of the weight of every binning, all from two running sums."""
-    below, hits = (np.concatenate([[0.0], np.cumsum(v)]) for v in (heft, cases))
+@dataclass(frozen=True)
+class Binning:
+    """One binning: inner edges, the rate that each bin shows, and the logarithm of its weight among binnings."""
+
+    edges: Floats
+    rates: Floats
+    log_weight: float
+
+
+def _binnings(scores: Floats, weight: Floats, cases: Floats, strategy: Strategy, score: Score) -> list[Binning]:
+    """Return every binning once, all from two running sums."""
+    below, happened = (np.concatenate([[0.0], np.cumsum(v)]) for v in (weight, cases))
     n = float(below[-1])
     fewest = max(1, int(n ** (1 / 3) / BREADTH))
-    most = max(1, int(min(np.ceil(n / 5), np.ceil(n ** (1 / 3) * BREADTH), BREADTH * len(scores))))
-    out: list[tuple[Any, Any, float]] = []
+    most = max(1, int(min(np.ceil(n / EACH), np.ceil(n ** (1 / 3) * BREADTH), BREADTH * len(scores))))
+    out: list[Binning] = []
     for bins in range(min(fewest, most), most + 1):
-        if spacing == "mass":
-            cuts = mass_cuts(below[1:], bins)
-            edges = edges_before(scores, cuts)
-        else:
-            edges = width_edges(bins)
-            cuts = np.searchsorted(scores, edges, side="left")
-        if out and np.array_equal(edges, out[-1][0]):
+        edges, first = cut(scores, below[1:], bins, strategy)
+        if out and np.array_equal(edges, out[-1].edges):  # ties made it equal to the one before
             continue
-        bounds = np.concatenate([[0], cuts, [len(scores)]])
+        start = np.concatenate([[0], first, [len(scores)]])
         ends = np.concatenate([[0.0], edges, [1.0]])
-        total = np.diff(below[bounds])
-        rates, value = _judged(total, np.minimum(np.diff(hits[bounds]), total), 0.5 * (ends[:-1] + ends[1:]), n, score)
-        out.append((edges, rates, value))
+        total = np.diff(below[start])
+        within = np.minimum(np.diff(happened[start]), total)
+        rates, log_weight = _judged(total, within, 0.5 * (ends[:-1] + ends[1:]), score)
+        out.append(Binning(edges, rates, log_weight))
     return out
 
 
-def _judged(total: Any, hits: Any, middle: Any, n: float, score: Score) -> tuple[Any, float]:
+def _judged(total: Floats, happened: Floats, middle: Floats, score: Score) -> tuple[Floats, float]:
     """Return the rates that one binning shows and the logarithm of its weight."""
     from scipy.special import betaln, xlogy
 
-    if score == "bdeu":
+    if score == "bdeu":  # the likelihood integrated over rates with priors Beta(2 m, 2 (1 - m))
         a = PRIOR * np.clip(middle, CLOSEST, 1.0 - CLOSEST)
-        value = betaln(hits + a, total - hits + PRIOR - a) - betaln(a, PRIOR - a)
-        return (hits + a) / (total + PRIOR), float(value.sum())
-    rates = np.clip(np.divide(hits, total, out=middle.copy(), where=total > 0), 0.0, 1.0)
-    likelihood = float((xlogy(hits, rates) + xlogy(total - hits, 1.0 - rates)).sum())
-    return rates, likelihood - len(rates) * (0.5 * np.log(n) if score == "bic" else 1.0)
+        evidence = betaln(happened + a, total - happened + PRIOR - a) - betaln(a, PRIOR - a)
+        posterior: Floats = (happened + a) / (total + PRIOR)
+        return posterior, float(evidence.sum())
+    rates: Floats = np.clip(np.divide(happened, total, out=middle.copy(), where=total > 0), 0.0, 1.0)
+    likelihood = float((xlogy(happened, rates) + xlogy(total - happened, 1.0 - rates)).sum())
+    return rates, likelihood - len(rates) * (0.5 * np.log(total.sum()) if score == "bic" else 1.0)
 
 
-def _elbow(value: Any) -> tuple[Any, Any]:
-    """Return which binnings to average, the likeliest first, and their weights: until neighbours differ too little to matter."""
-    weights = np.exp(value - value.max())
+def _elbow(log_weight: Floats) -> tuple[Places, Floats]:
+    """Return the binnings to average and their weights: the likeliest first, until neighbours hardly differ."""
+    weights = np.exp(log_weight - log_weight.max())
     order = np.argsort(-weights, kind="stable")
     falling, last = weights[order], 0
-    spread = float(weights.var())
+    least = ELBOW * float(weights.var())
     while last < len(order) - 1 and falling[last] == falling[last + 1]:
         last += 1
-    while last < len(order) - 1 and falling[last] - falling[last + 1] > ELBOW * spread:
+    while last < len(order) - 1 and falling[last] - falling[last + 1] > least:
         last += 1
     kept = order[: last + 1]
     return kept, weights[kept] / weights[kept].sum()
 
 
-def _average(binnings: list[tuple[Any, Any]], weights: Any) -> tuple[Any, Any]:
+def _average(binnings: list[Binning], weights: Floats) -> tuple[Floats, Floats]:
     """Return the weighted mean of step functions, as a step function: the sum of their jumps."""
-    edges, place = np.unique(np.concatenate([e for e, _ in binnings]), return_inverse=True)
-    jumps = np.concatenate([w * np.diff(r) for (_, r), w in zip(binnings, weights, strict=True)])
-    start = sum(w * r[0] for (_, r), w in zip(binnings, weights, strict=True))
+    edges, place = np.unique(np.concatenate([one.edges for one in binnings]), return_inverse=True)
+    jumps = np.concatenate([w * np.diff(one.rates) for one, w in zip(binnings, weights, strict=True)])
+    start = sum(w * one.rates[0] for one, w in zip(binnings, weights, strict=True))
     shown = start + np.concatenate([[0.0], np.cumsum(np.bincount(place, jumps, len(edges)))])
     return edges, np.clip(shown, 0.0, 1.0)

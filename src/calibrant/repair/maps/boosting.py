@@ -4,55 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.data.coding import Coding, Encoded
-from calibrant.errors import BadInput
+from calibrant.arguments import number, whole
+from calibrant.data.coding import Coding, Encoded, codings, encode
+from calibrant.data.predictions import Predictions
 from calibrant.kernels.strata import locate
 from calibrant.kernels.trees import BINS, Columns, Rule, Tree, add_trees, gradients, grow
 from calibrant.repair.fitted import Batch, FittedMap, Order, inputs_of, rising, sound
-from calibrant.repair.regression import logit
+from calibrant.repair.regression import Floats, Whole, expit, filled, log_odds
+from calibrant.stats.logistic import Design, maximise
 
 # ---- Covariates as a few bins each, by rules fixed without a label ----
 
 RARE, LAST = BINS - 3, 2  # levels beyond the 49 most frequent share a bin; unseen and missing ones keep their own
-Edges = tuple[tuple[float, ...], ...]
+Codes = NDArray[np.uint8]
+BinEdges = tuple[tuple[float, ...], ...]  # of each number: where its bins begin
 
 
-def edges_of(values: Any, bins: int) -> tuple[float, ...]:
+@dataclass(frozen=True)
+class Binned:
+    """Covariates of rows in bins.
+
+    Parameters
+    ----------
+    codings : tuple of Coding
+    edges : tuple of tuple of float
+        Where the bins of each number begin.
+    codes : uint8 array of shape (n, 1 + d)
+        Bins of numbers, then of levels; the first column is left at 0 for the score.
+    """
+
+    codings: tuple[Coding, ...]
+    edges: BinEdges
+    codes: Codes
+
+    @property
+    def columns(self) -> Columns:
+        """The bins, and whether those of a column have an order: of the score and of numbers they do."""
+        return Columns(self.codes, np.arange(self.codes.shape[1]) <= len(self.edges))
+
+
+def binned_rows(rows: Predictions, variables: Sequence[str] | None, bins: int) -> Binned:
+    """Fix at most `bins` bins for each number, and put the covariates of rows into them."""
+    how = codings(rows.covariates, variables)
+    if not how:
+        return Binned((), (), np.zeros((rows.n, 1), dtype=np.uint8))
+    x = encode(rows.covariates.select([c.name for c in how]), how)
+    edges = tuple(bin_edges(column, bins) for column in filled(x, how).T)
+    return Binned(how, edges, bins_of(x, how, edges))
+
+
+def bin_edges(values: Floats, bins: int) -> tuple[float, ...]:
     """Return inner edges of at most `bins` bins: between the values if they are few, at quantiles otherwise."""
     found = np.unique(values)
     if len(found) > bins:
-        cut = np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1])
-        return tuple(float(v) for v in np.unique(cut) if v > found[0])
+        ends = np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1])
+        return tuple(float(v) for v in np.unique(ends) if v > found[0])
     return tuple(float(v) for v in (found[1:] + found[:-1]) / 2.0)
 
 
-def filled(columns: Encoded, how: Sequence[Coding]) -> Any:
-    """Return the numbers with each missing one replaced by its median."""
-    fill = np.array([c.fill for c in how if c.kind in ("number", "date")])
-    return np.where(np.isnan(columns.numbers), fill, columns.numbers)
-
-
-def number_edges(columns: Encoded, how: Sequence[Coding], bins: int) -> Edges:
-    """Return the edges of every number."""
-    numbers = filled(columns, how)
-    return tuple(edges_of(numbers[:, j], bins) for j in range(numbers.shape[1]))
-
-
-def binned(columns: Encoded | None, how: Sequence[Coding], edges: Edges, n: int) -> Any:
-    """Return the bins of numbers and levels, uint8 of shape (n, 1 + d); the first column is left at 0 for the score."""
-    if columns is None:
-        return np.zeros((n, 1), dtype=np.uint8)
-    numbers = filled(columns, how)
-    width = len(edges)
-    out = np.zeros((n, 1 + width + columns.codes.shape[1]), dtype=np.uint8)
-    for j, cuts in enumerate(edges):
-        out[:, 1 + j] = locate(numbers[:, j], np.array(cuts))
-    for j, labels in enumerate(columns.level_labels):
-        code, held = columns.codes[:, j], len(labels)
+def bins_of(x: Encoded, how: Sequence[Coding], edges: BinEdges) -> Codes:
+    """Return the bins of numbers and levels, as `Binned` has them."""
+    numbers, width = filled(x, how), len(edges)
+    out = np.zeros((len(numbers), 1 + width + x.codes.shape[1]), dtype=np.uint8)
+    for j, ends in enumerate(edges):
+        out[:, 1 + j] = locate(numbers[:, j], np.array(ends))
+    for j, labels in enumerate(x.level_labels):
+        code, held = x.codes[:, j], len(labels)
         if held > BINS:
             kept = held - LAST
             code = np.where(code >= kept, code - kept + RARE + 1, np.minimum(code, RARE))
@@ -60,18 +81,13 @@ def binned(columns: Encoded | None, how: Sequence[Coding], edges: Edges, n: int)
     return out
 
 
-def ordered(columns: int, edges: Edges) -> Any:
-    """Return whether the bins of each column have an order: those of the score and of numbers do."""
-    return np.arange(columns) <= len(edges)
-
-
 # ---- Boosting of the residual: small trees on the log-odds and the covariates, as many as other rows ask for ----
 
-SALT = 0x7EE5
+SALT = 0x7EE5  # of random numbers, apart from those of other methods at the same seed
 ROUND = 10  # trees that see the same score, before it is brought up to date
 PATIENCE = 3 * ROUND  # trees without a better loss after which no more are tried
-SAMPLED = 4000  # rows that a tree sees at least, if there are so many
-STEPS = 30
+SAMPLED = 4000  # rows that a tree sees at least, if there are so many; of more rows it sees half
+IDENTITY = np.array([1.0, 0.25])  # prior information about slope and intercept: 0.25 is what one row at p = 0.5 has
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,14 +121,13 @@ class Trees:
     doubt: float = 2.5
 
     def __post_init__(self) -> None:
-        for name, few, many in (("depth", 1, 6), ("most", 1, 5000), ("folds", 2, 20)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not few <= value <= many:
-                raise BadInput(f"{name}={value!r}: pass a whole number from {few} to {many}")
-        for name, low, high in (("rate", 1e-3, 1.0), ("ridge", 1e-3, 1e6), ("least", 1e-3, 1e6), ("doubt", 0.0, 10.0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-                raise BadInput(f"{name}={value!r}: pass a number from {low:g} to {high:g}")
+        whole("depth", self.depth, 1, 6)
+        whole("most", self.most, 1, 5000)
+        whole("folds", self.folds, 2, 20)
+        number("rate", self.rate, least=1e-3, most=1.0)
+        number("ridge", self.ridge, least=1e-3, most=1e6)
+        number("least", self.least, least=1e-3, most=1e6)
+        number("doubt", self.doubt, least=0.0, most=10.0)
 
 
 @dataclass(frozen=True)
@@ -121,9 +136,8 @@ class Problem:
 
     Parameters
     ----------
-    codes : uint8 array of shape (n, 1 + d)
+    columns : Columns
         Bins of the covariates from column 1 on.
-    ordered : bool array of shape (1 + d,)
     start : float64 array of shape (n,)
         Log-odds of the score.
     y : int8 array of shape (n,)
@@ -131,77 +145,64 @@ class Problem:
         Mean one.
     """
 
-    codes: Any
-    ordered: Any
-    start: Any
-    y: Any
-    weight: Any
+    columns: Columns
+    start: Floats
+    y: NDArray[np.int8]
+    weight: Floats
+
+    def loss(self, log_odds: Floats, rows: Whole | slice = slice(None)) -> float:
+        """Return the weighted sum of the logarithmic loss of some rows, whose log-odds are given."""
+        signed = np.where(self.y[rows] == 1, -log_odds, log_odds)
+        return float(self.weight[rows] @ np.logaddexp(0.0, signed))
 
 
 class Booster:
     """One run of boosting on some rows; every row's log-odds are kept up to date."""
 
-    def __init__(self, problem: Problem, how: Trees, rows: Any, seed: tuple[int, ...]) -> None:
+    def __init__(self, problem: Problem, how: Trees, rows: Whole, seed: tuple[int, ...]) -> None:
         self.problem, self.how, self.rows = problem, how, rows.astype(np.int32)
         self.rng = np.random.default_rng([*seed, SALT])
-        self.codes = problem.codes.copy()
+        self.columns = Columns(problem.columns.codes.copy(), problem.columns.ordered)
         self.slope, self.intercept = straight(problem, rows)
         self.log_odds = self.intercept + self.slope * problem.start
         self.gradient, self.hessian = np.empty((2, len(problem.start)))
         self.edges: list[tuple[float, ...]] = []
-        self.feature: list[Any] = []
-        self.left: list[Any] = []
-        self.value: list[Any] = []
+        self.trees: list[Tree] = []
 
     def step(self) -> None:
-        """Grow one more tree."""
-        if len(self.value) % ROUND == 0:
-            self.edges.append(edges_of(self.log_odds, BINS))
-            self.codes[:, 0] = locate(self.log_odds, np.array(self.edges[-1]))
-        gradients(self.log_odds, self.problem.y, self.problem.weight, self.gradient, self.hessian)
+        """Grow one more tree: a Newton step of the log loss, as LogitBoost takes it (Friedman et al. 2000)."""
+        p, how = self.problem, self.how
+        # (1) Every ten trees the score's bins are brought up to date, so that groups are found at its present levels.
+        if len(self.trees) % ROUND == 0:
+            self.edges.append(bin_edges(self.log_odds, BINS))
+            self.columns.codes[:, 0] = locate(self.log_odds, np.array(self.edges[-1]))
+        # (2) Gradient and hessian of the log loss at the present log-odds.
+        gradients(self.log_odds, p.y, p.weight, self.gradient, self.hessian)
+        # (3) A tree on a random half of the rows; ridge and least hessian stand for all rows.
         share = max(0.5, SAMPLED / len(self.rows))
         rows = self.rows if share >= 1.0 else self.rows[self.rng.random(len(self.rows)) < share]
-        how = self.how
-        ridge, least = (v * len(rows) / len(self.rows) for v in (how.ridge, how.least))
-        columns = Columns(self.codes, self.problem.ordered)
-        feature, left, value = grow(columns, self.gradient, self.hessian, rows, Rule(how.depth, ridge, least))
-        value *= how.rate
-        add_trees(self.codes, Tree(feature[None], left[None], value[None]), self.log_odds)
-        self.feature.append(feature)
-        self.left.append(left)
-        self.value.append(value)
+        part = len(rows) / len(self.rows)
+        tree = grow(
+            self.columns, self.gradient, self.hessian, rows, Rule(how.depth, how.ridge * part, how.least * part)
+        )
+        # (4) A tenth of the step, for all rows.
+        tree = tree._replace(value=tree.value * how.rate)
+        add_trees(self.columns.codes, stacked([tree]), self.log_odds)
+        self.trees.append(tree)
 
 
-def straight(problem: Problem, rows: Any) -> tuple[float, float]:
+def stacked(trees: Sequence[Tree]) -> Tree:
+    """Return trees along a first axis."""
+    return Tree(*(np.stack(parts) for parts in zip(*trees, strict=True)))
+
+
+def straight(problem: Problem, rows: Whole) -> tuple[float, float]:
     """Return slope and intercept of a logistic curve of the log-odds, drawn towards the identity by one row's worth."""
-    t, y, w = problem.start[rows], problem.y[rows], problem.weight[rows]
-    x = np.stack([t, np.ones(len(t))])
-    at, worth = np.array([1.0, 0.0]), np.diag([1.0, 0.25])
-    target = np.array([1.0, 0.0])
-
-    def loss(b: Any) -> float:
-        return loss_of(b @ x, y, w) + 0.5 * float((b - target) @ worth @ (b - target))
-
-    now = loss(at)
-    for _ in range(STEPS):
-        p = 1.0 / (1.0 + np.exp(-(at @ x)))
-        pull = x @ (w * (y - p)) - worth @ (at - target)
-        move = np.linalg.solve((x * (w * p * (1.0 - p))) @ x.T + worth, pull)
-        for _ in range(STEPS):
-            if (then := loss(at + move)) <= now:
-                break
-            move = move / 2.0
-        else:
-            break
-        at, gained, now = at + move, now - then, then
-        if gained <= 1e-10 * (1.0 + now):
-            break
-    return float(at[0]), float(at[1])
-
-
-def loss_of(log_odds: Any, y: Any, w: Any) -> float:
-    """Return the weighted sum of the logarithmic loss."""
-    return float(w @ np.logaddexp(0.0, np.where(y == 1, -log_odds, log_odds)))
+    t, y = problem.start[rows], problem.y[rows].astype(np.float64)
+    # the log-odds are known beforehand: what is fitted, and penalised, is how far slope and intercept are from 1 and 0
+    design = Design(np.column_stack([t, np.ones(len(t))]), problem.weight[rows], t, IDENTITY)
+    slope, intercept = maximise(design, design.sums(y)).coefficients[0]
+    return 1.0 + float(slope), float(intercept)
 
 
 # ---- How many trees, and whether any: decided on rows that did not grow them ----
@@ -232,50 +233,46 @@ class Choice:
     standard: float
 
 
-def choose(problem: Problem, how: Trees, fold: Any, p: Any, clusters: Any, seed: int) -> Choice:
+def choose(problem: Problem, how: Trees, fold: Whole, rows: Predictions, clusters: Whole | None, seed: int) -> Choice:
     """Grow trees on all folds but one, in step, and watch the loss on the one."""
     held = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
     runs = [Booster(problem, how, np.flatnonzero(fold != k), (seed, k + 1)) for k in range(len(held))]
     best, at, kept, trees = np.inf, 0, problem.start.copy(), 0
     while True:
-        loss = sum(loss_of(r.log_odds[h], problem.y[h], problem.weight[h]) for r, h in zip(runs, held, strict=True))
+        loss = sum(problem.loss(run.log_odds[own], own) for run, own in zip(runs, held, strict=True))
         if loss < best:
             best, at = loss, trees
-            for r, h in zip(runs, held, strict=True):
-                kept[h] = r.log_odds[h]
+            for run, own in zip(runs, held, strict=True):
+                kept[own] = run.log_odds[own]
         if trees >= how.most or trees - at >= PATIENCE:
             break
-        for r in runs:
-            r.step()
+        for run in runs:
+            run.step()
         trees += 1
-    change = kept - problem.start
-    before = loss_of(problem.start, problem.y, problem.weight)
-    standard = _standard(problem, p, change, clusters)
-    n = len(p)
+    change, before = kept - problem.start, problem.loss(problem.start)
+    standard = _standard(problem, rows.p, change, clusters)
     used = best < before and standard > how.doubt
-    return Choice(used, at, _scale(problem, change), before / n, best / n, standard)
+    return Choice(used, at, _scale(problem, change), before / rows.n, best / rows.n, standard)
 
 
-def _standard(problem: Problem, p: Any, change: Any, clusters: Any) -> float:
+def _standard(problem: Problem, p: Floats, change: Floats, clusters: Whole | None) -> float:
     """Return the score test of the change: its product with the residual, in standard errors of calibrated scores."""
     product = problem.weight * change * (problem.y - p)
     if clusters is None:
-        spread = float(np.sum((problem.weight * change) ** 2 * p * (1.0 - p)))
+        variance = float(np.sum((problem.weight * change) ** 2 * p * (1.0 - p)))
     else:
-        spread = float(np.sum(np.bincount(clusters, product) ** 2))
-    return float(product.sum()) / spread**0.5 if spread > 0.0 else 0.0
+        variance = float(np.sum(np.bincount(clusters, product) ** 2))
+    return float(product.sum()) / variance**0.5 if variance > 0.0 else 0.0
 
 
-def _scale(problem: Problem, change: Any) -> float:
+def _scale(problem: Problem, change: Floats) -> float:
     """Return the multiple of the change that fits other folds best, from 0 to 2."""
     from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(
-        lambda c: loss_of(problem.start + c * change, problem.y, problem.weight),
-        bounds=(0.0, 2.0),
-        method="bounded",
-        options={"xatol": 1e-3},
-    )
+    def loss(scale: float) -> float:
+        return problem.loss(problem.start + scale * change)
+
+    found = minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded", options={"xatol": 1e-3})
     return float(found.x)
 
 
@@ -306,8 +303,8 @@ class BoostedTrees(FittedMap):
     slope: float = 1.0
     intercept: float = 0.0
     scale: float = 1.0
-    edges: Edges = ()
-    score_edges: Edges = ()
+    edges: BinEdges = ()
+    score_edges: BinEdges = ()
     feature: tuple[tuple[int, ...], ...] = ()
     left: tuple[tuple[int, ...], ...] = ()
     value: tuple[tuple[float, ...], ...] = ()
@@ -338,19 +335,18 @@ class BoostedTrees(FittedMap):
         sound(len(self.score_edges) == -(-trees // ROUND), "every ten trees need edges of the score")
         sound(all(len(e) < BINS and rising(e) for e in (*self.edges, *self.score_edges)), "edges must rise, and be few")
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
-        from scipy.special import expit
-
         if not self.value and self.slope == 1.0 and self.intercept == 0.0:
-            return np.array(rows.p, dtype=np.float64)
-        start = logit(rows.p)
-        log_odds = self.intercept + self.slope * start
+            return rows.p.copy()
+        start = log_odds(rows.p)
+        eta = self.intercept + self.slope * start
         if self.value:
-            codes = binned(rows.covariates, self.codings, self.edges, len(start))
-            feature, left, value = np.array(self.feature), np.array(self.left, dtype=np.uint64), np.array(self.value)
-            for k, cuts in enumerate(self.score_edges):
-                codes[:, 0] = locate(log_odds, np.array(cuts))
+            x = rows.covariates
+            codes = np.zeros((len(eta), 1), np.uint8) if x is None else bins_of(x, self.codings, self.edges)
+            trees = Tree(np.array(self.feature), np.array(self.left, dtype=np.uint64), np.array(self.value))
+            for k, ends in enumerate(self.score_edges):
+                codes[:, 0] = locate(eta, np.array(ends))
                 part = slice(k * ROUND, (k + 1) * ROUND)
-                add_trees(codes, Tree(feature[part], left[part], value[part]), log_odds)
-        return expit(start + self.scale * (log_odds - start))
+                add_trees(codes, Tree(trees.feature[part], trees.left[part], trees.value[part]), eta)
+        return expit(start + self.scale * (eta - start))

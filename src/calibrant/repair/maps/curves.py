@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, get_args
 
 import numpy as np
 
-from calibrant.errors import BadInput
+from calibrant.arguments import choice
+from calibrant.data.predictions import Predictions
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on
-from calibrant.repair.regression import fit_rows, log_of, logit, newton, targets
+from calibrant.repair.regression import Floats, expit, fit_rows, log_odds, log_of, targets, weights_of
+from calibrant.stats.logistic import regress
 
 # ---- Platt scaling: a logistic curve of the score, or of its log-odds ----
 
@@ -31,19 +33,17 @@ class Logistic(FittedMap):
         """Kept if the slope is above 0."""
         return "kept" if self.slope > 0 else "kept up to ties" if self.slope == 0 else "may change"
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
-        from scipy.special import expit
-
         return expit(self.slope * scaled(rows.p, self.scale) + self.intercept)
 
 
-def scaled(p: Any, scale: Scale) -> Any:
+def scaled(p: Floats, scale: Scale) -> Floats:
     """Return what the curve is a function of."""
     if scale == "raw":
         return p
     if scale == "logit":
-        return logit(p)
+        return log_odds(p)
     return np.log(p + TINY) - np.log((1.0 - p) + TINY)
 
 
@@ -95,13 +95,12 @@ class Platt:
     scale: Literal["logit", "raw"] = "logit"
 
     def __post_init__(self) -> None:
-        if self.scale not in ("logit", "raw"):
-            raise BadInput(f"scale={self.scale!r}: choose 'logit' or 'raw'")
+        choice("scale", self.scale, ("logit", "raw"))
 
-    def fit(self, data: Any) -> Logistic:
+    def fit(self, data: Predictions) -> Logistic:
         """Fit the curve to rows."""
         rows = fit_rows(data, "Platt")
-        slopes, intercept = newton(scaled(rows.p, self.scale)[:, None], targets(rows), rows.weights)
+        slopes, intercept = regress(scaled(rows.p, self.scale)[:, None], targets(rows), rows.weights)
         return Logistic(
             recipe="Platt",
             settings={"scale": self.scale},
@@ -154,10 +153,10 @@ class Temperature:
     (True, 'kept')
     """
 
-    def fit(self, data: Any) -> Logistic:
+    def fit(self, data: Predictions) -> Logistic:
         """Fit the temperature to rows."""
         rows = fit_rows(data, "Temperature")
-        sharpness = _sharpness(scaled(rows.p, "log ratio"), rows.y, rows.weights)
+        sharpness = _sharpness(rows)
         return Logistic(
             recipe="Temperature",
             settings={"temperature": 1.0 / sharpness},
@@ -168,19 +167,20 @@ class Temperature:
         )
 
 
-def _sharpness(t: Any, y: Any, weight: Any) -> float:
+def _sharpness(rows: Predictions) -> float:
     """Return 1/T."""
     from scipy.optimize import brentq
-    from scipy.special import expit
 
-    lever = t if weight is None else t * weight
-    hits = float(lever @ y)
+    t = scaled(rows.p, "log ratio")
+    weighted = t * weights_of(rows)
+    happened = float(weighted @ rows.y)
 
     def slope(log_sharpness: float) -> float:
-        return float(lever @ expit(np.exp(log_sharpness) * t)) - hits
+        """Return the derivative of the log loss in 1/T: it rises, for the loss is convex."""
+        return float(weighted @ expit(np.exp(log_sharpness) * t)) - happened
 
     low, high = slope(-RANGE), slope(RANGE)
-    if low >= 0.0:
+    if low >= 0.0:  # the scores rank backwards, or are all one half
         return float(np.exp(0.0 if high == low else -RANGE))
     if high <= 0.0:
         return float(np.exp(RANGE))
@@ -208,10 +208,8 @@ class BetaCurve(FittedMap):
             return "may change"
         return "kept" if max(self.a, self.b) > 0 else "kept up to ties"
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
-        from scipy.special import expit
-
         return expit(self.a * log_of(rows.p) - self.b * log_of(1.0 - rows.p) + self.c)
 
 
@@ -267,33 +265,35 @@ class Beta:
     parameters: Parameters = "abm"
 
     def __post_init__(self) -> None:
-        if self.parameters not in ("abm", "am", "ab"):
-            raise BadInput(f"parameters={self.parameters!r}: choose 'abm', 'am' or 'ab'")
+        choice("parameters", self.parameters, get_args(Parameters))
 
-    def fit(self, data: Any) -> BetaCurve:
+    def fit(self, data: Predictions) -> BetaCurve:
         """Fit the curve to rows."""
         rows = fit_rows(data, "Beta")
-        a, b, c = beta_fit(rows.p, rows.y, rows.weights, self.parameters)
+        a, b, c = _beta(rows, self.parameters)
         return BetaCurve(
             recipe="Beta", settings={"parameters": self.parameters}, fitted_on=fitted_on(rows), a=a, b=b, c=c
         )
 
 
-def beta_fit(p: Any, y: Any, weight: Any = None, parameters: Parameters = "abm") -> tuple[float, float, float]:
-    """Return a, b and c for scores p and outcomes (or targets in [0, 1]) y."""
-    up, down = log_of(p), -log_of(1.0 - p)
-    target = np.asarray(y, dtype=np.float64)
-    if parameters == "am":
-        (a,), c = newton((up + down)[:, None], target, weight, RIDGE)
+def _beta(rows: Predictions, parameters: Parameters) -> tuple[float, float, float]:
+    """Return a, b and c: Kull et al. (2017), section 4, with their program's rule for negative a or b."""
+    up, down, y = log_of(rows.p), -log_of(1.0 - rows.p), rows.y.astype(np.float64)
+
+    def free(*columns: Floats, intercept: bool = True) -> tuple[Floats, float]:
+        return regress(np.column_stack(columns), y, rows.weights, ridge=RIDGE, intercept=intercept)
+
+    if parameters == "am":  # a = b: one column, their sum
+        (a,), c = free(up + down)
         return float(a), float(a), c
-    if parameters == "ab":
-        (a, b), _ = newton(np.column_stack([up + np.log(2.0), down - np.log(2.0)]), target, weight, RIDGE, offset=False)
+    if parameters == "ab":  # c = (a - b) ln 2: the columns are 0 at one half
+        (a, b), _ = free(up + np.log(2.0), down - np.log(2.0), intercept=False)
         return float(a), float(b), float((a - b) * np.log(2.0))
-    (a, b), c = newton(np.column_stack([up, down]), target, weight, RIDGE)
+    (a, b), c = free(up, down)
     if a < 0:
-        (b,), c = newton(down[:, None], target, weight, RIDGE)
+        (b,), c = free(down)
         return 0.0, float(b), c
     if b < 0:
-        (a,), c = newton(up[:, None], target, weight, RIDGE)
+        (a,), c = free(up)
         return float(a), 0.0, c
     return float(a), float(b), c

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed
+from calibrant.arguments import checked_seed, choice, number
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.catalogue import recipe
-from calibrant.repair.fitted import Batch, FittedMap, fitted_on, sound
-from calibrant.repair.regression import log_of
+from calibrant.repair.fitted import Batch, FittedMap, Rows, fitted_on, sound
+from calibrant.repair.regression import Floats, log_of
 
+Classes = NDArray[np.int32]
 Penalty = Literal["odir", "l2"]
-GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-FOLDS = 3
+GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # a decade apart: the log loss is flat around its least
+FOLDS = 3  # each costs six fits; the choice is among decades
+STREAM = 0xD1  # of random numbers, apart from those of other methods at the same seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,16 +35,14 @@ class Softmax(FittedMap):
         k = len(self.intercepts)
         sound(k > 1 and [len(row) for row in self.weights] == [k] * k, "weights must be K rows of K, intercepts K")
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired probabilities, of shape (n, K)."""
-        p = np.asarray(rows.p, dtype=np.float64)
-        if p.ndim != 2 or p.shape[1] != len(self.intercepts):
-            raise BadInput(
-                f"this map is of {len(self.intercepts)} classes: pass probabilities of shape (n, {len(self.intercepts)})"
-            )
-        return _softmax(log_of(p) @ np.array(self.weights).T + np.array(self.intercepts))
+        k = len(self.intercepts)
+        if rows.p.ndim != 2 or rows.p.shape[1] != k:
+            raise BadInput(f"this map is of {k} classes: pass probabilities of shape (n, {k})")
+        return _softmax(log_of(rows.p) @ np.array(self.weights).T + np.array(self.intercepts))
 
-    def __call__(self, data: Any) -> Any:
+    def __call__(self, data: Rows) -> Rows:
         """Return the data with repaired probabilities."""
         if not isinstance(data, MulticlassPredictions):
             raise BadInput(f"{self.recipe} repairs several classes, not a {type(data).__name__}: use Beta for two")
@@ -110,82 +112,97 @@ class Dirichlet:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.penalty not in ("odir", "l2"):
-            raise BadInput(f"penalty={self.penalty!r}: choose 'odir' or 'l2'")
-        for name in ("strength", "intercept_strength"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float)) and 0 <= value < np.inf):
-                raise BadInput(f"{name}={value!r}: pass a number of at least 0, or None")
+        choice("penalty", self.penalty, get_args(Penalty))
+        for name, value in (("strength", self.strength), ("intercept_strength", self.intercept_strength)):
+            if value is not None:
+                number(name, value, least=0, hint="or None")
         if self.intercept_strength is not None and self.penalty == "l2":
             raise BadInput(
                 f"intercept_strength={self.intercept_strength!r}: it belongs to penalty='odir'; leave it out"
             )
         checked_seed(self.seed)
 
-    def fit(self, data: Any) -> Softmax:
+    def fit(self, data: MulticlassPredictions) -> Softmax:
         """Fit the matrix to rows."""
-        if not isinstance(data, MulticlassPredictions):
-            raise BadInput(f"Dirichlet is fitted on several classes, not a {type(data).__name__}: use Beta for two")
-        if len(np.unique(data.y)) < 2:
-            raise NotComputable(
-                f"Dirichlet cannot be fitted: every one of the {data.n:,} rows has class {int(data.y[0])}"
-            )
-        x = np.column_stack([log_of(data.p), np.ones(data.n)])
-        strength = self._chosen(x, data.y) if self.strength is None else float(self.strength)
-        found = self._solved(x, data.y, strength, None)
+        rows = fit_classes(data)
+        x = np.column_stack([log_of(rows.p), np.ones(len(rows.y))])
+        strength = self._chosen(x, rows.y) if self.strength is None else float(self.strength)
+        found = _solved(x, rows.y, self._penalties(x.shape[1] - 1, strength))
         return Softmax(
             recipe="Dirichlet",
             settings={"penalty": self.penalty, "strength": strength, "chosen": self.strength is None},
-            fitted_on=fitted_on(data),
+            fitted_on=fitted_on(rows),
             weights=tuple(tuple(row) for row in found[:, :-1].tolist()),
             intercepts=tuple(found[:, -1].tolist()),
         )
 
-    def _penalties(self, k: int, strength: float) -> Any:
+    def _penalties(self, k: int, strength: float) -> Floats:
         """Return what each coefficient's square costs, of shape (K, K + 1)."""
         if self.penalty == "l2":
             return np.full((k, k + 1), strength / (k * (k + 1)))
-        price = np.full((k, k + 1), strength / (k * (k - 1)))
+        price = np.full((k, k + 1), strength / (k * (k - 1)))  # off the diagonal
         price[np.arange(k), np.arange(k)] = 0.0
         price[:, k] = (strength if self.intercept_strength is None else self.intercept_strength) / k
         return price
 
-    def _solved(self, x: Any, y: Any, strength: float, start: Any) -> Any:
-        from scipy.optimize import minimize
-
-        k = x.shape[1] - 1
-        price, hit = self._penalties(k, strength), np.arange(k)[:, None] == y
-
-        def loss(flat: Any) -> tuple[float, Any]:
-            w = flat.reshape(k, k + 1)
-            z = w @ x.T
-            z -= z.max(axis=0)
-            e = np.exp(z)
-            total = e.sum(axis=0)
-            value = (np.log(total) - z[y, np.arange(len(y))]).mean() + (price * w**2).sum()
-            return float(value), ((e / total - hit) @ x / len(y) + 2.0 * price * w).ravel()
-
-        first = np.eye(k, k + 1) if start is None else start
-        options = {"maxiter": 2_000, "maxfun": 4_000, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 20}
-        return minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(k, k + 1)
-
-    def _chosen(self, x: Any, y: Any) -> float:
+    def _chosen(self, x: Floats, y: Classes) -> float:
         """Return the strength of least cross-validated log loss."""
         if len(y) < 2 * FOLDS:
             raise NotComputable(
                 f"Dirichlet needs {2 * FOLDS} rows to choose a strength and there are {len(y)}: pass strength="
             )
-        fold = np.random.default_rng([checked_seed(self.seed), 0xD1]).permutation(len(y)) % FOLDS
+        fold = np.random.default_rng([int(self.seed), STREAM]).permutation(len(y)) % FOLDS
         losses = np.zeros(len(GRID))
         for f in range(FOLDS):
             fit, held, found = fold != f, fold == f, None
             for at in range(len(GRID) - 1, -1, -1):  # from strong to weak, each from where the last one ended
-                found = self._solved(x[fit], y[fit], GRID[at], found)
+                found = _solved(x[fit], y[fit], self._penalties(x.shape[1] - 1, GRID[at]), found)
                 shown = _softmax(x[held] @ found.T)[np.arange(int(held.sum())), y[held]]
                 losses[at] -= float(np.log(np.maximum(shown, 1e-300)).sum())
-        return GRID[len(GRID) - 1 - int(np.argmin(losses[::-1]))]
+        return GRID[len(GRID) - 1 - int(np.argmin(losses[::-1]))]  # of equal losses the stronger penalty
 
 
-def _softmax(z: Any) -> Any:
+def fit_classes(data: object) -> MulticlassPredictions:
+    """Return the rows of several classes to fit on, or say why they will not do."""
+    if not isinstance(data, MulticlassPredictions):
+        raise BadInput(f"Dirichlet is fitted on several classes, not a {type(data).__name__}: use Beta for two")
+    if len(np.unique(data.y)) < 2:
+        raise NotComputable(
+            f"Dirichlet cannot be fitted: every one of the {len(data.y):,} rows has class {int(data.y[0])}"
+        )
+    return data
+
+
+def _solved(x: Floats, y: Classes, price: Floats, start: Floats | None = None) -> Floats:
+    """Return ``(W, b)``, shape (K, K + 1), of least penalised log loss, from the identity or from `start`."""
+    from scipy.optimize import minimize
+
+    k = len(price)
+    first = np.eye(k, k + 1) if start is None else start
+    options = {"maxiter": 2_000, "maxfun": 4_000, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 20}
+    found = minimize(_loss(x, y, price), first.ravel(), jac=True, method="L-BFGS-B", options=options)
+    solved: Floats = found.x.reshape(k, k + 1)
+    return solved
+
+
+def _loss(x: Floats, y: Classes, price: Floats) -> Callable[[Floats], tuple[float, Floats]]:
+    """Return the penalised log loss and its gradient, as a function of the coefficients."""
+    k, n = len(price), len(y)
+    happened = np.arange(k)[:, None] == y
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        w = flat.reshape(k, k + 1)
+        z = w @ x.T
+        z -= z.max(axis=0)
+        e = np.exp(z)
+        total = e.sum(axis=0)
+        value = (np.log(total) - z[y, np.arange(n)]).mean() + (price * w**2).sum()
+        return float(value), ((e / total - happened) @ x / n + 2.0 * price * w).ravel()
+
+    return loss
+
+
+def _softmax(z: Floats) -> Floats:
     e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+    p: Floats = e / e.sum(axis=1, keepdims=True)
+    return p

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import checked_levels, checked_seed
-from calibrant.data.predictions import MulticlassPredictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import uniforms
 from calibrant.kernels.tally import CELL_BITS, SCORE_BITS, fixed_point
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order
+from calibrant.stats.jitter import jitter
 from calibrant.views.population import EXACT_LEVELS, checked_bandwidth
+
+Floats = NDArray[np.float64]
 
 # ---- Rounding: the probabilities as people see them, in whole per cent ----
 
@@ -35,14 +38,15 @@ class Rounded(FittedMap):
         """Raise `ValueError` if there cannot be so many levels."""
         checked_levels(self.levels)
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the rounded scores."""
         q, k = fixed_point(rows.p), self.levels
-        if k in EXACT_LEVELS or k & (k - 1) == 0:
+        if k in EXACT_LEVELS or k & (k - 1) == 0:  # floor(p K + 1/2), of p in 2^30 parts
             step = (q * k + (1 << (SCORE_BITS - 1))) >> SCORE_BITS
-        else:  # the middle of the score's cell is rounded
+        else:  # floor(m K + 1/2), m the middle of the score's cell of 2^14, in 2^15 parts
             step = ((2 * (q >> (SCORE_BITS - CELL_BITS)) + 1) * k + (1 << CELL_BITS)) >> (CELL_BITS + 1)
-        return step / np.float64(k)
+        shown: Floats = step / np.float64(k)
+        return shown
 
 
 @recipe(maps=[Rounded], words="rounding", simplicity=10)
@@ -84,13 +88,13 @@ class Rounding:
     def __post_init__(self) -> None:
         checked_levels(self.levels)
 
-    def fit(self, data: Any = None) -> Rounded:
+    def fit(self, data: Predictions | None = None) -> Rounded:
         """Return the map; the data play no part."""
         two_classes(data, "Rounding")
         return Rounded(recipe="Rounding", settings={"levels": int(self.levels)}, levels=int(self.levels))
 
 
-def two_classes(data: Any, recipe: str) -> None:
+def two_classes(data: object, recipe: str) -> None:
     """Refuse several classes, for a recipe that reads no data."""
     if isinstance(data, MulticlassPredictions):
         raise BadInput(f"{recipe} is for two classes: project with .top_label() or .one_vs_rest(k)")
@@ -98,7 +102,7 @@ def two_classes(data: Any, recipe: str) -> None:
 
 # ---- Jitter: the score perturbed a little, which makes its calibration error certifiable ----
 
-GRID = 1 << CELL_BITS
+GRID = 1 << CELL_BITS  # the certificate's own grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,13 +117,12 @@ class Jittered(FittedMap):
         checked_bandwidth(self.bandwidth, GRID)
         checked_seed(self.seed)
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the perturbed scores."""
-        from calibrant.stats.jitter import jitter
-
         salt = Spec(label="y", score="p", seed=self.seed).salt("repair.Jitter")
         cells = fixed_point(rows.p) >> (SCORE_BITS - CELL_BITS)
-        return jitter(GRID, self.bandwidth).draw(cells, uniforms(rows.ids, salt))
+        shown: Floats = jitter(GRID, self.bandwidth).draw(cells, uniforms(rows.ids, salt))
+        return shown
 
 
 @recipe(maps=[Jittered], words="jitter", simplicity=20)
@@ -173,7 +176,7 @@ class Jitter:
         checked_bandwidth(self.bandwidth, GRID)
         checked_seed(self.seed)
 
-    def fit(self, data: Any = None) -> Jittered:
+    def fit(self, data: Predictions | None = None) -> Jittered:
         """Return the map; the data play no part."""
         two_classes(data, "Jitter")
         settings = {"bandwidth": float(self.bandwidth), "seed": int(self.seed)}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from calibrant.data.predictions import Predictions
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
-from calibrant.repair.regression import distinct, fit_rows
+from calibrant.repair.regression import Floats, distinct, fit_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Piecewise(FittedMap):
         sound(rising(self.knots, strictly=True), "knots must rise")
         sound(shares(self.shown), "shown must lie within 0 and 1")
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
         x, v = np.array(self.knots), np.array(self.shown)
         if len(x) == 1:
@@ -39,7 +39,8 @@ class Piecewise(FittedMap):
         left, right = v[at], v[at + 1]
         share = (np.clip(rows.p, x[at], x[at + 1]) - x[at]) / (x[at + 1] - x[at])
         low, high = np.minimum(left, right), np.maximum(left, right)
-        return np.clip(left + share * (right - left), low, high)  # rounding must not swap two scores
+        out: Floats = np.clip(left + share * (right - left), low, high)  # rounding must not swap two scores
+        return out
 
 
 @recipe(maps=[Piecewise], words="isotonic regression", simplicity=60, command="isotonic", tried="always")
@@ -80,13 +81,14 @@ class Isotonic:
     (array([0.1, 0.4]), 'kept up to ties')
     """
 
-    def fit(self, data: Any) -> Piecewise:
+    def fit(self, data: Predictions) -> Piecewise:
         """Fit the function to rows."""
         from scipy.optimize import isotonic_regression
 
         rows = fit_rows(data, "Isotonic")
-        scores, heft, cases = distinct(rows)
-        found = isotonic_regression(cases / heft, weights=heft)
+        scores, weight, cases = distinct(rows)
+        found = isotonic_regression(cases / weight, weights=weight)
+        # Both ends of each level stretch are enough to draw it; of stretches at one height only the outer ends.
         at = np.unique(np.concatenate([found.blocks[:-1], found.blocks[1:] - 1]))
         shown = np.clip(found.x[at], 0.0, 1.0)
         inner = np.ones(len(at), dtype=bool)

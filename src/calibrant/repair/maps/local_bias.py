@@ -7,38 +7,47 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed
-from calibrant.data.coding import codings
+from calibrant.arguments import checked_seed, names, number, whole
+from calibrant.data.coding import Encoded, codings
 from calibrant.data.predictions import Predictions
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import recipe
-from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, known, rising, shares, sound
+from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, inputs_of, known, rising, shares, sound
 from calibrant.repair.regression import (
     FOLDS,
     Choice,
     Edges,
+    Floats,
+    Kept,
     Trial,
-    checked_names,
     chosen,
+    clusters_of,
     edges_of,
     encoded,
+    even_weights,
+    expit,
     fit_rows,
-    fitted,
     folds_of,
     indicators,
     kept_levels,
     log_odds,
-    logistic_fit,
     losses,
     paired,
+    taken,
     targets,
 )
+from calibrant.stats.logistic import regress
+
+Codes = NDArray[np.int32]
+Marks = tuple[Floats, Codes | None]  # positions on the axes of a kernel, and levels where it reads them
 
 # ---- The map that moves log-odds by a smooth function of score and covariates, held as a few hundred bells ----
 
-APART = 2.0  # squared distance of two different levels, numbers being in standard deviations
-HELD = 8192  # rows taken at once
+APART = 2.0  # squared distance of two different levels, numbers being in standard deviations: that of two random rows
+HELD = 8192  # rows taken at once: a table of bells of 16 MB
+LOWEST = -300.0  # exponent of a bell far from its mark: no subnormal numbers, which are slow
 Line = tuple[int, float, tuple[float, ...], tuple[float, ...]]  # axis, width, knots, heights
 
 
@@ -77,11 +86,11 @@ class KernelShift(FittedMap):
     levels_there: tuple[tuple[int, ...], ...] = ()
     heights: tuple[float, ...] = ()
     width: float = 1.0
-    kept: tuple[tuple[int, ...], ...] = ()
+    kept: Kept = ()
     constants: tuple[float, ...] = ()
 
     @property
-    def order(self) -> Any:
+    def order(self) -> Order:
         """Kept if nothing but the overall curve is moved."""
         if self.lines or self.heights or self.constants or self.slope < 0:
             return "may change"
@@ -101,31 +110,29 @@ class KernelShift(FittedMap):
         sound(len(self.constants) == sum(map(len, self.kept)), "a level lacks its constant")
         sound(not self.constants or known(self.kept, x.levels), "kept must name levels of each level variable")
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
-        from scipy.special import expit
-
-        p = np.asarray(rows.p, dtype=np.float64)
         if self.order == "kept" and (self.slope, self.intercept) == (1.0, 0.0):
-            return p.copy()
-        eta = self.slope * log_odds(p, self.edges) + self.intercept
+            return rows.p.copy()
+        eta = self.slope * log_odds(rows.p, self.edges) + self.intercept
         if self.lines or self.heights or self.constants:
-            for at in blocks(len(p)):
-                eta[at] += self._shift(p[at], rows.covariates, at)
+            for at in blocks(len(eta)):
+                eta[at] += self._shift(rows.p[at], rows.covariates, at)
         return expit(eta)
 
-    def _shift(self, p: Any, x: Any, at: slice) -> Any:
+    def _shift(self, p: Floats, x: Encoded | None, at: slice) -> Floats:
+        """Return ``f(p, x)`` of some rows."""
         z, codes = positions(p, None if x is None else x.scaled[at], self.score), codes_of(x, at, len(p))
         out = np.zeros(len(p))
         for axis, width, knots, heights in self.lines:
-            out += bells(z[:, [axis]], np.array(knots)[:, None], width) @ np.array(heights)
+            out += bells((z[:, [axis]], None), (np.array(knots)[:, None], None), width) @ np.array(heights)
         if self.heights:
-            marks = np.array(self.landmarks), np.array(self.levels_there, dtype=np.int32).reshape(len(self.heights), -1)
-            out += bells(z, marks[0], self.width, codes, marks[1]) @ np.array(self.heights)
+            levels = np.array(self.levels_there, dtype=np.int32).reshape(len(self.heights), -1)
+            out += bells((z, codes), (np.array(self.landmarks), levels), self.width) @ np.array(self.heights)
         return out + indicators(codes, self.kept) @ np.array(self.constants) if self.constants else out
 
 
-def positions(p: Any, scaled: Any, score: tuple[float, ...]) -> Any:
+def positions(p: Floats, scaled: Floats | None, score: tuple[float, ...]) -> Floats:
     """Return score and numbers on the axes of the kernels, shape (n, 1 + numbers)."""
     location, scale, *ranks = score
     own = np.interp(p, ranks, np.linspace(0.0, 1.0, len(ranks))) if ranks else p
@@ -133,9 +140,12 @@ def positions(p: Any, scaled: Any, score: tuple[float, ...]) -> Any:
     return axis if scaled is None else np.hstack([axis, scaled])
 
 
-def codes_of(x: Any, at: slice, n: int) -> Any:
+def codes_of(x: Encoded | None, at: slice, n: int) -> Codes:
     """Return the rows' levels, with no columns where there are no covariates."""
-    return np.zeros((n, 0), dtype=np.int32) if x is None else x.codes[at]
+    if x is None:
+        return np.zeros((n, 0), dtype=np.int32)
+    codes: Codes = x.codes[at]
+    return codes
 
 
 def blocks(n: int) -> Iterator[slice]:
@@ -143,26 +153,29 @@ def blocks(n: int) -> Iterator[slice]:
     return (slice(a, min(a + HELD, n)) for a in range(0, n, HELD))
 
 
-def squared(z: Any, marks: Any, codes: Any = None, codes_there: Any = None) -> Any:
+def squared(rows: Marks, marks: Marks) -> Floats:
     """Return squared distances of rows and marks: of their numbers, and `APART` for each level that differs."""
-    out = (z * z).sum(axis=1)[:, None] + (marks * marks).sum(axis=1)[None, :] - 2.0 * (z @ marks.T)
+    (z, codes), (there, codes_there) = rows, marks
+    out: Floats = (z * z).sum(axis=1)[:, None] + (there * there).sum(axis=1)[None, :] - 2.0 * (z @ there.T)
     np.maximum(out, 0.0, out=out)
-    for j in range(0 if codes is None else codes.shape[1]):
-        out += APART * (codes[:, j][:, None] != codes_there[None, :, j])
+    if codes is not None and codes_there is not None:
+        for j in range(codes.shape[1]):
+            out += APART * (codes[:, j][:, None] != codes_there[None, :, j])
     return out
 
 
-def bells(z: Any, marks: Any, width: float, codes: Any = None, codes_there: Any = None) -> Any:
+def bells(rows: Marks, marks: Marks, width: float) -> Floats:
     """Return ``exp(-d^2 / (2 width^2))`` of rows and marks, shape (rows, marks)."""
-    d = squared(z, marks, codes, codes_there)
+    d = squared(rows, marks)
     np.multiply(d, -0.5 / width**2, out=d)
-    return np.exp(np.maximum(d, -300.0, out=d), out=d)
+    out: Floats = np.exp(np.maximum(d, LOWEST, out=d), out=d)
+    return out
 
 
 # ---- Features of score and covariates by which a local correction is found: bells along each axis, and of all ----
 
-KNOTS = 12
-REAL = 1e-6  # share of the largest eigenvalue below which a direction of a kernel is left out
+KNOTS = 12  # along an axis: as the local calibration test has them
+REAL = 1e-6  # share of the largest eigenvalue below which a direction of a kernel is left out: rounding makes it up
 
 
 @dataclass(frozen=True)
@@ -173,27 +186,25 @@ class Kernel:
     ----------
     axes : tuple of int
         Which axes of the positions it reads.
-    marks : float array of shape (k, axes)
-    codes : int array of shape (k, level variables) or None
+    marks : (float64 array of shape (k, axes), int32 array of shape (k, level variables) or None)
     width : float
-    half : float array of shape (k, features)
+    half : float64 array of shape (k, features)
+        The inverse root of the bells' matrix at the marks.
     """
 
     axes: tuple[int, ...]
-    marks: Any
-    codes: Any
+    marks: Marks
     width: float
-    half: Any
+    half: Floats
 
-    def features(self, z: Any, codes: Any) -> Any:
+    def features(self, z: Floats, codes: Codes) -> Floats:
         """Return the features of rows."""
-        read = None if self.codes is None else codes
-        return bells(z[:, list(self.axes)], self.marks, self.width, read, self.codes) @ self.half
+        return bells((z[:, list(self.axes)], codes), self.marks, self.width) @ self.half
 
-    def line(self, beta: Any) -> Line:
+    def line(self, beta: Floats) -> Line:
         """Return the bells along an axis, given coefficients of the features."""
         heights = self.half @ beta
-        return self.axes[0], self.width, tuple(self.marks[:, 0].tolist()), tuple(heights.tolist())
+        return self.axes[0], self.width, tuple(self.marks[0][:, 0].tolist()), tuple(heights.tolist())
 
 
 @dataclass(frozen=True)
@@ -211,65 +222,57 @@ class Frame:
 
     lines: tuple[Kernel, ...]
     joint: Kernel | None
-    kept: tuple[tuple[int, ...], ...]
+    kept: Kept
 
-    def columns(self, free: Any, z: Any, codes: Any) -> Any:
+    def columns(self, free: Floats, z: Floats, codes: Codes) -> Floats:
         """Return the unpenalised columns `free`, then lines, levels and joint features, of all rows."""
-        widths = [free.shape[1], *(k.half.shape[1] for k in self.kernels)]
-        levels = sum(map(len, self.kept))
-        out = np.empty((len(z), sum(widths) + levels))
+        joint = () if self.joint is None else (self.joint,)
+        width = free.shape[1] + sum(k.half.shape[1] for k in (*self.lines, *joint)) + sum(map(len, self.kept))
+        out = np.empty((len(z), width))
         for at in blocks(len(z)):
-            parts = [free[at], *(k.features(z[at], codes[at]) for k in self.lines), indicators(codes[at], self.kept)]
-            if self.joint is not None:
-                parts.append(self.joint.features(z[at], codes[at]))
-            out[at] = np.hstack(parts)
+            lines, joints = ([k.features(z[at], codes[at]) for k in kernels] for kernels in (self.lines, joint))
+            out[at] = np.hstack([free[at], *lines, indicators(codes[at], self.kept), *joints])
         return out
 
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """Lines and joint kernel."""
-        return self.lines if self.joint is None else (*self.lines, self.joint)
 
-
-def frame_of(
-    z: Any, codes: Any, kept: tuple[tuple[int, ...], ...], landmarks: int, bandwidth: float, rng: np.random.Generator
-) -> Frame:
+def frame_of(z: Floats, codes: Codes, kept: Kept, settings: LocalBias, bandwidth: float) -> Frame:
     """Fix the features of rows at positions `z` (the score first) with levels `codes`."""
     lines = tuple(k for j in range(z.shape[1]) if (k := _line(z, j, bandwidth)) is not None)
-    return Frame(lines, _joint(z, codes, landmarks, bandwidth, rng), kept)
+    return Frame(lines, _joint(z, codes, settings, bandwidth), kept)
 
 
-def _line(z: Any, axis: int, bandwidth: float) -> Kernel | None:
+def _line(z: Floats, axis: int, bandwidth: float) -> Kernel | None:
     knots = np.unique(np.quantile(z[:, axis], np.linspace(0.02, 0.98, KNOTS)))[:, None]
     if len(knots) < 2:
         knots = np.unique(z[:, axis])[[0, -1], None]
     if knots[0] == knots[-1]:
         return None
-    return _kernel((axis,), knots, None, bandwidth)
+    return _kernel((axis,), (knots, None), bandwidth)
 
 
-def _joint(z: Any, codes: Any, landmarks: int, bandwidth: float, rng: np.random.Generator) -> Kernel | None:
+def _joint(z: Floats, codes: Codes, settings: LocalBias, bandwidth: float) -> Kernel | None:
     if z.shape[1] + codes.shape[1] < 2:
         return None
-    rows = rng.choice(len(z), min(landmarks, len(z)), replace=False)
+    rng = np.random.default_rng([settings.seed, STREAM, 2])
+    rows = rng.choice(len(z), min(int(settings.landmarks), len(z)), replace=False)
     places = np.unique(np.hstack([z[rows], codes[rows]]), axis=0)
     d = z.shape[1]
     if len(places) < 2:
         return None
-    return _kernel(tuple(range(d)), places[:, :d], places[:, d:].astype(np.int32), bandwidth)
+    return _kernel(tuple(range(d)), (places[:, :d], places[:, d:].astype(np.int32)), bandwidth)
 
 
-def _kernel(axes: tuple[int, ...], marks: Any, codes: Any, bandwidth: float) -> Kernel:
-    d2 = squared(marks, marks, codes, codes)
+def _kernel(axes: tuple[int, ...], marks: Marks, bandwidth: float) -> Kernel:
+    d2 = squared(marks, marks)
     width = bandwidth * float(np.sqrt(np.median(d2[d2 > 1e-12])))
-    values, vectors = np.linalg.eigh(bells(marks, marks, width, codes, codes))
+    values, vectors = np.linalg.eigh(bells(marks, marks, width))
     real = values > REAL * values[-1]
-    return Kernel(axes, marks, codes, width, vectors[:, real] / np.sqrt(values[real]))
+    return Kernel(axes, marks, width, vectors[:, real] / np.sqrt(values[real]))
 
 
 # ---- The fit of a local correction: nothing, the overall curve, or both and a kernel's, whichever ----
 
-STREAM = 0xB1A5
+STREAM = 0xB1A5  # of random numbers, apart from those of other methods at the same seed
 MOST = 200_000  # rows; of more, a uniform sample is fitted
 
 
@@ -277,13 +280,13 @@ MOST = 200_000  # rows; of more, a uniform sample is fitted
 class Overall:
     """The curve ``slope t + intercept`` of the score's log-odds t, shape (n,)."""
 
-    t: Any
+    t: Floats
     edges: Edges
     slope: float
     intercept: float
 
     @property
-    def log_odds(self) -> Any:
+    def log_odds(self) -> Floats:
         """Log-odds that the curve says."""
         return self.slope * self.t + self.intercept
 
@@ -292,41 +295,43 @@ def sample_of(rows: Predictions, seed: int) -> Predictions:
     """Return all rows, or a uniform sample of the most that are fitted."""
     if rows.n <= MOST:
         return rows
-    at = np.sort(np.random.default_rng([seed, STREAM, 1]).choice(rows.n, MOST, replace=False))
-    table = None if rows.covariates is None else rows.covariates.take(at)
-    weights, clusters = (None if v is None else v[at] for v in (rows.weights, rows.cluster))
-    return replace(rows, y=rows.y[at], p=rows.p[at], covariates=table, weights=weights, cluster=clusters, cache={})
+    return taken(rows, np.sort(np.random.default_rng([seed, STREAM, 1]).choice(rows.n, MOST, replace=False)))
 
 
-def local_fit(
-    rows: Predictions,
-    names: tuple[str, ...] | None,
-    widths: Sequence[float],
-    shrink: float | None,
-    landmarks: int,
-    seed: int,
-) -> dict[str, Any]:
+def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
     """Return the fields of the map that is fitted, its settings among them."""
-    rng = np.random.default_rng([seed, STREAM])
-    score_only = names is None and rows.covariates is None
-    how, x, constants = ((), None, ()) if score_only else encoded(rows, names)
-    score = _score_axis(rows.p)
+    seed, variables = settings.seed, None if settings.variables is None else names("variables", settings.variables)
+    score_only = variables is None and rows.covariates is None
+    how, x, constants = ((), None, ()) if score_only else encoded(rows, variables)
+    # (1) The overall curve, and where each row stands on the axes of the kernels.
+    overall, score = _overall(rows), _score_axis(rows.p)
     z, codes = positions(rows.p, None if x is None else x.scaled, score), codes_of(x, slice(None), rows.n)
-    kept, overall = () if x is None else kept_levels(x), _overall(rows)
+    kept = () if x is None else kept_levels(x)
     free = np.column_stack([np.ones(rows.n), overall.t])[:, : 1 + (np.ptp(overall.t) > 0)]
-    units, tried = folds_of(rows, rng), []
-    for width in widths:
-        frame = frame_of(z, codes, kept, landmarks, width, np.random.default_rng([seed, STREAM, 2]))
-        t = _trial(rows, overall, frame, frame.columns(free, z, codes), free.shape[1], units)
-        choice = chosen(t) if shrink is None else Choice(t.penalty(shrink, 1.0), shrink, 1.0, 0.0, 0.0)
-        tried.append((choice, frame, t, width))
-    choice, frame, t, width = max(tried, key=lambda entry: entry[0].gain)
+    # (2) For each bandwidth the penalty that cross-fitted log loss prefers; the bandwidth that gains most.
+    unit, fold = folds_of(rows, np.random.default_rng([seed, STREAM]))
+    tried = []
+    for bandwidth in WIDTHS if settings.bandwidth is None else (float(settings.bandwidth),):
+        frame = frame_of(z, codes, kept, settings, bandwidth)
+        t = Trial(
+            y=rows.y.astype(np.float64),
+            weight=even_weights(rows),
+            base=overall.log_odds,
+            features=frame.columns(free, z, codes),
+            free=free.shape[1],
+            joint=0 if frame.joint is None else frame.joint.half.shape[1],
+            fold=fold,
+            unit=unit,
+        )
+        tried.append((_choice(t, settings.shrink), frame, t, bandwidth))
+    choice, frame, t, bandwidth = max(tried, key=lambda one: one[0].gain)
+    # (3) The correction by penalised maximum likelihood; or the overall curve; or nothing, whichever earns its place.
     found: Mapping[str, Any] = {}
     if choice.penalty is not None:
-        beta = fitted(t, choice.penalty)
-        found = _shape(beta, t.free, frame)
+        beta = t.fitted(choice.penalty)
+        found, kind = _shape(beta, t.free, frame), "local"
         slope = overall.slope + (float(beta[1]) if t.free == 2 else 0.0)
-        overall, kind = replace(overall, slope=slope, intercept=overall.intercept + float(beta[0])), "local"
+        overall = replace(overall, slope=slope, intercept=overall.intercept + float(beta[0]))
     elif _better(rows, overall, t):
         kind = "overall"
     else:
@@ -340,8 +345,8 @@ def local_fit(
         "settings": {
             "constant": constants,
             "correction": kind,
-            "bandwidth": width,
-            "shrink_asked": shrink,
+            "bandwidth": bandwidth,
+            "shrink_asked": settings.shrink,
             "shrink": None if choice.penalty is None else float(choice.strength),
             "joint": float(choice.joint),
             "gain": choice.gain,
@@ -354,33 +359,30 @@ def local_fit(
     }
 
 
-def _score_axis(p: Any) -> tuple[float, ...]:
+def _choice(t: Trial, shrink: float | None) -> Choice:
+    """Return the penalty asked for, or the one chosen."""
+    return chosen(t) if shrink is None else Choice(t.penalty(shrink, 1.0), shrink, 1.0, 0.0, 0.0)
+
+
+def _score_axis(p: Floats) -> tuple[float, ...]:
+    """Return location and scale of the score, and the table of its ranks where it is heavy-tailed."""
     import pyarrow as pa
 
-    (c,) = codings(pa.table({"score": np.asarray(p)}))
+    (c,) = codings(pa.table({"score": p}))
     return (float(p[0]), 1.0) if c.kind == "constant" else (c.location, c.scale, *c.ranks)
 
 
 def _overall(rows: Predictions) -> Overall:
     edges = edges_of(rows.p)
-    t = log_odds(rows.p, edges)
-    return _fitted_line(t, edges, targets(rows), rows.weights)
+    return _fitted_line(log_odds(rows.p, edges), edges, targets(rows), rows.weights)
 
 
-def _fitted_line(t: Any, edges: Edges, target: Any, weight: Any) -> Overall:
+def _fitted_line(t: Floats, edges: Edges, target: Floats, weight: Floats | None) -> Overall:
     if np.ptp(t) == 0:
         mean = float(np.average(target, weights=weight))
         return Overall(t, edges, 1.0, float(np.log(mean / (1.0 - mean)) - t[0]))
-    slopes, intercept = logistic_fit(t[:, None], target, weight)
+    slopes, intercept = regress(t[:, None], target, weight)
     return Overall(t, edges, float(slopes[0]), intercept)
-
-
-def _trial(
-    rows: Predictions, overall: Overall, frame: Frame, features: Any, free: int, units: tuple[Any, Any]
-) -> Trial:
-    weight = np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
-    joint = 0 if frame.joint is None else frame.joint.half.shape[1]
-    return Trial(rows.y.astype(np.float64), weight, overall.log_odds, features, free, joint, units[1], units[0])
 
 
 def _better(rows: Predictions, overall: Overall, t: Trial) -> bool:
@@ -394,7 +396,7 @@ def _better(rows: Predictions, overall: Overall, t: Trial) -> bool:
     return gain > error
 
 
-def _shape(beta: Any, free: int, frame: Frame) -> dict[str, Any]:
+def _shape(beta: Floats, free: int, frame: Frame) -> dict[str, Any]:
     """Return the map's bells and constants, given coefficients of the features."""
     at, lines = free, []
     for k in frame.lines:
@@ -406,9 +408,10 @@ def _shape(beta: Any, free: int, frame: Frame) -> dict[str, Any]:
     if frame.joint is None or not own.any():
         return out
     k = frame.joint
+    marks, there = k.marks
     return out | {
-        "landmarks": tuple(map(tuple, k.marks.tolist())),
-        "levels_there": tuple(map(tuple, k.codes.tolist())),
+        "landmarks": tuple(map(tuple, marks.tolist())),
+        "levels_there": () if there is None else tuple(map(tuple, there.tolist())),
         "heights": tuple((k.half @ own).tolist()),
         "width": k.width,
     }
@@ -416,8 +419,8 @@ def _shape(beta: Any, free: int, frame: Frame) -> dict[str, Any]:
 
 # ---- Correct the local calibration bias: move each probability by how far off the people nearby were ----
 
-FEWEST = 20  # cases, and non-cases
-WIDTHS = (1.0, 0.4)
+FEWEST = 20  # cases, and non-cases: a few in each fold
+WIDTHS = (1.0, 0.4)  # in median distances: one for smooth error, one for error that turns within them
 
 
 @recipe(
@@ -500,18 +503,14 @@ class LocalBias:
 
     def __post_init__(self) -> None:
         if self.variables is not None:
-            checked_names(self.variables)
+            names("variables", self.variables, what="a covariate", least=1)
         for name, value in (("bandwidth", self.bandwidth), ("shrink", self.shrink)):
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-                raise BadInput(f"{name}={value!r}: pass a number above 0, such as 1.0")
-        k = self.landmarks
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 2 <= k <= 1024:
-            raise BadInput(f"landmarks={k!r}: pass a whole number from 2 to 1,024")
+            if value is not None:
+                number(name, value, above=0, hint="such as 1.0")
+        whole("landmarks", self.landmarks, 2, 1024)
         checked_seed(self.seed)
 
-    def fit(self, data: Any) -> KernelShift:
+    def fit(self, data: Predictions) -> KernelShift:
         """Fit the correction to rows."""
         rows = fit_rows(data, "LocalBias")
         if min(rows.cases, rows.n - rows.cases) < FEWEST:
@@ -519,11 +518,10 @@ class LocalBias:
                 f"LocalBias needs at least {FEWEST} rows of each outcome, to choose how much to correct: there are "
                 f"{rows.cases} with outcome 1 and {rows.n - rows.cases} with outcome 0; take Platt or AugmentedLogistic"
             )
-        if rows.cluster is not None and (many := len(np.unique(rows.cluster))) < FOLDS:
+        clusters = clusters_of(rows)
+        if clusters is not None and (many := int(clusters.max()) + 1) < FOLDS:
             raise NotComputable(
                 f"LocalBias needs at least {FOLDS} clusters, to choose how much to correct: there are {many}"
             )
-        names = None if self.variables is None else checked_names(self.variables)
-        widths = WIDTHS if self.bandwidth is None else (float(self.bandwidth),)
-        found = local_fit(sample_of(rows, self.seed), names, widths, self.shrink, int(self.landmarks), self.seed)
+        found = local_fit(sample_of(rows, self.seed), self)
         return KernelShift(recipe="LocalBias", fitted_on=fitted_on(rows), **found)

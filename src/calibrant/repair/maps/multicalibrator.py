@@ -8,56 +8,56 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed
-from calibrant.data.coding import Coding, codings, encode
+from calibrant.arguments import checked_seed, names, number, share, whole
 from calibrant.data.predictions import Predictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.trees import BINS, Grouping, cell_sums, shift
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, rising, sound
 from calibrant.repair.maps.boosting import (
+    BinEdges,
+    Binned,
     BoostedTrees,
     Booster,
     Choice,
-    Edges,
     Problem,
     Trees,
-    binned,
+    binned_rows,
+    bins_of,
     choose,
-    number_edges,
-    ordered,
 )
-from calibrant.repair.regression import checked_names, fit_rows, logit
+from calibrant.repair.regression import Floats, clusters_of, even_weights, fit_rows, log_odds
 from calibrant.search.models import dealt
 
-# ---- Shifts of the score in cells (group x level of the score), one grouping after another, until no cell is ----
+# ---- Shifts of the score in cells (group x bin of the score), one grouping after another, until no cell is off ----
 
-MOST = 100  # levels
-SWEEPS = 500  # over all groupings, at most
-Judge = Callable[[Any, Any], Any]  # event rates and mean scores of cells -> which are off
+MOST = 100  # bins of the score
+SWEEPS = 500  # over all groupings, at most: each shift lowers the Brier score, but by little at a tolerance near 0
+Judge = Callable[[Floats, Floats], NDArray[np.bool_]]  # event rates and mean scores of cells -> which are off
 
 
 @dataclass(frozen=True, kw_only=True)
 class LevelShifts(FittedMap):
-    """Shifts in cells of groups and levels of the score, made one after another.
+    """Shifts in cells of groups and bins of the score, made one after another.
 
     Parameters
     ----------
-    levels : int
-        Levels of the score, of equal width.
+    bins : int
+        Bins of the score, of equal width.
     edges : tuple of tuple of float
         Where the bins of each number begin.
     grouping : tuple of tuple of int
         The two columns of each step (0 none, then numbers, then levels), -1 for none.
     cells : tuple of tuple of int
-        The cells each step shifts: ``(first bin * 52 + second bin) * levels + level``.
+        The cells each step shifts: ``(first bin * 52 + second bin) * bins + bin``.
     shifts : tuple of tuple of float
         By how much.
     """
 
-    levels: int
-    edges: Edges = ()
+    bins: int
+    edges: BinEdges = ()
     grouping: tuple[tuple[int, int], ...] = ()
     cells: tuple[tuple[int, ...], ...] = ()
     shifts: tuple[tuple[float, ...], ...] = ()
@@ -65,113 +65,27 @@ class LevelShifts(FittedMap):
     def check(self) -> None:
         """Raise `ValueError` if a step is about columns or cells that are not there."""
         x = inputs_of(self.codings)
-        sound(1 <= self.levels <= MOST, f"levels must be from 1 to {MOST}")
+        sound(1 <= self.bins <= MOST, f"bins must be from 1 to {MOST}")
         sound(len(self.edges) == x.numbers and all(len(e) < BINS and rising(e) for e in self.edges), "edges must rise")
         sound(len(self.grouping) == len(self.cells) == len(self.shifts), "every step needs columns, cells and shifts")
         for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
             sound(-1 <= first <= x.columns and -1 <= second <= x.columns, "a step asks for a column that is not there")
-            top = Grouping(first, second, self.levels).cells
+            top = Grouping(first, second, self.bins).cells
             sound(len(cells) == len(by) and all(0 <= c < top for c in cells), "a step shifts a cell that is not there")
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
-        out = np.array(rows.p, dtype=np.float64)
-        codes = binned(rows.covariates, self.codings, self.edges, len(out))
+        out, x = rows.p.copy(), rows.covariates
+        codes = np.zeros((len(out), 1), np.uint8) if x is None else bins_of(x, self.codings, self.edges)
         for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
-            here = Grouping(first, second, self.levels)
+            here = Grouping(first, second, self.bins)
             table = np.zeros(here.cells)
             table[list(cells)] = by
             shift(codes, here, table, out)
         return out
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cells:
-    """Which cells are looked at.
-
-    Parameters
-    ----------
-    variables : sequence of str or None
-    cuts : int
-        Groups that a number is cut into, of equal size.
-    depth : int
-        1: groups of one variable; 2: of each pair too.
-    levels : int
-    fewest : int
-        Rows that a cell must hold.
-    """
-
-    variables: Sequence[str] | None
-    cuts: int
-    depth: int
-    levels: int
-    fewest: int
-
-    def check(self) -> None:
-        """Refuse settings that cannot be used."""
-        for name, low, high in (("cuts", 2, BINS), ("depth", 1, 2), ("levels", 1, MOST), ("fewest", 1, 10**9)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-                raise BadInput(f"{name}={value!r}: pass a whole number from {low} to {high}")
-
-
-def groupings(columns: int, depth: int) -> tuple[tuple[int, int], ...]:
-    """Return everyone, each column of covariates, and each pair of them if the depth is 2."""
-    alone = ((-1, -1), *((-1, j) for j in range(1, columns)))
-    return (*alone, *combinations(range(1, columns), 2)) if depth > 1 else alone
-
-
-def shifted(rows: Predictions, cells: Cells, off: Judge, recipe: str, settings: dict[str, Any]) -> LevelShifts:
-    """Shift cells that are off until none is, and return the map that does the same to other rows."""
-    how: tuple[Coding, ...] = codings(rows.covariates, cells.variables)
-    columns = encode(rows.covariates.select([c.name for c in how]), how) if how else None
-    edges = () if columns is None else number_edges(columns, how, cells.cuts)
-    codes = binned(columns, how, edges, rows.n)
-    weight = np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
-    p = np.array(rows.p, dtype=np.float64)
-    every = groupings(codes.shape[1], cells.depth)
-    steps: list[tuple[tuple[int, int], tuple[int, ...], tuple[float, ...]]] = []
-    done, sweeps = False, 0
-    while not done and sweeps < SWEEPS:
-        done, sweeps = True, sweeps + 1
-        for first, second in every:
-            here = Grouping(first, second, cells.levels)
-            held, by = _step(cell_sums(codes, here, rows.y, p, weight), cells.fewest, off)
-            if len(held):
-                done = False
-                steps.append(((first, second), tuple(int(c) for c in held), tuple(float(v) for v in by[held])))
-                shift(codes, here, by, p)
-    grouping, held_cells, shifts = tuple(zip(*steps, strict=True)) if steps else ((), (), ())
-    return LevelShifts(
-        recipe=recipe,
-        settings={**settings, "sweeps": sweeps, "reached": done, "groupings": len(every)},
-        codings=how,
-        fitted_on=fitted_on(rows),
-        levels=cells.levels,
-        edges=edges,
-        grouping=grouping,
-        cells=held_cells,
-        shifts=shifts,
-    )
-
-
-def _step(sums: Any, fewest: int, off: Judge) -> tuple[Any, Any]:
-    """Return the cells of one grouping that are large enough and off, and what each cell is to be shifted by."""
-    heft = np.maximum(sums[:, 0], np.finfo(float).tiny)
-    rate, score = sums[:, 1] / heft, sums[:, 2] / heft
-    held = np.flatnonzero((sums[:, 0] >= fewest * (1.0 - 1e-12)) & off(rate, score))
-    by = np.zeros(len(sums))
-    by[held] = (rate - score)[held]
-    return held, by
-
-
 # ---- The groups over which `Multicalibrator` can work, as published ----
-
-
-def checked_number(name: str, value: object, low: float, high: float) -> None:
-    """Refuse what is not a number in (low, high)."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low < value < high:
-        raise BadInput(f"{name}={value!r}: pass a number above {low:g} and below {high:g}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,31 +94,90 @@ class Groups:
 
     Parameters
     ----------
-    alpha : float in (0, 1)
-        Residual that a cell may keep.
+    tolerance : float in (0, 1)
+        Residual that a cell may keep: the paper's alpha.
     fewest : int
         Rows (of mean weight) that a cell must hold to be looked at.
-    levels : int
-        Levels of the score, of equal width.
+    bins : int
+        Bins of the score, of equal width: the paper's levels.
     cuts : int
         Groups that a number is cut into, of equal size.
     depth : {1, 2}
         Groups of one variable; or of each pair of variables too.
     """
 
-    alpha: float = 0.02
+    tolerance: float = 0.02
     fewest: int = 100
-    levels: int = 10
+    bins: int = 10
     cuts: int = 5
     depth: int = 1
 
     def __post_init__(self) -> None:
-        checked_number("alpha", self.alpha, 0.0, 1.0)
-        self.cells(None).check()
+        share("tolerance", self.tolerance)
+        checked_cells(self)
 
-    def cells(self, variables: tuple[str, ...] | None) -> Cells:
-        """Return the cells to look at."""
-        return Cells(variables=variables, cuts=self.cuts, depth=self.depth, levels=self.levels, fewest=self.fewest)
+
+def checked_cells(cells: Groups | ProportionalMulticalibrator) -> None:
+    """Refuse settings of cells that cannot be used."""
+    whole("fewest", cells.fewest, 1, 10**9)
+    whole("bins", cells.bins, 1, MOST)
+    whole("cuts", cells.cuts, 2, BINS)
+    whole("depth", cells.depth, 1, 2)
+
+
+def groupings(columns: int, cells: Groups | ProportionalMulticalibrator) -> list[Grouping]:
+    """Return everyone, each column of covariates, and each pair of them if the depth is 2."""
+    pairs = [(-1, -1), *((-1, j) for j in range(1, columns))]
+    if cells.depth > 1:
+        pairs += combinations(range(1, columns), 2)
+    return [Grouping(first, second, cells.bins) for first, second in pairs]
+
+
+def shifted(rows: Predictions, x: Binned, cells: Groups | ProportionalMulticalibrator, off: Judge) -> dict[str, Any]:
+    """Shift cells that are off until none is; return the fields of the map that does the same to other rows.
+
+    Algorithm 3.2 of Hebert-Johnson et al. and algorithm 1 of La Cava et al.: they differ in when a cell is off.
+    """
+    weight, p = even_weights(rows), rows.p.copy()
+    every = groupings(x.codes.shape[1], cells)
+    steps: list[tuple[tuple[int, int], tuple[int, ...], tuple[float, ...]]] = []
+    done, sweeps = False, 0
+    while not done and sweeps < SWEEPS:  # (3) until a sweep shifts nothing
+        done, sweeps = True, sweeps + 1
+        for here in every:
+            # (1) Cells that hold enough rows, and whose mean residual is too large.
+            sums = cell_sums(x.codes, here, rows.y, p, weight)
+            total = np.maximum(sums[:, 0], np.finfo(float).tiny)
+            rate, score = sums[:, 1] / total, sums[:, 2] / total
+            held = np.flatnonzero((sums[:, 0] >= cells.fewest * (1.0 - 1e-12)) & off(rate, score))  # 1e-12: rounding
+            # (2) Each is shifted by its mean residual; those of one grouping at once, for they are disjoint.
+            if len(held):
+                done = False
+                by = np.zeros(len(sums))
+                by[held] = (rate - score)[held]
+                steps.append(((here.first, here.second), tuple(held.tolist()), tuple(by[held].tolist())))
+                shift(x.codes, here, by, p)
+    grouping, held_cells, shifts = zip(*steps, strict=True) if steps else ((), (), ())
+    settings = {**_plain(cells), "sweeps": sweeps, "reached": done, "groupings": len(every)}
+    return {
+        "settings": settings,
+        "codings": x.codings,
+        "fitted_on": fitted_on(rows),
+        "bins": cells.bins,
+        "edges": x.edges,
+        "grouping": grouping,
+        "cells": held_cells,
+        "shifts": shifts,
+    }
+
+
+def _plain(one: Groups | Trees | ProportionalMulticalibrator) -> dict[str, Any]:
+    """Return the settings of a learner; which covariates are read, the codings tell."""
+    return {k: v for k, v in asdict(one).items() if k != "variables"}
+
+
+def _names(variables: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if variables is None else names("variables", variables, what="a covariate", least=1)
 
 
 # ---- Multicalibration: right at every level of the score in every group, found by trees or named ----
@@ -253,7 +226,7 @@ class Multicalibrator:
     -----
     **Assumes.** Rows like those to be repaired, which the model was not trained on.
     **Guarantee.** None on other rows by itself: judge with `calibrant.repair.compare`. On the rows of the fit
-    ``Groups`` leaves no cell of `fewest` rows with a mean residual beyond `alpha` (``settings["reached"]``). ``Trees``
+    ``Groups`` leaves no cell of `fewest` rows with a mean residual beyond `tolerance` (``settings["reached"]``). ``Trees``
     changes nothing unless the change lowers the log loss on rows that did not choose it and points along their
     residuals by `doubt` null standard errors; that test is not exact, because folds share rows. **Method.** ``Trees``:
     the log-odds first become a straight line of themselves (logistic regression), then a sum of trees of ``[log-odds as
@@ -262,8 +235,8 @@ class Multicalibrator:
     number of trees is that of the least loss in cross-validation (clusters kept whole), and the whole change is
     multiplied by the number, up to 2, that fits the held-out rows best. Levels of a category are sorted by their own
     step at each split. ``Groups``: Algorithm 3.2 of Hebert-Johnson et al. without its noise: a cell (group x level)
-    whose mean residual is beyond alpha is shifted by it, clipped to [0, 1]; repeated over all cells until none is. Each
-    shift lowers the Brier score on the fit's rows by at least ``alpha^2 fewest / n``, so it ends. Departures: cells of
+    whose mean residual is beyond the tolerance is shifted by it, clipped to [0, 1]; repeated over all cells until none is. Each
+    shift lowers the Brier score on the fit's rows by at least ``tolerance^2 fewest / n``, so it ends. Departures: cells of
     one variable are shifted at once, being disjoint; a cell must hold a number of rows rather than a share ``alpha
     lambda`` of its group; scores are not rounded to their level at the end, which would lose the order within it.
     **Cost.** ``Trees``: linear in the rows, times columns and trees; two to five CPU-seconds at 100,000 rows and 10
@@ -295,65 +268,54 @@ class Multicalibrator:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.variables is not None:
-            checked_names(self.variables)
+        _names(self.variables)
         checked_seed(self.seed)
         if not isinstance(self.learner, (Trees, Groups)):
             raise BadInput(f"learner={self.learner!r}: pass calibrant.repair.Trees(...) or Groups(...)")
 
-    def fit(self, data: Any) -> BoostedTrees | LevelShifts:
+    def fit(self, data: Predictions) -> BoostedTrees | LevelShifts:
         """Fit to rows."""
-        rows = fit_rows(data, NAME)
-        names = None if self.variables is None else checked_names(self.variables)
-        if isinstance(self.learner, Groups):
-            alpha = self.learner.alpha
-            settings = {"learner": "groups", **asdict(self.learner)}
-            return shifted(
-                rows, self.learner.cells(names), lambda rate, score: abs(rate - score) > alpha, NAME, settings
-            )
-        return _boosted(rows, names, self.learner, int(self.seed))
+        rows, learner = fit_rows(data, NAME), self.learner
+        if isinstance(learner, Trees):
+            return _boosted(rows, binned_rows(rows, _names(self.variables), BINS), learner, int(self.seed))
+        x, tolerance = binned_rows(rows, _names(self.variables), learner.cuts), learner.tolerance
+        found = shifted(rows, x, learner, lambda rate, score: abs(rate - score) > tolerance)
+        return LevelShifts(recipe=NAME, **found | {"settings": {"learner": "groups", **found["settings"]}})
 
 
-def _boosted(rows: Predictions, names: tuple[str, ...] | None, learner: Trees, seed: int) -> BoostedTrees:
-    how = codings(rows.covariates, names)
-    columns = encode(rows.covariates.select([c.name for c in how]), how) if how else None
-    edges = () if columns is None else number_edges(columns, how, BINS)
-    codes = binned(columns, how, edges, rows.n)
-    weight = np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
-    problem = Problem(codes, ordered(codes.shape[1], edges), logit(rows.p), rows.y, weight)
-    clusters = None if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1]
-    units = rows.n if clusters is None else int(clusters.max()) + 1
+def _boosted(rows: Predictions, x: Binned, learner: Trees, seed: int) -> BoostedTrees:
+    problem = Problem(x.columns, log_odds(rows.p), rows.y, even_weights(rows))
+    clusters = clusters_of(rows)
+    what, units = ("rows", rows.n) if clusters is None else ("clusters", int(clusters.max()) + 1)
     if units < learner.folds:
-        what = "rows" if clusters is None else "clusters"
         raise NotComputable(f"{NAME} needs a row for each of its {learner.folds} folds and there are {units} {what}")
-    choice = choose(problem, learner, dealt(rows.n, learner.folds, seed, clusters), rows.p, clusters, seed)
+    fold = dealt(rows.n, learner.folds, seed, clusters)
+    choice = choose(problem, learner, fold, rows, clusters, seed)
     return BoostedTrees(
         recipe=NAME,
-        settings={"learner": "trees", **asdict(learner), "seed": seed, **asdict(choice)},
-        codings=how,
+        settings={"learner": "trees", **_plain(learner), "seed": seed, **asdict(choice)},
+        codings=x.codings,
         fitted_on=fitted_on(rows),
-        **_grown(problem, learner, choice, edges, seed),
+        **_grown(problem, learner, choice, x.edges, seed),
     )
 
 
-def _grown(problem: Problem, learner: Trees, choice: Choice, edges: Any, seed: int) -> dict[str, Any]:
+def _grown(problem: Problem, learner: Trees, choice: Choice, edges: BinEdges, seed: int) -> dict[str, Any]:
     """Grow the chosen number of trees on all rows."""
     if not choice.used:
         return {}
     run = Booster(problem, learner, np.arange(len(problem.y)), (seed, 0))
     for _ in range(choice.trees):
         run.step()
-    trees = {
-        name: tuple(tuple(one.tolist()) for one in grown)
-        for name, grown in (("feature", run.feature), ("left", run.left), ("value", run.value))
-    }
     return {
         "slope": run.slope,
         "intercept": run.intercept,
         "scale": choice.scale,
         "edges": edges if choice.trees else (),
         "score_edges": tuple(run.edges),
-        **trees,
+        "feature": tuple(tuple(tree.feature.tolist()) for tree in run.trees),
+        "left": tuple(tuple(tree.left.tolist()) for tree in run.trees),
+        "value": tuple(tuple(tree.value.tolist()) for tree in run.trees),
     }
 
 
@@ -373,20 +335,20 @@ PROPORTIONAL = "ProportionalMulticalibrator"
 class ProportionalMulticalibrator:
     r"""Proportional multicalibration: in each group, at each level of the score, the error is small beside the event rate.
 
-    Estimand: p' with ``|E[Y - p' | S, v]| <= alpha max(E[Y | S, v], rho)`` for every group S and level v of the score.
+    Estimand: p' with ``|E[Y - p' | S, v]| <= tolerance max(E[Y | S, v], rho)`` for every group S and level v of the score.
 
     Parameters
     ----------
     variables : str or sequence of str, optional
         Covariates whose levels (or parts, of a number) are the groups; all by default.
-    alpha : float in (0, 1)
-        Share of the event rate that a cell may be off by.
+    tolerance : float in (0, 1)
+        Share of the event rate that a cell may be off by: the paper's alpha.
     rho : float in (0, 1]
-        Event rate below which `alpha` is taken of `rho` instead.
+        Event rate below which `tolerance` is taken of `rho` instead.
     fewest : int
         Rows (of mean weight) that a cell must hold to be looked at.
-    levels : int
-        Levels of the score, of equal width.
+    bins : int
+        Bins of the score, of equal width: its levels v.
     cuts : int
         Groups that a number is cut into, of equal size.
     depth : {1, 2}
@@ -410,8 +372,8 @@ class ProportionalMulticalibrator:
     **Guarantee.** On the rows of the fit no cell of `fewest` rows is off by more (``settings["reached"]``); on others
     none: judge with `calibrant.repair.compare`.
     **Method.** Algorithm 1 of La Cava et al.: a cell (group S, level I) with event rate ybar and mean score rbar is
-    shifted by ``ybar - rbar`` where ``|ybar - rbar| > alpha max(ybar, rho)``, clipped to [0, 1]; repeated until none
-    is. Each shift lowers the Brier score by at least ``(alpha rho)^2 fewest / n``, so it ends. Departures: one number
+    shifted by ``ybar - rbar`` where ``|ybar - rbar| > tolerance max(ybar, rho)``, clipped to [0, 1]; repeated until none
+    is. Each shift lowers the Brier score by at least ``(tolerance rho)^2 fewest / n``, so it ends. Departures: one number
     of rows takes the place of the paper's ``gamma`` (of a group) and ``alpha lambda`` (of a level in it); cells of one
     variable are shifted at once, being disjoint; everyone is a group too. **Cost.** A pass over the rows for each
     variable (and pair) and sweep. **Reads.** Rows; weights are used. Levels not seen in the fit are not shifted.
@@ -433,33 +395,22 @@ class ProportionalMulticalibrator:
     """
 
     variables: str | Sequence[str] | None = None
-    alpha: float = 0.1
+    tolerance: float = 0.1
     rho: float = 0.1
     fewest: int = 100
-    levels: int = 10
+    bins: int = 10
     cuts: int = 5
     depth: int = 1
 
     def __post_init__(self) -> None:
-        if self.variables is not None:
-            checked_names(self.variables)
-        checked_number("alpha", self.alpha, 0.0, 1.0)
-        checked_number("rho", self.rho, 0.0, 1.0 + 1e-12)
-        self._cells().check()
+        _names(self.variables)
+        share("tolerance", self.tolerance)
+        number("rho", self.rho, above=0, most=1)
+        checked_cells(self)
 
-    def _cells(self) -> Cells:
-        names = None if self.variables is None else checked_names(self.variables)
-        return Cells(variables=names, cuts=self.cuts, depth=self.depth, levels=self.levels, fewest=self.fewest)
-
-    def fit(self, data: Any) -> LevelShifts:
+    def fit(self, data: Predictions) -> LevelShifts:
         """Fit to rows."""
-        rows = fit_rows(data, PROPORTIONAL)
-        alpha, rho = self.alpha, self.rho
-        settings = {k: v for k, v in asdict(self).items() if k != "variables"}
-        return shifted(
-            rows,
-            self._cells(),
-            lambda rate, score: abs(rate - score) > alpha * np.maximum(rate, rho),
-            PROPORTIONAL,
-            settings,
-        )
+        rows, tolerance, rho = fit_rows(data, PROPORTIONAL), self.tolerance, self.rho
+        x = binned_rows(rows, _names(self.variables), self.cuts)
+        found = shifted(rows, x, self, lambda rate, score: abs(rate - score) > tolerance * np.maximum(rate, rho))
+        return LevelShifts(recipe=PROPORTIONAL, **found)

@@ -4,37 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed
+from calibrant.arguments import checked_seed, choice, flag, names, number, whole
 from calibrant.data.coding import Coding, Encoded
 from calibrant.data.predictions import Predictions
-from calibrant.errors import BadInput
 from calibrant.repair.catalogue import recipe
-from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, shares, sound
+from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, inputs_of, shares, sound
 from calibrant.repair.maps.augmented import Form, coefficients, score_columns
 from calibrant.repair.regression import (
     FOLDS,
     Edges,
+    Floats,
     Trial,
-    checked_names,
+    Whole,
     edges_of,
     encoded,
+    even_weights,
+    expit,
+    filled,
     fit_rows,
-    fitted,
     folds_of,
-    logistic_fit,
     losses,
     paired,
     targets,
 )
+from calibrant.stats.logistic import regress
+
+if TYPE_CHECKING:
+    from sklearn.tree import DecisionTreeRegressor
+
+Codes = NDArray[np.int32]
+Places = tuple[tuple[float, ...], ...]  # where each level of each level variable stands in the order that is split
+Curve = tuple[Floats, float]  # slopes and intercept
 
 # ---- The map with a beta curve in each leaf of a small tree of variables ----
 
 SHOWN = 8  # levels named in a rule
 Path = dict[int, tuple[float, float]]  # inputs and the ends between which they lie
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The splits of a tree, node 0 its root: the input that each node asks (-1: a leaf), and where rows go."""
+
+    feature: tuple[int, ...]
+    threshold: tuple[float, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+    def leaf_of(self, inputs: Floats) -> Whole:
+        """Return the leaf of each row."""
+        feature, threshold = np.array(self.feature), np.array(self.threshold)
+        left, right = np.array(self.left), np.array(self.right)
+        at, rows = np.zeros(len(inputs), dtype=np.int64), np.arange(len(inputs))
+        while len(rows := rows[feature[at[rows]] >= 0]):
+            node = at[rows]
+            at[rows] = np.where(inputs[rows, feature[node]] <= threshold[node], left[node], right[node])
+        return at
+
+
+def tree_inputs(numbers: Floats, codes: Codes, places: Places) -> Floats:
+    """Return the numbers and the places of the levels, shape (n, inputs)."""
+    return np.column_stack([numbers, *(np.array(v)[codes[:, j]] for j, v in enumerate(places))])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +99,12 @@ class Branches(FittedMap):
     right: tuple[int, ...]
     slopes: tuple[tuple[float, float], ...]
     intercepts: tuple[float, ...]
-    places: tuple[tuple[float, ...], ...] = ()
+    places: Places = ()
     edges: Edges
     form: Form = "beta"
 
     @property
-    def order(self) -> Any:
+    def order(self) -> Order:
         """Kept if the tree has one leaf and its curve rises."""
         if len(self.feature) > 1 or min(self.slopes[0]) < 0:
             return "may change"
@@ -86,15 +121,17 @@ class Branches(FittedMap):
         sound(tuple(map(len, self.places)) == x.levels, "every level needs a place")
         sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 
-    def values(self, rows: Batch) -> Any:
+    def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
-        from scipy.special import expit
-
-        t = score_columns(np.asarray(rows.p, dtype=np.float64), self.form, self.edges)
-        at = np.zeros(len(t), dtype=np.int64)
+        t, at = score_columns(rows.p, self.form, self.edges), np.zeros(len(rows.p), dtype=np.int64)
         if rows.covariates is not None:
-            at = leaf_of(tree_inputs(rows.covariates, self.codings, self.places), self)
+            at = self.leaf_of(rows.covariates)
         return expit((t * np.array(self.slopes)[at]).sum(axis=1) + np.array(self.intercepts)[at])
+
+    def leaf_of(self, x: Encoded) -> Whole:
+        """Return the leaf of each row of covariates."""
+        splits = Splits(self.feature, self.threshold, self.left, self.right)
+        return splits.leaf_of(tree_inputs(filled(x, self.codings), x.codes, self.places))
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -117,16 +154,15 @@ class Branches(FittedMap):
             c = numbers[j]
             if np.isinf(low):
                 return f"{c.name} <= {_shown(c, high)}"
-            return (
-                f"{c.name} > {_shown(c, low)}"
-                if np.isinf(high)
-                else f"{_shown(c, low)} < {c.name} <= {_shown(c, high)}"
-            )
-        name, labels = [
+            if np.isinf(high):
+                return f"{c.name} > {_shown(c, low)}"
+            return f"{_shown(c, low)} < {c.name} <= {_shown(c, high)}"
+        level_variables = [
             *((c.name, c.labels) for c in self.codings if c.kind == "category"),
             *((f"{c.name} is missing", ("no", "yes")) for c in numbers if c.missing),
-        ][j - len(numbers)]
-        of = [v for v, place in zip(labels, self.places[j - len(numbers)], strict=True) if low < place <= high]
+        ]
+        (name, labels), places = level_variables[j - len(numbers)], self.places[j - len(numbers)]
+        of = [v for v, place in zip(labels, places, strict=True) if low < place <= high]
         return f"{name} is {' or '.join(of[:SHOWN])}{f' or {len(of) - SHOWN} more' if len(of) > SHOWN else ''}"
 
 
@@ -134,31 +170,13 @@ def _shown(c: Coding, value: float) -> str:
     return str(np.datetime64(int(np.floor(value)), "D")) if c.kind == "date" else f"{value:.6g}"
 
 
-def tree_inputs(x: Encoded, how: Sequence[Coding], places: Sequence[Sequence[float]]) -> Any:
-    """Return the numbers as they come (missing ones by the median) and the places of the levels, shape (n, inputs)."""
-    fill = np.array([c.fill for c in how if c.kind in ("number", "date")])
-    numbers = np.where(np.isnan(x.numbers), fill, x.numbers)
-    return np.column_stack([numbers, *(np.array(v)[x.codes[:, j]] for j, v in enumerate(places))])
-
-
-def leaf_of(inputs: Any, tree: Any) -> Any:
-    """Return the leaf of each row."""
-    feature, cut = np.array(tree.feature), np.array(tree.threshold)
-    left, right = np.array(tree.left), np.array(tree.right)
-    at, rows = np.zeros(len(inputs), dtype=np.int64), np.arange(len(inputs))
-    while len(rows := rows[feature[at[rows]] >= 0]):
-        node = at[rows]
-        at[rows] = np.where(inputs[rows, feature[node]] <= cut[node], left[node], right[node])
-    return at
-
-
 # ---- A small tree of variables, the beta curves of its nodes, and how deep it should be ----
 
 Target = Literal["residual", "outcome"]
 LEAST = 10  # rows of a leaf
 PRIOR = 20.0  # rows of average outcome by which a level's place in the order is drawn in
-LEVEL = 0.1  # share of the penalty that the height of a node's curve takes
-DEEPEST = 4
+HEIGHT = 0.1  # share of the penalty that the height of a node's curve takes
+DEEPEST = 4  # that cross-fitting tries: 16 leaves, of a twentieth of the rows or more
 
 
 @dataclass(frozen=True)
@@ -167,71 +185,78 @@ class Table:
 
     Parameters
     ----------
-    y, weight : float arrays of shape (n,)
-    target : float array of shape (n,)
-        Platt's, in place of the outcomes, for the curve of everyone.
-    score : float array of shape (n, 2)
+    y, weight, target : float64 arrays of shape (n,)
+        Outcomes; weights of mean one; Platt's targets, in place of the outcomes, for the curve of everyone.
+    score : float64 array of shape (n, 2)
         ``ln p`` and ``-ln(1 - p)``.
-    x : Encoded
-    how : tuple of Coding
+    numbers : float64 array of shape (n, d)
+        Missing ones by the median.
+    codes : int32 array of shape (n, c)
+    sizes : tuple of int
+        How many levels each level variable has.
     """
 
-    y: Any
-    weight: Any
-    target: Any
-    score: Any
-    x: Encoded
-    how: tuple[Coding, ...]
+    y: Floats
+    weight: Floats
+    target: Floats
+    score: Floats
+    numbers: Floats
+    codes: Codes
+    sizes: tuple[int, ...]
 
-    def __getitem__(self, at: Any) -> Table:
-        x = self.x
-        part = Encoded(
-            numbers=x.numbers[at],
-            scaled=x.scaled[at],
-            codes=x.codes[at],
-            number_names=x.number_names,
-            level_names=x.level_names,
-            level_labels=x.level_labels,
-            level_of=x.level_of,
+    def __getitem__(self, rows: NDArray[np.bool_]) -> Table:
+        return Table(
+            y=self.y[rows],
+            weight=self.weight[rows],
+            target=self.target[rows],
+            score=self.score[rows],
+            numbers=self.numbers[rows],
+            codes=self.codes[rows],
+            sizes=self.sizes,
         )
-        return Table(self.y[at], self.weight[at], self.target[at], self.score[at], part, self.how)
+
+
+def table_of(rows: Predictions, how: Sequence[Coding], x: Encoded, edges: Edges, form: Form) -> Table:
+    """Return the rows of a fit."""
+    return Table(
+        y=rows.y.astype(np.float64),
+        weight=even_weights(rows),
+        target=targets(rows),
+        score=score_columns(rows.p, form, edges),
+        numbers=filled(x, how),
+        codes=x.codes,
+        sizes=tuple(map(len, x.level_labels)),
+    )
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Of each node: its depth, its curve, its rows and cases, and whether its rows have one outcome."""
+
+    depth: tuple[int, ...]
+    slopes: Floats
+    intercepts: Floats
+    rows: tuple[int, ...]
+    cases: tuple[int, ...]
+    one_class: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
 class Tree:
     """A tree with a curve in every node; see `Branches`."""
 
-    feature: tuple[int, ...]
-    threshold: tuple[float, ...]
-    left: tuple[int, ...]
-    right: tuple[int, ...]
-    depth: tuple[int, ...]
-    places: tuple[tuple[float, ...], ...]
-    slopes: Any
-    intercepts: Any
-    rows: tuple[int, ...]
-    cases: tuple[int, ...]
-    fell_back: tuple[bool, ...]
+    splits: Splits
+    places: Places
+    nodes: Nodes
 
-    def log_odds(self, t: Table, deepest: int) -> Any:
+    def log_odds(self, t: Table, deepest: int) -> Floats:
         """Return the log-odds of rows by the curves at most so deep."""
-        at = leaf_of(tree_inputs(t.x, t.how, self.places), self.cut(deepest))
-        return (t.score * self.slopes[at]).sum(axis=1) + self.intercepts[at]
-
-    def cut(self, deepest: int) -> Cut:
-        """Return the tree without what is deeper."""
-        feature = tuple(f if d < deepest else -1 for f, d in zip(self.feature, self.depth, strict=True))
-        return Cut(feature, self.threshold, self.left, self.right)
-
-
-@dataclass(frozen=True)
-class Cut:
-    """Splits alone."""
-
-    feature: tuple[int, ...]
-    threshold: tuple[float, ...]
-    left: tuple[int, ...]
-    right: tuple[int, ...]
+        s, depth = self.splits, self.nodes.depth
+        feature = tuple(f if d < deepest else -1 for f, d in zip(s.feature, depth, strict=True))
+        cut = Splits(feature, s.threshold, s.left, s.right)
+        at = cut.leaf_of(tree_inputs(t.numbers, t.codes, self.places))
+        eta: Floats = (t.score * self.nodes.slopes[at]).sum(axis=1) + self.nodes.intercepts[at]
+        return eta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,94 +270,93 @@ class Growth:
     paper: bool
 
 
-def table_of(rows: Predictions, how: tuple[Coding, ...], x: Encoded, edges: Edges, paper: bool) -> Table:
-    """Return the rows of a fit."""
-    weight = np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
-    score = score_columns(rows.p, "published beta" if paper else "beta", edges)
-    return Table(rows.y.astype(np.float64), weight, targets(rows), score, x, how)
-
-
 def grown(t: Table, g: Growth) -> Tree:
     """Grow a tree and fit the curve of every node, each drawn to that of its parent."""
-    from scipy.special import expit
-    from sklearn.tree import DecisionTreeRegressor
-
-    n = len(t.y)
+    # (1) The curve of everyone: beta calibration.
     slopes, _, height = coefficients(t.target, t.weight, t.score)
-    root = logistic_fit(t.score, t.y, t.weight, 1.0) if g.paper else (slopes, height)
+    root = regress(t.score, t.y, t.weight, ridge=1.0) if g.paper else (slopes, height)
+    # (2) What the tree explains: what that curve leaves, or (as published) the outcome.
     aim = t.y if g.target == "outcome" else t.y - expit(t.score @ root[0] + root[1])
-    places = tuple(_places(aim, t, j) for j in range(t.x.codes.shape[1]))
-    inputs = tree_inputs(t.x, t.how, places)
-    even = bool((t.weight == 1.0).all())
-    least = max(1 if g.paper else LEAST, int(g.leaf * n) if even else 1)
-    share = {} if even else {"min_weight_fraction_leaf": g.leaf}
-    if g.depth == 0 or not inputs.shape[1] or n < 2 * least:
-        return _curves(t, g, root, places, np.zeros(n, dtype=np.int64), None)
-    model = DecisionTreeRegressor(max_depth=g.depth, min_samples_leaf=least, random_state=0, **share)
-    model.fit(inputs, aim, sample_weight=None if even else t.weight)
-    return _curves(t, g, root, places, inputs, model.tree_)
+    # (3) Levels in the order of their mean of it, so that a split cuts them as it cuts a number.
+    places = tuple(_places(aim, t, j) for j in range(t.codes.shape[1]))
+    # (4) The tree, and (5) from the root down the curve of each node.
+    inputs = tree_inputs(t.numbers, t.codes, places)
+    splits = _splits(aim, t, inputs, g)
+    return Tree(splits, places, _curves(t, g, root, splits, inputs))
 
 
-def _places(aim: Any, t: Table, j: int) -> tuple[float, ...]:
-    """Return the mean outcome of each level of a level variable, drawn to that of everyone."""
-    code, size = t.x.codes[:, j], len(t.x.level_labels[j])
+def _places(aim: Floats, t: Table, j: int) -> tuple[float, ...]:
+    """Return the mean aim of each level of a level variable, drawn to that of everyone."""
+    code, size = t.codes[:, j], t.sizes[j]
     middle = float(np.average(aim, weights=t.weight))
     total = np.bincount(code, t.weight * (aim - middle), size)
     return tuple((total / (np.bincount(code, t.weight, size) + PRIOR)).tolist())
 
 
-def _curves(t: Table, g: Growth, root: Any, places: Any, inputs: Any, tree: Any) -> Tree:
-    feature: tuple[int, ...] = (-1,)
-    cuts: tuple[float, ...] = (0.0,)
-    left = right = feature
-    if tree is not None:
-        inner = tree.children_left >= 0
-        feature = tuple(int(f) if i else -1 for f, i in zip(tree.feature, inner, strict=True))
-        cuts = tuple(float(c) if i else 0.0 for c, i in zip(tree.threshold, inner, strict=True))
-        left, right = tuple(tree.children_left.tolist()), tuple(tree.children_right.tolist())
-    size = len(feature)
-    slopes, heights = np.tile(np.asarray(root[0], dtype=float), (size, 1)), np.full(size, float(root[1]))
-    depth, rows, cases, back = [0] * size, [len(t.y)] * size, [int(t.y.sum())] * size, [False] * size
+def _splits(aim: Floats, t: Table, inputs: Floats, g: Growth) -> Splits:
+    """Return the splits of a regression tree of the aim: squared error, as in the paper."""
+    n, even = len(t.y), bool((t.weight == 1.0).all())
+    least = max(1 if g.paper else LEAST, int(g.leaf * n) if even else 1)
+    if g.depth == 0 or not inputs.shape[1] or n < 2 * least:
+        return Splits((-1,), (0.0,), (-1,), (-1,))
+    tree = _learner(g, least, even).fit(inputs, aim, sample_weight=None if even else t.weight).tree_
+    inner = tree.children_left >= 0
+    return Splits(
+        tuple(int(f) if i else -1 for f, i in zip(tree.feature, inner, strict=True)),
+        tuple(float(c) if i else 0.0 for c, i in zip(tree.threshold, inner, strict=True)),
+        tuple(tree.children_left.tolist()),
+        tuple(tree.children_right.tolist()),
+    )
+
+
+def _learner(g: Growth, least: int, even: bool) -> DecisionTreeRegressor:
+    from sklearn.tree import DecisionTreeRegressor
+
+    weight = {} if even else {"min_weight_fraction_leaf": g.leaf}
+    return DecisionTreeRegressor(max_depth=g.depth, min_samples_leaf=least, random_state=0, **weight)
+
+
+def _curves(t: Table, g: Growth, root: Curve, splits: Splits, inputs: Floats) -> Nodes:
+    size = len(splits.feature)
+    slopes, heights = np.tile(root[0], (size, 1)), np.full(size, root[1])
+    depth, rows, cases, one_class = [0] * size, [len(t.y)] * size, [int(t.y.sum())] * size, [False] * size
     spread = np.maximum(t.score.std(axis=0), 1e-12)
     stack = [(0, np.arange(len(t.y)))]
     while stack:
         node, members = stack.pop()
-        if feature[node] < 0:
+        if splits.feature[node] < 0:
             continue
-        low = inputs[members, feature[node]] <= cuts[node]
-        for child, own in ((left[node], members[low]), (right[node], members[~low])):
+        low = inputs[members, splits.feature[node]] <= splits.threshold[node]
+        for child, own in ((splits.left[node], members[low]), (splits.right[node], members[~low])):
             depth[child], rows[child], cases[child] = depth[node] + 1, len(own), int(t.y[own].sum())
-            back[child] = cases[child] in (0, rows[child])
-            found = _curve(t, own, g, slopes[node], heights[node], spread)
-            slopes[child], heights[child] = found
+            one_class[child] = cases[child] in (0, rows[child])
+            slopes[child], heights[child] = _curve(t, own, g, (slopes[node], float(heights[node])), spread)
             stack.append((child, own))
-    return Tree(
-        feature, cuts, left, right, tuple(depth), places, slopes, heights, tuple(rows), tuple(cases), tuple(back)
-    )
+    return Nodes(tuple(depth), slopes, heights, tuple(rows), tuple(cases), tuple(one_class))
 
 
-def _curve(t: Table, own: Any, g: Growth, slopes: Any, height: float, spread: Any) -> tuple[Any, float]:
+def _curve(t: Table, own: Whole, g: Growth, parent: Curve, spread: Floats) -> Curve:
     """Return the curve of a node: its parent's, moved as far as its rows say against a penalty."""
     y, score, weight = t.y[own], t.score[own], t.weight[own]
-    if g.paper:
-        if y.min() == y.max():
-            return slopes, height
-        return logistic_fit(score, y, weight, 1.0)
+    slopes, height = parent
+    if g.paper:  # a curve of its own, with scikit-learn's ridge of 1; a leaf of one class takes its parent's
+        return parent if y.min() == y.max() else regress(score, y, weight, ridge=1.0)
     middle = np.average(score, axis=0, weights=weight)
     columns = np.column_stack([np.ones(len(y)), (score - middle) / spread])
     none = np.zeros(len(y), dtype=np.int64)
     trial = Trial(y, weight, score @ slopes + height, columns, 1, 0, none, none)
-    penalty = g.shrink * np.array([LEVEL, 1.0, 1.0])
+    penalty = g.shrink * np.array([HEIGHT, 1.0, 1.0])
     while True:
-        moved = fitted(trial, penalty)
+        moved = trial.fitted(penalty)
         after = slopes + moved[1:] / spread
         falling = (after < 0) & np.isfinite(penalty[1:])
         if not falling.any():
             return after, height + float(moved[0] - (moved[1:] / spread) @ middle)
+        # a and b stay at least 0: the one that falls most keeps its parent's value
         penalty[1 + int(np.argmin(np.where(falling, after * spread, 0.0)))] = np.inf
 
 
-def best_depth(t: Table, g: Growth, unit: Any, fold: Any) -> tuple[int, float, float]:
+def best_depth(t: Table, g: Growth, unit: Whole, fold: Whole) -> tuple[int, float, float]:
     """Return the depth that gains most log loss on left-out folds over no tree, and the gain with its standard error.
 
     The gain must exceed its standard error, or the depth is 0.
@@ -341,7 +365,7 @@ def best_depth(t: Table, g: Growth, unit: Any, fold: Any) -> tuple[int, float, f
     for k in range(FOLDS):
         out = fold == k
         tree, rest = grown(t[~out], g), t[out]
-        for d in range(DEEPEST + 1):
+        for d in range(DEEPEST + 1):  # one tree of full depth holds all the others
             eta[d, out] = tree.log_odds(rest, d)
     flat, best = losses(t.y, eta[0]), (0, 0.0, 0.0)
     for d in range(1, DEEPEST + 1):
@@ -351,15 +375,10 @@ def best_depth(t: Table, g: Growth, unit: Any, fold: Any) -> tuple[int, float, f
     return best
 
 
-def leaves_told(tree: Tree, kept: Sequence[int]) -> dict[str, tuple[int, ...]]:
-    """Return rows and cases of each leaf."""
-    return {"leaf_rows": tuple(tree.rows[i] for i in kept), "leaf_cases": tuple(tree.cases[i] for i in kept)}
-
-
 # ---- Variable-based calibration: a small tree of variables, and a beta curve in each of its leaves ----
 
-STREAM = 0x7EAF
-FEWEST = 20  # cases, and non-cases, from which a depth can be chosen
+STREAM = 0x7EAF  # of random numbers, apart from those of other methods at the same seed
+FEWEST = 20  # cases, and non-cases, from which a depth can be chosen: a few in each fold
 
 
 @recipe(
@@ -445,68 +464,67 @@ class VariableTree:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checked_names(self.variables)
-        d, low = self.depth, self.shrink
-        if d is not None and (isinstance(d, bool) or not isinstance(d, (int, np.integer)) or not 0 <= d <= 8):
-            raise BadInput(f"depth={d!r}: pass a whole number from 0 to 8, or None to choose it")
-        if isinstance(self.leaf, bool) or not isinstance(self.leaf, (float, np.floating)) or not 0 < self.leaf < 0.5:
-            raise BadInput(f"leaf={self.leaf!r}: pass a share of the rows between 0 and 0.5, such as 0.05")
-        if self.target not in ("residual", "outcome"):
-            raise BadInput(f"target={self.target!r}: choose 'residual' or 'outcome'")
-        if isinstance(low, bool) or not isinstance(low, (int, float, np.number)) or not 0 <= low < np.inf:
-            raise BadInput(f"shrink={low!r}: pass a number from 0 up, such as 10.0")
-        if not isinstance(self.paper, bool):
-            raise BadInput(f"paper={self.paper!r}: pass True or False")
+        names("variables", self.variables, what="a covariate", least=1)
+        if self.depth is not None:
+            whole("depth", self.depth, 0, 8, hint="or None to choose it")
+        number("leaf", self.leaf, above=0, below=0.5, what="a share of the rows", hint="such as 0.05")
+        choice("target", self.target, get_args(Target))
+        number("shrink", self.shrink, least=0, hint="such as 10.0")
+        flag("paper", self.paper)
         checked_seed(self.seed)
 
-    def fit(self, data: Any) -> Branches:
+    def fit(self, data: Predictions) -> Branches:
         """Grow the tree on rows and fit the curves."""
-        rows = fit_rows(data, "VariableTree")
-        how, x, constants = encoded(rows, checked_names(self.variables))
+        rows, variables = fit_rows(data, "VariableTree"), names("variables", self.variables)
+        form: Form = "published beta" if self.paper else "beta"
+        how, x, constants = encoded(rows, variables)
         edges = edges_of(rows.p)
-        table = table_of(rows, how, x, edges, self.paper)
+        table = table_of(rows, how, x, edges, form)
         depth, gain = self._depth(rows, table)
         tree = grown(table, self._growth(depth))
-        leaves = [i for i, f in enumerate(tree.feature) if f < 0]
-        settings = {
-            "variables": checked_names(self.variables),
-            "depth": depth,
-            "depth_asked": self.depth,
-            "leaf": float(self.leaf),
-            "target": "outcome" if self.paper else self.target,
-            "shrink": 0.0 if self.paper else float(self.shrink),
-            "paper": self.paper,
-            "constant": constants,
-            "one_class_leaves": sum(tree.fell_back[i] for i in leaves),
-            **gain,
-            **leaves_told(tree, leaves),
-            "seed": self.seed,
-        }
+        splits, nodes = tree.splits, tree.nodes
+        leaves = [i for i, f in enumerate(splits.feature) if f < 0]
         return Branches(
             recipe="VariableTree",
-            settings=settings,
+            settings={
+                "variables": variables,
+                "depth": depth,
+                "depth_asked": self.depth,
+                "leaf": float(self.leaf),
+                "target": "outcome" if self.paper else self.target,
+                "shrink": 0.0 if self.paper else float(self.shrink),
+                "paper": self.paper,
+                "constant": constants,
+                "one_class_leaves": sum(nodes.one_class[i] for i in leaves),
+                **gain,
+                "leaf_rows": tuple(nodes.rows[i] for i in leaves),
+                "leaf_cases": tuple(nodes.cases[i] for i in leaves),
+                "seed": self.seed,
+            },
             codings=how,
             fitted_on=fitted_on(rows),
-            feature=tree.feature,
-            threshold=tree.threshold,
-            left=tree.left,
-            right=tree.right,
-            slopes=tuple(map(tuple, tree.slopes.tolist())),
-            intercepts=tuple(tree.intercepts.tolist()),
+            feature=splits.feature,
+            threshold=splits.threshold,
+            left=splits.left,
+            right=splits.right,
+            slopes=tuple((float(a), float(b)) for a, b in nodes.slopes),
+            intercepts=tuple(nodes.intercepts.tolist()),
             places=tree.places,
             edges=edges,
-            form="published beta" if self.paper else "beta",
+            form=form,
         )
 
     def _growth(self, depth: int) -> Growth:
         target: Target = "outcome" if self.paper else self.target
         return Growth(depth=depth, leaf=float(self.leaf), target=target, shrink=float(self.shrink), paper=self.paper)
 
-    def _depth(self, rows: Any, table: Any) -> tuple[int, dict[str, Any]]:
+    def _depth(self, rows: Predictions, table: Table) -> tuple[int, dict[str, Any]]:
+        """Return the depth asked for or chosen, and what was gained by it where it was chosen."""
+        none = {"gain": None, "gain_error": None}
         if self.depth is not None or self.paper:
-            return (2 if self.depth is None else int(self.depth)), {"gain": None, "gain_error": None}
+            return (2 if self.depth is None else int(self.depth)), none  # 2: the paper's text
         unit, fold = folds_of(rows, np.random.default_rng([self.seed, STREAM]))
         if min(rows.cases, rows.n - rows.cases) < FEWEST or unit.max() + 1 < FOLDS:
-            return 0, {"gain": None, "gain_error": None}
+            return 0, none
         depth, gain, error = best_depth(table, self._growth(DEEPEST), unit, fold)
         return depth, {"gain": gain, "gain_error": error}

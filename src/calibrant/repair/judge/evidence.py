@@ -1,0 +1,412 @@
+"""What the judged rows say of each probability: paired changes with their limits, certificates and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.certify.groups import Group
+from calibrant.certify.raw_lower import raw_lower_of
+from calibrant.certify.rounded import rounded_of
+from calibrant.data.columns import require
+from calibrant.data.predictions import Predictions
+from calibrant.data.read import levels_of, make_spec
+from calibrant.data.sketch import Sketch
+from calibrant.data.spec import Spec
+from calibrant.data.survey import Profile
+from calibrant.detect import local_calibration_test, strong_calibration_test
+from calibrant.errors import NotComputable
+from calibrant.kernels.strata import Seen, strata_sums
+from calibrant.repair.judge.rows import LOSSES, Judged, sampled
+from calibrant.repair.judge.verdict import (
+    AS_AUDITED,
+    GroupChange,
+    ScoreChange,
+    Summary,
+    VariableChange,
+    by_ends,
+)
+from calibrant.repair.regression import Floats, Rows, Whole, clusters_of, taken, weights_of
+from calibrant.results import Outcome
+from calibrant.stats.betting import Units, mean_limits
+from calibrant.stats.bounds import distance_upper
+from calibrant.stats.nulls import total_interval
+from calibrant.stats.strata import Bins, beyond_shift
+from calibrant.views.along import along_of
+from calibrant.views.population import Population, group
+
+# ---- Scores before and after ----
+
+
+def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], dict[str, tuple[str, ...]]]:
+    """Return the paired change of each score from as audited, and for each probability those with a better Brier score.
+
+    Each of the three scores has a third of alpha, shared by the repairs; that of the Brier score by all pairs.
+    """
+    share, names = alpha / len(LOSSES), tuple(judged.scores)
+    pairs = len(names) * (len(names) - 1) // 2
+    changes = []
+    for name in judged.repairs:
+        for measure in LOSSES:
+            delta = share / (pairs if measure == "brier" else len(judged.repairs))
+            change, low, high = judged.change(measure, name, AS_AUDITED, delta)
+            changes.append(
+                ScoreChange(
+                    probability=name,
+                    measure=measure,
+                    change=change,
+                    change_low=low,
+                    change_high=high,
+                    shown=by_ends(low, high, upward=measure == "accuracy"),
+                )
+            )
+    worse: dict[str, list[str]] = {name: [] for name in names}
+    for i, one in enumerate(judged.repairs):
+        for other in judged.repairs[i + 1 :]:
+            _, low, high = judged.change("brier", one, other, share / pairs)
+            if low > 0.0:
+                worse[one].append(other)
+            elif high < 0.0:
+                worse[other].append(one)
+    return changes, {name: tuple(better) for name, better in worse.items()}
+
+
+# ---- Error along each audited variable, before and after ----
+
+BINS = 10  # as `measure.vece` cuts by default
+DRAWS = 200  # of the noise: the value shown then errs by a few per cent of its standard error
+STREAM = 0xA10F
+
+
+def bins_along(judged: Judged, variable: str) -> NDArray[np.int32]:
+    """Return each row's bin along a variable, as `measure.vece` cuts it: ten of equal mass, or the levels."""
+    found = along_of(replace(judged.data, cluster=None, cache={}), variable)
+    bins: NDArray[np.int32] = found.strata.bin_of(BINS)[found.cell].astype(np.int32)
+    return bins
+
+
+def variable_changes(judged: Judged, variables: Sequence[str], delta: float, seed: int) -> list[VariableChange]:
+    """Return the change of each probability along each variable; `delta` is shared by variables and repairs.
+
+    ``vece`` is `measure.vece`'s value. What is judged is its square's cousin, ``sum_b P(b) E[Y - p | b]^2``: a repair
+    that moves a bin's mean score by d changes it by ``P(b) (d^2 - 2 d E[Y - p | b])``, which is linear in the outcomes.
+    """
+    changes = []
+    share = delta / max(len(variables) * len(judged.repairs), 1)
+    for variable in variables:
+        bin_ = bins_along(judged, variable)
+        for name, q in judged.scores.items():
+            vece, beyond = _sizes(judged, bin_, q, seed)
+            audited = name == AS_AUDITED
+            change, low, high = (0.0, 0.0, 0.0) if audited else _squared_change(judged, bin_, name, share)
+            changes.append(
+                VariableChange(
+                    probability=name,
+                    variable=variable,
+                    vece=vece,
+                    beyond_shift=beyond,
+                    change_squared=change,
+                    change_low=low,
+                    change_high=high,
+                    shown=by_ends(low, high),
+                )
+            )
+    order = {name: i for i, name in enumerate(judged.scores)}
+    return sorted(changes, key=lambda change: order[change.probability])
+
+
+def _sizes(judged: Judged, bin_: NDArray[np.int32], q: Floats, seed: int) -> tuple[float, float]:
+    """Return the error along a variable's bins, and what is left of it beyond a shift of everyone."""
+    data, size = judged.data, int(bin_.max()) + 1
+    sums = strata_sums(bin_, size, data.y, Seen(np.ascontiguousarray(q), data.weights))
+    rows, weight, weight2, cases, score, _, resid2 = (sums[:, j] for j in range(7))
+    bins = Bins(np.stack([rows, weight, cases, score, resid2, weight2], axis=1), size)
+    noise = bins.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
+    left, noise_left = (beyond_shift(v, bins.share) for v in (bins.gap, noise))
+    # 0.05 sets the interval's ends, which are not read: the middle is the estimate freed of noise
+    return (
+        float(total_interval(bins.gap, noise, _total, 0.05).middle),
+        float(total_interval(left, noise_left, _total, 0.05).middle),
+    )
+
+
+def _total(gap: Floats) -> Floats:
+    size: Floats = np.abs(gap).sum(axis=-1)
+    return size
+
+
+def _squared_change(judged: Judged, bin_: NDArray[np.int32], name: str, delta: float) -> tuple[float, float, float]:
+    p, q = judged.data.p, judged.scores[name]
+    weight = weights_of(judged.data)
+    moved = np.empty(judged.data.n)  # d of each row's bin: how far its mean score moves
+    for rows, _ in judged.each_fold():
+        mass = np.bincount(bin_[rows], weight[rows])
+        step = np.bincount(bin_[rows], weight[rows] * (q[rows] - p[rows]))
+        moved[rows] = (step / np.where(mass > 0, mass, 1.0))[bin_[rows]]
+    # d^2 - 2 d (y - p), of a row without and with the outcome
+    return judged.mean_range(moved**2 + 2.0 * moved * p, moved**2 - 2.0 * moved * (1.0 - p), delta)
+
+
+# ---- Groups of the judged rows: their gaps before and after ----
+
+FEWEST = 20  # people in a group that is judged
+CLEAR = 0.005  # half a point: a change of a gap that the table counts
+
+
+@dataclass(frozen=True)
+class JudgedGroups:
+    """Groups named without looking at outcomes, each of enough people.
+
+    Parameters
+    ----------
+    spec : Spec
+        Of sketches that count the groups.
+    codes : Mapping of str to int array
+        Level of each row.
+    names : tuple of Group
+    index : tuple of int
+        Number of each group in a sketch.
+    rows : tuple of int arrays
+    """
+
+    spec: Spec
+    codes: Mapping[str, NDArray[np.int32]]
+    names: tuple[Group, ...]
+    index: tuple[int, ...]
+    rows: tuple[Whole, ...]
+
+    def sketch(self, judged: Judged, p: Floats, rows: Rows) -> Sketch:
+        """Count some rows with the scores given."""
+        out = Sketch(self.spec)
+        codes = {k: np.ascontiguousarray(v[rows]) for k, v in self.codes.items()}
+        out.update_arrays(p[rows], judged.data.y[rows], codes, {})
+        return out.checked()
+
+    def title(self, index: int) -> str:
+        """Return ``variable=level`` of a group."""
+        return " and ".join(f"{variable}={level}" for variable, level in self.names[index])
+
+
+def groups_of(
+    data: Predictions, by: Sequence[str], bins: Mapping[str, Sequence[float]], fewest: int, seed: int
+) -> JudgedGroups:
+    """Return the groups that the levels of columns make."""
+    table = data.covariates
+    require(by, () if table is None else tuple(table.schema.names), "group")
+    profiles = [Profile(name) for name in by]
+    for profile in profiles:
+        profile.update(table.column(profile.name))
+    variables = levels_of(profiles, bins)
+    spec = make_spec("y_true", "y_prob", variables, False, seed=seed)
+    codes = {v.name: v.codes(table.column(v.name)) for v in variables}
+    names: list[Group] = []
+    index: list[int] = []
+    rows: list[Whole] = []
+    base = 0
+    for g, grouping in enumerate(spec.groupings):
+        code = codes[grouping[0]]
+        order = np.argsort(code, kind="stable")
+        ends = np.searchsorted(code[order], np.arange(spec.sizes[g] + 1))
+        for level, title in enumerate(spec.group_names(g)):
+            if ends[level + 1] - ends[level] >= fewest:
+                names.append(title)
+                index.append(base + level)
+                rows.append(np.sort(order[ends[level] : ends[level + 1]]))
+        base += spec.sizes[g]
+    return JudgedGroups(spec, codes, tuple(names), tuple(index), tuple(rows))
+
+
+def residual_limits(data: Predictions, rows: Whole, delta: float) -> tuple[float, float, float]:
+    """Return a group's mean residual as audited, and its limits given the scores."""
+    y, p = data.y[rows], data.p[rows]
+    weight = None if data.weights is None else data.weights[rows]
+    u = Units.of_values(y, p, (-p, 1.0 - p), weight, clusters_of(data, rows))
+    return u.mean, *mean_limits(u, delta)
+
+
+def gap_change(moved: float, low: float, high: float) -> tuple[float, float]:
+    """Return the range of ``|G - moved| - |G|``, monotone in G, for a gap G between `low` and `high`."""
+    ends = sorted(abs(g - moved) - abs(g) for g in (low, high))
+    return ends[0], ends[1]
+
+
+def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[GroupChange]:
+    """Return the change of each probability in each group; `delta` is shared by the groups, and serves all repairs.
+
+    Each repair moves a group's mean score by a known amount, so that one range for its gap as audited holds the change
+    of every repair.
+    """
+    data = judged.data
+    limits = [residual_limits(data, r, delta / len(groups.rows)) for r in groups.rows]
+    changes = []
+    for name, q in judged.scores.items():
+        step = q - data.p
+        for named, rows, (gap, low, high) in zip(groups.names, groups.rows, limits, strict=True):
+            moved = float(np.average(step[rows], weights=None if data.weights is None else data.weights[rows]))
+            change_low, change_high = gap_change(moved, low, high)
+            changes.append(
+                GroupChange(
+                    probability=name,
+                    variable=named[0][0],
+                    level=named[0][1],
+                    rows=len(rows),
+                    gap=gap - moved,
+                    change=abs(gap - moved) - abs(gap),
+                    change_low=change_low,
+                    change_high=change_high,
+                    shown=by_ends(change_low, change_high),
+                )
+            )
+    return changes
+
+
+# ---- Certificates of each probability ----
+
+LOOKED = 5  # groups whose error is certified from below: those with the plainest error
+UNPROVED = "certificates are proved for independent rows of equal weight, not for {}="
+Counts = list[tuple[Sketch, float]]  # the counts of each fold, and its share of the rows
+
+
+def unproved(data: Predictions) -> str:
+    """Return why the rows cannot be certified; empty if they can."""
+    what = "weights" if data.weights is not None else "clusters" if data.cluster is not None else ""
+    return UNPROVED.format(what) if what else ""
+
+
+@dataclass(frozen=True)
+class Certifying:
+    """How to certify.
+
+    Parameters
+    ----------
+    levels : int
+        Steps in which probabilities are shown.
+    delta : float
+        Error probability of each family (everyone, distance, groups) of one probability.
+    by_group : bool
+    seed : int
+    """
+
+    levels: int
+    delta: float
+    by_group: bool
+    seed: int
+
+
+def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Certifying) -> Summary:
+    """Return the row with the certificates of its probability.
+
+    In folds each fold is certified at its share of alpha, given the others, and bounds are averaged by size: they are
+    about the average over the folds' maps.
+    """
+    if unproved(judged.data):
+        return row
+    counted = groups or groups_of(judged.data, (), {}, 1, how.seed)
+    q = judged.scores[row.probability]
+    folds = [(counted.sketch(judged, q, rows), share) for rows, share in judged.each_fold()]
+    row = _certified_whole(row, folds, how)
+    return _certified_groups(row, folds, groups, how) if groups is not None and how.by_group else row
+
+
+def _certified_whole(row: Summary, folds: Counts, how: Certifying) -> Summary:
+    low, shown_low, shown_high, distance = np.zeros(4)
+    for sketch, share in folds:
+        q, each = Population(sketch.cells, sketch.levels), how.delta / len(folds)
+        shown = rounded_of(q, how.levels, (each / 2, each / 2), 1.0, how.seed).interval
+        low += share * raw_lower_of(q, each / 2, 1.0, how.seed).interval.low
+        shown_low, shown_high = shown_low + share * shown.low, shown_high + share * shown.high
+        distance += share * distance_upper(q.cells, each)[0]
+    return replace(
+        row,
+        error_low=float(low),
+        error_high=float(shown_high),
+        error_shown_low=float(shown_low),
+        distance_high=float(distance),
+    )
+
+
+def _certified_groups(row: Summary, folds: Counts, groups: JudgedGroups, how: Certifying) -> Summary:
+    """Certify the worst group: from below raw, from above and from below as shown in steps.
+
+    All groups have their share of the error probability, so that the lower bounds of only those with the plainest error
+    need to be found.
+    """
+    each = how.delta / (2 * len(groups.index))
+    held: list[list[Population]] = []
+    upper, plain = [], []
+    for i in groups.index:
+        parts = [q for q in (group(sketch, i) for sketch, _ in folds) if q.n]
+        ends = [rounded_of(q, how.levels, (0.0, each / len(parts)), 1.0, how.seed) for q in parts]
+        held.append(parts)
+        upper.append(_averaged(parts, [e.interval.high for e in ends]))
+        plain.append(_averaged(parts, [e.value for e in ends]) - 1.0 / np.sqrt(sum(q.n for q in parts)))
+    lower: dict[int, float] = {}
+    shown = 0.0
+    for i in np.argsort(-np.array(plain), kind="stable")[:LOOKED].tolist():
+        parts = held[i]
+        delta = each / len(parts)
+        lower[i] = _averaged(parts, [raw_lower_of(q, delta, 1.0, how.seed).interval.low for q in parts])
+        steps = [rounded_of(q, how.levels, (delta, 0.0), 1.0, how.seed).interval.low for q in parts]
+        shown = max(shown, _averaged(parts, steps))
+    worst, top = max(lower, key=lambda i: lower[i]), int(np.argmax(upper))
+    return replace(
+        row,
+        worst_group_low=lower[worst],
+        worst_group_low_group=groups.title(worst),
+        worst_group_high=upper[top],
+        worst_group_high_group=groups.title(top),
+        worst_group_shown_low=shown,
+    )
+
+
+def _averaged(folds: Sequence[Population], values: Sequence[float]) -> float:
+    """Return the mean of a group's bounds over folds, by its rows in each."""
+    n = sum(q.n for q in folds)
+    return float(np.dot([q.n / n for q in folds], values))
+
+
+# ---- Tests of each probability ----
+
+TESTS: Mapping[str, Callable[..., Outcome]] = {"local": local_calibration_test, "strong": strong_calibration_test}
+
+
+@dataclass(frozen=True)
+class Testing:
+    """Which tests to run, and how: the covariates read, the most rows, the draws and the seed."""
+
+    tests: tuple[str, ...]
+    variables: tuple[str, ...]
+    most: int
+    draws: int
+    seed: int
+
+
+def tested(
+    rows: Mapping[str, Summary], judged: Judged, how: Testing
+) -> tuple[dict[str, Summary], int, tuple[tuple[str, str], ...]]:
+    """Return the rows with p-values, how many people were tested, and which tests did not apply and why.
+
+    All probabilities are tested on the same people. Folds' p-values are joined by Bonferroni: the smallest times their
+    number.
+    """
+    out, refused = dict(rows), {}
+    people = sampled(judged.data, how.most, how.seed)
+    folds = [people[judged.part[people] == k] for k in range(judged.folds)]
+    data = [taken(judged.data, at) for at in folds]
+    settings = {"variables": how.variables, "draws": how.draws, "seed": how.seed}
+    for test in how.tests:
+        for name, q in judged.scores.items():
+            try:
+                found = [
+                    TESTS[test](replace(d, p=q[at], cache={}), **settings).p_value
+                    for d, at in zip(data, folds, strict=True)
+                ]
+            except NotComputable as e:
+                refused[f"{test}_p"] = e.reason
+                continue
+            p = min(1.0, len(found) * min(found))
+            out[name] = replace(out[name], local_p=p) if test == "local" else replace(out[name], strong_p=p)
+    return out, len(people) if how.tests else 0, tuple(refused.items())

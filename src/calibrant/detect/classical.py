@@ -203,16 +203,16 @@ def spiegelhalter_test(data: Any, *, draws: int = 999, null: Null = "simulated",
     (0.001, True)
     """
     t = tested(data, Asked(draws, null, seed), "Spiegelhalter's test", weighted=True)
-    q, lean = t.q, 1.0 - 2.0 * t.q.p
-    spread = float(np.sqrt(q.variance @ lean**2))
+    q, slope = t.q, 1.0 - 2.0 * t.q.p
+    spread = float(np.sqrt(q.variance @ slope**2))
     if spread == 0.0:
         raise NotComputable("Spiegelhalter's statistic cannot vary: every score is 0, 1/2 or 1")
-    z = float(q.residual @ lean) / spread
+    z = float(q.residual @ slope) / spread
     sums = np.zeros((1, 1))
     if t.simulates:
-        terms = (q.heft * lean)[:, None]
+        terms = (q.each_weighs * slope)[:, None]
         sums = simulated_sums(q, terms, t.ids, t.draws, t.seed) - float(terms[:, 0] @ (q.times * q.p))
-    expected = float((q.heft * q.times) @ (q.p * (1.0 - q.p))) / t.mass
+    expected = float((q.each_weighs * q.times) @ (q.p * (1.0 - q.p))) / t.mass
     p = t.judge(abs(z), np.abs(sums[:, 0]) / spread, 2.0 * upper_tail(abs(z)))
     return t.outcome(
         "spiegelhalter_test",

@@ -172,8 +172,8 @@ def _graded(data: Predictions, by: str | None) -> Grades:
     profile.update(column)
     levels = profile.variable()
     q = scored(rows.p, rows.y, grade=levels.codes(column).astype(np.int64))
-    first = runs_of(q.grade)
-    return Grades(q, first, tuple(levels.labels[i] for i in q.grade[first]), "rows")
+    first = runs_of(q.grades)
+    return Grades(q, first, tuple(levels.labels[i] for i in q.grades[first]), "rows")
 
 
 def _sketched(data: Sketch, by: str | None) -> Grades:

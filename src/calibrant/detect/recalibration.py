@@ -229,9 +229,9 @@ def _scores_beyond_tolerance(t: Tested, x: Floats) -> tuple[list[float], list[fl
 
     Outcomes are drawn at both edges from one uniform number a row, so that the drawn statistics dominate.
     """
-    pulls = along_logit(t.q, x, t.room.alternative)
-    found = pulls.observed(t.q, t.room.tolerance)
-    drawn = pulls.simulated(t.q, t.room.tolerance, t.ids, t.draws, t.seed)
+    contrasts = along_logit(t.q, x, t.room.alternative)
+    found = contrasts.observed(t.q, t.room.tolerance)
+    drawn = contrasts.simulated(t.q, t.room.tolerance, t.ids, t.draws, t.seed)
     values = [float(found.sum()), *found.tolist()]
     columns = [drawn.sum(axis=1), *drawn.T]
     return values, [p_value(v, d) for v, d in zip(values, columns, strict=True)]
@@ -248,6 +248,6 @@ def _informative(t: Tested, what: str) -> tuple[Tested, Floats]:
 
 def _excess(t: Tested, x: Floats) -> Floats:
     """Return the simulated residual sums, plain and times the logit."""
-    terms = np.stack([t.q.heft, t.q.heft * x], axis=1)
+    terms = np.stack([t.q.each_weighs, t.q.each_weighs * x], axis=1)
     drawn: Floats = simulated_sums(t.q, terms, t.ids, t.draws, t.seed) - (t.q.times * t.q.p) @ terms
     return drawn

@@ -135,7 +135,7 @@ class Tested:
     @property
     def mass(self) -> float:
         """Rows, or their weight."""
-        return float((self.q.heft * self.q.times).sum())
+        return float((self.q.each_weighs * self.q.times).sum())
 
     def of(self, q: Scored) -> Tested:
         """Return the same settings with other entries."""

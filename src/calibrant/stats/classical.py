@@ -6,17 +6,22 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import Walks, extremes, outcomes
 from calibrant.stats.nulls import CHUNK, null_cases
 from calibrant.stats.strata import equal_mass_edges
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Ids = NDArray[np.uint64]
+Places = NDArray[np.intp]
+
 # ---- How large a Brownian motion on [0, 1] gets: tails of its maximum modulus and of its range ----
 
-TERMS = 60  # of each series: more than any argument needs
+TERMS = 60  # of each series: their last is below rounding for any argument
 SIGNS = (1.0, -1.0) * (TERMS // 2)
 CROSS = 2.0  # where one series takes over from the other; both are exact to rounding there
 
@@ -51,9 +56,9 @@ def range_tail(x: float) -> float:
 
 # ---- Rows in order of their score, tied rows counted together where there are many, and outcomes simulated ----
 
-HELD = 1 << 21  # simulated outcomes held at once
-TIED = 16  # rows a distinct score, on average, from which cells are drawn instead of rows
-SALT = 0xC1A551C
+HELD = 1 << 21  # simulated outcomes held at once: 2 MB
+TIED = 16  # rows a distinct score, on average, from which drawing a binomial a cell is faster than drawing rows
+SALT = 0xC1A551C  # of simulated outcomes, apart from those of other methods
 
 
 @dataclass(frozen=True)
@@ -72,21 +77,26 @@ class Scored:
         Non-decreasing numbers of the grades; None for a single one.
     """
 
-    p: Any
-    cases: Any
-    rows: Any
-    weight: Any
-    grade: Any
+    p: Floats
+    cases: Floats
+    rows: Ints | None
+    weight: Floats | None
+    grade: Ints | None
 
     @cached_property
-    def times(self) -> Any:
+    def times(self) -> Floats:
         """`rows`, or ones."""
         return np.ones(len(self.p)) if self.rows is None else self.rows.astype(float)
 
     @cached_property
-    def heft(self) -> Any:
+    def each_weighs(self) -> Floats:
         """`weight`, or ones."""
         return np.ones(len(self.p)) if self.weight is None else self.weight
+
+    @cached_property
+    def grades(self) -> Ints:
+        """`grade`, or zeros."""
+        return np.zeros(len(self.p), dtype=np.int64) if self.grade is None else self.grade
 
     @cached_property
     def n(self) -> int:
@@ -94,25 +104,24 @@ class Scored:
         return int(self.times.sum())
 
     @cached_property
-    def residual(self) -> Any:
+    def residual(self) -> Floats:
         """Weighted cases less expected cases."""
-        return self.heft * (self.cases - self.times * self.p)
+        return self.each_weighs * (self.cases - self.times * self.p)
 
     @cached_property
-    def variance(self) -> Any:
+    def variance(self) -> Floats:
         """Variance of `residual` if the model is calibrated."""
-        return self.heft**2 * self.times * self.p * (1.0 - self.p)
+        return self.each_weighs**2 * self.times * self.p * (1.0 - self.p)
 
     @cached_property
-    def ends(self) -> Any:
+    def ends(self) -> Places:
         """Index of the last entry of each distinct score."""
         return np.append(np.flatnonzero(np.diff(self.p) != 0), len(self.p) - 1)
 
-    def where(self, keep: Any) -> Scored:
+    def where(self, keep: NDArray[np.bool_] | Places) -> Scored:
         """Return the entries that are kept."""
-        return Scored(
-            *(None if v is None else v[keep] for v in (self.p, self.cases, self.rows, self.weight, self.grade))
-        )
+        rows, grade = (None if v is None else v[keep] for v in (self.rows, self.grade))
+        return Scored(self.p[keep], self.cases[keep], rows, None if self.weight is None else self.weight[keep], grade)
 
     @property
     def impossible_cases(self) -> int:
@@ -125,7 +134,7 @@ class Scored:
         return int((self.times - self.cases)[self.p == 1.0].sum())
 
 
-def scored(p: Any, y: Any, weight: Any = None, grade: Any = None) -> Scored:
+def scored(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None = None, grade: Ints | None = None) -> Scored:
     """Sort rows by grade, score and weight, and count equal ones together if they are 16 times fewer.
 
     The result, and what is simulated for it, does not depend on the order of the rows.
@@ -133,7 +142,7 @@ def scored(p: Any, y: Any, weight: Any = None, grade: Any = None) -> Scored:
     keys = tuple(k for k in (weight, p, grade) if k is not None)
     order = np.argsort(p, kind="stable") if len(keys) == 1 else np.lexsort(keys)
     s, case = p[order], y[order].astype(float)
-    w, g = (None if v is None else v[order] for v in (weight, grade))
+    w, g = None if weight is None else weight[order], None if grade is None else grade[order]
     new = np.zeros(len(s) - 1, dtype=bool)
     for v in (s, w, g):
         new |= False if v is None else np.diff(v) != 0
@@ -141,11 +150,17 @@ def scored(p: Any, y: Any, weight: Any = None, grade: Any = None) -> Scored:
     if len(first) * TIED > len(s):
         return Scored(s, case, None, w, g)
     rows = np.diff(np.append(first, len(s)))
-    return Scored(s[first], np.add.reduceat(case, first), rows, *(None if v is None else v[first] for v in (w, g)))
+    cases = np.add.reduceat(case, first)
+    return Scored(s[first], cases, rows, None if w is None else w[first], None if g is None else g[first])
 
 
-def simulated(q: Scored, ids: Any, draws: int, seed: int) -> Iterator[tuple[slice, slice, Any]]:
+Block = tuple[slice, slice, NDArray[np.uint8] | Floats]  # which entries, which draws, and the cases of both
+
+
+def simulated(q: Scored, ids: Ids, draws: int, seed: int) -> Iterator[Block]:
     """Yield the cases of a calibrated model, ``Bernoulli(p)`` for each row, in blocks of bounded size.
+
+    For every draw the entries come in order.
 
     Parameters
     ----------
@@ -156,9 +171,7 @@ def simulated(q: Scored, ids: Any, draws: int, seed: int) -> Iterator[tuple[slic
 
     Yields
     ------
-    entries, numbers : slice
-        Which entries and which draws. For every draw the entries come in order.
-    cases : array of shape (entries, draws) of the block
+    Block
     """
     m = len(q.p)
     if q.rows is not None:
@@ -176,12 +189,12 @@ def simulated(q: Scored, ids: Any, draws: int, seed: int) -> Iterator[tuple[slic
 # ---- Statistics of the classical calibration tests, of the data and of data simulated under calibration ----
 
 
-def runs_of(labels: Any) -> Any:
+def runs_of(labels: Floats | Ints | Places) -> Places:
     """Return where each run of equal labels begins."""
     return np.flatnonzero(np.append(True, np.diff(labels) != 0))
 
 
-def simulated_sums(q: Scored, terms: Any, ids: Any, draws: int, seed: int) -> Any:
+def simulated_sums(q: Scored, terms: Floats, ids: Ids, draws: int, seed: int) -> Floats:
     """Return ``sum terms Y*`` over the rows for each draw.
 
     Parameters
@@ -202,7 +215,7 @@ def simulated_sums(q: Scored, terms: Any, ids: Any, draws: int, seed: int) -> An
     return out
 
 
-def simulated_totals(q: Scored, first: Any, ids: Any, draws: int, seed: int) -> Any:
+def simulated_totals(q: Scored, first: Places, ids: Ids, draws: int, seed: int) -> Floats:
     """Return the weighted cases of each run of entries for each draw.
 
     Parameters
@@ -241,7 +254,7 @@ class Walk:
         Standard deviation of its end if the model is calibrated.
     """
 
-    at: Any
+    at: Floats
     deviation: float
 
     def size(self, span: bool) -> float:
@@ -254,15 +267,15 @@ def walk_of(q: Scored) -> Walk:
     return Walk(np.append(0.0, np.cumsum(q.residual)[q.ends]), float(np.sqrt(q.variance.sum())))
 
 
-def simulated_extremes(q: Scored, ids: Any, draws: int, seed: int) -> tuple[Any, Any]:
+def simulated_extremes(q: Scored, ids: Ids, draws: int, seed: int) -> tuple[Floats, Floats]:
     """Return the lowest and the highest point of the simulated walks, each of shape (draws,), in residuals."""
     low, high, so_far = np.zeros(draws), np.zeros(draws), np.zeros(draws)
-    expected = np.cumsum(q.heft * q.times * q.p)
+    expected = np.cumsum(q.each_weighs * q.times * q.p)
     read = np.zeros(len(q.p), dtype=bool)
     read[q.ends] = True
     for at, numbers, cases in simulated(q, ids, draws, seed):
         walks = Walks(so_far[numbers], low[numbers], high[numbers])
-        extremes(cases, q.heft[at], expected[at], read[at], walks)
+        extremes(cases, q.each_weighs[at], expected[at], read[at], walks)
     return low, high
 
 
@@ -278,13 +291,13 @@ class Groups:
         Rows; weighted cases, their expectation, and ``n P (1 - P)`` at the group's mean score P.
     """
 
-    first: Any
-    rows: Any
-    observed: Any
-    expected: Any
-    variance: Any
+    first: Places
+    rows: Floats
+    observed: Floats
+    expected: Floats
+    variance: Floats
 
-    def statistic(self, observed: Any) -> Any:
+    def statistic(self, observed: Floats) -> Floats:
         """Return the sum of squared standardised gaps of the groups whose outcomes can vary."""
         live = self.variance > 0.0
         return ((observed - self.expected)[..., live] ** 2 / self.variance[live]).sum(axis=-1)
@@ -295,17 +308,17 @@ def groups_of(q: Scored, bins: int) -> Groups:
 
     With weights the variance is ``S P (1 - P)``, S the sum of squared weights and P the mean score under them.
     """
-    mass = None if q.rows is None and q.weight is None else q.heft * q.times
+    mass = None if q.rows is None and q.weight is None else q.each_weighs * q.times
     edges = equal_mass_edges(q.p, mass, bins)
     first = runs_of(np.searchsorted(edges, q.p, side="right"))
-    square = q.heft**2 * q.times
-    values = (q.times, q.heft * q.cases, q.heft * q.times * q.p, square, square * q.p)
+    square = q.each_weighs**2 * q.times
+    values = (q.times, q.each_weighs * q.cases, q.each_weighs * q.times * q.p, square, square * q.p)
     rows, observed, expected, size, scores = (np.add.reduceat(v, first) for v in values)
     mean = np.clip(scores / size, 0.0, 1.0)
     return Groups(first, rows, observed, expected, size * mean * (1.0 - mean))
 
 
-def efficient_scores(sums: Any, x: Any, variance: Any) -> tuple[Any, Any]:
+def efficient_scores(sums: Floats, x: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """Return the squared standardised score of the intercept, and of the slope once the intercept is free.
 
     Parameters
@@ -315,13 +328,14 @@ def efficient_scores(sums: Any, x: Any, variance: Any) -> tuple[Any, Any]:
     x, variance : float arrays of shape (m,)
         Logits, and null variances of the residuals.
     """
+    # The information is [[a, b], [b, c]]; of the slope's, `left` is what the intercept does not explain.
     a, b, c = float(variance.sum()), float(variance @ x), float(variance @ x**2)
     left = c - b * b / a
     slope = (sums[..., 1] - b / a * sums[..., 0]) ** 2 / left if left > 1e-12 * c else np.zeros(sums.shape[:-1])
     return sums[..., 0] ** 2 / a, slope
 
 
-def posterior_tails(cases: Any, rows: Any, rate: Any, alternative: str) -> Any:
+def posterior_tails(cases: ArrayLike, rows: ArrayLike, rate: ArrayLike, alternative: str) -> Floats:
     """Return the Jeffreys probability against each alternative: small where the cases speak for it.
 
     Under ``Beta(k + 1/2, n - k + 1/2)``: that the event rate is at most `rate` (for "greater"), at least `rate`
@@ -329,7 +343,8 @@ def posterior_tails(cases: Any, rows: Any, rate: Any, alternative: str) -> Any:
     """
     from scipy.special import betainc, betaincc
 
-    a, b = cases + 0.5, rows - cases + 0.5
+    k, n = np.asarray(cases), np.asarray(rows)
+    a, b = k + 0.5, n - k + 0.5
     if alternative == "greater":
         return betainc(a, b, rate)
     if alternative == "less":
@@ -341,13 +356,15 @@ def posterior_tails(cases: Any, rows: Any, rate: Any, alternative: str) -> Any:
 
 MORE = 0x70E  # stream of the cases that the upper rate adds to those of the lower
 
+Pair = tuple[slice, slice, NDArray[np.uint8] | Ints, NDArray[np.uint8] | Ints]  # as `Block`, cases at both edges
 
-def edges(p: Any, tolerance: float) -> tuple[Any, Any]:
+
+def edges(p: Floats, tolerance: float) -> tuple[Floats, Floats]:
     """Return the least and the largest event rate within the tolerance."""
     return np.maximum(p - tolerance, 0.0), np.minimum(p + tolerance, 1.0)
 
 
-def paired(q: Scored, tolerance: float, ids: Any, draws: int, seed: int) -> Iterator[tuple[slice, slice, Any, Any]]:
+def paired(q: Scored, tolerance: float, ids: Ids, draws: int, seed: int) -> Iterator[Pair]:
     """Yield cases drawn at both edges of the tolerance, never fewer at the upper one.
 
     A calibrated outcome lies between the two when all three come from one uniform number, so that a statistic which
@@ -355,17 +372,15 @@ def paired(q: Scored, tolerance: float, ids: Any, draws: int, seed: int) -> Iter
 
     Yields
     ------
-    entries, numbers : slice
-        Which entries and which draws.
-    low, high : arrays of shape (entries, draws) of the block
-        Cases of each entry.
+    Pair
     """
     low, high = edges(q.p, tolerance)
     if q.rows is None:
         step = max(1, HELD // draws)
         for start in range(0, len(q.p), step):
             at = slice(start, min(start + step, len(q.p)))
-            yield at, slice(0, draws), *(outcomes(ids[at], v[at], 0, draws, SALT) for v in (low, high))
+            few, many = (outcomes(ids[at], v[at], 0, draws, SALT) for v in (low, high))
+            yield at, slice(0, draws), few, many
         return
     rng = np.random.default_rng([MORE, seed])
     rest = np.where(low < 1.0, (high - low) / np.where(low < 1.0, 1.0 - low, 1.0), 0.0)
@@ -378,8 +393,8 @@ def paired(q: Scored, tolerance: float, ids: Any, draws: int, seed: int) -> Iter
 
 
 @dataclass(frozen=True)
-class Pulls:
-    """Weighted sums of residuals that pull one way, each in its own group of statistics.
+class Contrasts:
+    """Weighted sums of residuals with a side each, in groups that make one statistic.
 
     Parameters
     ----------
@@ -391,12 +406,12 @@ class Pulls:
         Which statistic a sum belongs to; the largest of each counts.
     """
 
-    up: Any
-    down: Any
-    spread: Any
-    of: Any
+    up: Floats
+    down: Floats
+    spread: Floats
+    of: Places
 
-    def squares(self, sums: Any) -> Any:
+    def squares(self, sums: Floats) -> Floats:
         """Return each statistic: the square of its largest positive standardised sum, shape (..., statistics)."""
         z = np.maximum(sums, 0.0) / np.where(self.spread > 0, self.spread, np.inf)
         out = np.zeros((*z.shape[:-1], int(self.of.max()) + 1))
@@ -404,24 +419,26 @@ class Pulls:
             out[..., k] = np.maximum(out[..., k], z[..., j] ** 2)
         return out
 
-    def observed(self, q: Scored, tolerance: float) -> Any:
+    def observed(self, q: Scored, tolerance: float) -> Floats:
         """Return the statistics of the data."""
         low, high = edges(q.p, tolerance)
-        heft = q.heft
-        above, below = heft * (q.cases - q.times * high), heft * (q.times * low - q.cases)
+        w = q.each_weighs
+        above, below = w * (q.cases - q.times * high), w * (q.times * low - q.cases)
         return self.squares(above @ self.up + below @ self.down)
 
-    def simulated(self, q: Scored, tolerance: float, ids: Any, draws: int, seed: int) -> Any:
+    def simulated(self, q: Scored, tolerance: float, ids: Ids, draws: int, seed: int) -> Floats:
         """Return statistics that dominate those of any rates within the tolerance, shape (draws, statistics)."""
         low, high = edges(q.p, tolerance)
-        up, down = q.heft[:, None] * self.up, q.heft[:, None] * self.down
+        up, down = q.each_weighs[:, None] * self.up, q.each_weighs[:, None] * self.down
         sums = np.tile((q.times * low) @ down - (q.times * high) @ up, (draws, 1))
         for at, numbers, few, many in paired(q, tolerance, ids, draws, seed):
             sums[numbers] += many.T.astype(float) @ up[at] - few.T.astype(float) @ down[at]
         return self.squares(sums)
 
 
-def group_squares(q: Scored, groups: Groups, tolerance: float, alternative: str, totals: Any) -> Any:
+def group_squares(
+    q: Scored, groups: Groups, tolerance: float, alternative: str, totals: tuple[Floats, Floats]
+) -> Floats:
     """Return ``sum_g max(0, O - E_high, E_low - O)^2 / V_g`` over groups whose outcomes can vary, one side if asked.
 
     Parameters
@@ -429,7 +446,7 @@ def group_squares(q: Scored, groups: Groups, tolerance: float, alternative: str,
     totals : tuple of two float arrays of shape (..., groups)
         Weighted cases to hold against the lower and against the upper edge.
     """
-    low, high = (np.add.reduceat(q.heft * q.times * v, groups.first) for v in edges(q.p, tolerance))
+    low, high = (np.add.reduceat(q.each_weighs * q.times * v, groups.first) for v in edges(q.p, tolerance))
     above, below = totals[1] - high, low - totals[0]
     if alternative != "two-sided":
         above, below = (above, np.zeros_like(below)) if alternative == "greater" else (np.zeros_like(above), below)
@@ -438,19 +455,19 @@ def group_squares(q: Scored, groups: Groups, tolerance: float, alternative: str,
     return (worst[..., live] ** 2 / groups.variance[live]).sum(axis=-1)
 
 
-def paired_totals(q: Scored, first: Any, tolerance: float, ids: Any, draws: int, seed: int) -> tuple[Any, Any]:
+def paired_totals(q: Scored, first: Places, tolerance: float, ids: Ids, draws: int, seed: int) -> tuple[Floats, Floats]:
     """Return the weighted cases of each run of entries for each draw, at the lower and at the upper edge."""
     out = np.zeros((2, draws, len(first)))
     for at, numbers, *cases in paired(q, tolerance, ids, draws, seed):
         begin, end = np.searchsorted(first, [at.start, at.stop - 1], side="right") - 1
         starts = np.maximum(first[begin : end + 1], at.start) - at.start
         for side, drawn in enumerate(cases):
-            weighted = q.heft[at, None] * drawn
+            weighted = q.each_weighs[at, None] * drawn
             out[side, numbers, begin : end + 1] += np.add.reduceat(weighted, starts, axis=0).T
     return out[0], out[1]
 
 
-def along_logit(q: Scored, x: Any, alternative: str) -> Pulls:
+def along_logit(q: Scored, x: Floats, alternative: str) -> Contrasts:
     """Return the sums that speak for a shift and for a slope of the logit x.
 
     Two-sided: the constant and ``x`` less its mean (under the null variance), each way, with the sign of the detector
@@ -461,10 +478,10 @@ def along_logit(q: Scored, x: Any, alternative: str) -> Pulls:
         columns = np.stack([one, q.p, 1.0 - q.p], axis=1)
         none = np.zeros_like(columns)
         pair = (columns, none) if alternative == "greater" else (none, columns)
-        return Pulls(*pair, np.sqrt(q.variance @ columns**2), np.zeros(3, dtype=np.int64))
-    lean = x - float(q.variance @ x) / float(q.variance.sum())
+        return Contrasts(*pair, np.sqrt(q.variance @ columns**2), np.zeros(3, dtype=np.int64))
+    slope = x - float(q.variance @ x) / float(q.variance.sum())
     if np.ptp(x) == 0.0:
-        lean = np.zeros(len(x))
-    up = np.stack([one, 0.0 * one, np.maximum(lean, 0.0), np.maximum(-lean, 0.0)], axis=1)
+        slope = np.zeros(len(x))
+    up = np.stack([one, 0.0 * one, np.maximum(slope, 0.0), np.maximum(-slope, 0.0)], axis=1)
     down = up[:, [1, 0, 3, 2]]
-    return Pulls(up, down, np.sqrt(q.variance @ (up + down) ** 2), np.array([0, 0, 1, 1]))
+    return Contrasts(up, down, np.sqrt(q.variance @ (up + down) ** 2), np.array([0, 0, 1, 1]))

@@ -6,18 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from calibrant.errors import NotComputable
 from calibrant.report.charts import curves, tables
-from calibrant.report.charts.parts import dressed
+from calibrant.report.charts.parts import Drawn, dressed
 from calibrant.results import Curve
 
-if TYPE_CHECKING:
-    import altair as alt
 
-
-def chart(curve: Curve) -> alt.TopLevelMixin:
+def chart(curve: Curve) -> Drawn:
     """Return a curve as an interactive Altair chart: point at it to read it.
 
     Parameters
@@ -41,7 +37,7 @@ def chart(curve: Curve) -> alt.TopLevelMixin:
     return dressed(make(curve))
 
 
-CHARTS: dict[str, Callable[[Curve], Any]] = {
+CHARTS: dict[str, Callable[[Curve], Drawn]] = {
     "diagnose.control_chart": tables.control_chart,
     "diagnose.importance": tables.importance,
     "diagnose.local_bias": curves.local_bias,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import altair as alt
 
@@ -15,6 +15,7 @@ from calibrant.errors import NotComputable
 from calibrant.report import numbers as num
 from calibrant.results import Curve
 
+Axis: TypeAlias = Mapping[str, Any]  # of a map, as its settings tell it
 OFF, ORANGE = "Where the probabilities are off", "Orange: shown to be off."
 SMALL_HEIGHT, BESIDE = 180, 60  # pixels: a panel of several, and levels at the side of one
 EDGE = 2.0**-15  # of the scores that a logit axis tells apart
@@ -57,7 +58,7 @@ def _logit(score: float) -> float:
 # ---- along a variable: rates, gap and people; levels; pairs ----
 
 
-def variable(curve: Curve) -> Any:
+def variable(curve: Curve) -> parts.Drawn:
     """Return a variable curve: a line, levels, or a map of two variables; small multiples where there are groups."""
     kind, s, rows = curve.settings["kind"], curve.settings, parts.rows_of(curve)
     name = " and ".join(s["variable"]) if kind == "pair" else str(s["variable"])
@@ -79,7 +80,7 @@ def variable(curve: Curve) -> Any:
     return parts.several(panels, 3).properties(title=title).resolve_scale(color="shared")
 
 
-def _line(curve: Curve, rows: list[parts.Row], ends: Sequence[float], small: bool, number: int) -> Any:
+def _line(curve: Curve, rows: list[parts.Row], ends: Sequence[float], small: bool, number: int) -> parts.Drawn:
     """Return one group's pictures above each other, on the same horizontal axis, with its levels at their side."""
     drawn, alone = [r for r in rows if r["stretch"] >= 0], [r for r in rows if r["stretch"] < 0]
     for r in drawn:
@@ -102,14 +103,19 @@ def _line(curve: Curve, rows: list[parts.Row], ends: Sequence[float], small: boo
 
 
 def across(
-    kind: str, values: Sequence[Any], title: str | None, column: str = "x", scale: str = "linear", way: parts.Way = "x"
-) -> Any:
+    kind: str,
+    values: Sequence[object],
+    title: str | None,
+    column: str = "x",
+    scale: str = "linear",
+    way: parts.Way = "x",
+) -> parts.Place:
     """Return the axis of a number, a date or the score, from the first of these values to the last.
 
     Without a title it has no labels: the axis under it tells.
     """
     channel, bare = alt.X if way == "x" else alt.Y, {} if title else {"labels": False, "ticks": False}
-    ends: dict[str, Any] = {"domain": [values[0], values[-1]], "nice": False}
+    ends: dict[str, object] = {"domain": [values[0], values[-1]], "nice": False}
     if kind == "date":
         axis = alt.Axis(format="%b %Y", tickCount=6, labelFlush=False, grid=False, **bare)
         return channel(f"{column}:T", title=title, scale=alt.Scale(type="utc", **ends), axis=axis)
@@ -119,7 +125,7 @@ def across(
     return channel(f"{column}:Q", title=title, scale=alt.Scale(type=scale, **ends, **more), axis=axis)
 
 
-def _rates(curve: Curve, rows: list[parts.Row], x: Any) -> alt.Chart:
+def _rates(curve: Curve, rows: list[parts.Row], x: parts.Place) -> alt.Chart:
     """Return the paper's plot: error and predicted error in the confidence view, else event rate and mean score."""
     error = curve.settings["view"] == "confidence"
     names = ("error rate", "predicted error") if error else ("happened", "model says")
@@ -164,15 +170,15 @@ def _pair(rows: list[parts.Row], first: str, second: str) -> alt.LayerChart:
 # ---- maps of the bias ----
 
 
-def local_bias(curve: Curve) -> Any:
-    """Return a bias map: a line over where people are, or colours along two variables; strata are small multiples."""
+def local_bias(curve: Curve) -> parts.Drawn:
+    """Return a bias map: a line over where people are, or colours along two variables; groups are small multiples."""
     axes, s, c = curve.settings.get("axes", ()), curve.settings, curve.columns
     if "people" not in c:
         raise NotComputable("there is no chart of the bias at rows or at scattered points: use to_frame()")
     rows = parts.rows_of(curve)
     tall = max(c["share"])
     for r, share in zip(rows, c["share"], strict=True):
-        r |= {"stratum": r.get("stratum", ""), "density": share / tall}
+        r |= {"group": r.get("group", ""), "density": share / tall}
     two = len(axes) == 2
     if two:
         rows = _cells(rows, axes)
@@ -183,22 +189,22 @@ def local_bias(curve: Curve) -> Any:
         f"Whole map: {parts.tested(curve)}.",
         f"Blank: fewer than ten people near, at {num.count(s['masked'])} points." if two and s["masked"] else "",
     ]
-    strata = list(dict.fromkeys(r["stratum"] for r in rows))
+    groups = list(dict.fromkeys(r["group"] for r in rows))
     ends, panels = parts.reach(rows), []
     wide = sorted((r["high"] - r["low"]) / 2 for r in rows)
     most = max([wide[len(wide) // 2], *(abs(r["gap"]) for r in rows if r["off"])])  # noise looks pale
-    for number, stratum in enumerate(strata):
-        mine = [r for r in rows if r["stratum"] == stratum]
+    for number, group in enumerate(groups):
+        mine = [r for r in rows if r["group"] == group]
         made = (
-            _coloured(mine, axes, most, len(strata) > 1)
+            _coloured(mine, axes, most, len(groups) > 1)
             if two
-            else _along(mine, axes[0], ends, len(strata) > 1, number)
+            else _along(mine, axes[0], ends, len(groups) > 1, number)
         )
-        panels.append((stratum, made))
+        panels.append((group, made))
     return parts.several(panels, 2).properties(title=parts.titled(f"{OFF}, by {names}", under))
 
 
-def _along(rows: list[parts.Row], axis: Mapping[str, Any], ends: Sequence[float], small: bool, number: int) -> Any:
+def _along(rows: list[parts.Row], axis: Axis, ends: Sequence[float], small: bool, number: int) -> parts.Drawn:
     """Return one map along one variable: numbers as a line over the people, levels and missing values as dots."""
     size = (parts.SMALL, SMALL_HEIGHT) if small else (parts.WIDTH, parts.HEIGHT)
     up = parts.gaps_along(ends, "points" if small else parts.UP)
@@ -221,7 +227,7 @@ def _along(rows: list[parts.Row], axis: Mapping[str, Any], ends: Sequence[float]
 
 
 def _upright(
-    rows: list[parts.Row], name: str | None, up: parts.Gaps, size: tuple[int, int], order: Sequence[Any]
+    rows: list[parts.Row], name: str | None, up: parts.Gaps, size: tuple[int, int], order: Sequence[object]
 ) -> alt.LayerChart:
     """Return levels beside each other, their gaps upward."""
     shown = [v for v in order if any(r["x"] == v for r in rows)]
@@ -230,18 +236,18 @@ def _upright(
     return made.properties(width=size[0], height=size[1])
 
 
-def _name(axis: Mapping[str, Any]) -> str:
+def _name(axis: Axis) -> str:
     return "the model says" if axis["kind"] == "score" else str(axis["name"])
 
 
 def _units(
-    axis: Mapping[str, Any],
+    axis: Axis,
     rows: Sequence[parts.Row],
     title: str | None,
     column: str = "x",
     ends: str = "",
     way: parts.Way = "x",
-) -> Any:
+) -> parts.Place:
     """Return the axis of a map in the user's unit; a scale of ranks is drawn as a logarithm.
 
     Parameters
@@ -262,7 +268,7 @@ def _units(
     return across(axis["kind"], values, title, column, scale, way)
 
 
-def _cells(rows: list[parts.Row], axes: Sequence[Mapping[str, Any]]) -> list[parts.Row]:
+def _cells(rows: list[parts.Row], axes: Sequence[Axis]) -> list[parts.Row]:
     """Return the points that have a place on both axes, each with the edges of its cell: half-way to its neighbours."""
     pairs = list(zip(axes, ("x", "x2"), strict=True))
     held = [r for r in rows if all(a["kind"] == "category" or r[k] is not None for a, k in pairs)]
@@ -274,7 +280,7 @@ def _cells(rows: list[parts.Row], axes: Sequence[Mapping[str, Any]]) -> list[par
         values = [v for v in a["places"] if v is not None]
         dates = a["kind"] == "date"
         at = [float(date.fromisoformat(v).toordinal()) if dates else float(v) for v in values]
-        edges: list[Any] = [at[0], *((u + v) / 2 for u, v in pairwise(at)), at[-1]]
+        edges: list[float | str] = [at[0], *((u + v) / 2 for u, v in pairwise(at)), at[-1]]
         if dates:
             edges = [date.fromordinal(int(e)).isoformat() for e in edges]
         order = {v: i for i, v in enumerate(values)}
@@ -283,9 +289,9 @@ def _cells(rows: list[parts.Row], axes: Sequence[Mapping[str, Any]]) -> list[par
     return held
 
 
-def _coloured(rows: list[parts.Row], axes: Sequence[Mapping[str, Any]], most: float, small: bool) -> alt.LayerChart:
+def _coloured(rows: list[parts.Row], axes: Sequence[Axis], most: float, small: bool) -> alt.LayerChart:
     """Return one map along two variables."""
-    place: dict[str, Any] = {}
+    place: dict[str, parts.Place | str] = {}
     ways: tuple[parts.Way, parts.Way] = ("x", "y")
     for a, k, way in zip(axes, ("x", "x2"), ways, strict=True):
         if a["kind"] == "category":

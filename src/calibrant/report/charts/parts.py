@@ -21,12 +21,14 @@ UP = "happened minus model says, points"
 SIGN = "(datum.value > 0 ? '+' : '') + replace(format(datum.value, '.3~g'), '-', '\u2212')"
 TIPS = ("at", "model says", "happened", "off by", "band", "finding", "effective rows")
 
-Row: TypeAlias = dict[str, Any]
+Row: TypeAlias = dict[str, Any]  # a line of a table that Vega reads: text, numbers, truth values or None
 Way: TypeAlias = Literal["x", "y"]
-Gaps: TypeAlias = Callable[[str], Any]  # from a column to its place on the axis of gaps
+Place: TypeAlias = alt.X | alt.Y  # a column on an axis
+Drawn: TypeAlias = alt.TopLevelMixin  # any chart: one, layers, or several side by side
+Gaps: TypeAlias = Callable[[str], Place]  # from a column to its place on the axis of gaps
 
 
-def data(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+def data(rows: Sequence[Row]) -> alt.Chart:
     """Return a chart of these rows."""
     return alt.Chart(alt.InlineData(values=list(rows)))
 
@@ -45,7 +47,7 @@ def rows_of(curve: Curve) -> list[Row]:
         says, happened = (num.nearest(c[k][i], digits) for k in ("predicted", "observed"))
         out.append(
             {
-                **{k: c[k][i] for k in ("x", "x2", "group", "stratum", "stretch", "density", "rule") if k in c},
+                **{k: c[k][i] for k in ("x", "x2", "group", "stretch", "density", "rule") if k in c},
                 "gap": 100 * gap,
                 "low": 100 * low,
                 "high": 100 * high,
@@ -81,12 +83,12 @@ def gaps_along(ends: Sequence[float], title: str | None = UP, way: Way = "y") ->
     return lambda column: channel(f"{column}:Q", title=title, axis=axis, scale=scale)
 
 
-def zero(place: Any, way: Way) -> alt.Chart:
+def zero(place: Place | str, way: Way) -> alt.Chart:
     """Return the line of zero, which `place` puts on its axis."""
     return data([{"zero": 0}]).mark_rule(color=QUIET).encode(**{way: place})
 
 
-def panel(rows: list[Row], x: Any, up: Gaps, size: tuple[int, int], number: int = 0) -> alt.LayerChart:
+def panel(rows: list[Row], x: Place, up: Gaps, size: tuple[int, int], number: int = 0) -> alt.LayerChart:
     """Return a line in its band, orange where it is shown to be off; the point nearest to the pointer is told.
 
     Parameters
@@ -115,7 +117,7 @@ def panel(rows: list[Row], x: Any, up: Gaps, size: tuple[int, int], number: int 
     ).properties(width=size[0], height=size[1])
 
 
-def strip(rows: list[Row], x: Any, width: int, crowd: str = "density") -> alt.Chart:
+def strip(rows: list[Row], x: Place, width: int, crowd: str = "density") -> alt.Chart:
     """Return where the people are, as an area under a panel."""
     y = alt.Y(f"{crowd}:Q", title="people", axis=alt.Axis(labels=False, ticks=False, grid=False, domain=False))
     drawn = data(rows).mark_area(color=QUIET, opacity=0.45).encode(x=x, y=y, detail="stretch:N")
@@ -123,7 +125,7 @@ def strip(rows: list[Row], x: Any, width: int, crowd: str = "density") -> alt.Ch
 
 
 def dots(
-    rows: list[Row], names: Any, gaps: Gaps, way: Way = "x", tips: Sequence[str] = TIPS, quiet: str = LINE
+    rows: list[Row], names: Place, gaps: Gaps, way: Way = "x", tips: Sequence[str] = TIPS, quiet: str = LINE
 ) -> alt.LayerChart:
     """Return a dot with its range for each level, orange where it is shown to be off; gaps lie along `way`."""
     base = data(rows).encode(**{"y" if way == "x" else "x": names}, tooltip=tooltips(tips))
@@ -135,7 +137,7 @@ def dots(
     )
 
 
-def bars(rows: list[Row], x: Any, tips: Sequence[str], colour: Any) -> alt.LayerChart:
+def bars(rows: list[Row], x: Place, tips: Sequence[str], colour: alt.Color | Row) -> alt.LayerChart:
     """Return a bar with its range for each variable; one without a range is a bare bar."""
     y = alt.Y("variable:N", sort=None, title=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False))
     held = data([r for r in rows if r["low"] is not None]).encode(y=y)
@@ -147,7 +149,7 @@ def bars(rows: list[Row], x: Any, tips: Sequence[str], colour: Any) -> alt.Layer
     ).properties(width=WIDTH, height=alt.Step(24))
 
 
-def heat(rows: list[Row], place: Mapping[str, Any], most: float) -> alt.LayerChart:
+def heat(rows: list[Row], place: Mapping[str, Place | str], most: float) -> alt.LayerChart:
     """Return gaps as colours, outlined where shown to be off; the strongest colour is `most` points."""
     scale = alt.Scale(domain=[-most, 0, most], range=[LOW, PAPER, HIGH], interpolate="rgb", clamp=True)
     legend = alt.Legend(title=["points", "+ says too little", "\u2212 says too much"], labelExpr=SIGN)
@@ -163,7 +165,7 @@ def titled(text: str, lines: Sequence[str]) -> alt.TitleParams:
     return alt.TitleParams(text, subtitle=[line for line in lines if line])
 
 
-def several(panels: Sequence[tuple[str, Any]], columns: int) -> Any:
+def several(panels: Sequence[tuple[str, Drawn]], columns: int) -> Drawn:
     """Return panels beside each other, each under its name; one alone needs none."""
     named = [p.properties(title=alt.TitleParams(name, fontSize=12)) if name else p for name, p in panels]
     return named[0] if len(named) == 1 else alt.concat(*named, columns=columns)
@@ -181,7 +183,7 @@ def tested(curve: Curve) -> str:
     return num.p_value(float(s["p_value"]), draws=int(s["draws"]))
 
 
-def dressed(chart: Any) -> alt.TopLevelMixin:
+def dressed(chart: Drawn) -> Drawn:
     """Return a chart in the palette, with a quiet frame."""
     text = {"labelColor": INK, "titleColor": INK}
     return (

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.data.columns import label_values, table_of
+from calibrant.data.columns import Floats, label_values, table_of
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
 
@@ -40,8 +41,8 @@ class Faults:
 
     def note(
         self,
-        p: NDArray[np.float64],
-        y: NDArray[np.float64] | NDArray[np.int8] | None = None,
+        p: Floats,
+        y: Floats | NDArray[np.int8] | None = None,
         part: str = "",
         first_row: int = 0,
         digits: int = 9,
@@ -129,7 +130,7 @@ class Predictions:
     cluster: NDArray[Any] | None = None
     name: str = "data"
     dropped: int = 0
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n(self) -> int:
@@ -184,7 +185,7 @@ class MulticlassPredictions:
 def predictions(
     y_true: ArrayLike,
     y_prob: ArrayLike,
-    covariates: Any = None,
+    covariates: object = None,
     *,
     weights: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
@@ -232,23 +233,23 @@ def predictions(
     y, p = _label_array(y_true, positive), _score_array(y_prob)
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
-    keep, dropped = _validated(y, p, positive, drop_missing)
-    rest = {"weights": _weights(weights, len(y)), "cluster": _same_length(cluster, len(y), "cluster")}
+    keep, dropped = _validated(y, p, drop_missing)
+    w = None if weights is None else _weights(weights, len(y))
+    who = None if cluster is None else _same_length(cluster, len(y), "cluster")
     table = _covariates(covariates, len(y))
     if dropped:
         y, p = y[keep], p[keep]
-        rest = {k: None if v is None else v[keep] for k, v in rest.items()}
+        w, who = None if w is None else w[keep], None if who is None else who[keep]
         table = None if table is None else table.filter(keep)
-    for v in rest.values():
-        if v is not None:
-            v.flags.writeable = False
     y8 = y.astype(np.int8)
-    y8.flags.writeable = p.flags.writeable = False
-    return Predictions(y=y8, p=p, covariates=table, name=name, dropped=dropped, **rest)
+    for column in (y8, p, w, who):
+        if column is not None:
+            column.flags.writeable = False
+    return Predictions(y=y8, p=p, covariates=table, weights=w, cluster=who, name=name, dropped=dropped)
 
 
 def multiclass_predictions(
-    y_true: ArrayLike, y_prob: ArrayLike, covariates: Any = None, *, name: str = "data"
+    y_true: ArrayLike, y_prob: ArrayLike, covariates: object = None, *, name: str = "data"
 ) -> MulticlassPredictions:
     """Validate labels and probabilities of several classes once, and freeze them.
 
@@ -327,11 +328,10 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     raise BadInput(f"{name} is a {type(data).__name__}: pass {way}")
 
 
-def _label_array(y_true: Any, positive: Any) -> Any:
-    y = np.asarray(y_true).reshape(-1) if np.ndim(y_true) != 1 else np.asarray(y_true)
+def _label_array(y_true: ArrayLike, positive: object) -> Floats:
+    """Return labels as numbers, NaN where missing."""
+    y = np.asarray(y_true).reshape(-1)
     if positive is not None:
-        import pyarrow as pa
-
         try:
             column = pa.array(y, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -340,7 +340,7 @@ def _label_array(y_true: Any, positive: Any) -> Any:
         if not np.nansum(found):
             seen = sorted({str(v) for v in column.drop_null().to_pylist()})[:5]
             raise BadInput(f"positive={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
-        return found
+        return found.astype(np.float64)
     try:
         return np.array(y, dtype=np.float64)
     except (TypeError, ValueError):
@@ -348,7 +348,8 @@ def _label_array(y_true: Any, positive: Any) -> Any:
         raise BadInput(f"y_true holds {example!r}, not 0 and 1: pass positive= to name the case") from None
 
 
-def _score_array(y_prob: Any) -> Any:
+def _score_array(y_prob: ArrayLike) -> Floats:
+    """Return scores as numbers, NaN where missing: one column, or the second of two that add up to one."""
     p = np.ma.filled(y_prob.astype(np.float64), np.nan) if isinstance(y_prob, np.ma.MaskedArray) else np.asarray(y_prob)
     if p.ndim == 2 and p.shape[1] == 2 and p.dtype.kind == "f":
         off = np.abs(p.sum(axis=1) - 1.0) > 1e-3
@@ -371,11 +372,11 @@ def _score_array(y_prob: Any) -> Any:
         raise BadInput(f"y_prob holds {p[0]!r}, not numbers: convert it to probabilities in [0, 1]") from None
 
 
-def _validated(y: Any, p: Any, positive: Any, drop_missing: bool) -> tuple[Any, int]:
+def _validated(y: Floats, p: Floats, drop_missing: bool) -> tuple[NDArray[np.bool_], int]:
     """Check every value; return the rows to keep and how many are left out."""
     faults = Faults()
     faults.note(p, y, digits=6)
-    faults.check(Spec(label="y_true", score="y_prob", positive=positive), drop_missing)
+    faults.check(Spec(label="y_true", score="y_prob"), drop_missing)
     keep = ~(np.isnan(p) | np.isnan(y))
     if not keep.any():
         raise BadInput(
@@ -386,47 +387,39 @@ def _validated(y: Any, p: Any, positive: Any, drop_missing: bool) -> tuple[Any, 
     return keep, int((~keep).sum())
 
 
-def _same_length(values: Any, n: int, name: str) -> Any:
-    if values is None:
-        return None
+def _same_length(values: ArrayLike, n: int, name: str) -> NDArray[np.generic]:
     out = np.array(values)
     if out.shape != (n,):
         raise BadInput(f"{name} has shape {out.shape}: pass one value for each of the {n:,} rows")
     return out
 
 
-def _weights(weights: Any, n: int) -> Any:
-    out = _same_length(weights, n, "weights")
-    if out is None:
-        return None
-    out = out.astype(np.float64)
+def _weights(weights: ArrayLike, n: int) -> Floats:
+    out = _same_length(weights, n, "weights").astype(np.float64)
     if not (np.isfinite(out) & (out > 0)).all():
         row = int(np.argmin(np.isfinite(out) & (out > 0)))
         raise BadInput(f"weights must be positive and finite; row {row} has {out[row]:g}: leave such rows out")
     return out
 
 
-def _covariates(covariates: Any, n: int) -> Any:
+def _covariates(covariates: object, n: int) -> pa.Table | None:
+    """Return covariates as a table: by the Arrow stream protocol, whatever library they are of, or from a mapping."""
     if covariates is None or (isinstance(covariates, Mapping) and not covariates):
         return None
-    import pyarrow as pa
-
     if isinstance(covariates, Mapping):
-        covariates = _table(covariates)
-    elif not isinstance(covariates, pa.Table):
-        if not hasattr(covariates, "__arrow_c_stream__"):
-            raise BadInput(
-                f"covariates is a {type(covariates).__name__}: pass a pandas, Polars or Arrow table, or a dictionary"
-            )
-        covariates = table_of(covariates)
-    if covariates.num_rows != n:
-        raise BadInput(f"covariates has {covariates.num_rows:,} rows and y_true {n:,}: pass one row each")
-    return covariates
+        table = _table(covariates)
+    elif hasattr(covariates, "__arrow_c_stream__"):
+        table = table_of(covariates)
+    else:
+        raise BadInput(
+            f"covariates is a {type(covariates).__name__}: pass a pandas, Polars or Arrow table, or a dictionary"
+        )
+    if table.num_rows != n:
+        raise BadInput(f"covariates has {table.num_rows:,} rows and y_true {n:,}: pass one row each")
+    return table
 
 
-def _table(columns: Mapping[str, Any]) -> Any:
-    import pyarrow as pa
-
+def _table(columns: Mapping[str, ArrayLike]) -> pa.Table:
     out = {}
     for name, values in columns.items():
         try:

@@ -7,14 +7,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from calibrant.data.columns import decoded
 from calibrant.data.sources import Source
 from calibrant.errors import BadInput
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")
-Added = Callable[[Any, str, int], Mapping[str, Any]]  # batch, part, first row -> columns to add
+Columns = Mapping[str, "pa.Array | NDArray[np.generic]"]
+Added = Callable[[pa.RecordBatch, str, int], Columns]  # batch, part, first row -> columns to add
 Progress = Callable[[int], None]
 
 
@@ -89,13 +93,11 @@ class _Target:
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
-        self.schema: Any = None
-        self.writer: Any = None
+        self.schema: pa.Schema = None
+        self.writer: pa.ipc.RecordBatchFileWriter = None  # or one of pyarrow's for Parquet or CSV
 
-    def write(self, batch: Any, added: Mapping[str, Any]) -> None:
+    def write(self, batch: pa.RecordBatch, added: Columns) -> None:
         """Add rows."""
-        import pyarrow as pa
-
         parquet = self.name.endswith(PARQUET)
         kept = [_kept(c, parquet) for c in batch.columns]
         columns = [*kept, *(pa.array(v) if not isinstance(v, pa.Array) else v for v in added.values())]
@@ -111,8 +113,7 @@ class _Target:
             ) from None
         self.writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self.schema))
 
-    def _opened(self) -> Any:
-        import pyarrow as pa
+    def _opened(self) -> pa.ipc.RecordBatchFileWriter:
         import pyarrow.parquet as pq
         from pyarrow import csv
 
@@ -131,8 +132,6 @@ class _Target:
             writer.close()
 
 
-def _kept(column: Any, parquet: bool) -> Any:
+def _kept(column: pa.Array, parquet: bool) -> pa.Array:
     """Return a column as it is to be written: Parquet stores dictionaries as what they stand for."""
-    import pyarrow as pa
-
     return column if parquet or not pa.types.is_dictionary(column.type) else decoded(column)

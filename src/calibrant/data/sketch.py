@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import numpy as np
 import pyarrow as pa
@@ -390,6 +390,6 @@ def _folded(at: Integers, held: Integers, to: int) -> Integers:
     counts, sums = held[..., :2], held[..., 2:4]
     place = (at % (1 << (to - REST)))[:, None] << REST
     out = np.zeros((*held.shape[:-2], 1 << (SCORE_BITS - to), 4), dtype=np.int64)
-    to_cell: Any = (..., at >> (to - REST), slice(None))
-    np.add.at(out, to_cell, np.concatenate([counts, sums + counts * place], axis=-1))
+    by_cell = np.moveaxis(out, -2, 0)  # a view: the cell first
+    np.add.at(by_cell, at >> (to - REST), np.moveaxis(np.concatenate([counts, sums + counts * place], axis=-1), -2, 0))
     return out

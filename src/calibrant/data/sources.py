@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast
 
 import pyarrow as pa
 
@@ -427,8 +427,8 @@ def _frame(source: object, wanted: Sequence[str]) -> Source:
             return _table(pa.table(dict(source)))
         except (pa.ArrowInvalid, TypeError, AttributeError) as e:
             raise BadInput(f"a dictionary of columns needs arrays of equal length: {str(e).splitlines()[0]}") from None
-    if isinstance(source, Relation):
-        return _relation(source)
+    if hasattr(source, "to_arrow_reader") and hasattr(source, "project"):
+        return _relation(cast(Relation, source))
     if isinstance(source, pa.RecordBatchReader):
         return _stream(source)
     collect = getattr(source, "collect", None)
@@ -461,7 +461,6 @@ def _table(table: pa.Table) -> Source:
     return Source("data", tuple(table.schema.names), tuple(parts), table.num_rows)
 
 
-@runtime_checkable
 class Relation(Protocol):
     """A query of DuckDB that has not run yet, and need not fit in memory."""
 

@@ -59,7 +59,7 @@ def test_clusters_take_one_sign() -> None:
     y = rng.integers(0, 2, 60).astype(float)
     cut = binned(route, 60, 1)
     found = squares([cut], y)[0]
-    drawn = multiplied_squares([cut], y, cluster, identities_of(1, 0), 40, 7)[:, 0]
-    total = float(cut.heft @ (y[cut.rows] - cut.rate)) / cut.spread(0, 60)
+    drawn = multiplied_squares([cut], y, (cluster, identities_of(1, 0)), 40, 7)[:, 0]
+    total = float(cut.weight @ (y[cut.rows] - cut.rate)) / cut.spread(0, 60)
     assert set(np.round(drawn, 9)) == {0.0, round(total**2, 9)}
     assert found in (pytest.approx(total**2), 0.0)

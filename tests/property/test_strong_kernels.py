@@ -50,11 +50,11 @@ def plain(q: Path, y: Any, n: int) -> float:
     best = 0.0
     for cut in np.unique(q.excess):
         inside = q.excess >= cut
-        rate, h = q.rate[inside], np.abs(q.heft[inside])
+        rate, h = q.rate[inside], np.abs(q.weight[inside])
         if (rate * (1 - rate)).sum() < 2 - 1e-12:
             continue
         score = (np.where(q.upper[inside], 1, -1) * h * (y[q.rows[inside]] - rate)).sum()
-        all_of_it = (q.heft**2 * q.rate * (1 - q.rate)).sum()
+        all_of_it = (q.weight**2 * q.rate * (1 - q.rate)).sum()
         best = max(best, score / ((h**2 * rate * (1 - rate)).sum() * all_of_it) ** 0.25)
     return best
 

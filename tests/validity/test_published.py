@@ -133,7 +133,7 @@ def average_error(
     mean, chance = np.zeros(at.size), eta(scores)
     for labels in itertools.product((0.0, 1.0), repeat=scores.size):
         y = np.array(labels)
-        fit = smooth(*published._read_only(at, scores, y), width, 0.0, 0.0)[0]
+        fit = smooth(at, scores, y, width, 0.0, 0.0)[0]
         mean += np.prod(np.where(y == 1, chance, 1 - chance)) * np.abs(fit - eta(at))
     return mean
 
@@ -143,10 +143,10 @@ def test_smoothing_error_by_enumeration():
     scores = np.sort(np.random.default_rng(5).random(9))
     inputs = (at, scores, np.zeros(9))
     for slope in (0.0, 0.9):
-        bound = smooth(*published._read_only(*inputs), 0.15, slope, 0.0)[1]
+        bound = smooth(*inputs, 0.15, slope, 0.0)[1]
         assert np.all(average_error(slanted(slope), scores, at, 0.15) <= bound + 1e-12)
     # a point with one neighbour and even odds meets the bound: no smaller noise constant would do
-    noise = smooth(*published._read_only(*inputs), 1e-4, 0.0, 0.0)[1]
+    noise = smooth(*inputs, 1e-4, 0.0, 0.0)[1]
     assert np.allclose(average_error(slanted(0.0), scores, at, 1e-4), noise)
 
 

@@ -217,7 +217,7 @@ def _drawn_scores(q: Question, v: Verdict) -> Iterator[Floats]:
         edge = q.edge.rows(v.rows)
         bits = words(q.ids[v.rows], edge.low, edge.high, 0, SALT).reshape(-1)[path.word]
         for b in range(SHOWN):
-            yield path.heft * (((bits >> np.uint64(b)) & np.uint64(1)).astype(float) - path.rate)
+            yield path.weight * (((bits >> np.uint64(b)) & np.uint64(1)).astype(float) - path.rate)
         return
     codes, ids = clusters
     half = np.full(len(ids), 0.5)

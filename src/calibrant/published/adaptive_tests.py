@@ -290,7 +290,7 @@ def _judged(q: Question, paths: Sequence[Path], rows: Rows, reading: Reading, la
         drawn = simulated_squares(steps, edge, q.ids[rows], law.draws, SALT)
     else:
         says = by_cluster(says)
-        drawn = multiplied_squares(steps, y, *clusters, law.draws, SALT)
+        drawn = multiplied_squares(steps, y, clusters, law.draws, SALT)
     best, impossible = int(np.argmax(found)), q.impossible
     shown = np.sqrt(found) if reading.root else found
     return Outcome(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from calibrant.kernels.smooth import smooth, taut_string
 
 # ---- The sech perturbation of a score: normaliser, exact sampling, and the derivative bounds it buys ----
 
@@ -110,14 +112,6 @@ def _sorted_pairs(scores: Floats, labels: NDArray[Any]) -> tuple[Floats, Floats]
     return np.ascontiguousarray(scores[order]), labels[order].astype(np.float64)
 
 
-def _read_only(*arrays: Floats) -> Iterator[Floats]:
-    """Yield contiguous read-only views, the one signature that the kernels are compiled for."""
-    for array in arrays:
-        view = np.ascontiguousarray(array, dtype=np.float64).view()
-        view.flags.writeable = False
-        yield view
-
-
 def _deal(n: int, folds: int, rng: np.random.Generator) -> NDArray[np.int32]:
     """Deal rows to folds whose sizes differ by at most one, at random."""
     fold = np.resize(np.arange(folds, dtype=np.int32), n)
@@ -149,8 +143,6 @@ def kernel_bound(
     rng: np.random.Generator,
 ) -> Bound:
     """Return the bound of Proposition 2 on the perturbed score, cross-fitted, held-out points pooled."""
-    from calibrant.kernels.smooth import smooth
-
     slope, curvature = derivative_bounds(bandwidth)
     s, y = _sorted_pairs(perturbed(scores, bandwidth, rng), labels)
     fold = _deal(s.size, folds, rng)
@@ -162,7 +154,7 @@ def kernel_bound(
             at = at[_validation_rows(s.size, at.size, rng)]
         width = plug_in_bandwidth(train.size, slope, curvature)[1]
         limit = _ceiling(train, width, slope, curvature)
-        fit, error, fallen = smooth(*_read_only(at, train, outcome), width, slope, curvature)
+        fit, error, fallen = smooth(at, train, outcome, width, slope, curvature)
         gaps.append(np.abs(fit - at))
         errors.append(np.minimum(error, limit))
         widths.append(width)
@@ -192,12 +184,10 @@ def denoised(scores: Floats, labels: Floats, radius: float) -> tuple[Floats, Flo
     Equal scores share one value, so the fit is a function of the score and does not depend on row order: the
     minimum of equation 2 over functions of the score, as `eta_T` is one, and Lemma 4 reads unchanged.
     """
-    from calibrant.kernels.smooth import taut_string
-
     starts = np.flatnonzero(np.diff(scores, prepend=-1.0) > 0.0)
     counts = np.diff(starts, append=scores.size).astype(np.float64)
     sums = np.add.reduceat(labels, starts)
-    return scores[starts], taut_string(*_read_only(counts, sums), radius)
+    return scores[starts], taut_string(counts, sums, radius)
 
 
 def total_variation_bound(

@@ -162,7 +162,7 @@ def judged(q: Question, paths: Sequence[Path], rows: Rows, draws: int, law: str,
         null = simulated(paths, q.edge.rows(rows), q.ids[rows], draws, salt, detector)
     else:
         law = by_cluster(law)
-        null = multiplied(paths, y, *clusters, draws, salt, detector)
+        null = multiplied(paths, y, clusters, draws, salt, detector)
     best = int(np.argmax(found))
     return Verdict(
         statistic=_number(found[best]),

@@ -1,23 +1,37 @@
-"""The score CUSUM along an ordering of rows by predicted residual, and simpler statistics of the same ordering."""
+"""The score CUSUM along an ordering of rows by predicted residual, and simpler statistics of the same ordering.
+
+Feng, Gossmann, Pirracchio, Petrick, Pennello & Sahiner (2024), "Is this model reliable for everyone?", AISTATS: the
+paper whose theorems are named here. Departures and what print leaves open: theory 4.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-# ---- The score CUSUM along an ordering of rows by predicted residual: its path, its peak, and their law under ----
+from calibrant.kernels.draws import LANES, peaks, words
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Ids = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
+Outcomes = NDArray[np.int8] | NDArray[np.uint8] | Floats
+
+# ---- The path: which rows, in what order, and how their scores add up ----
 
 Alternative = Literal["two-sided", "greater", "less"]
 Detector = Literal["default", "paper", "authors"]
-EVENTS = 2.0  # null variance, in expected events, that a studentised sum must cover
+EVENTS = 2.0  # null variance, in expected events, that a studentised sum must cover (theory 4)
 FEWEST = 4  # rows beyond the tolerance below which the authors' program leaves a model out
 SHIFT = 2.0  # mean that the authors' program gives to its weights
 EMPTY: dict[str, float] = {"default": 0.0, "paper": 0.0, "authors": -np.inf}  # the empty set of rows counts, or not
+SHARE = 1e-9  # of all rows, the rounding of a sum of weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,17 +44,17 @@ class Boundary:
     tolerance : float
     """
 
-    p: Any
-    high: Any
-    low: Any
+    p: Floats
+    high: Floats
+    low: Floats
     tolerance: float
 
     @classmethod
-    def of(cls, p: Any, tolerance: float) -> Boundary:
+    def of(cls, p: Floats, tolerance: float) -> Boundary:
         """Return the edges for a tolerance; the score itself, to the last bit, for none."""
         return cls(p=p, high=np.minimum(p + tolerance, 1.0), low=np.maximum(p - tolerance, 0.0), tolerance=tolerance)
 
-    def rows(self, which: Any) -> Boundary:
+    def rows(self, which: Rows | Flags) -> Boundary:
         """Return the edges of some rows."""
         return Boundary(p=self.p[which], high=self.high[which], low=self.low[which], tolerance=self.tolerance)
 
@@ -57,7 +71,7 @@ class Path:
         The row is compared with ``p + delta`` (more events than predicted), else with ``p - delta``.
     excess : float array of shape (K,)
         Predicted residual beyond the tolerance, positive and never increasing.
-    heft : float array of shape (K,)
+    weight : float array of shape (K,)
         Signed weight of ``y - rate`` in the score.
     rate : float array of shape (K,)
         Event rate at the edge of the tolerance.
@@ -65,34 +79,34 @@ class Path:
         Multiplier of the cumulative score; 0 where it is not looked at.
     """
 
-    rows: Any
-    upper: Any
-    excess: Any
-    heft: Any
-    rate: Any
-    scale: Any
+    rows: Rows
+    upper: Flags
+    excess: Floats
+    weight: Floats
+    rate: Floats
+    scale: Floats
 
     @cached_property
-    def word(self) -> Any:
+    def word(self) -> Ids:
         """Index of each step's word in the draws of all rows: two a row, the lower rate first."""
         return (2 * self.rows + self.upper).astype(np.uint64)
 
     @cached_property
-    def drift(self) -> Any:
+    def drift(self) -> Floats:
         """What the cumulative score holds whatever the outcomes."""
-        return -np.cumsum(self.heft * self.rate)
+        return -np.cumsum(self.weight * self.rate)
 
-    def scores(self, y: Any) -> Any:
+    def scores(self, y: Outcomes) -> Floats:
         """Return each step's score."""
-        return self.heft * (y[self.rows] - self.rate)
+        return self.weight * (y[self.rows] - self.rate)
 
-    def curve(self, y: Any) -> Any:
+    def curve(self, y: Outcomes) -> Floats:
         """Return the scaled cumulative score at every step that is looked at, and NaN elsewhere."""
-        sums = np.cumsum(self.heft * y[self.rows]) + self.drift
+        sums = np.cumsum(self.weight * y[self.rows]) + self.drift
         return np.where(self.scale > 0, self.scale * sums, np.nan)
 
 
-def beyond(g: Any, edge: Boundary, alternative: Alternative, plain: bool = False) -> tuple[Any, Any]:
+def beyond(g: Floats, edge: Boundary, alternative: Alternative, plain: bool = False) -> tuple[Floats, Flags]:
     """Return by how much predicted residuals lie beyond the tolerance, and whether above it.
 
     Parameters
@@ -124,11 +138,11 @@ def beyond(g: Any, edge: Boundary, alternative: Alternative, plain: bool = False
 
 
 def path(
-    g: Any,
+    g: Floats,
     edge: Boundary,
     alternative: Alternative = "two-sided",
     detector: Detector = "default",
-    weights: Any = None,
+    weights: Floats | None = None,
     min_size: float = 0.0,
 ) -> Path:
     """Order the rows by predicted residual beyond the tolerance, and say how their scores add up.
@@ -153,20 +167,23 @@ def path(
     -------
     Path
     """
+    # (1) Soft-threshold at the tolerance, and order by what is left, the largest first.
     excess, upper = beyond(g, edge, alternative, detector == "authors")
     found = np.flatnonzero(excess > 0)
     rows = found[np.argsort(-excess[found], kind="stable")]
     h, side, rate = excess[rows], upper[rows], np.where(upper[rows], edge.high[rows], edge.low[rows])
-    weight = np.ones(len(rows)) if weights is None else weights[rows]
+    # (2) Weigh each score by what is left, towards its side.
+    own = np.ones(len(rows)) if weights is None else weights[rows]
     size = _authors(h) if detector == "authors" else h
-    heft = np.where(side, size, -size) * weight
-    scale = _scale(detector, heft, rate, len(g))
+    weight = np.where(side, size, -size) * own
+    # (3) Scale the sums so far; look only where a run of ties ends, and where a group is large enough.
+    scale = _scale(detector, weight, rate, len(g))
     scale[:-1][h[:-1] == h[1:]] = 0.0
-    scale[np.cumsum(weight) < (min_size - 1e-9) * len(g)] = 0.0
-    return Path(rows=rows, upper=side, excess=h, heft=heft, rate=rate, scale=scale)
+    scale[np.cumsum(own) < (min_size - SHARE) * len(g)] = 0.0
+    return Path(rows=rows, upper=side, excess=h, weight=weight, rate=rate, scale=scale)
 
 
-def _authors(h: Any) -> Any:
+def _authors(h: Floats) -> Floats:
     """Return the weights of the authors' program, which are constant where the predictions are."""
     spread = float(h.std()) if len(h) else 0.0
     if spread == 0.0:
@@ -174,28 +191,40 @@ def _authors(h: Any) -> Any:
     return np.maximum(0.0, h / spread - float((h / spread).mean()) + SHIFT)
 
 
-def _scale(detector: Detector, heft: Any, rate: Any, n: int) -> Any:
+def _scale(detector: Detector, weight: Floats, rate: Floats, n: int) -> Floats:
     if detector == "paper":
-        return np.full(len(heft), 1.0 / n)
+        return np.full(len(weight), 1.0 / n)
     if detector == "authors":
-        return np.full(len(heft), 1.0 / np.sqrt(len(heft)) if len(heft) >= FEWEST else 0.0)
+        return np.full(len(weight), 1.0 / np.sqrt(len(weight)) if len(weight) >= FEWEST else 0.0)
     spread = rate * (1.0 - rate)
-    seen = np.cumsum(heft**2 * spread)
+    seen = np.cumsum(weight**2 * spread)
     ready = (np.cumsum(spread) >= EVENTS) & (seen > 0)
     return np.where(ready, (np.where(ready, seen, 1.0) * (seen[-1] if ready.any() else 1.0)) ** -0.25, 0.0)
 
 
-def observed(paths: Sequence[Path], y: Any, detector: Detector = "default") -> Any:
-    """Return each model's largest scaled cumulative score, by the arithmetic of `simulated`."""
-    from calibrant.kernels.draws import peaks
+# ---- The statistic: the peak of a path, of the data and of 64 simulated data sets at once ----
 
+Words = Callable[[int], Ids]  # first draw -> 64 draws of each bit, one word a bit
+
+
+class Steps(NamedTuple):
+    """A path as simulations take it: the word of each step, what its bit adds, what is there anyway, the scale."""
+
+    at: Ids
+    gain: Floats
+    drift: Floats
+    scale: Floats
+
+
+def observed(paths: Sequence[Path], y: Outcomes, detector: Detector = "default") -> Floats:
+    """Return each model's largest scaled cumulative score, by the arithmetic of `simulated`."""
     word = np.repeat(np.asarray(y).astype(np.uint64), 2)
-    return np.array([peaks(word, q.word, q.heft, q.drift, q.scale, EMPTY[detector])[0] for q in paths])
+    return np.array([peaks(word, q.word, q.weight, q.drift, q.scale, EMPTY[detector])[0] for q in paths])
 
 
 def simulated(
-    paths: Sequence[Path], edge: Boundary, ids: Any, draws: int, salt: int, detector: Detector = "default"
-) -> Any:
+    paths: Sequence[Path], edge: Boundary, ids: Ids, draws: int, salt: int, detector: Detector = "default"
+) -> Floats:
     """Return the models' statistics under outcomes drawn at the edge of the tolerance.
 
     One uniform number a row and draw serves both signs and all models (Theorem 4): an outcome of a row compared with
@@ -205,59 +234,62 @@ def simulated(
     -------
     float array of shape (draws, models)
     """
-    from calibrant.kernels.draws import words
-
     used = np.zeros(len(ids), dtype=bool)
     for q in paths:
         used[q.rows] = True
     new = np.cumsum(used) - 1
-    at = [(2 * new[q.rows] + q.upper).astype(np.uint64) for q in paths]
-    here, low, high = ids[used], edge.low[used], edge.high[used]
-
-    def word(first: int) -> Any:
-        return words(here, low, high, first, salt).reshape(-1)
-
-    return _all_peaks(word, [(a, q.heft, q.drift, q.scale) for a, q in zip(at, paths, strict=True)], draws, detector)
+    steps = [Steps((2 * new[q.rows] + q.upper).astype(np.uint64), q.weight, q.drift, q.scale) for q in paths]
+    return _all_peaks(_outcomes(edge.rows(used), ids[used], salt), steps, draws, detector)
 
 
 def multiplied(
-    paths: Sequence[Path], y: Any, cluster: Any, ids: Any, draws: int, salt: int, detector: Detector = "default"
-) -> Any:
+    paths: Sequence[Path],
+    y: Outcomes,
+    clusters: tuple[Rows, Ids],
+    draws: int,
+    salt: int,
+    detector: Detector = "default",
+) -> Floats:
     """Return the models' statistics with the scores of each cluster multiplied by one random sign.
 
     Parameters
     ----------
-    cluster : int array of shape (n,)
-        Cluster of each row, 0 to C - 1.
-    ids : uint64 array of shape (C,)
-        Identities of the clusters.
+    clusters : int array of shape (n,) and uint64 array of shape (C,)
+        Cluster of each row, 0 to C - 1, and identities of the clusters.
 
     Returns
     -------
     float array of shape (draws, models)
     """
-    from calibrant.kernels.draws import words
-
-    half = np.full(len(ids), 0.5)
+    cluster, ids = clusters
     steps = []
     for q in paths:
         score = q.scores(y)
-        steps.append(((2 * cluster[q.rows]).astype(np.uint64), 2.0 * score, -np.cumsum(score), q.scale))
-    return _all_peaks(lambda first: words(ids, half, half, first, salt).reshape(-1), steps, draws, detector)
+        steps.append(Steps((2 * cluster[q.rows]).astype(np.uint64), 2.0 * score, -np.cumsum(score), q.scale))
+    return _all_peaks(_signs(ids, salt), steps, draws, detector)
 
 
-def _all_peaks(word: Any, steps: Any, draws: int, detector: Detector) -> Any:
-    from calibrant.kernels.draws import LANES, peaks
+def _outcomes(edge: Boundary, ids: Ids, salt: int) -> Words:
+    """Return draws of outcomes at both edges: two words a row, the lower rate first."""
+    return lambda first: words(ids, edge.low, edge.high, first, salt).reshape(-1)
 
+
+def _signs(ids: Ids, salt: int) -> Words:
+    """Return fair coins: two equal words an identity."""
+    half = np.full(len(ids), 0.5)
+    return lambda first: words(ids, half, half, first, salt).reshape(-1)
+
+
+def _all_peaks(word: Words, steps: Sequence[Steps], draws: int, detector: Detector) -> Floats:
     out = np.empty((draws, len(steps)))
     for first in range(0, draws, LANES):
         bits, count = word(first), min(LANES, draws - first)
-        for m, (at, gain, drift, scale) in enumerate(steps):
-            out[first : first + count, m] = peaks(bits, at, gain, drift, scale, EMPTY[detector])[:count]
+        for m, s in enumerate(steps):
+            out[first : first + count, m] = peaks(bits, s.at, s.gain, s.drift, s.scale, EMPTY[detector])[:count]
     return out
 
 
-# ---- Scores added up in groups along an ordering of rows by predicted residual: chi-square and simple score ----
+# ---- Scores added up in groups along the path: the adaptive chi-square and score tests ----
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,25 +302,25 @@ class BinnedPath:
         Row of each step, the most suspicious first.
     upper : bool array of shape (K,)
         The row is compared with ``p + delta``, else with ``p - delta``.
-    heft, rate : float arrays of shape (K,)
+    weight, rate : float arrays of shape (K,)
         Signed weight of ``y - rate`` in the score, and the event rate at the edge of the tolerance.
     cuts : tuple of (int, int)
         First step of each group, and the one after its last.
     """
 
-    rows: Any
-    upper: Any
-    heft: Any
-    rate: Any
+    rows: Rows
+    upper: Flags
+    weight: Floats
+    rate: Floats
     cuts: tuple[tuple[int, int], ...]
 
     def spread(self, first: int, stop: int) -> float:
         """Return the null standard deviation of a group's sum."""
         rate = self.rate[first:stop]
-        return float(np.sqrt((self.heft[first:stop] ** 2 * rate * (1.0 - rate)).sum()))
+        return float(np.sqrt((self.weight[first:stop] ** 2 * rate * (1.0 - rate)).sum()))
 
 
-def binned(path: Path, n: int, bins: int, weights: Any = None, by_size: bool = False) -> BinnedPath:
+def binned(path: Path, n: int, bins: int, weights: Floats | None = None, by_size: bool = False) -> BinnedPath:
     """Cut a path of n rows in all into groups of n / bins rows.
 
     Parameters
@@ -301,67 +333,66 @@ def binned(path: Path, n: int, bins: int, weights: Any = None, by_size: bool = F
     by_size : bool
         Scores are multiplied by the predicted residual beyond the tolerance; by its sign alone otherwise.
     """
-    heft = path.heft
+    weight = path.weight
     if not by_size:
-        heft = np.where(path.upper, 1.0, -1.0) * (1.0 if weights is None else weights[path.rows])
+        weight = np.where(path.upper, 1.0, -1.0) * (1.0 if weights is None else weights[path.rows])
     size = len(path.rows)
     edges = [min(b * n // bins, size) for b in range(bins + 1)]
     cuts = tuple((a, b) for a, b in pairwise(edges) if b > a)
-    return BinnedPath(rows=path.rows, upper=path.upper, heft=heft, rate=path.rate, cuts=cuts)
+    return BinnedPath(rows=path.rows, upper=path.upper, weight=weight, rate=path.rate, cuts=cuts)
 
 
-def squares(paths: Sequence[BinnedPath], y: Any) -> Any:
+def squares(paths: Sequence[BinnedPath], y: Outcomes) -> Floats:
     """Return each model's ``sum_b max(0, S_b)^2 / V_b`` over groups whose outcomes can vary, shape (models,)."""
     out = np.zeros(len(paths))
     for m, q in enumerate(paths):
         for first, stop in q.cuts:
             spread = q.spread(first, stop)
             if spread > 0:
-                total = float(q.heft[first:stop] @ (y[q.rows[first:stop]] - q.rate[first:stop]))
+                total = float(q.weight[first:stop] @ (y[q.rows[first:stop]] - q.rate[first:stop]))
                 out[m] += max(total / spread, 0.0) ** 2
     return out
 
 
-def simulated_squares(paths: Sequence[BinnedPath], edge: Boundary, ids: Any, draws: int, salt: int) -> Any:
+def simulated_squares(paths: Sequence[BinnedPath], edge: Boundary, ids: Ids, draws: int, salt: int) -> Floats:
     """Return the models' statistics under outcomes drawn at the edge of the tolerance, shape (draws, models).
 
     One uniform number a row and draw serves both signs, all groups and all models (Theorem 4).
     """
-    from calibrant.kernels.draws import words
-
-    def word(first: int) -> Any:
-        return words(ids, edge.low, edge.high, first, salt).reshape(-1)
-
-    steps = [((2 * q.rows + q.upper).astype(np.uint64), q.heft, -q.heft * q.rate) for q in paths]
-    return _all_squares(word, paths, steps, draws)
+    steps = [_each(q, 2 * q.rows + q.upper, q.weight, -q.weight * q.rate) for q in paths]
+    return _all_squares(_outcomes(edge, ids, salt), steps, draws)
 
 
-def multiplied_squares(paths: Sequence[BinnedPath], y: Any, cluster: Any, ids: Any, draws: int, salt: int) -> Any:
-    """Return the models' statistics with the scores of each cluster multiplied by one random sign."""
-    from calibrant.kernels.draws import words
-
-    half = np.full(len(ids), 0.5)
+def multiplied_squares(
+    paths: Sequence[BinnedPath], y: Outcomes, clusters: tuple[Rows, Ids], draws: int, salt: int
+) -> Floats:
+    """Return the models' statistics with the scores of each cluster multiplied by one random sign, as `multiplied`."""
+    cluster, ids = clusters
     steps = []
     for q in paths:
-        score = q.heft * (y[q.rows] - q.rate)
-        steps.append(((2 * cluster[q.rows]).astype(np.uint64), 2.0 * score, -score))
-    return _all_squares(lambda first: words(ids, half, half, first, salt).reshape(-1), paths, steps, draws)
+        score = q.weight * (y[q.rows] - q.rate)
+        steps.append(_each(q, 2 * cluster[q.rows], 2.0 * score, -score))
+    return _all_squares(_signs(ids, salt), steps, draws)
 
 
-def _all_squares(word: Any, paths: Sequence[BinnedPath], steps: Any, draws: int) -> Any:
-    """Add up, 64 draws at a time; a group's sum is a path that is looked at where it ends."""
-    from calibrant.kernels.draws import LANES, peaks
+def _each(q: BinnedPath, at: Rows, gain: Floats, shift: Floats) -> list[Steps]:
+    """Return a path for each group whose outcomes can vary: one that is looked at where the group ends."""
+    out = []
+    for first, stop in q.cuts:
+        spread = q.spread(first, stop)
+        if spread > 0:
+            here, last = slice(first, stop), np.zeros(stop - first)
+            last[-1] = 1.0 / spread
+            drift = np.full(stop - first, shift[here].sum())
+            out.append(Steps(at[here].astype(np.uint64), gain[here], drift, last))
+    return out
 
-    out = np.zeros((draws, len(paths)))
-    for start in range(0, draws, LANES):
-        bits, count = word(start), min(LANES, draws - start)
-        for m, (q, (at, gain, shift)) in enumerate(zip(paths, steps, strict=True)):
-            for first, stop in q.cuts:
-                spread = q.spread(first, stop)
-                if spread > 0:
-                    here = slice(first, stop)
-                    last = np.zeros(stop - first)
-                    last[-1] = 1.0 / spread
-                    found = peaks(bits, at[here], gain[here], np.full(stop - first, shift[here].sum()), last, 0.0)
-                    out[start : start + count, m] += found[:count] ** 2
+
+def _all_squares(word: Words, models: Sequence[Sequence[Steps]], draws: int) -> Floats:
+    out = np.zeros((draws, len(models)))
+    for first in range(0, draws, LANES):
+        bits, count = word(first), min(LANES, draws - first)
+        for m, groups in enumerate(models):
+            for s in groups:
+                out[first : first + count, m] += peaks(bits, s.at, s.gain, s.drift, s.scale, 0.0)[:count] ** 2
     return out

@@ -1,7 +1,7 @@
 """The checks of arguments: each returns the value as it will be used, or says in one line what to pass instead.
 
-Every refusal is a `BadInput` that reads ``name=value: pass ...``. A number is refused where a truth value was given, and
-numbers of NumPy count as numbers. `hint` ends the line, such as ``"such as 999"`` or ``"or None to choose it"``.
+Every refusal is a `BadInput` that reads ``name=value: pass ...``. A truth value is no number, and numbers of NumPy are.
+`hint` ends the line, such as ``"such as 999"`` or ``"or None to choose it"``.
 """
 
 from __future__ import annotations
@@ -162,7 +162,8 @@ def one_source(function: Callable[P, R]) -> Callable[P, R]:
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         if len(args) > 1 and hasattr(args[1], "__len__") and not isinstance(args[1], (str, dict)):
             raise BadInput(
-                f"{function.__name__} takes labels and probabilities together: pass calibrant.predictions(y_true, y_prob)"
+                f"{function.__name__} takes labels and probabilities together: "
+                "pass calibrant.predictions(y_true, y_prob)"
             )
         return function(*args, **kwargs)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
-from calibrant.errors import NotComputable
+from calibrant.errors import BadInput, NotComputable
 
+T = TypeVar("T")
 Guarantee = Literal["finite-sample", "asymptotic", "as published"]
 Side = Literal["two-sided", "lower", "upper"]
 DRAWN_BY = "calibrant.report.charts"  # loaded when a chart is asked for: pixels come last
@@ -42,7 +43,23 @@ def frozen(value: Any) -> Any:
     return value
 
 
-class _Plain:
+def decoded(d: Mapping[str, Any], kind: type[T]) -> T:
+    """Return the value that plain data describe, with the types that its fields declare.
+
+    Raises
+    ------
+    BadInput
+        The data do not fit; the message says where, as a path from ``$``.
+    """
+    import msgspec
+
+    try:  # not strict: an infinite number is written as text
+        return msgspec.convert(frozen(d), kind, strict=False)
+    except msgspec.ValidationError as e:
+        raise BadInput(f"no {kind.__name__} as `to_dict` writes one: {str(e)[0].lower()}{str(e)[1:]}") from None
+
+
+class Plain:
     """Dictionary round-trip shared by the result shapes."""
 
     __slots__ = ()
@@ -54,14 +71,14 @@ class _Plain:
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
         """Rebuild the result that `to_dict` described."""
-        return cls(**{f.name: frozen(d[f.name]) for f in fields(cls) if f.name in d})  # type: ignore[arg-type]
+        return decoded(d, cls)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return type(self).from_dict, (self.to_dict(),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval(_Plain):
+class Interval(Plain):
     """A range that holds the target with probability at least `level`.
 
     A *certified range* joins ends about two displays of one score (the estimate's ``settings["about"]`` says so); each
@@ -84,7 +101,7 @@ class Interval(_Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate(_Plain):
+class Estimate(Plain):
     """A number with its interval and everything needed to judge it.
 
     Parameters
@@ -112,15 +129,9 @@ class Estimate(_Plain):
     assumes: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    @classmethod
-    def from_dict(cls, d: Mapping[str, Any]) -> Self:
-        """Rebuild the estimate that `to_dict` described."""
-        rest = {f.name: frozen(d[f.name]) for f in fields(cls) if f.name in d and f.name != "interval"}
-        return cls(interval=Interval.from_dict(d["interval"]), **rest)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome(_Plain):
+class Outcome(Plain):
     """What a test found. A small p-value is a finding; a large one is not proof of none.
 
     Parameters
@@ -145,18 +156,18 @@ class Outcome(_Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve(_Plain):
+class Curve(Plain):
     """A small table to draw: named columns of equal length.
 
     Parameters
     ----------
     method : str
-    columns : Mapping of str to sequence
+    columns : Mapping of str to tuple
     settings : Mapping
     """
 
     method: str
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, tuple[Any, ...]]
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def to_frame(self) -> Any:

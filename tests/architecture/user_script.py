@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import calibrant as cal
+from calibrant.results import Curve
 
 rng = np.random.default_rng(0)
 n = 4_000
@@ -43,7 +44,7 @@ by_group = {name: e.value for name, e in cal.measure.by_group(cal.measure.auroc,
 
 p_value: float = cal.detect.local_calibration_test(data, variables=["age"], draws=99, seed=1).p_value
 spiegelhalter: float = cal.detect.spiegelhalter_test(data).p_value
-curve: cal.results.Curve = cal.diagnose.variable_curve(data, "age", draws=99)
+curve: Curve = cal.diagnose.variable_curve(data, "age", draws=99)
 gaps = [float(g) for g in curve.columns["gap"]]
 first: str = cal.diagnose.rank_variables(data, draws=99).columns["variable"][0]
 

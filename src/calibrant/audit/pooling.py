@@ -104,7 +104,7 @@ def _is_bridge(cell: int, pool: Sequence[int], columns: int) -> bool:
 
 
 def pooled_rows(rows: Predictions, smallest: int) -> Predictions:
-    """Return rows whose small levels are joined, as `pool_levels`; a category that pools away altogether is left out."""
+    """Return rows with small levels joined, as `pool_levels`; a category that pools away altogether is left out."""
     import pyarrow as pa
 
     if rows.covariates is None:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from calibrant.errors import BadInput
-from calibrant.results import Curve, Estimate, Outcome, frozen, plain
+from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
 
 SCHEMA = "calibrant/2"
 CERTIFIED = ("shift", "distance", "jittered")  # the estimates that are certificates; the others are measures
-GATES = ("local-calibration", "strong-calibration")  # tests that may count for the exit status
 NO_CURVE = Curve(method="", columns={})
 Verdict = Literal["met", "undecided", "broken", "none"]
 Status = Literal["met", "undecided", "broken", "measured", "not-applicable", "not-run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Plain):
     """What was certified about one population: everyone, or one group.
 
     Parameters
@@ -65,20 +64,9 @@ class Finding:
         """Observed minus predicted rate; positive when the model says too little."""
         return (self.cases - self.expected) / self.rows
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-
-    @classmethod
-    def from_dict(cls, d: Mapping[str, Any]) -> Self:
-        """Rebuild from plain data."""
-        kept = {f.name: frozen(d[f.name]) for f in fields(cls) if f.name in d}
-        kept["lower"], kept["upper"] = Estimate.from_dict(d["lower"]), Estimate.from_dict(d["upper"])
-        return cls(**kept)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Plain):
     """One question an audit asks, and what it found.
 
     Parameters
@@ -101,25 +89,9 @@ class Check:
     estimate: Estimate | None = None
     outcome: Outcome | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-
-    @classmethod
-    def from_dict(cls, d: Mapping[str, Any]) -> Self:
-        """Rebuild from plain data."""
-        e, o = d.get("estimate"), d.get("outcome")
-        return cls(
-            code=d["code"],
-            status=d["status"],
-            reason=d["reason"],
-            estimate=None if e is None else Estimate.from_dict(e),
-            outcome=None if o is None else Outcome.from_dict(o),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRecord:
+class AuditRecord(Plain):
     """Everything one audit found. `to_json` and `from_json` round-trip; the schema is `calibrant/2`.
 
     Parameters
@@ -173,10 +145,6 @@ class AuditRecord:
     versions: Mapping[str, str]
     schema: str = field(default=SCHEMA)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-
     def to_json(self) -> str:
         """Return the record as JSON text: sorted keys, full precision, no NaN; the same bytes every time."""
         return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=True, indent=1, allow_nan=False)
@@ -186,13 +154,7 @@ class AuditRecord:
         """Rebuild from plain data."""
         if d.get("schema") != SCHEMA:
             raise BadInput(f"schema is {d.get('schema')!r}: this version reads {SCHEMA!r}; write the record anew")
-        kept = {f.name: frozen(d[f.name]) for f in fields(cls) if f.name in d}
-        kept["everyone"] = Finding.from_dict(d["everyone"])
-        kept["groups"] = tuple(Finding.from_dict(g) for g in d["groups"])
-        kept["checks"] = tuple(Check.from_dict(c) for c in d["checks"])
-        kept["estimates"] = {k: Estimate.from_dict(v) for k, v in d["estimates"].items()}
-        kept["curves"] = {k: Curve.from_dict(v) for k, v in d["curves"].items()}
-        return cls(**kept)
+        return decoded(d, cls)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -220,7 +182,11 @@ class AuditRecord:
 
     @property
     def exit_status(self) -> int:
-        """0 met, or no limit; 1 broken, or a test named by `fail_on` found error; 3 undecided, or a check that counts did not apply or run."""
+        """0, 1 or 3, the worst of what counts.
+
+        1: broken, or a test named by `fail_on` found error. 3: undecided, or a check that counts did not apply or run.
+        0: met, or no limit.
+        """
         gates = [c for c in self.checks if c.code in self.settings.get("fail_on", ())]
         if self.verdict == "broken" or any(self.found(c) for c in gates):
             return 1

@@ -28,7 +28,8 @@ start here:
   calibrant repair log.parquet --label y --score p --out repaired.parquet --map map.json
   calibrant plan 0.02                        how many rows a certificate takes
 """
-AUDIT = """One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.
+AUDIT = """\
+One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.
 
 examples:
   calibrant audit scores.csv --label readmitted --score risk
@@ -52,7 +53,8 @@ examples:
   calibrant plan 0.01 --levels 50 --side two-sided
   calibrant plan 0.02 --data pilot.parquet --label y --score p
 """
-SKETCH = """A sketch holds counts of people by score, label and group. Where a group is small they are as telling as the rows:
+SKETCH = """\
+A sketch holds counts of people by score, label and group. Where a group is small they are as telling as the rows:
 guard a sketch like the data. Audits of it give the same numbers as audits of the file.
 
 example:
@@ -72,7 +74,8 @@ APPLY_STATUS = """exit status:
   2   the data, the map or a setting cannot be used; one line says why, and nothing is written
   70  an unexpected error: please report it
 """
-REPAIR = """Fits repairs on one half of a sample of the rows and judges them on the other; then streams every row through the
+REPAIR = """\
+Fits repairs on one half of a sample of the rows and judges them on the other; then streams every row through the
 one recommended. The map that is written is the one that was judged, as JSON without code.
 
 OUT holds every column, SCORE_repaired, and SCORE_fitted_on: true for the rows the map was fitted on, on which it must
@@ -83,7 +86,8 @@ examples:
   calibrant repair log.parquet --label y --score p --by sex,age --out repaired.parquet --map map.json
   calibrant repair 2015.parquet --judge 2017.parquet --label y --score p --method platt,isotonic --map map.json
 """
-APPLY = """Streams files of any size; covariates that the map reads must be there. OUT holds every column and SCORE_repaired.
+APPLY = """\
+Streams files of any size; covariates that the map reads must be there. OUT holds every column and SCORE_repaired.
 
 example:
   calibrant apply map.json tomorrow.parquet --score p --out tomorrow-repaired.parquet

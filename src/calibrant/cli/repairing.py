@@ -26,7 +26,7 @@ from calibrant.repair.fitted import FittedMap
 from calibrant.repair.judge.compare import audited_variables, compare
 from calibrant.repair.judge.rows import dealt
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
-from calibrant.repair.streamed import apply_map, checked_map, fitted_name, repaired_name
+from calibrant.repair.streamed import Output, apply_map, checked_map, fitted_name, repaired_name
 
 
 def repair(a: Namespace) -> int:
@@ -45,7 +45,7 @@ def repair(a: Namespace) -> int:
         if chosen and path:
             checked_map(found.maps[chosen], source, a.score)
             rows_done = counted(progress, "writing")
-            apply_map(found.maps[chosen], source, _rows_of(asked), path, fitted, a.drop_missing, rows_done)
+            apply_map(found.maps[chosen], source, _rows_of(asked), Output(path, fitted, a.drop_missing), rows_done)
     _say(found, chosen, a)
     return _status(found, chosen)
 
@@ -62,7 +62,7 @@ def apply(a: Namespace) -> int:
     path = checked_target(a.out, (*a.files, a.map), source, (repaired_name(a.score),))
     with Progress() as progress:
         spec = Spec(label="", score=a.score)
-        rows = apply_map(one, source, spec, path, progress=counted(progress, "writing"))
+        rows = apply_map(one, source, spec, Output(path), counted(progress, "writing"))
     print(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}")
     return 0
 

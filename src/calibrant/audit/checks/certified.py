@@ -1,4 +1,4 @@
-"""What is certified: the average error for everyone and for every group, judged against the limit; and more of everyone."""
+"""What is certified: the average error of everyone and of every group, judged against the limit; more of everyone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows the covariates: which variables the error follows, whether any is left, and whether some mix is badly served."""
+"""What follows the covariates: the ranking and curves, the local test and maps, the strong test and its diagnosis."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
 
 
 def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None]) -> Curve:
-    """Return the ranking without the worst bins of fewer people than may be shown, or that leave fewer to all others."""
+    """Return the ranking without worst bins of fewer people than may be shown, or that leave fewer to all others."""
     c, n = ranking.columns, ranking.settings.get("n", 0)
     keys = [k for k in c if k.startswith("worst")]
     if not keys:

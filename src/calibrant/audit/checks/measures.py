@@ -1,4 +1,4 @@
-"""The standard measures of the raw score, with asymptotic intervals: none is certified, and no verdict rests on them."""
+"""The standard measures of the raw score, with asymptotic intervals: none is certified, no verdict rests on them."""
 
 from __future__ import annotations
 

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.kernels.draws import outcomes
 from calibrant.kernels.smooth import operator
 
-# ---- Residuals smoothed by a reflected Gaussian kernel on a grid (Blasiok & Nakkiran 2023) ----
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Ids = NDArray[np.uint64]
+Places = NDArray[np.intp]
 
-STEPS = 1 << 12
-FINEST = 1 << 15
-SMALLEST = 2.0**-10  # least automatic bandwidth
-PER_WIDTH = 16  # grid points per bandwidth, at least
+# ---- Residuals smoothed by a reflected Gaussian kernel on a grid (Blasiok & Nakkiran 2023, arXiv:2309.12236) ----
+
+STEPS = 1 << 12  # of the grid, unless a bandwidth asks for more
+FINEST = 1 << 15  # of the grid, at most
+SMALLEST = 2.0**-10  # least automatic bandwidth: a thousandth of a probability
+PER_WIDTH = 16  # grid points per bandwidth, at least, so that a bell is a smooth curve on the grid
 
 
-def smoothed(mass: Any, width: float) -> Any:
+def smoothed(mass: Floats, width: float) -> Floats:
     """Smooth masses at ``0, 1/m, ..., 1`` (last axis) into a density there, reflected at both ends.
 
     The reflected Gaussian is the heat kernel of [0, 1] with closed ends, so the cosines are its eigenvectors and
@@ -35,13 +40,13 @@ def smoothed(mass: Any, width: float) -> Any:
     return dct(waves, type=1, axis=-1)
 
 
-def length(density: Any) -> Any:
+def length(density: Floats) -> Floats:
     """Integral over [0, 1] of the absolute value, by the trapezoid rule, over the last axis."""
     size = np.abs(density)
     return (size.sum(axis=-1) - 0.5 * (size[..., 0] + size[..., -1])) / (density.shape[-1] - 1)
 
 
-def fixed_point(mass: Any) -> float:
+def fixed_point(mass: Floats) -> float:
     """Return the bandwidth that equals the smoothed size, or the smallest one if that is larger.
 
     The size does not increase with the bandwidth, so there is exactly one.
@@ -66,7 +71,7 @@ def noise_steps(width: float) -> int:
     return min(STEPS, max(64, 1 << int(np.ceil(np.log2(4.0 / width)))))
 
 
-def coarser(values: Any, steps: int) -> Any:
+def coarser(values: Floats, steps: int) -> Floats:
     """Share masses at ``0, 1/m, ..., 1`` among fewer grid points, nearness deciding; m is a multiple of `steps`."""
     ratio = (len(values) - 1) // steps
     if ratio == 1:
@@ -82,7 +87,7 @@ def coarser(values: Any, steps: int) -> Any:
 
 # ---- Local-linear averages of cell totals: the weights, what they rest on, and how wide to look ----
 
-SPREAD = 2.65  # half-width of the biweight kernel whose standard deviation is one
+SPREAD = 2.65  # half-width of the biweight kernel whose standard deviation is one: sqrt(7)
 WIDTH_STEPS = 50  # parts of a half-width to which the score is resolved before smoothing
 
 
@@ -99,23 +104,25 @@ class Runs:
         Sum of the scores.
     """
 
-    x: Any
-    rows: Any
-    cases: Any
-    score: Any
+    x: Floats
+    rows: Floats
+    cases: Floats
+    score: Floats
 
     @property
-    def rate(self) -> Any:
+    def rate(self) -> Floats:
         """Mean score of each run: the event rate if the model is calibrated."""
         return np.clip(self.score / self.rows, 0.0, 1.0)
 
     @property
-    def noise(self) -> Any:
+    def noise(self) -> Floats:
         """Null variance of the cases of each run, at most: ``n m (1 - m)``."""
         return self.rows * self.rate * (1.0 - self.rate)
 
 
-def runs_of(x: Any, rows: Any, cases: Any, score: Any, width: float, smallest: int = 1) -> Runs:
+def runs_of(
+    x: Floats, rows: Floats | Ints, cases: Floats | Ints, score: Floats, width: float, smallest: int = 1
+) -> Runs:
     """Join neighbouring cells while they span at most `width`, and further until they hold `smallest` rows.
 
     Parameters
@@ -140,7 +147,7 @@ def runs_of(x: Any, rows: Any, cases: Any, score: Any, width: float, smallest: i
     return Runs(at / n, n, k, s)
 
 
-def half_width(x: Any, noise: Any) -> float:
+def half_width(x: Floats, noise: Floats) -> float:
     r"""Choose the half-width of the window from the scores alone: ``2.65 sd V^(-1/5)``.
 
     `V` is the null variance ``sum p (1 - p)``, the number of rows that carry information times a quarter at most;
@@ -154,7 +161,7 @@ def half_width(x: Any, noise: Any) -> float:
     return float(SPREAD * spread * total**-0.2)
 
 
-def weights(x: Any, rows: Any, grid: Any, half: float) -> Any:
+def weights(x: Floats, rows: Floats, grid: Floats, half: float) -> Floats:
     r"""Return the weight of one row of each run at each point: a local-linear fit with the biweight kernel.
 
     With ``d = x - t`` and ``K = (1 - (d / half)^2)^2``, the estimate at ``t`` of the mean of what is summed in
@@ -181,13 +188,13 @@ def weights(x: Any, rows: Any, grid: Any, half: float) -> Any:
     return np.where(straight, slope, level)
 
 
-def effective(weight: Any, rows: Any) -> Any:
+def effective(weight: Floats, rows: Floats) -> Floats:
     """Return the rows whose plain mean would be as noisy as the weighted mean, shape (points,)."""
     square = (weight * weight) @ rows
     return np.where(square > 0, 1.0 / np.where(square > 0, square, 1.0), 0.0)
 
 
-def density(x: Any, mass: Any, grid: Any, half: float) -> Any:
+def density(x: Floats, mass: Floats, grid: Floats, half: float) -> Floats:
     """Return the kernel density at each point: per unit of `x`, of total mass one."""
     d = (x[None, :] - grid[:, None]) / half
     total = float(mass.sum())
@@ -196,10 +203,11 @@ def density(x: Any, mass: Any, grid: Any, half: float) -> Any:
 
 # ---- Local regression along a variable, from sums by cell: LOESS with tricube weights and the Gaussian family ----
 
-MARGIN, LEAF = 0.005, 0.2  # of the range beyond its ends; and the share of a window below which a cell is not cut
+MARGIN = 0.005  # of the range, by which the published surface reaches beyond the values: netlib's `dloess`
+LEAF = 0.2  # share of a window's rows below which its k-d tree does not cut a cell: its argument `cell`
 
 
-def smoother(x: Any, rows: Any, mass: Any, grid: Any, span: float, degree: int) -> Any:
+def smoother(x: Floats, rows: Floats, mass: Floats, grid: Floats, span: float, degree: int) -> Floats:
     """Return the matrix that turns sums by cell into the local fit at each point.
 
     Parameters
@@ -222,7 +230,7 @@ def smoother(x: Any, rows: Any, mass: Any, grid: Any, span: float, degree: int) 
     return operator(x, rows, mass, grid, _needed(rows, span), degree)[0]
 
 
-def interpolated(x: Any, rows: Any, mass: Any, grid: Any, span: float, degree: int) -> Any:
+def interpolated(x: Floats, rows: Floats, mass: Floats, grid: Floats, span: float, degree: int) -> Floats:
     """Return the matrix of the published surface: exact at a few vertices, cubic in between.
 
     Cleveland and Grosse's k-d tree cuts the values at medians until a leaf holds under a fifth of a window, fits value
@@ -239,11 +247,11 @@ def interpolated(x: Any, rows: Any, mass: Any, grid: Any, span: float, degree: i
     return ends + width * h * (1 - h) * ((1 - h) * slope[left] - h * slope[left + 1])
 
 
-def _needed(rows: Any, span: float) -> float:
-    return float(max(np.floor(rows.sum() * span + 1e-5), 1.0))
+def _needed(rows: Floats, span: float) -> float:
+    return float(max(np.floor(rows.sum() * span + 1e-5), 1.0))  # 1e-5: as `dloess` rounds
 
 
-def _knots(x: Any, rows: Any, least: int) -> Any:
+def _knots(x: Floats, rows: Floats, least: int) -> Floats:
     """Return the ends, and the cuts of the k-d tree at the rows' medians, each a value of the data."""
     upto = np.cumsum(rows)
     gap = MARGIN * max(x[-1] - x[0], 1e-10 * max(abs(x[0]), abs(x[-1])) + 1e-30)
@@ -262,11 +270,15 @@ def _knots(x: Any, rows: Any, least: int) -> Any:
 # ---- Kernel-weighted mean residuals: at the points of a map with their simulated null, and at rows ----
 
 BLOCK = 8192  # rows taken at once, at most
-HELD = 1 << 22  # kernel weights held at once, about
-PLACES = 20_000  # distinct places up to which every row stays where it is
+HELD = 1 << 22  # kernel weights held at once, about: 32 MB
+PLACES = 20_000  # distinct places up to which every row stays where it is; more cost time, not accuracy
 FAR = -300.0  # least exponent of a kernel weight: smaller ones are slow subnormal numbers, and their squares nothing
 REACH = 0.01  # kernel weights in all, under which a row has no others within reach
+SIDE = 512  # rows and columns of a tile of kernel weights: 2 MB
 PARTS = (50, 10)  # parts of a bandwidth to which more rows are placed: along one number, along several
+
+
+Index = slice | Places | NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -281,19 +293,19 @@ class Spots:
         Of each category; along a number 0, or 1 where missing.
     """
 
-    position: Any
-    level: Any
+    position: Floats
+    level: Ints
 
-    def __getitem__(self, at: Any) -> Spots:
+    def __getitem__(self, at: Index) -> Spots:
         return Spots(self.position[at], self.level[at])
 
     def __len__(self) -> int:
         return len(self.position)
 
 
-def affinity(points: Spots, rows: Spots) -> Any:
+def affinity(points: Spots, rows: Spots) -> Floats:
     """Return the kernel ``exp(-d^2 / 2)`` along numbers, times one for equal levels, shape (points, rows)."""
-    out: Any = np.ones((1, 1))
+    out: Floats = np.ones((1, 1))
     for j in range(points.position.shape[1]):
         pairs = np.column_stack([points.position[:, j], points.level[:, j]])
         places, index = np.unique(pairs, axis=0, return_inverse=True)
@@ -316,13 +328,13 @@ class Sample:
     spots : Spots
     """
 
-    y: Any
-    p: Any
-    weight: Any
-    ids: Any
+    y: NDArray[np.int8] | Floats
+    p: Floats
+    weight: Floats
+    ids: Ids
     spots: Spots
 
-    def __getitem__(self, at: Any) -> Sample:
+    def __getitem__(self, at: Index) -> Sample:
         return Sample(self.y[at], self.p[at], self.weight[at], self.ids[at], self.spots[at])
 
     @cached_property
@@ -335,11 +347,11 @@ class Sample:
 class Cells:
     """Rows that lie at one place, together: rows ``order[starts[c] : starts[c + 1]]`` at ``spots[c]``."""
 
-    order: Any
-    starts: Any
+    order: Places
+    starts: Places
     spots: Spots
 
-    def sums(self, values: Any) -> Any:
+    def sums(self, values: Floats) -> Floats:
         """Add row values (n, k) up by cell."""
         return np.add.reduceat(values[self.order], self.starts, axis=0)
 
@@ -377,20 +389,20 @@ class Means:
     spread : its variance from the residuals themselves
     """
 
-    near: Any
-    mass: Any
-    rows: Any
-    predicted: Any
-    observed: Any
-    null: Any
-    spread: Any
+    near: Floats
+    mass: Floats
+    rows: Floats
+    predicted: Floats
+    observed: Floats
+    null: Floats
+    spread: Floats
 
     @property
-    def bias(self) -> Any:
+    def bias(self) -> Floats:
         """Kernel-weighted mean residual."""
         return self.observed - self.predicted
 
-    def __getitem__(self, at: Any) -> Means:
+    def __getitem__(self, at: Index) -> Means:
         return Means(**{k: v[at] for k, v in vars(self).items()})
 
 
@@ -415,23 +427,22 @@ def means(points: Spots, s: Sample) -> Means:
     return Means(near, mass, rows, says / one, happened / one, null / one**2, spread)
 
 
-def simulated(points: Spots, s: Sample, draws: int, salt: int) -> Any:
+def simulated(points: Spots, s: Sample, draws: int, salt: int) -> Floats:
     """Return the mean residuals at the points of outcomes ``Y* ~ Bernoulli(p)``, shape (points, draws)."""
     total, mass, says = np.zeros((len(points), draws)), np.zeros(len(points)), np.zeros(len(points))
     weighted = bool((s.weight != 1.0).any())
     for at, cells, starts in _blocks(s.cells, len(points)):
         k = affinity(points, s.cells.spots[cells])
-        drawn: Any = outcomes(s.ids[at], s.p[at], 0, draws, salt)
         w = s.weight[at]
-        if weighted:
-            drawn = drawn * w[:, None]
+        cases = outcomes(s.ids[at], s.p[at], 0, draws, salt)
+        drawn = cases * w[:, None] if weighted else cases
         mass += k @ np.add.reduceat(w, starts)
         says += k @ np.add.reduceat(w * s.p[at], starts)
         total += k @ _added(drawn, starts)
     return (total - says[:, None]) / mass[:, None]
 
 
-def _added(drawn: Any, starts: Any) -> Any:
+def _added(drawn: NDArray[np.uint8] | Floats, starts: Places) -> Floats:
     """Add rows up from each start to the next."""
     if len(starts) == len(drawn):
         return drawn.astype(float)
@@ -441,7 +452,7 @@ def _added(drawn: Any, starts: Any) -> Any:
     return np.stack([drawn[a:b].sum(axis=0, dtype=float) for a, b in zip(starts, ends, strict=True)])
 
 
-def _blocks(c: Cells, points: int) -> Iterator[tuple[Any, slice, Any]]:
+def _blocks(c: Cells, points: int) -> Iterator[tuple[Places, slice, Places]]:
     """Yield rows, the cells they lie in, and where each cell starts among them."""
     step = max(512, min(BLOCK, HELD // points))
     for a in range(0, len(c.order), step):
@@ -460,9 +471,9 @@ class Signed:
     draws : float array of shape (points, draws)
     """
 
-    noise: Any
-    clusters: Any
-    draws: Any
+    noise: Floats
+    clusters: Floats
+    draws: Floats
 
 
 def signed(points: Spots, s: Sample, draws: int, salt: int) -> Signed:
@@ -495,7 +506,7 @@ def signed(points: Spots, s: Sample, draws: int, salt: int) -> Signed:
     return Signed(noise / one**2, clusters, total / one[:, None])
 
 
-def kernel_bias(rows: Spots, weight: Any, residual: Any, at: Spots, same: bool) -> tuple[Any, Any]:
+def kernel_bias(rows: Spots, weight: Floats, residual: Floats, at: Spots, same: bool) -> tuple[Floats, Floats]:
     r"""Return eq. 7 at any spots, by tiles, and the effective rows it rests on.
 
     Parameters
@@ -512,44 +523,48 @@ def kernel_bias(rows: Spots, weight: Any, residual: Any, at: Spots, same: bool) 
     bias, effective : float arrays of shape (m,)
         Both zero where the weights of the other rows add up to under a hundredth of a row.
     """
-    m = len(at)
-    sums = np.zeros((m, 3))
+    sums = np.zeros((len(at), 3))
+    # (1) The kernel is zero between rows of different levels: sort both sides by their levels.
     levels = np.unique(np.concatenate([rows.level, at.level]), axis=0, return_inverse=True)[1].reshape(-1)
     mine, theirs = levels[: len(rows)], levels[len(rows) :]
     order, places = np.argsort(mine, kind="stable"), np.argsort(theirs, kind="stable")
     counts = np.arange(levels.max(initial=-1) + 2)
     cut, edge = np.searchsorted(mine[order], counts), np.searchsorted(theirs[places], counts)
+    # (2) Within equal levels, add up kernel weights, their squares and weighted residuals, a tile at a time.
     for level in counts[:-1]:
         block, wanted = order[cut[level] : cut[level + 1]], places[edge[level] : edge[level + 1]]
         if len(block):
-            _tiles(sums, rows.position, weight, residual, at.position, block, wanted, same)
+            terms = np.column_stack([weight[block] * residual[block], weight[block]])
+            numbers = {int(row): i for i, row in enumerate(block)}
+            own = np.array([numbers[int(row)] for row in wanted]) if same else None
+            sums[wanted] = _tiles(rows.position[block], terms, at.position[wanted], own)
     there = sums[:, 1] >= REACH
     mass, square = np.where(there, sums[:, 1], 1.0), np.where(there, sums[:, 2], 1.0)
     return np.where(there, sums[:, 0] / mass, 0.0), np.where(there, mass / square * mass, 0.0)
 
 
-def _tiles(sums: Any, x: Any, weight: Any, residual: Any, z: Any, block: Any, wanted: Any, same: bool) -> None:
-    """Add the kernel sums of one set of equal levels to `sums`; ``-d^2 / 2`` of a tile is one product."""
-    side, w = 512, weight[block]
-    middle = x[block].mean(axis=0)
-    right = _lifted(x[block] - middle)[:, [*range(x.shape[1]), -1, -2]].T
-    terms, square = np.column_stack([w * residual[block], w]), w * w
-    spot = {int(row): i for i, row in enumerate(block)} if same else {}
-    for a in range(0, len(wanted), side):
-        to = wanted[a : a + side]
-        left = _lifted(z[to] - middle)
-        own = np.array([spot[int(row)] for row in to]) if same else None
-        for b in range(0, len(block), side):
-            k = left @ right[:, b : b + side]
+def _tiles(x: Floats, terms: Floats, at: Floats, own: Places | None) -> Floats:
+    """Return kernel-weighted sums of each of two terms, and of squared weights, at each point: shape (points, 3).
+
+    ``-d^2 / 2`` of a tile is one product. `own` is the row that each point is, whose weight does not count.
+    """
+    middle = x.mean(axis=0)  # nearer the origin the exponent cancels less
+    left, right = _lifted(at - middle), _lifted(x - middle)[:, [*range(x.shape[1]), -1, -2]].T
+    square, out = terms[:, 1] ** 2, np.zeros((len(at), 3))
+    for a in range(0, len(at), SIDE):
+        to = slice(a, a + SIDE)
+        for b in range(0, len(x), SIDE):
+            k = left[to] @ right[:, b : b + SIDE]
             np.exp(np.clip(k, FAR, 0.0, out=k), out=k)
             if own is not None:
-                mine = np.flatnonzero((own >= b) & (own < b + side))
-                k[mine, own[mine] - b] = 0.0
-            sums[to, :2] += k @ terms[b : b + side]
+                mine = np.flatnonzero((own[to] >= b) & (own[to] < b + SIDE))
+                k[mine, own[to][mine] - b] = 0.0
+            out[to, :2] += k @ terms[b : b + SIDE]
             np.multiply(k, k, out=k)
-            sums[to, 2] += k @ square[b : b + side]
+            out[to, 2] += k @ square[b : b + SIDE]
+    return out
 
 
-def _lifted(x: Any) -> Any:
+def _lifted(x: Floats) -> Floats:
     """Return ``[x, -|x|^2 / 2, 1]``."""
     return np.column_stack([x, -0.5 * (x * x).sum(axis=1), np.ones(len(x))])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import Bunch, _safe_indexing, assert_all_finite, get_tags, indexable
+from sklearn.utils import Bunch, Tags, _safe_indexing, assert_all_finite, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
@@ -18,11 +19,30 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from calibrant.data.predictions import multiclass_predictions, predictions
 from calibrant.errors import BadInput
-from calibrant.repair.classifier_data import Said, Taken, answers, chosen, row_identities, shares, stacked, table_of
-from calibrant.repair.fitted import FittedMap
+from calibrant.repair.classifier_data import (
+    Columns,
+    Features,
+    Labels,
+    Said,
+    Taken,
+    answers,
+    chosen,
+    row_identities,
+    shares,
+    stacked,
+    table_of,
+    unlabelled,
+)
+from calibrant.repair.fitted import FittedMap, Recipe
 from calibrant.repair.maps.curves import Platt
 from calibrant.repair.maps.dirichlet import Dirichlet
 from calibrant.repair.maps.display import Jittered
+from calibrant.repair.regression import Floats, Whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Metadata = dict[str, object]  # what scikit-learn passes on by name
 
 # ---- Fitting a classifier to folds and a repair to what it says of the rows left out ----
 
@@ -40,11 +60,11 @@ class Repaired:
         What decision values are divided by before they become scores; 1 for probabilities.
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     maps: tuple[FittedMap, ...]
     scale: float
 
-    def probabilities(self, X: Any, columns: Any, classes: Any) -> Any:
+    def probabilities(self, X: Features, columns: pa.Table | None, classes: Labels) -> Floats:
         """Return repaired probabilities, float64 array of shape (n, K)."""
         said = answers(self.estimator, X, classes)
         if len(classes) > 2 and len(self.maps) == 1:
@@ -78,34 +98,34 @@ class ClassifierFit:
         X is a matrix of kernels or distances between rows.
     """
 
-    X: Any
-    y: Any
-    index: Any
-    classes: Any
-    weights: Any
-    table: Any
-    params: dict[str, Any]
-    recipe: Any
+    X: Features
+    y: Labels
+    index: Whole
+    classes: Labels
+    weights: Floats | None
+    table: pa.Table | None
+    params: Metadata
+    recipe: Recipe | Dirichlet
     pairwise: bool = False
 
-    def learnt(self, classes: Any) -> ClassifierFit:
+    def learnt(self, classes: Labels) -> ClassifierFit:
         """Return the fit with labels coded by the classes of a classifier that was fitted before."""
         if strange := sorted({str(v) for v in np.unique(self.y) if v not in classes}):
             raise BadInput(f"y has the class {strange[0]!r}, which the fitted classifier does not know")
         return replace(self, classes=classes, index=np.searchsorted(classes, self.y))
 
-    def rows(self, at: Any, trained_on: Any) -> Any:
+    def rows(self, at: Whole, trained_on: Whole) -> Features:
         """Return rows of X, as a classifier trained on other rows takes them."""
         return self.X[np.ix_(at, trained_on)] if self.pairwise else _safe_indexing(self.X, at)
 
-    def trained(self, estimator: Any, train: Any) -> Any:
+    def trained(self, estimator: BaseEstimator, train: Whole | None) -> BaseEstimator:
         """Fit a classifier to the rows of a fold, or to all."""
         if train is None:
             return estimator.fit(self.X, self.y, **self.params)
         params = {k: _part(v, train, len(self.y)) for k, v in self.params.items()}
         return estimator.fit(self.rows(train, train), self.y[train], **params)
 
-    def repaired(self, estimator: Any, said: Said, rows: Any) -> Repaired:
+    def repaired(self, estimator: BaseEstimator, said: Said, rows: Whole) -> Repaired:
         """Fit the repair to what a classifier says of rows."""
         rows, said = self._counted(rows, said)
         if not len(rows):
@@ -121,17 +141,18 @@ class ClassifierFit:
             )
         scores = said.scores(scale)
         columns = [(1, scores)] if len(self.classes) == 2 else list(enumerate(scores.T))
-        maps = tuple(self.recipe.fit(predictions(index == k, p, table, weights=weights)) for k, p in columns)
+        # Dirichlet says itself that it does not repair two classes
+        maps = tuple(self.recipe.fit(predictions(index == k, p, table, weights=weights)) for k, p in columns)  # type: ignore[arg-type]
         return Repaired(estimator, maps, scale)
 
-    def _counted(self, rows: Any, said: Said) -> tuple[Any, Said]:
+    def _counted(self, rows: Whole, said: Said) -> tuple[Whole, Said]:
         if self.weights is None or self.weights[rows].all():
             return rows, said
         kept = self.weights[rows] > 0
         return rows[kept], replace(said, values=said.values[kept])
 
 
-def checked_weights(weights: Any, n: int) -> Any:
+def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:
     """Return weights as an array, None if there are none."""
     if weights is None:
         return None
@@ -145,7 +166,7 @@ def checked_weights(weights: Any, n: int) -> Any:
     return out
 
 
-def checked_classes(classes: Any, index: Any, weights: Any) -> None:
+def checked_classes(classes: Labels, index: Whole, weights: Floats | None) -> None:
     """Refuse labels of one class, by count or by weight."""
     there = index if weights is None else index[weights > 0]
     if len(np.unique(there)) < 2:
@@ -154,17 +175,9 @@ def checked_classes(classes: Any, index: Any, weights: Any) -> None:
         )
 
 
-def _part(value: Any, at: Any, n: int) -> Any:
-    sized = hasattr(value, "shape") or isinstance(value, (list, tuple)) or hasattr(value, "iloc")
-    rows = (
-        0
-        if not sized
-        else value.shape[0]
-        if getattr(value, "shape", ())
-        else len(value)
-        if hasattr(value, "__len__")
-        else 0
-    )
+def _part(value: object, at: Whole, n: int) -> object:
+    """Return the rows of a fold of what has one entry a row, and anything else as it is."""
+    rows = len(value) if isinstance(value, (list, tuple)) else next(iter(getattr(value, "shape", ())), -1)
     return _safe_indexing(value, at) if rows == n else value
 
 
@@ -255,11 +268,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def __init__(
         self,
-        estimator: Any = None,
-        repair: Any = None,
+        estimator: BaseEstimator | None = None,
+        repair: Recipe | Dirichlet | None = None,
         *,
         variables: Sequence[str | int] | None = None,
-        cv: Any = 5,
+        cv: object = 5,
         ensemble: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -270,7 +283,15 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.ensemble = ensemble
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, covariates: Any = None, **params: Any) -> Any:
+    def fit(
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        covariates: Columns | None = None,
+        **params: object,
+    ) -> Self:
         """Fit the classifier and the repair of its probabilities.
 
         Parameters
@@ -306,32 +327,32 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.repaired_ = tuple(self._repaired(fit, to_split))
         return self
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _checked(self, X: Features, y: ArrayLike | None) -> tuple[Features, Labels]:
         if y is None:
             raise BadInput("CalibratedClassifier requires y to be passed, but the target y is None")
-        X, y = indexable(X, y)
-        if not len(y):
+        X, given = indexable(X, y)
+        if not len(given):
             raise BadInput("X has 0 sample(s): a repair needs rows")
         validate_data(self, X, skip_check_array=True)
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        return X, y
+        labels: Labels = column_or_1d(given, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        return X, labels
 
-    def _recipe(self) -> Any:
-        recipe = Platt() if self.repair is None else self.repair
+    def _recipe(self) -> Recipe | Dirichlet:
+        recipe: Recipe | Dirichlet = Platt() if self.repair is None else self.repair
         if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or hasattr(recipe, "get_params"):
             raise BadInput(f"repair={recipe!r}: pass a recipe of calibrant.repair, such as Platt()")
         return recipe
 
-    def _base(self) -> Any:
+    def _base(self) -> BaseEstimator:
         if self.estimator is not None:
             return self.estimator
         from sklearn.linear_model import LogisticRegression
 
         return LogisticRegression()
 
-    def _columns(self, X: Any, covariates: Any) -> tuple[Taken, tuple[str, ...] | None]:
+    def _columns(self, X: Features, covariates: Columns | None) -> tuple[Taken, tuple[str, ...] | None]:
         """Decide which columns of X the repair reads, or which of the covariates passed beside it."""
         wanted = self.variables if self.variables is not None else getattr(self.repair, "variables", None)
         wanted = (wanted,) if isinstance(wanted, (str, int)) else wanted
@@ -339,20 +360,20 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             return Taken(), () if wanted is None else tuple(str(v) for v in wanted)
         return (Taken() if wanted is None else chosen(X, wanted)), None
 
-    def _table(self, X: Any, covariates: Any, n: int) -> Any:
+    def _table(self, X: Features, covariates: Columns | None, n: int) -> pa.Table | None:
         if self._beside is None:
             if covariates is not None:
                 raise BadInput("covariates= was not given to fit: leave it out, or fit with it")
             return table_of(self._taken.of(X), n)
         if covariates is None:
             raise BadInput("the repair was fitted with covariates=: pass those of these rows")
-        table = table_of(covariates, n)
+        table = unlabelled(np.zeros(n), covariates).covariates
         for name in self._beside:
             if name not in table.schema.names:
                 raise BadInput(f"covariates have no column {name!r}; they have {', '.join(table.schema.names[:8])}")
         return table.select(list(self._beside)) if self._beside else table
 
-    def _routed(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _routed(self, params: Metadata) -> tuple[Metadata, Metadata]:
         """Divide metadata between the splitter and the classifier's fit."""
         from sklearn import get_config
 
@@ -363,12 +384,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         to_fit = dict(params)
         groups = to_fit.pop("groups", None)
         if "sample_weight" in to_fit and not has_fit_parameter(self._base(), "sample_weight"):
+            name = type(self._base()).__name__
             raise BadInput(
-                f"{type(self._base()).__name__}.fit takes no sample_weight: leave the weights out, or choose a classifier that does"
+                f"{name}.fit takes no sample_weight: leave the weights out, or choose a classifier that does"
             )
         return ({} if groups is None else {"groups": groups}), to_fit
 
-    def _repaired(self, fit: ClassifierFit, to_split: dict[str, Any]) -> Iterator[Repaired]:
+    def _repaired(self, fit: ClassifierFit, to_split: Metadata) -> Iterator[Repaired]:
         base = self._base()
         if (isinstance(self.cv, str) and self.cv == "prefit") or isinstance(base, FrozenEstimator):
             check_is_fitted(base)
@@ -394,37 +416,46 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             )
         yield fit.repaired(fit.trained(clone(base), None), stacked(said, tests, len(fit.y)), np.arange(len(fit.y)))
 
-    def _folds(self, fit: ClassifierFit, to_split: dict[str, Any]) -> list[tuple[Any, Any]]:
+    def _folds(self, fit: ClassifierFit, to_split: Metadata) -> list[tuple[Whole, Whole]]:
         cv, fewest = self.cv, int(np.bincount(fit.index).min())
         if isinstance(cv, (int, np.integer)):
             if cv < 2 or fewest < 2:
-                raise BadInput(
-                    f"cv={cv}: two folds or more are needed, and two rows of every class; the rarest has {fewest} of {len(fit.y)}"
-                )
+                needed = "two folds or more are needed, and two rows of every class"
+                raise BadInput(f"cv={cv}: {needed}; the rarest has {fewest} of {len(fit.y)}")
             cv = min(int(cv), fewest)
         return list(check_cv(cv, fit.y, classifier=True).split(fit.X, fit.y, **to_split))
 
-    def predict_proba(self, X: Any, *, covariates: Any = None) -> Any:
+    def predict_proba(self, X: Features, *, covariates: Columns | None = None) -> Floats:
         """Return repaired probabilities, float64 array of shape (n, K), columns in the order of `classes_`."""
         check_is_fitted(self)
         (X,) = indexable(X)
         if getattr(X, "ndim", 2) != 1:  # if it is, the classifier says what is wrong
             validate_data(self, X, skip_check_array=True, reset=False)
         table = self._table(X, covariates, X.shape[0] if hasattr(X, "shape") else len(X))
-        return np.mean([r.probabilities(X, table, self.classes_) for r in self.repaired_], axis=0)
+        p: Floats = np.mean([r.probabilities(X, table, self.classes_) for r in self.repaired_], axis=0)
+        return p
 
-    def predict(self, X: Any, *, covariates: Any = None) -> Any:
+    def predict(self, X: Features, *, covariates: Columns | None = None) -> Labels:
         """Return the label of the largest repaired probability."""
         check_is_fitted(self)
-        return self.classes_[self.predict_proba(X, covariates=covariates).argmax(axis=1)]
+        labels: Labels = self.classes_[self.predict_proba(X, covariates=covariates).argmax(axis=1)]
+        return labels
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, covariates: Any = None) -> float:
+    def score(
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        covariates: Columns | None = None,
+    ) -> float:
         """Return the accuracy of `predict`."""
         right = self.predict(X, covariates=covariates) == np.asarray(y).ravel()
-        return float(np.average(right, weights=sample_weight))
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(np.average(right, weights=weights))
 
     @property
-    def estimator_(self) -> Any:
+    def estimator_(self) -> BaseEstimator:
         """The fitted classifier."""
         return self._only().estimator
 
@@ -443,7 +474,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise AttributeError("ensemble=True has one a fold: see repaired_")
         return self.repaired_[0]
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRouter:
         """Return who asks for which metadata, for scikit-learn."""
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(estimator=self._base(), method_mapping=MethodMapping().add(caller="fit", callee="fit"))
@@ -451,7 +482,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         return router
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags, base = super().__sklearn_tags__(), get_tags(self._base())
         tags.input_tags = base.input_tags
         tags.non_deterministic = base.non_deterministic

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.data.predictions import Predictions, predictions
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
+from calibrant.repair.fitted import Hashes
+from calibrant.repair.regression import Floats, Whole, expit, softmax
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from sklearn.base import BaseEstimator
+
+Features: TypeAlias = Any  # rows of X: an array, a sparse matrix or a frame, as scikit-learn takes them
+Labels = NDArray[np.generic]
+Columns: TypeAlias = Mapping[str, Features] | Features  # covariates, as `calibrant.predictions` takes them
 
 # ---- Covariates of a repair, taken by name from the features that a scikit-learn classifier is given ----
 
@@ -23,7 +34,7 @@ class Taken:
     at: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
 
-    def of(self, X: Any) -> Any:
+    def of(self, X: Features) -> Columns | None:
         """Return the columns as `calibrant.predictions` takes them, or None if there are none."""
         if not self.at:
             return None
@@ -35,7 +46,7 @@ class Taken:
         return {name: _column(X, j) for j, name in zip(self.at, self.names, strict=True)}
 
 
-def chosen(X: Any, variables: Sequence[str | int]) -> Taken:
+def chosen(X: Features, variables: Sequence[str | int]) -> Taken:
     """Find variables among the columns of X: by name in a frame, by number or as ``"x0"`` in an array.
 
     Raises
@@ -57,19 +68,19 @@ def chosen(X: Any, variables: Sequence[str | int]) -> Taken:
     return Taken(at, tuple(names[j] for j in at))
 
 
-def _place(variable: Any, names: list[str]) -> int:
+def _place(variable: str | int, names: list[str]) -> int:
     if isinstance(variable, (int, np.integer)) and not isinstance(variable, bool):
         if 0 <= variable < len(names):
             return int(variable)
-    elif names.count(variable) == 1:
-        return names.index(variable)
-    elif variable in names:
-        raise BadInput(f"variables: X has {names.count(variable)} columns {variable!r}: give each its own name")
+    elif (many := names.count(str(variable))) == 1:
+        return names.index(str(variable))
+    elif many:
+        raise BadInput(f"variables: X has {many} columns {variable!r}: give each its own name")
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     raise BadInput(f"variables: X has no column {variable!r}; it has {shown}")
 
 
-def _column(X: Any, j: int) -> Any:
+def _column(X: Features, j: int) -> Features:
     if hasattr(X, "iloc"):
         return X.iloc[:, j]
     if hasattr(X, "tocsc"):
@@ -77,12 +88,12 @@ def _column(X: Any, j: int) -> Any:
     return np.asarray(X)[:, j] if hasattr(X, "shape") else np.asarray([row[j] for row in X])
 
 
-def table_of(columns: Any, n: int) -> Any:
+def table_of(columns: Columns | None, n: int) -> pa.Table | None:
     """Return columns as an Arrow table of n rows, or None."""
     return None if columns is None else unlabelled(np.zeros(n), columns).covariates
 
 
-def unlabelled(p: Any, columns: Any) -> Predictions:
+def unlabelled(p: Floats, columns: Columns) -> Predictions:
     """Return rows whose outcomes are not known, as a map takes them."""
     return predictions(np.zeros(len(p), dtype=np.int8), p, columns)
 
@@ -104,32 +115,28 @@ class Said:
         They are decision values.
     """
 
-    values: Any
+    values: Floats
     decision: bool
 
-    def scores(self, scale: float) -> Any:
+    def scores(self, scale: float) -> Floats:
         """Return scores in [0, 1]: probabilities as they are, decision values by ``expit(d / scale)``."""
-        from scipy.special import expit
-
         return expit(self.values / scale) if self.decision else self.values
 
-    def matrix(self, scale: float) -> Any:
+    def matrix(self, scale: float) -> Floats:
         """Return scores of several classes whose rows add up to one."""
-        from scipy.special import softmax
+        return softmax(self.values / scale) if self.decision else shares(self.values)
 
-        return softmax(self.values / scale, axis=1) if self.decision else shares(self.values)
-
-    def spread(self, weights: Any = None) -> float:
+    def spread(self, weights: Floats | None = None) -> float:
         """Return the standard deviation of decision values, 1 if there is none or for probabilities."""
         if not self.decision:
             return 1.0
-        heft = np.ones(len(self.values)) if weights is None else weights
-        each = (heft / heft.sum()).reshape(-1, *[1] * (self.values.ndim - 1)) / (self.values[0].size)
+        weight = np.ones(len(self.values)) if weights is None else weights
+        each = (weight / weight.sum()).reshape(-1, *[1] * (self.values.ndim - 1)) / self.values[0].size
         mean = (each * self.values).sum()
         return float(np.sqrt((each * (self.values - mean) ** 2).sum())) or 1.0
 
 
-def answers(estimator: Any, X: Any, classes: Any) -> Said:
+def answers(estimator: BaseEstimator, X: Features, classes: Labels) -> Said:
     """Ask a fitted classifier for probabilities, or for decision values if it has none.
 
     Raises
@@ -161,7 +168,7 @@ def answers(estimator: Any, X: Any, classes: Any) -> Said:
     return Said(np.clip(values, 0.0, 1.0), False)
 
 
-def stacked(parts: list[Said], rows: list[Any], n: int) -> Said:
+def stacked(parts: list[Said], rows: list[Whole], n: int) -> Said:
     """Put the answers of several classifiers, each about its own rows, into one array."""
     values = np.empty((n, *parts[0].values.shape[1:]))
     for part, index in zip(parts, rows, strict=True):
@@ -169,13 +176,13 @@ def stacked(parts: list[Said], rows: list[Any], n: int) -> Said:
     return Said(values, parts[0].decision)
 
 
-def shares(scores: Any) -> Any:
+def shares(scores: Floats) -> Floats:
     """Divide rows by their sums; a row of zeros becomes equal shares."""
     total = scores.sum(axis=1, keepdims=True)
     return np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1])
 
 
-def _listed(classes: Any) -> str:
+def _listed(classes: Labels) -> str:
     few = ", ".join(repr(c) for c in np.asarray(classes).tolist()[:6])
     return f"{few}, ..." if len(classes) > 6 else few
 
@@ -183,7 +190,7 @@ def _listed(classes: Any) -> str:
 # ---- Who a row of features is, to a map that draws: the same features, the same draw, wherever the row stands ----
 
 
-def row_identities(X: Any) -> Any:
+def row_identities(X: Features) -> Hashes:
     """Return one uint64 a row that depends on the row's values and the order of the columns alone."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     out = np.zeros(n, dtype=np.uint64)
@@ -197,7 +204,7 @@ def row_identities(X: Any) -> Any:
     return out
 
 
-def _columns(X: Any) -> list[Any]:
+def _columns(X: Features) -> list[NDArray[np.generic]]:
     if hasattr(X, "iloc"):
         return [X.iloc[:, j].to_numpy() for j in range(X.shape[1])]
     if hasattr(X, "columns"):
@@ -206,7 +213,7 @@ def _columns(X: Any) -> list[Any]:
     return list(values.reshape(len(values), -1).T)
 
 
-def _bits(column: Any) -> Any:
+def _bits(column: NDArray[np.generic]) -> Hashes:
     if np.asarray(column).dtype.kind in "fiub":
         return (np.asarray(column, dtype=np.float64) + 0.0).view(np.uint64)  # + 0.0: -0 is 0
     distinct, which = np.unique(np.asarray(column).astype(str), return_inverse=True)

@@ -1,4 +1,4 @@
-"""A fitted repair: a small immutable map that turns scores into scores, that JSON can carry, and that knows its rows."""
+"""A fitted repair: a small immutable map from scores to scores, which JSON can carry, and which knows its rows."""
 
 from __future__ import annotations
 

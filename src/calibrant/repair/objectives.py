@@ -1,23 +1,25 @@
-"""Training losses for PyTorch that weigh calibration: modules called on logits and labels. Needs the extra ``torch``."""
+"""Training losses for PyTorch that weigh calibration, called on logits and labels; they need the extra ``torch``."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal, get_args
 
 import numpy as np
 
+from calibrant.arguments import choice, number, positive, whole
 from calibrant.errors import BadInput
 
 try:
     import torch
-    from torch import nn
+    from torch import Tensor, nn
     from torch.nn import functional
 except ImportError:
     raise ImportError("calibrant.repair.objectives needs PyTorch: pip install 'calibrant[torch]'") from None
 
 Confidence = Literal["top label", "positive"]
 Form = Literal["unweighted", "weighted"]
+Pairs = Literal["distinct", "all"]
 ROOT = 1e-12  # added under a square root, so that its slope stays finite at 0
 TAIL = 24.0  # bandwidths from the score; beyond them lies 5e-11 of the jitter
 NEAR = 1e-12  # of the bandwidth: scores nearer to 0 or 1 than this have the expectation of that distance
@@ -72,19 +74,16 @@ class CrossEntropyMMCE(nn.Module):  # type: ignore[misc]
         width: float = 0.4,
     ) -> None:
         super().__init__()
-        if form not in ("unweighted", "weighted"):
-            raise BadInput(f"form={form!r}: choose 'unweighted' or 'weighted'")
-        if confidence not in ("top label", "positive"):
-            raise BadInput(f"confidence={confidence!r}: choose 'top label' or 'positive'")
-        self.strength = _number("strength", strength, least=0.0)
-        self.width = _number("width", width)
-        self.form, self.confidence = form, confidence
+        self.form = choice("form", form, get_args(Form))
+        self.confidence = choice("confidence", confidence, get_args(Confidence))
+        self.strength = number("strength", strength, least=0)
+        self.width = positive("width", width)
 
-    def forward(self, logits: Any, labels: Any) -> Any:
+    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of a batch."""
         return cross_entropy(logits, labels) + self.strength * self.penalty(logits, labels)
 
-    def penalty(self, logits: Any, labels: Any) -> Any:
+    def penalty(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the maximum mean calibration error of a batch."""
         p = probabilities(logits, labels)
         if self.confidence == "positive":
@@ -108,7 +107,7 @@ class CrossEntropyMMCE(nn.Module):  # type: ignore[misc]
 
 
 class CrossEntropyMMD(nn.Module):  # type: ignore[misc]
-    r"""Cross-entropy and the squared distance of (outcome, covariates) from (outcome drawn from the forecast, covariates).
+    r"""Cross-entropy and the squared distance of outcomes with covariates from outcomes drawn from the forecasts.
 
     Estimand: ``cross-entropy + strength mean_{i != j} (e_i . e_j) l(x_i, x_j)``, e the indicator of the class less its
     probability, ``l = exp(-|x - x'|^2 / (2 width^2))``; with `score_width`, times ``exp(-|p - p'|^2 / (2
@@ -154,21 +153,19 @@ class CrossEntropyMMD(nn.Module):  # type: ignore[misc]
         *,
         width: float | None = None,
         score_width: float | None = None,
-        pairs: Literal["distinct", "all"] = "distinct",
+        pairs: Pairs = "distinct",
     ) -> None:
         super().__init__()
-        if pairs not in ("distinct", "all"):
-            raise BadInput(f"pairs={pairs!r}: choose 'distinct' or 'all'")
-        self.strength = _number("strength", strength, least=0.0)
-        self.width = None if width is None else _number("width", width)
-        self.score_width = None if score_width is None else _number("score_width", score_width)
-        self.pairs = pairs
+        self.pairs = choice("pairs", pairs, get_args(Pairs))
+        self.strength = number("strength", strength, least=0)
+        self.width = None if width is None else positive("width", width)
+        self.score_width = None if score_width is None else positive("score_width", score_width)
 
-    def forward(self, logits: Any, labels: Any, covariates: Any) -> Any:
+    def forward(self, logits: Tensor, labels: Tensor, covariates: Tensor) -> Tensor:
         """Return the loss of a batch."""
         return cross_entropy(logits, labels) + self.strength * self.penalty(logits, labels, covariates)
 
-    def penalty(self, logits: Any, labels: Any, covariates: Any) -> Any:
+    def penalty(self, logits: Tensor, labels: Tensor, covariates: Tensor) -> Tensor:
         """Return the squared distance of a batch."""
         p = probabilities(logits, labels)
         n = len(p)
@@ -227,18 +224,14 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
 
     def __init__(self, bandwidth: float = 2**-6, *, margin: float = 1.0, nodes: int = 48) -> None:
         super().__init__()
-        self.bandwidth = _number("bandwidth", bandwidth)
-        if self.bandwidth > 1:
-            raise BadInput(f"bandwidth={bandwidth!r}: scores lie in [0, 1], choose at most 1")
-        if isinstance(nodes, bool) or not isinstance(nodes, int) or not 8 <= nodes <= 200:
-            raise BadInput(f"nodes={nodes!r}: choose 8 to 200")
-        self.margin = _number("margin", margin, least=0.0)
-        at, weight = np.polynomial.legendre.leggauss(nodes)
+        self.bandwidth = number("bandwidth", bandwidth, above=0, most=1)
+        self.margin = number("margin", margin, least=0)
+        at, weight = np.polynomial.legendre.leggauss(whole("nodes", nodes, 8, 200))
         v = 0.5 * (at + 1.0)
         self.register_buffer("reach", torch.from_numpy(v**3), persistent=False)
         self.register_buffer("weight", torch.from_numpy(0.5 * weight * 3.0 * v**2), persistent=False)
 
-    def forward(self, logits: Any, labels: Any) -> Any:
+    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of a batch."""
         z = log_odds(logits, labels)
         y = labels.to(z.dtype)
@@ -246,12 +239,12 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
         loss = -(y * case + (1.0 - y) * rest).mean()
         return loss + self.margin * self.separation(z, labels) if self.margin else loss
 
-    def expected_logs(self, z: Any) -> tuple[Any, Any]:
+    def expected_logs(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Return ``E log s`` and ``E log(1 - s)`` for log-odds z."""
         p, q = torch.sigmoid(z), torch.sigmoid(-z)
         return self._expected_log(p, q), self._expected_log(q, p)
 
-    def separation(self, z: Any, labels: Any) -> Any:
+    def separation(self, z: Tensor, labels: Tensor) -> Tensor:
         """Return the margin term of log-odds z, 0 if no case is near a non-case."""
         h, p = self.bandwidth, torch.sigmoid(z)
         case = labels == 1
@@ -259,7 +252,7 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
         gap = z[case][:, None] - z[~case][None, :]
         return torch.where(near, functional.softplus(2.0 * h - gap), 0.0).sum() / near.sum().clamp(min=1)
 
-    def _expected_log(self, p: Any, q: Any) -> Any:
+    def _expected_log(self, p: Tensor, q: Tensor) -> Tensor:
         h = self.bandwidth
         reach, weight = self.reach.to(p.dtype), self.weight.to(p.dtype)
         p = p.clamp(min=NEAR * h)[:, None]
@@ -272,14 +265,14 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
         return ((under + over) @ weight) / total[:, 0]
 
 
-def cross_entropy(logits: Any, labels: Any) -> Any:
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the mean cross-entropy of logits of two classes, (m,) or (m, 1), or of several, (m, K)."""
     if logits.ndim == 1 or logits.shape[1] == 1:
         return functional.binary_cross_entropy_with_logits(log_odds(logits, labels), labels.to(logits.dtype))
     return functional.cross_entropy(logits, labels.long())
 
 
-def log_odds(logits: Any, labels: Any) -> Any:
+def log_odds(logits: Tensor, labels: Tensor) -> Tensor:
     """Return log-odds of class 1, shape (m,), from checked logits of two classes."""
     columns = _checked(logits, labels)
     if columns > 2:
@@ -287,7 +280,7 @@ def log_odds(logits: Any, labels: Any) -> Any:
     return logits[:, 1] - logits[:, 0] if logits.ndim == 2 and columns == 2 else logits.reshape(-1)
 
 
-def probabilities(logits: Any, labels: Any) -> Any:
+def probabilities(logits: Tensor, labels: Tensor) -> Tensor:
     """Return probabilities of checked logits, shape (m, K)."""
     if _checked(logits, labels) < 2:
         z = logits.reshape(-1)
@@ -295,7 +288,7 @@ def probabilities(logits: Any, labels: Any) -> Any:
     return torch.softmax(logits, dim=1)
 
 
-def _checked(logits: Any, labels: Any) -> int:
+def _checked(logits: Tensor, labels: Tensor) -> int:
     columns = 1 if logits.ndim == 1 else logits.shape[1] if logits.ndim == 2 else 0
     if not columns or not len(logits) or labels.shape != logits.shape[:1]:
         raise BadInput(
@@ -307,15 +300,6 @@ def _checked(logits: Any, labels: Any) -> int:
     return columns
 
 
-def _gaussian(x: Any, width: float) -> Any:
+def _gaussian(x: Tensor, width: float) -> Tensor:
     square = (x * x).sum(dim=1)
     return torch.exp(-torch.relu(square[:, None] + square[None, :] - 2.0 * (x @ x.T)) / (2.0 * width**2))
-
-
-def _number(name: str, value: Any, least: float | None = None) -> float:
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or (value <= 0 if least is None else value < least):
-        raise BadInput(
-            f"{name}={value!r}: choose a number " + ("above 0" if least is None else f"of at least {least:g}")
-        )
-    return float(value)

@@ -1,4 +1,4 @@
-"""What fits share: rows checked, scores as log-odds, covariates as columns, and a correction that must earn its place."""
+"""What fits share: rows checked, scores as log-odds, covariates as columns, a correction that must earn its place."""
 
 from __future__ import annotations
 
@@ -124,6 +124,13 @@ def expit(eta: Floats) -> Floats:
     from scipy.special import expit as curve
 
     p: Floats = curve(eta)
+    return p
+
+
+def softmax(z: Floats) -> Floats:
+    """Return the probabilities of classes, a row each, given what their logarithms are up to a constant of the row."""
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    p: Floats = e / e.sum(axis=1, keepdims=True)
     return p
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.data.columns import as_float, require
 from calibrant.data.predictions import Faults
@@ -16,7 +16,7 @@ from calibrant.data.sample import Origin, hashes_of
 from calibrant.data.sources import Source
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.repair.fitted import FittedMap
+from calibrant.repair.fitted import FittedMap, Hashes
 
 OPTION = ", or pass drop_missing=True (--drop-missing) to leave those rows out and count them"
 
@@ -39,14 +39,26 @@ def checked_map(one: FittedMap, source: Source, score: str) -> None:
     require(one.reads, source.columns, "covariate")
 
 
+@dataclass(frozen=True)
+class Output:
+    """Where repaired rows go, and what stands beside them.
+
+    Parameters
+    ----------
+    path : Path
+    fitted_rows : sorted uint64 array, optional
+        Hashed identities of rows that the map was fitted on: a second column marks them.
+    gaps : bool
+        A missing score has no repaired score; otherwise it is an error.
+    """
+
+    path: Path
+    fitted_rows: Hashes | None = None
+    gaps: bool = False
+
+
 def apply_map(
-    one: FittedMap,
-    source: Source,
-    spec: Spec,
-    path: Path,
-    fitted_rows: Any = None,
-    gaps: bool = False,
-    progress: Callable[[int], None] | None = None,
+    one: FittedMap, source: Source, spec: Spec, output: Output, progress: Callable[[int], None] | None = None
 ) -> int:
     """Write every row of a source with its repaired score; return the rows written.
 
@@ -56,11 +68,7 @@ def apply_map(
     source : Source
     spec : Spec
         Names score and key, and the seed of the rows' identities.
-    path : Path
-    fitted_rows : sorted uint64 array, optional
-        Hashed identities of rows that the map was fitted on: a second column marks them.
-    gaps : bool
-        A missing score has no repaired score; otherwise it is an error.
+    output : Output
     progress : callable, optional
 
     Raises
@@ -73,7 +81,7 @@ def apply_map(
 
     faults, score, named = Faults(), spec.score, replace(spec, seed=0)  # a map's own seed decides what it draws
 
-    def added(batch: Any, part: str, row: int) -> dict[str, Any]:
+    def added(batch: pa.RecordBatch, part: str, row: int) -> dict[str, pa.Array]:
         p = as_float(batch.column(score), score, "score")
         sound = (p >= 0.0) & (p <= 1.0)
         bad = not sound.all()
@@ -82,26 +90,29 @@ def apply_map(
         ids = Origin.of(batch, named, part, row).identities(len(p), named)
         values = one.scores(np.where(sound, p, 0.5) if bad else p, batch, ids)
         out = {repaired_name(score): pa.array(values, mask=~sound if bad else None)}
-        if fitted_rows is not None:
+        if output.fitted_rows is not None:
             sampled_by = Origin.of(batch, spec, part, row).identities(len(p), spec)
-            out[fitted_name(score)] = pa.array(among(hashes_of(sampled_by), fitted_rows))
+            out[fitted_name(score)] = pa.array(among(hashes_of(sampled_by), output.fitted_rows))
         return out
 
     def settle() -> None:
         try:
-            faults.check(spec, gaps)
+            faults.check(spec, output.gaps)
         except BadInput as e:
             raise BadInput(str(e).replace(OPTION, "")) from None
 
     try:
-        return rewrite(source, path, (score,), added, settle, progress)
+        return rewrite(source, output.path, (score,), added, settle, progress)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
-        raise BadInput(f"cannot write {str(path)!r}: {str(e).splitlines()[0]}; another format may hold it") from None
+        raise BadInput(
+            f"cannot write {str(output.path)!r}: {str(e).splitlines()[0]}; another format may hold it"
+        ) from None
 
 
-def among(hashes: Any, ordered: Any) -> Any:
+def among(hashes: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
     """Tell which hashes are in an ordered array."""
     if not len(ordered):
         return np.zeros(len(hashes), dtype=bool)
     at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)
-    return ordered[at] == hashes
+    found: NDArray[np.bool_] = ordered[at] == hashes
+    return found

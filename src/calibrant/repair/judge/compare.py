@@ -262,7 +262,7 @@ def _compared(
 
 
 def _with_largest(row: Summary, changes: Changes) -> Summary:
-    """Return the row with the largest error along a variable and of a group, and how many groups got better and worse."""
+    """Return the row with the largest error along a variable and of a group, and groups counted by what they show."""
     variables = [c for c in changes.variables if c.probability == row.probability]
     groups = [c for c in changes.groups if c.probability == row.probability]
     if variables:

@@ -50,7 +50,7 @@ def checked_folds(folds: object) -> int:
     return 0 if folds == 0 else whole("folds", folds, 2, 20, hint="or 0 for two halves")
 
 
-# ---- Rows to judge repairs on, with every probability to be judged, and the paired differences between two of them ----
+# ---- Rows to judge repairs on, with every probability to be judged, and paired differences between two ----
 
 Loss = Callable[[Floats], tuple[Floats, Floats]]  # scores -> loss if the outcome is 0, and if it is 1
 

@@ -14,7 +14,7 @@ from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Rows, fitted_on, sound
-from calibrant.repair.regression import Floats, log_of
+from calibrant.repair.regression import Floats, log_of, softmax
 
 Classes = NDArray[np.int32]
 Penalty = Literal["odir", "l2"]
@@ -40,7 +40,7 @@ class Softmax(FittedMap):
         k = len(self.intercepts)
         if rows.p.ndim != 2 or rows.p.shape[1] != k:
             raise BadInput(f"this map is of {k} classes: pass probabilities of shape (n, {k})")
-        return _softmax(log_of(rows.p) @ np.array(self.weights).T + np.array(self.intercepts))
+        return softmax(log_of(rows.p) @ np.array(self.weights).T + np.array(self.intercepts))
 
     def __call__(self, data: Rows) -> Rows:
         """Return the data with repaired probabilities."""
@@ -157,7 +157,7 @@ class Dirichlet:
             fit, held, found = fold != f, fold == f, None
             for at in range(len(GRID) - 1, -1, -1):  # from strong to weak, each from where the last one ended
                 found = _solved(x[fit], y[fit], self._penalties(x.shape[1] - 1, GRID[at]), found)
-                shown = _softmax(x[held] @ found.T)[np.arange(int(held.sum())), y[held]]
+                shown = softmax(x[held] @ found.T)[np.arange(int(held.sum())), y[held]]
                 losses[at] -= float(np.log(np.maximum(shown, 1e-300)).sum())
         return GRID[len(GRID) - 1 - int(np.argmin(losses[::-1]))]  # of equal losses the stronger penalty
 
@@ -200,9 +200,3 @@ def _loss(x: Floats, y: Classes, price: Floats) -> Callable[[Floats], tuple[floa
         return float(value), ((e / total - happened) @ x / n + 2.0 * price * w).ravel()
 
     return loss
-
-
-def _softmax(z: Floats) -> Floats:
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    p: Floats = e / e.sum(axis=1, keepdims=True)
-    return p

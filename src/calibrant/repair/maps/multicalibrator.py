@@ -224,25 +224,24 @@ class Multicalibrator:
 
     Notes
     -----
-    **Assumes.** Rows like those to be repaired, which the model was not trained on.
-    **Guarantee.** None on other rows by itself: judge with `calibrant.repair.compare`. On the rows of the fit
-    ``Groups`` leaves no cell of `fewest` rows with a mean residual beyond `tolerance` (``settings["reached"]``). ``Trees``
-    changes nothing unless the change lowers the log loss on rows that did not choose it and points along their
-    residuals by `doubt` null standard errors; that test is not exact, because folds share rows. **Method.** ``Trees``:
-    the log-odds first become a straight line of themselves (logistic regression), then a sum of trees of ``[log-odds as
-    they stand, x]`` on bins, each a Newton step of the log loss on a half of the rows; the log-odds that trees ask for
-    are brought up to date every 10 trees, so that groups are found at levels of the repaired score, as in MCGrad. The
-    number of trees is that of the least loss in cross-validation (clusters kept whole), and the whole change is
-    multiplied by the number, up to 2, that fits the held-out rows best. Levels of a category are sorted by their own
-    step at each split. ``Groups``: Algorithm 3.2 of Hebert-Johnson et al. without its noise: a cell (group x level)
-    whose mean residual is beyond the tolerance is shifted by it, clipped to [0, 1]; repeated over all cells until none is. Each
-    shift lowers the Brier score on the fit's rows by at least ``tolerance^2 fewest / n``, so it ends. Departures: cells of
-    one variable are shifted at once, being disjoint; a cell must hold a number of rows rather than a share ``alpha
-    lambda`` of its group; scores are not rounded to their level at the end, which would lose the order within it.
-    **Cost.** ``Trees``: linear in the rows, times columns and trees; two to five CPU-seconds at 100,000 rows and 10
-    covariates. ``Groups``: a pass over the rows for each variable and sweep. **Reads.** Rows; weights are used, and
-    clusters by ``Trees``. Missing numbers are the median with a flag; levels not seen go with the heavier side of a
-    split, and are not shifted by ``Groups``.
+    **Assumes.** Rows like those to be repaired, which the model was not trained on. **Guarantee.** None on other rows
+    by itself: judge with `calibrant.repair.compare`. On the rows of the fit ``Groups`` leaves no cell of `fewest` rows
+    with a mean residual beyond `tolerance` (``settings["reached"]``). ``Trees`` changes nothing unless the change
+    lowers the log loss on rows that did not choose it and points along their residuals by `doubt` null standard errors;
+    that test is not exact, because folds share rows. **Method.** ``Trees``: the log-odds first become a straight line
+    of themselves (logistic regression), then a sum of trees of ``[log-odds as they stand, x]`` on bins, each a Newton
+    step of the log loss on a half of the rows; the log-odds that trees ask for are brought up to date every 10 trees,
+    so that groups are found at levels of the repaired score, as in MCGrad. The number of trees is that of the least
+    loss in cross-validation (clusters kept whole), and the whole change is multiplied by the number, up to 2, that fits
+    the held-out rows best. Levels of a category are sorted by their own step at each split. ``Groups``: Algorithm 3.2
+    of Hebert-Johnson et al. without its noise: a cell (group x level) whose mean residual is beyond the tolerance is
+    shifted by it, clipped to [0, 1]; repeated over all cells until none is. Each shift lowers the Brier score on the
+    fit's rows by at least ``tolerance^2 fewest / n``, so it ends. Departures: cells of one variable are shifted at
+    once, being disjoint; a cell must hold a number of rows rather than a share ``alpha lambda`` of its group; scores
+    are not rounded to their level at the end, which would lose the order within it. **Cost.** ``Trees``: linear in the
+    rows, times columns and trees; two to five CPU-seconds at 100,000 rows and 10 covariates. ``Groups``: a pass over
+    the rows for each variable and sweep. **Reads.** Rows; weights are used, and clusters by ``Trees``. Missing numbers
+    are the median with a flag; levels not seen go with the heavier side of a split, and are not shifted by ``Groups``.
 
     References
     ----------
@@ -333,9 +332,10 @@ PROPORTIONAL = "ProportionalMulticalibrator"
 )
 @dataclass(frozen=True, kw_only=True)
 class ProportionalMulticalibrator:
-    r"""Proportional multicalibration: in each group, at each level of the score, the error is small beside the event rate.
+    r"""Proportional multicalibration: each group, at each level of the score, is off by a share of its event rate.
 
-    Estimand: p' with ``|E[Y - p' | S, v]| <= tolerance max(E[Y | S, v], rho)`` for every group S and level v of the score.
+    Estimand: p' with ``|E[Y - p' | S, v]| <= tolerance max(E[Y | S, v], rho)`` for every group S and level v of the
+    score.
 
     Parameters
     ----------
@@ -368,15 +368,15 @@ class ProportionalMulticalibrator:
 
     Notes
     -----
-    **Assumes.** Rows like those to be repaired, which the model was not trained on.
-    **Guarantee.** On the rows of the fit no cell of `fewest` rows is off by more (``settings["reached"]``); on others
-    none: judge with `calibrant.repair.compare`.
-    **Method.** Algorithm 1 of La Cava et al.: a cell (group S, level I) with event rate ybar and mean score rbar is
-    shifted by ``ybar - rbar`` where ``|ybar - rbar| > tolerance max(ybar, rho)``, clipped to [0, 1]; repeated until none
-    is. Each shift lowers the Brier score by at least ``(tolerance rho)^2 fewest / n``, so it ends. Departures: one number
-    of rows takes the place of the paper's ``gamma`` (of a group) and ``alpha lambda`` (of a level in it); cells of one
-    variable are shifted at once, being disjoint; everyone is a group too. **Cost.** A pass over the rows for each
-    variable (and pair) and sweep. **Reads.** Rows; weights are used. Levels not seen in the fit are not shifted.
+    **Assumes.** Rows like those to be repaired, which the model was not trained on. **Guarantee.** On the rows of the
+    fit no cell of `fewest` rows is off by more (``settings["reached"]``); on others none: judge with
+    `calibrant.repair.compare`. **Method.** Algorithm 1 of La Cava et al.: a cell (group S, level I) with event rate
+    ybar and mean score rbar is shifted by ``ybar - rbar`` where ``|ybar - rbar| > tolerance max(ybar, rho)``, clipped
+    to [0, 1]; repeated until none is. Each shift lowers the Brier score by at least ``(tolerance rho)^2 fewest / n``,
+    so it ends. Departures: one number of rows takes the place of the paper's ``gamma`` (of a group) and ``alpha
+    lambda`` (of a level in it); cells of one variable are shifted at once, being disjoint; everyone is a group too.
+    **Cost.** A pass over the rows for each variable (and pair) and sweep. **Reads.** Rows; weights are used. Levels not
+    seen in the fit are not shifted.
 
     References
     ----------

@@ -403,15 +403,15 @@ def local_bias() -> Any:
     table = data.covariates
     last = np.asarray(table.column("year")) == 2018
     c = cal.diagnose.local_bias(
-        cal.predictions(data.y[last], data.p[last], table.filter(last).select(["age", "sex"])), "age", strata="sex"
+        cal.predictions(data.y[last], data.p[last], table.filter(last).select(["age", "sex"])), "age", by="sex"
     ).columns
     rows = [
         {"x": x, "b": points(b), "low": points(low), "high": points(high), "of": of}
-        for x, b, low, high, of in zip(*(c[k] for k in ("x", "gap", "low", "high", "stratum")), strict=True)
+        for x, b, low, high, of in zip(*(c[k] for k in ("x", "gap", "low", "high", "group")), strict=True)
     ]
     x = alt.X("x:Q", title="age", scale=alt.Scale(zero=False, nice=False))
     panels = []
-    for i, of in enumerate(dict.fromkeys(c["stratum"])):
+    for i, of in enumerate(dict.fromkeys(c["group"])):
         y = alt.Y("low:Q", title=None if i else "happened minus model says, points")
         base = chart([r for r in rows if r["of"] == of]).encode(x=x)
         band = base.mark_area(color=PALE).encode(y=y, y2="high:Q")

@@ -427,7 +427,7 @@ def bias_map(
         "critical": 3.1,
         "law": "exact simulation",
         "seed": 0,
-        "strata": (),
+        "by": (),
     }
     return Curve(method="diagnose.local_bias", columns={k: tuple(v) for k, v in columns.items()}, settings=settings)
 

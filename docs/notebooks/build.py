@@ -124,7 +124,7 @@ for v, p in zip(test.parts["variables"], test.parts["variable_adjusted_p"], stri
     print(f"{v:14}adjusted p = {p:.3f}")""",
     """The map of the size, women and men apart, under one band:""",
     """ages = range(0, 91, 3)
-Picture(cal.diagnose.local_bias(people, "age", strata="sex", grid=ages).chart(), "the bias map")""",
+Picture(cal.diagnose.local_bias(people, "age", by="sex", grid=ages).chart(), "the bias map")""",
     """## What noise or rounding would cost
 
 `certify.jittered` is tighter from above than anything for the raw score, but it is about a score with noise. What would

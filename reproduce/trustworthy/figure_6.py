@@ -5,7 +5,7 @@ each defendant of the last third (equation 7: one Gaussian kernel, gamma 0.5, on
 and draws a third-order polynomial along age through those of each gender and race.
 
 Here the same, `diagnose.local_bias(kernel="published")`; and beside it this library's own map, `local_bias("age",
-strata="group")` on the same third, with a band that holds over all four groups and ages at once, where the paper has
+by="group")` on the same third, with a band that holds over all four groups and ages at once, where the paper has
 none. The size is the number of random splits, of which the first is drawn; --full: 20, about two CPU minutes.
 """
 
@@ -28,7 +28,7 @@ EDGE = 1e-3
 def published(fit: Any, held: Any) -> list[Row]:
     """Return the third-order curve of each group through the bias predicted at the held-out defendants."""
     points = np.column_stack([*(np.asarray(held.covariates[c]) for c in TESTED), held.p])
-    found = cal.diagnose.local_bias(fit, by=TESTED, kernel="published", gamma=0.5, grid=points.tolist(), draws=99)
+    found = cal.diagnose.local_bias(fit, TESTED, kernel="published", gamma=0.5, grid=points.tolist(), draws=99)
     age, male, white, bias = (np.asarray(found.columns[k], dtype=float) for k in ("x", "x2", "x3", "gap"))
     out = []
     for (m, w), name in GROUPS.items():
@@ -43,9 +43,9 @@ def mapped(fit: Any, draws: int) -> list[Row]:
     age, male, white = (np.asarray(fit.covariates[c]) for c in TESTED)
     group = [GROUPS[m, w] for m, w in zip(male, white, strict=True)]
     data = cal.predictions(fit.y, fit.p, {"age": 10 * age, "group": group})
-    found = cal.diagnose.local_bias(data, by="age", strata="group", grid=AGES.tolist(), draws=draws)
+    found = cal.diagnose.local_bias(data, "age", by="group", grid=AGES.tolist(), draws=draws)
     c = found.columns
-    columns = zip(*(c[k] for k in ("stratum", "x", "gap", "low", "high")), strict=True)
+    columns = zip(*(c[k] for k in ("group", "x", "gap", "low", "high")), strict=True)
     return [
         {
             "method": "ours",

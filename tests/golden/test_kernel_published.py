@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.published.local_test import published_local_test
+from calibrant.published.local_test import PublishedKernel, published_local_test
 
 CASES = [
     f"{kind}_{setting}"
@@ -32,7 +32,11 @@ def test_the_authors_statistic_normalisation_and_permutation(golden: dict[str, A
     told, data = golden[case], golden[case.split("_")[0]]
     setting: dict[str, Any] = {"score_width": told["prob_kernel_width"], "covariate_gamma": told["l_gamma"]}
     o = published_local_test(
-        data, draws=told["n_perm"], null="permuted", seed=told["rs"], normalisation="code", **setting
+        data,
+        draws=told["n_perm"],
+        null="permuted",
+        seed=told["rs"],
+        kernel=PublishedKernel(normalisation="code", **setting),
     )
     close: Any = lambda v: pytest.approx(v, rel=1e-9, abs=1e-12)  # noqa: E731
     assert o.parts["sum"] == close(told["raw_sum_offdiag"])
@@ -45,5 +49,5 @@ def test_the_authors_statistic_normalisation_and_permutation(golden: dict[str, A
     assert o.parts["null_sd"] == close(told["perm_null_sd_raw"])
     quantiles = (np.array(o.parts["null_quantiles"]) - o.parts["null_mean"]) / told["kite_normalization"]
     assert quantiles == close(told["perm_null_kite_q"])
-    paper = published_local_test(data, draws=19, **setting)
+    paper = published_local_test(data, draws=19, kernel=PublishedKernel(**setting))
     assert paper.statistic == close(told["klce2_paper_n_n1"])

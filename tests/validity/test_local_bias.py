@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.diagnose import bias_map
-from calibrant.diagnose.bias_map import regions
+from calibrant.diagnose.local_bias import regions
 from validity.acceptance import LEAST, refuted
 
 ALPHA, DRAWS = 0.05, 99
@@ -56,11 +56,11 @@ def uneven(rng: np.random.Generator, n: int) -> tuple[Any, dict[str, Any]]:
 
 DESIGNS = {f.__name__: f for f in (plain, rare, sure, heavy, whole, uneven)}
 MAPS = {
-    "one": {"by": "x", "grid": 41},
-    "strata": {"by": "x", "strata": "g", "grid": 21},
-    "pair": {"by": ("x", "z"), "grid": 9},
-    "mixed": {"by": ("x", "g"), "grid": 11},
-    "score": {"by": "x", "score": True, "grid": 9},
+    "one": {"variables": "x", "grid": 41},
+    "groups": {"variables": "x", "by": "g", "grid": 21},
+    "pair": {"variables": ("x", "z"), "grid": 9},
+    "mixed": {"variables": ("x", "g"), "grid": 11},
+    "score": {"variables": "x", "score": True, "grid": 9},
 }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from calibrant.arguments import choice, flag, one_source, whole
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Tested, chi_square, tested
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
@@ -31,7 +33,7 @@ from calibrant.stats.nulls import p_value
 
 @one_source
 def hosmer_lemeshow_test(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     bins: int = 10,
     fitted: bool = False,
@@ -151,7 +153,9 @@ def _beyond_tolerance(t: Tested, groups: Groups) -> tuple[float, float]:
 
 
 @one_source
-def spiegelhalter_test(data: Any, *, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:
+def spiegelhalter_test(
+    data: Predictions | Sketch, *, draws: int = 999, null: Null = "simulated", seed: int = 0
+) -> Outcome:
     r"""Spiegelhalter's z: is the Brier score what it would be if the probabilities were right? Two-sided.
 
     Statistic: ``z = sum (y - p)(1 - 2p) / sqrt(sum p (1 - p)(1 - 2p)^2)``. Above 0 the Brier score is larger than the
@@ -230,7 +234,12 @@ STATISTICS: tuple[Statistic, ...] = ("kuiper", "kolmogorov-smirnov")
 
 @one_source
 def cumulative_test(
-    data: Any, *, statistic: Statistic = "kuiper", draws: int = 999, null: Null = "simulated", seed: int = 0
+    data: Predictions | Sketch,
+    *,
+    statistic: Statistic = "kuiper",
+    draws: int = 999,
+    null: Null = "simulated",
+    seed: int = 0,
 ) -> Outcome:
     r"""Cumulative test (ECCE): do outcomes drift away from the scores along the score? No bins, no bandwidth.
 

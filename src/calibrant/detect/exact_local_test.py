@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from calibrant.arguments import checked_seed, positive, whole
 from calibrant.data.coding import encode
+from calibrant.data.predictions import Predictions
 from calibrant.data.sample import identities_of
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
@@ -29,7 +29,7 @@ WIDTH = 2.0  # default width, in median distances, as in the default features (t
 
 
 def exact_local_test(
-    data: Any,
+    data: Predictions,
     *,
     variables: Iterable[str] | str | None = None,
     draws: int = 999,

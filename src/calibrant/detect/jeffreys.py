@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ AGAINST: dict[Side, str] = {
 
 @one_source
 def jeffreys_test(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     by: str | None = None,
     alternative: Side = "greater",

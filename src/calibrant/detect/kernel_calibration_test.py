@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ LAWS = {
 
 @one_source
 def kernel_calibration_test(
-    data: Any, *, draws: int = 999, null: Null = "auto", seed: int = 0, width: float | None = None
+    data: Predictions, *, draws: int = 999, null: Null = "auto", seed: int = 0, width: float | None = None
 ) -> Outcome:
     r"""Test calibration given the score alone, with a kernel instead of bins.
 

@@ -37,7 +37,8 @@ from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CELLS, HALF, LOGIT, REACH, ROWS, SCORE_STEPS, UNIT, VARIANCE
 from calibrant.kernels.runtime import one_thread
-from calibrant.published.local_test import published_local_test
+from calibrant.published.local_test import Null as Theirs
+from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
 from calibrant.stats.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
 from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, SINGLE, checked_rows
@@ -63,7 +64,7 @@ CLUSTERED = "sign flips of whole clusters, asymptotic in their number"
 
 @one_source
 def local_calibration_test(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     draws: int = 999,
@@ -165,14 +166,15 @@ def local_calibration_test(
     }
     given, seed = _checked(features, null, options), checked_seed(seed)
     whole("landmarks", landmarks, 2, 1024)
-    if features == "exact":
-        return exact_local_test(data, variables=variables, draws=draws, seed=seed, **given)
-    if features == "published":
-        drawn: Any = "resampled" if null == "auto" else null
-        return published_local_test(data, variables=variables, draws=draws, null=drawn, seed=seed, **given)
-    if isinstance(data, Sketch):
+    if features == "default" and isinstance(data, Sketch):
         return _from_sketch(data, variables, null)
     rows = checked_rows(data)
+    if features == "exact":
+        return exact_local_test(rows, variables=variables, draws=draws, seed=seed, **given)
+    if features == "published":
+        theirs: Theirs = "permuted" if null == "permuted" else "resampled"
+        kernel = PublishedKernel(**given)
+        return published_local_test(rows, variables=variables, draws=draws, null=theirs, seed=seed, kernel=kernel)
     draws = whole("draws", draws, LEAST_DRAWS, hint="such as 999")
     if null == "gaussian" and rows.cluster is not None:
         raise NotComputable("the Gaussian null is for independent rows: leave null='auto' with clusters")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from calibrant.arguments import one_source
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Tested, chi_square, tested
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
@@ -19,7 +19,7 @@ SPEAKS_FOR = "the intercept is not 0 or the slope is not 1 in logits"
 
 
 @one_source
-def cox_test(data: Any, *, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:
+def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simulated", seed: int = 0) -> Outcome:
     r"""Cox's test: are intercept 0 and slope 1 in ``logit P(Y = 1) = a + b logit p``? By likelihood ratio.
 
     Statistic: twice the log-likelihood gained by fitting a and b. Large values speak against calibration.
@@ -129,7 +129,7 @@ def _simulated_gains(t: Tested, x: Floats, observed: Floats) -> list[float]:
 
 @one_source
 def score_test(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     draws: int = 999,
     null: Null = "simulated",

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.arguments import one_source
 from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, Question, Settings, question_of
 from calibrant.search.models import TRAIN, Models
@@ -18,7 +19,7 @@ from calibrant.stats.cusum import Alternative, Detector
 
 @one_source
 def strong_calibration_test(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,

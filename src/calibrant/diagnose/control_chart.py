@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.arguments import checked_alpha, choice, one_source
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.search.detectors import FOLDS, Question, Settings, question_of
@@ -36,7 +38,7 @@ MOSTLY = 0.9  # share of the rows up to the peak, by weight, that are off to one
 
 @one_source
 def control_chart(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,

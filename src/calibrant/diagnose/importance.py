@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from calibrant.arguments import checked_alpha, one_source, whole
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.search.detectors import FOLDS, Detectors, Settings, detectors_of, question_of
@@ -22,7 +24,7 @@ SHUFFLE = 0x5AFF1E
 
 @one_source
 def importance(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,

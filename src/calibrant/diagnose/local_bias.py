@@ -2,120 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.arguments import checked_seed
-from calibrant.data.predictions import Predictions
-from calibrant.diagnose.bias_axes import MOST, SCORE, Axis, axes_of, checked, names_of, said, widths_of
-from calibrant.diagnose.bias_map import METHOD, Asked, curve_of, mapped, noise_of, part_of, sample_of, scaled
+from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, flag, names, positive
+from calibrant.data.predictions import Predictions, checked_data
+from calibrant.diagnose.bias_map import (
+    METHOD,
+    MOST,
+    Asked,
+    Table,
+    curve_of,
+    mapped,
+    noise_of,
+    part_of,
+    rescaled,
+    sample_of,
+    scaled,
+)
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
-from calibrant.stats.smoothing import Sample, Spots, kernel_bias
-from calibrant.views.population import shares
+from calibrant.stats.smoothing import Spots, kernel_bias
+from calibrant.views.axes import SCORE, Axis, Bandwidth, Floats, Grid, axes_of, said, widths_of
 
-# ---- The local calibration bias as published: one kernel on the unscaled covariates and the score ----
-
-
-def published_axes(data: Predictions, names: tuple[str, ...]) -> tuple[Axis, ...]:
-    """Return numbers as they are, and the score last."""
-    axes = axes_of(data, names, score=True, delta=False)
-    for a in axes:
-        if not a.numeric or (a.level != 0).any():
-            raise BadInput(f"kernel='published' takes numbers without missing values; {a.name!r} is none")
-    if any(a.ranks for a in axes):
-        axes = tuple(Axis(a.name, a.kind, a.valued(a.position), a.level, whole=a.whole) for a in axes)
-    return axes
-
-
-def published_map(data: Predictions, names: tuple[str, ...], grid: Any, gamma: float, ask: Asked) -> Curve:
-    """Draw eq. 7 at given points."""
-    axes = published_axes(data, names)
-    points = _points(grid, [a.name for a in axes])
-    widths = [(2.0 * gamma) ** -0.5] * len(axes)
-    s = sample_of(data, axes, ask.seed)
-    s = Sample(s.y, s.p, s.weight, s.ids, scaled(s.spots, widths))
-    there = scaled(Spots(points, np.zeros(points.shape, dtype=np.int64)), widths)
-    part = part_of(there, s, data.cluster is not None, ask)
-    kept = points[part.kept]
-    called = ["x", *(f"x{j}" for j in range(2, len(names) + 1)), SCORE]
-    columns: dict[str, Any] = {name: tuple(kept[:, j].tolist()) for j, name in enumerate(called)}
-    columns["label"] = tuple(", ".join(said(v, "number") for v in line) for line in kept.tolist())
-    settings = {
-        "axes": tuple({"name": a.name, "kind": a.kind, "scaling": "as it is"} for a in axes),
-        "gamma": gamma,
-        "kernel": "published",
-        "strata": (),
-        "strata_left_out": (),
-    }
-    return curve_of(data, columns, [part], len(points), ask, settings)
-
-
-def _points(grid: Any, axes: list[str]) -> Any:
-    try:
-        points = np.asarray(grid, dtype=float)
-    except (TypeError, ValueError):
-        points = np.zeros(0)
-    if points.ndim != 2 or points.shape[1] != len(axes) or not np.isfinite(points).all() or len(points) > MOST:
-        raise BadInput(
-            f"grid: kernel='published' needs an array of at most {MOST:,} points by {len(axes)} columns, "
-            f"{', '.join(axes)}"
-        )
-    return points
-
-
-# ---- The local calibration bias at every row, from the other rows, and the probabilities it corrects ----
-
-MOST_ROWS = 100_000
-
-
-def bias_at_rows(data: Predictions, names: tuple[str, ...], score: bool, bandwidth: Any, gamma: float | None) -> Curve:
-    """Return eq. 7 at the rows, each left out of its own mean; `gamma` selects the published kernel."""
-    if data.n > MOST_ROWS:
-        raise NotComputable(f"at='rows' compares all pairs of rows: {data.n:,} are over {MOST_ROWS:,}; pass a sample")
-    if gamma is None:
-        axes = axes_of(data, names, score)
-        widths = widths_of(axes, bandwidth, np.ones(data.n, dtype=bool), noise_of(data))
-    else:
-        axes = published_axes(data, names)
-        widths = ((2.0 * gamma) ** -0.5,) * len(axes)
-    s = sample_of(data, axes, 0)
-    spots = scaled(s.spots, widths)
-    bias, rows = kernel_bias(spots, s.weight, s.y - s.p, spots, same=True)
-    columns = {"predicted": s.p, "gap": bias, "corrected": np.clip(s.p + bias, 0.0, 1.0), "rows": rows}
-    return Curve(
-        method=METHOD,
-        columns={"row": tuple(range(data.n))} | {k: tuple(v.tolist()) for k, v in columns.items()},
-        settings={
-            "axes": tuple({"name": a.name, "kind": a.kind, "scaling": "rank" if a.ranks else "as it is"} for a in axes),
-            "bandwidths": {"everyone": {a.name: w for a, w in zip(axes, widths, strict=True) if a.numeric}},
-            "gamma": gamma,
-            "kernel": "local" if gamma is None else "published",
-            "left_out": "the row itself",
-            "n": data.n,
-            "weights": data.weights is not None,
-        },
-    )
-
-
-# ---- The local calibration bias: for whom the probabilities are off, along any covariate, and by how much ----
+Kernel = Literal["local", "published"]
+At = Literal["grid", "rows"]
+MOST_ROWS = 100_000  # of which all pairs are compared: about a minute
 
 
 def local_bias(
-    data: Any,
-    by: str | Sequence[str],
-    strata: str | Sequence[str] | None = None,
-    grid: int | Sequence[Any] | Mapping[str, Any] | None = None,
-    bandwidth: float | Mapping[str, float] | None = None,
+    data: Predictions,
+    variables: str | Sequence[str],
+    *,
+    by: str | Sequence[str] | None = None,
+    grid: Grid = None,
+    bandwidth: Bandwidth = None,
     alpha: float = 0.05,
     draws: int = 999,
     seed: int = 0,
-    kernel: Literal["local", "published"] = "local",
+    kernel: Kernel = "local",
     gamma: float | None = None,
     score: bool = False,
-    at: Literal["grid", "rows"] = "grid",
+    at: At = "grid",
 ) -> Curve:
     r"""Map the local calibration bias: what happened minus what the model says, for people with given covariates.
 
@@ -126,18 +56,18 @@ def local_bias(
     Parameters
     ----------
     data : Predictions
-    by : str or sequence of one or two str
+    variables : str or sequence of one or two str
         Covariates along which the map is drawn: one for a curve, two for a heat map, in any mix of numbers, dates and
         categories. With ``at="rows"`` or ``kernel="published"``, any number of them.
-    strata : str or sequence of str, optional
-        Covariates whose combinations each get a map of their own; categories, or numbers of at most ten values.
+    by : str or sequence of str, optional
+        Groups that each get a map of their own: combinations of categories, or of numbers of at most ten values.
     grid : int, sequence, or mapping of axis to either, optional
         Points along a number or a date, equally spaced from the 1st to the 99th percentile of all rows (101; 21 for
         each of two), or the values. Whole numbers and dates keep to whole values. Of a category, its levels.
         ``kernel="published"``: array of shape (points, variables + 1), the covariates and the score of each point.
     bandwidth : float or mapping of axis to float, optional
         Standard deviation of the Gaussian kernel, in the unit of the covariate: days for a date, share of the rows
-        (0 to 1) for a heavy-tailed number. By default ``0.75 sd V^(-1/(4+d))`` in each stratum.
+        (0 to 1) for a heavy-tailed number. By default ``0.75 sd V^(-1/(4+d))`` in each group.
     alpha : float in (0, 1)
         Error probability of the whole map.
     draws, seed : int
@@ -154,8 +84,8 @@ def local_bias(
     Returns
     -------
     Curve
-        A line for each point that at least ten effective rows support: ``x``, with two axes ``x2``, with strata
-        ``stratum`` (numbers in the user's unit, dates as ISO text, names of levels, None where the value is missing:
+        A line for each point that at least ten effective rows support: ``x``, with two axes ``x2``, with `by`
+        ``group`` (numbers in the user's unit, dates as ISO text, names of levels, None where the value is missing:
         missing is a point of its own); ``label`` (the point in text); ``gap``; ``predicted``, ``observed``
         (``observed - predicted = gap``); ``rows`` (effective: ``(sum K)^2 / sum K^2``); ``people`` (rows nearest to
         the point); ``share`` (mean kernel weight, proportional to the density); ``null_sd``; ``low``,
@@ -167,7 +97,7 @@ def local_bias(
     Raises
     ------
     BadInput
-        No such covariate, three of them, values that are not on an axis, strata that are not categories.
+        No such covariate, three of them, values that are not on an axis, groups that are not categories.
     NotComputable
         A covariate of one value; no point with ten effective rows.
 
@@ -176,7 +106,7 @@ def local_bias(
     **Assumes.** Independent rows, or independent clusters if the data name them; covariates, weights and bandwidth
     fixed without the labels.
     **Guarantee.** *Rows.* ``p_adjusted`` and ``p_value`` are ``(1 + #{max T* >= T}) / (draws + 1)``, with ``T = |bias|
-    / sqrt(null_sd^2 + 1 / rows^2)``: exact at any number of rows, over all points and strata together. The second term
+    / sqrt(null_sd^2 + 1 / rows^2)``: exact at any number of rows, over all points and groups together. The second term
     is one event, so that points with hardly any expected event do not widen the band of all. *Bands* hold the values
     b with ``|bias - b|`` at most the critical value times a standard error, which is that of the null (as in T) at
     ``b = 0``, that of the residuals at the estimate, of variance linear between and growing on beyond. So the
@@ -189,7 +119,7 @@ def local_bias(
     variance than that of a local line. Null outcomes ``Y* ~ Bernoulli(p)`` keyed by row. Departures from the paper:
     no kernel on the score by default, bandwidths scaled to each covariate, heavy-tailed numbers on the scale of ranks,
     categories by level; ``kernel="published"`` has none of these. Default bandwidth: `sd` is the standard deviation of
-    the covariate, V the null variance ``sum p (1 - p)`` of the stratum (with weights, its effective size), d the
+    the covariate, V the null variance ``sum p (1 - p)`` of the group (with weights, its effective size), d the
     numeric axes; 0.75 trades a little noise for sharper edges. Over 20,000 distinct places, rows are moved by at most a
     hundredth of a bandwidth (a twentieth along two numbers). A score of 0 or 1 that an outcome contradicts refutes
     calibration by itself: the p-value of the map is then 0, and ``contradicted`` counts such rows.
@@ -214,44 +144,209 @@ def local_bias(
     >>> [round(b, 2) for b in curve.columns["gap"]], curve.columns["p_adjusted"]
     ([-0.02, -0.01, 0.13], (0.68, 0.93, 0.005))
     """
-    rows, names, split = checked(data), names_of(by, "by"), () if strata is None else names_of(strata, "strata")
-    published = _kernel(kernel, gamma)
-    if not isinstance(score, (bool, np.bool_)):
-        raise BadInput(f"score={score!r}: pass True to add the score as an axis, or False")
-    ask = _asked(alpha, draws, seed)
-    both = sorted(set(names) & set(split))
+    rows = checked_data(data, Predictions)
+    if not rows.n:
+        raise NotComputable("there are no rows")
+    level = checked_alpha(alpha)
+    ask = Asked(
+        variables=names("variables", variables, what="a covariate", least=1, distinct=True),
+        by=names("by", by, what="a covariate", distinct=True),
+        score=flag("score", score),
+        grid=grid,
+        bandwidth=bandwidth,
+        alpha=level,
+        draws=checked_draws(draws, level),
+        seed=checked_seed(seed),
+    )
+    published = _gamma(choice("kernel", kernel, ("local", "published")), gamma)
+    both = sorted(set(ask.variables) & set(ask.by))
     if both:
-        raise BadInput(f"{both[0]!r} is in by and in strata: name it once")
-    if published is not None and (split or score or bandwidth is not None):
-        raise BadInput("kernel='published' takes no strata, score or bandwidth: its one kernel has gamma")
-    if at == "rows":
-        if split or grid is not None:
-            raise BadInput("at='rows' takes no strata or grid: name all covariates in by")
-        return bias_at_rows(rows, names, score, bandwidth, published)
-    if at != "grid":
-        raise BadInput(f"at={at!r}: pass 'grid' or 'rows'")
+        raise BadInput(f"{both[0]!r} is in variables and in by: name it once")
+    if published is not None and (ask.by or ask.score or bandwidth is not None):
+        raise BadInput("kernel='published' takes no by, score or bandwidth: its one kernel has gamma")
+    if choice("at", at, ("grid", "rows")) == "rows":
+        if ask.by or grid is not None:
+            raise BadInput("at='rows' takes no by or grid: name all covariates in variables")
+        return _at_rows(rows, ask, published)
     if published is not None:
-        return published_map(rows, names, grid, published, ask)
-    if len(names) + score > 2:
-        raise BadInput(f"by names {len(names) + score} axes: a map has one or two; put the others in strata")
-    return mapped(rows, names, split, score, grid, bandwidth, ask)
+        return _published_map(rows, ask, published)
+    if len(ask.variables) + ask.score > 2:
+        axes = len(ask.variables) + ask.score
+        raise BadInput(f"variables names {axes} axes: a map has one or two; put the others in by")
+    return mapped(rows, ask)
 
 
-def _asked(alpha: float, draws: Any, seed: int) -> Asked:
-    shares(alpha, "two-sided")
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or (draws + 1) * alpha < 1.0 - 1e-9:
-        raise BadInput(f"draws={draws!r}: alpha={alpha:g} needs at least {int(np.ceil(1 / alpha)) - 1} draws")
-    return Asked(float(alpha), int(draws), checked_seed(seed))
-
-
-def _kernel(kernel: Any, gamma: Any) -> float | None:
+def _gamma(kernel: Kernel, gamma: float | None) -> float | None:
     """Return gamma of the published kernel, or None for ours."""
-    if kernel not in ("local", "published"):
-        raise BadInput(f"kernel={kernel!r}: pass 'local' or 'published'")
-    if kernel == "local":
-        if gamma is not None:
-            raise BadInput("gamma belongs to kernel='published'; give bandwidth instead")
-        return None
-    if isinstance(gamma, bool) or not isinstance(gamma, (int, float, np.number)) or not 0 < gamma < float("inf"):
-        raise BadInput(f"gamma={gamma!r}: kernel='published' needs a positive number, such as 0.5")
-    return float(gamma)
+    if kernel == "published":
+        return positive("gamma", gamma, hint="such as 0.5, with kernel='published'")
+    if gamma is not None:
+        raise BadInput("gamma belongs to kernel='published'; give bandwidth instead")
+    return None
+
+
+# ---- The bias as published: one kernel on the unscaled covariates and the score, at scattered points ----
+
+
+def _published_axes(data: Predictions, wanted: tuple[str, ...]) -> tuple[Axis, ...]:
+    """Return numbers as they are, and the score last."""
+    axes = axes_of(data, wanted, score=True, delta=False)
+    for a in axes:
+        if not a.numeric or (a.level != 0).any():
+            raise BadInput(f"kernel='published' takes numbers without missing values; {a.name!r} is none")
+    if any(a.ranks for a in axes):
+        axes = tuple(Axis(a.name, a.kind, a.valued(a.position), a.level, whole=a.whole) for a in axes)
+    return axes
+
+
+def _width(gamma: float) -> float:
+    """Return the standard deviation of ``exp(-gamma d^2)``."""
+    return float((2.0 * gamma) ** -0.5)
+
+
+def _published_map(data: Predictions, ask: Asked, gamma: float) -> Curve:
+    """Draw eq. 7 at given points."""
+    axes = _published_axes(data, ask.variables)
+    points, widths = _points(ask.grid, [a.name for a in axes]), [_width(gamma)] * len(axes)
+    there = scaled(Spots(points, np.zeros(points.shape, dtype=np.int64)), widths)
+    part = part_of(there, rescaled(sample_of(data, axes, ask.seed), widths), data.cluster is not None, ask)
+    kept = points[part.kept]
+    called = ["x", *(f"x{j}" for j in range(2, len(ask.variables) + 1)), SCORE]
+    columns: dict[str, Any] = {name: tuple(kept[:, j].tolist()) for j, name in enumerate(called)}
+    columns["label"] = tuple(", ".join(said(v, "number") for v in line) for line in kept.tolist())
+    settings = {
+        "axes": tuple({"name": a.name, "kind": a.kind, "scaling": "as it is"} for a in axes),
+        "gamma": gamma,
+        "kernel": "published",
+        "by": (),
+        "groups_left_out": (),
+    }
+    return curve_of(data, Table(columns, [part], len(points), settings), ask)
+
+
+def _points(grid: Any, axes: list[str]) -> Floats:
+    try:
+        points = np.asarray(grid, dtype=np.float64)
+    except (TypeError, ValueError):
+        points = np.zeros(0)
+    if points.ndim != 2 or points.shape[1] != len(axes) or not np.isfinite(points).all() or len(points) > MOST:
+        raise BadInput(
+            f"grid: kernel='published' needs an array of at most {MOST:,} points by {len(axes)} columns, "
+            f"{', '.join(axes)}"
+        )
+    return points
+
+
+# ---- The bias at every row, from the other rows, and the probabilities it corrects ----
+
+
+def _at_rows(data: Predictions, ask: Asked, gamma: float | None) -> Curve:
+    """Return eq. 7 at the rows, each left out of its own mean; `gamma` selects the published kernel."""
+    if data.n > MOST_ROWS:
+        raise NotComputable(f"at='rows' compares all pairs of rows: {data.n:,} are over {MOST_ROWS:,}; pass a sample")
+    if gamma is None:
+        axes = axes_of(data, ask.variables, ask.score)
+        widths = widths_of(axes, ask.bandwidth, np.ones(data.n, dtype=bool), noise_of(data))
+    else:
+        axes = _published_axes(data, ask.variables)
+        widths = (_width(gamma),) * len(axes)
+    s = rescaled(sample_of(data, axes, 0), widths)
+    bias, rows = kernel_bias(s.spots, s.weight, s.y - s.p, s.spots, same=True)
+    columns = {"predicted": s.p, "gap": bias, "corrected": np.clip(s.p + bias, 0.0, 1.0), "rows": rows}
+    return Curve(
+        method=METHOD,
+        columns={"row": tuple(range(data.n))} | {k: tuple(v.tolist()) for k, v in columns.items()},
+        settings={
+            "axes": tuple({"name": a.name, "kind": a.kind, "scaling": "rank" if a.ranks else "as it is"} for a in axes),
+            "bandwidths": {"everyone": {a.name: w for a, w in zip(axes, widths, strict=True) if a.numeric}},
+            "gamma": gamma,
+            "kernel": "local" if gamma is None else "published",
+            "left_out": "the row itself",
+            "n": data.n,
+            "weights": data.weights is not None,
+        },
+    )
+
+
+# ---- Where on a map the probabilities are off: runs of neighbouring points that are significant and of one sign ----
+
+Point = tuple[int, ...]  # numbers of its places along the axes
+
+
+def regions(curve: Curve) -> list[dict[str, Any]]:
+    """Return the significant regions of a map, worst first.
+
+    A region is a set of neighbouring points with ``p_adjusted <= alpha`` and a bias of one sign. Points are neighbours
+    along a number, a date or the score; levels of a category, missing values and the scattered points of the published
+    map stand alone. Where the model is off in some region, the map's edges reach about a bandwidth beyond it.
+
+    Parameters
+    ----------
+    curve : Curve
+        From `diagnose.local_bias` on a grid.
+
+    Returns
+    -------
+    list of dict
+        Each with ``sign`` (1: more happens than the model says), ``group`` (or None), ``span`` (for each axis its
+        ``name``, ``kind`` and ``low`` and ``high`` in the user's unit, equal for a level, None for missing), ``people``
+        (rows nearest to its points), ``points``, and of its extreme point ``label``, ``gap``, ``low``, ``high`` (the
+        simultaneous band), ``p_adjusted`` and ``rows`` (effective). Worst has the band farthest from zero.
+    """
+    c = curve.columns
+    axes = [a for a in curve.settings["axes"] if "places" in a]
+    along = ("x", "x2")[: len(axes)]
+    at = [{v: i for i, v in enumerate(a["places"])} for a in axes]
+    group = c.get("group", (None,) * len(c["gap"]))
+    found: dict[Any, dict[Point, int]] = {}
+    for i, p in enumerate(c["p_adjusted"]):
+        if p <= curve.settings["alpha"] and c["gap"][i]:
+            point = tuple(at[j][c[n][i]] for j, n in enumerate(along)) if axes else (i,)
+            found.setdefault((group[i], 1 if c["gap"][i] > 0 else -1), {})[point] = i
+    told = [_told(curve, g, sign, run) for (g, sign), points in found.items() for run in _runs(points, axes)]
+    return sorted(told, key=lambda r: (-_least(r), -abs(r["gap"]), str(r["group"]), r["label"]))
+
+
+def _least(region: dict[str, Any]) -> float:
+    """Return how far from zero the band of the extreme point stays."""
+    return float(region["low"] if region["sign"] > 0 else -region["high"])
+
+
+def _runs(points: dict[Point, int], axes: Sequence[dict[str, Any]]) -> list[list[int]]:
+    """Return connected sets of points, as row numbers of the table."""
+    left, out = dict(points), []
+    while left:
+        front, run = [next(iter(left))], []
+        while front:
+            p = front.pop()
+            if p not in left:
+                continue
+            run.append(left.pop(p))
+            for j, a in enumerate(axes):
+                if a["kind"] == "category" or a["places"][p[j]] is None:
+                    continue
+                for k in (p[j] - 1, p[j] + 1):
+                    if 0 <= k < len(a["places"]) and a["places"][k] is not None:
+                        front.append((*p[:j], k, *p[j + 1 :]))
+        out.append(sorted(run))
+    return out
+
+
+def _told(curve: Curve, group: str | None, sign: int, run: list[int]) -> dict[str, Any]:
+    """Describe a region: its extent, and its extreme point."""
+    c = curve.columns
+    worst = max(run, key=lambda i: (sign * (c["low"][i] if sign > 0 else c["high"][i]), -i))
+    span = []
+    for a, column in zip(curve.settings["axes"], ("x", "x2"), strict=False):
+        if "places" in a:
+            place: Callable[[Any], int] = list(a["places"]).index
+            values = sorted((c[column][i] for i in run), key=place)
+            span.append({"name": a["name"], "kind": a["kind"], "low": values[0], "high": values[-1]})
+    return {
+        "sign": sign,
+        "group": group,
+        "span": span,
+        "people": sum(c["people"][i] for i in run) if "people" in c else 0,
+        "points": len(run),
+        **{k: c[k][worst] for k in ("label", "gap", "low", "high", "p_adjusted", "rows")},
+    }

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from calibrant.arguments import checked_alpha, number, one_source, whole
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.diagnose.rule_search import FEWEST, Search, search
 from calibrant.diagnose.rules import Columns, columns_of, text_of
 from calibrant.errors import NotComputable
@@ -41,7 +43,7 @@ COLUMNS = (
 
 @one_source
 def subgroups(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,

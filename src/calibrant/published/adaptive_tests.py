@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from calibrant.arguments import choice, one_source, whole
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketch import Sketch
 from calibrant.results import Outcome
 from calibrant.search.detectors import Question, Settings, detectors_of, halves_of, question_of
 from calibrant.search.models import TRAIN, Models, Rows, dealt, fit_pool, predicted
@@ -45,7 +47,7 @@ class Reading:
 
 @one_source
 def adaptive_score_test(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
@@ -118,7 +120,7 @@ def adaptive_score_test(
 
 @one_source
 def adaptive_chi_square_test(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
@@ -195,7 +197,7 @@ def adaptive_chi_square_test(
 
 @one_source
 def multicalibration_score_test(
-    data: Any,
+    data: Predictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +31,37 @@ LAW = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class PublishedKernel:
+    """The kernel as published, on covariates that are not scaled, and how the sum over pairs is normalised.
+
+    Parameters
+    ----------
+    score_width, covariate_gamma : float
+        ``w`` (the authors: 0.1) and ``gamma`` (0.5 for COMPAS, 25 elsewhere; 0.04 for both kernels of the simulations,
+        that is a width of 5).
+    normalisation : {"paper", "code"}
+        Divide the sum over pairs by ``n (n - 1)``, or by ``(n - 1) / n`` times the sum of the kernel over all pairs.
+    """
+
+    score_width: float = 0.1
+    covariate_gamma: float = 0.5
+    normalisation: Normalisation = "paper"
+
+    def __post_init__(self) -> None:
+        choice("normalisation", self.normalisation, ("paper", "code"))
+        positive("score_width", self.score_width)
+        positive("covariate_gamma", self.covariate_gamma)
+
+
 def published_local_test(
-    data: Any,
+    data: Predictions,
     *,
     variables: Iterable[str] | str | None = None,
     draws: int = 1000,
     null: Null = "resampled",
     seed: int = 0,
-    score_width: float = 0.1,
-    covariate_gamma: float = 0.5,
-    normalisation: Normalisation = "paper",
+    kernel: PublishedKernel | None = None,
 ) -> Outcome:
     r"""Test local calibration as the paper or its authors' program does, for comparison.
 
@@ -56,11 +78,7 @@ def published_local_test(
         Bootstraps or permutations (the paper: 1000, 500 in its tables), and their seed.
     null : {"resampled", "permuted"}
         Algorithm 1, or the authors' program.
-    score_width, covariate_gamma : float
-        ``w`` (the authors: 0.1) and ``gamma`` (0.5 for COMPAS, 25 elsewhere; 0.04 for both kernels of the simulations,
-        that is a width of 5).
-    normalisation : {"paper", "code"}
-        Divide the sum over pairs by ``n (n - 1)``, or by ``(n - 1) / n`` times the sum of the kernel over all pairs.
+    kernel : PublishedKernel, optional
 
     Returns
     -------
@@ -108,22 +126,22 @@ def published_local_test(
         raise NotComputable("the published nulls are for independent rows: leave cluster= out, or use the default test")
     draws = whole("draws", draws, LEAST_DRAWS, hint="such as 1000")
     choice("null", null, tuple(LAW))
-    choice("normalisation", normalisation, ("paper", "code"))
     seed = checked_seed(seed)
     if null == "permuted" and seed >= 1 << 32:
         raise BadInput(f"seed={seed}: the authors' permutations take seeds under 2**32")
-    kernel, names = _kernel(rows, variables, positive("score_width", score_width), covariate_gamma)
+    how = kernel or PublishedKernel()
+    pairwise, names = _kernel(rows, variables, how)
     # Algorithm 1, step 2: the residuals. Steps 3 and 4: their sum over pairs, and equation 4 from it.
     e, n = rows.y - rows.p, rows.n
     with one_thread():
-        (pairs,), beside = off_diagonal(kernel, e[:, None], np.ones((n, 1)))
+        (pairs,), beside = off_diagonal(pairwise, e[:, None], np.ones((n, 1)))
         # Steps 5 to 10: the same of residuals under the published null.
-        found = np.concatenate([off_diagonal(kernel, batch)[0] for batch in _simulated(e, draws, null, seed)])
+        found = np.concatenate([off_diagonal(pairwise, batch)[0] for batch in _simulated(e, draws, null, seed)])
     by = {"paper": n * (n - 1.0), "code": float(beside.sum() + n) * (n - 1.0) / n}
     above, above_centred = float((found > pairs).mean()), float((found - found.mean() > pairs).mean())
     return Outcome(
         method="detect.local_calibration_test",
-        statistic=float(pairs / by[normalisation]),
+        statistic=float(pairs / by[how.normalisation]),
         p_value=above if null == "resampled" else max(1.0 / len(found), above_centred),  # step 11, or the program's
         alternative="the event rate given score and covariates is not the score",
         null="residuals are exchangeable",
@@ -135,9 +153,9 @@ def published_local_test(
             "seed": seed,
             "n": n,
             "variables": names,
-            "score_width": float(score_width),
-            "covariate_gamma": float(covariate_gamma),
-            "normalisation": normalisation,
+            "score_width": float(how.score_width),
+            "covariate_gamma": float(how.covariate_gamma),
+            "normalisation": how.normalisation,
             "guarantee": "as published",
         },
         parts={
@@ -174,10 +192,9 @@ def _orders(n: int, draws: int, null: Null, seed: int) -> Iterator[NDArray[np.in
 
 
 def _kernel(
-    data: Predictions, variables: Iterable[str] | str | None, width: float, gamma: float
+    data: Predictions, variables: Iterable[str] | str | None, how: PublishedKernel
 ) -> tuple[Kernel, tuple[str, ...]]:
     """Return the published kernel: score and covariates as they come, each by its own gamma."""
-    positive("covariate_gamma", gamma)
     encoded = encode(data.covariates, coded(data, variables))
     for name, labels in zip(encoded.level_names, encoded.level_labels, strict=True):
         if labels[:-2] != ("false", "true"):
@@ -185,6 +202,6 @@ def _kernel(
         if (encoded.codes[:, encoded.level_names.index(name)] > 1).any():
             raise BadInput(f"covariate {name!r} has missing values: the published kernel takes none")
     x = np.hstack([encoded.numbers, encoded.codes])
-    points = np.column_stack([np.sqrt(2.0) / width * data.p, np.sqrt(2.0 * gamma) * x])
+    points = np.column_stack([np.sqrt(2.0) / how.score_width * data.p, np.sqrt(2.0 * how.covariate_gamma) * x])
     kernel = Kernel(points, np.zeros((data.n, 0), dtype=np.int32), np.zeros(0))
     return kernel, (*encoded.number_names, *encoded.level_names)

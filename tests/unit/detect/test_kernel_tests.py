@@ -12,7 +12,7 @@ import calibrant as cal
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.kernel_calibration_test import _gaussian, _simulated
 from calibrant.errors import BadInput, NotComputable
-from calibrant.published.local_test import published_local_test
+from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import Kernel, Rows, nodes_of, statistics
 from calibrant.views.kernel_rows import rows_of
@@ -168,8 +168,16 @@ def test_the_null_chosen_is_named() -> None:
         (lambda d: exact_local_test(data(weights=np.ones(200))), NotComputable, "weight"),
         (lambda d: published_local_test(d), BadInput, "'level'"),
         (lambda d: published_local_test(d, variables=["x"], null="exact"), BadInput, "null='exact'"),
-        (lambda d: published_local_test(d, variables=["x"], normalisation="n"), BadInput, "normalisation='n'"),
-        (lambda d: published_local_test(d, variables=["x"], covariate_gamma=-1), BadInput, "covariate_gamma"),
+        (
+            lambda d: published_local_test(d, variables=["x"], kernel=PublishedKernel(normalisation="n")),
+            BadInput,
+            "normalisation='n'",
+        ),
+        (
+            lambda d: published_local_test(d, variables=["x"], kernel=PublishedKernel(covariate_gamma=-1)),
+            BadInput,
+            "covariate_gamma",
+        ),
         (lambda d: published_local_test(data(cluster=np.arange(200)), variables=["x"]), NotComputable, "cluster="),
         (lambda d: cal.detect.kernel_calibration_test(d, null="x"), BadInput, "null='x'"),
         (lambda d: cal.detect.kernel_calibration_test(d, width=1e-7), BadInput, "1/250"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,7 +14,7 @@ from calibrant.data.local import LocalSpec, local_spec
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.local_calibration_test import blocks_of, natural, populous, sums_of_rows
 from calibrant.errors import BadInput, NotComputable
-from calibrant.published.local_test import published_local_test
+from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
 
 local = cal.detect.local_calibration_test
@@ -188,7 +189,9 @@ def test_the_other_procedures_are_reached() -> None:
         data, variables=None, draws=99, seed=0, score_width=1.0
     )
     theirs = local(data, draws=99, null="permuted", features="published", covariate_gamma=0.1)
-    assert theirs == published_local_test(data, variables=None, draws=99, null="permuted", seed=0, covariate_gamma=0.1)
+    assert theirs == published_local_test(
+        data, variables=None, draws=99, null="permuted", kernel=PublishedKernel(covariate_gamma=0.1)
+    )
 
 
 @pytest.mark.parametrize(
@@ -257,6 +260,4 @@ def test_the_features_survive_plain_data() -> None:
 
     how = [c for c in codings(t, ["site", "ward", "age", "income"]) if c.kind != "constant"]
     spec = local_spec(t["p"].to_numpy(), t, how, 99, 7)
-    from dataclasses import asdict
-
-    assert LocalSpec.from_dict(asdict(spec)) == spec
+    assert msgspec.json.decode(msgspec.json.encode(spec), type=LocalSpec) == spec

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.diagnose.bias_map import band, regions
+from calibrant.diagnose.bias_map import Variances, band
+from calibrant.diagnose.local_bias import regions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats import smoothing as kernels
@@ -78,8 +79,8 @@ def test_number_and_category_pair_is_a_product(data: Any) -> None:
     assert curve.columns["label"][0] == f"{x[0]:g}, {level[0]}"
 
 
-def test_strata_restrict_the_weights(data: Any) -> None:
-    curve = bias(data, "z", strata=("sex", "flag"), grid=[-0.5, 0.5], bandwidth={"z": 0.4}, draws=19)
+def test_groups_restrict_the_weights(data: Any) -> None:
+    curve = bias(data, "z", by=("sex", "flag"), grid=[-0.5, 0.5], bandwidth={"z": 0.4}, draws=19)
     z, sex, flag = (column(data, v) for v in ("z", "sex", "flag"))
     k = np.array(
         [
@@ -90,7 +91,7 @@ def test_strata_restrict_the_weights(data: Any) -> None:
                     np.char.add("sex ", sex.astype(str)), np.where(flag, " and flag true", " and flag false")
                 )
             )
-            for a, s in zip(curve.columns["x"], curve.columns["stratum"], strict=True)
+            for a, s in zip(curve.columns["x"], curve.columns["group"], strict=True)
         ]
     )
     assert len(k) == 8
@@ -139,7 +140,7 @@ def test_many_places_are_moved_by_little(data: Any, monkeypatch: pytest.MonkeyPa
 def test_bands_exclude_zero_exactly_where_p_says(data: Any) -> None:
     found = 0
     for seed in range(6):
-        curve = bias(data, "z", strata="sex", draws=199, seed=seed, alpha=0.1)
+        curve = bias(data, "z", by="sex", draws=199, seed=seed, alpha=0.1)
         c = {k: np.array(v) for k, v in curve.columns.items()}
         for low, high, p in (("low", "high", "p_adjusted"), ("low_point", "high_point", "p_point")):
             assert (((c[low] > 0) | (c[high] < 0)) == (c[p] <= 0.1)).all()
@@ -152,12 +153,12 @@ def test_bands_exclude_zero_exactly_where_p_says(data: Any) -> None:
 
 def test_band_is_the_score_interval_it_says() -> None:
     b, null, spread, per, c = 0.12, 0.03**2, 0.045**2, 0.005, 2.5
-    one = [np.array([v]) for v in (b, null, spread, per)]
-    low, high = (float(v[0]) for v in band(*one, c))
+    at, v = np.array([b]), Variances(*(np.array([v]) for v in (null, spread, per)))
+    low, high = (float(v[0]) for v in band(at, v, c))
     assert high - b == pytest.approx(c * np.sqrt(spread + per * (high - b)))
     assert b - low == pytest.approx(c * np.sqrt(null + (spread - null) * low / b))
-    assert band(*one, np.inf) == (-1.0, 1.0)
-    down = band(-one[0], *one[1:], c)
+    assert band(at, v, np.inf) == (-1.0, 1.0)
+    down = band(-at, v, c)
     assert (float(down[0][0]), float(down[1][0])) == pytest.approx((-high, -low))
 
 
@@ -201,7 +202,7 @@ def test_missing_is_a_point_of_its_own(data: Any) -> None:
         alone.columns["gap"]
     )
     assert bias(holed, "sex", draws=19).columns["x"][-1] == "missing"
-    assert "sex missing" in bias(holed, "z", strata="sex", draws=19).columns["stratum"]
+    assert "sex missing" in bias(holed, "z", by="sex", draws=19).columns["group"]
     assert curve.to_frame().num_rows == len(curve.columns["x"])
 
 
@@ -211,7 +212,7 @@ def test_few_people_are_left_out_and_said(data: Any) -> None:
     curve = bias(few, "race", draws=19)
     assert "rare" not in curve.columns["x"]
     assert curve.settings["masked"] == 1
-    assert bias(few, "z", strata="race", draws=19).settings["strata_left_out"] == ("race rare",)
+    assert bias(few, "z", by="race", draws=19).settings["groups_left_out"] == ("race rare",)
     far = bias(few, "z", grid=[0.0, 60.0], draws=19)
     assert far.columns["x"] == (0.0,)
     with pytest.raises(NotComputable, match="10 effective rows"):
@@ -290,35 +291,35 @@ def test_clusters_have_their_own_law(data: Any) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"by": "agee"}, "did you mean 'age'"),
-        ({"by": ("age", "z", "sex")}, "3 axes"),
-        ({"by": ("age", "z"), "score": True}, "3 axes"),
-        ({"by": ("age", "age")}, "twice"),
-        ({"by": ()}, "name of a covariate"),
-        ({"by": 3}, "name of a covariate"),
-        ({"by": "age", "strata": "age"}, "in by and in strata"),
-        ({"by": "sex", "strata": "z"}, "cut it into groups"),
-        ({"by": "age", "grid": 1}, "2 to 2000"),
-        ({"by": "age", "grid": [3, 1]}, "increasing"),
-        ({"by": "seen", "grid": ["May"]}, "dates such as"),
-        ({"by": "sex", "grid": ["x"]}, "not a level"),
-        ({"by": ("age", "z"), "grid": [1, 2]}, "dictionary"),
-        ({"by": "age", "grid": {"z": 5}}, "not an axis"),
-        ({"by": "age", "bandwidth": 0}, "positive width"),
-        ({"by": "sex", "bandwidth": 2.0}, "no axis"),
-        ({"by": ("age", "z"), "bandwidth": 2.0}, "dictionary"),
-        ({"by": "age", "bandwidth": {"z": 2.0}}, "not a number of this map"),
-        ({"by": "age", "kernel": "rbf"}, "'local' or 'published'"),
-        ({"by": "age", "kernel": "published"}, "gamma=None"),
-        ({"by": "age", "gamma": 1.0}, "belongs to"),
-        ({"by": "age", "kernel": "published", "gamma": 1.0}, "2 columns"),
-        ({"by": "sex", "kernel": "published", "gamma": 1.0, "grid": [[1, 2]]}, "takes numbers"),
-        ({"by": "age", "kernel": "published", "gamma": 1.0, "strata": "sex"}, "takes no strata"),
-        ({"by": "age", "at": "row"}, "'grid' or 'rows'"),
-        ({"by": "age", "at": "rows", "grid": 5}, "takes no strata or grid"),
-        ({"by": "age", "alpha": 2}, "alpha=2"),
-        ({"by": "age", "draws": 9}, "at least 19"),
-        ({"by": ("age", "z"), "grid": 150}, "coarser grid"),
+        ({"variables": "agee"}, "did you mean 'age'"),
+        ({"variables": ("age", "z", "sex")}, "3 axes"),
+        ({"variables": ("age", "z"), "score": True}, "3 axes"),
+        ({"variables": ("age", "age")}, "twice"),
+        ({"variables": ()}, "name of a covariate"),
+        ({"variables": 3}, "name of a covariate"),
+        ({"variables": "age", "by": "age"}, "in variables and in by"),
+        ({"variables": "sex", "by": "z"}, "cut it into groups"),
+        ({"variables": "age", "grid": 1}, "2 to 2000"),
+        ({"variables": "age", "grid": [3, 1]}, "increasing"),
+        ({"variables": "seen", "grid": ["May"]}, "dates such as"),
+        ({"variables": "sex", "grid": ["x"]}, "not a level"),
+        ({"variables": ("age", "z"), "grid": [1, 2]}, "dictionary"),
+        ({"variables": "age", "grid": {"z": 5}}, "not an axis"),
+        ({"variables": "age", "bandwidth": 0}, "positive width"),
+        ({"variables": "sex", "bandwidth": 2.0}, "no axis"),
+        ({"variables": ("age", "z"), "bandwidth": 2.0}, "dictionary"),
+        ({"variables": "age", "bandwidth": {"z": 2.0}}, "not a number of this map"),
+        ({"variables": "age", "kernel": "rbf"}, "'local' or 'published'"),
+        ({"variables": "age", "kernel": "published"}, "gamma=None"),
+        ({"variables": "age", "gamma": 1.0}, "belongs to"),
+        ({"variables": "age", "kernel": "published", "gamma": 1.0}, "2 columns"),
+        ({"variables": "sex", "kernel": "published", "gamma": 1.0, "grid": [[1, 2]]}, "takes numbers"),
+        ({"variables": "age", "kernel": "published", "gamma": 1.0, "by": "sex"}, "takes no by"),
+        ({"variables": "age", "at": "row"}, "'grid' or 'rows'"),
+        ({"variables": "age", "at": "rows", "grid": 5}, "takes no by or grid"),
+        ({"variables": "age", "alpha": 2}, "alpha=2"),
+        ({"variables": "age", "draws": 9}, "at least 19"),
+        ({"variables": ("age", "z"), "grid": 150}, "coarser grid"),
     ],
 )
 def test_bad_input_is_one_line(data: Any, asked: dict[str, Any], message: str) -> None:
@@ -333,8 +334,8 @@ def test_what_cannot_be_drawn(data: Any) -> None:
     with pytest.raises(BadInput, match="no covariates"):
         bias(cal.predictions(data.y, data.p), "z")
     with pytest.raises(BadInput, match="several classes"):
-        bias(cal.predictions(np.zeros(3, int), np.full((3, 3), 1 / 3)), "z")
-    with pytest.raises(BadInput, match="needs rows"):
+        bias(cal.multiclass_predictions(np.zeros(3, int), np.full((3, 3), 1 / 3)), "z")
+    with pytest.raises(BadInput, match="rows are read"):
         bias([1], "z")
 
 
@@ -344,9 +345,9 @@ def test_regions_name_the_shift(data: Any) -> None:
     z, sex, p = rng.normal(size=n), rng.choice(["f", "m"], n), rng.uniform(0.3, 0.6, n)
     y = rng.random(n) < p + 0.3 * ((z > 1) & (sex == "f")) - 0.25 * (z < -1)
     off = cal.predictions(y, p, {"z": z, "sex": sex})
-    found = regions(bias(off, "z", strata="sex"))
-    assert found[0]["stratum"] == "sex f"
-    assert [(r["stratum"], r["sign"]) for r in found[:3]].count(("sex f", 1)) == 1
+    found = regions(bias(off, "z", by="sex"))
+    assert found[0]["group"] == "sex f"
+    assert [(r["group"], r["sign"]) for r in found[:3]].count(("sex f", 1)) == 1
     top = next(r for r in found if r["sign"] == 1)
     assert 0.4 < top["span"][0]["low"] < 1.2
     assert top["span"][0]["high"] > 1.8
@@ -361,19 +362,19 @@ def test_regions_name_the_shift(data: Any) -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        {"by": "age"},
-        {"by": "income"},
-        {"by": "race"},
-        {"by": "seen"},
-        {"by": "age", "strata": ("sex", "race")},
-        {"by": "seen", "strata": "sex"},
-        {"by": ("age", "z")},
-        {"by": ("seen", "race")},
-        {"by": ("race", "income")},
-        {"by": ("sex", "race"), "strata": "flag"},
-        {"by": "age", "score": True},
-        {"by": "hole"},
-        {"by": ("hole", "sex")},
+        {"variables": "age"},
+        {"variables": "income"},
+        {"variables": "race"},
+        {"variables": "seen"},
+        {"variables": "age", "by": ("sex", "race")},
+        {"variables": "seen", "by": "sex"},
+        {"variables": ("age", "z")},
+        {"variables": ("seen", "race")},
+        {"variables": ("race", "income")},
+        {"variables": ("sex", "race"), "by": "flag"},
+        {"variables": "age", "score": True},
+        {"variables": "hole"},
+        {"variables": ("hole", "sex")},
     ],
 )
 def test_every_map_round_trips_and_has_a_chart(data: Any, asked: dict[str, Any]) -> None:
@@ -404,10 +405,10 @@ def test_homeowners_by_age_sex_and_race(shared: Any) -> None:
     y, test = table.column("OWNER").to_numpy(), np.random.default_rng([0xB1, 9]).random(table.num_rows) < 0.5
     p = make_pipeline(StandardScaler(), LogisticRegression()).fit(x[~test], y[~test]).predict_proba(x[test])[:, 1]
     audited = cal.predictions(y[test], p, table.filter(test))
-    curve = bias(audited, "HHAGE", strata=("HHSEX", "BLACK"))
+    curve = bias(audited, "HHAGE", by=("HHSEX", "BLACK"))
     assert curve.settings["p_value"] == 0.001
-    assert set(curve.columns["stratum"]) == {f"HHSEX {s} and BLACK {b}" for s in (1, 2) for b in (0, 1)}
-    women = [r for r in regions(curve) if r["stratum"] == "HHSEX 2 and BLACK 0"]
+    assert set(curve.columns["group"]) == {f"HHSEX {s} and BLACK {b}" for s in (1, 2) for b in (0, 1)}
+    women = [r for r in regions(curve) if r["group"] == "HHSEX 2 and BLACK 0"]
     young, middle, old = sorted(women, key=lambda r: r["span"][0]["low"])
     assert (young["sign"], middle["sign"], old["sign"]) == (-1, 1, -1)
     assert young["span"][0]["high"] < 35

@@ -73,11 +73,11 @@ def maps(record: AuditRecord) -> tuple[Map, ...]:
 
 def _alone(curve: Curve) -> bool:
     """Tell whether a map is of one variable, over all scores together."""
-    return len(curve.settings["axes"]) == 1 and "stratum" not in curve.columns
+    return len(curve.settings["axes"]) == 1 and "group" not in curve.columns
 
 
 def _map(name: str, curve: Curve, record: AuditRecord) -> Map:
-    from calibrant.diagnose.bias_map import regions  # loads numerical libraries, which most reports do without
+    from calibrant.diagnose.local_bias import regions  # loads numerical libraries, which most reports do without
 
     shift, found = record.estimates.get("shift"), regions(curve)
     along = along_map(name, curve, None if shift is None else float(shift.value))

@@ -1,4 +1,4 @@
-"""The axes of a bias map and how far it looks."""
+"""Covariates as the axes of a map: where rows lie along each, the places where a map has points, how far it looks."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calibrant.arguments import positive
 from calibrant.data.coding import MISSING, Coding, codings, encode
-from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.predictions import Predictions
 from calibrant.errors import BadInput, NotComputable
 
-# ---- The axes of a bias map: how a covariate, or the score, becomes positions and levels, and where the ----
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Grid = int | Sequence[Any] | Mapping[str, Any] | None  # points along an axis, or values, or either by axis
+Bandwidth = float | Mapping[str, float] | None
+
+# ---- How a covariate, or the score, becomes positions and levels, and where a map has points; no label is read ----
 
 FEW = 10  # a number of so few values is taken value by value, as a category
-TRIM = (0.01, 0.99)
-POINTS, PAIR_POINTS, MOST = 101, 21, 10_000
+TRIM = (0.01, 0.99)  # quantiles between which points lie
+POINTS, PAIR_POINTS, MOST_POINTS = 101, 21, 2000  # along one axis, along each of two, and at most
 EPOCH = datetime.date(1970, 1, 1)
 SCORE = "score"
 
@@ -45,8 +52,8 @@ class Axis:
 
     name: str
     kind: str
-    position: Any
-    level: Any
+    position: Floats
+    level: Ints
     labels: tuple[str, ...] = ()
     ranks: tuple[float, ...] = ()
     whole: bool = False
@@ -56,16 +63,16 @@ class Axis:
         """Whether there is a distance along it."""
         return self.kind != "category"
 
-    def placed(self, values: Any) -> Any:
+    def placed(self, values: Floats) -> Floats:
         """Return the positions of values in the user's unit."""
         if not self.ranks:
-            return np.asarray(values, dtype=float)
+            return values
         return np.interp(values, self.ranks, np.linspace(0.0, 1.0, len(self.ranks)))
 
-    def valued(self, positions: Any) -> Any:
+    def valued(self, positions: Floats) -> Floats:
         """Return the values at positions."""
         if not self.ranks:
-            return np.asarray(positions, dtype=float)
+            return positions
         return np.interp(positions, np.linspace(0.0, 1.0, len(self.ranks)), self.ranks)
 
 
@@ -83,10 +90,10 @@ class Places:
 
     values: tuple[Any, ...]
     labels: tuple[str, ...]
-    position: Any = field(repr=False)
-    level: Any = field(repr=False)
+    position: Floats = field(repr=False)
+    level: Ints = field(repr=False)
 
-    def nearest(self, axis: Axis) -> Any:
+    def nearest(self, axis: Axis) -> Ints:
         """Return the place nearest to each row; -1 for rows over half a step beyond the ends."""
         if not axis.numeric:
             table = np.full(int(max(axis.level.max(initial=0), self.level.max(initial=0))) + 1, -1)
@@ -102,27 +109,6 @@ class Places:
             out = np.where((k >= 0) & (k < len(x)), there[np.clip(k, 0, len(x) - 1)], -1)
         lost = np.flatnonzero(self.level == 1)
         return np.where(axis.level == 1, lost[0] if len(lost) else -1, out)
-
-
-def checked(data: Any) -> Predictions:
-    """Return predictions with rows, or refuse what is given."""
-    if isinstance(data, MulticlassPredictions):
-        raise BadInput("several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K")
-    if not isinstance(data, Predictions):
-        raise BadInput(f"data is a {type(data).__name__}: a bias map needs rows, so pass calibrant.predictions(...)")
-    if not data.n:
-        raise NotComputable("there are no rows")
-    return data
-
-
-def names_of(value: Any, argument: str) -> tuple[str, ...]:
-    """Return one name or several as a tuple."""
-    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, (list, tuple)) else ()
-    if not names or not all(isinstance(v, str) for v in names):
-        raise BadInput(f"{argument}={value!r}: pass the name of a covariate, or a tuple of names")
-    if len(set(names)) < len(names):
-        raise BadInput(f"{argument}={value!r} names a covariate twice: name each once")
-    return names
 
 
 def axes_of(data: Predictions, names: tuple[str, ...], score: bool, delta: bool = True) -> tuple[Axis, ...]:
@@ -141,7 +127,7 @@ def axes_of(data: Predictions, names: tuple[str, ...], score: bool, delta: bool 
     if score:
         if SCORE in names:
             raise BadInput(f"score=True adds an axis called {SCORE!r}: rename the covariate of that name")
-        out.append(Axis(SCORE, "score", np.asarray(data.p), np.zeros(data.n, dtype=np.int64)))
+        out.append(Axis(SCORE, "score", data.p, np.zeros(data.n, dtype=np.int64)))
     return tuple(out)
 
 
@@ -171,13 +157,14 @@ def said(value: float, kind: str) -> str:
     return short if abs(value) >= 1e15 or "e-" in short else f"{Decimal(short):f}"
 
 
-def grid_for(name: str, grid: Any, names: tuple[str, ...]) -> Any:
+def grid_for(name: str, grid: Grid, names: tuple[str, ...]) -> int | Sequence[Any] | None:
     """Return what `grid` says about one axis: a number of points, values, or None."""
     if isinstance(grid, Mapping):
         strange = [k for k in grid if k not in names]
         if strange:
             raise BadInput(f"grid names {strange[0]!r}, which is not an axis of this map: {', '.join(names)}")
-        return grid.get(name)
+        own: int | Sequence[Any] | None = grid.get(name)
+        return own
     if grid is None or isinstance(grid, (int, np.integer)):
         return grid
     if len(names) > 1:
@@ -185,9 +172,9 @@ def grid_for(name: str, grid: Any, names: tuple[str, ...]) -> Any:
     return grid
 
 
-def places_of(axis: Axis, grid: Any, points: int) -> Places:
-    """Return the places along one axis; nothing here looks at a label."""
-    if isinstance(grid, bool) or (isinstance(grid, (int, np.integer)) and not 2 <= grid <= 2000):
+def places_of(axis: Axis, grid: int | Sequence[Any] | None, points: int) -> Places:
+    """Return the places along one axis."""
+    if isinstance(grid, bool) or (isinstance(grid, (int, np.integer)) and not 2 <= grid <= MOST_POINTS):
         raise BadInput(f"grid={grid!r}: pass a number of points from 2 to 2000, or the values themselves")
     if not axis.numeric:
         return _levels(axis, grid)
@@ -205,7 +192,7 @@ def places_of(axis: Axis, grid: Any, points: int) -> Places:
     return Places(tuple(shown), tuple(labels), position, level)
 
 
-def _levels(axis: Axis, grid: Any) -> Places:
+def _levels(axis: Axis, grid: int | Sequence[Any] | None) -> Places:
     """Return the levels that occur; or those asked for."""
     held = np.flatnonzero(np.bincount(axis.level, minlength=len(axis.labels)))
     if grid is not None and not isinstance(grid, (int, np.integer)):
@@ -217,7 +204,7 @@ def _levels(axis: Axis, grid: Any) -> Places:
     return Places(names, names, np.zeros(len(held)), held)
 
 
-def _spaced(axis: Axis, there: Any, points: int) -> Any:
+def _spaced(axis: Axis, there: Floats, points: int) -> Floats:
     """Return values equally spaced along the axis, from the 1st to the 99th percentile of the rows."""
     low, high = (float(v) for v in np.quantile(there, TRIM))
     if not high > low:
@@ -231,7 +218,7 @@ def _spaced(axis: Axis, there: Any, points: int) -> Any:
     return np.linspace(low, high, points)
 
 
-def _given(axis: Axis, grid: Any) -> Any:
+def _given(axis: Axis, grid: Sequence[Any]) -> Floats:
     try:
         values = np.array([_days(v) if axis.kind == "date" else float(v) for v in grid])
     except (TypeError, ValueError):
@@ -247,33 +234,29 @@ def _days(value: Any) -> float:
     return float(day.toordinal() - EPOCH.toordinal())
 
 
-def strata_of(data: Predictions, names: tuple[str, ...]) -> tuple[tuple[str, ...], Any]:
-    """Return the label of each stratum and the stratum of each row; "everyone" for none."""
+def groups_of(data: Predictions, names: tuple[str, ...]) -> tuple[tuple[str, ...], Ints]:
+    """Return the label of each group and the group of each row; "everyone" for no names."""
     if not names:
         return ("everyone",), np.zeros(data.n, dtype=np.int64)
     axes = axes_of(data, names, score=False)
     for a in axes:
         if a.numeric:
-            raise BadInput(f"strata: {a.name!r} is a {a.kind} of more than {FEW} values: cut it into groups first")
+            raise BadInput(f"by: {a.name!r} is a {a.kind} of more than {FEW} values: cut it into groups first")
     codes = np.column_stack([a.level for a in axes])
     found, row = np.unique(codes, axis=0, return_inverse=True)
-    label = tuple(
-        " and ".join(f"{a.name} {a.labels[v]}" for a, v in zip(axes, levels, strict=True)) for levels in found
-    )
-    return label, row.reshape(-1)
+    labels = (" and ".join(f"{a.name} {a.labels[v]}" for a, v in zip(axes, levels, strict=True)) for levels in found)
+    return tuple(labels), row.reshape(-1)
 
 
-# ---- How far a bias map looks: bandwidths chosen from scores and covariates alone, or as asked ----
+# ---- How far a map looks: bandwidths chosen from scores and covariates alone, or as asked ----
 
 NARROW = 0.75  # of the width that smooths best: a step of 0.2 is found as often, and its edge is blurred less
 
 
-def widths_of(
-    axes: Sequence[Axis], bandwidth: float | Mapping[str, float] | None, at: Any, noise: Any
-) -> tuple[float, ...]:
-    """Return the bandwidth along each axis for the rows of one stratum; 1 along a category, where it plays no part.
+def widths_of(axes: Sequence[Axis], bandwidth: Bandwidth, at: NDArray[np.bool_], noise: Floats) -> tuple[float, ...]:
+    """Return the bandwidth along each axis for the rows of one group; 1 along a category, where it plays no part.
 
-    Where the rows of the stratum do not differ along a number, all rows set its bandwidth.
+    Where the rows of the group do not differ along a number, all rows set its bandwidth.
     """
     asked = _asked(axes, bandwidth)
     d = sum(a.numeric for a in axes)
@@ -285,31 +268,30 @@ def widths_of(
     return tuple(out)
 
 
-def _asked(axes: Sequence[Axis], bandwidth: Any) -> dict[str, float]:
+def _asked(axes: Sequence[Axis], bandwidth: Bandwidth) -> dict[str, float]:
     numeric = [a.name for a in axes if a.numeric]
     if bandwidth is None:
         return {}
     if not numeric:
         raise BadInput(f"bandwidth={bandwidth!r}: no axis of this map is a number; leave it out")
-    given = dict(bandwidth) if isinstance(bandwidth, Mapping) else {numeric[0]: bandwidth}
     if not isinstance(bandwidth, Mapping) and len(numeric) > 1:
         raise BadInput(f"bandwidth: with axes {', '.join(numeric)} pass a dictionary of widths by axis")
-    for name, h in given.items():
+    given = bandwidth if isinstance(bandwidth, Mapping) else {numeric[0]: bandwidth}
+    for name in given:
         if name not in numeric:
             raise BadInput(f"bandwidth names {name!r}, which is not a number of this map: {', '.join(numeric)}")
-        if isinstance(h, bool) or not isinstance(h, (int, float, np.number)) or not 0 < h < float("inf"):
-            raise BadInput(f"bandwidth={h!r}: pass a positive width in the unit of {name!r}, or None to choose it")
-    return {k: float(v) for k, v in given.items()}
+    unit = "a positive width in the unit of {!r}, or None to choose it"
+    return {name: positive("bandwidth", h, what=unit.format(name)) for name, h in given.items()}
 
 
-def width_of(axis: Axis, at: Any, noise: Any, axes: int) -> float:
+def width_of(axis: Axis, at: NDArray[np.bool_], noise: Floats, axes: int) -> float:
     """Choose a bandwidth from scores and covariates alone: ``0.75 sd V^(-1 / (4 + axes))``; see `local_bias`.
 
     Parameters
     ----------
     axis : Axis
     at : bool array of shape (n,)
-        Rows of the stratum.
+        Rows of the group.
     noise : float array of shape (n,)
         Null variance of each row.
     axes : int
@@ -322,6 +304,6 @@ def width_of(axis: Axis, at: Any, noise: Any, axes: int) -> float:
         v = np.ones(len(x))
     middle = np.average(x, weights=v) if len(x) else 0.0
     spread = float(np.sqrt(np.average((x - middle) ** 2, weights=v))) if len(x) else 0.0
-    if not spread > 1e-9 * max(float(np.abs(x).max(initial=0.0)), 1e-300):
+    if not spread > 1e-9 * max(float(np.abs(x).max(initial=0.0)), 1e-300):  # 1e-9: rows differ by rounding only
         return 0.0
     return float(NARROW * spread * max(total, 1.0) ** (-1.0 / (4 + axes)))

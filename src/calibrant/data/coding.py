@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -91,11 +91,6 @@ class Coding:
         if self.ranks:
             filled = np.interp(filled, self.ranks, np.linspace(0.0, 1.0, len(self.ranks)))
         return (filled - self.location) / self.scale
-
-    @classmethod
-    def from_dict(cls, d: Mapping[str, Any]) -> Coding:
-        """Rebuild from plain data."""
-        return cls(**(dict(d) | {k: tuple(d[k]) for k in ("ranks", "levels", "cells")}))
 
     def check(self, where: str) -> None:
         """Refuse a stored coding that no data can have led to; its types were checked when it was decoded."""

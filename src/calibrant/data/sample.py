@@ -40,7 +40,7 @@ Batch: TypeAlias = "pa.RecordBatch | pa.Table"
 SALT = np.uint64(0x5A3C91E7B2D4F680)  # any number, so that the sample is independent of the random blocks
 ALL = np.uint64(2**64 - 1)  # no hash is larger
 HASH, SCORE, LABEL, COVARIATES = range(4)  # where the parts of a line begin
-HELD = 1 << 16  # lines, if the sample is smaller, from which on the largest hashes are thrown out
+HELD = 1 << 16  # new lines, if twice the sample is fewer, from which on the largest hashes are thrown out
 
 
 # ---- who a row is ----
@@ -163,7 +163,7 @@ class Sample:
         """Add lines, of candidates or of any rows."""
         self._new.append(lines)
         self._held += len(lines)
-        if self._held > max(self.size, HELD):
+        if self._held > max(2 * self.size, HELD):
             self._settle()
 
     def merge(self, other: Self) -> None:

@@ -53,7 +53,7 @@ def rounded_gap(s: Floats, mass: Floats, n: float, delta: float) -> float:
     for gamma in bets:
         linear = expected_linear_cost(s, rows, gamma)
         notch = np.full(len(s), np.inf)
-        t, m = s[inner], np.round(rows[inner])
+        t, m = s[inner], np.rint(rows[inner])
         a = notch_width(gamma * np.sqrt(m * t * (1 - t)))
         notch[inner] = 0.5 * a + notch_normaliser(t, m, gamma, a / (m * t * (1 - t))) - SLACK
         phi += [linear.sum(), np.minimum(linear, notch).sum()]

@@ -133,7 +133,7 @@ def expected_linear_cost(s: Floats, n: Floats, gamma: float) -> Floats:
     return -0.5 * n * (a + b) + 0.5 * absolute
 
 
-def debiased_error(s: Floats, n: Floats, k: Floats) -> float:
+def debiased_error(s: Floats, n: Floats | Ints, k: Floats | Ints) -> float:
     r"""Return ``sum_s sqrt(max(0, (n s - k)^2 - n s (1 - s))) / N``: the plug-in without its calibrated noise."""
     square = (n * s - k) ** 2 - n * s * (1 - s)
     return float(np.sqrt(np.maximum(square, 0.0)).sum() / np.sum(n))

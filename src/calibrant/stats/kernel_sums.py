@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import outcomes
 from calibrant.kernels.runtime import one_thread
+from calibrant.stats.nulls import ROUNDING
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.uint64]
+Real = TypeVar("Real", np.float32, np.float64)
+Single = type[np.float32] | type[np.float64]
 
 # ---- Sums over all pairs of rows under a Gaussian kernel, a tile at a time: the matrix is never held ----
 
-TILE = 256
-SAMPLE = 512  # rows whose distances set the width
+TILE = 256  # rows and columns: a tile of 256 kB stays in the cache while it is exponentiated and multiplied
+SAMPLE = 512  # rows whose distances set the width: 130,000 pairs
 EQUAL = 1e-12  # squared distance, beside the largest from the middle, that is rounding
 
 
@@ -33,16 +40,16 @@ class Kernel:
         What a differing level subtracts from the exponent; infinite for a delta kernel.
     """
 
-    points: Any
-    codes: Any
-    penalties: Any
+    points: Floats
+    codes: NDArray[np.int32]
+    penalties: Floats
 
     @cached_property
     def rows(self) -> int:
         """Rows."""
         return len(self.points)
 
-    def tiles(self, dtype: Any, size: int) -> Iterator[tuple[slice, slice, Any]]:
+    def tiles(self, dtype: Single, size: int) -> Iterator[tuple[slice, slice, NDArray[np.floating]]]:
         """Yield ``(rows, columns, block)`` of the upper triangle, row block by row block; zero where i = j.
 
         The exponent is one product of ``[w, -|w|^2 / 2, 1]`` with ``[w, 1, -|w|^2 / 2]``. A block is valid until the
@@ -68,7 +75,9 @@ class Kernel:
                 yield mine, other, block
 
 
-def off_diagonal(kernel: Kernel, vectors: Any, fixed: Any = None, tile: int = TILE) -> tuple[Any, Any]:
+def off_diagonal(
+    kernel: Kernel, vectors: NDArray[Real], fixed: Floats | None = None, tile: int = TILE
+) -> tuple[Floats, Floats]:
     r"""Return ``sum_{i != j} v_i K_ij v_j`` of each column v, and ``sum_{j != i} K_ij f_j`` of each column f.
 
     Parameters
@@ -101,7 +110,7 @@ def off_diagonal(kernel: Kernel, vectors: Any, fixed: Any = None, tile: int = TI
     return total, product
 
 
-def typical_distance(kernel: Kernel, order: Any, sample: int = SAMPLE) -> float:
+def typical_distance(kernel: Kernel, order: ArrayLike, sample: int = SAMPLE) -> float:
     """Return the median non-zero distance, ``sqrt(-2 log K)``, among the rows that come first in `order`; or 1.
 
     Parameters
@@ -109,7 +118,8 @@ def typical_distance(kernel: Kernel, order: Any, sample: int = SAMPLE) -> float:
     order : array of shape (rows,)
         Anything that sorts the rows at random, such as their identities.
     """
-    at = np.argpartition(order, sample)[:sample] if len(order) > sample else np.arange(len(order))
+    rows = kernel.rows
+    at = np.argpartition(order, sample)[:sample] if rows > sample else np.arange(rows)
     few = Kernel(kernel.points[at], kernel.codes[at], kernel.penalties)
     w = few.points - few.points.mean(axis=0)
     own = np.einsum("ij,ij->i", w, w)
@@ -124,8 +134,8 @@ def typical_distance(kernel: Kernel, order: Any, sample: int = SAMPLE) -> float:
 # ---- A Gaussian kernel on the score alone, exact to rounding through a few dozen points: linear in the rows ----
 
 PRECISION = 1e-12  # largest error of the kernel, which is at most one
-NARROWEST = 1.0 / 250.0  # of the range of the scores
-PROBES, FEW = 1001, 25  # points between which the interpolated kernel is checked
+NARROWEST = 1.0 / 250.0  # of the range of the scores: some 900 points
+PROBES, FEW = 1001, 25  # points between which the interpolated kernel is checked: every one, and some at random
 
 
 @dataclass(frozen=True)
@@ -140,10 +150,10 @@ class Nodes:
         Between them.
     """
 
-    at: Any
-    kernel: Any
+    at: Floats
+    kernel: Floats
 
-    def weights(self, p: Any) -> Any:
+    def weights(self, p: Floats) -> Floats:
         """Return L, shape (rows, nodes): Lagrange's polynomials in barycentric form."""
         if len(self.at) == 1:
             return np.ones((len(p), 1))
@@ -158,7 +168,7 @@ class Nodes:
         return out
 
 
-def nodes_of(p: Any, width: float) -> Nodes:
+def nodes_of(p: Floats, width: float) -> Nodes:
     """Return points that reproduce the kernel on the range of `p`.
 
     Raises
@@ -183,16 +193,19 @@ def nodes_of(p: Any, width: float) -> Nodes:
         number *= 1.2
 
 
-def _gauss(a: Any, b: Any, width: float) -> Any:
+def _gauss(a: Floats, b: Floats, width: float) -> Floats:
     return np.exp(-0.5 * ((a[:, None] - b) / width) ** 2)
 
 
-# ---- The kernel statistics of local miscalibration for the data and for simulated outcomes, in one pass over ----
+# ---- The kernel statistics of local miscalibration, of the data and of simulated outcomes in one pass (theory 3) ----
 
 NAMES = ("raw", "centred", "intercept", "intercept and slope")
-STREAM = 0x4B4C
-HELD = 1 << 26  # residuals held at once
+STREAM = 0x4B4C  # of random numbers, apart from those of other methods at the same seed
+HELD = 1 << 26  # residuals held at once: 256 MB
 CHUNK = 1 << 12  # rows turned into residuals at once
+
+
+Drawn = NDArray[np.uint8] | NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -213,11 +226,11 @@ class Rows:
         Number of the first cell, which keys the draws of a part of joined rows.
     """
 
-    rate: Any
-    rows: Any
-    cases: Any
-    ids: Any = None
-    clusters: Any = None
+    rate: Floats
+    rows: Floats
+    cases: Floats | NDArray[np.intp]
+    ids: Ids | None = None
+    clusters: NDArray[np.int64] | None = None
     start: int = 0
 
     @cached_property
@@ -231,12 +244,12 @@ class Rows:
         return int(self.cases[self.rate == 0].sum() + (self.rows - self.cases)[self.rate == 1].sum())
 
     @cached_property
-    def residual(self) -> Any:
+    def residual(self) -> Floats:
         """Cases minus expected cases, shape (cells,)."""
         return self.cases - self.rows * self.rate
 
-    def drawn(self, first: int, count: int, seed: int) -> Any:
-        """Return simulated cases, or signs as 0 and 1 for clusters, of draws `first` and after, shape (cells, count)."""
+    def drawn(self, first: int, count: int, seed: int) -> Drawn:
+        """Return simulated cases, or for clusters signs as 0 and 1, from draw `first` on: shape (cells, count)."""
         if self.clusters is not None:
             ids = np.arange(int(self.clusters.max()) + 1, dtype=np.uint64)
             salt = int(np.random.default_rng([STREAM, seed]).integers(1 << 62))
@@ -249,21 +262,21 @@ class Rows:
 
     def part(self, at: slice) -> Rows:
         """Return some of the cells, with draws of their own that are independent of those of other parts."""
-        ids, clusters = (None if v is None else v[at] for v in (self.ids, self.clusters))
+        ids, clusters = None if self.ids is None else self.ids[at], None if self.clusters is None else self.clusters[at]
         return Rows(self.rate[at], self.rows[at], self.cases[at], ids, clusters, self.start + at.start)
 
-    def with_data(self, drawn: Any) -> Any:
+    def with_data(self, drawn: Drawn) -> Drawn:
         """Return simulated cases with those of the data (for clusters: signs that change nothing) as first column."""
         own = np.ones(len(self.rate)) if self.clusters is not None else self.cases
         return np.column_stack([own.astype(drawn.dtype), drawn])
 
-    def residuals(self, drawn: Any, at: slice) -> Any:
+    def residuals(self, drawn: Drawn, at: slice) -> Floats:
         """Return residuals of some cells for `drawn`, float64."""
         if self.clusters is not None:
             return self.residual[at, None] * (2.0 * drawn[at] - 1.0)
         return drawn[at] - (self.rows * self.rate)[at, None]
 
-    def squares(self, drawn: Any, at: slice, weights: Any) -> Any:
+    def squares(self, drawn: Drawn, at: slice, weights: Floats) -> Floats:
         """Return ``sum_i w_i e_i^2`` over the single rows of some cells, of each row of `weights`."""
         w, p = weights[:, at], self.rate[at]
         if self.clusters is not None:
@@ -285,9 +298,12 @@ class Basis:
         Of ``B' V B``, diagonal.
     """
 
-    columns: Any
-    each: Any
-    inverse: Any
+    columns: Floats
+    each: Floats
+    inverse: Floats
+
+
+FLAT = 1e-9  # deviation of the logit below which it is constant
 
 
 def basis_of(rows: Rows) -> Basis:
@@ -302,14 +318,14 @@ def basis_of(rows: Rows) -> Basis:
         logit = np.log(p) - np.log1p(-p)
         logit = np.where(inside, logit - (weight @ logit) / total, 0.0)
         spread = float(np.sqrt(weight @ logit**2 / total))
-        if spread > 1e-9:
+        if spread > FLAT:
             columns = np.column_stack([columns, logit / spread])
     gram = (weight[:, None] * columns**2).sum(axis=0)
     inverse = np.diag(np.divide(1.0, gram, out=np.zeros_like(gram), where=gram > 0))
     return Basis(columns, variance[:, None] * columns, inverse)
 
 
-def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TILE) -> Any:
+def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TILE) -> Floats:
     r"""Return the four statistics of the data (first column) and of each draw, float64 of shape (4, draws + 1).
 
     In the order of `NAMES`: ``sum_{i != j} e_i K_ij e_j``; the same with ``P' K P`` in place of K, where
@@ -319,7 +335,7 @@ def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TI
     null they have mean zero, whatever the spread of the outcomes.
     """
     basis, held = basis_of(rows), max(1, HELD // len(rows.rate))
-    found: list[Any] = []
+    found: list[Floats] = []
     for first in range(-1, draws, held):
         count = min(held, draws - first)
         drawn = rows.drawn(max(first, 0), count - (first < 0), seed)
@@ -330,23 +346,27 @@ def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TI
     return np.concatenate(found, axis=1)
 
 
-def _block(kernel: Kernel, rows: Rows, basis: Basis, drawn: Any, tile: int) -> Any:
+def _block(kernel: Kernel, rows: Rows, basis: Basis, drawn: Drawn, tile: int) -> Floats:
     """Return the statistics of some draws."""
     cells, width = basis.columns.shape[0], drawn.shape[1]
     parts = [slice(s, s + CHUNK) for s in range(0, cells, CHUNK)]
+    # (1) S = B' e, and what it takes out of each residual: V B (B' V B)^-1 S.
     score = np.zeros((basis.columns.shape[1], width))
     for at in parts:
         score += basis.columns[at].T @ rows.residuals(drawn, at)
     slope = basis.inverse @ score
     expected = rows.rows[:, None] * basis.each
+    # (2) Centred residuals, in single precision for the tiles, and their squares in double.
     centred, square = np.empty(drawn.shape, np.float32), np.zeros(width)
     for at in parts:
         e = rows.residuals(drawn, at) - expected[at] @ slope
         centred[at] = e
         square += np.einsum("ib,ib->b", e, e)
+    # (3) Sums over pairs, of centred residuals and of the columns that were taken out.
     inner, across = off_diagonal(kernel, centred, expected, tile)
     across += expected  # the kernel of a row with itself
     inside = expected.T @ across
+    # (4) The raw sum from the centred one: e = P e + V B slope; and what pairs of a row with itself add to both.
     mixed, own = np.zeros_like(score), np.zeros((2, width))
     diagonal = np.stack([np.ones(cells), _diagonal(basis, across, inside)])
     for at in parts:
@@ -358,19 +378,19 @@ def _block(kernel: Kernel, rows: Rows, basis: Basis, drawn: Any, tile: int) -> A
     return np.stack([whole - own[0], local - own[1], tests[0], tests[-1]])
 
 
-def _diagonal(basis: Basis, across: Any, inside: Any) -> Any:
+def _diagonal(basis: Basis, across: Floats, inside: Floats) -> Floats:
     """Return the diagonal of ``P' K P``."""
     b = basis.columns @ basis.inverse
     return 1.0 - 2.0 * (b * across).sum(axis=1) + np.einsum("ij,jk,ik->i", b, inside, b)
 
 
-def smallest(ranks: Any) -> float:
+def smallest(ranks: Floats) -> float:
     """Return the p-value of the smallest of several p-values in the first column, calibrated by the other columns.
 
     Columns with the same smallest one are told apart by the product of all: otherwise each of k statistics would give
     its own largest draw the smallest rank, and no p-value could be under ``k / columns``.
     """
     least, product = ranks.min(axis=0), np.log(ranks).sum(axis=0)
-    same = np.abs(least - least[0]) <= 1e-12
-    before = (least < least[0]) & ~same | same & (product <= product[0] + 1e-9)
+    same = np.abs(least - least[0]) <= 1e-12  # ranks are whole numbers over the columns: rounding
+    before = (least < least[0]) & ~same | same & (product <= product[0] + ROUNDING)
     return float(before.mean())

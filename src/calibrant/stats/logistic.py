@@ -165,7 +165,7 @@ def _length(move: Floats, design: Design) -> Floats:
 def _advance(
     design: Design, penalty: Floats, sums: Floats, at: _Point, move: Floats, left: NDArray[np.intp]
 ) -> tuple[_Point, NDArray[np.intp]]:
-    """Take the steps of the outcomes that are `left`, halved until they lose nothing; return those that never do too."""
+    """Take the steps of the outcomes that are `left`, halved until they lose nothing, and say which never do."""
     at = _Point(*(v.copy() for v in (at.b, at.value, at.gradient, at.information)))
     size = 1.0
     for _ in range(HALVINGS):
@@ -306,7 +306,9 @@ class Recalibration:
     converged: bool
 
 
-def recalibrate(logit: Floats, y: NDArray[np.int8] | Floats, count: Floats, weight: Floats, slope: bool) -> Recalibration:
+def recalibrate(
+    logit: Floats, y: NDArray[np.int8] | Floats, count: Floats, weight: Floats, slope: bool
+) -> Recalibration:
     """Fit intercept and slope, or the intercept alone with slope one, to points of `count` rows.
 
     Standard errors are the larger of the sandwich's (White 1982), right also where the logistic form is not, and

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrant.stats.nulls import ranked
+from calibrant.stats.nulls import ROUNDING, ranked
 
-# ---- From sums over rows to p-values of local calibration: centring, spectra, scans, and their combination ----
+Floats = NDArray[np.float64]
+Columns = NDArray[np.int64]
 
-FLAT = (None, 0.1, 0.01)  # gamma of each spectrum; None leaves the eigenvalues as they are
-TOLERANCE = 1e-4  # of the largest eigenvalue
+# ---- From sums over rows to statistics: centring, spectra, scans (theory 3, steps 2 and 3) ----
+
+FLAT = (None, 0.1, 0.01)  # gamma of each spectrum; None leaves the eigenvalues as they are (theory 3, step 3)
+TOLERANCE = 1e-4  # of the largest eigenvalue (theory 3, step 3: a smaller one broke the level)
 SAME = 1e-9  # share of a variance below which nothing is left after centring
-LEAST = 2.0  # null variance of a sum that is scanned
-HEAVIEST = 8.0  # weight of a level, at most
+LEAST = 2.0  # null variance of a sum that is scanned, in expected events
+HEAVIEST = 8.0  # weight of a level, at most: a rare one is not to drown the others
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,8 @@ class Block:
     """
 
     name: str
-    smooth: Any
-    steps: Any
+    smooth: Columns
+    steps: Columns
     levels: bool = False
 
 
@@ -56,19 +59,21 @@ class Centred:
         Share of the null variance of the constant that lies where the column is one.
     """
 
-    score: Any
-    covariance: Any
-    intercept: Any
-    slope: Any
-    share: Any
+    score: Floats
+    covariance: Floats
+    intercept: Floats
+    slope: Floats
+    share: Floats
 
 
-def centred(score: Any, gram: Any) -> Centred:
+def centred(score: Floats, gram: Floats) -> Centred:
     """Project columns 0 and 1 out of all others, by the null covariance `gram`."""
+    # (1) An orthonormal basis of the two columns under the covariance; one column if the logit is constant.
     size = np.sqrt(np.maximum(np.diag(gram)[:2], 1e-300))
     values, vectors = np.linalg.eigh(gram[:2, :2] / np.outer(size, size))
     kept = values > SAME * max(values[-1], 1e-300)
     half = (vectors[:, kept] / np.sqrt(values[kept])) / size[:, None]
+    # (2) What every other column shares with them goes from sums and covariance.
     along, base = gram[:, :2] @ half, half.T @ score[:2]
     covariance = gram - along @ along.T
     nothing = np.diag(covariance) <= SAME * np.diag(gram)
@@ -78,11 +83,11 @@ def centred(score: Any, gram: Any) -> Centred:
     return Centred(left, covariance, score[0] ** 2 / total, (base**2).sum(axis=0), gram[:, 0] / total)
 
 
-def gaussian_scores(gram: Any, draws: int, rng: Any) -> Any:
+def gaussian_scores(gram: Floats, draws: int, rng: np.random.Generator) -> Floats:
     """Return sums drawn from the Gaussian law with the null covariance, of shape (columns, draws)."""
     size = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     values, vectors = np.linalg.eigh(gram / np.outer(size, size))
-    kept = values > 1e-12 * values[-1]
+    kept = values > 1e-12 * values[-1]  # what rounding leaves of zero
     root = size[:, None] * (vectors[:, kept] * np.sqrt(values[kept]))
     return root @ rng.standard_normal((int(kept.sum()), draws))
 
@@ -98,18 +103,18 @@ class Spectrum:
     squares : float array of shape (rank, 1 + draws)
     """
 
-    values: Any
-    squares: Any
+    values: Floats
+    squares: Floats
 
-    def weights(self, gamma: float | None) -> Any:
+    def weights(self, gamma: float | None) -> Floats:
         """Eigenvalues, flattened."""
         return self.values if gamma is None else self.values / (self.values + gamma * self.values[-1])
 
-    def statistic(self, gamma: float | None) -> Any:
+    def statistic(self, gamma: float | None) -> Floats:
         """Return the weighted sum of squares."""
         return self.weights(gamma) @ self.squares
 
-    def surprise(self, gamma: float) -> Any:
+    def surprise(self, gamma: float) -> Floats:
         """Return minus the logarithm of an approximate p-value (Wilson and Hilferty, matched mean and variance)."""
         from scipy.special import log_ndtr
 
@@ -120,7 +125,7 @@ class Spectrum:
         return -log_ndtr(-z)
 
 
-def spectrum(c: Centred, columns: Any, weights: Any = 1.0) -> Spectrum | None:
+def spectrum(c: Centred, columns: Columns, weights: Floats | float = 1.0) -> Spectrum | None:
     """Return the spectrum of the kernel that some columns make, each times the root of its weight; None if empty."""
     if not len(columns):
         return None
@@ -133,35 +138,37 @@ def spectrum(c: Centred, columns: Any, weights: Any = 1.0) -> Spectrum | None:
     return Spectrum(values[kept], along**2 / values[kept][:, None])
 
 
-def level_weights(c: Centred, columns: Any) -> Any:
+def level_weights(c: Centred, columns: Columns) -> Floats:
     """Return the weights of a variable's levels: the inverse of their shares, one on average."""
     share = np.maximum(c.share[columns], 1e-12)
     return np.minimum(1.0 / (len(columns) * share), HEAVIEST)
 
 
-def scanned(c: Centred, columns: Any, least: float = LEAST) -> tuple[Any, Any]:
+def scanned(c: Centred, columns: Columns, least: float = LEAST) -> tuple[Columns, Floats]:
     """Return which columns have enough null variance to be scanned, and their squared standard scores."""
     kept = columns[np.diag(c.covariance)[columns] >= least]
     return kept, c.score[kept] ** 2 / np.diag(c.covariance)[kept][:, None]
 
 
-def surprise_of(squares: Any) -> Any:
+def surprise_of(squares: Floats) -> Floats:
     """Return minus the logarithm of the smallest two-sided p-value of several scores, times their number."""
     from scipy.special import log_ndtr
 
     return -log_ndtr(-np.sqrt(squares.max(axis=0))) - np.log(2.0 * len(squares))
 
 
-def combined(p: Any, weights: Sequence[float]) -> Any:
+def combined(p: Floats, weights: Sequence[float]) -> Floats:
     """Return the p-values of the weighted harmonic mean of several p-values, by its rank."""
     values = np.asarray(weights) @ (1.0 / p)
     order = np.sort(values)
     return (len(values) - np.searchsorted(order, values * (1.0 - 1e-12), side="left")) / len(values)  # 1e-12: rounding
 
 
-# ---- What the local test finds in its sums: p-values of everyone, of the joint kernel, and of each variable ----
+# ---- What the local test finds: p-values of everyone, of the joint kernel, and of each variable (theory 3, step 4) ----
 
 GAMMA = 0.1  # of a single variable's spectrum
+# Weights in the harmonic mean of p-values (Wilson 2019, doi:10.1073/pnas.1814092116), calibrated by the draws whatever
+# they are: everyone, each joint and additive view, and single steps and variables get power at the others' expense.
 GLOBAL = {"intercept": 2.0, "intercept and slope": 1.0}
 LOCAL = {
     "joint": 0.25,
@@ -208,7 +215,7 @@ class Findings:
     excess: float
 
 
-def findings(score: Any, gram: Any, joint: Any, blocks: Sequence[Block], least: float) -> Findings:
+def findings(score: Floats, gram: Floats, joint: Columns, blocks: Sequence[Block], least: float) -> Findings:
     """Return what sums say; the first column of `score` is the data's, the others are draws under the null.
 
     Parameters
@@ -251,13 +258,13 @@ def findings(score: Any, gram: Any, joint: Any, blocks: Sequence[Block], least: 
     )
 
 
-def strongest(c: Centred, columns: Any, squares: Any) -> int:
+def strongest(c: Centred, columns: Columns, squares: Floats) -> int:
     """Return the column with the largest score; of equal ones, such as a level and the only other, the smallest."""
     near = columns[squares >= squares.max() * (1.0 - 1e-6)]
     return int(near[np.argmin(c.share[near])])
 
 
-def flattened(name: str, s: Spectrum | None) -> dict[str, Any]:
+def flattened(name: str, s: Spectrum | None) -> dict[str, Floats]:
     """Return the three statistics of a spectrum."""
     return {} if s is None else {name if g is None else f"{name} {g:g}": s.statistic(g) for g in FLAT}
 
@@ -270,7 +277,7 @@ def additive(c: Centred, blocks: Sequence[Block]) -> Spectrum | None:
     return spectrum(c, np.concatenate([b.smooth for b in blocks]), np.concatenate(weights))
 
 
-def surprise(c: Centred, b: Block, least: float) -> Any:
+def surprise(c: Centred, b: Block, least: float) -> Floats | None:
     """Return the larger of what one variable's spectrum and its steps say; None if nothing is left of it."""
     said = []
     s = spectrum(c, b.smooth, level_weights(c, b.smooth) if b.levels else 1.0)
@@ -282,20 +289,19 @@ def surprise(c: Centred, b: Block, least: float) -> Any:
     return np.max(said, axis=0) if said else None
 
 
-def together(p: Mapping[str, Any], weights: Mapping[str, float]) -> float:
+def together(p: Mapping[str, Floats], weights: Mapping[str, float]) -> float:
     """Return the p-value of several statistics at once; 1 if there are none."""
     names = [k for k in weights if k in p]
     return float(combined(np.array([p[k] for k in names]), [weights[k] for k in names])[0]) if names else 1.0
 
 
-def adjusted(each: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+def adjusted(each: Mapping[str, Floats]) -> dict[str, tuple[float, float]]:
     """Return each variable's p-value, and that of the largest surprise of all variables under the null reaching it."""
     if not each:
         return {}
     most = np.max(list(each.values()), axis=0)
     own = ranked(np.array(list(each.values())))[:, 0]
-    tie = 1e-9
     return {
-        name: (float(p), float((1 + np.count_nonzero(most[1:] >= s[0] - tie)) / len(most)))
+        name: (float(p), float((1 + np.count_nonzero(most[1:] >= s[0] - ROUNDING)) / len(most)))
         for p, (name, s) in zip(own, each.items(), strict=True)
     }

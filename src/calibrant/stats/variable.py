@@ -76,7 +76,7 @@ class RowLedger:
 
     residual: Floats
     cell: NDArray[np.int32]
-    block: NDArray[np.uint8]
+    block: NDArray[np.integer]
     cells: int
     blocks: int
 
@@ -158,7 +158,7 @@ class ChordLedger:
         At least the sums of the squared scores.
     """
 
-    counts: Ints
+    counts: Ints | Floats
     scores: Floats
     low: Floats
     high: Floats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from calibrant.arguments import checked_alpha, checked_levels, flag, names, whole
+from calibrant.arguments import checked_alpha, checked_levels, flag, names, one_source, whole
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.reading import Reading
 from calibrant.data.spec import Spec
@@ -58,6 +58,7 @@ class Judging:
     seed: int
 
 
+@one_source
 def compare(
     data: Predictions,
     *,

@@ -1,0 +1,89 @@
+"""Public functions call the same thing the same: names, what is given by keyword, and defaults that agree."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.cli import build_parser
+from calibrant.errors import BadInput
+
+BY_PLACE = {  # what may be given by its place: the data, and what is asked about them
+    *("source", "data", "pilot", "y_true", "y_prob", "covariates"),
+    *("variable", "variables", "level", "reference", "gap", "function"),
+}
+OLD = {"y", "p", "clusters", "step", "rows_read", "n_bins", "random_state"}
+ONE_DEFAULT = {"alpha": 0.05, "levels": {100, ()}, "seed": 0, "bandwidth": {2**-6, None}, "progress": None}
+
+
+def public() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every public function, and recipe of a repair, by name."""
+    for name in cal.__all__:
+        thing = getattr(cal, name)
+        if inspect.isfunction(thing):
+            yield name, thing
+        for inner in getattr(thing, "__all__", ()) if inspect.ismodule(thing) else ():
+            made = getattr(thing, inner)
+            if inspect.isfunction(made) or name == "repair":
+                yield f"{name}.{inner}", made
+
+
+PUBLIC = dict(public())
+ONE_SOURCE = [
+    name
+    for name, f in PUBLIC.items()
+    if inspect.isfunction(f)
+    and [p.name for p in inspect.signature(f).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    in (["data"], ["source"], ["pilot"])
+]
+
+
+@pytest.mark.parametrize("name", [n for n, f in PUBLIC.items() if inspect.isfunction(f)])
+def test_all_but_the_data_is_given_by_keyword(name: str) -> None:
+    placed = {p.name for p in inspect.signature(PUBLIC[name]).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD}
+    assert placed <= BY_PLACE
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_names_are_those_of_every_other_function(name: str) -> None:
+    parameters = inspect.signature(PUBLIC[name]).parameters
+    assert not OLD & set(parameters)
+    for argument, default in ONE_DEFAULT.items():
+        given = parameters[argument].default if argument in parameters else inspect.Parameter.empty
+        allowed = default if isinstance(default, set) else {default}
+        if given is not inspect.Parameter.empty and inspect.isfunction(PUBLIC[name]):
+            assert given in allowed, f"{argument}={given}"
+
+
+@pytest.mark.parametrize("name", ONE_SOURCE)
+def test_two_arrays_are_told_where_they_belong(name: str) -> None:
+    y, p = np.array([0, 1]), np.array([0.2, 0.7])
+    with pytest.raises(BadInput, match=r"pass calibrant\.predictions\(y_true, y_prob\)"):
+        PUBLIC[name](y, p)
+
+
+@pytest.mark.parametrize("name", [n for n in ONE_SOURCE if n not in ("read", "sketch", "audit")])
+def test_arrays_are_not_taken_for_data(name: str) -> None:
+    needed = {
+        p.name: "x"
+        for p in inspect.signature(PUBLIC[name]).parameters.values()
+        if p.kind is p.KEYWORD_ONLY and p.default is p.empty
+    }
+    with pytest.raises((BadInput, cal.NotComputable), match=r"calibrant\.predictions"):
+        PUBLIC[name](np.array([0.2, 0.7]), **needed)
+
+
+def test_the_command_has_the_arguments_of_the_function() -> None:
+    """Under the same names, with the same defaults; what the command adds is where to read and to write."""
+    a = vars(build_parser().parse_args(["audit", "log.csv"]))
+    python = inspect.signature(cal.audit).parameters
+    adds = {"command", "files", "report", "markdown", "json"}
+    assert set(a) - adds <= set(python)
+    assert set(python) - set(a) == {"source", "bandwidth", "progress", "engine"}
+    for name in set(a) - adds - {"variables"}:
+        assert (a[name] or None) == (python[name].default or None), name

@@ -7,7 +7,7 @@ import pytest
 import factories
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import wording
-from calibrant.report.sections.checks import line
+from calibrant.report.sections.reference import line
 from calibrant.report.sections.summary import caveats, next_steps
 from calibrant.report.spans import label, plain
 

@@ -25,7 +25,7 @@ from calibrant.report.document import (
 )
 from calibrant.report.findings import MOST_ROWS, RANK, limit_of, ordered, told, with_verdict
 from calibrant.report.outline import Asked, Declared
-from calibrant.report.sections.about import folded, groupings
+from calibrant.report.sections.reference import folded, groupings
 from calibrant.report.spans import (
     Span,
     Text,

@@ -18,8 +18,9 @@ from calibrant.audit.record import AuditRecord, Check
 from calibrant.report.document import Entries, Items, Node
 from calibrant.report.html import render
 from calibrant.report.markdown import render as markdown
-from calibrant.report.sections import hidden, maps, methods, search
-from calibrant.report.sections.checks import line as check_line
+from calibrant.report.sections import hidden, maps, search
+from calibrant.report.sections import reference as methods
+from calibrant.report.sections.reference import line as check_line
 from calibrant.report.spans import Text, plain
 from calibrant.report.terminal import render as terminal
 from calibrant.report.wording import LOOKED_AT, WHO

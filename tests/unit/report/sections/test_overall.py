@@ -16,7 +16,7 @@ from calibrant.report.along import Stretch
 from calibrant.report.html import render
 from calibrant.report.markdown import render as markdown
 from calibrant.report.sections import overall
-from calibrant.report.sections.checks import line
+from calibrant.report.sections.reference import line
 from calibrant.report.spans import plain
 from calibrant.views.population import everyone
 

@@ -17,7 +17,7 @@ from calibrant.report.along import along_of
 from calibrant.report.html import render
 from calibrant.report.markdown import render as markdown
 from calibrant.report.sections import curves, variables
-from calibrant.report.sections.checks import line as check_line
+from calibrant.report.sections.reference import line as check_line
 from calibrant.report.spans import plain
 from calibrant.report.terminal import render as terminal
 from effort import examples

@@ -1,17 +1,100 @@
-"""What was audited, and the command that does it again."""
+"""What a reviewer looks up: every check, what was audited, how it was computed, words used, how to do it again."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from calibrant.audit.record import AuditRecord
+from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
-from calibrant.report.document import PAGE, Command, Entries, Entry, Node, Paragraph
+from calibrant.report.document import (
+    PAGE,
+    TERMINAL,
+    Cell,
+    Column,
+    Command,
+    Entries,
+    Entry,
+    Items,
+    Node,
+    Paragraph,
+    Row,
+    Table,
+)
 from calibrant.report.findings import limit_of
-from calibrant.report.outline import Declared
-from calibrant.report.spans import Span, Text, code, given, say, visible
+from calibrant.report.outline import Asked, Declared, declared
+from calibrant.report.spans import Span, Text, code, given, say, sentence, title, visible
+from calibrant.report.wording import FINDINGS, VERDICTS
+
+# ---- The section that lists every check: what was asked, what was found, and what that means ----
+
+UNDONE = ("not-applicable", "not-run")  # neither is a pass
+NOTE = (
+    "“Error found” says that error exists, however small; only the limit says whether it is too much. "
+    "“Not applicable” and “not run” are not a pass."
+)
+
+
+def checks(record: AuditRecord) -> Iterator[Node]:
+    """Return every check as a row."""
+    heads = ("Check", "Finding", "Numbers", "What it means")
+    columns = tuple(Column(say(h), "quiet" if h == heads[-1] else "") for h in heads)
+    yield Table(columns, tuple(_row(line(c, record)) for c in record.checks))
+    yield Paragraph(say(NOTE), "note", PAGE)
+    undone = [visible(c.code) for c in record.checks if c.status in UNDONE]
+    if undone:
+        yield Paragraph(say(f"Not checked, which is not a pass: {', '.join(undone)}."), where=TERMINAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One check; `status` picks the icon: met, undecided, broken, found, unfound, measured or absent."""
+
+    question: Text
+    status: str
+    found: str
+    numbers: str
+    meaning: str
+
+
+def line(check: Check, record: AuditRecord) -> Line:
+    """Return what a check asked and found; a code that nothing knows is shown as it is."""
+    read = next((d.checks[check.code] for d in declared() if check.code in d.checks), _plainly)
+    asked = read(check, record)
+    question = say(asked.question) if asked.question else say("Check ", code(check.code))
+    status, words = _finding(check, record, asked.found)
+    numbers = sentence(check.reason or "no reason given") if check.status in UNDONE else asked.numbers
+    return Line(question, status, words, numbers, asked.meaning)
+
+
+def _plainly(check: Check, _: AuditRecord) -> Asked:
+    """Read a check that no section reads: by the words of its own file, if it has some."""
+    from calibrant.audit.checks import questions  # loads numerical libraries, which most reports do without
+
+    asks, means = next(((q.asks, q.means) for q in questions() if q.code == check.code), ("", ""))
+    return Asked(asks, num.interval(check.estimate), means)
+
+
+def _finding(check: Check, record: AuditRecord, found: bool | None) -> tuple[str, str]:
+    """Return the status that picks an icon, and its words; a measurement is never met or broken."""
+    if check.status in ("met", "undecided", "broken"):
+        return check.status, VERDICTS[check.status]
+    if check.status in UNDONE:
+        return "absent", FINDINGS[check.status]
+    if found is None and check.outcome is not None:
+        found = record.found(check)
+    status = "measured" if found is None else "found" if found else "unfound"
+    return status, FINDINGS[status]
+
+
+def _row(c: Line) -> Row:
+    numbers = Cell(say(c.numbers), brief=say(given(c.numbers)) if c.status == "absent" else ())
+    return Row((Cell(c.question), Cell(say(c.found), icon=c.status), numbers, Cell(say(c.meaning))))
+
+
+# ---- What was audited, and the command that does it again ----
 
 EVERY = "*"  # all columns that can be used
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
@@ -209,7 +292,92 @@ def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
     return more or any("," in c or c != c.strip() or not c for c in columns) or width not in (None, BANDWIDTH)
 
 
+# ---- What the report does not show, how it was computed, and the words it uses; sections add to the last two ----
+
+LIMITS = (
+    ("Whether decisions are good or fair.", "Probabilities can be right and the rule built on them wrong."),
+    ("Whether the model ranks people well.", "A model that says 50% to everyone can be perfectly calibrated."),
+    ("Other people, places or years.", "The certificate covers the population these {rows} rows were drawn from."),
+    ("Groups nobody listed.", "{searched} No finding is not a proof."),
+    ("Whether the recorded outcome is true.", "Errors in the labels count as errors of the model."),
+)
+SEARCHED = {
+    True: "Only the groups named are certified. The search finds some mixes of traits, not all.",
+    False: "Only the groups named are audited.",
+}
+ALWAYS = (
+    Entry(
+        "Estimates",
+        say("The error as estimated, and the rows that would decide, are guides; no verdict rests on them."),
+    ),
+    Entry(
+        "Rounding", say("Lower bounds are rounded down and upper bounds up, so every printed bound is true as printed.")
+    ),
+)
+WORDS = {
+    "Point": "One hundredth of probability; one person in 100. From 70% to 72% is 2 points.",
+    "Score": (
+        "The probability the model gives a person. Raw: exactly as given. "
+        "As shown: rounded to the nearest step of {step}."
+    ),
+    "Average error": (
+        "Take everyone given the same probability, compare it with the share of them for whom it happened, "
+        "and average the size of the gap over all people."
+    ),
+    "Certified": (
+        "Proved to hold in at least {times} of {of} audits like this one, whatever the model, if rows are independent."
+    ),
+    "Certified range": (
+        "From the least the raw score can be off to the most the score as shown can be off. "
+        "A headline calls it the interval."
+    ),
+    "Met, broken, undecided": (
+        "The whole certified range is within the limit; the whole range is over it; the limit lies inside."
+    ),
+    "Calibrated": "Of all people told 70%, 70 in 100 have the outcome; likewise for every other number.",
+    "Case": "A person with the outcome.",
+    "Gap, overall shift": (
+        "What happened minus what the model says: in one group, or over everyone. Errors in both directions cancel."
+    ),
+    "Distance from calibration": "How far scores would have to move, on average, to be calibrated.",
+    "Brier score, log loss": (
+        "How far single predictions are from what happened; smaller is better. "
+        "They mix calibration with how well people are told apart."
+    ),
+    "AUROC": "How often a person with the outcome has a higher score than one without; 0.5 is guessing.",
+}
+JUDGED = "Met, broken, undecided"  # a word of reports with a limit
+
+
+def limits(record: AuditRecord) -> Iterator[Node]:
+    """Return what the report does not show."""
+    rows = num.count(record.everyone.rows)
+    searched = SEARCHED[any(c.outcome is not None for c in record.checks)]
+    yield Items(tuple(say(title(start), text.format(rows=rows, searched=searched)) for start, text in LIMITS))
+
+
+def methods(record: AuditRecord) -> Iterator[Node]:
+    """Return how each number was computed, in the order of the sections."""
+    yield Entries((*(e for d in declared() for e in d.methods(record)), *ALWAYS))
+
+
+def glossary(record: AuditRecord) -> Iterator[Node]:
+    """Return the words used on the page, each in plain language."""
+    times, of = num.confidence(1 - float(record.settings["alpha"]))
+    step = num.step(record.settings["levels"])
+    ours = (
+        Entry(word, say(text.format(step=step, times=times, of=of)))
+        for word, text in WORDS.items()
+        if word != JUDGED or limit_of(record) is not None
+    )
+    yield Entries((*ours, *(e for d in declared() for e in d.words(record))))
+
+
 DECLARED = (
+    Declared(id="checks", order=70, nav="Every check", heading="Every check, and what it found", nodes=checks),
     Declared(id="about", order=80, nav="What was audited", heading="What was audited", nodes=about),
+    Declared(id="limits", order=90, nav="Not shown here", heading="What this report does not show", nodes=limits),
+    Declared(id="methods", order=100, nav="How computed", heading="How this was computed", nodes=methods),
+    Declared(id="glossary", order=110, nav="Words used", heading="Words used here", nodes=glossary),
     Declared(id="reproduce", order=120, nav="Reproduce it", heading="Reproduce this report", nodes=reproduce),
 )

@@ -10,7 +10,7 @@ import pytest
 import factories
 from calibrant.cli import build_parser, main
 from calibrant.report.document import Command, Entries, Node, Paragraph
-from calibrant.report.sections import about
+from calibrant.report.sections import reference
 from calibrant.report.spans import plain
 
 
@@ -28,7 +28,7 @@ def entries(nodes: Iterable[Node]) -> dict[str, str]:
 
 
 def words(record) -> list[str]:
-    return shlex.split(about.command(record).replace("\\\n", " "))
+    return shlex.split(reference.command(record).replace("\\\n", " "))
 
 
 def test_the_command_says_how_the_data_were_read():
@@ -54,12 +54,12 @@ def test_the_command_says_how_the_data_were_read():
 
 
 def test_arrays_have_no_command():
-    assert about.command(audited(files=[])) == ""
+    assert reference.command(audited(files=[])) == ""
 
 
 def test_about_names_what_is_shown_together_and_what_was_not_given():
     groups = [factories.finding(variables=[("race", "a + b")], pooled=2)]
-    said = entries(about.about(factories.record(groups=groups, data={"warnings": ["constant label"]})))
+    said = entries(reference.about(factories.record(groups=groups, data={"warnings": ["constant label"]})))
     assert "shown together: a + b" in said["Groups"]
     assert said["Meant for"] == "not given"
     assert said["Note"] == "constant label"
@@ -129,11 +129,11 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
 
 def test_what_cannot_be_typed_has_no_command():
     for data in ({"key": ["a,b"]}, {"by": [[" a"]]}, {"file_count": 30}):
-        nodes = list(about.reproduce(audited(**data)))
+        nodes = list(reference.reproduce(audited(**data)))
         assert not any(isinstance(n, Command) for n in nodes)
         (why,) = (n for n in nodes if isinstance(n, Paragraph))
         assert plain(why.text).startswith("The command line cannot name all")
-    assert "()" not in entries(about.reproduce(audited()))["Settings"]
+    assert "()" not in entries(reference.reproduce(audited()))["Settings"]
 
 
 def test_a_sketch_of_named_covariates_says_so(table):

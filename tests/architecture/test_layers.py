@@ -18,7 +18,7 @@ ROOT = Path(calibrant.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 FOLDERS = sorted({p.parent for p in FILES})
 TIERS = (  # each room may import those before it; rooms of one tier are strangers
-    ("errors",),
+    ("errors", "faces"),
     ("results",),
     ("arguments",),
     ("kernels",),
@@ -215,6 +215,8 @@ def test_help_loads_no_library() -> None:
 def test_public_names_are_functions_whatever_is_imported_first() -> None:
     code = (
         "import calibrant.audit.run, calibrant.certify.rounded, calibrant as cal\n"
+        "import calibrant.diagnose.importance, calibrant.detect.local_calibration_test\n"
+        "assert callable(cal.diagnose.importance) and callable(cal.detect.local_calibration_test)\n"
         "assert all(callable(f) for f in (cal.audit, cal.certify.rounded, cal.certify.groups, cal.sketch, cal.read))\n"
         "assert {'audit', 'certify', 'predictions'} <= set(dir(cal))"
     )

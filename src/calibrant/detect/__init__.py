@@ -1,37 +1,40 @@
-"""Tests whether probabilities are calibrated, each with a null whose error rate is stated.
-
-The functions are imported here, at once, so that a function always wins over a module of the same name.
-"""
+"""Tests whether probabilities are calibrated, each with a null whose error rate is stated."""
 
 from __future__ import annotations
 
-from calibrant.detect.classical import cumulative_test, hosmer_lemeshow_test, spiegelhalter_test
-from calibrant.detect.jeffreys import jeffreys_test
-from calibrant.detect.kernel_calibration_test import kernel_calibration_test
-from calibrant.detect.local_calibration_test import local_calibration_test
-from calibrant.detect.recalibration import cox_test, score_test
-from calibrant.detect.strong_calibration_test import strong_calibration_test
-from calibrant.published.adaptive_tests import (
-    adaptive_chi_square_test,
-    adaptive_score_test,
-    multicalibration_score_test,
-)
+import sys
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "adaptive_chi_square_test",
-    "adaptive_score_test",
-    "cox_test",
-    "cumulative_test",
-    "hosmer_lemeshow_test",
-    "jeffreys_test",
-    "kernel_calibration_test",
-    "local_calibration_test",
-    "multicalibration_score_test",
-    "score_test",
-    "spiegelhalter_test",
-    "strong_calibration_test",
-]
+from calibrant.faces import Face
 
+if TYPE_CHECKING:
+    from calibrant.detect.classical import cumulative_test as cumulative_test
+    from calibrant.detect.classical import hosmer_lemeshow_test as hosmer_lemeshow_test
+    from calibrant.detect.classical import spiegelhalter_test as spiegelhalter_test
+    from calibrant.detect.jeffreys import jeffreys_test as jeffreys_test
+    from calibrant.detect.kernel_calibration_test import kernel_calibration_test as kernel_calibration_test
+    from calibrant.detect.local_calibration_test import local_calibration_test as local_calibration_test
+    from calibrant.detect.recalibration import cox_test as cox_test
+    from calibrant.detect.recalibration import score_test as score_test
+    from calibrant.detect.strong_calibration_test import strong_calibration_test as strong_calibration_test
+    from calibrant.published.adaptive_tests import adaptive_chi_square_test as adaptive_chi_square_test
+    from calibrant.published.adaptive_tests import adaptive_score_test as adaptive_score_test
+    from calibrant.published.adaptive_tests import multicalibration_score_test as multicalibration_score_test
 
-def __dir__() -> list[str]:
-    return __all__
+_WHERE = {
+    "adaptive_chi_square_test": "calibrant.published.adaptive_tests",
+    "adaptive_score_test": "calibrant.published.adaptive_tests",
+    "cox_test": "calibrant.detect.recalibration",
+    "cumulative_test": "calibrant.detect.classical",
+    "hosmer_lemeshow_test": "calibrant.detect.classical",
+    "jeffreys_test": "calibrant.detect.jeffreys",
+    "kernel_calibration_test": "calibrant.detect.kernel_calibration_test",
+    "local_calibration_test": "calibrant.detect.local_calibration_test",
+    "multicalibration_score_test": "calibrant.published.adaptive_tests",
+    "score_test": "calibrant.detect.recalibration",
+    "spiegelhalter_test": "calibrant.detect.classical",
+    "strong_calibration_test": "calibrant.detect.strong_calibration_test",
+}
+__all__ = list(_WHERE)
+
+sys.modules[__name__].__class__ = Face

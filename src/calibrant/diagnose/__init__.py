@@ -1,29 +1,30 @@
-"""Where along the score, or along a variable, the probabilities are off.
-
-The functions are imported here, at once, so that `diagnose.reliability_curve` is always the function and never the
-module of the same name, whichever is imported first.
-"""
+"""Where the probabilities are off, for whom and by how much: along the score, along variables, in groups nobody named."""
 
 from __future__ import annotations
 
-from calibrant.diagnose.control_chart import control_chart
-from calibrant.diagnose.importance import importance
-from calibrant.diagnose.local_bias import local_bias
-from calibrant.diagnose.rank_variables import rank_variables
-from calibrant.diagnose.reliability_curve import reliability_curve
-from calibrant.diagnose.subgroups import subgroups
-from calibrant.diagnose.variable_curve import variable_curve
+import sys
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "control_chart",
-    "importance",
-    "local_bias",
-    "rank_variables",
-    "reliability_curve",
-    "subgroups",
-    "variable_curve",
-]
+from calibrant.faces import Face
 
+if TYPE_CHECKING:
+    from calibrant.diagnose.control_chart import control_chart as control_chart
+    from calibrant.diagnose.importance import importance as importance
+    from calibrant.diagnose.local_bias import local_bias as local_bias
+    from calibrant.diagnose.rank_variables import rank_variables as rank_variables
+    from calibrant.diagnose.reliability_curve import reliability_curve as reliability_curve
+    from calibrant.diagnose.subgroups import subgroups as subgroups
+    from calibrant.diagnose.variable_curve import variable_curve as variable_curve
 
-def __dir__() -> list[str]:
-    return __all__
+_WHERE = {
+    "control_chart": "calibrant.diagnose.control_chart",
+    "importance": "calibrant.diagnose.importance",
+    "local_bias": "calibrant.diagnose.local_bias",
+    "rank_variables": "calibrant.diagnose.rank_variables",
+    "reliability_curve": "calibrant.diagnose.reliability_curve",
+    "subgroups": "calibrant.diagnose.subgroups",
+    "variable_curve": "calibrant.diagnose.variable_curve",
+}
+__all__ = list(_WHERE)
+
+sys.modules[__name__].__class__ = Face

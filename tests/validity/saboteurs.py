@@ -9,9 +9,7 @@ from unittest.mock import patch
 import numpy as np
 
 from calibrant.certify.groups import certified_range, grouped_sketch, named_groups
-from calibrant.stats import bounds as distance
-from calibrant.stats import bounds as lower
-from calibrant.stats import bounds as rounded
+from calibrant.stats import bounds
 from calibrant.stats.betting import solve_upper
 from calibrant.stats.cells import Cells
 from calibrant.views.population import group, shares
@@ -20,7 +18,7 @@ from calibrant.views.population import group, shares
 def captured(module: ModuleType, run: Callable[[], Any]) -> tuple[Any, Any]:
     """Return the wagers a lower certificate averages, and its result."""
     seen: list[Any] = []
-    real = lower.solve
+    real = bounds.solve
 
     def spy(wagers: Any, weights: Any, delta: float) -> float:
         seen.extend(wagers)
@@ -57,31 +55,31 @@ def slightly_low_normaliser(s: Any, n: Any, gamma: float, alpha: Any, by: float 
     return NORMALISER(s, n, gamma, alpha) - by
 
 
-NORMALISER = rounded.notch_normaliser
+NORMALISER = bounds.notch_normaliser
 
 
 @contextmanager
 def normaliser(broken: Callable[..., Any]) -> Iterator[None]:
     """Put a broken notch constant into the library."""
-    with patch.object(rounded, "notch_normaliser", broken):
+    with patch.object(bounds, "notch_normaliser", broken):
         yield
 
 
 def rounding_moves_nothing(cells: Cells, delta: float, steps: int) -> float:
     """Distance from calibration by one rounding, without ``E|p - round(p)|``."""
-    values, rows, cases, _ = distance.dyadic_levels(cells, steps)
-    return rounded.product_upper(values, rows, cases, 0.9 * delta)
+    values, rows, cases, _ = bounds.dyadic_levels(cells, steps)
+    return bounds.product_upper(values, rows, cases, 0.9 * delta)
 
 
 def one_rounding(cells: Cells, delta: float, steps: int) -> float:
     """The same, whole: the certificate for this one route."""
-    with patch.object(distance, "STEPS", (steps,)), patch.object(distance, "BANDWIDTHS", ()):
-        return distance.distance_upper(cells, delta)[0]
+    with patch.object(bounds, "STEPS", (steps,)), patch.object(bounds, "BANDWIDTHS", ()):
+        return bounds.distance_upper(cells, delta)[0]
 
 
 def linear_upper(s: Any, n: Any, k: Any, gamma: float, delta: float) -> float:
     """Theorem U with one bet."""
-    return solve_upper(rounded.linear_cost(s, n, k, gamma), np.array([gamma]), np.ones(1), int(n.sum()), delta)
+    return solve_upper(bounds.linear_cost(s, n, k, gamma), np.array([gamma]), np.ones(1), int(n.sum()), delta)
 
 
 # ---- Theorem L ----
@@ -104,38 +102,38 @@ def stake_from_the_same_block(block_rows: Any, order: Any, delta: float, learn: 
     return won, stakes, rows
 
 
-REAL_WAGER = lower.wager
+REAL_WAGER = bounds.wager
 
 
 @contextmanager
 def wager(broken: Callable[..., Any]) -> Iterator[None]:
     """Put a broken way of betting into the raw lower bound."""
-    with patch.object(lower, "wager", broken):
+    with patch.object(bounds, "wager", broken):
         yield
 
 
 @contextmanager
 def no_price_for_confidence() -> Iterator[None]:
     """Solve the wagers without ``ln(1 / delta)``: wealth above one already counts."""
-    real = lower.solve
-    with patch.object(lower, "solve", lambda wagers, weights, delta: real(wagers, weights, 1.0)):
+    real = bounds.solve
+    with patch.object(bounds, "solve", lambda wagers, weights, delta: real(wagers, weights, 1.0)):
         yield
 
 
 def leaky_forward(cells: Cells, stake: float) -> Any:
     """The forward recursion with switching weights that add up to 1.2."""
-    too_much = (1 - 0.5 * lower.SWITCH) / (1 - 1.5 * lower.SWITCH)
+    too_much = (1 - 0.5 * bounds.SWITCH) / (1 - 1.5 * bounds.SWITCH)
     with patch.object(np, "eye", lambda k: np.diag(np.full(k, too_much))):
         return REAL_FORWARD(cells, stake)
 
 
-REAL_FORWARD = lower._forward
+REAL_FORWARD = bounds._forward
 
 
 @contextmanager
 def forward(broken: Callable[..., Any]) -> Iterator[None]:
     """Put a broken forward recursion into the raw lower bound."""
-    with patch.object(lower, "_forward", broken):
+    with patch.object(bounds, "_forward", broken):
         yield
 
 

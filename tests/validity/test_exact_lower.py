@@ -5,9 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from calibrant.stats import bounds as distance
-from calibrant.stats import bounds as lower
-from calibrant.stats import jitter
+from calibrant.stats import bounds, jitter
 from calibrant.stats.betting import FORWARD, SWITCH
 from calibrant.stats.bounds import BINS
 from calibrant.stats.cells import SCALE, Cells, log_growth
@@ -26,7 +24,7 @@ def means(rows, rates, error, delta=0.2):
     """Exact means, at the true error, of the e-values that `lower_bound` averages."""
     total = 0.0
     for probability, counts in blocked_labels(rows, rates):
-        wagers, _ = captured(lower, lambda c=counts: lower.lower_bound(level_cells(c, VALUES), delta, 3))
+        wagers, _ = captured(bounds, lambda c=counts: bounds.lower_bound(level_cells(c, VALUES), delta, 3))
         total += probability * np.array([np.exp(w - (r * np.log1p(k * error)).sum()) for w, k, r in wagers])
     return total
 
@@ -48,7 +46,7 @@ def test_raw_lower_miss_probability(shift):
         missed = sum(
             probability
             for probability, counts in blocked_labels(BLOCKS["uneven"], VALUES + shift)
-            if lower.lower_bound(level_cells(counts, VALUES), delta) > abs(shift) + 1e-9
+            if bounds.lower_bound(level_cells(counts, VALUES), delta) > abs(shift) + 1e-9
         )
         assert missed <= delta
 
@@ -79,7 +77,7 @@ def test_distance_lower_by_enumeration(rate):
     error = abs((cell + 0.5) / size - rate)
     mean, missed = 0.0, 0.0
     for probability, cells in one_score(cell, size, rate):
-        wagers, bound = captured(distance, lambda c=cells: distance.distance_lower(c, 0.3))
+        wagers, bound = captured(bounds, lambda c=cells: bounds.distance_lower(c, 0.3))
         mean += probability * np.array([np.exp(w - (r * np.log1p(k * error)).sum()) for w, k, r in wagers])
         missed += probability * (bound > error + 1e-9)
     assert (mean <= 1 + 1e-9).all()
@@ -90,8 +88,8 @@ def test_witness_is_admissible():
     rng = np.random.default_rng(41)
     for scale in (1.0, 10.0, 1e4):
         for _ in range(20):
-            w = distance._witness(scale * rng.normal(size=distance.KNOTS + 1))
-            assert np.abs(w).max() + distance.KNOTS * np.abs(np.diff(w)).max() <= 1 + 1e-9
+            w = bounds._witness(scale * rng.normal(size=bounds.KNOTS + 1))
+            assert np.abs(w).max() + bounds.KNOTS * np.abs(np.diff(w)).max() <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("stake", FORWARD.multiples)
@@ -99,7 +97,7 @@ def test_forward_recursion_equals_the_sum_over_all_paths(stake):
     rng = np.random.default_rng(42)
     values = (np.arange(BINS) + 0.5) / BINS
     cells = level_cells(rng.binomial(9, 0.5, (3, BINS, 2)) + 1, values)
-    log_wealth, kappa, _ = lower._forward(cells, stake)
+    log_wealth, kappa, _ = bounds._forward(cells, stake)
     bins, n = cells.equal_mass(BINS), cells.totals
     paths = np.array(list(itertools.product((-1, 0, 1), repeat=BINS)))
     prior = np.where(np.diff(paths, axis=1) == 0, 1 - SWITCH, SWITCH / 2).prod(axis=1) / 3

@@ -8,7 +8,7 @@ import calibrant as cal
 from calibrant.certify.groups import groups
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
-from calibrant.stats import bounds as rounding
+from calibrant.stats import bounds
 from calibrant.stats.bounds import lower_bound
 from validity import designs, saboteurs
 from validity.acceptance import count, refuted
@@ -104,7 +104,7 @@ def test_understated_notch_passes_end_to_end():
 
     def miss(replicate):
         k = np.random.default_rng([0x5AB3, replicate]).binomial(60, 0.82, 20)
-        return rounding.product_upper(np.full(20, 0.8), np.full(20, 60), k, ALPHA) < 0.02
+        return bounds.product_upper(np.full(20, 0.8), np.full(20, 60), k, ALPHA) < 0.02
 
     with saboteurs.normaliser(saboteurs.slightly_low_normaliser):
         assert not refuted(count(miss, 200), 200, ALPHA)

@@ -164,7 +164,7 @@ def combined(p: Floats, weights: Sequence[float]) -> Floats:
     return (len(values) - np.searchsorted(order, values * (1.0 - 1e-12), side="left")) / len(values)  # 1e-12: rounding
 
 
-# ---- What the local test finds: p-values of everyone, of the joint kernel, and of each variable (theory 3, step 4) ----
+# ---- What the local test finds: p-values of everyone, the joint kernel, and each variable (theory 3, step 4) ----
 
 GAMMA = 0.1  # of a single variable's spectrum
 # Weights in the harmonic mean of p-values (Wilson 2019, doi:10.1073/pnas.1814092116), calibrated by the draws whatever

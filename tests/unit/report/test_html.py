@@ -15,6 +15,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import html
 from calibrant.report.numbers import exact
 
+pytestmark = pytest.mark.xdist_group("pages")  # one process makes the pages, each once
 RECORDS = {
     "employment": factories.employment,
     "no limit": lambda: factories.employment(limit=None),

@@ -180,11 +180,11 @@ from calibrant.certify.population import group
 from calibrant.certify.groups import named_groups, certified_range
 from calibrant.stats.distance import distance_upper
 from calibrant.stats.jitter import jittered_upper
-warm = cal.sketch({"y": [0, 1], "p": [0.1, 0.2], "site": ["a", "b"]}, y="y", p="p", by="site")
+warm = cal.sketch({"y": [0, 1], "p": [0.1, 0.2], "site": ["a", "b"]}, label="y", score="p", by="site")
 for f in (cal.certify.rounded, cal.certify.jittered, cal.certify.distance):
     f(warm, side="upper")
 start = time.process_time()
-s = cal.sketch(sys.argv[1], y="y", p="p", by=["site"])
+s = cal.sketch(sys.argv[1], label="y", score="p", by=["site"])
 read = time.process_time() - start
 for f in (cal.certify.rounded, cal.certify.jittered, cal.certify.distance):
     f(s, side="upper")

@@ -26,14 +26,14 @@ RUN = """
 import hashlib, json, resource, sys, time
 import calibrant as cal
 a = json.loads(sys.argv[1])
-warm = cal.sketch(a["warm"], y="y", p="p", by=a["by"], variables=a["variables"], tests=a["tests"])
+warm = cal.sketch(a["warm"], label="y", score="p", by=a["by"], variables=a["variables"], tests=a["tests"])
 warm.to_bytes()
 del warm
 cpu, wall = time.process_time(), time.perf_counter()
 if a["spec"]:
     s = cal.sketch(a["files"], spec=cal.Sketch.from_bytes(open(a["spec"], "rb").read()).spec)
 else:
-    s = cal.sketch(a["files"], y="y", p="p", by=a["by"], variables=a["variables"], tests=a["tests"])
+    s = cal.sketch(a["files"], label="y", score="p", by=a["by"], variables=a["variables"], tests=a["tests"])
 cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 start = time.process_time()

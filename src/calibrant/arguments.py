@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypedDict, TypeVar, Unpack
 
 from calibrant.errors import BadInput
 
@@ -55,27 +55,26 @@ def whole(name: str, value: Any, low: int, high: int | None = None, *, of: str =
     return int(value)
 
 
-def number(
-    name: str,
-    value: Any,
-    *,
-    least: float | None = None,
-    above: float | None = None,
-    most: float | None = None,
-    below: float | None = None,
-    what: str = "a number",
-    hint: str = "",
-) -> float:
-    """Return a finite number: from `least` or above `above`, to `most` or below `below`; `what` names it."""
+class Ends(TypedDict, total=False):
+    """Where a number may lie: from `least` or above `above`, to `most` or below `below`."""
+
+    least: float
+    above: float
+    most: float
+    below: float
+
+
+def number(name: str, value: Any, *, what: str = "a number", hint: str = "", **ends: Unpack[Ends]) -> float:
+    """Return a finite number that lies between its ends; `what` names it."""
     sound = (
         _finite(value)
-        and (least is None or value >= least)
-        and (above is None or value > above)
-        and (most is None or value <= most)
-        and (below is None or value < below)
+        and value >= ends.get("least", -math.inf)
+        and value > ends.get("above", -math.inf)
+        and value <= ends.get("most", math.inf)
+        and value < ends.get("below", math.inf)
     )
     if not sound:
-        refuse(name, value, f"{what}{_span(least, above, most, below)}", hint)
+        refuse(name, value, f"{what}{_span(ends)}", hint)
     return float(value)
 
 
@@ -87,18 +86,17 @@ def _counts(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, Integral)
 
 
-def _span(least: float | None, above: float | None, most: float | None, below: float | None) -> str:
+def _span(ends: Ends) -> str:
     """Say where a number may lie: "from 0 to below 1", "between 0 and 1", "above 0", "from 0 up"."""
-    if above is not None and below is not None:
-        return f" between {above:g} and {below:g}"
-    low = f"from {least:g}" if least is not None else f"above {above:g}" if above is not None else ""
-    if most is not None:
-        high = f"to {most:g}" if least is not None else f"and at most {most:g}" if low else f"of at most {most:g}"
-    elif below is not None:
-        high = f"to below {below:g}" if low else f"below {below:g}"
-    else:
-        high = "up" if least is not None else ""
-    return "".join(f" {part}" for part in (low, high) if part)
+    if "above" in ends and "below" in ends:
+        return f" between {ends['above']:g} and {ends['below']:g}"
+    low = f" from {ends['least']:g}" if "least" in ends else f" above {ends['above']:g}" if "above" in ends else ""
+    if "most" in ends:
+        to = " to" if "least" in ends else " and at most" if low else " of at most"
+        return f"{low}{to} {ends['most']:g}"
+    if "below" in ends:
+        return f"{low} to below {ends['below']:g}" if low else f" below {ends['below']:g}"
+    return f"{low} up" if "least" in ends else low
 
 
 def share(name: str, value: Any, *, what: str = "a number", hint: str = "") -> float:

@@ -105,7 +105,7 @@ def test_unpacking(data: st.DataObject) -> None:
 
 
 FILES = [import_module(f"calibrant.kernels.{m.name}") for m in iter_modules(calibrant.kernels.__path__)]
-INLINED = {"mixed", "start", "uniform"}  # of a line, tested through every kernel that calls them
+INLINED = {"mixed", "start", "uniform", "fixed"}  # of a line, tested through every kernel that calls them
 
 
 def kernels(file: ModuleType) -> dict[str, Any]:

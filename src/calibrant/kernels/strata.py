@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import GOLDEN, Draws, Stream, start, stream, uniform
 from calibrant.kernels.runtime import kernel, sealed
+from calibrant.kernels.tally import fixed
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int8]
@@ -339,7 +340,7 @@ def _fine_sums(cell: Cells, x: Floats, ends: Floats, p: Floats, y: Labels, out: 
     placed, values = x.shape[0] > 0, ends.shape[0] - 1
     for i in range(p.shape[0]):
         c = np.int64(cell[i])
-        q: Any = min(np.int64(p[i] * 1073741824.0), np.int64(1073741823))
+        q = fixed(p[i])
         place = np.int64(0)
         if placed and c < values:
             low, high = ends[c], ends[c + 1]

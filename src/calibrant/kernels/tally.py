@@ -34,14 +34,19 @@ AT_ONCE_ALONE = 1 << 20  # and without
 _S16, _S20, _S30, _S31, _S32 = (np.uint64(bits) for bits in (16, 20, 30, 31, 32))
 _Q, _REST, _GROUP_REST = np.uint64(0x3FFFFFFF), np.uint64(0xFFFF), np.uint64(0xFFFFF)
 _FINE = np.uint64(LEVELS)
+_STEPS, _LAST = float(1 << SCORE_BITS), (1 << SCORE_BITS) - 1
 _ONE_ROW, _SUM = 1 << 40, 0xFFFFFFFFFF
 _POSITIVE, _NEGATIVES = 0xFFFFFFFF, 0xFFFFFFFF  # what a positive adds beyond the one of a negative; the lower half
 
 
 def fixed_point(p: ArrayLike) -> Ints:
     """Return scores as integers in [0, 2**30 - 1]."""
-    top = (1 << SCORE_BITS) - 1
-    return np.minimum(np.floor(np.asarray(p) * float(1 << SCORE_BITS)).astype(np.int64), top)
+    return np.minimum(np.floor(np.asarray(p) * _STEPS).astype(np.int64), _LAST)
+
+
+@inlined
+def fixed(score: float) -> np.int64:
+    return min(np.int64(score * _STEPS), np.int64(_LAST))
 
 
 def carry(cells: Ints) -> None:
@@ -178,7 +183,7 @@ def _deal(rows: Rows, dealt: Dealt, faults: Ints) -> None:
             elif label != 0 and label != 1:
                 _note(faults, 3, rows.first_row + i)
             continue
-        q = min(np.int64(s * 1073741824.0), np.int64(1073741823))
+        q = fixed(s)
         who = rows.ids[i] if own_ids else np.uint64(rows.first_row + i)
         b = ((mixed(who ^ rows.salt) >> _S32) * blocks) >> _S32
         at = np.uint64(held[b])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, NoReturn, ParamSpec, TypedDict, TypeVar, Unpack
+from typing import NoReturn, ParamSpec, TypedDict, TypeGuard, TypeVar, Unpack
 
 from calibrant.errors import BadInput
 
@@ -47,7 +47,7 @@ def refuse(name: str, value: object, fix: str, hint: str = "") -> NoReturn:
     raise BadInput(f"{name}={value!r}: pass {fix}" + (f", {hint}" if hint else ""))
 
 
-def whole(name: str, value: Any, low: int, high: int | None = None, *, of: str = "", hint: str = "") -> int:
+def whole(name: str, value: object, low: int, high: int | None = None, *, of: str = "", hint: str = "") -> int:
     """Return a whole number from `low` to `high`, both allowed; `of` says what it counts, such as ``"bins"``."""
     if not _counts(value) or value < low or (high is not None and value > high):
         span = f"from {low:,} up" if high is None else f"from {low:,} to {high:,}"
@@ -64,25 +64,21 @@ class Ends(TypedDict, total=False):
     below: float
 
 
-def number(name: str, value: Any, *, what: str = "a number", hint: str = "", **ends: Unpack[Ends]) -> float:
+def number(name: str, value: object, *, what: str = "a number", hint: str = "", **ends: Unpack[Ends]) -> float:
     """Return a finite number that lies between its ends; `what` names it."""
-    sound = (
-        _finite(value)
-        and value >= ends.get("least", -math.inf)
-        and value > ends.get("above", -math.inf)
-        and value <= ends.get("most", math.inf)
-        and value < ends.get("below", math.inf)
-    )
-    if not sound:
+    if not _finite(value) or not (
+        ends.get("least", -math.inf) <= value <= ends.get("most", math.inf)
+        and ends.get("above", -math.inf) < value < ends.get("below", math.inf)
+    ):
         refuse(name, value, f"{what}{_span(ends)}", hint)
     return float(value)
 
 
-def _finite(value: Any) -> bool:
+def _finite(value: object) -> TypeGuard[float]:
     return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
 
 
-def _counts(value: Any) -> bool:
+def _counts(value: object) -> TypeGuard[int]:
     return not isinstance(value, bool) and isinstance(value, Integral)
 
 
@@ -99,33 +95,33 @@ def _span(ends: Ends) -> str:
     return f"{low} up" if "least" in ends else low
 
 
-def share(name: str, value: Any, *, what: str = "a number", hint: str = "") -> float:
+def share(name: str, value: object, *, what: str = "a number", hint: str = "") -> float:
     """Return a number strictly between 0 and 1."""
     return number(name, value, above=0, below=1, what=what, hint=hint)
 
 
-def positive(name: str, value: Any, *, what: str = "a positive number", hint: str = "") -> float:
+def positive(name: str, value: object, *, what: str = "a positive number", hint: str = "") -> float:
     """Return a finite number above 0."""
     if not _finite(value) or not value > 0:
         refuse(name, value, what, hint)
     return float(value)
 
 
-def finite(name: str, value: Any, *, what: str = "a finite number", hint: str = "") -> float:
+def finite(name: str, value: object, *, what: str = "a finite number", hint: str = "") -> float:
     """Return a number that is neither infinite nor NaN."""
     if not _finite(value):
         refuse(name, value, what, hint)
     return float(value)
 
 
-def flag(name: str, value: Any, *, hint: str = "") -> bool:
+def flag(name: str, value: object, *, hint: str = "") -> bool:
     """Return True or False, and nothing that only counts as one."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # NumPy's
         refuse(name, value, "True or False", hint)
     return bool(value)
 
 
-def choice(name: str, value: Any, options: Sequence[Option], *, hint: str = "") -> Option:
+def choice(name: str, value: object, options: Sequence[Option], *, hint: str = "") -> Option:
     """Return the option that was named: words, or whole numbers."""
     plain = isinstance(value, str) or _counts(value)
     found = next((o for o in options if plain and value == o), None)
@@ -136,7 +132,9 @@ def choice(name: str, value: Any, options: Sequence[Option], *, hint: str = "") 
     return found
 
 
-def names(name: str, value: Any, *, what: str = "a column", least: int = 0, distinct: bool = False) -> tuple[str, ...]:
+def names(
+    name: str, value: object, *, what: str = "a column", least: int = 0, distinct: bool = False
+) -> tuple[str, ...]:
     """Return names as a tuple, given one, several or None; `what` says of what: ``"a column"``, ``"a covariate"``."""
     found = () if value is None else (value,) if isinstance(value, str) else _listed(value)
     if found is None or len(found) < least:
@@ -147,7 +145,7 @@ def names(name: str, value: Any, *, what: str = "a column", least: int = 0, dist
     return found
 
 
-def _listed(value: Any) -> tuple[str, ...] | None:
+def _listed(value: object) -> tuple[str, ...] | None:
     """Return strings of a sequence or another iterable, or None if it holds anything else."""
     found = tuple(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else None
     return found if found is not None and all(isinstance(v, str) for v in found) else None
@@ -171,24 +169,24 @@ def one_source(function: Callable[P, R]) -> Callable[P, R]:
 # ---- arguments that mean the same everywhere ----
 
 
-def checked_seed(seed: Any, name: str = "seed") -> int:
+def checked_seed(seed: object, name: str = "seed") -> int:
     """Return the seed: a whole number that fits 63 bits."""
     if not _counts(seed) or not 0 <= seed <= LARGEST_SEED:
         refuse(name, seed, "a whole number from 0 to 2**63 - 1")
     return int(seed)
 
 
-def checked_alpha(alpha: Any, name: str = "alpha") -> float:
+def checked_alpha(alpha: object, name: str = "alpha") -> float:
     """Return the error probability."""
     return share(name, alpha, what="an error probability", hint="such as 0.05")
 
 
-def checked_levels(levels: Any, name: str = "levels") -> int:
+def checked_levels(levels: object, name: str = "levels") -> int:
     """Return the number of steps in which probabilities are shown."""
     return whole(name, levels, 2, 1024, of="steps", hint="such as 50 or 100")  # 1,024: the cells of a group
 
 
-def checked_draws(draws: Any, alpha: float, name: str = "draws") -> int:
+def checked_draws(draws: object, alpha: float, name: str = "draws") -> int:
     """Return the number of draws: enough that one p-value can be as small as `alpha`."""
     if not _counts(draws) or (draws + 1) * alpha < 1.0 - 1e-9:  # 1e-9: 1/alpha is rounded, as in 19 draws at 0.05
         raise BadInput(f"{name}={draws!r}: alpha={alpha:g} needs at least {math.ceil(1 / alpha) - 1} draws")

@@ -364,6 +364,7 @@ def bias_map(
     kind: str = "number",
     places: Sequence[Any] = tuple(20.0 + 2 * i for i in range(31)),
     gaps: Sequence[float] | None = None,
+    *,
     half: float = 0.006,
     masked: Sequence[int] = (),
     scaling: str = "as it is",

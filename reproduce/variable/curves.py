@@ -15,6 +15,7 @@ def curves(
     folds: list[Fold],
     variable: str,
     methods: tuple[str, ...],
+    *,
     depth: int = 2,
     leaf: float = 0.1,
     span: float = 0.85,

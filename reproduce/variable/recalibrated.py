@@ -106,6 +106,7 @@ def along(
     variable: str,
     others: tuple[str, ...],
     score: str,
+    *,
     depth: int = 2,
     leaf: float = 0.1,
 ) -> list[Row]:

@@ -25,7 +25,9 @@ SLACK = 1e-9
 # ---- the limits, by enumeration ----
 
 
-def missed(limits: Any, z0: Any, z1: Any, rate: Any, p: Any, delta: float, cluster: Any = None) -> tuple[float, float]:
+def missed(
+    limits: Any, z0: Any, z1: Any, rate: Any, p: Any, delta: float, *, cluster: Any = None
+) -> tuple[float, float]:
     """Return the exact probabilities that the mean of the means lies below and above the limits."""
     truth = float((z0 * (1 - rate) + z1 * rate).mean())
     below = above = 0.0

@@ -1,4 +1,4 @@
-"""What a certificate of everyone's error says of itself, in its own file; `calibrant certify` offers what is declared."""
+"""What a certificate of everyone's error says of itself, in its own file; `calibrant certify` offers those."""
 
 from __future__ import annotations
 

@@ -146,7 +146,8 @@ def test_a_sketch_gives_the_same_order_and_curve() -> None:
         score="p",
         variables=["income", "height", "region", "same"],
     )
-    from_rows, from_cells = (cal.diagnose.rank_variables(d, variables=["income", "height", "region"]) for d in (rows, whole))
+    names = ["income", "height", "region"]
+    from_rows, from_cells = (cal.diagnose.rank_variables(d, variables=names) for d in (rows, whole))
     assert from_cells.columns["variable"][0] == "income"
     for k in ("beyond_shift_plain", "vece_plain"):
         ours, theirs = (dict(zip(f.columns["variable"], f.columns[k], strict=True)) for f in (from_rows, from_cells))

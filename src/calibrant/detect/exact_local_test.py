@@ -46,7 +46,7 @@ def exact_local_test(
     ----------
     data : Predictions
         Covariates of any kind. Clusters are taken into account.
-    variables : sequence of str, optional
+    variables : str or sequence of str, optional
         Covariates to test against; all by default.
     draws, seed : int
         Simulated outcomes, and their seed.

@@ -87,7 +87,7 @@ def local_calibration_test(
     data : Predictions or Sketch
         Covariates of any kind; clusters are taken into account. A sketch made with ``tests=True`` brings its own
         variables, draws, null and seed, and gives the same answer as the rows.
-    variables : sequence of str, optional
+    variables : str or sequence of str, optional
         Covariates to test against, up to 100; all that can be used by default. Without any, the score alone.
     draws, seed : int
         Simulated outcomes, and their seed.

@@ -48,7 +48,7 @@ def strong_calibration_test(
     data : Predictions or Sketch
         Of a sketch (made with ``tests=True``) its uniform sample of rows is tested. Weights enter the fits, the scores
         and their law. Clusters share a fold, and a sign under the null.
-    variables : sequence of str, optional
+    variables : str or sequence of str, optional
         Covariates beside the score that groups may depend on; all of them by default.
     tolerance : float in [0, 1)
         How far off a probability may be, in probability units.

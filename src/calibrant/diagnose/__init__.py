@@ -1,4 +1,4 @@
-"""Where the probabilities are off, for whom and by how much: along the score, along variables, in groups nobody named."""
+"""Where the probabilities are off, and by how much: along the score, along variables, in groups nobody named."""
 
 from __future__ import annotations
 

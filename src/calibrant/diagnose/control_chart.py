@@ -12,6 +12,7 @@ from calibrant.arguments import checked_alpha, choice, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
+from calibrant.kernels.draws import words
 from calibrant.results import Curve
 from calibrant.search.detectors import FOLDS, Question, Settings, question_of
 from calibrant.search.models import Floats, Models, Rows
@@ -212,8 +213,6 @@ def _simulated_paths(q: Question, v: Verdict, null: str) -> Iterator[tuple[Float
 
 def _drawn_scores(q: Question, v: Verdict) -> Iterator[Floats]:
     """Yield each step's score in the first draws, models held."""
-    from calibrant.kernels.draws import words
-
     path, clusters = v.path, q.clusters_of(v.rows)
     if clusters is None:
         edge = q.edge.rows(v.rows)

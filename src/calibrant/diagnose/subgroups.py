@@ -63,7 +63,7 @@ def subgroups(
     ----------
     data : Predictions or Sketch
         Of a sketch (made with ``tests=True``) its uniform sample of rows. Weights and clusters are used.
-    variables : sequence of str, optional
+    variables : str or sequence of str, optional
         Covariates that rules may name beside the score; all of them by default.
     tolerance : float in [0, 1)
         How far off a probability may be.

@@ -67,7 +67,7 @@ def adaptive_score_test(
     ----------
     data : Predictions or Sketch
         Weights and clusters are used, as in `strong_calibration_test`.
-    variables : sequence of str, optional
+    variables : str or sequence of str, optional
         Covariates beside the score; all of them by default.
     tolerance : float in [0, 1)
     alternative : {"two-sided", "greater", "less"}
@@ -141,7 +141,7 @@ def adaptive_chi_square_test(
     ----------
     data : Predictions or Sketch
         Weights and clusters are used, as in `strong_calibration_test`.
-    variables : sequence of str, optional
+    variables : str or sequence of str, optional
         Covariates beside the score; all of them by default.
     tolerance : float in [0, 1)
     alternative : {"two-sided", "greater", "less"}
@@ -214,7 +214,7 @@ def multicalibration_score_test(
     ----------
     data : Predictions or Sketch
         Weights and clusters are used, as in `strong_calibration_test`.
-    variables : sequence of str, optional
+    variables : str or sequence of str, optional
         Covariates beside the score; all of them by default.
     tolerance : float in [0, 1)
     alternative : {"two-sided", "greater", "less"}

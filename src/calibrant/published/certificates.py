@@ -22,7 +22,9 @@ def published_rows(
     checked_alpha(alpha)
     choice("side", side, ("upper",), hint="for the paper states no other bound")
     if not hasattr(data, "p") or not hasattr(data, "y"):
-        raise NotComputable(f"{name} reads rows of one score and one label each; pass calibrant.predictions(y_true, y_prob)")
+        raise NotComputable(
+            f"{name} reads rows of one score and one label each; pass calibrant.predictions(y_true, y_prob)"
+        )
     for what in ("weights", "cluster"):
         if getattr(data, what, None) is not None:
             raise NotComputable(f"{name} has no proof for {what}; pass predictions without {what}.")

@@ -72,7 +72,7 @@ def published_local_test(
     ----------
     data : Predictions
         Covariates are numbers or booleans, none missing.
-    variables : sequence of str, optional
+    variables : str or sequence of str, optional
         Covariates to test against; all by default.
     draws, seed : int
         Bootstraps or permutations (the paper: 1000, 500 in its tables), and their seed.

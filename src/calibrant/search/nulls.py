@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import choice, whole
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.draws import outcomes
 from calibrant.search.detectors import Detectors, Question, detectors_of, halves_of
 from calibrant.search.models import Floats, Rows, cross_fit, fit_pool, predicted
 from calibrant.stats.cusum import Path, beyond, multiplied, observed, simulated
@@ -260,8 +261,6 @@ def refit(q: Question, most: int) -> Verdict:
 
 def drawn_at_edge(q: Question, draw: int) -> Question:
     """Return the question of outcomes drawn at the edge of the tolerance, of the side that is looked at."""
-    from calibrant.kernels.draws import outcomes
-
     rate = q.edge.low if q.settings.alternative == "less" else q.edge.high
     return q.with_outcomes(outcomes(q.ids, rate, draw, 1, AGAIN)[:, 0])
 

@@ -12,7 +12,7 @@ import calibrant as cal
 from calibrant.errors import BadInput
 
 TIERS = (cal.certify, cal.detect, cal.diagnose, cal.measure)
-ARGUMENTS = {"by": "x", "variable": "x", "names": ["x"], "gap": 0.05, "tolerance": 0.001}
+ARGUMENTS = {"variable": "x", "variables": "x", "names": ["x"], "gap": 0.05, "tolerance": 0.001}
 
 
 def seeded() -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Lock
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from calibrant.data.columns import require
 from calibrant.data.engines.work import Summary, Task, joined
@@ -82,12 +82,14 @@ def source_of(source: object, wanted: Sequence[str] = (), engine: object = None)
     return replace(found, cluster=made(engine, found.fragments))
 
 
-def _cluster_frame(frame: object, kind: str, engine: object) -> Source:
+def _cluster_frame(frame: Any, kind: str, engine: object) -> Source:
     """Return a DataFrame's rows, which have no numbers."""
     if kind == "spark":
         from calibrant.data.engines.spark import SparkFrame
 
-        rows = SparkFrame(frame.to_spark() if hasattr(frame, "to_spark") else frame)  # pandas on Spark
+        # a DataFrame of Connect has every attribute: it takes any for a column
+        frame = frame.to_spark() if type(frame).__module__.startswith("pyspark.pandas") else frame
+        rows = SparkFrame(frame)
         return Source("frame", rows.columns, (), None, numbered=False, cluster=rows)
     from calibrant.data.engines.dask import DaskFrame
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
@@ -109,7 +108,7 @@ def recipes() -> Mapping[str, Entry]:
 @cache
 def _read_all() -> None:
     """Import the files that declare recipes."""
-    for file in pkgutil.iter_modules([str(Path(__file__).parent / "maps")]):
+    for file in pkgutil.iter_modules(import_module(MAPS).__path__):
         import_module(f"{MAPS}.{file.name}")
 
 

@@ -141,10 +141,10 @@ def compare(
     the scores as shown (by which "error" is judged: like with like), the distances, and the same two ranges of the
     groups (by which "worst group" is). Tests keep their own level; with folds p-values are Bonferroni's over folds.
     **Method.** Given the scores every paired change is linear in the outcomes: betting limits with stakes fixed by the
-    scores (`stats.differences`). For a group one range of its gap as audited gives the change of every repair, since
+    scores (`stats.betting`). For a group one range of its gap as audited gives the change of every repair, since
     the mean score moves by a known amount. Along a variable the judged change is that of ``sum_b P(b) E[Y - p | b]^2``.
     Folds: each has its limits and certificates at ``alpha / folds``, averaged by size; they are about the average over
-    the folds' maps, while `maps` are fitted on all rows. Recommendation: `repair.verdict`. **Cost.** The fits; then
+    the folds' maps, while `maps` are fitted on all rows. Recommendation: `judge.verdict`. **Cost.** The fits; then
     with 140,000 judged rows, 9 variables and 60 groups about 1 CPU-second a repair without tests. **Reads.** Rows.
 
     References

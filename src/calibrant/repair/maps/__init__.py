@@ -1,1 +1,1 @@
-"""The maps of the score and of covariates: one file a family, each of whose recipes declares itself."""
+"""The maps of the score and of covariates: one file a family, whose recipes declare themselves above their classes."""

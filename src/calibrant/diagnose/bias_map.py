@@ -33,7 +33,7 @@ from calibrant.views.axes import (
 )
 
 METHOD = "diagnose.local_bias"
-LEAST, NEAR = 10, 5  # effective rows (and clusters), and rows within reach, of a point that is kept
+LEAST, NEAR = 10, 5  # effective rows (and clusters; theory 3), and rows within reach, of a point that is kept
 MOST = 10_000  # points of a map: its table is still read in a moment
 STREAM = 0xB1A5
 BAND = (

@@ -86,7 +86,7 @@ def overlap(a: Flags, b: Flags) -> float:
 
 # ---- Rules from shallow trees, grown on what a residual model predicts ----
 
-LEVELS = 20  # most frequent levels of a category that a rule may ask for
+LEVELS = 20  # most frequent levels of a category that a rule may ask for, as in the residual models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +180,9 @@ def _condition(columns: Columns, column: _Asked, cut: float, low: bool, missing:
 
 # ---- All pairs of simple conditions at once, and what becomes of the best ----
 
-CUTS = 9  # of a number, when pairs are searched
-FINE = 49  # of a number, when one condition of a rule is improved
-MOST = 500  # conditions paired; of more, those that stand out most by themselves
+CUTS = 9  # of a number, when pairs are searched: tenths of the rows; the cost grows with the square
+FINE = 49  # of a number, when one condition of a rule is improved: fiftieths
+MOST = 500  # conditions paired, for cost; of more, those that stand out most by themselves
 SAME = 0.8  # overlap from which two rules are one
 
 
@@ -220,7 +220,10 @@ def _sides(columns: Columns, name: str, values: Floats, cuts: int) -> list[Condi
 
 
 def price(terms: int, conditions: int) -> float:
-    """Return the square of the excess that the best of all rules of so many conditions reaches by chance, about."""
+    """Return the square of the excess that the best of all rules of so many conditions reaches by chance, about.
+
+    The largest of m standard normal numbers is about ``sqrt(2 ln m)``; m is twice (two sides) the number of rules.
+    """
     return 2.0 * (log(2.0) + terms * log(max(conditions, 2)) - lgamma(terms + 1))
 
 

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-STEPS, HALVINGS = (
-    100,
-    12,
-)  # quadratic convergence takes five to ten; the rest is for outcomes that scores nearly separate
+STEPS = 100  # quadratic convergence takes five to ten; the rest is for outcomes that scores nearly separate
+HALVINGS = 12  # of a step, until it gains: to a 4,000th
 SETTLED = 1e-12  # of the log-likelihood, in which a step must still promise something; one more step is taken then
 NEGLIGIBLE = 1e-6  # log-likelihood still promised at a fit that counts as found
 LONGEST = 4.0  # root mean square move of the log-odds in a step: a quadratic is no guide farther away

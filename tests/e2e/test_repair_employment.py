@@ -21,7 +21,7 @@ def found() -> Comparison:
     earlier, later = (taken(data, np.flatnonzero(keep)) for keep in (year <= 2016, year >= 2017))
     repairs = [cal.repair.Platt(), cal.repair.AugmentedLogistic(variables=TRAITS)]
     return cal.repair.compare(
-        later, repairs=repairs, fit_on=earlier, by=TRAITS, variables=TRAITS, tests=(), smallest_group=1000
+        later, repairs=repairs, fit_on=earlier, by=TRAITS, variables=TRAITS, levels=50, tests=(), smallest_group=1000
     )
 
 

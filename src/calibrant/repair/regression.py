@@ -175,7 +175,7 @@ def indicators(codes: NDArray[np.int32], kept: Kept) -> Floats:
 
 # ---- A penalised logistic correction of log-odds, and how much of it survives on rows that it has not seen ----
 
-FOLDS = 5
+FOLDS = 5  # of cross-fitting: each fit sees four fifths of the rows
 PENALTIES = tuple(10.0 ** (k / 2.0) for k in range(-2, 9))  # 0.1 to 10,000 rows' worth, two a decade
 JOINT = (0.0, 0.3, 3.0)  # prior variance of the joint features, in that of the others; 0: without them
 

@@ -97,7 +97,7 @@ def test_clusters_are_kept_together() -> None:
         assert np.bincount(part).min() > 4000 / parts / 2
     found = compare(data, repairs=[Platt()], by="sex", tests=())
     assert found.row("Platt")["error_low"] is None
-    assert "clusters" in dict(found.settings["not_applicable"])["certificates"]
+    assert "not for cluster=" in dict(found.settings["not_applicable"])["certificates"]
     assert {"brier", "log_loss"} <= set(found.verdicts["Platt"]["better"])
     with pytest.raises(cal.NotComputable, match="1 clusters cannot be dealt into 2 parts"):
         compare(replace(data, cluster=np.zeros(4000), cache={}), repairs=[Platt()])

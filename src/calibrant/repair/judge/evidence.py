@@ -78,7 +78,7 @@ def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], dict
 
 BINS = 10  # as `measure.vece` cuts by default
 DRAWS = 200  # of the noise: the value shown then errs by a few per cent of its standard error
-STREAM = 0xA10F
+STREAM = 0xA10F  # of random numbers, apart from those of other methods at the same seed
 
 
 def bins_along(judged: Judged, variable: str) -> NDArray[np.int32]:
@@ -272,7 +272,7 @@ Counts = list[tuple[Sketch, float]]  # the counts of each fold, and its share of
 
 def unproved(data: Predictions) -> str:
     """Return why the rows cannot be certified; empty if they can."""
-    what = "weights" if data.weights is not None else "clusters" if data.cluster is not None else ""
+    what = "weights" if data.weights is not None else "cluster" if data.cluster is not None else ""
     return UNPROVED.format(what) if what else ""
 
 

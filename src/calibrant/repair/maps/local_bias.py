@@ -242,7 +242,8 @@ def frame_of(z: Floats, codes: Codes, kept: Kept, settings: LocalBias, bandwidth
 
 
 def _line(z: Floats, axis: int, bandwidth: float) -> Kernel | None:
-    knots = np.unique(np.quantile(z[:, axis], np.linspace(0.02, 0.98, KNOTS)))[:, None]
+    inside = np.linspace(0.02, 0.98, KNOTS)  # no knot stands alone beyond the bulk of the rows
+    knots = np.unique(np.quantile(z[:, axis], inside))[:, None]
     if len(knots) < 2:
         knots = np.unique(z[:, axis])[[0, -1], None]
     if knots[0] == knots[-1]:

@@ -24,7 +24,7 @@ from calibrant.results import Curve, Estimate
 
 @one_source
 def audit(
-    source: Any,
+    source: object,
     *,
     label: str | None = None,
     score: str | None = None,
@@ -47,7 +47,7 @@ def audit(
     fail_on: Iterable[str] | str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-    engine: Any = None,
+    engine: object = None,
 ) -> AuditRecord:
     r"""Audit predicted probabilities: certified error for everyone and for every group, judged against a limit.
 
@@ -143,7 +143,7 @@ def audit(
 
 
 def audited(
-    source: Any, asked: Reading, judging: Judging, progress: Progress | None = None, engine: Any = None
+    source: object, asked: Reading, judging: Judging, progress: Progress | None = None, engine: object = None
 ) -> AuditRecord:
     """Return the record of an audit: what `audit` and the command both run."""
     asked = asked.with_tests(not judging.quick)

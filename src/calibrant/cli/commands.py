@@ -47,7 +47,7 @@ def judging(a: Namespace) -> Judging:
     return Judging.of(gates=gates(), asker=COMMAND, **given)
 
 
-def source(files: Sequence[str]) -> Any:
+def source(files: Sequence[str]) -> Sketch | list[str] | str:
     """Return the one sketch that sketch files add up to, or the files."""
     sketches = [f.endswith(".sketch") for f in files]
     if all(sketches):

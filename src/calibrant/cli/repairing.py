@@ -6,7 +6,6 @@ import json
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,9 @@ from numpy.typing import NDArray
 from calibrant.cli.commands import reading, write
 from calibrant.cli.progress import Progress
 from calibrant.data.engines.reduce import chosen_rows
-from calibrant.data.predictions import Predictions
 from calibrant.data.reading import Reading, counted
 from calibrant.data.rewrite import checked_target
+from calibrant.data.sample import Chosen
 from calibrant.data.sources import Source, open_source
 from calibrant.data.spec import Spec
 from calibrant.data.survey import KEPT
@@ -24,7 +23,7 @@ from calibrant.errors import BadInput
 from calibrant.repair.catalogue import recipes, tried_by_default
 from calibrant.repair.fitted import FittedMap
 from calibrant.repair.judge.compare import audited_variables, compare
-from calibrant.repair.judge.rows import dealt
+from calibrant.repair.judge.rows import Repair, dealt
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
 from calibrant.repair.streamed import Output, apply_map, checked_map, fitted_name, repaired_name
 
@@ -83,7 +82,7 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
     """Return the comparison on a sample of the rows, and the hashed identities of those the maps were fitted on."""
     spec, columns = _rows_of(asked), _covariates(asked, source)
 
-    def sampled(rows: Source) -> Any:
+    def sampled(rows: Source) -> Chosen:
         return chosen_rows(rows, spec, columns, KEPT, asked.drop_missing, counted(progress, "reading"))
 
     mine, other = sampled(source), None
@@ -93,9 +92,8 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
         _check_keys(mine.hashes, asked.key)
     usable = audited_variables(mine.data, asked.variables, asked.seed)[0]
     progress("comparing repairs", 0)
-    judges: Predictions = mine.data if other is None else other.data
     found = compare(
-        judges,
+        mine.data if other is None else other.data,
         repairs=_recipes(a.method, usable, a.quick),
         fit_on=None if other is None else mine.data,
         by=asked.by,
@@ -130,12 +128,12 @@ def _covariates(asked: Reading, source: Source) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*every, *(c for c in named if c != "*"))))
 
 
-def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) -> dict[str, Any]:
+def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) -> dict[str, Repair]:
     """Return the recipes named, or for "auto" those that are tried by default."""
     if methods == ("auto",):
         return tried_by_default(variables, quick=quick)
     offered = {entry.command: entry for entry in recipes().values() if entry.command}
-    out = {}
+    out: dict[str, Repair] = {}
     for name in methods:
         if name not in offered:
             raise BadInput(f"--method {name!r}: choose auto, or some of {', '.join(offered)}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ STEP = 1 << 20  # rows counted at once, so that what is made beside them stays s
 
 @one_source
 def read(
-    source: Any,
+    source: object,
     *,
     label: str,
     score: str,
@@ -96,7 +95,7 @@ def read(
 
 @one_source
 def sketch(
-    source: Any,
+    source: object,
     *,
     label: str | None = None,
     score: str | None = None,
@@ -111,7 +110,7 @@ def sketch(
     seed: int = 0,
     spec: Spec | None = None,
     progress: Progress | None = None,
-    engine: Any = None,
+    engine: object = None,
 ) -> Sketch:
     """Summarise any number of rows in one pass (two with `by` or `variables`); only the sums are kept.
 
@@ -178,7 +177,7 @@ def sketch(
     return out.copy() if isinstance(source, (Predictions, Sketch)) else out
 
 
-def summarised(source: Any, asked: Reading, progress: Progress | None = None, engine: Any = None) -> Sketch:
+def summarised(source: object, asked: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
     """Return the sketch of a source; that of predictions is kept with them, so callers must not change it."""
     if isinstance(source, Sketch):
         asked.for_a_sketch(source.spec, engine)

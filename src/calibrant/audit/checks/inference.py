@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
+
+import numpy as np
 
 from calibrant.audit.pooling import MASK, unshown_levels
 from calibrant.audit.question import NONE_GIVEN, Answer, Case, Question
 from calibrant.data.sketch import Sketch
 from calibrant.errors import NotComputable
+from calibrant.measure.inferred import Inferring, described, inferring
 from calibrant.results import Curve
+from calibrant.stats.strata import MISSING
+from calibrant.views.along import strata_of
 
 METHOD = "measure.inferred_mean"
 MOST_LEVELS = 10  # of a category that is described
-COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")
 FEW = f"means among the cases need {MASK} cases and {MASK} others"
 
 
@@ -34,7 +38,7 @@ def inference(whole: Sketch, alpha: float) -> Curve:
     asked = [(q, level) for name in names for q, level in _lines(whole, name)]
     found = [line for q, level in asked if (line := _line(q, level, alpha / len(asked))) is not None]
     lines = sorted(found, key=_chance)
-    columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(COLUMNS)} if lines else {}
+    columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(Line._fields)} if lines else {}
     dates = tuple(sorted({q.name for q, _ in asked if q.date}))
     settings = {"alpha": alpha, "simultaneous": "Bonferroni", "lines": len(asked), "dates": dates}
     if not lines:
@@ -42,14 +46,23 @@ def inference(whole: Sketch, alpha: float) -> Curve:
     return Curve(method=METHOD, columns=columns, settings=settings)
 
 
-def _lines(whole: Sketch, name: str) -> list[tuple[Any, str | None]]:
+class Line(NamedTuple):
+    """A line of the table: what is described, both means, and the bias with its limits."""
+
+    variable: str
+    level: str | None
+    inferred: float
+    observed: float
+    bias: float
+    low: float
+    high: float
+
+
+def _lines(whole: Sketch, name: str) -> list[tuple[Inferring, str | None]]:
     """Return what is said of one covariate: its mean, or the share at each level that may be shown.
 
     Of two levels the rarer one alone, for the other mirrors it; of missing values nothing.
     """
-    from calibrant.measure.inferred import inferring
-    from calibrant.stats.strata import MISSING
-
     try:
         q, unshown = inferring(whole, name), unshown_levels(whole, name)
     except NotComputable:
@@ -73,10 +86,6 @@ def _of_many(whole: Sketch, name: str) -> bool:
     farther from it than the root mean square times the root of the rarer outcome's people: that person alone would move
     their mean by a standard error. A cell of many values counts as far off as its farthest end, and as one value.
     """
-    import numpy as np
-
-    from calibrant.views.along import strata_of
-
     strata = strata_of(whole, name)
     there = strata.present()
     n, cases = there.n, float(there.cases.sum())
@@ -89,10 +98,8 @@ def _of_many(whole: Sketch, name: str) -> bool:
     return bool(there.rows @ off >= MASK and rarer * (there.rows @ off**2) >= n)
 
 
-def _line(q: Any, level: str | None, alpha: float) -> tuple[Any, ...] | None:
+def _line(q: Inferring, level: str | None, alpha: float) -> Line | None:
     """Return one line of the table; None where there is no interval."""
-    from calibrant.measure.inferred import described
-
     try:
         bias, of_cases = (described(q, level, what, alpha) for what in ("bias", "observed"))
     except NotComputable:
@@ -103,8 +110,15 @@ def _line(q: Any, level: str | None, alpha: float) -> tuple[Any, ...] | None:
         return None
     half, most = 10.0**-fine / 2, math.inf if level is None else 1.0
     low, high = max(bias.interval.low - half, -most), min(bias.interval.high + half, most)
-    means = (round(s["inferred"], coarse), round(s["observed"], coarse))
-    return s["variable"], s["level"], *means, *(round(v, fine) for v in (bias.value, low, high))
+    return Line(
+        s["variable"],
+        s["level"],
+        inferred=round(s["inferred"], coarse),
+        observed=round(s["observed"], coarse),
+        bias=round(bias.value, fine),
+        low=round(low, fine),
+        high=round(high, fine),
+    )
 
 
 def _digits(error: float) -> int | None:
@@ -112,15 +126,14 @@ def _digits(error: float) -> int | None:
     return 1 - round(math.log10(error)) if 0.0 < error < math.inf else None
 
 
-def _chance(line: tuple[Any, ...]) -> float:
+def _chance(line: Line) -> float:
     """Return minus the bias in widths of its range, and so, for one number of cases, in standard errors."""
-    bias, low, high = line[-3:]
-    return -abs(bias) / (high - low) if high > low else 0.0
+    return -abs(line.bias) / (line.high - line.low) if line.high > line.low else 0.0
 
 
-def described(case: Case, _: Mapping[str, Curve]) -> Answer:
+def of_the_cases(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Answer by the table alone: it is no check."""
     return Answer(curves={"inference": inference(case.whole, case.judging.alpha)})
 
 
-DECLARED = (Question(code="inference", order=120, make=described),)
+DECLARED = (Question(code="inference", order=120, make=of_the_cases),)

@@ -244,7 +244,7 @@ class SampledRows(Sample):
         """Refuse stored rows that cannot be among so many."""
         lines, where = self.lines, "the sample"
         need(len(lines) <= n, where, "has too many rows")
-        hashes, p, y = lines[:, HASH].view(np.uint64), doubles_of(lines[:, 1]), lines[:, LABEL]
+        hashes, p, y = lines[:, HASH].view(np.uint64), scores_of(lines), lines[:, LABEL]
         need((hashes[1:] >= hashes[:-1]).all(), where, "is out of order")
         sound = ((p >= 0.0) & (p <= 1.0)).all() and ((y == 0) | (y == 1)).all()
         need(sound, where, "has a score or label that is none")

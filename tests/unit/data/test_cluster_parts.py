@@ -37,7 +37,7 @@ class Lossy:
     def __init__(self, batches: list[Any], parts: int | None) -> None:
         self.batches, self.parts = batches, parts
 
-    def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], int | None]:
+    def run(self, task: bytes, _: Sequence[str]) -> tuple[list[bytes], int | None]:
         return [count_frame(task, i, [b]) for i, b in enumerate(self.batches)], self.parts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -86,4 +87,4 @@ def test_codings_survive_a_round_trip() -> None:
     from dataclasses import asdict
 
     for c in codings(pa.table({"v": np.random.default_rng(8).standard_cauchy(900), "c": ["x", "y", None] * 300})):
-        assert Coding.from_dict(asdict(c)) == c
+        assert msgspec.convert(asdict(c), Coding) == c

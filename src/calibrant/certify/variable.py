@@ -352,25 +352,6 @@ def variable(
     return _family(data, (name,), checked, alpha)[name]
 
 
-def variables(
-    data: Predictions | Sketch,
-    names: Sequence[Name],
-    *,
-    bins: int = 10,
-    beyond_shift: bool = False,
-    view: View = "probability",
-    alpha: float = 0.05,
-    side: Side = "two-sided",
-    seed: int = 0,
-) -> dict[Name, Estimate]:
-    """Certify many variables at once: alpha, shared equally, bounds the chance that any interval is wrong.
-
-    Each is what `variable` certifies; see there.
-    """
-    asked = Asked(bins, None, beyond_shift, view, side, checked_seed(seed))
-    return _family(data, tuple(_named(name) for name in names), asked, alpha)
-
-
 def _named(variable: str | Sequence[str]) -> Name:
     """Return one covariate or a pair, or refuse it."""
     if isinstance(variable, str):

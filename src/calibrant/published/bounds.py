@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,25 +133,25 @@ def _ceiling(train: Floats, width: float, slope: float, curvature: float) -> flo
     return printed if covered else max(printed, 1.0)
 
 
-def kernel_bound(
-    scores: Floats,
-    labels: NDArray[Any],
-    bandwidth: float,
-    alpha: float,
-    folds: int,
-    subsample: bool,
-    rng: np.random.Generator,
-) -> Bound:
+class Folds(NamedTuple):
+    """How rows are dealt for cross-fitting, and whether held-out rows are thinned as in Appendix E."""
+
+    number: int
+    subsample: bool
+    rng: np.random.Generator
+
+
+def kernel_bound(scores: Floats, labels: NDArray[Any], bandwidth: float, alpha: float, folds: Folds) -> Bound:
     """Return the bound of Proposition 2 on the perturbed score, cross-fitted, held-out points pooled."""
     slope, curvature = derivative_bounds(bandwidth)
-    s, y = _sorted_pairs(perturbed(scores, bandwidth, rng), labels)
-    fold = _deal(s.size, folds, rng)
+    s, y = _sorted_pairs(perturbed(scores, bandwidth, folds.rng), labels)
+    fold = _deal(s.size, folds.number, folds.rng)
     gaps, errors, widths, ceiling, alone = [], [], [], 0.0, 0
-    for k in range(folds):
+    for k in range(folds.number):
         held = fold == k
         train, outcome, at = s[~held], y[~held], s[held]
-        if subsample:
-            at = at[_validation_rows(s.size, at.size, rng)]
+        if folds.subsample:
+            at = at[_validation_rows(s.size, at.size, folds.rng)]
         width = plug_in_bandwidth(train.size, slope, curvature)[1]
         limit = _ceiling(train, width, slope, curvature)
         fit, error, fallen = smooth(at, train, outcome, width, slope, curvature)
@@ -219,13 +219,22 @@ def total_variation_bound(
     return Bound(parts["surrogate_gap"], min(1.0, high), parts)
 
 
-def bucket_bound(
-    s: Floats, sums: Floats, positives: Floats, buckets: int, shift: float, lipschitz: float, delta: float
-) -> tuple[float, float]:
-    """Return the mean of `|s - ybar|` and the bound for one partition, derived in `published_lipschitz`.
+class Prefix(NamedTuple):
+    """Ascending scores, and the prefix sums of scores and labels, each with a leading 0."""
 
-    `s` ascends; `sums` and `positives` are its and the labels' prefix sums, each with a leading 0.
-    """
+    s: Floats
+    sums: Floats
+    positives: Floats
+
+    @classmethod
+    def of(cls, s: Floats, y: Floats) -> Prefix:
+        """Add up scores and labels in the order given."""
+        return cls(s, *(np.concatenate([[0.0], np.cumsum(x)]) for x in (s, y)))
+
+
+def bucket_bound(rows: Prefix, buckets: int, shift: float, lipschitz: float, delta: float) -> tuple[float, float]:
+    """Return the mean of `|s - ybar|` and the bound for one partition, derived in `published_lipschitz`."""
+    s, sums, positives = rows
     n = s.size
     inner = (np.arange(buckets) + shift) / buckets
     edges = np.unique(np.concatenate([[0], np.searchsorted(s, inner[inner > 0.0]), [n]]))
@@ -246,12 +255,12 @@ def lipschitz_bound(
     """Return the least bound over bucket counts and shifts on the perturbed score (Appendix E)."""
     slope = derivative_bounds(bandwidth)[0]
     s, y = _sorted_pairs(perturbed(scores, bandwidth, rng), labels)
-    sums, positives = (np.concatenate([[0.0], np.cumsum(x)]) for x in (s, y))
+    rows = Prefix.of(s, y)
     delta = alpha / (len(BUCKETS) * SHIFTS)
     candidates = []
     for buckets in BUCKETS:
         for r in range(SHIFTS):
-            gap, high = bucket_bound(s, sums, positives, buckets, r / SHIFTS, slope, delta)
+            gap, high = bucket_bound(rows, buckets, r / SHIFTS, slope, delta)
             candidates.append((high, gap, buckets, r))
     high, gap, buckets, r = min(candidates)
     parts = {"buckets": buckets, "shift": r, "surrogate_gap": gap, "lipschitz": slope}

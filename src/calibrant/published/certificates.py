@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_seed, choice, number, one_source, whole
 from calibrant.errors import BadInput, NotComputable
-from calibrant.published.bounds import BUCKETS, SHIFTS, Bound, kernel_bound, lipschitz_bound, total_variation_bound
+from calibrant.published.bounds import (
+    BUCKETS,
+    SHIFTS,
+    Bound,
+    Folds,
+    kernel_bound,
+    lipschitz_bound,
+    total_variation_bound,
+)
 from calibrant.results import Estimate, Interval
 
 # ---- Proposition 2 of Ciosek et al.: the certified error of a perturbed classifier through a kernel smoother ----
@@ -149,7 +157,7 @@ def published_kernel(
     number("bandwidth", bandwidth, least=1e-9, most=1e9, hint="such as 2**-6")
     p, y = published_rows(data, "published_kernel", alpha, side, 2 * int(folds))
     rng = published_stream(seed)
-    bound = kernel_bound(p, y, bandwidth, alpha, int(folds), subsample, rng)
+    bound = kernel_bound(p, y, bandwidth, alpha, Folds(int(folds), subsample, rng))
     settings = {
         "bandwidth": bandwidth,
         "alpha": alpha,

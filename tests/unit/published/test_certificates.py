@@ -215,11 +215,11 @@ def test_perturbation_inverts_its_distribution_function():
 def test_bucket_bound_by_hand():
     s = np.array([0.1, 0.2, 0.6, 0.9])
     y = np.array([0.0, 1.0, 1.0, 1.0])
-    sums, positives = (np.concatenate([[0.0], np.cumsum(x)]) for x in (s, y))
-    gap, high = published.bucket_bound(s, sums, positives, 2, 0.0, 1.0, 0.05)
+    rows = published.Prefix.of(s, y)
+    gap, high = published.bucket_bound(rows, 2, 0.0, 1.0, 0.05)
     assert gap == pytest.approx((0.4 + 0.3 + 0.4 + 0.1) / 4)
     assert high == pytest.approx(1.0 + np.sqrt(np.log(2 / 0.05) / 8))  # both buckets are at their cap
-    shifted = published.bucket_bound(s, sums, positives, 2, 0.3, 1.0, 0.05)[0]  # edges 0.15 and 0.65
+    shifted = published.bucket_bound(rows, 2, 0.3, 1.0, 0.05)[0]  # edges 0.15 and 0.65
     assert shifted == pytest.approx((0.1 + 0.8 + 0.4 + 0.1) / 4)
 
 
@@ -227,8 +227,8 @@ def test_bucket_bound_below_its_cap():
     n = 10**5
     s = (np.arange(n) + 0.5) / n
     y = (np.arange(n) % 2).astype(np.float64)
-    sums, positives = (np.concatenate([[0.0], np.cumsum(x)]) for x in (s, y))
-    gap, high = published.bucket_bound(s, sums, positives, 10, 0.0, 0.5, 0.01)
+    rows = published.Prefix.of(s, y)
+    gap, high = published.bucket_bound(rows, 10, 0.0, 0.5, 0.01)
     noise = np.sqrt(np.log(4 * 10 / 0.01) / (2 * n / 10))
     assert gap == pytest.approx(0.25, abs=1e-9)
     assert high == pytest.approx(0.25 + noise + 0.025 + np.sqrt(np.log(200) / (2 * n)), abs=1e-5)

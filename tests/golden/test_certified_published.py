@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibrant.published import bounds as published
-from calibrant.published.bounds import derivative_bounds, perturbed, sech_normaliser
+from calibrant.published.bounds import derivative_bounds, gudermannian, perturbed
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +27,14 @@ def settings(key: str) -> list[float]:
     return [float(number) for number in re.findall(r"_[a-zA-Z]+([0-9.]+)", key)]
 
 
-def test_sech_normaliser(golden):
+def test_gudermannian_integrates_sech(golden):
+    """`Z(p, h)`, the integral of `sech((s - p) / h)` over `s` in [0, 1] (Lemma 7, eq. 24)."""
     keys = [key for key in golden if key.startswith("sech_")]
     assert len(keys) == 12
     for key in keys:
         h, p = settings(key)
-        assert sech_normaliser(np.array([p]), h)[0] == pytest.approx(golden[key]["Z_quad"], abs=1e-12)
+        ends = gudermannian(np.array([1.0 - p, p]) / h)
+        assert h * ends.sum() == pytest.approx(golden[key]["Z_quad"], abs=1e-12)
 
 
 def test_perturbed_mean(golden):

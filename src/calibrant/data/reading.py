@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 
 from calibrant.arguments import PYTHON, Asker, checked_seed, finite, names
 from calibrant.data.columns import require
-from calibrant.data.sources import Source
+from calibrant.data.sources import OnRows, Source
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
 
@@ -24,7 +24,7 @@ NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 BROUGHT = "label", "score", "positive", "drop_missing", "key", "by", "intersections", "bins", "seed"
 
 
-def counted(progress: Progress | None, what: str) -> Callable[[int], None] | None:
+def counted(progress: Progress | None, what: str) -> OnRows | None:
     """Return a function that adds rows up, from any thread, and tells the hook; None where there is no hook."""
     if progress is None:
         return None

@@ -13,13 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import decoded
-from calibrant.data.sources import Source
+from calibrant.data.sources import OnRows, Source
 from calibrant.errors import BadInput
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")
 Columns = Mapping[str, "pa.Array | NDArray[np.generic]"]
 Added = Callable[[pa.RecordBatch, str, int], Columns]  # batch, part, first row -> columns to add
-Progress = Callable[[int], None]
 
 
 def checked_target(out: str, files: Iterable[str], source: Source, added: Sequence[str]) -> Path:
@@ -56,7 +55,7 @@ def rewrite(
     scores: Sequence[str],
     added: Added,
     settle: Callable[[], None],
-    progress: Progress | None = None,
+    progress: OnRows | None = None,
 ) -> int:
     """Write every row with its columns and those added; the file appears when it is complete. Return the rows written.
 

@@ -19,6 +19,7 @@ from calibrant.data.columns import table_of
 from calibrant.errors import BadInput
 
 Read = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
+OnRows = Callable[[int], None]  # told how many more rows were read
 
 ROWS = 1 << 18  # of a batch: it fills the cache-sized counters of every block many times over
 CSV_BLOCK = 1 << 24  # bytes: types are guessed from the first block

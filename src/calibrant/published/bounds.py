@@ -24,11 +24,6 @@ def gudermannian(x: Floats) -> Floats:
     return np.asarray(2.0 * np.arctan(np.tanh(0.5 * x)), dtype=np.float64)
 
 
-def sech_normaliser(scores: Floats, bandwidth: float) -> Floats:
-    """Return `Z(p, h)`, the integral of `sech((s - p) / h)` over `s` in [0, 1] (Lemma 7, eq. 24)."""
-    return bandwidth * (gudermannian((1.0 - scores) / bandwidth) + gudermannian(scores / bandwidth))
-
-
 def perturbed(scores: Floats, bandwidth: float, rng: np.random.Generator) -> Floats:
     """Draw `s` from the density `sech((s - p) / h) / Z(p, h)` on [0, 1] (eq. 8), one draw a score.
 

@@ -123,16 +123,6 @@ class Scored:
         rows, grade = (None if v is None else v[keep] for v in (self.rows, self.grade))
         return Scored(self.p[keep], self.cases[keep], rows, None if self.weight is None else self.weight[keep], grade)
 
-    @property
-    def impossible_cases(self) -> int:
-        """Cases among rows whose probability is exactly 0."""
-        return int(self.cases[self.p == 0.0].sum())
-
-    @property
-    def impossible_others(self) -> int:
-        """Non-cases among rows whose probability is exactly 1."""
-        return int((self.times - self.cases)[self.p == 1.0].sum())
-
 
 def scored(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None = None, grade: Ints | None = None) -> Scored:
     """Sort rows by grade, score and weight, and count equal ones together if they are 16 times fewer.

@@ -9,7 +9,7 @@ import pytest
 
 from calibrant.errors import BadInput, NotComputable
 from calibrant.published import bounds as published
-from calibrant.published.bounds import gudermannian, perturbed, sech_normaliser
+from calibrant.published.bounds import gudermannian, perturbed
 from calibrant.published.certificates import (
     published_kernel,
     published_lipschitz,
@@ -205,8 +205,9 @@ def test_perturbation_inverts_its_distribution_function():
     for h in (0.25, 2**-6, 1e-3):
         for p in (0.0, 0.1, 0.5, 0.93, 1.0):
             s = perturbed(np.full(101, p), h, Ruler())  # type: ignore[arg-type]
-            below = gudermannian((s - p) / h) + gudermannian(np.array([p / h]))
-            cumulative = h * below / sech_normaliser(np.array([p]), h)
+            below, above = gudermannian((s - p) / h), gudermannian(np.array([(1.0 - p) / h]))
+            start = gudermannian(np.array([-p / h]))
+            cumulative = (below - start) / (above - start)
             assert np.allclose(cumulative, np.linspace(0, 1, 101), atol=1e-12)
             assert s.min() >= 0
             assert s.max() <= 1

@@ -13,13 +13,12 @@ from calibrant.data.columns import require
 from calibrant.data.engines.work import Summary, Task, joined
 from calibrant.data.sample import Choice, Chosen
 from calibrant.data.sketch import Sketch
-from calibrant.data.sources import Connection, Part, Source, is_query, open_source
+from calibrant.data.sources import Connection, OnRows, Part, Source, is_query, open_source
 from calibrant.data.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
 from calibrant.kernels.runtime import one_thread
 
-Progress = Callable[[int], None]
 S = TypeVar("S", bound=Summary)
 
 CHANGED = "the data changed while it was read: {} rows at first, then {}; cache it, or write it to files"
@@ -113,7 +112,7 @@ def sketch_source(
     source: Source,
     spec: Spec,
     drop_missing: bool = False,
-    progress: Progress | None = None,
+    progress: OnRows | None = None,
     looked: FirstLook | None = None,
 ) -> Sketch:
     """Read every part once, in record batches, and return the checked sketch.
@@ -137,7 +136,7 @@ def sketch_source(
 
 
 def chosen_rows(
-    source: Source, spec: Spec, names: Sequence[str], most: int, drop_missing: bool, progress: Progress | None = None
+    source: Source, spec: Spec, names: Sequence[str], most: int, drop_missing: bool, progress: OnRows | None = None
 ) -> Chosen:
     """Read a source once and keep the `most` sound rows with the smallest hashed identities, covariates as they are.
 
@@ -155,7 +154,7 @@ def chosen_rows(
     return found.chosen(drop_missing, source.name)
 
 
-def _reduced(source: Source, task: Task, progress: Progress | None) -> Summary:
+def _reduced(source: Source, task: Task, progress: OnRows | None) -> Summary:
     if source.cluster is None:
         many = task.kind == "count" and task.spec.group_count > MANY_GROUPS
         most = 1 if many else MOST_THREADS
@@ -175,7 +174,7 @@ def _on_threads(
     columns: Sequence[str],
     score: str,
     most: int,
-    progress: Progress | None,
+    progress: OnRows | None,
 ) -> S:
     """Read the parts on up to `most` threads, each with a summary of its own, and merge the summaries."""
     threads = max(min(len(source.parts), os.cpu_count() or 1, most), 1)

@@ -11,7 +11,6 @@ from calibrant.errors import BadInput
 from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
 
 SCHEMA = "calibrant/2"
-CERTIFIED = ("shift", "distance", "jittered")  # the estimates that are certificates; the others are measures
 NO_CURVE = Curve(method="", columns={})
 Verdict = Literal["met", "undecided", "broken", "none"]
 Status = Literal["met", "undecided", "broken", "measured", "not-applicable", "not-run"]
@@ -105,9 +104,10 @@ class AuditRecord(Plain):
         In the order of the variables; all their bounds hold together with probability ``1 - alpha``.
     checks : tuple of Check
     estimates : Mapping of str to Estimate
-        Certified: ``"shift"``, ``"distance"``, ``"jittered"``. Standard measures of the raw score, not certified, with
-        intervals that are asymptotic: ``"ece"``, ``"smooth_ece"``, ``"max_calibration_error"``, ``"brier"``,
-        ``"log_loss"``, ``"auroc"``, ``"calibration_intercept"``, ``"calibration_slope"``, ``"observed_expected"``.
+        Certified, as their intervals say ("finite-sample"): ``"shift"``, ``"distance"``, ``"jittered"``. Standard
+        measures of the raw score, not certified, with intervals that are asymptotic: ``"ece"``, ``"smooth_ece"``,
+        ``"max_calibration_error"``, ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"calibration_intercept"``,
+        ``"calibration_slope"``, ``"observed_expected"``.
         Those that could not be computed are absent and have a not-applicable check.
     curves : Mapping of str to Curve
         What could be drawn; `curve` and `family` read it. A curve that could not be made is absent, or has no columns
@@ -168,9 +168,14 @@ class AuditRecord(Plain):
         return cls.from_dict(d)
 
     @property
+    def certified(self) -> dict[str, Estimate]:
+        """The estimates whose intervals hold at this number of rows, by name; each says so itself."""
+        return {k: e for k, e in self.estimates.items() if e.interval.guarantee == "finite-sample"}
+
+    @property
     def measures(self) -> dict[str, Estimate]:
         """The estimates that are not certified, by name."""
-        return {k: e for k, e in self.estimates.items() if k not in CERTIFIED}
+        return {k: e for k, e in self.estimates.items() if k not in self.certified}
 
     def curve(self, name: str) -> Curve:
         """Return a curve by its name; one without columns where the audit made none."""

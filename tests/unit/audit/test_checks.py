@@ -26,7 +26,7 @@ def spread(case, so_far):
         raise NotComputable("fewer than 100 people")
     assert so_far["reliability"].method == "diagnose.reliability_curve"
     found = Estimate(method="spread", value=0.25, unit="probability", n=case.everyone.n, assumes="nothing",
-                     interval=Interval(low=0.2, high=0.3, level=0.95, guarantee="asymptotic"))
+                     interval=Interval(low=0.2, high=0.3, level=0.95, guarantee="finite-sample"))
     return Answer(checks=(Check(code="spread", status="measured", estimate=found),), estimates={"spread": found})
 
 DECLARED = (Question(code="spread", order=65, make=spread, step="spreading", gate=True,
@@ -68,12 +68,14 @@ def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
     told: list[str] = []
     record = cal.audit(rows(), quick=True, progress=lambda step, _: told.append(step))
     assert record.estimates["spread"].value == 0.25
+    assert set(record.certified) == {"shift", "distance", "jittered", "spread"}
     codes = [c.code for c in record.checks]
     assert codes.index("reliability") < codes.index("spread") < codes.index("variables")
     assert "spreading" in told
     assert "| Spread of the scores | Measured | 20.0 to 30.0 points | wide tells people apart |" in markdown.render(
         record
     )
+    assert "| spread | 20.0 to 30.0 |  | `nothing` |" in markdown.render(record)  # among what is certified
     assert gates() == ("spread", "local-calibration", "strong-calibration")
     few = next(c for c in cal.audit(rows(60), quick=True).checks if c.code == "spread")
     assert (few.status, few.reason) == ("not-applicable", "fewer than 100 people")

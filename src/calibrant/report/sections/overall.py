@@ -253,7 +253,7 @@ def certified(record: AuditRecord) -> Table:
 
 
 def certificates(record: AuditRecord) -> tuple[Certified, ...]:
-    """Return the lines of the table of what is certified."""
+    """Return the lines of the table of what is certified; an estimate not known here is shown by its name."""
     one, limit = record.everyone, limit_of(record)
     low, high = num.bounds(one, limit)
     steps = f"the score in steps of {num.step(record.settings['levels'])}"
@@ -272,6 +272,9 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
             low, high = num.signed_range(e.interval.low, e.interval.high)
             shown = f"{low} to {high}" if name == "shift" else num.upper_bound(e.interval.high)
             rows.append(Certified(quantity, shown, subject, assumption(e)))
+    for name in sorted(record.certified.keys() - about.keys()):
+        e = record.certified[name]
+        rows.append(Certified(visible(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
     return tuple(rows)
 
 

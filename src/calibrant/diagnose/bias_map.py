@@ -35,7 +35,7 @@ from calibrant.views.axes import (
 METHOD = "diagnose.local_bias"
 LEAST, NEAR = 10, 5  # effective rows (and clusters; theory 3), and rows within reach, of a point that is kept
 MOST = 10_000  # points of a map: its table is still read in a moment
-STREAM = 0xB1A5
+STREAM = 0xB1A5  # of random numbers, before the seed; the repair `LocalBias` has it after the seed
 BAND = (
     "simultaneous over the whole map: if the model is calibrated it excludes zero anywhere with probability at most "
     "alpha; if not, an asymptotic band for the smoothed bias"

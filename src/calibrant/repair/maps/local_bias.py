@@ -273,7 +273,7 @@ def _kernel(axes: tuple[int, ...], marks: Marks, bandwidth: float) -> Kernel:
 
 # ---- The fit of a local correction: nothing, the overall curve, or both and a kernel's, whichever ----
 
-STREAM = 0xB1A5  # of random numbers, apart from those of other methods at the same seed
+STREAM = 0xB1A5  # of random numbers, after the seed; the map of `diagnose.local_bias` has it before the seed
 MOST = 200_000  # rows; of more, a uniform sample is fitted
 
 

@@ -176,10 +176,10 @@ def memory_speed(full: bool) -> list[str]:
 STREAM = """
 import json, resource, sys, time
 import calibrant as cal
-from calibrant.certify.population import group
 from calibrant.certify.groups import named_groups, certified_range
-from calibrant.stats.distance import distance_upper
+from calibrant.stats.bounds import distance_upper
 from calibrant.stats.jitter import jittered_upper
+from calibrant.views.population import group
 warm = cal.sketch({"y": [0, 1], "p": [0.1, 0.2], "site": ["a", "b"]}, label="y", score="p", by="site")
 for f in (cal.certify.rounded, cal.certify.jittered, cal.certify.distance):
     f(warm, side="upper")

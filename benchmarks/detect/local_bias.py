@@ -56,9 +56,11 @@ def times() -> None:
         one = min(seconds(lambda d=data: cal.diagnose.local_bias(d, "x1")) for _ in range(3 if n < 1e5 else 1))
         slow = seconds(lambda d=data: literal(d, draws=19)) * 50 if n <= 5000 else float("nan")
         pair = seconds(lambda d=data: cal.diagnose.local_bias(d, ("x1", "x2"))) if n < 1e6 or not QUICK else np.nan
-        rows = seconds(lambda d=data: cal.diagnose.local_bias(d, "x1", at="rows", score=True)) if n <= 5000 else np.nan
+        rows = (
+            seconds(lambda d=data: cal.diagnose.local_bias(d, "x1", at="rows", by_score=True)) if n <= 5000 else np.nan
+        )
         if n == 50_000 and not QUICK:
-            rows = seconds(lambda d=data: cal.diagnose.local_bias(d, "x1", at="rows", score=True))
+            rows = seconds(lambda d=data: cal.diagnose.local_bias(d, "x1", at="rows", by_score=True))
         print(f"| {n:,} | {one:.3f} | {slow:.1f} | {slow / one:.0f} | {pair:.2f} | {rows:.2f} |", flush=True)
 
 

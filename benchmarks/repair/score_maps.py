@@ -76,9 +76,9 @@ def against(n: int) -> None:
         data = cal.predictions(y, p)
         theirs = seconds(lambda: binning.BBQ(score_function="BIC", equal_intervals=True).fit(p, y), 1)
         told(
-            "BBQ(score='bic', strategy='uniform')",
+            "BBQ(criterion='bic', strategy='uniform')",
             100_000,
-            seconds(lambda: BBQ(score="bic", strategy="uniform").fit(data), 3),
+            seconds(lambda: BBQ(criterion="bic", strategy="uniform").fit(data), 3),
             theirs,
             "netcal",
         )

@@ -149,11 +149,11 @@ def test_beta_takes_weights_as_betacal_does():
     assert np.abs(Beta().fit(cal.predictions(y, p, weights=w)).scores(AT) - theirs.predict(AT)).max() < 5e-4
 
 
-@pytest.mark.parametrize("score", ["bic", "aic"])
-def test_bbq_equals_netcal(score):
+@pytest.mark.parametrize("criterion", ["bic", "aic"])
+def test_bbq_equals_netcal(criterion):
     p, y = drawn()
-    ours = BBQ(score=score, strategy="uniform").fit(cal.predictions(y, p)).scores(AT)
-    assert np.abs(ours - NETCAL[score]).max() < 1e-5  # netcal adds up in single precision
+    ours = BBQ(criterion=criterion, strategy="uniform").fit(cal.predictions(y, p)).scores(AT)
+    assert np.abs(ours - NETCAL[criterion]).max() < 1e-5  # netcal adds up in single precision
 
 
 def test_histogram_equals_netcal():

@@ -50,7 +50,7 @@ class Asked:
 
     variables: tuple[str, ...]
     by: tuple[str, ...] = ()
-    score: bool = False
+    by_score: bool = False
     grid: Grid = None
     bandwidth: Bandwidth = None
     alpha: float = 0.05
@@ -66,7 +66,7 @@ class Asked:
 def mapped(data: Predictions, ask: Asked) -> Curve:
     """Draw the map of one or two axes, over everyone or in each group."""
     # (1) Axes and places, and the groups, from covariates alone.
-    axes = axes_of(data, ask.variables, ask.score)
+    axes = axes_of(data, ask.variables, ask.by_score)
     groups, row = groups_of(data, ask.by)
     called = tuple(a.name for a in axes)
     points = POINTS if len(axes) == 1 else PAIR_POINTS

@@ -44,14 +44,14 @@ def local_bias(
     seed: int = 0,
     kernel: Kernel = "local",
     gamma: float | None = None,
-    score: bool = False,
+    by_score: bool = False,
     at: At = "grid",
 ) -> Curve:
     r"""Map the local calibration bias: what happened minus what the model says, for people with given covariates.
 
     Estimand: ``b(x) = E[K(x, X)(Y - P)] / E[K(x, X)]``, the mean residual of the people near ``x`` (eq. 7 of the
-    paper, with its kernel on the score left out unless ``score=True``); in probability units, positive where the model
-    says too little. A calibrated model has ``b = 0`` everywhere, without smoothing bias.
+    paper, with its kernel on the score left out unless ``by_score=True``); in probability units, positive where the
+    model says too little. A calibrated model has ``b = 0`` everywhere, without smoothing bias.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def local_bias(
         ``"published"``: one Gaussian kernel ``exp(-gamma |z - z'|^2)`` on the unscaled covariates and the score.
     gamma : float, optional
         Of the published kernel.
-    score : bool
+    by_score : bool
         Add the score as an axis.
     at : {"grid", "rows"}
         ``"rows"``: the bias at every row from the other rows, and the probability corrected by it.
@@ -151,7 +151,7 @@ def local_bias(
     ask = Asked(
         variables=names("variables", variables, what="a covariate", least=1, distinct=True),
         by=names("by", by, what="a covariate", distinct=True),
-        score=flag("score", score),
+        by_score=flag("by_score", by_score),
         grid=grid,
         bandwidth=bandwidth,
         alpha=level,
@@ -162,16 +162,16 @@ def local_bias(
     both = sorted(set(ask.variables) & set(ask.by))
     if both:
         raise BadInput(f"{both[0]!r} is in variables and in by: name it once")
-    if published is not None and (ask.by or ask.score or bandwidth is not None):
-        raise BadInput("kernel='published' takes no by, score or bandwidth: its one kernel has gamma")
+    if published is not None and (ask.by or ask.by_score or bandwidth is not None):
+        raise BadInput("kernel='published' takes no by, by_score or bandwidth: its one kernel has gamma")
     if choice("at", at, ("grid", "rows")) == "rows":
         if ask.by or grid is not None:
             raise BadInput("at='rows' takes no by or grid: name all covariates in variables")
         return _at_rows(rows, ask, published)
     if published is not None:
         return _published_map(rows, ask, published)
-    if len(ask.variables) + ask.score > 2:
-        axes = len(ask.variables) + ask.score
+    if len(ask.variables) + ask.by_score > 2:
+        axes = len(ask.variables) + ask.by_score
         raise BadInput(f"variables names {axes} axes: a map has one or two; put the others in by")
     return mapped(rows, ask)
 
@@ -190,7 +190,7 @@ def _gamma(kernel: Kernel, gamma: float | None) -> float | None:
 
 def _published_axes(data: Predictions, wanted: tuple[str, ...]) -> tuple[Axis, ...]:
     """Return numbers as they are, and the score last."""
-    axes = axes_of(data, wanted, score=True, delta=False)
+    axes = axes_of(data, wanted, by_score=True, delta=False)
     for a in axes:
         if not a.numeric or (a.level != 0).any():
             raise BadInput(f"kernel='published' takes numbers without missing values; {a.name!r} is none")
@@ -245,7 +245,7 @@ def _at_rows(data: Predictions, ask: Asked, gamma: float | None) -> Curve:
     if data.n > MOST_ROWS:
         raise NotComputable(f"at='rows' compares all pairs of rows: {data.n:,} are over {MOST_ROWS:,}; pass a sample")
     if gamma is None:
-        axes = axes_of(data, ask.variables, ask.score)
+        axes = axes_of(data, ask.variables, ask.by_score)
         widths = widths_of(axes, ask.bandwidth, np.ones(data.n, dtype=bool), noise_of(data))
     else:
         axes = _published_axes(data, ask.variables)

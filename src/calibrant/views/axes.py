@@ -111,7 +111,7 @@ class Places:
         return np.where(axis.level == 1, lost[0] if len(lost) else -1, out)
 
 
-def axes_of(data: Predictions, names: tuple[str, ...], score: bool, delta: bool = True) -> tuple[Axis, ...]:
+def axes_of(data: Predictions, names: tuple[str, ...], by_score: bool, delta: bool = True) -> tuple[Axis, ...]:
     """Code covariates as axes, and the score as the last one if asked; nothing here looks at a label.
 
     With `delta`, a number of at most ten values is a category.
@@ -124,9 +124,9 @@ def axes_of(data: Predictions, names: tuple[str, ...], score: bool, delta: bool 
         if c.kind == "constant":
             raise NotComputable(f"{c.name!r} has one value only: there is no map along it")
     out = [_axis(table, c, delta) for c in how]
-    if score:
+    if by_score:
         if SCORE in names:
-            raise BadInput(f"score=True adds an axis called {SCORE!r}: rename the covariate of that name")
+            raise BadInput(f"by_score=True adds an axis called {SCORE!r}: rename the covariate of that name")
         out.append(Axis(SCORE, "score", data.p, np.zeros(data.n, dtype=np.int64)))
     return tuple(out)
 
@@ -238,7 +238,7 @@ def groups_of(data: Predictions, names: tuple[str, ...]) -> tuple[tuple[str, ...
     """Return the label of each group and the group of each row; "everyone" for no names."""
     if not names:
         return ("everyone",), np.zeros(data.n, dtype=np.int64)
-    axes = axes_of(data, names, score=False)
+    axes = axes_of(data, names, by_score=False)
     for a in axes:
         if a.numeric:
             raise BadInput(f"by: {a.name!r} is a {a.kind} of more than {FEW} values: cut it into groups first")

@@ -233,7 +233,7 @@ def test_a_contradicted_certainty_refutes_by_itself() -> None:
 
 
 def test_score_is_an_axis(data: Any) -> None:
-    curve = bias(data, "sex", score=True, grid={"score": [0.3, 0.6]}, bandwidth=0.1, draws=19)
+    curve = bias(data, "sex", by_score=True, grid={"score": [0.3, 0.6]}, bandwidth=0.1, draws=19)
     assert [a["name"] for a in curve.settings["axes"]] == ["sex", "score"]
     k = np.array(
         [
@@ -245,7 +245,7 @@ def test_score_is_an_axis(data: Any) -> None:
 
 
 def test_rows_leave_themselves_out(data: Any) -> None:
-    curve = bias(data, ("z", "sex"), score=True, at="rows")
+    curve = bias(data, ("z", "sex"), by_score=True, at="rows")
     h = curve.settings["bandwidths"]["everyone"]
     z, sex = column(data, "z"), column(data, "sex")
     far = np.subtract.outer(z, z) ** 2 / h["z"] ** 2 + np.subtract.outer(data.p, data.p) ** 2 / h["score"] ** 2
@@ -293,7 +293,7 @@ def test_clusters_have_their_own_law(data: Any) -> None:
     [
         ({"variables": "agee"}, "did you mean 'age'"),
         ({"variables": ("age", "z", "sex")}, "3 axes"),
-        ({"variables": ("age", "z"), "score": True}, "3 axes"),
+        ({"variables": ("age", "z"), "by_score": True}, "3 axes"),
         ({"variables": ("age", "age")}, "twice"),
         ({"variables": ()}, "name of a covariate"),
         ({"variables": 3}, "name of a covariate"),
@@ -354,7 +354,7 @@ def test_regions_name_the_shift(data: Any) -> None:
     assert top["low"] > 0.1
     assert abs(top["people"] - ((sex == "f") & (z > top["span"][0]["low"])).sum()) < 60
     assert {r["sign"] for r in regions(bias(off, ("z", "sex")))} == {-1, 1}
-    both = regions(bias(off, "sex", score=True))
+    both = regions(bias(off, "sex", by_score=True))
     assert all(r["span"][0]["low"] == r["span"][0]["high"] for r in both)
     assert regions(bias(cal.predictions(rng.random(n) < p, p, off.covariates), "z")) == []
 
@@ -372,7 +372,7 @@ def test_regions_name_the_shift(data: Any) -> None:
         {"variables": ("seen", "race")},
         {"variables": ("race", "income")},
         {"variables": ("sex", "race"), "by": "flag"},
-        {"variables": "age", "score": True},
+        {"variables": "age", "by_score": True},
         {"variables": "hole"},
         {"variables": ("hole", "sex")},
     ],

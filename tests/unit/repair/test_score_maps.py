@@ -40,7 +40,7 @@ FITTED = (
     ScalingBinning(),
     ScalingBinning(split=False),
     BBQ(),
-    BBQ(score="bic", strategy="uniform"),
+    BBQ(criterion="bic", strategy="uniform"),
 )
 
 
@@ -70,7 +70,7 @@ def classes(n, k=3, seed=2, power=2.0):
         (lambda: ScalingBinning(scale="x"), "scale"),
         (lambda: ScalingBinning(split=1), "split"),
         (lambda: ScalingBinning(seed=-1), "seed"),
-        (lambda: BBQ(score="bdeu2"), "score"),
+        (lambda: BBQ(criterion="bdeu2"), "criterion"),
         (lambda: BBQ(strategy="log"), "strategy"),
         (lambda: Rounding(levels=1), "levels"),
         (lambda: Jitter(bandwidth=1.0), "bandwidth"),

@@ -270,7 +270,7 @@ def _means(curve: Logistic, edges: Floats, rows: Predictions, otherwise: Floats)
 
 # ---- Bayesian binning into quantiles: many histograms, averaged by how well each explains the outcomes ----
 
-Score = Literal["bdeu", "bic", "aic"]
+Criterion = Literal["bdeu", "bic", "aic"]
 BREADTH = 10.0  # binnings have from n^(1/3) / 10 to 10 n^(1/3) bins: the paper's C
 EACH = 5  # rows a bin at least, on average
 PRIOR = 2.0  # rows that a bin's prior is worth: the paper's N' / B
@@ -287,10 +287,10 @@ class BBQ:
 
     Parameters
     ----------
-    score : {"bdeu", "bic", "aic"}
+    criterion : {"bdeu", "bic", "aic"}
         How a binning is judged: the paper's marginal likelihood, or a likelihood less the price of its bins.
     strategy : {"quantile", "uniform"}
-        Bins of equally many rows, or of equal width. netcal's BBQ is ``BBQ(score="bic", strategy="uniform")``.
+        Bins of equally many rows, or of equal width. netcal's BBQ is ``BBQ(criterion="bic", strategy="uniform")``.
 
     Raises
     ------
@@ -329,23 +329,23 @@ class BBQ:
     array([0.1, 0.5])
     """
 
-    score: Score = "bdeu"
+    criterion: Criterion = "bdeu"
     strategy: Strategy = "quantile"
 
     def __post_init__(self) -> None:
-        choice("score", self.score, get_args(Score))
+        choice("criterion", self.criterion, get_args(Criterion))
         checked_strategy(self.strategy)
 
     def fit(self, data: Predictions) -> Steps:
         """Fit the binnings and their weights to rows."""
         rows = fit_rows(data, "BBQ")
-        found = _binnings(*distinct(rows), self.strategy, self.score)
+        found = _binnings(*distinct(rows), self.strategy, self.criterion)
         kept, weights = _elbow(np.array([one.log_weight for one in found]))
         edges, shown = _average([found[i] for i in kept], weights)
         return Steps(
             recipe="BBQ",
             settings={
-                "score": self.score,
+                "criterion": self.criterion,
                 "strategy": self.strategy,
                 "binnings": len(found),
                 "averaged": len(kept),
@@ -366,7 +366,7 @@ class Binning:
     log_weight: float
 
 
-def _binnings(scores: Floats, weight: Floats, cases: Floats, strategy: Strategy, score: Score) -> list[Binning]:
+def _binnings(scores: Floats, weight: Floats, cases: Floats, strategy: Strategy, criterion: Criterion) -> list[Binning]:
     """Return every binning once, all from two running sums."""
     below, happened = (np.concatenate([[0.0], np.cumsum(v)]) for v in (weight, cases))
     n = float(below[-1])
@@ -381,23 +381,23 @@ def _binnings(scores: Floats, weight: Floats, cases: Floats, strategy: Strategy,
         ends = np.concatenate([[0.0], edges, [1.0]])
         total = np.diff(below[start])
         within = np.minimum(np.diff(happened[start]), total)
-        rates, log_weight = _judged(total, within, 0.5 * (ends[:-1] + ends[1:]), score)
+        rates, log_weight = _judged(total, within, 0.5 * (ends[:-1] + ends[1:]), criterion)
         out.append(Binning(edges, rates, log_weight))
     return out
 
 
-def _judged(total: Floats, happened: Floats, middle: Floats, score: Score) -> tuple[Floats, float]:
+def _judged(total: Floats, happened: Floats, middle: Floats, criterion: Criterion) -> tuple[Floats, float]:
     """Return the rates that one binning shows and the logarithm of its weight."""
     from scipy.special import betaln, xlogy
 
-    if score == "bdeu":  # the likelihood integrated over rates with priors Beta(2 m, 2 (1 - m))
+    if criterion == "bdeu":  # the likelihood integrated over rates with priors Beta(2 m, 2 (1 - m))
         a = PRIOR * np.clip(middle, CLOSEST, 1.0 - CLOSEST)
         evidence = betaln(happened + a, total - happened + PRIOR - a) - betaln(a, PRIOR - a)
         posterior: Floats = (happened + a) / (total + PRIOR)
         return posterior, float(evidence.sum())
     rates: Floats = np.clip(np.divide(happened, total, out=middle.copy(), where=total > 0), 0.0, 1.0)
     likelihood = float((xlogy(happened, rates) + xlogy(total - happened, 1.0 - rates)).sum())
-    return rates, likelihood - len(rates) * (0.5 * np.log(total.sum()) if score == "bic" else 1.0)
+    return rates, likelihood - len(rates) * (0.5 * np.log(total.sum()) if criterion == "bic" else 1.0)
 
 
 def _elbow(log_weight: Floats) -> tuple[Places, Floats]:

@@ -6,7 +6,6 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from calibrant.arguments import COMMAND
@@ -19,11 +18,12 @@ from calibrant.cli.parser import bin_edges
 from calibrant.cli.progress import Progress
 from calibrant.data.read import summarised
 from calibrant.data.reading import Asked, Reading
+from calibrant.data.rewrite import checked_targets, written
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_file import stored_sketch
 from calibrant.errors import BadInput
 
-EVERY = ("*",)
+EVERY, STDOUT = ("*",), "-"
 
 # ---- from options to what is read and what is judged ----
 
@@ -74,7 +74,7 @@ def merged(files: Sequence[str]) -> Sketch:
 
 def audit(a: Namespace) -> int:
     """Audit files or sketches."""
-    _one_output(a)
+    _outputs(a, a.files)
     asked, plan = reading(a), judging(a)
     with Progress() as progress:
         record = audited(source(a.files), asked, plan, progress)
@@ -85,7 +85,7 @@ def example(a: Namespace) -> int:
     """Audit the bundled data; whatever is found, the example has worked."""
     from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
-    _one_output(a)
+    _outputs(a, [str(employment_path())])
     asked, plan = reading(a, **EMPLOYMENT, by=EMPLOYMENT_BY, variables=None), judging(a)
     with Progress() as progress:
         record = audited(employment_path(), asked, plan, progress)
@@ -93,10 +93,13 @@ def example(a: Namespace) -> int:
     return 0
 
 
-def _one_output(a: Namespace) -> None:
-    """Refuse two outputs on standard output, before any work is done."""
-    if a.json == a.markdown == "-":
-        raise BadInput("--json - and --markdown - both claim standard output: write one to a file")
+def _outputs(a: Namespace, files: Sequence[str]) -> None:
+    """Refuse outputs that cannot be written, or that claim one place, before any work is done."""
+    outs = {"--json": a.json, "--report": a.report, "--markdown": a.markdown}
+    claims = [option for option, out in outs.items() if out == STDOUT]
+    if len(claims) > 1:
+        raise BadInput(f"{claims[0]} - and {claims[1]} - both claim standard output: write one to a file")
+    checked_targets({option: out for option, out in outs.items() if out and out != STDOUT}, files)
 
 
 def _deliver(record: AuditRecord, a: Namespace) -> int:
@@ -111,20 +114,17 @@ def _deliver(record: AuditRecord, a: Namespace) -> int:
         write(a.json, record.to_json() + "\n")
     if a.markdown:
         write(a.markdown, markdown.written(report))
-    if "-" not in (a.json, a.markdown):
+    if STDOUT not in (a.report, a.json, a.markdown):
         print(terminal.written(report))
     return record.exit_status
 
 
 def write(target: str, content: str) -> None:
     """Write text to a file, or to standard output for ``-``."""
-    if target == "-":
+    if target == STDOUT:
         sys.stdout.write(content)
-        return
-    try:
-        Path(target).write_text(content, encoding="utf-8", newline="\n")
-    except OSError as e:
-        raise BadInput(f"cannot write {target!r}: {e.strerror}") from None
+    else:
+        written(target, content.encode())
 
 
 # ---- certificates ----
@@ -171,6 +171,7 @@ def plan(a: Namespace) -> int:
 
 def sketch(a: Namespace) -> int:
     """Write the sketch of files."""
+    checked_targets({"--out": a.out}, (*a.files, *([a.like] if a.like else ())))
     with Progress() as progress:
         whole = summarised(source(a.files), reading(a), progress)
     return _save(whole, a.out)
@@ -178,13 +179,11 @@ def sketch(a: Namespace) -> int:
 
 def merge(a: Namespace) -> int:
     """Write the sum of sketches."""
+    checked_targets({"--out": a.out}, a.sketches)
     return _save(merged(a.sketches), a.out)
 
 
 def _save(whole: Sketch, out: str) -> int:
-    try:
-        Path(out).write_bytes(whole.to_bytes())
-    except OSError as e:
-        raise BadInput(f"cannot write {out!r}: {e.strerror}") from None
+    written(out, whole.to_bytes())
     print(f"{out}: {whole.n:,} rows, fingerprint {whole.fingerprint[:16]}")
     return 0

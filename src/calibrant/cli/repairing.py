@@ -14,7 +14,7 @@ from calibrant.cli.commands import reading, write
 from calibrant.cli.progress import Progress
 from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.reading import Reading, counted
-from calibrant.data.rewrite import checked_target
+from calibrant.data.rewrite import checked_rows, checked_targets
 from calibrant.data.sample import Chosen
 from calibrant.data.sources import Source, open_source
 from calibrant.data.spec import Spec
@@ -31,11 +31,13 @@ from calibrant.repair.streamed import Output, apply_map, checked_map, fitted_nam
 def repair(a: Namespace) -> int:
     """Compare, print, and write what was asked for."""
     asked = reading(a).named()
-    if a.map:
-        _check_map(Path(a.map))
+    if a.map and not a.map.lower().endswith(".json"):
+        raise BadInput(f"cannot write the map to {a.map!r}: end its name in .json")
+    files = (*a.files, *([a.judge] if a.judge else ()))
+    path = checked_targets({"--out": a.out or None, "--map": a.map or None}, files).get("--out")
     source = _opened(a.files)
-    added = (repaired_name(a.score), fitted_name(a.score))
-    path = checked_target(a.out, (*a.files, *([a.judge] if a.judge else ())), source, added) if a.out else None
+    if path:
+        checked_rows(path, source, (repaired_name(a.score), fitted_name(a.score)))
     with Progress() as progress:
         found, fitted = _judged(a, asked, source, progress)
         chosen = _chosen(found)
@@ -51,6 +53,7 @@ def repair(a: Namespace) -> int:
 
 def apply(a: Namespace) -> int:
     """Stream files through a map."""
+    path = checked_targets({"--out": a.out}, (*a.files, a.map))["--out"]
     try:
         text = Path(a.map).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as e:
@@ -58,7 +61,7 @@ def apply(a: Namespace) -> int:
     one = FittedMap.from_json(text)
     source = _opened(a.files)
     checked_map(one, source, a.score)
-    path = checked_target(a.out, (*a.files, a.map), source, (repaired_name(a.score),))
+    checked_rows(path, source, (repaired_name(a.score),))
     with Progress() as progress:
         spec = Spec(label="", score=a.score)
         rows = apply_map(one, source, spec, Output(path), counted(progress, "writing"))
@@ -169,12 +172,3 @@ def _status(found: Comparison, chosen: str | None) -> int:
     if chosen is not None and chosen == found.recommended:
         return 0
     return 1 if chosen is not None and any(item in NEVER for item in found.verdicts[chosen]["worse"]) else 3
-
-
-def _check_map(path: Path) -> None:
-    """Refuse a map that would be written nowhere, or over data."""
-    if path.suffix.lower() != ".json":
-        raise BadInput(f"cannot write the map to {str(path)!r}: end its name in .json")
-    if path.is_dir() or not path.resolve().parent.is_dir():
-        why = "it is a directory" if path.is_dir() else f"there is no directory {str(path.parent)!r}"
-        raise BadInput(f"cannot write the map to {str(path)!r}: {why}")

@@ -1,37 +1,93 @@
-"""Rows streamed from any source into one new file, with columns added."""
+"""Files that are written: where they may be, whole or not at all, and rows streamed into one with columns added."""
 
 from __future__ import annotations
 
 import glob as globbing
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import decoded
-from calibrant.data.sources import OnRows, Source
+from calibrant.data.sources import OnRows, Source, is_query
 from calibrant.errors import BadInput
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")
 Columns = Mapping[str, "pa.Array | NDArray[np.generic]"]
+QUOTED = re.compile(r"""(['"])(.+?)\1""")  # what a query may name as a file
 Added = Callable[[pa.RecordBatch, str, int], Columns]  # batch, part, first row -> columns to add
 
 
-def checked_target(out: str, files: Iterable[str], source: Source, added: Sequence[str]) -> Path:
-    """Return where to write, or say why not: an unknown ending, an input, no such directory, columns that differ."""
+# ---- where files may be written ----
+
+
+def checked_targets(outs: Mapping[str, str | None], files: Iterable[str]) -> dict[str, Path]:
+    """Return where each option writes, those that are given; refuse a target before any work is done for it.
+
+    A target is none of the files to read (paths, globs, directories, file URIs, or what a query has in quotes), nor
+    that of another option; its folder is there, and both may be written.
+    """
+    read = list(files)
+    found: dict[str, Path] = {}
+    for option, out in outs.items():
+        if out is None:
+            continue
+        path = _writable(out)
+        if not _special(path):
+            if path.exists() and any(_holds(f, path) for f in read):
+                raise BadInput(f"{out!r} is among the files to read: write to another file")
+            for other, taken in found.items():
+                if os.path.normcase(taken.resolve()) == os.path.normcase(path.resolve()):
+                    raise BadInput(f"{other} and {option} would write one file, {out!r}: give each its own")
+        found[option] = path
+    return found
+
+
+def _writable(out: str) -> Path:
+    """Return a path that can be written, or say why it cannot."""
     path = Path(out)
-    if not path.name.lower().endswith((*PARQUET, *CSV, *IPC)):
-        raise BadInput(f"cannot write {out!r}: end its name in .parquet, .csv, .tsv, .arrow or .feather")
-    if not path.resolve().parent.is_dir():
+    folder = path.resolve().parent
+    if not folder.is_dir():
         raise BadInput(f"cannot write {out!r}: there is no directory {str(path.parent)!r}")
     if path.is_dir():
         raise BadInput(f"cannot write {out!r}: it is a directory")
-    if path.exists() and any(_holds(f, path) for f in files):
-        raise BadInput(f"{out!r} is among the files to read: write to another file")
+    if path.exists() and not os.access(path.resolve(), os.W_OK):
+        raise BadInput(f"cannot write {out!r}: the file may not be written")
+    if not _special(path) and not os.access(folder, os.W_OK | os.X_OK):
+        raise BadInput(f"cannot write {out!r}: its directory may not be written")
+    return path
+
+
+def _special(path: Path) -> bool:
+    """Tell a device or a pipe, which is written to and never replaced."""
+    return path.exists() and not path.is_file()
+
+
+def _holds(given: str, path: Path) -> bool:
+    """Tell whether a file that is there is among those that were given."""
+    if is_query(given):
+        return any(_holds(quoted, path) for _, quoted in QUOTED.findall(given))
+    if given.startswith("file:"):
+        given = url2pathname(urlsplit(given).path)
+    if Path(given).is_dir():
+        inside = path.resolve().is_relative_to(Path(given).resolve())
+        return inside or any(p.is_file() and p.samefile(path) for p in Path(given).rglob("*"))
+    found = [given] if Path(given).exists() else globbing.glob(given, recursive=True)
+    return any(Path(p).exists() and Path(p).samefile(path) for p in found)
+
+
+def checked_rows(path: Path, source: Source, added: Sequence[str]) -> None:
+    """Refuse rows that cannot be written: an unknown ending, files of different columns, or columns there already."""
+    if not path.name.lower().endswith((*PARQUET, *CSV, *IPC)):
+        raise BadInput(f"cannot write {str(path)!r}: end its name in .parquet, .csv, .tsv, .arrow or .feather")
     if source.partial:
         raise BadInput(
             f"only some of the files have column {source.partial[0]!r}: write them apart, or make them alike"
@@ -39,14 +95,35 @@ def checked_target(out: str, files: Iterable[str], source: Source, added: Sequen
     for name in added:
         if name in source.columns:
             raise BadInput(f"column {name!r} is in the data already: rename it, or leave it out of the file")
-    return path
 
 
-def _holds(given: str, path: Path) -> bool:
+# ---- files that appear when they are complete ----
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """Give a name in the same folder to write under: it becomes `path` if all goes well, and is removed if not."""
     target = path.resolve()
-    if Path(given).is_dir():
-        return target.is_relative_to(Path(given).resolve())
-    return any(Path(p).resolve() == target for p in (globbing.glob(given, recursive=True) or [given]))
+    special = _special(target)
+    part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        if not special:
+            if target.exists():
+                shutil.copymode(target, part)
+            os.replace(part, target)
+    except OSError as e:
+        raise BadInput(f"cannot write {str(path)!r}: {e.strerror or e}") from None
+    finally:
+        if not special:
+            with suppress(OSError):  # a name too long, or a folder that is gone: said above
+                part.unlink(missing_ok=True)
+
+
+def written(target: str, content: bytes) -> None:
+    """Write a file in whole or not at all."""
+    with beside(Path(target)) as part:
+        part.write_bytes(content)
 
 
 def rewrite(
@@ -62,28 +139,25 @@ def rewrite(
     `scores` are columns to read as real numbers where types are guessed. If `added` raises, or `settle`, which is
     called after the last row, nothing is left behind.
     """
-    part_of = path.with_name(f".{path.name}.{os.getpid()}.part")
-    target, rows = _Target(part_of, path.name.lower()), 0
-    try:
-        for part in source.parts:
-            row = part.first_row
-            for batch in part.read(source.columns, scores):
-                target.write(batch, added(batch, part.name, row))
-                row += batch.num_rows
-                rows += batch.num_rows
-                if progress is not None:
-                    progress(batch.num_rows)
-        settle()
-        if not rows:
-            raise BadInput("no rows to repair: the data is empty")
-        target.close()
-        os.replace(part_of, path)
-    except OSError as e:
-        raise BadInput(f"cannot write {str(path)!r}: {e.strerror or e}") from None
-    finally:
-        with suppress(OSError):  # a full disk: said above
+    rows = 0
+    with beside(path) as hidden:
+        target = _Target(hidden, path.name.lower())
+        try:
+            for part in source.parts:
+                row = part.first_row
+                for batch in part.read(source.columns, scores):
+                    target.write(batch, added(batch, part.name, row))
+                    row += batch.num_rows
+                    rows += batch.num_rows
+                    if progress is not None:
+                        progress(batch.num_rows)
+            settle()
+            if not rows:
+                raise BadInput("no rows to repair: the data is empty")
             target.close()
-        part_of.unlink(missing_ok=True)
+        finally:
+            with suppress(OSError):  # a full disk: said by `beside`
+                target.close()
     return rows
 
 

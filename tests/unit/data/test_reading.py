@@ -12,7 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.data.rewrite import checked_target
+from calibrant.data.rewrite import checked_rows
 from calibrant.data.sketch import Sketch
 from calibrant.data.sources import open_source
 from calibrant.data.spec import Spec
@@ -215,4 +215,4 @@ def test_a_column_that_only_some_files_have_is_left_out_and_said(tmp_path):
     sketch = cal.sketch(str(tmp_path / "*.parquet"), label="y", score="p", variables="*")
     assert ("new", "only some of the files have it") in sketch.spec.left_out
     with pytest.raises(BadInput, match="only some of the files have column 'new'"):
-        checked_target(str(tmp_path / "out.parquet"), (), open_source(str(tmp_path / "*.parquet")), ())
+        checked_rows(tmp_path / "out.parquet", open_source(str(tmp_path / "*.parquet")), ())

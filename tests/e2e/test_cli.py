@@ -14,8 +14,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from calibrant import AuditRecord
+import calibrant.certify.certificate as declaring
+from calibrant import AuditRecord, Sketch
+from calibrant.certify import rounded
 from calibrant.cli import main
+from calibrant.results import Estimate, Side
 
 
 @pytest.fixture
@@ -177,3 +180,38 @@ def test_the_example_leaves_a_report(tmp_path: Path) -> None:
     page = (tmp_path / "calibrant-example.html").read_bytes()
     assert len(page) <= 500_000
     assert "foreign born" in done.stdout
+
+
+def test_two_certificates_may_share_the_name_of_a_setting(
+    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(declaring, "_DECLARED", dict(declaring._DECLARED))
+    given = []
+
+    @declaring.certificate(order=99, setting=declaring.Setting("levels", 20, "M", "steps of mine"))
+    def mine(data: Sketch, *, alpha: float, side: Side, seed: int, levels: int) -> Estimate:
+        given.append(levels)
+        return rounded(data, alpha=alpha, side=side, seed=seed, levels=levels)
+
+    @declaring.certificate(order=98, setting=declaring.Setting("levels", 100, "K", "steps in which the score is shown"))
+    def another(data: Sketch, *, alpha: float, side: Side, seed: int, levels: int) -> Estimate:
+        given.append(levels)
+        return rounded(data, alpha=alpha, side=side, seed=seed, levels=levels)
+
+    asked = ["certify", str(log / "log.csv"), "--label", "y", "--score", "p", "--method", "mine,another,rounded"]
+    assert main(asked) == 0
+    assert main([*asked, "--levels", "50"]) == 0
+    assert given == [20, 100, 50, 50]
+    capsys.readouterr()
+    assert main(["certify", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    shared = "of rounded, another: steps in which the score is shown (default 100); of mine: steps of mine (default 20)"
+    assert shared in said
+
+
+def test_certificates_go_by_hyphens_too(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for methods in ("raw_lower,bounded_variation", "raw-lower,bounded-variation"):
+        assert main(["certify", str(log / "log.csv"), "--label", "y", "--score", "p", "--method", methods]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]

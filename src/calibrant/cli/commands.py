@@ -136,14 +136,16 @@ def certify(a: Namespace) -> int:
     from calibrant.report import terminal
 
     known = {c.name: c for c in certificates()}
-    for name in a.method:
+    named = [name.replace("-", "_") for name in a.method]
+    for name, given in zip(named, a.method, strict=True):
         if name not in known:
-            raise BadInput(f"--method {name!r}: choose from {', '.join(known)}")
+            raise BadInput(f"--method {given!r}: choose from {', '.join(known)}")
     whole = summarised(source(a.files), reading(a))
     found = []
-    for c in (known[name] for name in a.method):
+    for c in (known[name] for name in named):
         side = c.side if a.side == "two-sided" else a.side
-        own = {c.setting.name: getattr(a, c.setting.name)} if c.setting is not None else {}
+        value = None if c.setting is None else getattr(a, c.setting.name)
+        own = {} if c.setting is None else {c.setting.name: c.setting.default if value is None else value}
         found.append(c.function(whole, alpha=a.alpha, side=side, seed=whole.spec.seed, **own))
     print(
         json.dumps([e.to_dict() for e in found], sort_keys=True, indent=1) if a.json else terminal.certificates(found)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrant import __version__
 from calibrant.errors import BadInput
+
+if TYPE_CHECKING:
+    from calibrant.certify.certificate import Certificate, Setting
 
 Options = Callable[["Command"], None]
 
@@ -274,13 +277,21 @@ def _certify(p: Command) -> None:
         help=f"{', '.join(c.name for c in known)} (default: {','.join(usual)})",
     )
     p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
-    for c in known:
-        if (own := c.setting) is not None:
-            kind = type(own.default)
-            line = f"of {c.name}: {own.help} (default {own.default:g})"
-            p.add_argument(f"--{own.name}", type=kind, default=own.default, metavar=own.letter, help=line)
+    _settings(p, known)
     p.add_argument("--alpha", type=float, default=0.05)
     p.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def _settings(p: Command, known: Sequence[Certificate]) -> None:
+    """Add the settings that are a certificate's own, once by name; where it is not given, each has its own default."""
+    shared: dict[str, dict[Setting, list[str]]] = {}
+    for c in known:
+        if c.setting is not None:
+            shared.setdefault(c.setting.name, {}).setdefault(c.setting, []).append(c.name)
+    for name, held in shared.items():
+        first = next(iter(held))
+        lines = (f"of {', '.join(of)}: {own.help} (default {own.default:g})" for own, of in held.items())
+        p.add_argument(f"--{name}", type=type(first.default), metavar=first.letter, help="; ".join(lines))
 
 
 def _plan(p: Command) -> None:

@@ -275,7 +275,7 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         rows = slice(start, start + STEP)
         part = {k: c[rows] for k, c in codes.items()}
         more = {c.name: table.column(c.name).slice(start, STEP) for c in spec.codings}
-        out.update_arrays(data.p[rows], data.y[rows], part, more, Origin(first_row=start))
+        out.update_arrays(data.p[rows], data.y[rows], codes=part, covariates=more, origin=Origin(first_row=start))
     out.rows_read += data.dropped
     out.name = data.name
     data.cache[cached] = out

@@ -99,7 +99,7 @@ class Sketch:
     name: str
     files: tuple[str, ...]
 
-    def __init__(self, spec: Spec, drop_missing: bool = False) -> None:
+    def __init__(self, spec: Spec, *, drop_missing: bool = False) -> None:
         self.spec, self.drop_missing = spec, drop_missing
         b, g = spec.blocks, spec.group_count
         self._counters = Counters(
@@ -192,12 +192,13 @@ class Sketch:
         y = label_values(batch.column(spec.label), spec.label, spec.positive)
         codes = {v.name: v.codes(batch.column(v.name)) for v in spec.variables}
         covariates = {c.name: batch.column(c.name) for c in spec.codings}
-        self.update_arrays(p, y, codes, covariates, Origin.of(batch, spec, part, first_row))
+        self.update_arrays(p, y, codes=codes, covariates=covariates, origin=Origin.of(batch, spec, part, first_row))
 
     def update_arrays(
         self,
         p: Floats,
         y: NDArray[np.int8] | Floats,
+        *,
         codes: Mapping[str, Codes],
         covariates: Mapping[str, pa.Array],
         origin: Origin = HERE,
@@ -257,7 +258,7 @@ class Sketch:
 
     def copy(self) -> Sketch:
         """Return a sketch of its own with the same counts."""
-        out = Sketch(self.spec, self.drop_missing)
+        out = Sketch(self.spec, drop_missing=self.drop_missing)
         out.name = self.name
         return out.merge(self)
 
@@ -305,7 +306,7 @@ class Sketch:
         """
         header, numbers = unpacked(content_of(raw), Header, FORMAT)
         header.spec.check()
-        sketch = cls(header.spec, header.drop_missing)
+        sketch = cls(header.spec, drop_missing=header.drop_missing)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):

@@ -72,10 +72,10 @@ class Repaired:
         ids = row_identities(X) if any(isinstance(m, Jittered) for m in self.maps) else None
         scores = said.scores(self.scale)
         if len(classes) == 2:
-            p = self.maps[0].scores(scores, columns, ids)
+            p = self.maps[0].scores(scores, columns=columns, ids=ids)
             return np.column_stack([1.0 - p, p])
         every = zip(self.maps, scores.T, strict=True)
-        return shares(np.column_stack([m.scores(p, columns, ids) for m, p in every]))
+        return shares(np.column_stack([m.scores(p, columns=columns, ids=ids) for m, p in every]))
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ class FittedMap:
     def check(self) -> None:
         """Raise `ValueError` if parts of the map do not go together; `from_dict` asks, once their types are right."""
 
-    def scores(self, p: ArrayLike, columns: pa.Table | None = None, ids: Hashes | None = None) -> Floats:
+    def scores(self, p: ArrayLike, *, columns: pa.Table | None = None, ids: Hashes | None = None) -> Floats:
         """Return the repaired scores of rows given as arrays.
 
         Parameters
@@ -226,7 +226,7 @@ class FittedMap:
             raise BadInput(
                 f"{self.recipe} repairs two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
             )
-        out = self.scores(data.p, data.covariates)
+        out = self.scores(data.p, columns=data.covariates)
         out.flags.writeable = False
         return replace(data, p=out, cache={})
 

@@ -49,7 +49,7 @@ def test_identity_keeps_scores_bit_for_bit_and_says_so():
     assert none
     p = np.array([0.0, 1e-12, 0.3, 1.0])
     columns = calibrated(4, 0).covariates
-    assert np.array_equal(none[0].scores(p, columns), p)
+    assert np.array_equal(none[0].scores(p, columns=columns), p)
     assert none[0].order == "kept"
     assert none[0].settings["shrink"] is None
 

@@ -146,7 +146,7 @@ def test_covariates_of_other_rows_are_refused() -> None:
     fitted = FittedMap.from_json(text("AugmentedLogistic"))
     for columns in (rows().covariates, {"age": [3.0, 4.0], "town": ["a", "b"]}):
         with pytest.raises(cal.BadInput, match="as many rows as there are scores, 2"):
-            fitted.scores(np.array([0.2, 0.3]), columns)
+            fitted.scores(np.array([0.2, 0.3]), columns=columns)
     with pytest.raises(cal.BadInput, match="'age' is not in the data"):
         fitted.scores(np.array([0.2, 0.3]))
 
@@ -156,4 +156,4 @@ def test_covariates_of_other_rows_are_refused() -> None:
 def test_scores_that_are_no_probabilities_are_refused(name: str, p: Any) -> None:
     fitted = FittedMap.from_json(text(name))
     with pytest.raises(cal.BadInput, match="array of numbers from 0 to 1"):
-        fitted.scores(np.array(p), rows().covariates.slice(0, 2))
+        fitted.scores(np.array(p), columns=rows().covariates.slice(0, 2))

@@ -67,7 +67,7 @@ def test_a_constant_score_becomes_a_model_of_its_groups():
     g = np.random.default_rng(0x3CA3)
     x = g.uniform(size=20_000)
     data = cal.predictions(g.uniform(size=20_000) < x, np.full(20_000, 0.5), {"x": x})
-    got = Multicalibrator().fit(data).scores(np.full(9, 0.5), pa.table({"x": np.linspace(0.1, 0.9, 9)}))
+    got = Multicalibrator().fit(data).scores(np.full(9, 0.5), columns=pa.table({"x": np.linspace(0.1, 0.9, 9)}))
     assert np.abs(got - np.linspace(0.1, 0.9, 9)).max() < 0.06
 
 
@@ -148,7 +148,7 @@ def test_json_round_trip_seeds_and_chunks(recipe):
     whole = fitted(held).p
     np.testing.assert_array_equal(whole, again(held).p)
     halves = [
-        fitted.scores(held.p[a], held.covariates.slice(a.start, a.stop - a.start))
+        fitted.scores(held.p[a], columns=held.covariates.slice(a.start, a.stop - a.start))
         for a in (slice(0, 200), slice(200, 501))
     ]
     np.testing.assert_array_equal(whole, np.concatenate(halves))
@@ -173,7 +173,7 @@ def test_only_the_level_is_mended_where_only_the_level_is_off():
     g = np.random.default_rng(0x3CA4)
     p = g.uniform(0.05, 0.95, 6_000)
     fitted = Multicalibrator().fit(cal.predictions(g.uniform(size=6_000) < p**2, p, {"x": g.normal(size=6_000)}))
-    got = fitted.scores(np.array([0.3, 0.5, 0.8]), pa.table({"x": [0.0, 1.0, -1.0]}))
+    got = fitted.scores(np.array([0.3, 0.5, 0.8]), columns=pa.table({"x": [0.0, 1.0, -1.0]}))
     np.testing.assert_allclose(got, [0.09, 0.25, 0.64], atol=0.05)
 
 
@@ -212,7 +212,7 @@ def test_unseen_levels_and_missing_values(recipe):
     holes = cal.predictions(data.y, data.p, {"age": pa.array(age, from_pandas=True), "ward": pa.array(ward)})
     fitted = recipe.fit(holes)
     new = pa.table({"age": pa.array([None, 70.0, 1e9, -1e9]), "ward": pa.array(["mars", None, "south", "mars"])})
-    got = fitted.scores(np.array([0.5, 0.0, 1.0, 0.3]), new)
+    got = fitted.scores(np.array([0.5, 0.0, 1.0, 0.3]), columns=new)
     assert np.isfinite(got).all()
     assert ((got >= 0) & (got <= 1)).all()
     assert FittedMap.from_json(fitted.to_json()) == fitted
@@ -227,7 +227,7 @@ def test_many_levels_share_a_bin():
     y = g.uniform(size=20_000) < p + np.where(town < 3, 0.15, 0.0)
     fitted = Multicalibrator().fit(cal.predictions(y, p, {"town": town.astype(str)}))
     new = pa.table({"town": ["0", "1", "250", "nowhere", None]})
-    got = fitted.scores(np.full(5, 0.5), new)
+    got = fitted.scores(np.full(5, 0.5), columns=new)
     np.testing.assert_allclose(got, [0.65, 0.65, 0.5, 0.5, 0.5], atol=0.06)
 
 

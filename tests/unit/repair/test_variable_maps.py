@@ -74,7 +74,7 @@ def test_the_same_whatever_the_chunks_and_the_order_of_rows(name):
     fitted_map = RECIPES[name](variables=["age", "city"]).fit(data)
     whole = fitted_map(data).p
     half = np.concatenate(
-        [fitted_map.scores(data.p[a:b], data.covariates.slice(a, b - a)) for a, b in ((0, 7), (7, 3_000))]
+        [fitted_map.scores(data.p[a:b], columns=data.covariates.slice(a, b - a)) for a, b in ((0, 7), (7, 3_000))]
     )
     assert half == pytest.approx(whole, abs=1e-12)
 
@@ -111,7 +111,7 @@ def test_values_that_were_not_there_at_the_fit(name):
             ),
         }
     )
-    out = fitted_map.scores(np.linspace(0, 1, n), odd)
+    out = fitted_map.scores(np.linspace(0, 1, n), columns=odd)
     assert np.isfinite(out).all()
     assert ((out >= 0) & (out <= 1)).all()
 
@@ -123,7 +123,7 @@ def test_a_missing_column_is_named(name):
         RECIPES[name](variables="aeg").fit(data)
     fitted_map = RECIPES[name](variables=["age", "city"]).fit(data)
     with pytest.raises(cal.BadInput, match="'city' is not in the data"):
-        fitted_map.scores(data.p, data.covariates.select(["age"]))
+        fitted_map.scores(data.p, columns=data.covariates.select(["age"]))
 
 
 @everyone

@@ -93,7 +93,7 @@ class Task:
         """Return an empty summary."""
         if self.kind == "look":
             return FirstLook(self.spec, self.by, self.covariates)
-        sketch = Sketch(self.spec, self.drop_missing)
+        sketch = Sketch(self.spec, drop_missing=self.drop_missing)
         if self.rows is not None and "sample" in sketch.parts:
             # rows below a share s of all hashes are Binomial(rows, s): kept are so many that k or more are all but sure
             k = self.spec.sample
@@ -148,7 +148,7 @@ def summary_of(summary: Sketch | FirstLook, parts: Iterable[int]) -> bytes:
     try:
         summary.faults.check(summary.spec, summary.drop_missing)
     except BadInput:
-        summary = Sketch(summary.spec, summary.drop_missing)
+        summary = Sketch(summary.spec, drop_missing=summary.drop_missing)
     return message(Answer(parts=tuple(parts), faults=faults), summary.to_bytes(level=QUICK))
 
 

@@ -182,7 +182,7 @@ class JudgedGroups:
         """Count some rows with the scores given."""
         out = Sketch(self.spec)
         codes = {k: np.ascontiguousarray(v[rows]) for k, v in self.codes.items()}
-        out.update_arrays(p[rows], judged.data.y[rows], codes, {})
+        out.update_arrays(p[rows], judged.data.y[rows], codes=codes, covariates={})
         return out.checked()
 
     def title(self, index: int) -> str:

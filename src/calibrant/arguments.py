@@ -121,6 +121,13 @@ def flag(name: str, value: object, *, hint: str = "") -> bool:
     return bool(value)
 
 
+def text(name: str, value: object, *, hint: str = "") -> str:
+    """Return words as they were given."""
+    if not isinstance(value, str):
+        refuse(name, value, "text", hint)
+    return value
+
+
 def choice(name: str, value: object, options: Sequence[Option], *, hint: str = "") -> Option:
     """Return the option that was named: words, or whole numbers."""
     plain = isinstance(value, str) or _counts(value)

@@ -17,6 +17,7 @@ SOUND = [
     (arguments.positive("width", 3), 3.0),
     (arguments.finite("shift", -2), -2.0),
     (arguments.flag("paper", np.True_), True),
+    (arguments.text("name", "log"), "log"),
     (arguments.choice("norm", np.int64(2), (1, 2)), 2),
     (arguments.choice("side", "lower", ("lower", "upper")), "lower"),
     (arguments.names("by", "sex"), ("sex",)),
@@ -43,6 +44,8 @@ REFUSED = [
     (lambda: arguments.positive("width", "3"), "width='3': pass a positive number"),
     (lambda: arguments.finite("shift", float("inf")), "shift=inf: pass a finite number"),
     (lambda: arguments.flag("paper", 1), "paper=1: pass True or False"),
+    (lambda: arguments.text("name", 3), "name=3: pass text"),
+    (lambda: arguments.text("name", b"log"), "name=b'log': pass text"),
     (lambda: arguments.choice("norm", True, (1, 2)), "norm=True: pass 1 or 2"),
     (
         lambda: arguments.choice("side", ["lower"], ("two-sided", "lower", "upper")),

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
-from calibrant.arguments import PYTHON, Asker, checked_alpha, checked_levels, choice, names, number, share
+from calibrant.arguments import PYTHON, Asker, checked_alpha, checked_levels, choice, flag, names, number, share, text
 from calibrant.audit.record import Verdict
 from calibrant.errors import BadInput
 from calibrant.views.population import checked_bandwidth
 
 LEVELS = 100  # whole per cent: what people are shown most often
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
-POINTS = "such as 0.02 for two points"
+POINTS, DAY = "such as 0.02 for two points", "such as '2026-01-31'"
 
 
 class Asked(TypedDict, total=False):
@@ -72,7 +72,8 @@ class Judging:
     def of(cls, *, gates: Sequence[str], **asked: Unpack[Asked]) -> Judging:
         """Check what was asked for; `gates` are the tests that may count for the exit status."""
         asker, kept = asked.get("asker", PYTHON), cls()
-        limit, quick = asked.get("limit"), asked.get("quick", False)
+        limit, quick = asked.get("limit"), flag(asker.name("quick"), asked.get("quick", False))
+        outcome, name, date = asked.get("outcome"), asked.get("name"), asked.get("date")
         fail_on = names(asker.name("fail_on"), asked.get("fail_on"), what="a test")
         for gate in fail_on:
             choice(asker.name("fail_on"), gate, gates)
@@ -89,9 +90,9 @@ class Judging:
             ),
             fail_on=fail_on,
             quick=quick,
-            outcome=asked.get("outcome"),
-            name=asked.get("name"),
-            date=asked.get("date") or _epoch_date(),
+            outcome=None if outcome is None else text(asker.name("outcome"), outcome),
+            name=None if name is None else text(asker.name("name"), name),
+            date=(None if date is None else text(asker.name("date"), date, hint=DAY)) or _epoch_date(),
         )
 
     def verdict(self, low: float, high: float) -> Verdict:

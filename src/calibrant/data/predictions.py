@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant.arguments import flag, text
 from calibrant.data.columns import Floats, label_values, table_of
 from calibrant.data.spec import Spec
 from calibrant.errors import BadInput
@@ -230,6 +231,7 @@ def predictions(
     >>> cal.predictions([0, 1, 1], [0.2, 0.7, 0.9], {"age": [31, 52, 67]}).n
     3
     """
+    drop_missing, name = flag("drop_missing", drop_missing), text("name", name)
     y, p = _label_array(y_true, positive), _score_array(y_prob)
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
@@ -281,6 +283,7 @@ def multiclass_predictions(
     >>> many.top_label().p.tolist()
     [0.7, 0.8, 0.5]
     """
+    name = text("name", name)
     p, y = np.array(y_prob, dtype=np.float64), np.asarray(y_true)
     if p.ndim != 2 or p.shape[1] < 3:
         raise BadInput(

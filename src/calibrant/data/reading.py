@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TypedDict, Unpack
 
-from calibrant.arguments import PYTHON, Asker, checked_seed, finite, names
+from calibrant.arguments import PYTHON, Asker, checked_seed, finite, flag, names
 from calibrant.data.columns import require
 from calibrant.data.sources import OnRows, Source
 from calibrant.data.spec import Spec
@@ -120,13 +120,13 @@ class Reading:
             label=asked.get("label") or "",
             score=asked.get("score") or "",
             positive=asked.get("positive"),
-            drop_missing=asked.get("drop_missing", False),
+            drop_missing=flag(asker.name("drop_missing"), asked.get("drop_missing", False)),
             key=names(asker.name("key"), asked.get("key")),
             by=groups,
-            intersections=asked.get("intersections", False),
+            intersections=flag(asker.name("intersections"), asked.get("intersections", False)),
             bins=edges,
             variables=names(asker.name("variables"), asked.get("variables")),
-            tests=asked.get("tests", False),
+            tests=flag(asker.name("tests"), asked.get("tests", False)),
             seed=checked_seed(asked.get("seed", 0), asker.name("seed")),
             spec=asked.get("spec"),
             asker=asker,

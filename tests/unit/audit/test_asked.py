@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
+import numpy as np
 import pytest
 
 import calibrant as cal
@@ -73,6 +75,36 @@ def test_what_a_source_brings_is_not_given_again(asker: Any, said: str) -> None:
     Reading.of(asker=asker, spec=whole.spec, drop_missing=True).for_a_spec()
     told = refusal(Reading.of(asker=asker, label="y"), lambda a: a.named())
     assert told.startswith(f"name the columns: {label} for the labels")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "given", [{"quick": "no"}, {"name": 3}, {"outcome": b"employed"}, {"date": dt.date(2026, 1, 31)}]
+)
+def test_a_flag_is_true_or_false_and_words_are_text(asker: Any, said: str, given: dict[str, Any]) -> None:
+    with pytest.raises(BadInput) as refused:
+        Judging.of(gates=GATES, asker=asker, **given)
+    name, value = next(iter(given.items()))
+    fix = "True or False" if name == "quick" else "text, such as '2026-01-31'" if name == "date" else "text"
+    assert str(refused.value) == f"{said.format(name).removesuffix('=')}={value!r}: pass {fix}"
+
+
+@pytest.mark.parametrize("flag", ["drop_missing", "intersections", "tests"])
+@pytest.mark.parametrize("value", ["no", "yes", 1, None])
+def test_a_flag_of_reading_is_true_or_false(flag: str, value: Any) -> None:
+    with pytest.raises(BadInput, match=f"^{flag}={value!r}: pass True or False$"):
+        cal.sketch(ROWS, label="y", score="p", **{flag: value})
+
+
+def test_predictions_check_flag_and_name() -> None:
+    arrays: Any = [0, 1], [0.2, 0.7]
+    with pytest.raises(BadInput, match=r"^drop_missing='no': pass True or False$"):
+        cal.predictions(*arrays, drop_missing="no")  # type: ignore[arg-type]
+    for value in (3, None):
+        with pytest.raises(BadInput, match=f"^name={value}: pass text$"):
+            cal.predictions(*arrays, name=value)  # type: ignore[arg-type]
+        with pytest.raises(BadInput, match=f"^name={value}: pass text$"):
+            cal.multiclass_predictions([0, 1, 2], np.eye(3), name=value)  # type: ignore[arg-type]
 
 
 def test_sketch_and_audit_refuse_alike() -> None:

@@ -39,9 +39,7 @@ LAWS: Mapping[str, str] = {
     "forward": f"{SPLIT}, earlier ones for each block; p-values joined by Fisher's method",
     "eprocess": "finite-sample: test martingale with models fitted to earlier blocks (Ville's inequality)",
 }
-SLACK = (
-    0.5  # tolerance times the root of the number of rows, or clusters, from which `auto` holds models: see `may_hold`
-)
+SLACK = 0.5  # tolerance times the root of the rows (or clusters) from which `auto` holds models: see `may_hold`
 INFLATED = "; may reject too often here (in simulations up to 18 % of calibrated models where 10 % was asked)"
 CLUSTERED = "asymptotic in the number of clusters: a random sign for each cluster's scores"
 EXACT = "finite-sample: exact simulation of the whole procedure, models fitted anew to each draw"
@@ -241,7 +239,7 @@ def refit(q: Question, most: int) -> Verdict:
     reached = 0
     while len(null) < most and reached < EXCEEDANCES:
         null.append(procedure(drawn_at_edge(q, len(null)))[0])
-        reached += _level(first.max(), np.array([null[-1].max()])) == 1.0
+        reached += _reached(first.max(), null[-1].max())
     draws = np.array(null)
     # With ten draws at or above the statistic among k, p = 10 / k; else (1 + reached) / (k + 1): both keep the level.
     stopped, best = reached == EXCEEDANCES, int(np.argmax(first))
@@ -257,6 +255,11 @@ def refit(q: Question, most: int) -> Verdict:
         facts={"refits": len(null), "at_most": most, "exceedances": EXCEEDANCES, "trees": REFIT_TREES},
         peaks=draws.max(axis=1),
     )
+
+
+def _reached(statistic: float, drawn: float) -> bool:
+    """Tell whether a draw is at least the statistic: the p-value among this one draw is then 2/2, and 1/2 if not."""
+    return _level(statistic, np.array([drawn])) == 1.0
 
 
 def drawn_at_edge(q: Question, draw: int) -> Question:

@@ -197,6 +197,9 @@ def wager(block_rows: Ints, order: Ints, delta: float, learn: Learn, grow: Grow)
     log_wealth, stakes = 0.0, np.zeros(len(rows))
     for i, block in enumerate(order[1:]):
         signal, moment = learn(order[: i + 1])
+        # With mean winnings mu and mean square m a row, a stake of kappa grows by about n (kappa mu - kappa^2 m / 2):
+        # ln(1 / delta) is reached from mu = ln(1 / delta) / (n kappa) + kappa m / 2 on, which is least at this kappa.
+        # The cap keeps wealth above zero whatever a row brings, and 1e-12 the stake finite for a signal that is zero.
         stakes[i] = min(np.sqrt(2.0 * -np.log(delta) / max(rows.sum() * moment, 1e-12)), FORWARD.largest)
         log_wealth += grow(int(block), stakes[i] * signal)
     return Wager(log_wealth, stakes, rows)

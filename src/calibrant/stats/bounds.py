@@ -97,8 +97,12 @@ def notch_cost(s: Floats, n: Floats, k: Floats, gamma: float) -> tuple[Floats, F
 
 def notch_width(g: Floats) -> Floats:
     """Return the a that minimises ``a/2 - ln(1 + a)/2 + g^2 (1 + a) / (2 a)``: the root of ``a^3 = g^2 (1 + a)``."""
+    # The root tends to g ** (2/3) for small g and to g for large g, so a start within a quarter of it is known. From
+    # there on the cubic rises and is convex: Newton's first step lands above the root, the others come down to it.
+    # Measured from g = 1e-8 to 1e4: with 1.2 five steps reach rounding error, with 1 six and with 2 seven. Any a > 0
+    # keeps the certificate valid; a worse one costs width only.
     a = np.maximum(1.2 * g, g ** (2.0 / 3.0))
-    for _ in range(7):  # Newton from above converges quadratically; any a > 0 keeps the certificate valid
+    for _ in range(7):  # two to spare, as it is cheap
         a = a - (a**3 - g**2 * (1 + a)) / (3 * a**2 - g**2)
     return a
 
@@ -124,13 +128,17 @@ def expected_linear_cost(s: Floats, n: Floats, gamma: float) -> Floats:
     """Return the linear form's mean cost under calibration, with k normal: a guide for choosing, not a bound."""
     from scipy.special import ndtr
 
-    a = s * np.log1p(-gamma * (1 - s)) + (1 - s) * np.log1p(gamma * s)
-    b = s * np.log1p(gamma * (1 - s)) + (1 - s) * np.log1p(-gamma * s)
+    # (1) o and u: log growth of the bets that the score is too high and too low; per row they grow by `over` and
+    #     `under` in the mean, as ``E k = n s``, and ``o - u`` changes by `slope` with each case.
+    over = s * np.log1p(-gamma * (1 - s)) + (1 - s) * np.log1p(gamma * s)
+    under = s * np.log1p(gamma * (1 - s)) + (1 - s) * np.log1p(-gamma * s)
     slope = np.log1p(-gamma * (1 - s)) - np.log1p(gamma * s) - np.log1p(gamma * (1 - s)) + np.log1p(-gamma * s)
-    mean, sd = n * (a - b), np.abs(slope) * np.sqrt(n * s * (1 - s))
-    z = mean / np.maximum(sd, 1e-300)
+    # (2) The cost is -min(o, u) = -(o + u) / 2 + |o - u| / 2.
+    mean, sd = n * (over - under), np.abs(slope) * np.sqrt(n * s * (1 - s))
+    # (3) E|N(m, s^2)| = s sqrt(2 / pi) exp(-z^2 / 2) + m (2 Phi(z) - 1) with z = m / s.
+    z = mean / np.maximum(sd, 1e-300)  # no division by zero at levels 0 and 1, where sd is 0
     absolute = sd * np.sqrt(2 / np.pi) * np.exp(-0.5 * z * z) + mean * (2 * ndtr(z) - 1)
-    return -0.5 * n * (a + b) + 0.5 * absolute
+    return -0.5 * n * (over + under) + 0.5 * absolute
 
 
 def debiased_error(s: Floats, n: Floats | Ints, k: Floats | Ints) -> float:

@@ -88,7 +88,10 @@ def coarser(values: Floats, steps: int) -> Floats:
 # ---- Local-linear averages of cell totals: the weights, what they rest on, and how wide to look ----
 
 SPREAD = 2.65  # half-width of the biweight kernel whose standard deviation is one: sqrt(7)
-WIDTH_STEPS = 50  # parts of a half-width to which the score is resolved before smoothing
+FLAT = 1e-4  # square of the spread (sd in half-widths) in a window under which there is no slope: one hundredth;
+#              a smaller one would fit lines to nearly one point, whose weights are large and of both signs
+WIDTH_STEPS = 50  # parts of a half-width to which the score is resolved before smoothing: more runs cost time, and
+#                   a run of a fiftieth hardly moves a row against a kernel that is a hundred times as wide
 
 
 @dataclass(frozen=True)
@@ -181,8 +184,8 @@ def weights(x: Floats, rows: Floats, grid: Floats, half: float) -> Floats:
     d = (x[None, :] - grid[:, None]) / half
     k = np.clip(1.0 - d * d, 0.0, None) ** 2
     s0, s1, s2 = (((k * d**j) @ rows)[:, None] for j in (0, 1, 2))
-    spread = s0 * s2 - s1 * s1
-    straight = spread > 1e-4 * s0 * s0
+    spread = s0 * s2 - s1 * s1  # s0^2 times the variance of d in the window
+    straight = spread > FLAT * s0 * s0
     slope = k * (s2 - s1 * d) / np.where(straight, spread, 1.0)
     level = k / np.where(s0 > 0, s0, 1.0)
     return np.where(straight, slope, level)
@@ -275,7 +278,8 @@ PLACES = 20_000  # distinct places up to which every row stays where it is; more
 FAR = -300.0  # least exponent of a kernel weight: smaller ones are slow subnormal numbers, and their squares nothing
 REACH = 0.01  # kernel weights in all, under which a row has no others within reach
 SIDE = 512  # rows and columns of a tile of kernel weights: 2 MB
-PARTS = (50, 10)  # parts of a bandwidth to which more rows are placed: along one number, along several
+PARTS = (50, 10)  # parts of a bandwidth to which more rows are placed, along one number and along several: a row
+#                   moves by at most 1% and 5% of a bandwidth; with several, the places are a power of the parts
 
 
 Index = slice | Places | NDArray[np.bool_]

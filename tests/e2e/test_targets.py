@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,7 +104,7 @@ def test_a_target_is_refused_before_any_work(
 @pytest.mark.parametrize("locked", ["in", "in/more.csv"])
 def test_a_target_that_may_not_be_written_is_refused(log: Path, monkeypatch: pytest.MonkeyPatch, locked: str) -> None:
     may = os.access
-    monkeypatch.setattr(os, "access", lambda p, mode: Path(p) != (log / locked).resolve() and may(p, mode))
+    monkeypatch.setattr(os, "access", lambda p, mode: Path(p).resolve() != (log / locked).resolve() and may(p, mode))
     with pytest.raises(BadInput, match=r"cannot write 'in/more.csv': .*may not be written"):
         checked_targets({"--json": "in/more.csv"}, ())
 
@@ -133,3 +135,15 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
     assert set(checked_targets({"--json": os.devnull, "--report": os.devnull}, ())) == {"--json", "--report"}
     written(os.devnull, b"x")
     assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs standard output as a file")
+@pytest.mark.parametrize("redirected", [False, True])
+def test_standard_output_may_be_named_as_a_file(tmp_path: Path, redirected: bool) -> None:
+    code = "from calibrant.data.rewrite import *; checked_targets({'--json': '/dev/stdout'}, ()); "
+    command = [sys.executable, "-c", code + "written('/dev/stdout', b'x')"]
+    out = tmp_path / "out"
+    with out.open("wb") as file:
+        done = subprocess.run(command, stdout=file if redirected else subprocess.PIPE, check=True)
+    assert (out.read_bytes() if redirected else done.stdout) == b"x"
+    assert [f.name for f in tmp_path.iterdir()] == ["out"]

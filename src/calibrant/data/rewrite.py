@@ -22,6 +22,7 @@ from calibrant.errors import BadInput
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")
 Columns = Mapping[str, "pa.Array | NDArray[np.generic]"]
+DEVICES = (Path("/dev"), Path("/dev/fd"))  # standard output is there, even where it goes to a file
 QUOTED = re.compile(r"""(['"])(.+?)\1""")  # what a query may name as a file
 Added = Callable[[pa.RecordBatch, str, int], Columns]  # batch, part, first row -> columns to add
 
@@ -59,7 +60,7 @@ def _writable(out: str) -> Path:
         raise BadInput(f"cannot write {out!r}: there is no directory {str(path.parent)!r}")
     if path.is_dir():
         raise BadInput(f"cannot write {out!r}: it is a directory")
-    if path.exists() and not os.access(path.resolve(), os.W_OK):
+    if path.exists() and not os.access(path, os.W_OK):
         raise BadInput(f"cannot write {out!r}: the file may not be written")
     if not _special(path) and not os.access(folder, os.W_OK | os.X_OK):
         raise BadInput(f"cannot write {out!r}: its directory may not be written")
@@ -67,8 +68,8 @@ def _writable(out: str) -> Path:
 
 
 def _special(path: Path) -> bool:
-    """Tell a device or a pipe, which is written to and never replaced."""
-    return path.exists() and not path.is_file()
+    """Tell a device or a pipe, such as /dev/stdout, which is written to and never replaced."""
+    return path.exists() and (not path.is_file() or path.absolute().parent in DEVICES)
 
 
 def _holds(given: str, path: Path) -> bool:
@@ -103,9 +104,8 @@ def checked_rows(path: Path, source: Source, added: Sequence[str]) -> None:
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
     """Give a name in the same folder to write under: it becomes `path` if all goes well, and is removed if not."""
-    target = path.resolve()
-    special = _special(target)
-    part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
+    target, special = path.resolve(), _special(path)
+    part = path if special else target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield part
         if not special:

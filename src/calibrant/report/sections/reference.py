@@ -28,7 +28,7 @@ from calibrant.report.outline import Asked, Declared, declared
 from calibrant.report.spans import Span, Text, code, given, say, sentence, title, visible
 from calibrant.report.wording import FINDINGS, VERDICTS
 
-# ---- The section that lists every check: what was asked, what was found, and what that means ----
+# ---- every check: what was asked, what was found, and what that means ----
 
 UNDONE = ("not-applicable", "not-run")  # neither is a pass
 NOTE = (
@@ -94,16 +94,9 @@ def _row(c: Line) -> Row:
     return Row((Cell(c.question), Cell(say(c.found), icon=c.status), numbers, Cell(say(c.meaning))))
 
 
-# ---- What was audited, and the command that does it again ----
-
-EVERY = "*"  # all columns that can be used
-BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
-ARRAYS = "The data came as arrays or as a frame, so there is no command: call "
-UNTYPABLE = "The command line cannot name all that this audit was given, so there is no command: call "
-NOT_GIVEN = say(Span("not given", "missing"))
-
-
 # ---- what was audited ----
+
+NOT_GIVEN = say(Span("not given", "missing"))
 
 
 def about(record: AuditRecord) -> Iterator[Node]:
@@ -199,7 +192,12 @@ def listed(value: object) -> list[str]:
     return [str(value)]
 
 
-# ---- how to do it again ----
+# ---- the command that does it again ----
+
+EVERY = "*"  # all columns that can be used
+BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
+ARRAYS = "The data came as arrays or as a frame, so there is no command: call "
+UNTYPABLE = "The command line cannot name all that this audit was given, so there is no command: call "
 
 
 def reproduce(record: AuditRecord) -> Iterator[Node]:
@@ -292,7 +290,7 @@ def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
     return more or any("," in c or c != c.strip() or not c for c in columns) or width not in (None, BANDWIDTH)
 
 
-# ---- What the report does not show, how it was computed, and the words it uses; sections add to the last two ----
+# ---- what the report does not show, how it was computed, and the words it uses; sections add to the last two ----
 
 LIMITS = (
     ("Whether decisions are good or fair.", "Probabilities can be right and the rule built on them wrong."),
@@ -372,6 +370,8 @@ def glossary(record: AuditRecord) -> Iterator[Node]:
     )
     yield Entries((*ours, *(e for d in declared() for e in d.words(record))))
 
+
+# ---- the sections, in their order ----
 
 DECLARED = (
     Declared(id="checks", order=70, nav="Every check", heading="Every check, and what it found", nodes=checks),

@@ -1,5 +1,8 @@
 """Certified intervals: finite-sample, distribution-free, and clear about which classifier they are about.
 
+To add a certificate, write a file here whose function stands under ``@certificate(...)``, and add its line below: the
+line makes it public, and the command offers what is declared in a file that is imported here.
+
 The functions are imported here, at once, so that `certify.rounded` is always the function and never the module
 of the same name, whichever is imported first.
 """

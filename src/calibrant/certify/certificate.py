@@ -1,4 +1,8 @@
-"""What a certificate of everyone's error says of itself, in its own file; `calibrant certify` offers those."""
+"""What a certificate of everyone's error says of itself, in its own file; `calibrant certify` offers those.
+
+To add a certificate, write one file beside this one, with its function under ``@certificate(...)``, and its line in the
+face of the folder. Nothing else lists the certificates.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from calibrant.arguments import COMMAND
 from calibrant.audit.checks import gates
-from calibrant.audit.judging import Asked as Judged
+from calibrant.audit.judging import Asked as AskedToJudge
 from calibrant.audit.judging import Judging
 from calibrant.audit.record import AuditRecord
 from calibrant.audit.run import audited
@@ -43,7 +43,8 @@ def reading(a: Namespace, **more: Any) -> Reading:
 
 def judging(a: Namespace) -> Judging:
     """Return what the options say to judge: each is called as the argument of `Judging.of`."""
-    given = {k: v for k, v in vars(a).items() if k in Judged.__annotations__}
+    # limit, alpha, levels, tolerance, fail_on, quick, outcome, name and date travel here
+    given = {k: v for k, v in vars(a).items() if k in AskedToJudge.__annotations__}
     return Judging.of(gates=gates(), asker=COMMAND, **given)
 
 

@@ -7,10 +7,13 @@ Every refusal is a `BadInput` that reads ``name=value: pass ...``. A truth value
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from itertools import islice
 from numbers import Integral, Real
+from os import PathLike
+from reprlib import Repr
 from typing import NoReturn, ParamSpec, TypedDict, TypeGuard, TypeVar, Unpack
 
 from calibrant.errors import BadInput
@@ -42,9 +45,18 @@ OPTIONS = {"drop_missing": "drop-missing", "fail_on": "fail-on", "spec": "like"}
 PYTHON, COMMAND = Asker(), Asker(command=True)
 
 
+_SHORT = Repr()
+_SHORT.maxstring, _SHORT.maxother = 100, 60  # characters: names of columns and dates are shown whole, arrays are not
+
+
+def shown(value: object) -> str:
+    """Return a value as a refusal shows it: on one line, and short."""
+    return " ".join(_SHORT.repr(value).split())
+
+
 def refuse(name: str, value: object, fix: str, hint: str = "") -> NoReturn:
     """Raise the one line of a refusal."""
-    raise BadInput(f"{name}={value!r}: pass {fix}" + (f", {hint}" if hint else ""))
+    raise BadInput(f"{name}={shown(value)}: pass {fix}" + (f", {hint}" if hint else ""))
 
 
 def whole(name: str, value: object, low: int, high: int | None = None, *, of: str = "", hint: str = "") -> int:
@@ -148,7 +160,7 @@ def names(
         refuse(name, value, f"the name of {what}, or a list of names")
     twice = next((v for i, v in enumerate(found) if distinct and v in found[:i]), None)
     if twice is not None:
-        raise BadInput(f"{name}={value!r} names {twice!r} twice: name each once")
+        raise BadInput(f"{name}={shown(value)} names {twice!r} twice: name each once")
     return found
 
 
@@ -159,18 +171,27 @@ def _listed(value: object) -> tuple[str, ...] | None:
 
 
 def one_source(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a public function whose one positional argument is the data say what to pass in place of two arrays."""
+    """Let a public function, or a method, that takes the data as one value say so where it is given arrays."""
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        if len(args) > 1 and hasattr(args[1], "__len__") and not isinstance(args[1], (str, dict)):
+        if len(args) > 1 and not isinstance(args[1], str) and any(map(_holds_rows, args)):
             raise BadInput(
-                f"{function.__name__} takes labels and probabilities together: "
+                f"{function.__qualname__} takes labels and probabilities together: "
                 "pass calibrant.predictions(y_true, y_prob)"
             )
         return function(*args, **kwargs)
 
     return called
+
+
+def _holds_rows(value: object) -> bool:
+    """Tell an array, or a list of numbers, from data, names, paths and tables."""
+    if isinstance(value, (str, bytes, Mapping)) or hasattr(value, "columns") or getattr(value, "shape", None) == ():
+        return False
+    if not (isinstance(value, Iterable) and hasattr(value, "__len__")):
+        return False
+    return not any(isinstance(first, (str, PathLike)) for first in islice(value, 1))
 
 
 # ---- arguments that mean the same everywhere ----
@@ -196,5 +217,5 @@ def checked_levels(levels: object, name: str = "levels") -> int:
 def checked_draws(draws: object, alpha: float, name: str = "draws") -> int:
     """Return the number of draws: enough that one p-value can be as small as `alpha`."""
     if not _counts(draws) or (draws + 1) * alpha < 1.0 - 1e-9:  # 1e-9: 1/alpha is rounded, as in 19 draws at 0.05
-        raise BadInput(f"{name}={draws!r}: alpha={alpha:g} needs at least {math.ceil(1 / alpha) - 1} draws")
+        raise BadInput(f"{name}={shown(draws)}: alpha={alpha:g} needs at least {math.ceil(1 / alpha) - 1} draws")
     return int(draws)

@@ -15,7 +15,7 @@ from calibrant.errors import BadInput
 
 BY_PLACE = {  # what may be given by its place: the data, and what is asked about them
     *("source", "data", "pilot", "y_true", "y_prob", "covariates"),
-    *("variable", "variables", "level", "reference", "gap", "function"),
+    *("variable", "variables", "level", "gap", "function"),
 }
 OLD = {"y", "p", "clusters", "step", "rows_read", "n_bins", "random_state"}
 ONE_DEFAULT = {"alpha": 0.05, "levels": {100, ()}, "seed": 0, "bandwidth": {2**-6, None}, "progress": None}
@@ -42,11 +42,38 @@ ONE_SOURCE = [
     in (["data"], ["source"], ["pilot"])
 ]
 
+TAKES_DATA = [
+    n
+    for n, f in PUBLIC.items()
+    if inspect.isfunction(f) and {"data", "source", "pilot"} & set(inspect.signature(f).parameters)
+]
+
 
 @pytest.mark.parametrize("name", [n for n, f in PUBLIC.items() if inspect.isfunction(f)])
 def test_all_but_the_data_is_given_by_keyword(name: str) -> None:
     placed = {p.name for p in inspect.signature(PUBLIC[name]).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD}
     assert placed <= BY_PLACE
+
+
+@pytest.mark.parametrize(
+    ("method", "placed"),
+    [
+        (cal.Sketch.__init__, {"self", "spec"}),
+        (cal.Sketch.update, {"self", "batch"}),
+        (cal.Sketch.update_arrays, {"self", "p", "y"}),
+        (cal.Sketch.to_bytes, {"self"}),
+        (cal.repair.FittedMap.scores, {"self", "p"}),
+    ],
+)
+def test_so_is_all_but_the_data_of_a_method(method: Callable[..., Any], placed: set[str]) -> None:
+    parameters = inspect.signature(method).parameters.values()
+    assert {p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD} == placed
+
+
+def test_score_is_a_column_wherever_it_is_named() -> None:
+    """A flag or a criterion has another name: ``by_score=``, ``criterion=``."""
+    named = {n for n, f in PUBLIC.items() if "score" in inspect.signature(f).parameters}
+    assert named == {"read", "sketch", "audit"}
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -60,11 +87,21 @@ def test_names_are_those_of_every_other_function(name: str) -> None:
             assert given in allowed, f"{argument}={given}"
 
 
-@pytest.mark.parametrize("name", ONE_SOURCE)
+@pytest.mark.parametrize("name", [*TAKES_DATA, *(f"repair.{n}" for n in cal.repair.recipes())])
 def test_two_arrays_are_told_where_they_belong(name: str) -> None:
-    y, p = np.array([0, 1]), np.array([0.2, 0.7])
-    with pytest.raises(BadInput, match=r"pass calibrant\.predictions\(y_true, y_prob\)"):
-        PUBLIC[name](y, p)
+    y, p = np.arange(100) % 2, np.linspace(0, 1, 100)
+    call, before = PUBLIC[name], (cal.measure.ece,) if name == "measure.by_group" else ()
+    if not inspect.isfunction(call):
+        call = cal.repair.recipes()[name.removeprefix("repair.")].make(["age"]).fit
+    with pytest.raises(BadInput, match=r"^\S+ takes .*pass calibrant\.predictions\(y_true, y_prob\)$"):
+        call(*before, y, p)
+
+
+@pytest.mark.parametrize("name", cal.repair.recipes())
+def test_nothing_is_fitted_on_an_array(name: str) -> None:
+    for given in (np.array([0.2, 0.7]), [0.2, 0.7], "log.csv", 3):
+        with pytest.raises(BadInput, match=r"fitted on|pass calibrant\.predictions"):
+            cal.repair.recipes()[name].make(["age"]).fit(given)
 
 
 @pytest.mark.parametrize("name", [n for n in ONE_SOURCE if n not in ("read", "sketch", "audit")])

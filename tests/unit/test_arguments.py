@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import calibrant as cal
 from calibrant import arguments
 from calibrant.errors import BadInput
 
@@ -68,16 +70,47 @@ def test_an_argument_is_called_as_it_was_given():
         arguments.share(arguments.COMMAND.name("limit"), 2)
 
 
-def test_two_arrays_are_told_where_they_belong():
-    @arguments.one_source
-    def metric(data: object, *, alpha: float = 0.05) -> object:
-        return data, alpha
+@arguments.one_source
+def metric(data: object, variable: object = None, *, alpha: float = 0.05) -> object:
+    return data, variable, alpha
 
-    assert metric(1, alpha=0.1) == (1, 0.1)
-    with pytest.raises(BadInput, match=r"^metric takes .* pass calibrant.predictions\(y_true, y_prob\)$"):
-        metric([0, 1], [0.2, 0.7])
+
+@pytest.mark.parametrize("p", [[0.2, 0.7], np.array([[0.2, 0.8], [0.7, 0.3]]), pd.Series([0.2, 0.7])])
+@pytest.mark.parametrize("y", [[0, 1], ["no", "yes"], pd.Series([0, 1])])
+def test_two_arrays_are_told_where_they_belong(y, p):
+    for given in ((y, p), (p, y), (1, p)):
+        with pytest.raises(BadInput, match=r"^metric takes .* pass calibrant.predictions\(y_true, y_prob\)$"):
+            metric(*given)
+
+
+def test_data_and_names_pass():
+    data = cal.predictions([0, 1], [0.2, 0.7])
+    for given in (
+        (data, "age"),
+        ([0.2], "age"),
+        (data, ("age", "sex")),
+        (data, np.array(["age", "sex"])),
+        ({"a": [1]}, 0.1),
+        (1, None),
+    ):
+        assert metric(*given, alpha=0.1) == (*given, 0.1)
     with pytest.raises(TypeError, match="positional"):
-        metric(1, 0.1)
+        metric(1, "age", 0.1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.linspace(0, 1, 900), list(range(900)), pd.Series(range(900)), "a" * 900, [["b"]]],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_refusal_is_short_whatever_is_refused(value):
+    for check in (arguments.share, arguments.flag, lambda name, v: arguments.names(name, [v, 3])):
+        with pytest.raises(BadInput) as error:
+            check("x", value)
+        assert "\n" not in str(error.value)
+        assert len(str(error.value)) < 200
+    column = "a column whose name is a whole question, as in tables of surveys"
+    assert arguments.shown(column) == repr(column)
 
 
 @pytest.mark.parametrize(("value", "expected"), SOUND)

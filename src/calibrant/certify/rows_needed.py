@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_levels, choice, share
+from calibrant.arguments import checked_levels, choice, one_source, share
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
@@ -110,6 +110,7 @@ Method = Literal["rounded", "jittered"]
 PLAN_GRID = 1024
 
 
+@one_source
 def rows_needed(
     gap: float,
     data: Predictions | Sketch | None = None,

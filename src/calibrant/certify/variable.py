@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, number, whole
+from calibrant.arguments import checked_seed, number, one_source, shown, whole
 from calibrant.certify.raw_lower import QUANTISATION
 from calibrant.data.columns import is_date, is_number
 from calibrant.data.predictions import Predictions
@@ -264,6 +264,7 @@ GRID = 256  # cells of a jittered variable's ranks
 FOR_SHIFT = 0.1  # share of each end's error probability that pays for the unknown overall shift
 
 
+@one_source
 def variable(
     data: Predictions | Sketch,
     variable: str | Sequence[str],
@@ -358,7 +359,7 @@ def _named(variable: str | Sequence[str]) -> Name:
         return variable
     if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
         return variable[0], variable[1]
-    raise BadInput(f"variable={variable!r}: pass the name of one covariate, or two different names")
+    raise BadInput(f"variable={shown(variable)}: pass the name of one covariate, or two different names")
 
 
 @dataclass(frozen=True)

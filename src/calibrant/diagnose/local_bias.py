@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, flag, names, positive
+from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, flag, names, one_source, positive
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.diagnose.bias_map import (
     METHOD,
@@ -32,6 +32,7 @@ At = Literal["grid", "rows"]
 MOST_ROWS = 100_000  # of which all pairs are compared: about a minute
 
 
+@one_source
 def local_bias(
     data: Predictions,
     variables: str | Sequence[str],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, number
+from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, number, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
 from calibrant.diagnose.bands import Band, Banded, Layout, banded, gap_columns, plan_of
@@ -21,6 +21,7 @@ BAND = (
 )
 
 
+@one_source
 def variable_curve(
     data: Predictions | Sketch,
     variable: str | Sequence[str],

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import names
+from calibrant.arguments import names, one_source, shown
 from calibrant.certify.groups import Group, grouped_sketch, named_groups
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
@@ -23,6 +23,7 @@ from calibrant.views.points import cell_points
 from calibrant.views.population import group
 
 
+@one_source
 def by_group(
     function: Callable[..., Estimate],
     data: Predictions | Sketch,
@@ -81,7 +82,7 @@ def by_group(
     {(('sex', 'f'),): 0.1, (('sex', 'm'),): 0.17}
     """
     if not callable(function):
-        raise BadInput(f"function={function!r}: pass a function such as cal.measure.ece")
+        raise BadInput(f"function={shown(function)}: pass a function such as cal.measure.ece")
     out: dict[Group, Estimate] = {}
     refused: list[tuple[Group, str]] = []
     for name, part in _parts(data, names("by", by), intersections):

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, choice
+from calibrant.arguments import checked_alpha, choice, one_source, shown
 from calibrant.data.columns import as_text, is_date, is_number
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketch import Sketch
@@ -76,7 +76,7 @@ class Inferring:
             near = difflib.get_close_matches(wanted, searched, n=1, cutoff=0.5)
             there = f"there are: {', '.join(map(repr, self.labels[:12]))}"
             hint = f"did you mean {near[0]!r}?" if near else there
-            raise BadInput(f"level={level!r} does not occur in {self.name!r}; {hint}")
+            raise BadInput(f"level={shown(level)} does not occur in {self.name!r}; {hint}")
         return np.equal(self.code, self.labels.index(wanted))
 
     def _number_at(self, x: Floats, level: object) -> NDArray[np.bool_]:
@@ -88,11 +88,11 @@ class Inferring:
         try:
             found = np.equal(x, float(level))  # type: ignore[arg-type]  # what is no number is refused below
         except (TypeError, ValueError):
-            raise BadInput(f"level={level!r}: {self.name!r} is a number; pass one of its values") from None
+            raise BadInput(f"level={shown(level)}: {self.name!r} is a number; pass one of its values") from None
         if not self.single.all():
             raise NotComputable(f"the sketch keeps ranges of {self.name!r} and not each value: pass rows")
         if not found.any():
-            raise BadInput(f"level={level!r} does not occur in {self.name!r}: pass one of its values")
+            raise BadInput(f"level={shown(level)} does not occur in {self.name!r}: pass one of its values")
         return found
 
     def estimate(
@@ -216,8 +216,9 @@ def _sketched(strata: Strata, name: str) -> Inferring:
 # ---- The mean of a covariate among the people with the event, inferred from probabilities ----
 
 
+@one_source
 def inferred_mean(
-    data: Predictions | Sketch, variable: str, level: object = None, *, quantity: Quantity = "bias", alpha: float = 0.05
+    data: Predictions | Sketch, variable: str, *, level: object = None, quantity: Quantity = "bias", alpha: float = 0.05
 ) -> Estimate:
     r"""Mean of a covariate among the people with the event, inferred from probabilities in place of labels: its bias.
 
@@ -333,12 +334,13 @@ def _numbers(q: Inferring) -> tuple[Floats, NDArray[np.bool_]]:
 # ---- The gap in event rates between groups, inferred from probabilities ----
 
 
+@one_source
 def inferred_gap(
     data: Predictions | Sketch,
     variable: str,
     level: object,
-    reference: object = None,
     *,
+    reference: object = None,
     quantity: Quantity = "bias",
     alpha: float = 0.05,
 ) -> Estimate:
@@ -412,7 +414,9 @@ def compared(q: Inferring, level: object, reference: object, wanted: Quantity, a
     group = q.at(level)
     other = ~group if reference is None else q.at(reference)
     if (group & other).any():
-        raise BadInput(f"reference={reference!r} is the level itself: pass another, or leave it out for everyone else")
+        raise BadInput(
+            f"reference={shown(reference)} is the level itself: pass another, or leave it out for everyone else"
+        )
     rows = [int(q.sums.rows[mask].sum()) for mask in (group, other)]
     kept = group | other
     sums = q.sums.of(kept)

@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_seed, choice, whole
+from calibrant.arguments import checked_alpha, checked_seed, choice, one_source, shown, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.sample import identities_of
 from calibrant.data.sketch import Sketch
@@ -45,6 +45,7 @@ class Binned(NamedTuple):
     cell: NDArray[np.int32] | None
 
 
+@one_source
 def vece(
     data: Predictions | Sketch,
     variable: str | Sequence[str],
@@ -200,7 +201,7 @@ def _binned(
 def _pair(variable: str | Sequence[str]) -> tuple[str, str]:
     if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
         return variable[0], variable[1]
-    raise BadInput(f"variable={variable!r}: pass the name of one covariate, or two different names")
+    raise BadInput(f"variable={shown(variable)}: pass the name of one covariate, or two different names")
 
 
 def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View) -> Binned:
@@ -208,7 +209,7 @@ def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: 
     if isinstance(data, Sketch):
         raise NotComputable("the published procedure sorts the values themselves: pass rows")
     if not isinstance(variable, str):
-        raise BadInput(f"variable={variable!r}: the published procedure takes one covariate")
+        raise BadInput(f"variable={shown(variable)}: the published procedure takes one covariate")
     values = numbers_of(data, variable)
     if np.isnan(values).any() or data.weights is not None:
         raise NotComputable("the published procedure knows no missing values and no weights")

@@ -15,6 +15,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
+from calibrant.arguments import one_source
+
 MAPS = "calibrant.repair.maps"  # the folder whose files declare recipes
 Tried = Literal["always", "unless quick", "when named"]
 Class = TypeVar("Class", bound=type)
@@ -77,6 +79,8 @@ def recipe(
     """Declare the class below to be a recipe; see `Entry` for what to say of it."""
 
     def declared(own: Class) -> Class:
+        made: Any = own
+        made.fit = one_source(made.fit)
         _DECLARED[own.__name__] = Entry(
             recipe=own,
             maps=tuple(maps),

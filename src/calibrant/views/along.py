@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import choice
+from calibrant.arguments import choice, shown
 from calibrant.data.coding import Coding, codings, encode
 from calibrant.data.columns import as_days, as_float, decoded, is_date, is_number, require
 from calibrant.data.predictions import Predictions, checked_data
@@ -216,7 +216,7 @@ def checked_rows(data: Predictions | Sketch, clusters: bool = False) -> Predicti
 def covariate(rows: Predictions, variable: Any) -> Any:
     """Return one covariate as a decoded Arrow column, or say which there are."""
     if not isinstance(variable, str):
-        raise BadInput(f"variable={variable!r}: pass the name of one covariate")
+        raise BadInput(f"variable={shown(variable)}: pass the name of one covariate")
     require([variable], () if rows.covariates is None else tuple(rows.covariates.schema.names), "covariate")
     return decoded(rows.covariates.column(variable))
 

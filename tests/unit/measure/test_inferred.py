@@ -62,13 +62,13 @@ def test_values_by_hand_with_weights():
     [
         lambda d, q: MEAN(d, "age", quantity=q),
         lambda d, q: MEAN(d, "day", quantity=q),
-        lambda d, q: MEAN(d, "town", "b", quantity=q),
-        lambda d, q: MEAN(d, "flag", True, quantity=q),
-        lambda d, q: MEAN(d, "kind", 2, quantity=q),
+        lambda d, q: MEAN(d, "town", level="b", quantity=q),
+        lambda d, q: MEAN(d, "flag", level=True, quantity=q),
+        lambda d, q: MEAN(d, "kind", level=2, quantity=q),
         lambda d, q: GAP(d, "town", "b", quantity=q),
-        lambda d, q: GAP(d, "town", "c", "missing", quantity=q),
+        lambda d, q: GAP(d, "town", "c", reference="missing", quantity=q),
         lambda d, q: GAP(d, "age", "missing", quantity=q),
-        lambda d, q: GAP(d, "kind", 1, 3, quantity=q),
+        lambda d, q: GAP(d, "kind", 1, reference=3, quantity=q),
     ],
 )
 def test_rows_and_sketch_agree_and_round_trip(call, quantity):
@@ -105,7 +105,7 @@ def test_missing_values_are_left_out_of_means_and_count_elsewhere_for_levels():
     share = MEAN(data, "age", level="missing")
     assert share.n == data.n
     assert share.settings["observed"] == pytest.approx(data.y[~known].sum() / data.cases)
-    whole = MEAN(data, "town", "b")
+    whole = MEAN(data, "town", level="b")
     assert whole.settings["missing"] == 18
     everyone_else = GAP(data, "town", "b").settings["rows"]
     assert sum(everyone_else) == data.n
@@ -139,7 +139,7 @@ def test_a_group_far_from_its_probabilities_has_the_width_of_what_was_seen(quant
     y = g.uniform(size=4000) < np.where(town, 0.9, 0.1)
     found = GAP(cal.predictions(y, p, {"town": town}), "town", True, quantity=quantity)
     assert found.settings["error"] == pytest.approx(2 * 0.5 / np.sqrt(4000), rel=0.01)  # what p = 1/2 would give
-    share = MEAN(cal.predictions(y, p, {"town": town}), "town", True, quantity=quantity)
+    share = MEAN(cal.predictions(y, p, {"town": town}), "town", level=True, quantity=quantity)
     assert share.settings["error"] < 1.03 * 0.5 / np.sqrt(2000)
 
 
@@ -173,7 +173,7 @@ def test_bias_counts_what_inferred_and_observed_share():
 
 def test_clusters_of_one_row_change_little_and_copies_add_nothing():
     data = rows()
-    for call in (lambda d: MEAN(d, "age"), lambda d: MEAN(d, "town", "b"), lambda d: GAP(d, "town", "b")):
+    for call in (lambda d: MEAN(d, "age"), lambda d: MEAN(d, "town", level="b"), lambda d: GAP(d, "town", "b")):
         alone = call(data)
         single = call(rows(clusters=np.arange(900)))
         assert single.value == alone.value
@@ -199,7 +199,7 @@ def test_weights_are_sampling_weights():
 def test_width_without_a_case_in_the_group():
     y, town = np.arange(200) < 20, np.where(np.arange(200) < 150, "a", "b")
     data = cal.predictions(y, np.full(200, 0.1), {"town": town})
-    share, gap = MEAN(data, "town", "b", quantity="observed"), GAP(data, "town", "b", quantity="observed")
+    share, gap = MEAN(data, "town", level="b", quantity="observed"), GAP(data, "town", "b", quantity="observed")
     assert share.value == 0.0 == share.interval.low
     assert share.interval.high > 0.2
     assert gap.interval.high - gap.interval.low > 0.1
@@ -239,7 +239,7 @@ def test_constant_where_anything_counts():
         with pytest.raises(NotComputable, match="'x' has one value only where p or y is above zero"):
             MEAN(d, "x")
         with pytest.raises(NotComputable, match="'town' has one value only where"):
-            MEAN(d, "town", "b")
+            MEAN(d, "town", level="b")
 
 
 def test_dates_have_missing_values_as_a_level():
@@ -249,7 +249,7 @@ def test_dates_have_missing_values_as_a_level():
     late = cal.predictions(data.y, data.p, {"day": day})
     for d in (late, cal.sketch(late, variables="*")):
         assert GAP(d, "day", "missing").settings["rows"] == (100, 800)
-        assert MEAN(d, "day", "missing").settings["observed"] == pytest.approx(data.y[::9].sum() / data.cases)
+        assert MEAN(d, "day", level="missing").settings["observed"] == pytest.approx(data.y[::9].sum() / data.cases)
 
 
 def test_clusters_counted_are_those_described():
@@ -258,13 +258,13 @@ def test_clusters_counted_are_those_described():
     assert MEAN(data, "age").settings["clusters"] == 290
     town = np.array(data.covariates.column("town").to_pylist(), dtype=object)
     there = len(np.unique((np.arange(900) // 3)[(town == "c") | (town == "b")]))
-    assert GAP(data, "town", "c", "b").settings["clusters"] == there < 300
+    assert GAP(data, "town", "c", reference="b").settings["clusters"] == there < 300
 
 
 def test_names_among_very_many_levels():
     data = cal.predictions(np.arange(4000) % 2, np.full(4000, 0.5), {"id": [f"u{i // 2}" for i in range(4000)]})
     with pytest.raises(BadInput, match=r"does not occur in 'id'; there are: 'u0', 'u1'"):
-        MEAN(data, "id", "u")
+        MEAN(data, "id", level="u")
 
 
 @pytest.mark.parametrize(
@@ -273,8 +273,8 @@ def test_names_among_very_many_levels():
         (lambda d: MEAN(d, "agee"), BadInput, "did you mean 'age'"),
         (lambda d: MEAN(d, 3), BadInput, "pass the name of one covariate"),
         (lambda d: MEAN(d, "town"), BadInput, "is a category: pass level="),
-        (lambda d: MEAN(d, "town", "bb"), BadInput, "does not occur in 'town'; did you mean 'b'"),
-        (lambda d: MEAN(d, "town", "zzz"), BadInput, "there are: "),
+        (lambda d: MEAN(d, "town", level="bb"), BadInput, "does not occur in 'town'; did you mean 'b'"),
+        (lambda d: MEAN(d, "town", level="zzz"), BadInput, "there are: "),
         (lambda d: MEAN(d, "age", level="old"), BadInput, "is a number"),
         (lambda d: MEAN(d, "age", level=7), BadInput, "does not occur in 'age'"),
         (lambda d: MEAN(d, "day", level="2021-03-02"), BadInput, "is a date, which has no level but 'missing'"),
@@ -285,8 +285,8 @@ def test_names_among_very_many_levels():
         (lambda d: MEAN(cal.sketch(d, by="flag"), "age"), NotComputable, "did not count 'age'"),
         (lambda d: MEAN(d, "one"), NotComputable, "one value only"),
         (lambda d: GAP(d, "one", 7), NotComputable, "in each group: there is none"),
-        (lambda d: GAP(d, "town", "a", "a"), BadInput, "is the level itself"),
-        (lambda d: GAP(d, "town", "a", "zz"), BadInput, "level='zz' does not occur"),
+        (lambda d: GAP(d, "town", "a", reference="a"), BadInput, "is the level itself"),
+        (lambda d: GAP(d, "town", "a", reference="zz"), BadInput, "level='zz' does not occur"),
     ],
 )
 def test_refusals(call, kind, message):

@@ -95,9 +95,12 @@ class Rounding:
 
 
 def two_classes(data: object, recipe: str) -> None:
-    """Refuse several classes, for a recipe that reads no data."""
+    """Refuse what is no data of two classes, for a recipe that reads none."""
     if isinstance(data, MulticlassPredictions):
         raise BadInput(f"{recipe} is for two classes: project with .top_label() or .one_vs_rest(k)")
+    if data is not None and not isinstance(data, Predictions):
+        way = "pass calibrant.predictions(...), calibrant.read(...) or nothing"
+        raise BadInput(f"{recipe} is fitted on rows or none: {way}, not a {type(data).__name__}")
 
 
 # ---- Jitter: the score perturbed a little, which makes its calibration error certifiable ----

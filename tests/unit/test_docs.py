@@ -10,12 +10,15 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import calibrant as cal
+from calibrant.audit.record import AuditRecord, Check, Finding
+from calibrant.results import Curve, Estimate, Interval, Outcome
 
 ROOT = Path(__file__).parents[2]
 PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if p.exists()]
@@ -140,6 +143,17 @@ def bare(function: Any) -> str:
     ]
     text = str(inspect.Signature(parameters)).replace("0.015625", "2**-6").replace("'", '"')
     return f"{function.__name__}{text}"
+
+
+@pytest.mark.skipif(not (ROOT / "docs/api.md").exists(), reason="a source distribution without docs")
+@pytest.mark.parametrize(
+    "result", [Interval, Estimate, Outcome, Curve, Finding, Check, AuditRecord], ids=lambda r: r.__name__
+)
+def test_api_page_has_the_fields_of_every_result(result: type) -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| `{result.__name__}` \|.*$", page, re.M)
+    assert row is not None
+    assert {f.name for f in fields(result)} <= set(re.findall(r"`(\w+)`", row[0]))  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(not (ROOT / "docs/api.md").exists(), reason="a source distribution without docs")

@@ -127,7 +127,7 @@ def test_csv_by_key_with_covariates_and_json(tmp_path: Path, capsys: pytest.Capt
     out = pyarrow.csv.read_csv(tmp_path / "out.tsv", parse_options=pyarrow.csv.ParseOptions(delimiter="\t"))
     assert out["p_fitted_on"].to_pylist().count(True) == 2000
     whole = table(4000)
-    again = found.maps["AugmentedLogistic"].scores(whole["p"].to_numpy(), whole)
+    again = found.maps["AugmentedLogistic"].scores(whole["p"].to_numpy(), columns=whole)
     np.testing.assert_allclose(out["p_repaired"].to_numpy(), again, atol=1e-12)
     shuffled = whole.take(np.random.default_rng(0).permutation(4000))
     pq.write_table(shuffled, tmp_path / "shuffled.parquet")

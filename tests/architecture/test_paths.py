@@ -30,7 +30,7 @@ def exists(name: str) -> bool:
     """Tell whether a dotted name is a module, or what can be reached from one."""
     try:
         return find_spec(name) is not None or _reached(name)
-    except ModuleNotFoundError:  # what comes before the last dot is no package
+    except ImportError:  # what comes before the last dot is no package, or needs an extra
         return _reached(name)
 
 

@@ -60,7 +60,7 @@ MAPS = {
     "groups": {"variables": "x", "by": "g", "grid": 21},
     "pair": {"variables": ("x", "z"), "grid": 9},
     "mixed": {"variables": ("x", "g"), "grid": 11},
-    "score": {"variables": "x", "score": True, "grid": 9},
+    "score": {"variables": "x", "by_score": True, "grid": 9},
 }
 
 

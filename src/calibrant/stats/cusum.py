@@ -31,7 +31,7 @@ EVENTS = 2.0  # null variance, in expected events, that a studentised sum must c
 FEWEST = 4  # rows beyond the tolerance below which the authors' program leaves a model out
 SHIFT = 2.0  # mean that the authors' program gives to its weights
 EMPTY: dict[str, float] = {"default": 0.0, "paper": 0.0, "authors": -np.inf}  # the empty set of rows counts, or not
-SHARE = 1e-9  # of all rows, the rounding of a sum of weights
+SHARE = 1e-9  # of a sum over rows, its rounding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +198,8 @@ def _scale(detector: Detector, weight: Floats, rate: Floats, n: int) -> Floats:
         return np.full(len(weight), 1.0 / np.sqrt(len(weight)) if len(weight) >= FEWEST else 0.0)
     spread = rate * (1.0 - rate)
     seen = np.cumsum(weight**2 * spread)
-    ready = (np.cumsum(spread) >= EVENTS) & (seen > 0)
+    # scores in round numbers cover the events exactly, where the order of adding up must not decide
+    ready = (np.cumsum(spread) >= EVENTS * (1.0 - SHARE)) & (seen > 0)
     return np.where(ready, (np.where(ready, seen, 1.0) * (seen[-1] if ready.any() else 1.0)) ** -0.25, 0.0)
 
 

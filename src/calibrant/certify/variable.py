@@ -374,7 +374,7 @@ class Asked:
     seed: int
 
     def __post_init__(self) -> None:
-        whole("bins", self.bins, 1, 4096, hint="such as 10")  # 4,096: as many bytes of counts as a sketch's fine cells
+        whole("bins", self.bins, 1, 4096, hint="such as 10")  # 4,096: as many cells as `views.along` keeps
         if self.bandwidth is not None:
             number("bandwidth", self.bandwidth, least=0.01, most=0.5, hint="such as 0.05, or None for bins")
         checked_view(self.view)

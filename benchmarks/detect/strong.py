@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import calibrant as cal
-from calibrant.data.sample import identities_of
+from calibrant.data.sketches.sample import identities_of
 from calibrant.search.detectors import Settings, detectors_of, question_of
 from calibrant.stats.cusum import Boundary, observed, path, simulated
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import calibrant as cal
-from calibrant.data.sources import ROWS
+from calibrant.data.sources.source import ROWS
 
 
 def written(path: Path, rows: int) -> None:

@@ -20,7 +20,7 @@ _WHERE = {
     "audit": "calibrant.audit.run",
     "Predictions": "calibrant.data.predictions",
     "MulticlassPredictions": "calibrant.data.predictions",
-    "Sketch": "calibrant.data.sketch",
+    "Sketch": "calibrant.data.sketches.sketch",
     "AuditRecord": "calibrant.audit.record",
     "BadInput": "calibrant.errors",
     "EngineFailed": "calibrant.errors",
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from calibrant.data.predictions import predictions as predictions
     from calibrant.data.read import read as read
     from calibrant.data.read import sketch as sketch
-    from calibrant.data.sketch import Sketch as Sketch
+    from calibrant.data.sketches.sketch import Sketch as Sketch
     from calibrant.errors import BadInput as BadInput
     from calibrant.errors import EngineFailed as EngineFailed
     from calibrant.errors import NotComputable as NotComputable

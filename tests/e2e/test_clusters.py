@@ -20,7 +20,7 @@ import calibrant as cal
 from calibrant.data import survey
 from calibrant.data.engines import reduce as engines
 from calibrant.data.engines import work as travel
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from e2e.cluster_log import COLUMNS, bits, sketched, table, write
 
 NO_SPARK = "PySpark 4 is not installed: pip install 'calibrant[spark]'"

@@ -17,7 +17,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.data.sources import ROWS
+from calibrant.data.sources.source import ROWS
 from calibrant.repair.fitted import FittedMap, fitted_on
 from calibrant.repair.judge.verdict import Comparison
 from calibrant.repair.maps.curves import Logistic

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.data.sample import identities_of
+from calibrant.data.sketches.sample import identities_of
 from calibrant.stats.cusum import Boundary, binned, multiplied_squares, path, simulated_squares, squares
 from effort import examples
 from oracles.draws import outcomes

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import oracles.draws
 import oracles.features
-from calibrant.data.coding import Rows, codings, encode
-from calibrant.data.local import Features, LocalSums, local_spec, part_of, salt_of
-from calibrant.data.sample import identities_of
+from calibrant.data.sketches.sample import identities_of
+from calibrant.data.specs.coding import Rows, codings, encode
+from calibrant.data.specs.local import Features, LocalSums, local_spec, part_of, salt_of
 from calibrant.kernels import features
 from calibrant.kernels.features import HALF, SCORE_STEPS, variances
 from calibrant.kernels.runtime import one_thread

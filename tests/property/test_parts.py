@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 import oracles.draws
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.kernels import draws
 from effort import examples
 

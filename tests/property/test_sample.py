@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.data import sample
-from calibrant.data.sample import HERE, Origin, RawSample, Sample, hashes_of, identities_of, lines_of
-from calibrant.data.spec import Spec
+from calibrant.data.sketches import sample
+from calibrant.data.sketches.sample import HERE, Origin, RawSample, Sample, hashes_of, identities_of, lines_of
+from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from effort import examples
 

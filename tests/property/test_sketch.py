@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 from calibrant.data.read import sketch
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from effort import examples
 
 

@@ -27,8 +27,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.data.sketch import Sketch
-from calibrant.data.sketch_file import BEGIN, MAGIC, stored_sketch
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.sketch_file import BEGIN, MAGIC, stored_sketch
 
 ODD = (
     None,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 import oracles.strata
-from calibrant.data.parts import Fine
+from calibrant.data.sketches.parts import Fine
 from calibrant.kernels import strata
 from calibrant.kernels.draws import Draws
 from calibrant.kernels.strata import Seen

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import oracles.draws
 import oracles.smooth
-from calibrant.data.sample import identities_of
+from calibrant.data.sketches.sample import identities_of
 from calibrant.kernels import smooth
 from calibrant.kernels.draws import Draws, tallies
 from calibrant.stats.nulls import holm, step_down

@@ -57,7 +57,7 @@ def test_any_rows(name, data):
 @given(data=rows(), depth=st.integers(0, 3))
 def test_a_row_lies_in_one_leaf_and_its_order_by_score_holds_there(data, depth):
     fitted = cal.repair.VariableTree(variables=["v", "town"], depth=depth).fit(data)
-    from calibrant.data.coding import encode
+    from calibrant.data.specs.coding import encode
 
     where = np.zeros(data.n, dtype=int)
     if fitted.codings:

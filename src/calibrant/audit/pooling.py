@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.coding import MISSING
 from calibrant.data.columns import decoded
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
-from calibrant.data.spec import Spec
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.coding import MISSING
+from calibrant.data.specs.spec import Spec
 from calibrant.results import Outcome
 from calibrant.views.population import Population, pooled
 

@@ -10,7 +10,7 @@ from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import MASK, pooled_rows
 from calibrant.audit.record import Check, Finding
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve, Estimate
 from calibrant.views.population import Population, everyone
 

@@ -15,7 +15,7 @@ from calibrant.audit.question import Case, NotRun
 from calibrant.audit.record import AuditRecord, Check, Finding
 from calibrant.data.read import summarised
 from calibrant.data.reading import Progress, Reading
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import ONE_VALUE
 from calibrant.errors import NotComputable
 from calibrant.kernels.runtime import one_thread

@@ -10,7 +10,7 @@ from calibrant.arguments import checked_levels, names, one_source
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rounded import rounded_of
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import INDEPENDENT, Population, group, shares, sketch_of

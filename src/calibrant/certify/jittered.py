@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.arguments import checked_levels, one_source, positive
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval, Side
 from calibrant.views.population import INDEPENDENT, checked_bandwidth, everyone, shares

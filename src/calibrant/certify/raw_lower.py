@@ -5,7 +5,7 @@ from __future__ import annotations
 from calibrant.arguments import one_source
 from calibrant.certify.certificate import certificate
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import INDEPENDENT, Population, everyone, shares

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_levels, choice, one_source, share
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.betting import JITTERED, gammas, solve_upper
 from calibrant.stats.bounds import SLACK, expected_linear_cost, notch_normaliser, notch_width

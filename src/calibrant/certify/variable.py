@@ -12,9 +12,9 @@ from calibrant.arguments import checked_seed, number, one_source, shown, whole
 from calibrant.certify.raw_lower import QUANTISATION
 from calibrant.data.columns import is_date, is_number
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import identities, identities_of
-from calibrant.data.sketch import Sketch
-from calibrant.data.spec import Spec
+from calibrant.data.sketches.sample import identities, identities_of
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import locate
 from calibrant.results import Estimate, Interval, Side

@@ -19,8 +19,8 @@ from calibrant.cli.progress import Progress
 from calibrant.data.read import summarised
 from calibrant.data.reading import Asked, Reading
 from calibrant.data.rewrite import checked_targets, written
-from calibrant.data.sketch import Sketch
-from calibrant.data.sketch_file import stored_sketch
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.sketch_file import stored_sketch
 from calibrant.errors import BadInput
 
 EVERY, STDOUT = ("*",), "-"

@@ -15,9 +15,10 @@ from calibrant.cli.progress import Progress
 from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.reading import Reading, counted
 from calibrant.data.rewrite import checked_rows, checked_targets
-from calibrant.data.sample import Chosen
-from calibrant.data.sources import Source, open_source
-from calibrant.data.spec import Spec
+from calibrant.data.sketches.sample import Chosen
+from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.source import Source
+from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import KEPT
 from calibrant.errors import BadInput
 from calibrant.repair.catalogue import recipes, tried_by_default

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import flag, text
 from calibrant.data.columns import Floats, label_values, table_of
-from calibrant.data.spec import Spec
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
 Kind = TypeVar("Kind")

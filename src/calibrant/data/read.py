@@ -13,10 +13,10 @@ from calibrant.data.columns import as_float, label_values, require
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, predictions
 from calibrant.data.reading import NO_NUMBERS, Progress, Reading, counted, fits
-from calibrant.data.sample import Origin
-from calibrant.data.sketch import Sketch
-from calibrant.data.sources import Source
-from calibrant.data.spec import Spec, Variable
+from calibrant.data.sketches.sample import Origin
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.source import Source
+from calibrant.data.specs.spec import Spec, Variable
 from calibrant.data.survey import EVERY, KEPT, FirstLook, Profile, survey, survey_rows, with_parts
 from calibrant.data.survey import wanted as wanted_covariates
 from calibrant.errors import BadInput, NotComputable

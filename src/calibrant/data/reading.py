@@ -9,8 +9,8 @@ from typing import TypedDict, Unpack
 
 from calibrant.arguments import PYTHON, Asker, checked_seed, finite, flag, names
 from calibrant.data.columns import require
-from calibrant.data.sources import OnRows, Source
-from calibrant.data.spec import Spec
+from calibrant.data.sources.source import OnRows, Source
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
 Columns = Iterable[str] | str | None

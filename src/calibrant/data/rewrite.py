@@ -17,7 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import decoded
-from calibrant.data.sources import OnRows, Source, is_query
+from calibrant.data.sources.query import is_query
+from calibrant.data.sources.source import OnRows, Source
 from calibrant.errors import BadInput
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")

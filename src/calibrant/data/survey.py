@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calibrant.data.coding import TOP, codings
 from calibrant.data.columns import Floats, Ids, as_float, dated, decoded, is_date, is_number, require, whole
-from calibrant.data.local import DRAWS, MOST, local_spec, simulates
-from calibrant.data.parts import ends_of
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import COVARIATES, HERE, Batch, Origin, RawSample, scores_of
-from calibrant.data.sketch_file import packed, unpacked
-from calibrant.data.spec import Kind, Spec, Variable
+from calibrant.data.sketches.parts import ends_of
+from calibrant.data.sketches.sample import COVARIATES, HERE, Batch, Origin, RawSample, scores_of
+from calibrant.data.specs.coding import TOP, codings
+from calibrant.data.specs.local import DRAWS, MOST, local_spec, simulates
+from calibrant.data.specs.sketch_file import packed, unpacked
+from calibrant.data.specs.spec import Kind, Spec, Variable
 from calibrant.errors import BadInput
 from calibrant.kernels.tally import SCORE_BITS
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.arguments import choice, flag, one_source, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Tested, chi_square, tested
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from calibrant.arguments import checked_seed, positive, whole
-from calibrant.data.coding import encode
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import identities_of
+from calibrant.data.sketches.sample import identities_of
+from calibrant.data.specs.coding import encode
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import NAMES, smallest, statistics, typical_distance

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, choice, one_source, positive, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import identities_of
+from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome

@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, choice, names, one_source, whole
-from calibrant.data.coding import SCORE, Coding, Rows, codings, encode
-from calibrant.data.local import (
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.sample import identities_of, smallest
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.coding import SCORE, Coding, Rows, codings, encode
+from calibrant.data.specs.local import (
     ENOUGH,
     JOINT_LEVELS,
     KNOTS,
@@ -28,10 +31,7 @@ from calibrant.data.local import (
     part_of,
     simulates,
 )
-from calibrant.data.predictions import Predictions
-from calibrant.data.sample import identities_of, smallest
-from calibrant.data.sketch import Sketch
-from calibrant.data.spec import Spec
+from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import EVERY, LOOK, survey_rows
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.errors import BadInput, NotComputable

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, choice, number, whole
 from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.sample import identities_of
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sample import identities_of
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.cells import Cells

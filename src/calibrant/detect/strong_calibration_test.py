@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.arguments import one_source
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, Question, Settings, question_of
 from calibrant.search.models import TRAIN, Models

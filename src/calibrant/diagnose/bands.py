@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import identities_of
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sample import identities_of
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import Draws, tallies
 from calibrant.kernels.strata import Seen, strata_sums

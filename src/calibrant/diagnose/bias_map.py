@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import identities_of
+from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.nulls import critical, p_value

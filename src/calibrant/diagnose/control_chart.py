@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.arguments import checked_alpha, choice, one_source
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import words
 from calibrant.results import Curve

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.arguments import checked_alpha, one_source, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.search.detectors import FOLDS, Detectors, Settings, detectors_of, question_of

@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.arguments import checked_alpha, checked_seed, one_source, whole
 from calibrant.certify.variable import FOR_SHIFT, Cut, Dealt, cut_of, dealt_of, sketched_cut
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.bands import affordable
 from calibrant.diagnose.ranking import Line, lines_of, names_of, p_values, tested_pairs
 from calibrant.errors import NotComputable

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibrant.arguments import names
-from calibrant.data.coding import OTHER
 from calibrant.data.columns import decoded, is_date, is_number, require
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.coding import OTHER
 from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_cases
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, strata_sums

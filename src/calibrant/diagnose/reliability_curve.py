@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, one_source, positive
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.bands import (
     LEAST_EVENTS,
     LEAST_ROWS,

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.arguments import checked_alpha, number, one_source, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.rule_search import FEWEST, Search, search
 from calibrant.diagnose.rules import Columns, columns_of, text_of
 from calibrant.errors import NotComputable

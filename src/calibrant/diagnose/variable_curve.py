@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, number, one_source
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.bands import Band, Banded, Layout, banded, gap_columns, plan_of
 from calibrant.results import Curve
 from calibrant.stats.strata import View

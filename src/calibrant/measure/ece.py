@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_seed, choice, number, one_source, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.kernels.strata import spread
 from calibrant.results import Estimate
 from calibrant.stats.nulls import Sizes, noise, peak_interval, total_interval

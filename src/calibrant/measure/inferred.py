@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import checked_alpha, choice, one_source, shown
 from calibrant.data.columns import as_text, is_date, is_number
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.measures import Inferred, Quantity, Sums, inferred_gap_of, inferred_mean_of

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, number, one_source
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate
 from calibrant.stats.logistic import Recalibration, recalibrate

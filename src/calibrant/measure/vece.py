@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_seed, choice, one_source, shown, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import identities_of
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sample import identities_of
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import Draws
 from calibrant.kernels.strata import Seen, null_sums

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.arguments import choice, one_source, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Outcome
 from calibrant.search.detectors import Question, Settings, detectors_of, halves_of, question_of
 from calibrant.search.models import TRAIN, Models, Rows, dealt, fit_pool, predicted

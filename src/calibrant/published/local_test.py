@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, choice, positive, whole
-from calibrant.data.coding import encode
 from calibrant.data.predictions import Predictions
+from calibrant.data.specs.coding import encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome

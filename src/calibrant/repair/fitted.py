@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.data.coding import Coding, Encoded, encode
 from calibrant.data.columns import require
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.sample import identities_of
+from calibrant.data.sketches.sample import identities_of
+from calibrant.data.specs.coding import Coding, Encoded, encode
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 from calibrant.repair.catalogue import map_classes

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.coding import Coding, Encoded, codings, encode
 from calibrant.data.predictions import MulticlassPredictions, Predictions
+from calibrant.data.specs.coding import Coding, Encoded, codings, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.logistic import Design, maximise
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from calibrant.data.columns import as_float, require
 from calibrant.data.predictions import Faults
 from calibrant.data.rewrite import rewrite
-from calibrant.data.sample import Origin, hashes_of
-from calibrant.data.sources import Source
-from calibrant.data.spec import Spec
+from calibrant.data.sketches.sample import Origin, hashes_of
+from calibrant.data.sources.source import Source
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.repair.fitted import FittedMap, Hashes
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, choice, names, number, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import identities_of
+from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import NotComputable
 from calibrant.search.models import (
     Fitted,

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import choice, shown
-from calibrant.data.coding import Coding, codings, encode
 from calibrant.data.columns import as_days, as_float, decoded, is_date, is_number, require
 from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.coding import Coding, codings, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, locate, strata_sums
 from calibrant.stats.cells import SCALE

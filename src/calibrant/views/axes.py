@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import positive
-from calibrant.data.coding import MISSING, Coding, codings, encode
 from calibrant.data.predictions import Predictions
+from calibrant.data.specs.coding import MISSING, Coding, codings, encode
 from calibrant.errors import BadInput, NotComputable
 
 Floats = NDArray[np.float64]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import names
-from calibrant.data.coding import Encoded, codings, encode
 from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.coding import Encoded, codings, encode
 from calibrant.errors import NotComputable
 
 Matrix = NDArray[np.float32]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import names
-from calibrant.data.coding import Coding, Encoded, codings
 from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.specs.coding import Coding, Encoded, codings
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.kernel_sums import Kernel, Rows
 

@@ -17,12 +17,13 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.data import sources, survey
-from calibrant.data import sources as filesystems
+from calibrant.data import survey
 from calibrant.data.engines import reduce as engines
 from calibrant.data.engines import work
 from calibrant.data.engines.work import Task, _one_thread, caller, count_frame, from_frame, join, joined, refusal
-from calibrant.data.sources import open_source
+from calibrant.data.sources import files
+from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.remote import shown
 
 ROWS = {"y": [0, 1, 1, 0], "p": [0.1, 0.6, 0.7, 0.2], "g": ["a", "b", "a", "b"]}
 
@@ -128,14 +129,14 @@ def test_a_sketch_file_is_never_unpickled(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_users_and_options_of_a_uri_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     uri = "nothing://AKIA:s3cr3t@bucket/log/*.parquet?secret_key=hidden"
-    assert filesystems.shown(uri) == "nothing://bucket/log/*.parquet"
+    assert shown(uri) == "nothing://bucket/log/*.parquet"
     with pytest.raises(cal.BadInput) as e:
         cal.sketch(uri, label="y", score="p")
     assert not any(secret in str(e.value) for secret in ("AKIA", "s3cr3t", "hidden"))
     named: list[str] = []
-    monkeypatch.setattr(sources, "uri_files", lambda _: None)
-    monkeypatch.setattr(sources, "_remote", lambda _, name: named.append(name))
-    sources._files_of([uri])
+    monkeypatch.setattr(files, "uri_files", lambda _: None)
+    monkeypatch.setattr(files, "listed", lambda _, name: named.append(name))
+    files.files_of([uri])
     assert named == ["nothing://bucket/log/*.parquet"]  # a sketch's name goes into its file and into reports
 
 

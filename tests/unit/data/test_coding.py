@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.data.coding import Coding, codings, encode
+from calibrant.data.specs.coding import Coding, codings, encode
 
 
 def one(values: object) -> Coding:

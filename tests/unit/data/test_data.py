@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.data.spec import Spec, bin_labels
+from calibrant.data.specs.spec import Spec, bin_labels
 from calibrant.data.survey import Profile, round_edges
 
 

@@ -12,9 +12,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.data.parts import MOST
-from calibrant.data.sketch import Sketch
-from calibrant.data.sketch_file import stored_sketch
+from calibrant.data.sketches.parts import MOST
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.sketch_file import stored_sketch
 
 N = 300
 

@@ -13,9 +13,9 @@ import pytest
 import calibrant as cal
 from calibrant.cli import main
 from calibrant.data.rewrite import checked_rows
-from calibrant.data.sketch import Sketch
-from calibrant.data.sources import open_source
-from calibrant.data.spec import Spec
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.opened import open_source
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
 ROWS = {"y": [0, 1, 1, 0], "p": [0.2, 0.7, 0.9, 0.1]}

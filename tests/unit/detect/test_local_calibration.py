@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.data.local import LocalSpec, local_spec
+from calibrant.data.specs.local import LocalSpec, local_spec
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.local_calibration_test import blocks_of, natural, populous, sums_of_rows
 from calibrant.errors import BadInput, NotComputable
@@ -76,7 +76,7 @@ def test_names_the_range_that_is_off_in_its_own_unit() -> None:
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_sketch_its_bytes_and_its_pieces_say_the_same_as_the_rows(seed: int) -> None:
-    from calibrant.data.sketch import Sketch
+    from calibrant.data.sketches.sketch import Sketch
 
     t = table(2500)
     names = ["site", "ward", "age", "income", "member"]
@@ -256,7 +256,7 @@ def test_two_variables_of_one_name_are_refused(name: str) -> None:
 
 def test_the_features_survive_plain_data() -> None:
     t = table(300)
-    from calibrant.data.coding import codings
+    from calibrant.data.specs.coding import codings
 
     how = [c for c in codings(t, ["site", "ward", "age", "income"]) if c.kind != "constant"]
     spec = local_spec(t["p"].to_numpy(), t, how, 99, 7)

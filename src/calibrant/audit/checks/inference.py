@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.audit.pooling import MASK, unshown_levels
 from calibrant.audit.question import NONE_GIVEN, Answer, Case, Question
-from calibrant.data.sketch import Sketch
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.measure.inferred import Inferring, described, inferring
 from calibrant.results import Curve

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from calibrant.data.engines.work import caller
-from calibrant.data.sources import Fragments, Share
+from calibrant.data.sources.source import Fragments, Share
 from calibrant.errors import EngineFailed
 
 if TYPE_CHECKING:

@@ -11,10 +11,12 @@ from typing import Any, TypeVar, cast
 
 from calibrant.data.columns import require
 from calibrant.data.engines.work import Summary, Task, joined
-from calibrant.data.sample import Choice, Chosen
-from calibrant.data.sketch import Sketch
-from calibrant.data.sources import Connection, OnRows, Part, Source, is_query, open_source
-from calibrant.data.spec import Spec
+from calibrant.data.sketches.sample import Choice, Chosen
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.query import Connection, is_query
+from calibrant.data.sources.source import OnRows, Part, Source
+from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
 from calibrant.kernels.runtime import one_thread

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from calibrant.data.engines.work import caller
-from calibrant.data.sources import Fragments, Share
+from calibrant.data.sources.source import Fragments, Share
 from calibrant.errors import EngineFailed
 
 if TYPE_CHECKING:

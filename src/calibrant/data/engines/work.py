@@ -23,11 +23,12 @@ import pyarrow as pa
 
 import calibrant
 from calibrant.data.predictions import Faults
-from calibrant.data.sample import Batch
-from calibrant.data.sketch import Sketch
-from calibrant.data.sketch_file import halves, text_of, with_sizes
-from calibrant.data.sources import Share, read_fragment
-from calibrant.data.spec import Spec
+from calibrant.data.sketches.sample import Batch
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.columnar import read_fragment
+from calibrant.data.sources.source import Share
+from calibrant.data.specs.sketch_file import halves, text_of, with_sizes
+from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed, NotComputable
 from calibrant.kernels.runtime import one_thread

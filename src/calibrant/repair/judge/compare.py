@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from calibrant.arguments import checked_alpha, checked_levels, flag, names, one_source, whole
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.reading import Reading
-from calibrant.data.spec import Spec
+from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import EVERY, survey_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread

@@ -14,8 +14,8 @@ from calibrant.certify.rounded import rounded_of
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import levels_of, make_spec
-from calibrant.data.sketch import Sketch
-from calibrant.data.spec import Spec
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import Profile
 from calibrant.detect import local_calibration_test, strong_calibration_test
 from calibrant.errors import NotComputable

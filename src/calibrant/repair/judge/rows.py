@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.arguments import whole
 from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.sample import identities_of
+from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import mix
 from calibrant.repair.fitted import FittedMap, Recipe, fitted_on, overlap

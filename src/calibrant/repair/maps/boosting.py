@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import number, whole
-from calibrant.data.coding import Coding, Encoded, codings, encode
 from calibrant.data.predictions import Predictions
+from calibrant.data.specs.coding import Coding, Encoded, codings, encode
 from calibrant.kernels.strata import locate
 from calibrant.kernels.trees import BINS, Columns, Rule, Tree, add_trees, gradients, grow
 from calibrant.repair.fitted import Batch, FittedMap, Order, inputs_of, rising, sound

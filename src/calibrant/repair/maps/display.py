@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_levels, checked_seed
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.spec import Spec
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import uniforms
 from calibrant.kernels.tally import CELL_BITS, SCORE_BITS, fixed_point

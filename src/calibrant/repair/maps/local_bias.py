@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, names, number, whole
-from calibrant.data.coding import Encoded, codings
 from calibrant.data.predictions import Predictions
+from calibrant.data.specs.coding import Encoded, codings
 from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, inputs_of, known, rising, shares, sound

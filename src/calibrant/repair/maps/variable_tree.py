@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, choice, flag, names, number, whole
-from calibrant.data.coding import Coding, Encoded
 from calibrant.data.predictions import Predictions
+from calibrant.data.specs.coding import Coding, Encoded
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, inputs_of, shares, sound
 from calibrant.repair.maps.augmented import Form, coefficients, score_columns

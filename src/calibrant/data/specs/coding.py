@@ -26,7 +26,7 @@ from calibrant.data.columns import (
     require,
     whole,
 )
-from calibrant.data.sketch_file import need
+from calibrant.data.specs.sketch_file import need
 from calibrant.errors import BadInput
 
 Codes = NDArray[np.int32]

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from msgspec import Meta
 
 from calibrant.arguments import LARGEST_SEED, checked_seed
-from calibrant.data.coding import MISSING, OTHER, Codes, Coding
 from calibrant.data.columns import as_float, changed, dated, decoded, is_date, is_number, whole
-from calibrant.data.local import LocalSpec, increasing
-from calibrant.data.sketch_file import need
+from calibrant.data.specs.coding import MISSING, OTHER, Codes, Coding
+from calibrant.data.specs.local import LocalSpec, increasing
+from calibrant.data.specs.sketch_file import need
 from calibrant.errors import BadInput
 
 Kind = Literal["category", "number", "month", "year"]

@@ -16,9 +16,9 @@ import pyarrow as pa
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from calibrant.data.coding import SCORE, TOP, Codes, Coding, Encoded, Rows, codings, encode
 from calibrant.data.columns import Floats, Ids
-from calibrant.data.sketch_file import Integers, need
+from calibrant.data.specs.coding import SCORE, TOP, Codes, Coding, Encoded, Rows, codings, encode
+from calibrant.data.specs.sketch_file import Integers, need
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix, outcomes
 from calibrant.kernels.features import (

@@ -28,8 +28,8 @@ from calibrant.data.columns import (
     text_hashes,
 )
 from calibrant.data.predictions import Faults, Predictions
-from calibrant.data.sketch_file import Integers
-from calibrant.data.spec import Spec
+from calibrant.data.specs.sketch_file import Integers
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 

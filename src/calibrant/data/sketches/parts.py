@@ -13,11 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.data.coding import Coding, Rows, by_kind, encode
 from calibrant.data.columns import DAY, Floats, as_days, as_float, decoded, is_date
-from calibrant.data.local import LocalSums
 from calibrant.data.predictions import Predictions
-from calibrant.data.sample import (
+from calibrant.data.sketches.sample import (
     COVARIATES,
     HASH,
     LABEL,
@@ -29,8 +27,10 @@ from calibrant.data.sample import (
     lines_of,
     scores_of,
 )
-from calibrant.data.sketch_file import Integers, need
-from calibrant.data.spec import MOST_CELLS, Spec
+from calibrant.data.specs.coding import Coding, Rows, by_kind, encode
+from calibrant.data.specs.local import LocalSums
+from calibrant.data.specs.sketch_file import Integers, need
+from calibrant.data.specs.spec import MOST_CELLS, Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.strata import fine_sums, locate
 from calibrant.kernels.tally import SCORE_BITS

@@ -13,12 +13,12 @@ import pyarrow as pa
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from calibrant.data.coding import Codes
 from calibrant.data.columns import Floats, as_float, binary_labels, label_values, require
-from calibrant.data.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
 from calibrant.data.predictions import Faults
-from calibrant.data.sample import HERE, Batch, Origin
-from calibrant.data.sketch_file import (
+from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
+from calibrant.data.sketches.sample import HERE, Batch, Origin
+from calibrant.data.specs.coding import Codes
+from calibrant.data.specs.sketch_file import (
     FORMAT,
     Integers,
     content_of,
@@ -29,7 +29,7 @@ from calibrant.data.sketch_file import (
     unpacked,
     with_checksum,
 )
-from calibrant.data.spec import Spec
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.tally import (
     CELL_BITS,

@@ -1,0 +1,29 @@
+"""The one door for rows: whatever holds them, as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from calibrant.data.sources.files import files_of, listed
+from calibrant.data.sources.frames import frame
+from calibrant.data.sources.query import Connection, is_query, query, relation
+from calibrant.data.sources.remote import dataset_files
+from calibrant.data.sources.source import Source
+
+
+def open_source(source: object, wanted: Sequence[str] = (), connection: Connection | None = None) -> Source:
+    """Return the source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
+
+    `wanted` are the columns that will be read: a frame with unreadable others is cut down to them. A DuckDB
+    `connection` runs a query; by default DuckDB's own does.
+    """
+    if isinstance(source, str) and is_query(source):
+        return relation(query(source, connection))
+    if isinstance(source, (str, Path)):
+        return files_of([str(source)])
+    if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, Path)) for s in source):
+        return files_of([str(s) for s in source])
+    if hasattr(source, "get_fragments"):  # of pyarrow.dataset, which need not be loaded
+        return listed(dataset_files(source), "data")
+    return frame(source, [w for w in wanted if w])

@@ -1,0 +1,117 @@
+"""What a source is: columns, and parts that are read here or where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+Read = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
+OnRows = Callable[[int], None]  # told how many more rows were read
+
+ROWS = 1 << 18  # of a batch: it fills the cache-sized counters of every block many times over
+
+
+# ---- what a source is ----
+
+
+@dataclass(frozen=True)
+class Part:
+    """A run of rows that one thread reads.
+
+    Parameters
+    ----------
+    name : str
+        File relative to the data set's root; empty for a single file or a frame.
+    first_row : int
+        Number of the first row within that file.
+    read : callable
+        Columns, and those of them to read as real numbers where types are guessed, to batches.
+    """
+
+    name: str
+    first_row: int
+    read: Read
+
+
+class Cluster(Protocol):
+    """Rows that lie elsewhere, and machines that sum them up."""
+
+    def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], int | None]:
+        """Do a task (see `engines.work`) on these columns of every row.
+
+        Return messages that together cover every part once, and how many parts there are, if known.
+        """
+
+
+@dataclass(frozen=True)
+class Source:
+    """Columns, and parts that are read here or a cluster that reads them there.
+
+    Parameters
+    ----------
+    name : str
+    columns : tuple of str
+    parts : tuple of Part
+    rows : int or None
+    again : bool
+        The rows can be read more than once.
+    files : tuple of str
+    numbered : bool
+        A row has a file and a number, so that it is known without a key.
+    cluster : Cluster or None
+    fragments : Fragments or None
+        The same rows as row groups of Parquet files, if that is what they are.
+    partial : tuple of str
+        Columns that only some of the files have: they are not read.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    parts: tuple[Part, ...]
+    rows: int | None
+    again: bool = True
+    files: tuple[str, ...] = ()
+    numbered: bool = True
+    cluster: Cluster | None = None
+    fragments: Fragments | None = None
+    partial: tuple[str, ...] = ()
+
+
+# ---- row groups of Parquet files, as plain data that another machine can read them by ----
+
+LEAST_SHARES = 64  # so that a cluster of that many cores has work for each
+SHARE = 1 << 24  # rows that one task reads, about: seconds of work
+
+Fragment = tuple[str, str, int, int, int]  # path, part, first row, row group, rows
+Share = tuple["pa.fs.FileSystem", list[Fragment]]
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """All row groups of a data set.
+
+    Parameters
+    ----------
+    filesystem : pyarrow.fs.FileSystem
+    pieces : tuple of Fragment
+    """
+
+    filesystem: pa.fs.FileSystem
+    pieces: tuple[Fragment, ...]
+
+    def shares(self) -> list[Share]:
+        """Return the row groups, dealt to tasks in runs of about equally many rows."""
+        total = sum(p[4] for p in self.pieces)
+        size = total / min(len(self.pieces), max(LEAST_SHARES, -(-total // SHARE))) if total else 1.0
+        shares: list[list[Fragment]] = []
+        before, last = 0, -1
+        for piece in self.pieces:
+            if (at := int(before // size)) != last:
+                shares.append([])
+                last = at
+            shares[-1].append(piece)
+            before += piece[4]
+        return [(self.filesystem, share) for share in shares]

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from calibrant.data.sources.source import Part, Source
+from calibrant.data.sources.source import Form, Part, Source
 from calibrant.errors import BadInput
 
 CSV_BLOCK = 1 << 24  # bytes: types are guessed from the first block
 
 
-def delimited(path: Path, name: str) -> Source:
+def delimited(path: Path, name: str, form: Form) -> Source:
     from pyarrow import csv
 
-    parse = csv.ParseOptions(delimiter=_delimiter(path))
+    parse = csv.ParseOptions(delimiter=form.delimiter or _delimiter(path))
 
     def opened(columns: Sequence[str] = (), types: Mapping[str, pa.DataType] | None = None) -> pa.RecordBatchReader:
         options = csv.ConvertOptions(include_columns=list(columns) or None, column_types=types or {})

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from calibrant.data.sources.columnar import ipc, parquet
 from calibrant.data.sources.delimited import delimited
 from calibrant.data.sources.remote import Listing, is_uri, shown, uri_files
-from calibrant.data.sources.source import Fragments, Source
+from calibrant.data.sources.source import FOUND_OUT, Form, Fragments, Source
 from calibrant.errors import BadInput
 
 OPENERS = 16  # remote files opened at once, each only to read where its row groups are
@@ -19,13 +19,13 @@ CSV_ENDINGS = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".tsv", ".tsv.gz", ".t
 IPC_ENDINGS = (".arrow", ".feather", ".ipc")
 
 
-def files_of(given: list[str]) -> Source:
+def files_of(given: list[str], form: Form = FOUND_OUT) -> Source:
     remote = [is_uri(g) for g in given]
     if any(remote):
         if not all(remote):
             raise BadInput("paths and URIs are mixed: give all of them as URIs (file:///... for a path)")
         return listed(uri_files(given), shown(given[0]))
-    return _files([_expand(g) for g in given], given[0])
+    return _files([_expand(g) for g in given], given[0], form)
 
 
 def listed(found: Listing, given: str) -> Source:
@@ -51,14 +51,14 @@ def _expand(pattern: str) -> tuple[Path, list[Path]]:
     return root.resolve(), [p.resolve() for p in found]
 
 
-def _files(expanded: list[tuple[Path, list[Path]]], given: str) -> Source:
+def _files(expanded: list[tuple[Path, list[Path]]], given: str, form: Form) -> Source:
     paths = [p for _, found in expanded for p in found]
     twice = sorted({p.name for p in paths if paths.count(p) > 1}) if len(set(paths)) < len(paths) else []
     if twice:
         raise BadInput(f"{twice[0]} is named twice: its rows would count twice")
     root = Path(os.path.commonpath([r for r, _ in expanded]))
     alone = len(paths) == 1
-    opened = [_one_file(p, "" if alone else p.relative_to(root).as_posix()) for p in paths]
+    opened = [_one_file(p, "" if alone else p.relative_to(root).as_posix(), form) for p in paths]
     return _together(opened, [p.name for p in paths], given)
 
 
@@ -82,11 +82,11 @@ def _together(opened: list[Source], files: list[str], given: str) -> Source:
     return Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial)
 
 
-def _one_file(path: Path, name: str) -> Source:
+def _one_file(path: Path, name: str, form: Form) -> Source:
     if path.stat().st_size == 0:
         raise BadInput(f"{path.name} is empty (0 bytes)")
     if path.name.lower().endswith(CSV_ENDINGS):
-        return delimited(path, name)
+        return delimited(path, name, form)
     if path.name.lower().endswith(IPC_ENDINGS):
         return ipc(path)
     from pyarrow.fs import LocalFileSystem

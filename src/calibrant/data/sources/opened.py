@@ -9,21 +9,23 @@ from calibrant.data.sources.files import files_of, listed
 from calibrant.data.sources.frames import frame
 from calibrant.data.sources.query import Connection, is_query, query, relation
 from calibrant.data.sources.remote import dataset_files
-from calibrant.data.sources.source import Source
+from calibrant.data.sources.source import FOUND_OUT, Form, Source
 
 
-def open_source(source: object, wanted: Sequence[str] = (), connection: Connection | None = None) -> Source:
+def open_source(
+    source: object, wanted: Sequence[str] = (), connection: Connection | None = None, form: Form = FOUND_OUT
+) -> Source:
     """Return the source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
 
     `wanted` are the columns that will be read: a frame with unreadable others is cut down to them. A DuckDB
-    `connection` runs a query; by default DuckDB's own does.
+    `connection` runs a query; by default DuckDB's own does. `form` says how files of text are to be taken.
     """
     if isinstance(source, str) and is_query(source):
         return relation(query(source, connection))
     if isinstance(source, (str, Path)):
-        return files_of([str(source)])
+        return files_of([str(source)], form)
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, Path)) for s in source):
-        return files_of([str(s) for s in source])
+        return files_of([str(s) for s in source], form)
     if hasattr(source, "get_fragments"):  # of pyarrow.dataset, which need not be loaded
         return listed(dataset_files(source), "data")
     return frame(source, [w for w in wanted if w])

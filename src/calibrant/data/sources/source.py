@@ -14,6 +14,34 @@ OnRows = Callable[[int], None]  # told how many more rows were read
 ROWS = 1 << 18  # of a batch: it fills the cache-sized counters of every block many times over
 
 
+# ---- how a file of text is to be taken ----
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the reader of files of text or sheets is told; what is empty it finds out.
+
+    Parameters
+    ----------
+    encoding : str
+        Of text, such as ``"cp1252"``.
+    delimiter : str
+        Between columns.
+    decimal : {"", ".", ","}
+        Mark of fractions.
+    sheet : str
+        Of a workbook.
+    """
+
+    encoding: str = ""
+    delimiter: str = ""
+    decimal: str = ""
+    sheet: str = ""
+
+
+FOUND_OUT = Form()  # everything is found out
+
+
 # ---- what a source is ----
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal, InvalidOperation
 
 import numpy as np
 import pyarrow as pa
@@ -128,7 +129,7 @@ def one_way(column: pa.Array) -> pa.Array:
 
 
 def label_values(column: pa.Array | pa.ChunkedArray, name: str, positive: str | None) -> NDArray[np.int8] | Floats:
-    """Return labels as numbers, NaN where missing; int8 where every value fits.
+    """Return labels as numbers, NaN where missing (null, NaN, text such as "NA"); int8 where every value fits.
 
     With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text.
     """
@@ -140,19 +141,38 @@ def label_values(column: pa.Array | pa.ChunkedArray, name: str, positive: str | 
                 small: NDArray[np.int8] = values.astype(np.int8)
                 return small
         return as_float(column, name, "label")
-    if pa.types.is_boolean(column.type):
-        hit = pc.equal(column.cast(pa.string()), positive.lower())
-    elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        try:
-            hit = pc.equal(column.cast(pa.float64()), float(positive))
-        except ValueError:
-            raise BadInput(f"label column {name!r} holds numbers, and positive={positive!r} is none") from None
-    else:
-        text = column if pa.types.is_string(column.type) else column.cast(pa.string())
-        absent = pc.is_in(text, value_set=pa.array(ABSENT))
-        hit = pc.equal(pc.if_else(absent, None, text), positive)
+    try:
+        hit = _hits(column, name, positive)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise BadInput(
+            f"label column {name!r} holds {column.type}: store it as text, numbers, or true and false"
+        ) from None
     found: Floats = hit.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return found
+
+
+def _hits(column: pa.Array, name: str, positive: str) -> pa.Array:
+    """Tell which labels are the positive one, null where missing."""
+    t = column.type
+    if pa.types.is_boolean(t):
+        return pc.equal(column.cast(pa.string()), positive.lower())
+    if not is_number(t):
+        text = column if pa.types.is_string(t) else column.cast(pa.string())
+        return pc.equal(pc.if_else(pc.is_in(text, value_set=pa.array(ABSENT)), None, text), positive)
+    try:
+        value = Decimal(positive)
+    except InvalidOperation:
+        raise BadInput(f"label column {name!r} holds numbers, and positive={positive!r} is none") from None
+    if not pa.types.is_integer(t):
+        numbers = column.cast(pa.float64(), safe=False)
+        return pc.equal(pc.if_else(pc.is_nan(numbers), None, numbers), float(value))
+    try:  # whole numbers as such: above 2^53 several of them are one real number
+        exact = pa.scalar(int(value), t)
+    except (OverflowError, ValueError):  # beyond what the column can hold, or not finite
+        exact = None
+    if exact is None or exact.as_py() != value:
+        return pc.if_else(pc.is_valid(column), False, None)
+    return pc.equal(column, exact)
 
 
 def binary_labels(y: NDArray[np.int8] | Floats) -> NDArray[np.int8]:

@@ -1,0 +1,152 @@
+"""What a column is taken for, from its values: an identifier, a date, a code, a category, a number."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calibrant.data.dates import is_date, text_dates, times
+from calibrant.data.layouts import decoded
+
+Name = Literal["label", "id", "date", "code", "category", "number", "constant", "unusable"]
+
+EXAMPLES = 5
+CLIPPED = 40  # characters of a value that are shown
+FEW = 12  # so many distinct values say nothing about the rest
+TOP = 4096  # distinct texts of a category, at most
+MOSTLY, ALMOST = 0.5, 0.95  # share of distinct texts, of distinct whole numbers, from which on they are identifiers
+EXACT = 2**53  # whole numbers up to here are exact as doubles
+
+UUID = r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"
+DIGITS = r"^[0-9]+$"
+WORDS = ({"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"}, {"negative", "positive"}, {"0", "1"})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column is taken for.
+
+    Parameters
+    ----------
+    kind : {"label", "id", "date", "code", "category", "number", "constant", "unusable"}
+        A label may be one: its values are 0 and 1, true and false, yes and no. What is unusable is nested, or of a
+        type that is no covariate.
+    why : str
+        In a few words, such as ``"all values differ"``.
+    missing, distinct : int
+        Rows without a value; different values.
+    examples : tuple of str
+        A few values, the first ones that differ.
+    low, high : str
+        The ends of numbers, dates and texts; empty if there are none.
+    """
+
+    kind: Name
+    why: str
+    missing: int = 0
+    distinct: int = 0
+    examples: tuple[str, ...] = ()
+    low: str = ""
+    high: str = ""
+
+
+def kind_of_column(column: pa.ChunkedArray, name: str) -> Kind:
+    """Return what a column is taken for, from its values (all of them, or a sample of rows) and never from a label.
+
+    Raises
+    ------
+    BadInput
+        Its text is not UTF-8, its dates are out of range, or its dictionary is damaged.
+    """
+    values = decoded(column, name)
+    t = values.type
+    if is_date(t):
+        return _date(times(values, name))
+    if pa.types.is_null(t):
+        return Kind("constant", "it is empty", missing=len(values))
+    if pa.types.is_boolean(t):
+        values = values.cast(pa.string())
+    elif pa.types.is_string(t):
+        values = pc.if_else(pc.equal(values, ""), None, values)
+        if (dates := text_dates(values)) is not None:
+            return _date(dates)
+    elif pa.types.is_floating(t):
+        values = pc.if_else(pc.is_nan(values), None, pc.add(values, 0.0))
+    elif not (pa.types.is_integer(t) or pa.types.is_decimal(t)):
+        return Kind("unusable", f"it holds {str(t)[:CLIPPED]}", missing=values.null_count)
+    there = values.drop_null()
+    found = there.unique()
+    kind, why = _kind(there, found, name)
+    return Kind(kind, why, values.null_count, len(found), _shown(found), *_ends(there))
+
+
+def _date(values: pa.Array) -> Kind:
+    there = values.drop_null()
+    found = there.unique()
+    said = "dates" if pc.all(pc.equal(pc.floor_temporal(there, unit="day"), there)).as_py() else "dates and times"
+    kind: Name = "date" if len(found) > 1 else "constant"
+    why = f"its values are {said}" if len(found) > 1 else _one(len(found))
+    return Kind(kind, why, values.null_count, len(found), _shown(found), *_ends(there))
+
+
+def _kind(there: pa.Array, found: pa.Array, name: str) -> tuple[Name, str]:
+    n, distinct = len(there), len(found)
+    if distinct < 2:
+        return "constant", _one(distinct)
+    if distinct == 2 and {str(v).lower().removesuffix(".0") for v in found.to_pylist()} in WORDS:
+        return "label", f"its values are {_shown(found)[0]} and {_shown(found)[1]}"
+    return _text_kind(found, n) if pa.types.is_string(there.type) else _number_kind(there, distinct, name)
+
+
+def _one(distinct: int) -> str:
+    return "it takes one value only" if distinct else "it is empty"
+
+
+def _text_kind(found: pa.Array, n: int) -> tuple[Name, str]:
+    distinct = len(found)
+    if distinct > FEW and pc.all(pc.match_substring_regex(found, UUID)).as_py():
+        return "id", "its values are UUIDs"
+    if distinct > TOP or (distinct > FEW and distinct > MOSTLY * n):
+        return "id", "most of its values occur once"
+    if pc.all(pc.match_substring_regex(found, DIGITS)).as_py():
+        zeros = pc.any(pc.match_substring_regex(found, "^0[0-9]")).as_py()
+        return "code", "its values are digits with leading zeros" if zeros else "its values are digits stored as text"
+    return "category", f"{distinct:,} texts"
+
+
+def _number_kind(there: pa.Array, distinct: int, name: str) -> tuple[Name, str]:
+    values = there.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    whole, low, high = bool((values == np.floor(values)).all()), float(values.min()), float(values.max())
+    large = whole and max(-low, high) > EXACT and not pa.types.is_floating(there.type)
+    if whole and np.isfinite([low, high]).all() and distinct > FEW and distinct >= ALMOST * len(values):
+        if high - low < 2 * len(values) and (np.diff(values) > 0).all():
+            return "id", "it counts the rows"
+        if large or low >= 0:
+            return "id", "its values are whole numbers that almost all differ"
+    if large:
+        return "code", "its values are whole numbers of more than 15 digits"
+    if whole and re.search(r"(?i)(^|_|\b)(zip|postcode|code|icd\w*)$", name):
+        return "code", "its name says so"
+    return "number", "its values are whole numbers" if whole else "its values are numbers"
+
+
+def _shown(values: pa.Array) -> tuple[str, ...]:
+    return tuple(_written(v) for v in values[:EXAMPLES].to_pylist())
+
+
+def _written(value: object) -> str:
+    text = f"{value:.15g}" if isinstance(value, float) else str(value)
+    text = text.removesuffix(" 00:00:00")
+    return text if len(text) <= CLIPPED else f"{text[: CLIPPED - 1]}…"
+
+
+def _ends(there: pa.Array) -> tuple[str, str]:
+    if not len(there):
+        return "", ""
+    reach = pc.min_max(there)
+    return _written(reach["min"].as_py()), _written(reach["max"].as_py())

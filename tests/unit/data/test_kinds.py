@@ -1,0 +1,52 @@
+"""What columns are taken for."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from calibrant.data.kinds import kind_of_column
+
+RNG = np.random.default_rng(0x51D5)
+N = 1000
+COLUMNS: list[tuple[str, Any, str]] = [
+    ("a row counter", np.arange(N), "id"),
+    ("numbers of people", RNG.permutation(10**6)[:N], "id"),
+    ("large numbers of people", 10**18 + RNG.permutation(N), "id"),
+    ("UUIDs", [str(uuid.UUID(int=int(v))) for v in RNG.integers(1, 2**62, 50)], "id"),
+    ("names", [f"person {v}" for v in range(N)], "id"),
+    ("a measurement", RNG.normal(size=N), "number"),
+    ("a measurement in whole numbers", RNG.integers(20, 200, N), "number"),
+    ("a change in whole numbers", RNG.permutation(2 * 10**6)[:N] - 10**6, "number"),
+    ("a code with leading zeros", [f"{v:05d}" for v in RNG.integers(0, 90, N)], "code"),
+    ("large codes", 10**18 + RNG.integers(0, 20, N), "code"),
+    ("zip", RNG.integers(10_000, 10_090, N), "code"),
+    ("days as text", [f"2024-03-{v:02d}" for v in RNG.integers(1, 30, N)], "date"),
+    ("times as text", [f"2024-03-{v:02d}T10:30:00Z" for v in RNG.integers(1, 30, N)], "date"),
+    ("almost days as text", [f"2024-13-{v:02d}" for v in RNG.integers(1, 30, N)], "category"),
+    ("days", pa.array(RNG.integers(0, 20_000, N).astype(np.int32), pa.date32()), "date"),
+    ("zeros and ones", RNG.integers(0, 2, N), "label"),
+    ("truth", RNG.integers(0, 2, N) > 0, "label"),
+    ("answers", np.array(["Yes", "No", ""])[RNG.integers(0, 3, N)], "label"),
+    ("texts", np.array(["m", "f"])[RNG.integers(0, 2, N)], "category"),
+    ("one value", np.full(N, 3.0), "constant"),
+    ("nothing", pa.nulls(N), "constant"),
+    ("lists", [[1], [2]], "unusable"),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "kind"), COLUMNS, ids=[name for name, _, _ in COLUMNS])
+def test_what_a_column_is_taken_for(name: str, values: Any, kind: str) -> None:
+    found = kind_of_column(pa.chunked_array([pa.array(values)]), name)
+    assert found.kind == kind, found.why
+    assert found.why
+
+
+def test_missing_ends_and_examples_are_told() -> None:
+    found = kind_of_column(pa.chunked_array([pa.array([3.5, None, float("nan"), -1.0, 2.0])]), "x")
+    assert (found.missing, found.distinct, found.low, found.high) == (2, 3, "-1", "3.5")
+    assert found.examples == ("3.5", "-1", "2")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from calibrant.visible import visible
+
 
 class BadInput(ValueError):
     """The data or a setting cannot be used as given.
 
     The message is one line: it names the column or setting, the offending value or count, and the fix.
+    What of it was given, be it the name of a file or of a level, can neither break the line nor steer a terminal.
     """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(visible(message))
 
 
 class NotComputable(RuntimeError):
@@ -22,8 +28,8 @@ class NotComputable(RuntimeError):
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+        self.reason = visible(reason)
+        super().__init__(self.reason)
 
 
 class EngineFailed(RuntimeError):
@@ -32,3 +38,6 @@ class EngineFailed(RuntimeError):
 
 class CalibrantWarning(UserWarning):
     """Something the reader of a result should know, though the result stands."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(visible(message))

@@ -19,6 +19,7 @@ ROOT = Path(calibrant.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 FOLDERS = sorted({p.parent for p in FILES})
 TIERS = (  # each room may import those before it; rooms of one tier are strangers
+    ("visible",),
     ("errors", "faces"),
     ("results",),
     ("arguments",),

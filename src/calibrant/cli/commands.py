@@ -22,6 +22,7 @@ from calibrant.data.rewrite import checked_targets, written
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.sketch_file import stored_sketch
 from calibrant.errors import BadInput
+from calibrant.visible import visible
 
 EVERY, STDOUT = ("*",), "-"
 
@@ -110,7 +111,7 @@ def _deliver(record: AuditRecord, a: Namespace) -> int:
     report = outline.document(record)
     if a.report:
         write(a.report, html.written(report, record))
-        print(f"report: {a.report}", file=sys.stderr)
+        print(f"report: {visible(a.report)}", file=sys.stderr)
     if a.json:
         write(a.json, record.to_json() + "\n")
     if a.markdown:
@@ -188,5 +189,5 @@ def merge(a: Namespace) -> int:
 
 def _save(whole: Sketch, out: str) -> int:
     written(out, whole.to_bytes())
-    print(f"{out}: {whole.n:,} rows, fingerprint {whole.fingerprint[:16]}")
+    print(f"{visible(out)}: {whole.n:,} rows, fingerprint {whole.fingerprint[:16]}")
     return 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from calibrant import __version__
 from calibrant.errors import BadInput
+from calibrant.visible import visible
 
 if TYPE_CHECKING:
     from calibrant.certify.certificate import Certificate, Setting
@@ -115,6 +116,10 @@ class Command(argparse.ArgumentParser):
         self._filled()
         return super().parse_known_args(args, namespace)
 
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the arguments, which come from anywhere."""
+        super().error(visible(message))
+
     def format_help(self) -> str:
         """Describe every option."""
         self._filled()
@@ -124,7 +129,7 @@ class Command(argparse.ArgumentParser):
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     raw = argparse.RawDescriptionHelpFormatter
-    top = argparse.ArgumentParser(prog="calibrant", description=ABOUT, epilog=STATUS, formatter_class=raw)
+    top = Command(prog="calibrant", description=ABOUT, epilog=STATUS, formatter_class=raw)
     top.add_argument("--version", action="version", version=f"calibrant {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Command)
     for name, (line, more, options, status) in COMMANDS.items():

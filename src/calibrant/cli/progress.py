@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from calibrant.visible import visible
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
@@ -22,7 +24,7 @@ class Progress:
             from rich.progress import Progress as Bar
             from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-            columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
             bar = Bar(*columns, console=Console(stderr=True), transient=True)
             bar.start()
             self._shown = bar, bar.add_task("reading", total=None)
@@ -36,4 +38,4 @@ class Progress:
         """Show what is being done, and of how many rows."""
         if self._shown is not None:
             bar, task = self._shown
-            bar.update(task, description=f"{step}: {rows:,} rows" if rows else step)
+            bar.update(task, description=visible(f"{step}: {rows:,} rows" if rows else step))

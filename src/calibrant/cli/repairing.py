@@ -27,6 +27,7 @@ from calibrant.repair.judge.compare import audited_variables, compare
 from calibrant.repair.judge.rows import Repair, dealt
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
 from calibrant.repair.streamed import Output, apply_map, checked_map, fitted_name, repaired_name
+from calibrant.visible import visible
 
 
 def repair(a: Namespace) -> int:
@@ -66,7 +67,7 @@ def apply(a: Namespace) -> int:
     with Progress() as progress:
         spec = Spec(label="", score=a.score)
         rows = apply_map(one, source, spec, Output(path), counted(progress, "writing"))
-    print(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}")
+    print(visible(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
     return 0
 
 
@@ -166,7 +167,7 @@ def _say(found: Comparison, chosen: str | None, a: Namespace) -> None:
     print(comparison(found))
     for what, target in (("map", a.map), ("rows", a.out)):
         if target:
-            print(f"{what}: {target} ({chosen})" if chosen else f"{what}: nothing written")
+            print(visible(f"{what}: {target} ({chosen})") if chosen else f"{what}: nothing written")
 
 
 def _status(found: Comparison, chosen: str | None) -> int:

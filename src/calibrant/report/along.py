@@ -13,8 +13,8 @@ from typing import Any
 from calibrant.report import numbers as num
 from calibrant.report.findings import Side, side
 from calibrant.report.places import EPOCH, Axis, Window, axis_of, end_of, level, reach, score_axis, window_of
-from calibrant.report.spans import visible
 from calibrant.results import Curve
+from calibrant.visible import visible
 
 MOST_LEVELS = 24  # of a category in its table; the others are in the JSON only
 LEAST_WHOLE = 1.0  # per cent: a smaller share is "under 1%"

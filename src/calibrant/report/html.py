@@ -14,7 +14,8 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import svg
 from calibrant.report.document import Cell, Column, Document, Kind, Node, seen
 from calibrant.report.outline import document
-from calibrant.report.spans import plain, visible
+from calibrant.report.spans import plain
+from calibrant.visible import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -16,8 +16,9 @@ from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report.document import EVERYWHERE, PAGE, Document, Entry, Node, Paragraph, Section
 from calibrant.report.findings import limit_of
-from calibrant.report.spans import say, visible
+from calibrant.report.spans import say
 from calibrant.report.wording import page_title
+from calibrant.visible import visible
 
 SECTIONS = "calibrant.report.sections"  # the folder whose files declare sections
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
 from calibrant.audit.record import Finding
+from calibrant.visible import visible
 
 Kind = Literal["text", "strong", "code", "name", "given", "missing", "title", "small", "quiet", "square", "break"]
-JOINERS = "\u200c\u200d"
-HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +89,10 @@ def shown(text: object) -> str:
     return made if made.strip() else "(blank)"
 
 
-def visible(text: object) -> str:
-    """Return text with control, bidirectional and other unseen characters shown as codes."""
-    return "".join(_shown(c) for c in str(text))
-
-
 def sentence(text: object) -> str:
     """Return a reason as a sentence: a capital first, a full stop last."""
     shown = visible(text).strip()
     return shown[:1].upper() + shown[1:] + ("" if shown.endswith((".", "!", "?")) or not shown else ".")
-
-
-def _shown(c: str) -> str:
-    unseen = unicodedata.category(c) in HIDDEN and c not in JOINERS
-    return f"⟨U+{ord(c):04X}⟩" if unseen else c
 
 
 def value_label(finding: Finding) -> str:

@@ -29,7 +29,7 @@ from calibrant.report.findings import carries_curve, check_of, few, limit_of, sh
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells, key, some
-from calibrant.report.spans import Text, code, say, sentence, strong, visible
+from calibrant.report.spans import Text, code, say, sentence, strong
 from calibrant.report.wording import (
     DIRECTIONS,
     cardinal,
@@ -39,6 +39,7 @@ from calibrant.report.wording import (
     together,
 )
 from calibrant.results import Estimate
+from calibrant.visible import visible
 
 SAYS = svg.Mark("100%", "100%", 36, "end", "", "the model says")
 HAPPENED = svg.Mark("0", "0", -10, "start", "", "happened")

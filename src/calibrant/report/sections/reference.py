@@ -25,8 +25,9 @@ from calibrant.report.document import (
 )
 from calibrant.report.findings import limit_of
 from calibrant.report.outline import Asked, Declared, declared
-from calibrant.report.spans import Span, Text, code, given, say, sentence, title, visible
+from calibrant.report.spans import Span, Text, code, given, say, sentence, title
 from calibrant.report.wording import FINDINGS, VERDICTS
+from calibrant.visible import visible
 
 # ---- every check: what was asked, what was found, and what that means ----
 

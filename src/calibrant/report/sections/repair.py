@@ -22,8 +22,9 @@ from calibrant.report.document import (
     Table,
 )
 from calibrant.report.outline import Asked, Declared
-from calibrant.report.spans import BREAK, Span, Text, code, given, lines, link, say, visible
+from calibrant.report.spans import BREAK, Span, Text, code, given, lines, link, say
 from calibrant.report.wording import capital, cardinal, unmade
+from calibrant.visible import visible
 
 AS_AUDITED = "as audited"
 CLEAR = "half a point"  # a smaller change of a gap is not called one: `repair.compare` tests beyond it

@@ -29,8 +29,9 @@ from calibrant.report.document import (
 )
 from calibrant.report.findings import ran
 from calibrant.report.outline import Asked
-from calibrant.report.spans import BREAK, Span, code, given, lines, say, shown, visible
+from calibrant.report.spans import BREAK, Span, code, given, lines, say, shown
 from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_told
+from calibrant.visible import visible
 
 STRONG = "strong-calibration"
 MOST_VARIABLES = 8

@@ -29,8 +29,9 @@ from calibrant.report.findings import MOST_ROWS
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.sections.curves import figure
 from calibrant.report.sections.inference import inference, wrong
-from calibrant.report.spans import Span, Text, code, given, lines, say, shown, visible
+from calibrant.report.spans import Span, Text, code, given, lines, say, shown
 from calibrant.report.wording import UNPROVEN, cardinal, unmade, variable_name, variable_names
+from calibrant.visible import visible
 
 SHORT = 9  # variables in the short table
 

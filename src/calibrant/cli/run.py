@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 
 from calibrant.cli.parser import build_parser
 from calibrant.errors import BadInput, NotComputable
+from calibrant.visible import visible
 
-BAD, UNEXPECTED, STOPPED = 2, 70, 130
+BAD, UNEXPECTED, STOPPED, TERMINATED = 2, 70, 130, 143
 ELSEWHERE = {"repair": "repairing", "apply": "repairing"}  # the other commands are in `commands`
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")
+    """Run the command and return its exit status.
+
+    What it prints on standard output is held until it is done: the status then tells the verdict even where nobody
+    reads on, and a full disk behind standard output is told in one line.
+    """
+    _open_streams()
+    held = io.StringIO()
+    with _terminated(), redirect_stdout(held):
+        status = _run(argv)
+    try:
+        sys.stdout.write(visible(held.getvalue(), keep="\n\t"))
+        sys.stdout.flush()
+    except OSError as e:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is tried again at exit
+        if isinstance(e, BrokenPipeError):  # a reader such as `head` has seen enough
+            return status
+        print(f"calibrant: cannot write to standard output: {e.strerror or e}", file=sys.stderr)
+        return BAD
+    return status
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    """Do what the arguments say; say in one line why it cannot be done."""
     try:
         a = build_parser().parse_args(argv)
         module = import_module(f"calibrant.cli.{ELSEWHERE.get(a.command, 'commands')}")
@@ -26,18 +50,68 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as e:
         return int(e.code or 0)
     except (BadInput, NotComputable) as e:
-        print(f"calibrant: {e}", file=sys.stderr)
-        return BAD
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _refused(str(e), BAD)
     except KeyboardInterrupt:
-        print("calibrant: stopped", file=sys.stderr)
-        return STOPPED
+        return _refused("stopped", STOPPED)
+    except _Terminated:
+        return _refused("stopped by a signal; nothing was written", TERMINATED)
     except Exception as e:
         if os.environ.get("CALIBRANT_TRACEBACK"):
             raise
-        print(
-            f"calibrant: unexpected {type(e).__name__}: {e} (set CALIBRANT_TRACEBACK=1 to see where)", file=sys.stderr
-        )
-        return UNEXPECTED
+        if isinstance(e, MemoryError):
+            return _refused("not enough memory: name fewer columns, or sketch parts of the data and merge", BAD)
+        if isinstance(e, OSError) and e.errno is not None:  # a disk, a network or a folder, no fault of the program
+            place = f"{e.filename}: " if e.filename else ""
+            return _refused(f"{place}{e.strerror or e}", BAD)
+        more = "set CALIBRANT_TRACEBACK=1 to see where"
+        return _refused(f"unexpected {type(e).__name__}: {e} ({more})", UNEXPECTED)
+
+
+def _refused(why: str, status: int) -> int:
+    print(f"calibrant: {visible(why)}", file=sys.stderr)
+    return status
+
+
+# ---- streams and signals as a shell, a service or a scheduler leaves them ----
+
+
+def _open_streams() -> None:
+    """Give every standard stream that is closed a place that takes all, and the others UTF-8.
+
+    A file opened later would else take a closed stream's number, and messages of libraries would land in it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for as long as we run
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+class _Terminated(BaseException):
+    """A signal asked the command to end."""
+
+
+@contextmanager
+def _terminated() -> Iterator[None]:
+    """End as Ctrl-C does where a scheduler sends SIGTERM or a terminal goes away: what is half written is removed."""
+
+    def end(*_: object) -> None:
+        raise _Terminated
+
+    kept = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        with suppress(AttributeError, ValueError):  # Windows has no SIGHUP; only the main thread takes signals
+            number = signal.Signals[name] if name in signal.Signals.__members__ else None
+            if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one: so do we
+                kept[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)

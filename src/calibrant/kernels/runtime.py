@@ -7,9 +7,14 @@ Every kernel has an oracle, slow and obviously right, in the tests.
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache, update_wrapper
+from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
@@ -46,12 +51,13 @@ class _Kernel(Generic[P, R]):
         return cast("Callable[P, R]", self._compiled)
 
     def _replace_in_file(self) -> None:
+        stored = make_room()
         import numba
 
         file = cast("dict[str, Any]", cast("Any", self._function).__globals__)
         held = {name: value for name, value in file.items() if isinstance(value, _Kernel)}
         own = [v for v in held.values() if v._function.__globals__ is file]
-        made = {v: numba.njit(cache=True, nogil=True, inline=v._inline)(v._function) for v in (self, *own)}
+        made = {v: numba.njit(cache=stored, nogil=True, inline=v._inline)(v._function) for v in (self, *own)}
         file.update({name: made[v] if v in made else v.compiled() for name, v in held.items()})
         for v, function in made.items():  # last, for other threads do not wait once they see it
             v._compiled = function
@@ -87,3 +93,52 @@ def one_thread() -> AbstractContextManager[object]:
     The last bits of small decompositions then do not depend on how many threads a machine has.
     """
     return cast("AbstractContextManager[object]", _controller().limit(limits=1, user_api="blas"))
+
+
+# ---- where machine code is stored ----
+
+ENOUGH_ROOM = 1 << 16  # bytes that a place must take: a full disk makes empty files, but stores none
+
+
+@cache
+def make_room() -> bool:
+    """Find a place for machine code where neither the package nor the home directory can be written; tell if there is.
+
+    numba looks beside the file, then in the user's cache; where it finds no place it refuses to compile at all.
+    """
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return _takes(Path(chosen))
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~")) / ".cache")
+    if any(map(_takes, (Path(__file__).parent / "__pycache__", home / "numba"))):
+        return True
+    own = Path(own_directory())
+    if not _takes(own):  # compiled anew by every process, then
+        return False
+    os.environ["NUMBA_CACHE_DIR"] = str(own)
+    if "numba" in sys.modules:  # it has read its settings already
+        sys.modules["numba"].config.CACHE_DIR = str(own)
+    return True
+
+
+def _takes(folder: Path) -> bool:
+    """Tell whether files can be written into a folder, made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(ENOUGH_ROOM))
+    except OSError:
+        return False
+    return True
+
+
+def own_directory() -> str:
+    """Return a temporary directory in which nobody else can write: what is stored there is code."""
+    me = os.getuid() if hasattr(os, "getuid") else 0
+    where = Path(tempfile.gettempdir()) / f"calibrant-compiled-{me}"
+    try:
+        where.mkdir(mode=0o700, exist_ok=True)
+        found = where.lstat()
+    except OSError:
+        return tempfile.mkdtemp(prefix="calibrant-compiled-")
+    mine = stat.S_ISDIR(found.st_mode) and (os.name == "nt" or (found.st_uid == me and not found.st_mode & 0o022))
+    return str(where) if mine else tempfile.mkdtemp(prefix="calibrant-compiled-")

@@ -1,0 +1,254 @@
+"""Commands that are stopped, piped, or short of disk: what stood before stands, or what is new is whole."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calibrant.cli import main
+from calibrant.repair.maps.curves import Logistic
+
+OLD = b"what stood here before"
+LS = ("--label", "y", "--score", "p")
+OUTPUTS = {  # command line, and what it writes
+    "audit": ("audit log.parquet LS --quick --report out.html", "out.html"),
+    "json": ("audit log.parquet LS --quick --json out.json", "out.json"),
+    "sketch": ("sketch log.parquet LS --out out.sketch", "out.sketch"),
+    "merge": ("merge a.sketch b.sketch --out out.sketch", "out.sketch"),
+    "apply": ("apply map.json log.parquet --score p --out out.parquet", "out.parquet"),
+    "repair": ("repair log.parquet LS --quick --method platt --map out.json --out out.parquet", "out.parquet"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder, with a log, two sketches and a map in it."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name in ((1, "log.parquet"), (2, "other.parquet")):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(size=30_000)
+        columns = {"y": (rng.uniform(size=len(p)) < p**1.3).astype(int), "p": p, "x": rng.normal(size=len(p))}
+        pq.write_table(pa.table(columns), name, row_group_size=5_000)
+    (tmp_path / "map.json").write_text(Logistic(recipe="Platt", slope=2.0, intercept=0.0).to_json())
+    assert main(["sketch", "log.parquet", *LS, "--out", "a.sketch"]) == 0
+    assert main(["sketch", "other.parquet", "--like", "a.sketch", "--out", "b.sketch"]) == 0
+    return tmp_path
+
+
+def arguments(line: str) -> list[str]:
+    return [word for w in line.split() for word in (LS if w == "LS" else (w,))]
+
+
+def command(words: Sequence[str], **more: object) -> subprocess.Popen[str]:
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
+    return subprocess.Popen([sys.executable, "-m", "calibrant", *words], **given)  # type: ignore[call-overload,no-any-return]
+
+
+def parts(folder: Path) -> list[str]:
+    return [f.name for f in folder.iterdir() if f.name.endswith(".part")]
+
+
+# ---- a disk that is full ----
+
+COMPILED = """
+import sys
+from calibrant.kernels import runtime
+runtime._takes = lambda folder: True
+from calibrant.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_full_disk_leaves_what_stood_there(folder: Path, name: str) -> None:
+    line, out = OUTPUTS[name]
+    assert main(arguments(line)) in (0, 1, 3)  # compiled code is stored now, so that the limit hits the output alone
+    whole = (folder / out).stat().st_size
+    (folder / out).write_bytes(OLD)
+
+    def no_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (whole // 2,) * 2)
+
+    script = [sys.executable, "-c", COMPILED, *arguments(line)]
+    with subprocess.Popen(script, stderr=subprocess.PIPE, text=True, preexec_fn=no_room) as run:
+        _, said = run.communicate()
+    assert run.returncode == 2, said
+    assert said.count("\n") == 1, said
+    assert "cannot write" in said
+    assert "File too large" in said
+    assert (folder / out).read_bytes() == OLD
+    assert not parts(folder)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_output_is_told(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full, command(["plan", "0.02"], stdout=full) as run:
+        _, said = run.communicate()
+    assert run.returncode == 2
+    assert said == "calibrant: cannot write to standard output: No space left on device\n"
+
+
+# ---- pipes and streams that are closed ----
+
+
+def test_a_reader_that_leaves_does_not_change_the_status(folder: Path) -> None:
+    line = "audit log.parquet LS --quick --limit 0.01 --json -"
+    expected = main(arguments(line))
+    assert expected == 1
+    with command(arguments(line)) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        assert run.wait() == expected
+        assert run.stderr.read() == ""
+
+
+@pytest.mark.parametrize("closed", [(1,), (2,), (1, 2), (0, 1, 2)])
+def test_closed_streams_do_not_matter(folder: Path, closed: tuple[int, ...]) -> None:
+    def close() -> None:
+        for number in closed:
+            os.close(number)
+
+    words = arguments("audit log.parquet LS --quick --json out.json")
+    with command(words, preexec_fn=close) as run:
+        out, said = run.communicate()
+    assert run.returncode == 0
+    assert (1 in closed) or "rows" in out or out
+    assert said == ""
+    assert (folder / "out.json").read_text().startswith("{")
+
+
+# ---- signals ----
+
+SLOW = """
+import sys, time
+import calibrant.data.rewrite as rewrite
+from pathlib import Path
+replace = rewrite.os.replace
+def slowly(source, target):
+    Path("writing").touch()
+    time.sleep(60)
+    replace(source, target)
+rewrite.os.replace = slowly
+from calibrant.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def stopped(folder: Path, line: str, number: int) -> tuple[int, str]:
+    """Stop a command by a signal while its output is written, but does not have its name yet."""
+    end = time.monotonic() + 60
+    with subprocess.Popen([sys.executable, "-c", SLOW, *arguments(line)], stderr=subprocess.PIPE, text=True) as run:
+        while not (folder / "writing").exists() and run.poll() is None and time.monotonic() < end:
+            time.sleep(0.02)
+        assert (folder / "writing").exists()
+        run.send_signal(number)
+        _, said = run.communicate(timeout=30)
+    return run.returncode, said
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_leaves_what_stood_there(folder: Path, name: str, number: int) -> None:
+    line, out = OUTPUTS[name]
+    (folder / out).write_bytes(OLD)
+    status, said = stopped(folder, line, number)
+    assert (folder / out).read_bytes() == OLD
+    if number == signal.SIGKILL:
+        assert status == -signal.SIGKILL  # nothing can be tidied up: a hidden file ending in .part may stay
+        return
+    assert status == {signal.SIGTERM: 143, signal.SIGINT: 130}[signal.Signals(number)]
+    assert "stopped" in said
+    assert said.count("\n") == 1
+    assert not parts(folder)
+
+
+def test_a_signal_ends_the_command_and_leaves_nothing_half_written(folder: Path) -> None:
+    line, out = OUTPUTS["sketch"]
+    (folder / out).write_bytes(OLD)
+    assert stopped(folder, line, signal.SIGTERM)[0] == 143
+    assert (folder / out).read_bytes() == OLD
+    assert not parts(folder)
+
+
+def test_handlers_of_signals_are_put_back(folder: Path) -> None:
+    kept = signal.getsignal(signal.SIGTERM)
+    main(["plan", "0.02"])
+    assert signal.getsignal(signal.SIGTERM) is kept
+
+
+# ---- what an operating system refuses ----
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(5, "Input/output error", "/mnt/log"), "calibrant: /mnt/log: Input/output error\n"),
+        (MemoryError(), "calibrant: not enough memory"),
+        (pa.ArrowMemoryError("malloc"), "calibrant: not enough memory"),
+    ],
+)
+def test_what_a_system_refuses_is_no_unexpected_error(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    said: str,
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("calibrant.cli.commands.audited", broken)
+    assert main(arguments("audit log.parquet LS --quick")) == 2
+    assert capsys.readouterr().err.startswith(said)
+
+
+@pytest.mark.all
+def test_docstrings_may_be_left_out(folder: Path) -> None:
+    """`python -OO` strips docstrings and assertions: nothing rests on them."""
+    for words in (arguments("audit log.parquet LS --quick --report out.html"), ["audit", "--help"]):
+        with command(words, env={**os.environ, "PYTHONOPTIMIZE": "2"}) as run:
+            out, said = run.communicate()
+        assert run.returncode == 0, said
+        assert out
+
+
+@pytest.mark.all
+def test_nowhere_to_store_what_is_compiled(folder: Path) -> None:
+    script = COMPILED.replace("True", "False").replace("_takes = lambda folder", "_takes = lambda *_")
+    words = [sys.executable, "-c", script, *arguments("audit log.parquet LS --quick")]
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    run = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.all
+def test_an_installation_that_cannot_be_written_compiles_elsewhere(folder: Path) -> None:
+    """The package and the home directory are read-only, as in many containers and on many servers."""
+    script = """
+import sys
+from calibrant.kernels import runtime
+runtime._takes = lambda folder: "compiled" in folder.name
+from calibrant.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"TMPDIR": str(temporary)}
+    words = arguments("audit log.parquet LS --quick")
+    run = subprocess.run([sys.executable, "-c", script, *words], env=env, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert list(temporary.rglob("*.nbc")), "the compiled kernels are stored in the temporary directory"

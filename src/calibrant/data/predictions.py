@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import flag, text
-from calibrant.data.columns import Floats, label_values, table_of
+from calibrant.arguments import flag, shown, text
+from calibrant.data.arrays import column_of, matrix_of, positions
+from calibrant.data.columns import Floats, as_covariates, as_float, is_number, label_values
+from calibrant.data.layouts import decoded, is_text
+from calibrant.data.sources.frames import held_of
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
@@ -158,12 +162,15 @@ class MulticlassPredictions:
     p : float64 array of shape (n, K), read-only
         Probabilities; each row adds up to one.
     covariates : pyarrow.Table or None
+    classes : tuple of str
+        Labels in the order of the columns; empty where they are the class numbers.
     name : str
     """
 
     y: NDArray[np.int32]
     p: NDArray[np.float64]
     covariates: Any = None
+    classes: tuple[str, ...] = ()
     name: str = "data"
 
     @property
@@ -176,8 +183,14 @@ class MulticlassPredictions:
         hit = (self.p.argmax(axis=1) == self.y).astype(np.int8)
         return predictions(hit, self.p.max(axis=1), self.covariates)
 
-    def one_vs_rest(self, k: int) -> Predictions:
-        """Return the view of one class; share ``alpha`` over the classes you look at."""
+    def one_vs_rest(self, k: int | str) -> Predictions:
+        """Return the view of one class, by number or label; share ``alpha`` over the classes you look at."""
+        if isinstance(k, str):
+            if k not in self.classes:
+                raise BadInput(
+                    f"class k={k!r}: there are {', '.join(map(repr, self.classes)) or 'no labels, only numbers'}"
+                )
+            k = self.classes.index(k)
         if not 0 <= k < self.p.shape[1]:
             raise BadInput(f"class k={k}: there are classes 0 to {self.p.shape[1] - 1}")
         return predictions((self.y == k).astype(np.int8), self.p[:, k], self.covariates)
@@ -232,13 +245,14 @@ def predictions(
     3
     """
     drop_missing, name = flag("drop_missing", drop_missing), text("name", name)
-    y, p = _label_array(y_true, positive), _score_array(y_prob)
+    given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=cluster)
+    y, p = given.ordered("y_true", _labels(y_true, positive)), given.ordered("y_prob", _scores(y_prob))
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
     keep, dropped = _validated(y, p, drop_missing)
-    w = None if weights is None else _weights(weights, len(y))
-    who = None if cluster is None else _same_length(cluster, len(y), "cluster")
-    table = _covariates(covariates, len(y))
+    w = None if weights is None else given.ordered("weights", _weights(weights, len(y)))
+    who = None if cluster is None else given.ordered("cluster", _clusters(cluster, len(y)))
+    table = given.table(len(y))
     if dropped:
         y, p = y[keep], p[keep]
         w, who = None if w is None else w[keep], None if who is None else who[keep]
@@ -251,18 +265,26 @@ def predictions(
 
 
 def multiclass_predictions(
-    y_true: ArrayLike, y_prob: ArrayLike, covariates: object = None, *, name: str = "data"
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    covariates: object = None,
+    *,
+    classes: Sequence[object] | None = None,
+    name: str = "data",
 ) -> MulticlassPredictions:
     """Validate labels and probabilities of several classes once, and freeze them.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Class numbers 0 to K - 1.
+        Class numbers 0 to K - 1, or labels that `classes` names.
     y_prob : array-like of shape (n, K)
         Probabilities of every class, K at least 3, rows adding up to one.
     covariates : frame or mapping of arrays, optional
         As `calibrant.predictions`.
+    classes : sequence of K labels, optional
+        In the order of the columns of `y_prob`: ``classes_`` of a scikit-learn classifier. By default the names of
+        those columns, where labels are text and `y_prob` is a frame.
     name : str
         Name for reports.
 
@@ -284,18 +306,20 @@ def multiclass_predictions(
     [0.7, 0.8, 0.5]
     """
     name = text("name", name)
-    p, y = np.array(y_prob, dtype=np.float64), np.asarray(y_true)
-    if p.ndim != 2 or p.shape[1] < 3:
-        raise BadInput(
-            f"y_prob has shape {p.shape}: pass a column for each of three classes or more, or use predictions"
-        )
-    k = p.shape[1]
-    if y.shape != (p.shape[0],):
-        raise BadInput(f"y_true has shape {y.shape} and y_prob {p.shape}: pass one class number for each row")
-    if y.size == 0:
+    given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates)
+    p, labels = matrix_of(y_prob, "y_prob"), decoded(column_of(y_true, "y_true"))
+    if p is None or p.shape[1] < 3:
+        found = 1 if p is None else p.shape[1]
+        raise BadInput(f"y_prob has {found} columns: pass one for each of three classes or more, or use predictions")
+    if len(labels) != len(p):
+        raise BadInput(f"y_true has {len(labels):,} rows and y_prob {len(p):,}: pass one class number for each row")
+    if not len(p):
         raise BadInput("no rows to audit: y_true and y_prob are empty")
-    if y.dtype.kind not in "iub" or y.min() < 0 or y.max() >= k:
-        raise BadInput(f"y_true must hold class numbers 0 to {k - 1}, the columns of y_prob: encode the classes first")
+    if labels.null_count:
+        row = int(np.argmax(labels.is_null().to_numpy(zero_copy_only=False)))
+        raise BadInput(f"y_true: {labels.null_count:,} values are missing, first in row {row}: leave such rows out")
+    order = _classes(classes, y_prob, labels, p.shape[1])
+    y32, p = given.ordered("y_true", _numbers(labels, order, p.shape[1])), given.ordered("y_prob", p)
     wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) < 1e-6))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -303,9 +327,44 @@ def multiclass_predictions(
             f"y_prob: {int(wrong.sum())} rows are not probabilities that add up to one; first: row {row}, "
             f"sum {p[row].sum():.6g}"
         )
-    y32 = y.astype(np.int32)
     y32.flags.writeable = p.flags.writeable = False
-    return MulticlassPredictions(y=y32, p=p, covariates=_covariates(covariates, len(y)), name=name)
+    return MulticlassPredictions(y=y32, p=p, covariates=given.table(len(p)), classes=order, name=name)
+
+
+def _classes(classes: object, y_prob: object, labels: pa.Array, k: int) -> tuple[str, ...]:
+    """Return the names of the classes in the order of the columns; empty where labels are their numbers."""
+    if classes is None:
+        names = getattr(y_prob, "column_names", getattr(y_prob, "columns", ()))
+        if not is_text(labels.type) or not all(isinstance(n, str) for n in names):
+            return ()
+        return tuple(names)
+    order = tuple(decoded(column_of(classes, "classes")).cast(pa.string()).to_pylist())
+    if len(set(order)) != k or len(order) != k or None in order:
+        raise BadInput(f"classes={shown(classes)}: name each of the {k} columns of y_prob once")
+    return order
+
+
+def _numbers(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[np.int32]:
+    """Return labels as class numbers."""
+    if order:
+        known = labels.type if is_text(labels.type) else pa.string()
+        found = pc.index_in(labels.cast(known), value_set=pa.array(order, pa.string()))
+        if found.null_count:
+            strange = labels.filter(found.is_null())[0].as_py()
+            raise BadInput(f"y_true holds {strange!r}, which is none of the classes {', '.join(map(repr, order[:8]))}")
+        return np.array(found.to_numpy(zero_copy_only=False), dtype=np.int32)
+    if is_text(labels.type):
+        raise BadInput(
+            f"y_true holds text such as {labels[0].as_py()!r}: pass classes=, the labels in the order of the columns "
+            "of y_prob (classes_ of a scikit-learn classifier)"
+        )
+    fix = f"y_true must hold class numbers 0 to {k - 1}, the columns of y_prob: encode the classes, or pass classes="
+    if not (is_number(labels.type) or pa.types.is_boolean(labels.type)):
+        raise BadInput(fix)
+    numbers = as_float(labels, "y_true", "label")
+    if not ((numbers >= 0) & (numbers < k) & (numbers == np.floor(numbers))).all():
+        raise BadInput(fix)
+    return numbers.astype(np.int32)
 
 
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
@@ -331,48 +390,69 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     raise BadInput(f"{name} is a {type(data).__name__}: pass {way}")
 
 
-def _label_array(y_true: ArrayLike, positive: object) -> Floats:
+class Given:
+    """Arguments whose rows belong together, and the order in which each has them.
+
+    Parameters
+    ----------
+    **arguments : object
+        By name, as the caller passed them; None for what was not.
+    """
+
+    def __init__(self, **arguments: object) -> None:
+        self.covariates = arguments.pop("covariates", None)
+        beside = {"covariates": self.covariates}
+        if isinstance(self.covariates, Mapping):
+            beside = {f"covariate {str(name)!r}": column for name, column in self.covariates.items()}
+        self.at = positions(arguments | beside)
+
+    def ordered(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values in the order of the first argument's rows."""
+        return values[self.at[name]] if name in self.at else values
+
+    def table(self, n: int) -> pa.Table | None:
+        """Return the covariates as a table of n rows in that order."""
+        if self.covariates is None or (isinstance(self.covariates, Mapping) and not self.covariates):
+            return None
+        held = held_of(self.covariates, "covariate", order=self.at if isinstance(self.covariates, Mapping) else None)
+        if held is None:
+            given = type(self.covariates).__name__
+            raise BadInput(f"covariates is a {given}: pass a pandas, Polars or Arrow table, or a dictionary")
+        for name, why in held.unread.items():
+            raise BadInput(f"covariate {name!r} {why}")
+        table = as_covariates(held.table)
+        if table.num_rows != n:
+            raise BadInput(f"covariates has {table.num_rows:,} rows and y_true {n:,}: pass one row each")
+        return table.take(self.at["covariates"]) if "covariates" in self.at else table
+
+
+def _labels(y_true: object, positive: object) -> Floats:
     """Return labels as numbers, NaN where missing."""
-    y = np.asarray(y_true).reshape(-1)
-    if positive is not None:
-        try:
-            column = pa.array(y, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            raise BadInput("y_true mixes text and numbers: make it one or the other") from None
-        found = label_values(column, "y_true", str(positive))
-        if not np.nansum(found):
-            seen = sorted({str(v) for v in column.drop_null().to_pylist()})[:5]
-            raise BadInput(f"positive={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
-        return found.astype(np.float64)
-    try:
-        return np.array(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        example = next((v for v in y.tolist() if isinstance(v, str)), y[0])
-        raise BadInput(f"y_true holds {example!r}, not 0 and 1: pass positive= to name the case") from None
+    column = column_of(y_true, "y_true")
+    named = None if positive is None else str(positive)
+    found = label_values(column, "y_true", named)
+    if named is not None and not np.nansum(found):
+        seen = sorted({str(v) for v in decoded(column).drop_null().unique().to_pylist()})[:5]
+        raise BadInput(f"positive={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
+    return found.astype(np.float64)
 
 
-def _score_array(y_prob: ArrayLike) -> Floats:
+def _scores(y_prob: object) -> Floats:
     """Return scores as numbers, NaN where missing: one column, or the second of two that add up to one."""
-    p = np.ma.filled(y_prob.astype(np.float64), np.nan) if isinstance(y_prob, np.ma.MaskedArray) else np.asarray(y_prob)
-    if p.ndim == 2 and p.shape[1] == 2 and p.dtype.kind == "f":
-        off = np.abs(p.sum(axis=1) - 1.0) > 1e-3
-        if off.any():
-            row = int(np.argmax(off))
-            raise BadInput(
-                f"y_prob has two columns that do not add up to one (row {row}: {p[row].sum():.6g}): pass one column"
-            )
-    if p.ndim == 2 and p.shape[1] > 2:
+    p = matrix_of(y_prob, "y_prob")
+    if p is None:
+        return np.array(as_float(column_of(y_prob, "y_prob"), "y_prob", "score"))
+    if p.shape[1] > 2:
         raise BadInput(
             f"y_prob has {p.shape[1]} columns, one for each class: use calibrant.multiclass_predictions(y_true, y_prob)"
         )
-    if p.ndim == 2:
-        p = p[:, -1]
-    if p.ndim != 1:
-        raise BadInput(f"y_prob has {p.ndim} dimensions: pass one probability for each row")
-    try:
-        return np.array(p, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise BadInput(f"y_prob holds {p[0]!r}, not numbers: convert it to probabilities in [0, 1]") from None
+    off = np.abs(p.sum(axis=1) - 1.0) > 1e-3
+    if off.any():
+        row = int(np.argmax(off))
+        raise BadInput(
+            f"y_prob has two columns that do not add up to one (row {row}: {p[row].sum():.6g}): pass one column"
+        )
+    return p[:, 1].copy()
 
 
 def _validated(y: Floats, p: Floats, drop_missing: bool) -> tuple[NDArray[np.bool_], int]:
@@ -390,47 +470,25 @@ def _validated(y: Floats, p: Floats, drop_missing: bool) -> tuple[NDArray[np.boo
     return keep, int((~keep).sum())
 
 
-def _same_length(values: ArrayLike, n: int, name: str) -> NDArray[np.generic]:
-    out = np.array(values)
-    if out.shape != (n,):
-        raise BadInput(f"{name} has shape {out.shape}: pass one value for each of the {n:,} rows")
-    return out
+def _one_each(values: object, n: int, name: str) -> pa.Array:
+    column = decoded(column_of(values, name))
+    if len(column) != n:
+        raise BadInput(f"{name} has shape ({len(column)},): pass one value for each of the {n:,} rows")
+    return column
 
 
-def _weights(weights: ArrayLike, n: int) -> Floats:
-    out = _same_length(weights, n, "weights").astype(np.float64)
-    if not (np.isfinite(out) & (out > 0)).all():
-        row = int(np.argmin(np.isfinite(out) & (out > 0)))
+def _clusters(cluster: object, n: int) -> NDArray[np.generic]:
+    column = _one_each(cluster, n, "cluster")
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise BadInput(f"cluster is missing in {column.null_count:,} rows, first in row {row}: fill it in")
+    return np.array(column.to_numpy(zero_copy_only=False))
+
+
+def _weights(weights: object, n: int) -> Floats:
+    out = np.array(as_float(_one_each(weights, n, "weights"), "weights", "weight"))
+    sound = np.isfinite(out) & (out > 0)
+    if not sound.all():
+        row = int(np.argmin(sound))
         raise BadInput(f"weights must be positive and finite; row {row} has {out[row]:g}: leave such rows out")
     return out
-
-
-def _covariates(covariates: object, n: int) -> pa.Table | None:
-    """Return covariates as a table: by the Arrow stream protocol, whatever library they are of, or from a mapping."""
-    if covariates is None or (isinstance(covariates, Mapping) and not covariates):
-        return None
-    if isinstance(covariates, Mapping):
-        table = _table(covariates)
-    elif hasattr(covariates, "__arrow_c_stream__"):
-        table = table_of(covariates)
-    else:
-        raise BadInput(
-            f"covariates is a {type(covariates).__name__}: pass a pandas, Polars or Arrow table, or a dictionary"
-        )
-    if table.num_rows != n:
-        raise BadInput(f"covariates has {table.num_rows:,} rows and y_true {n:,}: pass one row each")
-    return table
-
-
-def _table(columns: Mapping[str, ArrayLike]) -> pa.Table:
-    out = {}
-    for name, values in columns.items():
-        try:
-            out[name] = pa.array(values)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
-            raise BadInput(
-                f"covariate {name!r} mixes types ({str(e).splitlines()[0]}): make it text or numbers"
-            ) from None
-    if len({len(v) for v in out.values()}) > 1:
-        raise BadInput(f"covariates have different lengths: {', '.join(f'{k} {len(v)}' for k, v in out.items())}")
-    return pa.table(out)

@@ -15,6 +15,7 @@ from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictio
 from calibrant.data.reading import NO_NUMBERS, Progress, Reading, counted, fits
 from calibrant.data.sketches.sample import Origin
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.held import held
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.data.survey import EVERY, KEPT, FirstLook, Profile, survey, survey_rows, with_parts
@@ -189,8 +190,8 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
         return sketch_rows(source, asked)
     spec = asked.spec
     if spec is None:
-        opened, looked = source_of(source, () if EVERY in asked.variables else asked.columns, engine), None
-        spec, looked = fixed_spec(opened, asked.named())
+        opened = readable_twice(source_of(source, asked.columns, engine), asked.named(), progress)
+        spec, looked = fixed_spec(opened, asked)
     else:
         asked.for_a_spec()
         opened, looked = source_of(source, spec.columns, engine), None
@@ -204,6 +205,15 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
     return out
 
 
+def readable_twice(opened: Source, asked: Reading, progress: Progress | None) -> Source:
+    """Hold the rows of a stream, if groups or covariates need a first look at them."""
+    plain = asked.plain_spec(opened)
+    names = wanted_covariates(asked.variables, opened.columns, plain) if asked.variables else ()
+    if opened.again or opened.cluster is not None or not (asked.by or names):
+        return opened
+    return held(opened, [plain.label, plain.score, *asked.by, *names, *plain.key], counted(progress, "holding"))
+
+
 def fixed_spec(opened: Source, asked: Reading) -> tuple[Spec, FirstLook | None]:
     """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
     plain, every = asked.plain_spec(opened), EVERY in asked.variables
@@ -214,16 +224,12 @@ def fixed_spec(opened: Source, asked: Reading) -> tuple[Spec, FirstLook | None]:
         if every:  # there is no other column: nothing to look at, but rows may be kept
             return replace(plain, sample=KEPT if asked.tests else 0), None
         return with_parts(plain, None, asked.tests), None
-    if not opened.again:
-        what = "groups need" if asked.by else "covariates need"
-        raise BadInput(f"a stream can be read only once and {what} a first look: pass spec=, or a table or file")
     looked = first_look(opened, plain, asked.by, names)
     spec = grouped(plain, levels_of(looked.profiles, asked.bins), asked.intersections)
     found = survey(looked.look, names, every) if asked.variables else None
     if found is not None and every:
-        found = replace(
-            found, left_out=(*found.left_out, *((c, "only some of the files have it") for c in opened.partial))
-        )
+        partial = tuple((c, "only some of the files have it") for c in opened.partial)
+        found = replace(found, left_out=(*found.left_out, *partial, *opened.unread))
     return with_parts(spec, found, asked.tests), looked
 
 

@@ -157,13 +157,3 @@ def test_identifiers_are_refused_and_many_levels_folded() -> None:
     variable = cal.sketch(base | {"s": names}, label="y", score="p", by="s").spec.variables[0]
     assert len(variable.values) == 200
     assert variable.folded == 20
-
-
-def test_a_stream_cannot_be_profiled() -> None:
-    import pyarrow as pa
-
-    t = pa.table(GOOD)
-    with pytest.raises(BadInput, match="stream"):
-        cal.sketch(pa.RecordBatchReader.from_batches(t.schema, t.to_batches()), label="y", score="p", by="g")
-    whole = cal.sketch(pa.RecordBatchReader.from_batches(t.schema, t.to_batches()), label="y", score="p")
-    assert whole.n == 4

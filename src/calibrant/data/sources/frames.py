@@ -1,48 +1,60 @@
-"""Frames and streams in memory, of whatever library."""
+"""Frames, columns, records and streams in memory, of whatever library: told by what they can do, not by their names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from calibrant.data.arrays import REFUSED, column_of, counts, numpy_of, positions
 from calibrant.data.columns import table_of
 from calibrant.data.sources.query import Relation, relation
 from calibrant.data.sources.source import ROWS, Part, Read, Source
 from calibrant.errors import BadInput
 
+EVERY = "*"  # among wanted columns: all that can be used
+ARROW = ("__arrow_c_stream__", "__arrow_c_array__")
+TWICE = "is the name of two columns: rename one"
+Named = Iterable[tuple[object, object]]  # columns by name, which need not be text nor unique
+Order = Mapping[str, NDArray[np.intp]]
+
+
+# ---- sources ----
+
 
 def frame(source: object, wanted: Sequence[str]) -> Source:
-    """Return what is in memory, or can be read there: by the Arrow stream protocol, whatever library it is of."""
-    if isinstance(source, Mapping):
-        try:
-            return table_source(pa.table(dict(source)))
-        except (pa.ArrowInvalid, TypeError, AttributeError) as e:
-            raise BadInput(f"a dictionary of columns needs arrays of equal length: {str(e).splitlines()[0]}") from None
+    """Return what is in memory, or can be read there. Of a lazy frame only the wanted columns are computed."""
     if hasattr(source, "to_arrow_reader") and hasattr(source, "project"):
         return relation(cast(Relation, source))
     if isinstance(source, pa.RecordBatchReader):
-        return _stream(source)
-    collect = getattr(source, "collect", None)
-    if callable(collect) and not hasattr(source, "__arrow_c_stream__"):  # a lazy frame
-        source = collect()
-    if not hasattr(source, "__arrow_c_stream__"):
+        return _stream(source.schema.names, iter(source))
+    if isinstance(source, Iterator):
+        first = next(source, None)
+        source = itertools.chain([] if first is None else [first], source)
+        if first is not None and not isinstance(first, Mapping):
+            return _chunks(first, source)
+        source = list(source)
+    held = held_of(source, "column", wanted)
+    if held is None:
         raise BadInput(
             f"cannot read a {type(source).__name__}: pass a path, a glob, a pandas, Polars or Arrow table, a DuckDB "
-            "relation, or a dictionary of columns; arrays are calibrant.predictions(y_true, y_prob)"
+            "relation, a dictionary of columns or a list of records; arrays are calibrant.predictions(y_true, y_prob)"
         )
-    try:
-        return table_source(table_of(source))
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # a column that pandas may hold and Arrow does not
-        kept = [w for w in wanted if w in list(getattr(source, "columns", ()))]
-        try:
-            return table_source(table_of(source[kept]))  # type: ignore[index]
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
-            raise BadInput(f"a column mixes types ({str(e).splitlines()[0]}): make it text or numbers") from None
+    for name in wanted:
+        if name in held.unread:
+            raise BadInput(f"column {name!r} {held.unread[name]}")
+    return table_source(held.table, held.unread)
 
 
-def table_source(table: pa.Table) -> Source:
+def table_source(table: pa.Table, unread: Mapping[str, str] | None = None) -> Source:
+    """Return a table as a source whose parts are runs of rows; `unread` are columns it lacks, and why."""
+
     def reader(start: int, length: int) -> Read:
         def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
             yield from table.select(list(columns)).slice(start, length).to_batches(max_chunksize=ROWS)
@@ -51,12 +63,204 @@ def table_source(table: pa.Table) -> Source:
 
     step = 4 * ROWS
     parts = [Part("", s, reader(s, step)) for s in range(0, max(table.num_rows, 1), step)]
-    return Source("data", tuple(table.schema.names), tuple(parts), table.num_rows)
+    names = tuple(table.schema.names)
+    return Source("data", names, tuple(parts), table.num_rows, unread=tuple((unread or {}).items()))
 
 
-def _stream(reader: pa.RecordBatchReader) -> Source:
+def _stream(names: Sequence[str], batches: Iterator[pa.RecordBatch]) -> Source:
     def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for batch in reader:
+        for batch in batches:
             yield batch.select(list(columns))
 
-    return Source("stream", tuple(reader.schema.names), (Part("", 0, read),), None, again=False)
+    return Source("stream", tuple(names), (Part("", 0, read),), None, again=False)
+
+
+def _chunks(first: object, rest: Iterator[object]) -> Source:
+    """Return frames or batches that come one after the other as a stream."""
+
+    def table(chunk: object) -> pa.Table:
+        held = held_of(chunk, "column")
+        if held is None:
+            raise BadInput(f"an iterator gives a {type(chunk).__name__}: let it give record batches, frames or records")
+        if held.unread:
+            name, why = next(iter(held.unread.items()))
+            raise BadInput(f"column {name!r} {why}")
+        return held.table
+
+    names = table(first).schema.names
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number, chunk in enumerate(rest):
+            found = table(chunk)
+            if sorted(found.schema.names) != sorted(names):
+                strange = sorted(set(names) ^ set(found.schema.names))[0]
+                raise BadInput(f"frame {number} of the iterator differs from the first in column {strange!r}")
+            yield from found.to_batches(max_chunksize=ROWS)
+
+    return _stream(names, batches())
+
+
+# ---- tables ----
+
+
+@dataclass(frozen=True)
+class Held:
+    """Columns that became a table, and why others did not.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Each name once.
+    unread : dict of str to str
+        Reasons by name, to be read after it.
+    """
+
+    table: pa.Table
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+
+def held_of(source: object, noun: str, wanted: Sequence[str] = (), order: Order | None = None) -> Held | None:
+    """Return what holds columns as a table; None for what does not.
+
+    Parameters
+    ----------
+    source : object
+    noun : str
+        What refusals call a column.
+    wanted : sequence of str
+        All that a lazy frame need compute; empty, or with ``"*"`` among them, for every column.
+    order : mapping of name to positions, optional
+        Of the rows of a dictionary's columns; by default the row labels of pandas decide.
+    """
+    if hasattr(source, "to_dataframe") and hasattr(source, "coords") and hasattr(source, "dims"):
+        return _gridded(source, noun)
+    if isinstance(source, Mapping):
+        return _columns(source.items(), noun, order)
+    if (fields := getattr(getattr(source, "dtype", None), "names", None)) is not None:
+        return _columns([(name, cast(Any, source)[name]) for name in fields], noun)
+    if isinstance(source, (list, tuple)):
+        return _listed(source, noun) if source else None
+    if hasattr(source, "iloc") and hasattr(source, "columns"):
+        return _like_pandas(source, noun)
+    found = _computed(source, wanted)
+    if any(hasattr(found, a) for a in ARROW):
+        try:
+            return _unique(table_of(found) if hasattr(found, ARROW[0]) else pa.table(pa.record_batch(found)))
+        except REFUSED as e:
+            raise BadInput(f"a {type(source).__name__} cannot be read ({_line(e)}): pass a frame or columns") from None
+    if hasattr(found, "__dataframe__"):
+        from pyarrow.interchange import from_dataframe
+
+        try:
+            return _unique(from_dataframe(found))
+        except (*REFUSED, RuntimeError) as e:
+            raise BadInput(f"a {type(source).__name__} cannot be read ({_line(e)}): pass its columns") from None
+    return None
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:100]
+
+
+def _computed(source: object, wanted: Sequence[str]) -> object:
+    """Return the wanted columns of a lazy frame, computed, and frames of libraries that narwhals knows as Arrow's."""
+    if isinstance(source, (pa.Table, pa.RecordBatch)):
+        return source
+    import narwhals as nw
+
+    try:
+        known = nw.from_native(source, pass_through=True)
+        if isinstance(known, nw.LazyFrame):
+            names = known.collect_schema().names()
+            if wanted and EVERY not in wanted and all(w in names for w in wanted):
+                known = known.select(*dict.fromkeys(wanted))
+            return known.collect("pyarrow").to_arrow()
+        return known.to_arrow() if isinstance(known, nw.DataFrame) and not hasattr(source, ARROW[0]) else source
+    except Exception as e:  # of whatever library, when it computes
+        raise BadInput(f"a {type(source).__name__} cannot be computed ({_line(e)})") from None
+
+
+def _unique(table: pa.Table) -> Held:
+    """Return a table without the columns whose name is not theirs alone."""
+    names = table.schema.names
+    if len(set(names)) == len(names):
+        return Held(table)
+    times = Counter(names)
+    alone = [i for i, name in enumerate(names) if times[name] == 1]
+    return Held(table.select(alone), {name: TWICE for name in names if times[name] > 1})
+
+
+def _columns(given: Named, noun: str, order: Order | None = None, unread: Mapping[str, str] | None = None) -> Held:
+    """Return columns of any kind as a table. Names that are not text are taken as it."""
+    named = [(str(name), name, values) for name, values in given]
+    at = positions({f"{noun} {name!r}": v for name, _, v in named}) if order is None else order
+    made, why, times = {}, dict(unread or {}), Counter(name for name, _, _ in named)
+    for name, _, values in named:
+        said = f"{noun} {name!r}"
+        if times[name] > 1:
+            why[name] = TWICE
+            continue
+        try:
+            name.encode()
+            column = column_of(values, said)
+        except UnicodeEncodeError:
+            why[ascii(name)[1:-1]] = "has a name that is not text in UTF-8: rename it"
+        except BadInput as e:
+            why[name] = str(e).removeprefix(f"{said} ")
+        else:
+            made[name] = column.take(at[said]) if said in at else column
+    if len({len(v) for v in made.values()}) > 1:
+        lengths = ", ".join(f"{k} {len(v)}" for k, v in itertools.islice(made.items(), 8))
+        raise BadInput(f"{noun}s have different lengths ({lengths}): pass columns of equal length")
+    return Held(pa.table(made), why)
+
+
+def _listed(source: Sequence[object], noun: str) -> Held | None:
+    """Return a list of records (each a dictionary) or of batches and frames as one table."""
+    if all(isinstance(record, Mapping) for record in source):
+        records = cast(Sequence[Mapping[object, object]], source)
+        names = dict.fromkeys(name for record in records for name in record)
+        return _columns([(name, [record.get(name) for record in records]) for name in names], noun)
+    if not all(any(hasattr(part, a) for a in (*ARROW, "iloc")) and hasattr(part, "shape") for part in source):
+        return None
+    held = [h for part in source if (h := held_of(part, noun)) is not None]
+    if len(held) < len(source):
+        return None
+    try:
+        table = pa.concat_tables([h.table for h in held], promote_options="permissive")
+    except REFUSED as e:
+        raise BadInput(f"the frames store a column in different types ({_line(e)}): store it one way") from None
+    return Held(table, {name: why for h in held for name, why in h.unread.items()})
+
+
+def _like_pandas(source: Any, noun: str) -> Held:
+    """Return a frame of pandas, or one like it: at once if Arrow can take it so, else column by column."""
+    names = list(source.columns)
+    if hasattr(source, ARROW[0]) and len(set(names)) == len(names) and all(isinstance(n, str) for n in names):
+        try:
+            return Held(table_of(source))
+        except REFUSED:  # a column that pandas may hold and Arrow does not
+            pass
+    index = source.index
+    labels = [] if counts(index) else [(n, index.get_level_values(n)) for n in index.names if n is not None]
+    return _columns([*((n, source.iloc[:, j]) for j, n in enumerate(names)), *labels], noun, {})
+
+
+def _gridded(source: Any, noun: str) -> Held:
+    """Return variables of xarray as columns: a row for each point of the grid that the largest of them spans."""
+    variables = dict(source.data_vars) if hasattr(source, "data_vars") else {source.name or "values": source}
+    if not variables:
+        return Held(pa.table({}))
+    grid = max(variables.values(), key=lambda v: len(v.dims))
+    spans = ", ".join(map(str, grid.dims))
+    columns, unread = [], {}
+    for name, values in variables.items():
+        if set(values.dims) == set(grid.dims):
+            columns.append((name, numpy_of(values.transpose(*grid.dims), name).reshape(-1)))
+        else:  # spread over the grid its rows would count more than once
+            unread[str(name)] = f"has other dimensions than ({spans}): use xarray.broadcast, or make it a coordinate"
+    for name, values in source.coords.items():
+        if set(values.dims) <= set(grid.dims):
+            spread = values.broadcast_like(grid).transpose(*grid.dims)
+            columns.append((name, numpy_of(spread, name).reshape(-1)))
+    return _columns(columns, noun, {}, unread)

@@ -94,6 +94,8 @@ class Source:
         The same rows as row groups of Parquet files, if that is what they are.
     partial : tuple of str
         Columns that only some of the files have: they are not read.
+    unread : tuple of (str, str)
+        Columns that cannot be read, and why.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Source:
     cluster: Cluster | None = None
     fragments: Fragments | None = None
     partial: tuple[str, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
 
 
 # ---- row groups of Parquet files, as plain data that another machine can read them by ----

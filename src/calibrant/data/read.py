@@ -74,7 +74,8 @@ def read(
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
     fits(opened, label, score, asked.by, ())
     columns = list(dict.fromkeys(asked.columns))
-    batches = [b for part in opened.parts for b in part.read(columns, (score,))]
+    with opened.one_pass():
+        batches = [b for part in opened.parts for b in part.read(columns, (score,))]
     if not sum(b.num_rows for b in batches):
         raise BadInput("no rows to audit: the data is empty")
     try:

@@ -144,14 +144,15 @@ def rewrite(
     with beside(path) as hidden:
         target = _Target(hidden, path.name.lower())
         try:
-            for part in source.parts:
-                row = part.first_row
-                for batch in part.read(source.columns, scores):
-                    target.write(batch, added(batch, part.name, row))
-                    row += batch.num_rows
-                    rows += batch.num_rows
-                    if progress is not None:
-                        progress(batch.num_rows)
+            with source.one_pass():
+                for part in source.parts:
+                    row = part.first_row
+                    for batch in part.read(source.columns, scores):
+                        target.write(batch, added(batch, part.name, row))
+                        row += batch.num_rows
+                        rows += batch.num_rows
+                        if progress is not None:
+                            progress(batch.num_rows)
             settle()
             if not rows:
                 raise BadInput("no rows to repair: the data is empty")

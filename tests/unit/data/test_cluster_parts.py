@@ -135,7 +135,7 @@ def test_users_and_options_of_a_uri_are_not_told(monkeypatch: pytest.MonkeyPatch
     assert not any(secret in str(e.value) for secret in ("AKIA", "s3cr3t", "hidden"))
     named: list[str] = []
     monkeypatch.setattr(files, "uri_files", lambda _: None)
-    monkeypatch.setattr(files, "listed", lambda _, name: named.append(name))
+    monkeypatch.setattr(files, "listed", lambda _, name, __: named.append(name))
     files.files_of([uri])
     assert named == ["nothing://bucket/log/*.parquet"]  # a sketch's name goes into its file and into reports
 

@@ -152,11 +152,17 @@ def chosen_rows(
     if not source.again:
         raise BadInput("a stream can be read only once, and a repair is fitted before it is applied: pass a file")
     columns = Choice(spec, names, most).columns
-    found = _on_threads(source, lambda: Choice(spec, names, most), columns, spec.score, MOST_THREADS, progress)
+    with source.one_pass():
+        found = _on_threads(source, lambda: Choice(spec, names, most), columns, spec.score, MOST_THREADS, progress)
     return found.chosen(drop_missing, source.name)
 
 
 def _reduced(source: Source, task: Task, progress: OnRows | None) -> Summary:
+    with source.one_pass():
+        return _summed(source, task, progress)
+
+
+def _summed(source: Source, task: Task, progress: OnRows | None) -> Summary:
     if source.cluster is None:
         many = task.kind == "count" and task.spec.group_count > MANY_GROUPS
         most = 1 if many else MOST_THREADS

@@ -25,7 +25,7 @@ import calibrant
 from calibrant.data.predictions import Faults
 from calibrant.data.sketches.sample import Batch
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.columnar import read_fragment
+from calibrant.data.sources.columnar.parquet import read_fragments
 from calibrant.data.sources.source import Share
 from calibrant.data.specs.sketch_file import halves, text_of, with_sizes
 from calibrant.data.specs.spec import Spec
@@ -230,7 +230,7 @@ def count_fragments(raw: bytes, part: int, share: Share) -> bytes:
     """Do a task on row groups of Parquet files, read here."""
     filesystem, pieces = share
     columns = Task.from_bytes(raw).columns
-    return summarise(raw, part, (row for piece in pieces for row in read_fragment(filesystem, piece, columns)))
+    return summarise(raw, part, read_fragments(filesystem, pieces, columns))
 
 
 def join(raw: bytes, messages: Iterable[bytes]) -> bytes:

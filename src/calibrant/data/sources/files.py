@@ -6,38 +6,63 @@ import glob as globbing
 import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from calibrant.data.sources.columnar import ipc, parquet
+import pyarrow as pa
+
+from calibrant.data.sources.columnar.arrow import arrow
+from calibrant.data.sources.columnar.orc import orc
+from calibrant.data.sources.columnar.parquet import parquet
 from calibrant.data.sources.delimited import delimited
+from calibrant.data.sources.hive import keys_in, with_keys
+from calibrant.data.sources.kinds import ARROW, ORC, PARQUET, TEXT, kind_of, one_kind
 from calibrant.data.sources.remote import Listing, is_uri, shown, uri_files
 from calibrant.data.sources.source import FOUND_OUT, Form, Fragments, Source
+from calibrant.data.sources.stamps import Stamps, taken
 from calibrant.errors import BadInput
 
 OPENERS = 16  # remote files opened at once, each only to read where its row groups are
-CSV_ENDINGS = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".tsv", ".tsv.gz", ".txt")
-IPC_ENDINGS = (".arrow", ".feather", ".ipc")
+COLUMNAR = {PARQUET: parquet, ARROW: arrow, ORC: orc}
 
 
 def files_of(given: list[str], form: Form = FOUND_OUT) -> Source:
+    """Return the files that paths, globs, directories or URIs name."""
     remote = [is_uri(g) for g in given]
     if any(remote):
         if not all(remote):
             raise BadInput("paths and URIs are mixed: give all of them as URIs (file:///... for a path)")
-        return listed(uri_files(given), shown(given[0]))
-    return _files([_expand(g) for g in given], given[0], form)
+        return listed(uri_files(given), shown(given[0]), form)
+    return listed(_local_files([_expand(g) for g in given]), given[0], form)
 
 
-def listed(found: Listing, given: str) -> Source:
-    alone = len(found.paths) == 1
+def listed(found: Listing, given: str, form: Form = FOUND_OUT) -> Source:
+    """Return the files of one data set as one source."""
+    # 1. what the files are, before any is opened: one that changes from here on is refused
+    held = taken(found.filesystem, found.root, found.paths)
+    files = [PurePosixPath(p).name for p in found.paths]
+    alone = len(files) == 1
     names = ["" if alone else p[len(found.root) :].lstrip("/") for p in found.paths]
-    with ThreadPoolExecutor(OPENERS) as pool:
-        opened = list(pool.map(lambda p, name: parquet(p, name, found.filesystem), found.paths, names))
-    return _together(opened, [PurePosixPath(p).name for p in found.paths], given)
+    local = found.filesystem.type_name == "local"
+    with ThreadPoolExecutor(1 if local else OPENERS) as pool:
+        kind = one_kind(list(pool.map(lambda p: kind_of(p, found.filesystem), found.paths)), files)
+        # 2. each file, read under the name that tells its rows from those of others
+        opened = list(pool.map(lambda p, name: _one_file(found.filesystem, p, name, kind, form), found.paths, names))
+    # 3. columns that stand in the names of folders, and a look at each file whenever it is read
+    keys = found.keys or keys_in(found.root, found.paths)
+    opened = with_keys(opened, keys, found.typed, files)
+    opened = [_guarded(one, held, i) for i, one in enumerate(opened)]
+    return replace(_together(opened, files, given), check=held.check)
+
+
+def _guarded(one: Source, held: Stamps, i: int) -> Source:
+    return replace(one, parts=tuple(held.guarded(i, part) for part in one.parts))
 
 
 def _expand(pattern: str) -> tuple[Path, list[Path]]:
     """Return a root that does not depend on which files it holds, and the files, sorted."""
+    if not pattern.strip() or "\0" in pattern:
+        raise BadInput(f"{pattern!r} names no file: pass a path, a glob or a directory")
     path = Path(pattern)
     if path.is_dir():
         root, found = path, sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
@@ -47,19 +72,20 @@ def _expand(pattern: str) -> tuple[Path, list[Path]]:
         fixed = itertools.takewhile(lambda part: not globbing.has_magic(part), path.parts[:-1])
         root, found = Path(*fixed), sorted(Path(p) for p in globbing.glob(pattern, recursive=True) if Path(p).is_file())
     if not found:
-        raise BadInput(f"no file at {pattern!r}: check the path (a glob such as 'log/*.parquet' works too)")
+        fix = "check the path (a glob such as 'log/*.parquet' works too)"
+        raise BadInput(f"no file at {pattern!r}: {fix}")
     return root.resolve(), [p.resolve() for p in found]
 
 
-def _files(expanded: list[tuple[Path, list[Path]]], given: str, form: Form) -> Source:
+def _local_files(expanded: list[tuple[Path, list[Path]]]) -> Listing:
+    from pyarrow.fs import LocalFileSystem
+
     paths = [p for _, found in expanded for p in found]
     twice = sorted({p.name for p in paths if paths.count(p) > 1}) if len(set(paths)) < len(paths) else []
     if twice:
         raise BadInput(f"{twice[0]} is named twice: its rows would count twice")
     root = Path(os.path.commonpath([r for r, _ in expanded]))
-    alone = len(paths) == 1
-    opened = [_one_file(p, "" if alone else p.relative_to(root).as_posix(), form) for p in paths]
-    return _together(opened, [p.name for p in paths], given)
+    return Listing(LocalFileSystem(), root.as_posix(), tuple(p.as_posix() for p in paths))
 
 
 def _together(opened: list[Source], files: list[str], given: str) -> Source:
@@ -82,13 +108,11 @@ def _together(opened: list[Source], files: list[str], given: str) -> Source:
     return Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial)
 
 
-def _one_file(path: Path, name: str, form: Form) -> Source:
-    if path.stat().st_size == 0:
-        raise BadInput(f"{path.name} is empty (0 bytes)")
-    if path.name.lower().endswith(CSV_ENDINGS):
-        return delimited(path, name, form)
-    if path.name.lower().endswith(IPC_ENDINGS):
-        return ipc(path)
-    from pyarrow.fs import LocalFileSystem
-
-    return parquet(str(path), name, LocalFileSystem())
+def _one_file(filesystem: pa.fs.FileSystem, path: str, name: str, kind: str, form: Form) -> Source:
+    if kind != TEXT:
+        return COLUMNAR[kind](path, name, filesystem)
+    if filesystem.type_name != "local":
+        raise BadInput(
+            f"{PurePosixPath(path).name} is text: only Parquet, Arrow IPC and ORC are read from afar; copy it here"
+        )
+    return delimited(Path(path), name, form)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -12,15 +13,29 @@ from calibrant.errors import BadInput
 
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 MAGIC = re.compile(r"[*\[]")
+COLUMNAR = ("parquet", "arrow", "ipc", "feather", "orc")  # formats of datasets
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Files of a data set, sorted, and the directory that their names are relative to."""
+    """Files of a data set, sorted, and the directory that their names are relative to.
+
+    Parameters
+    ----------
+    filesystem : pyarrow.fs.FileSystem
+    root : str
+    paths : tuple of str
+    keys : tuple of dict
+        Columns that are not in the files and their value for each; by default the names of folders tell.
+    typed : dict
+        Keys whose values are known to be whole numbers, or to be none.
+    """
 
     filesystem: pa.fs.FileSystem
     root: str
     paths: tuple[str, ...]
+    keys: tuple[dict[str, str | None], ...] = ()
+    typed: Mapping[str, bool] = field(default_factory=dict)
 
 
 def is_uri(text: str) -> bool:
@@ -49,14 +64,26 @@ def uri_files(uris: list[str]) -> Listing:
 
 
 def dataset_files(dataset: pa.dataset.Dataset) -> Listing:
-    """List the files of a `pyarrow.dataset.FileSystemDataset` of Parquet files."""
-    if not hasattr(dataset, "files") or dataset.format.default_extname != "parquet":
+    """List the files of a `pyarrow.dataset.FileSystemDataset` of Parquet, Arrow IPC or ORC, and its partitions."""
+    import pyarrow.dataset as ds
+
+    if not hasattr(dataset, "files") or dataset.format.default_extname not in COLUMNAR:
         raise BadInput("only a dataset of Parquet files can be read: pass its scanner().to_reader() for another")
-    paths = sorted(dataset.files)
-    if not paths:
+    if getattr(dataset, "_scan_options", {}):  # what `filter` leaves there
+        raise BadInput("a filter of the dataset would be passed over: pass dataset.scanner().to_reader()")
+    fragments = sorted(dataset.get_fragments(), key=lambda f: f.path)
+    if not fragments:
         raise BadInput("the dataset has no files: check its path")
+    paths = [f.path for f in fragments]
     root = posixpath.commonpath([posixpath.dirname(p) for p in paths])
-    return Listing(dataset.filesystem, root, tuple(paths))
+    keys = [ds.get_partition_keys(f.partition_expression) for f in fragments]
+    whole = {n: pa.types.is_integer(_value(dataset.schema.field(n).type)) for own in keys for n in own}
+    texts = tuple({n: None if v is None else str(v) for n, v in own.items()} for own in keys)
+    return Listing(dataset.filesystem, root, tuple(paths), texts, whole)
+
+
+def _value(t: pa.DataType) -> pa.DataType:
+    return t.value_type if pa.types.is_dictionary(t) else t
 
 
 def _listing(uri: str) -> Listing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -96,6 +97,8 @@ class Source:
         Columns that only some of the files have: they are not read.
     unread : tuple of (str, str)
         Columns that cannot be read, and why.
+    check : callable
+        Refuses files that are no longer those that were opened.
     """
 
     name: str
@@ -109,6 +112,17 @@ class Source:
     fragments: Fragments | None = None
     partial: tuple[str, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
+    check: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def one_pass(self) -> Iterator[None]:
+        """Refuse, at the end or for whatever goes wrong, files that changed meanwhile."""
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
+        self.check()
 
 
 # ---- row groups of Parquet files, as plain data that another machine can read them by ----
@@ -116,7 +130,8 @@ class Source:
 LEAST_SHARES = 64  # so that a cluster of that many cores has work for each
 SHARE = 1 << 24  # rows that one task reads, about: seconds of work
 
-Fragment = tuple[str, str, int, int, int]  # path, part, first row, row group, rows
+Key = tuple[str, "str | None", bool]  # column, value, all values of it are whole numbers: it stands in a folder's name
+Fragment = tuple[str, str, int, int, int, tuple[Key, ...]]  # path, part, first row, row group, rows, keys
 Share = tuple["pa.fs.FileSystem", list[Fragment]]
 
 

@@ -1,0 +1,62 @@
+"""What a file is: told by its first bytes, whatever its name says, and by its name where they tell nothing."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+
+from calibrant.errors import BadInput
+
+PARQUET, ARROW, ORC, TEXT = "Parquet", "Arrow IPC", "ORC", "text"
+
+FIRST = 1 << 12  # bytes to look at
+BEGINNINGS = (
+    (b"PAR1", PARQUET),
+    (b"PARE", PARQUET),  # encrypted
+    (b"ARROW1\0", ARROW),
+    (b"FEA1", ARROW),
+    (b"\xff\xff\xff\xff", ARROW),  # a stream
+    (b"ORC", ORC),
+    (b"\x1f\x8b", TEXT),  # gzip
+    (b"BZh", TEXT),
+    (b"\x28\xb5\x2f\xfd", TEXT),  # Zstandard
+    (b"\xff\xfe", TEXT),  # UTF-16
+    (b"\xfe\xff", TEXT),
+)
+TEXTS = (".csv", ".tsv", ".txt", ".csv.gz", ".csv.bz2", ".csv.zst", ".tsv.gz", ".tsv.bz2", ".tsv.zst", ".txt.gz")
+ENDINGS = {ARROW: (".arrow", ".arrows", ".feather", ".ipc"), ORC: (".orc",), TEXT: TEXTS}
+CONTROL = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1a\x1b")  # bytes that no text holds
+
+
+def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
+    """Return what a file is: PARQUET, ARROW, ORC or TEXT."""
+    name = PurePosixPath(path).name
+    by_name = next((kind for kind, ends in ENDINGS.items() if name.lower().endswith(ends)), PARQUET)
+    if filesystem.type_name != "local" and name.lower().endswith((".parquet", ".pq")):
+        return PARQUET  # a request saved
+    try:
+        with filesystem.open_input_stream(path, compression=None) as file:
+            first = file.read(FIRST)
+    except OSError as e:
+        raise BadInput(f"{name} cannot be read: {(e.strerror or str(e)).splitlines()[0][:160]}") from None
+    if not first:
+        raise BadInput(f"{name} is empty (0 bytes)")
+    if CONTROL.isdisjoint(first):
+        return TEXT
+    kind = next((kind for begins, kind in BEGINNINGS if first.startswith(begins)), by_name)
+    packed = PurePosixPath(name.lower()).suffixes[-2:-1]
+    if kind == TEXT and packed and packed[0] in (".parquet", ".pq", ".orc", *ENDINGS[ARROW]):
+        raise BadInput(f"{name} is a packed file: unpack it first")
+    return kind
+
+
+def one_kind(kinds: list[str], files: list[str]) -> str:
+    """Return the kind of all files of a data set; refuse two."""
+    for kind, file in zip(kinds, files, strict=True):
+        if kind != kinds[0]:
+            raise BadInput(
+                f"{files[0]} is {kinds[0]} and {file} is {kind}: files of one data set share a format; "
+                "name those of one, such as 'log/*.parquet'"
+            )
+    return kinds[0]

@@ -1,0 +1,113 @@
+"""Files as they were when they were opened: one that changes while it is read would mix two files in one answer."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+
+from calibrant.data.sources.source import Part, Read
+from calibrant.errors import BadInput
+
+Stamp = (
+    tuple[object, ...] | None
+)  # device, inode, size, time; of a remote file size and time; None if there is no telling
+
+CHANGED = "{} changed while it was read: {}; nothing was counted, so run it again when it is complete"
+FEW = 32  # remote files that are asked for one by one; more are listed anew
+ASKERS = 16  # requests at once
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """The files of a data set and what each was.
+
+    Parameters
+    ----------
+    filesystem : pyarrow.fs.FileSystem
+    root : str
+    paths : tuple of str
+    were : tuple of Stamp
+    """
+
+    filesystem: pa.fs.FileSystem
+    root: str
+    paths: tuple[str, ...]
+    were: tuple[Stamp, ...]
+
+    def check(self) -> None:
+        """Refuse if a file is not what it was."""
+        for path, was, now in zip(self.paths, self.were, stamps(self.filesystem, self.root, self.paths), strict=True):
+            unchanged(path, was, now)
+
+    def guarded(self, i: int, part: Part) -> Part:
+        """Return a part of a file that is looked at before and after the part is read, or where it cannot be read."""
+        read, path, was = part.read, self.paths[i], self.were[i]
+        local = self.filesystem.type_name == "local"
+
+        def check() -> None:
+            unchanged(path, was, stamps(self.filesystem, self.root, [path])[0])
+
+        def checking(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            if local:
+                check()
+            try:
+                yield from read(columns, real)
+            except Exception:
+                check()
+                raise
+            if local:
+                check()
+
+        guarded: Read = checking
+        return replace(part, read=guarded)
+
+
+def taken(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> Stamps:
+    """Return the stamps of files as they are now."""
+    return Stamps(filesystem, root, tuple(paths), tuple(stamps(filesystem, root, paths)))
+
+
+def unchanged(path: str, was: Stamp, now: Stamp) -> None:
+    """Refuse a file whose stamps differ."""
+    if was != now:
+        file = PurePosixPath(path).name
+        if now is None:
+            raise BadInput(CHANGED.format(file, "it is gone"))
+        why = "it was written to" if was is not None and was[:-2] == now[:-2] else "another file took its place"
+        raise BadInput(CHANGED.format(file, why))
+
+
+def stamps(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> list[Stamp]:
+    """Return what files are now, None for one that is not there."""
+    if filesystem.type_name == "local":
+        return [_local(p) for p in paths]
+    from pyarrow import fs
+
+    if len(paths) > FEW:
+        try:
+            there = {f.path: f for f in filesystem.get_file_info(fs.FileSelector(root, recursive=True))}
+        except OSError:
+            there = {}
+        return [_remote(there.get(p)) for p in paths]
+    with ThreadPoolExecutor(ASKERS) as pool:
+        return list(pool.map(lambda p: _remote(filesystem.get_file_info(p)), paths))
+
+
+def _local(path: str) -> Stamp:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode):  # a pipe has no content that could be another
+        return ("no file",)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _remote(info: pa.fs.FileInfo | None) -> Stamp:
+    return None if info is None or not info.is_file else (info.size, info.mtime_ns)

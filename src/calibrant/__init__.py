@@ -17,6 +17,7 @@ _WHERE = {
     "multiclass_predictions": "calibrant.data.predictions",
     "read": "calibrant.data.read",
     "sketch": "calibrant.data.read",
+    "sql": "calibrant.data.sources.query",
     "audit": "calibrant.audit.run",
     "Predictions": "calibrant.data.predictions",
     "MulticlassPredictions": "calibrant.data.predictions",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from calibrant.data.read import read as read
     from calibrant.data.read import sketch as sketch
     from calibrant.data.sketches.sketch import Sketch as Sketch
+    from calibrant.data.sources.query import sql as sql
     from calibrant.errors import BadInput as BadInput
     from calibrant.errors import EngineFailed as EngineFailed
     from calibrant.errors import NotComputable as NotComputable

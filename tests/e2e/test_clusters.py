@@ -180,9 +180,9 @@ def test_a_query_counts_as_sql_does(log: Path, local: Sketch) -> None:
         for c in np.flatnonzero(held[g, :, y])
     }
     with duckdb.connect() as own:
-        assert bits(sketched(f"select * from '{log}' order by age", engine=own)) == bits(local)  # noqa: S608
+        assert bits(sketched(cal.sql(f"select * from '{log}' order by age", connection=own))) == bits(local)  # noqa: S608
     with pytest.raises(cal.BadInput, match="cannot be run"):
-        sketched("select * from nowhere")
+        sketched(cal.sql("select * from nowhere"))
 
 
 def test_uris_and_datasets(log: Path, local: Sketch, tmp_path: Path) -> None:
@@ -381,6 +381,6 @@ def test_a_part_that_ran_twice_does_not_count_twice(local: Sketch) -> None:
 
 
 def test_an_engine_is_not_guessed(log: Path) -> None:
-    for source, engine in ((str(log), object()), (table(), object()), ("select 1", object())):
+    for source, engine in ((str(log), object()), (table(), object()), (cal.sql("select 1"), object())):
         with pytest.raises(cal.BadInput, match="engine"):
             cal.sketch(source, label="y", score="p", engine=engine)

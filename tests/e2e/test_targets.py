@@ -16,6 +16,7 @@ import pytest
 from calibrant.cli import main
 from calibrant.data import employment_path
 from calibrant.data.rewrite import checked_targets, written
+from calibrant.data.sources.query import Query
 from calibrant.errors import BadInput
 from calibrant.repair.maps.curves import Logistic
 
@@ -72,8 +73,8 @@ def test_an_input_is_never_written_over(log: Path, capsys: pytest.CaptureFixture
 
 def test_a_query_names_its_files_in_quotes(log: Path) -> None:
     with pytest.raises(BadInput, match="is among the files to read"):
-        checked_targets({"--json": "good.csv"}, ["select * from 'good.csv' where p > 0.1"])
-    checked_targets({"--json": "new.csv"}, ["select * from 'good.csv' where p > 0.1"])
+        checked_targets({"--json": "good.csv"}, [Query("select * from 'good.csv' where p > 0.1")])
+    checked_targets({"--json": "new.csv"}, [Query("select * from 'good.csv' where p > 0.1")])
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def audit(
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``.
     progress : callable, optional
         Called with what is being done and the rows read so far: ``progress=print`` will do.
-    engine : SparkSession, distributed.Client or DuckDB connection, optional
+    engine : SparkSession or distributed.Client, optional
         As `calibrant.sketch`.
 
     Returns

@@ -20,6 +20,7 @@ from calibrant.data.read import summarised
 from calibrant.data.reading import Asked, Reading
 from calibrant.data.rewrite import checked_targets, written
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.query import Query
 from calibrant.data.specs.sketch_file import stored_sketch
 from calibrant.errors import BadInput
 from calibrant.visible import visible
@@ -49,8 +50,18 @@ def judging(a: Namespace) -> Judging:
     return Judging.of(gates=gates(), asker=COMMAND, **given)
 
 
-def source(files: Sequence[str]) -> Sketch | list[str] | str:
-    """Return the one sketch that sketch files add up to, or the files."""
+def given(a: Namespace) -> list[str] | list[Query]:
+    """Return what the command line gives as data: the files, or the query in their place."""
+    if bool(a.files) == bool(a.sql):
+        raise BadInput("name the data: files, or a query with --sql" + (", not both" if a.files else ""))
+    return [Query(a.sql)] if a.sql else list(a.files)
+
+
+def source(data: Sequence[str] | Sequence[Query]) -> Sketch | Query | list[str] | str:
+    """Return the one sketch that sketch files add up to, the files, or the query."""
+    files = [f for f in data if isinstance(f, str)]
+    if not files and isinstance(data[0], Query):
+        return data[0]
     sketches = [f.endswith(".sketch") for f in files]
     if all(sketches):
         return merged(files)
@@ -76,10 +87,11 @@ def merged(files: Sequence[str]) -> Sketch:
 
 def audit(a: Namespace) -> int:
     """Audit files or sketches."""
-    _outputs(a, a.files)
+    data = given(a)
+    _outputs(a, data)
     asked, plan = reading(a), judging(a)
     with Progress() as progress:
-        record = audited(source(a.files), asked, plan, progress)
+        record = audited(source(data), asked, plan, progress)
     return _deliver(record, a)
 
 
@@ -95,7 +107,7 @@ def example(a: Namespace) -> int:
     return 0
 
 
-def _outputs(a: Namespace, files: Sequence[str]) -> None:
+def _outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
     """Refuse outputs that cannot be written, or that claim one place, before any work is done."""
     outs = {"--json": a.json, "--report": a.report, "--markdown": a.markdown}
     claims = [option for option, out in outs.items() if out == STDOUT]
@@ -138,11 +150,11 @@ def certify(a: Namespace) -> int:
     from calibrant.report import terminal
 
     known = {c.name: c for c in certificates()}
-    named = [name.replace("-", "_") for name in a.method]
-    for name, given in zip(named, a.method, strict=True):
+    named = [name.replace("-", "_") for name in a.method or (c.name for c in known.values() if c.usual)]
+    for name, said in zip(named, a.method or named, strict=True):
         if name not in known:
-            raise BadInput(f"--method {given!r}: choose from {', '.join(known)}")
-    whole = summarised(source(a.files), reading(a))
+            raise BadInput(f"--method {said!r}: choose from {', '.join(known)}")
+    whole = summarised(source(given(a)), reading(a))
     found = []
     for c in (known[name] for name in named):
         side = c.side if a.side == "two-sided" else a.side
@@ -160,9 +172,10 @@ def plan(a: Namespace) -> int:
     from calibrant.certify.rows_needed import rows_needed
     from calibrant.report import terminal
 
-    if not a.data and (a.label or a.score or a.positive or a.drop_missing):
-        raise BadInput("--label, --score, --positive and --drop-missing go with --data")
-    data = summarised(source([a.data]), reading(a)) if a.data else None
+    a.files = [a.data] if a.data else []
+    if not (a.data or a.sql) and (a.label or a.score or a.positive or a.drop_missing):
+        raise BadInput("--label, --score, --positive and --drop-missing go with --data or --sql")
+    data = summarised(source(given(a)), reading(a)) if a.data or a.sql else None
     found = rows_needed(
         a.gap, data, method=a.method, levels=a.levels, bandwidth=a.bandwidth, alpha=a.alpha, side=a.side
     )
@@ -175,9 +188,10 @@ def plan(a: Namespace) -> int:
 
 def sketch(a: Namespace) -> int:
     """Write the sketch of files."""
-    checked_targets({"--out": a.out}, (*a.files, *([a.like] if a.like else ())))
+    data = given(a)
+    checked_targets({"--out": a.out}, (*data, *([a.like] if a.like else ())))
     with Progress() as progress:
-        whole = summarised(source(a.files), reading(a), progress)
+        whole = summarised(source(data), reading(a), progress)
     return _save(whole, a.out)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -141,9 +142,26 @@ def build_parser() -> argparse.ArgumentParser:
 # ---- options that several commands take ----
 
 
-def names(text: str) -> tuple[str, ...]:
-    """Split a list at its commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",][^,]*|))\s*(?:,|$)')  # in quotes as CSV has them, or plain
+
+
+def names(text: str) -> list[str]:
+    """Split a list at its commas; a name that holds one is in double quotes: ``"a,b",c``."""
+    out, at = [], 0
+    while at < len(text):
+        found = NAME.match(text, at)
+        if found is None:
+            raise argparse.ArgumentTypeError(f"{text!r}: close the quotes and put a comma after them")
+        quoted, plain = found.groups()
+        if quoted is not None or plain.strip():
+            out.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
+        at = found.end()
+    return out
+
+
+def _listed(p: Command, option: str, line: str, metavar: str = "COLUMNS") -> None:
+    """Add an option that takes names, once or more: they add up."""
+    p.add_argument(option, metavar=metavar, type=names, action="extend", help=line)
 
 
 def bin_edges(items: Sequence[str]) -> dict[str, tuple[float, ...]]:
@@ -163,10 +181,15 @@ def bin_edges(items: Sequence[str]) -> dict[str, tuple[float, ...]]:
 def _files(p: Command, more: str = "") -> None:
     p.add_argument(
         "files",
-        nargs="+",
+        nargs="*",
         metavar="FILE",
         help=f"Parquet, CSV, Arrow IPC{more}; a quoted glob or a directory works too",
     )
+    _sql(p)
+
+
+def _sql(p: Command) -> None:
+    p.add_argument("--sql", metavar="SELECT", help="one SELECT in DuckDB's SQL in place of files, which is only read")
 
 
 def _columns(p: Command) -> None:
@@ -179,13 +202,7 @@ def _columns(p: Command) -> None:
 
 
 def _identity(p: Command) -> None:
-    p.add_argument(
-        "--key",
-        metavar="COLUMNS",
-        type=names,
-        default=(),
-        help="columns that identify a row (default: file and row number)",
-    )
+    _listed(p, "--key", "columns that identify a row (default: file and row number)")
     _seed(p)
 
 
@@ -194,13 +211,9 @@ def _seed(p: Command) -> None:
 
 
 def _groups(p: Command, purpose: str) -> None:
-    p.add_argument("--by", metavar="COLUMNS", type=names, default=(), help="group columns, separated by commas")
-    p.add_argument(
-        "--variables",
-        metavar="COLUMNS",
-        type=names,
-        help=f"covariates to {purpose} (default: every other column that can be used; 'none' for none)",
-    )
+    _listed(p, "--by", "group columns, separated by commas; quote a name that holds one: '\"a,b\",c'")
+    more = "every other column that can be used; 'none' for none"
+    _listed(p, "--variables", f"covariates to {purpose} (default: {more})")
     p.add_argument(
         "--bins",
         metavar="COLUMN=A,B,…",
@@ -251,13 +264,7 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
         metavar="D",
         help="of the strong calibration test: how far off a probability may be for anyone (default 0)",
     )
-    p.add_argument(
-        "--fail-on",
-        metavar="TESTS",
-        type=names,
-        default=(),
-        help="exit with 1 if one of these tests finds error: " + ", ".join(gates()),
-    )
+    _listed(p, "--fail-on", "exit with 1 if one of these tests finds error: " + ", ".join(gates()), "TESTS")
     p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
     p.add_argument("--date", metavar="DATE", help="date to print in the report (default: none)")
@@ -274,13 +281,7 @@ def _certify(p: Command) -> None:
     _files(p, ", sketch")
     _columns(p)
     _identity(p)
-    p.add_argument(
-        "--method",
-        type=names,
-        default=usual,
-        metavar="NAMES",
-        help=f"{', '.join(c.name for c in known)} (default: {','.join(usual)})",
-    )
+    _listed(p, "--method", f"{', '.join(c.name for c in known)} (default: {','.join(usual)})", "NAMES")
     p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
     _settings(p, known)
     p.add_argument("--alpha", type=float, default=0.05)
@@ -307,6 +308,7 @@ def _plan(p: Command) -> None:
     p.add_argument("--alpha", type=float, default=0.05)
     p.add_argument("--side", choices=("upper", "lower", "two-sided"), default="upper")
     p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
+    _sql(p)
     _columns(p)
 
 
@@ -339,13 +341,8 @@ def _repair(p: Command) -> None:
     _columns(p)
     _identity(p)
     _groups(p, "audit and repair by")
-    p.add_argument(
-        "--method",
-        metavar="NAMES",
-        type=names,
-        default=("auto",),
-        help=f"auto: {score} and, with covariates, {more}; or some of: {', '.join(e.command for e in offered)}",
-    )
+    some = ", ".join(e.command for e in offered)
+    _listed(p, "--method", f"auto: {score} and, with covariates, {more}; or some of: {some}", "NAMES")
     p.add_argument("--judge", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
     _levels(p, "steps of the certified error")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of the verdicts (default 0.05)")

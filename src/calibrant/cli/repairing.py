@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.cli.commands import reading, write
+from calibrant.cli.commands import given, reading, write
 from calibrant.cli.progress import Progress
 from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.reading import Reading, counted
 from calibrant.data.rewrite import checked_rows, checked_targets
 from calibrant.data.sketches.sample import Chosen
 from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import KEPT
@@ -35,9 +36,10 @@ def repair(a: Namespace) -> int:
     asked = reading(a).named()
     if a.map and not a.map.lower().endswith(".json"):
         raise BadInput(f"cannot write the map to {a.map!r}: end its name in .json")
-    files = (*a.files, *([a.judge] if a.judge else ()))
-    path = checked_targets({"--out": a.out or None, "--map": a.map or None}, files).get("--out")
-    source = _opened(a.files)
+    data = given(a)
+    read = (*data, *([a.judge] if a.judge else ()))
+    path = checked_targets({"--out": a.out or None, "--map": a.map or None}, read).get("--out")
+    source = _opened(data)
     if path:
         checked_rows(path, source, (repaired_name(a.score), fitted_name(a.score)))
     with Progress() as progress:
@@ -55,13 +57,14 @@ def repair(a: Namespace) -> int:
 
 def apply(a: Namespace) -> int:
     """Stream files through a map."""
-    path = checked_targets({"--out": a.out}, (*a.files, a.map))["--out"]
+    data = given(a)
+    path = checked_targets({"--out": a.out}, (*data, a.map))["--out"]
     try:
         text = Path(a.map).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as e:
         raise BadInput(f"cannot read the map {a.map!r}: {getattr(e, 'strerror', None) or e}") from None
     one = FittedMap.from_json(text)
-    source = _opened(a.files)
+    source = _opened(data)
     checked_map(one, source, a.score)
     checked_rows(path, source, (repaired_name(a.score),))
     with Progress() as progress:
@@ -71,8 +74,8 @@ def apply(a: Namespace) -> int:
     return 0
 
 
-def _opened(files: Sequence[str]) -> Source:
-    return open_source(list(files) if len(files) > 1 else files[0])
+def _opened(data: Sequence[str] | Sequence[Query]) -> Source:
+    return open_source(list(data) if len(data) > 1 else data[0])
 
 
 def _rows_of(asked: Reading) -> Spec:
@@ -99,7 +102,7 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
     progress("comparing repairs", 0)
     found = compare(
         mine.data if other is None else other.data,
-        repairs=_recipes(a.method, usable, a.quick),
+        repairs=_recipes(tuple(a.method or ("auto",)), usable, a.quick),
         fit_on=None if other is None else mine.data,
         by=asked.by,
         variables=usable,

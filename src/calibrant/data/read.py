@@ -120,7 +120,7 @@ def sketch(
     ----------
     source : path, URI, glob, list of paths, directory, query, frame or Predictions
         As `read`; files are streamed in record batches on threads. A Spark or Dask DataFrame is summed up where its
-        rows lie. Text that begins with ``select``, ``from`` or ``with`` is a query for DuckDB.
+        rows lie. Text is a path; a query is `calibrant.sql`.
     label, score : str
         Columns of labels and probabilities; not used for `Predictions`.
     by : str or sequence of str, optional
@@ -146,9 +146,9 @@ def sketch(
         Of an earlier sketch, so that the two merge; it brings every other setting but `drop_missing`.
     progress : callable, optional
         Called with ``"reading"`` and the number of rows read so far; on a cluster at the beginning and at the end.
-    engine : SparkSession, distributed.Client or DuckDB connection, optional
-        Live and yours. A session or client reads the Parquet files that `source` names on its own machines, past table
-        formats and row policies; a connection runs the query. A DataFrame brings its own.
+    engine : SparkSession or distributed.Client, optional
+        Live and yours: it reads the Parquet files that `source` names on its own machines, past table formats and row
+        policies. A DataFrame brings its own.
 
     Returns
     -------

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import decoded
-from calibrant.data.sources.query import is_query
+from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import OnRows, Source
 from calibrant.errors import BadInput
 
@@ -31,7 +31,7 @@ Added = Callable[[pa.RecordBatch, str, int], Columns]  # batch, part, first row 
 # ---- where files may be written ----
 
 
-def checked_targets(outs: Mapping[str, str | None], files: Iterable[str]) -> dict[str, Path]:
+def checked_targets(outs: Mapping[str, str | None], files: Iterable[str | Query]) -> dict[str, Path]:
     """Return where each option writes, those that are given; refuse a target before any work is done for it.
 
     A target is none of the files to read (paths, globs, directories, file URIs, or what a query has in quotes), nor
@@ -73,10 +73,10 @@ def _special(path: Path) -> bool:
     return path.exists() and (not path.is_file() or path.absolute().parent in DEVICES)
 
 
-def _holds(given: str, path: Path) -> bool:
+def _holds(given: str | Query, path: Path) -> bool:
     """Tell whether a file that is there is among those that were given."""
-    if is_query(given):
-        return any(_holds(quoted, path) for _, quoted in QUOTED.findall(given))
+    if isinstance(given, Query):
+        return any(_holds(quoted, path) for _, quoted in QUOTED.findall(given.text))
     if given.startswith("file:"):
         given = url2pathname(urlsplit(given).path)
     if Path(given).is_dir():

@@ -14,7 +14,7 @@ from calibrant.data.engines.work import Summary, Task, joined
 from calibrant.data.sketches.sample import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.opened import open_source
-from calibrant.data.sources.query import Connection, is_query
+from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import OnRows, Part, Source
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
@@ -29,7 +29,7 @@ MANY_GROUPS = 400  # above this one thread keeps one set of counts: 120 MB
 
 # ---- whose rows, and whose machines: told by the name of a module, for nothing may be imported to find out ----
 
-ENGINES = "pass a live SparkSession, a distributed.Client, or a DuckDB connection for a query"
+ENGINES = "pass a live SparkSession or a distributed.Client"
 KNOWN = {"pyspark": "spark", "dask": "dask", "distributed": "dask", "duckdb": "duckdb", "_duckdb": "duckdb"}
 LIVE = {"spark": ("sql", "range", "addTag"), "dask": ("gather", "compute", "cancel")}  # of a session, of a client
 
@@ -53,8 +53,8 @@ def source_of(source: object, wanted: Sequence[str] = (), engine: object = None)
         What `open_source` takes, or a Spark or Dask DataFrame.
     wanted : sequence of str
         Columns that will be read.
-    engine : SparkSession, distributed.Client or DuckDB connection, optional
-        Reads the Parquet files on its own machines, or runs the query.
+    engine : SparkSession or distributed.Client, optional
+        Reads the Parquet files on its own machines.
     """
     kind = kind_of(source)
     if kind in LIVE and hasattr(source, "columns"):
@@ -63,10 +63,10 @@ def source_of(source: object, wanted: Sequence[str] = (), engine: object = None)
                 f"engine= is a {type(engine).__name__} and the source a {kind.capitalize()} DataFrame: leave it out"
             )
         return _cluster_frame(source, kind, engine)
-    if isinstance(source, str) and is_query(source):
-        if engine is not None and kind_of(engine) != "duckdb":
-            raise BadInput("a query is DuckDB's: pass engine= a DuckDB connection, or pass the session's own DataFrame")
-        return open_source(source, wanted, cast(Connection | None, engine))
+    if kind_of(engine) == "duckdb":
+        raise BadInput("a DuckDB connection runs queries: pass calibrant.sql(text, connection=...) in place of engine=")
+    if isinstance(source, Query) and engine is not None:
+        raise BadInput("a query runs in DuckDB: leave engine= out, or pass the session's own DataFrame")
     found = open_source(source, wanted)
     if engine is None:
         return found

@@ -17,6 +17,7 @@ from calibrant.data.sources.columnar.parquet import parquet
 from calibrant.data.sources.delimited import delimited
 from calibrant.data.sources.hive import keys_in, with_keys
 from calibrant.data.sources.kinds import ARROW, ORC, PARQUET, TEXT, kind_of, one_kind
+from calibrant.data.sources.query import HOW, QUERY
 from calibrant.data.sources.remote import Listing, is_uri, shown, uri_files
 from calibrant.data.sources.source import FOUND_OUT, Form, Fragments, Source
 from calibrant.data.sources.stamps import Stamps, taken
@@ -61,6 +62,8 @@ def _guarded(one: Source, held: Stamps, i: int) -> Source:
 
 def _expand(pattern: str) -> tuple[Path, list[Path]]:
     """Return a root that does not depend on which files it holds, and the files, sorted."""
+    if not pattern.strip() or "\0" in pattern:
+        raise BadInput(f"{pattern!r} names no file: pass a path, a glob or a directory")
     if not pattern.strip() or "\0" in pattern:
         raise BadInput(f"{pattern!r} names no file: pass a path, a glob or a directory")
     path = Path(pattern)

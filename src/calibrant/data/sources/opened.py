@@ -7,21 +7,19 @@ from pathlib import Path
 
 from calibrant.data.sources.files import files_of, listed
 from calibrant.data.sources.frames import frame
-from calibrant.data.sources.query import Connection, is_query, query, relation
+from calibrant.data.sources.query import Query, relation
 from calibrant.data.sources.remote import dataset_files
 from calibrant.data.sources.source import FOUND_OUT, Form, Source
 
 
-def open_source(
-    source: object, wanted: Sequence[str] = (), connection: Connection | None = None, form: Form = FOUND_OUT
-) -> Source:
+def open_source(source: object, wanted: Sequence[str] = (), form: Form = FOUND_OUT) -> Source:
     """Return the source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
 
-    `wanted` are the columns that will be read: a frame with unreadable others is cut down to them. A DuckDB
-    `connection` runs a query; by default DuckDB's own does. `form` says how files of text are to be taken.
+    Text is a path, never a query. `wanted` are the columns that will be read: a frame with unreadable others is cut
+    down to them. `form` says how files of text are to be taken.
     """
-    if isinstance(source, str) and is_query(source):
-        return relation(query(source, connection))
+    if isinstance(source, Query):
+        return relation(source.relation())
     if isinstance(source, (str, Path)):
         return files_of([str(source)], form)
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, Path)) for s in source):

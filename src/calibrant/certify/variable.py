@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, number, one_source, shown, whole
 from calibrant.certify.raw_lower import QUANTISATION
-from calibrant.data.columns import is_date, is_number
+from calibrant.data.columns import is_number
+from calibrant.data.dates import is_date
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities, identities_of
 from calibrant.data.sketches.sketch import Sketch

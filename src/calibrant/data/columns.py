@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from calibrant.data.dates import is_date, text_dates, times
+from calibrant.data.layouts import decoded, is_text, plain, whole
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import hash_bytes, mix
 
@@ -19,7 +21,10 @@ Floats = NDArray[np.float64]
 Ids = NDArray[np.uint64]
 
 ABSENT = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # text that means "no label"
-DAY = 86_400_000_000  # microseconds
+LARGEST = 1e100  # of a covariate, in absolute value: sums of products of squares stay finite; beyond are fillers
+EXACT, DIGITS = 2**53, 15  # whole numbers, and digits, that every double tells apart
+SPELT = 1e16  # whole numbers up to here are written without an exponent
+SHOWN = 40  # characters of a value or type that a message shows
 FIXES = {"label": "pass positive= (--positive) to name the case", "score": "convert it to numbers in [0, 1]"}
 
 
@@ -33,12 +38,9 @@ def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
             raise BadInput(f"{role} column {name!r} is not in the data; {hint}")
 
 
-def changed(name: str, role: str, was: str, now: pa.DataType) -> BadInput:
-    """Return the refusal of a column that is not of the kind that the spec was fixed for."""
-    return BadInput(
-        f"{role} column {name!r} held {was} when the spec was fixed and holds {now} here: "
-        "store it as it was, or sketch anew"
-    )
+def clipped(text: str) -> str:
+    """Return text, cut where it is too long for a message."""
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 # ---- tables ----
@@ -53,23 +55,6 @@ def table_of(frame: object) -> pa.Table:
     return table.drop_columns([c for c in table.column_names if re.fullmatch(r"__index_level_\d+__", c)])
 
 
-def decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array in a plain layout: no dictionary, no view, no extension."""
-    column = whole(column)
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_string_view(column.type) or pa.types.is_large_string(column.type):
-        column = column.cast(pa.string())
-    return column
-
-
-def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
 # ---- kinds of columns ----
 
 
@@ -78,24 +63,38 @@ def is_number(t: pa.DataType) -> bool:
     return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t))
 
 
-def is_date(t: pa.DataType) -> bool:
-    """Tell whether an Arrow type is a date or a time of a day of the calendar."""
-    return bool(pa.types.is_date(t) or pa.types.is_timestamp(t))
-
-
 def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:
     """Return a numeric or boolean column as float64, NaN where null; refuse text that is not numbers."""
-    column = decoded(column)
+    column = decoded(column, name)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     if not is_number(column.type):
         fix = FIXES.get(role, "store it as numbers")
-        example = next((str(v) for v in column if v.is_valid), "")
-        raise BadInput(f"{role} column {name!r} holds {column.type} (such as {example!r}), not numbers; {fix}")
+        example = next((clipped(str(v)) for v in column if v.is_valid), "")
+        kind = clipped(str(column.type))
+        raise BadInput(f"{role} column {name!r} holds {kind} (such as {example!r}), not numbers; {fix}")
     values: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return values
+
+
+def finite_numbers(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:
+    """Return numbers as float64, NaN where missing; refuse infinite ones, and those that stand for something else."""
+    values = as_float(column, name, role)
+    if why := excess(values):
+        raise BadInput(f"{role} {name!r} {why}: replace or cap them")
+    return values
+
+
+def excess(values: Floats) -> str:
+    """Tell of values that no arithmetic can be done with: infinite, or so large that their squares are; else empty."""
+    size = np.abs(values)
+    if not (size > LARGEST).any():
+        return ""
+    if np.isinf(size).any():
+        return "holds infinite values"
+    return f"holds values such as {values[np.nanargmax(size)]:.3g}, beyond {LARGEST:g}"
 
 
 def as_text(column: pa.Array) -> pa.Array:
@@ -104,25 +103,113 @@ def as_text(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(text, ""), None, text)
 
 
-def as_days(column: pa.Array) -> Floats:
-    """Return dates and times as days since 1970, NaN where null."""
-    micro = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-    days: Floats = micro.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / DAY
-    return days
+# ---- numbers as names of levels: exact, however large ----
 
 
-def dated(column: pa.Array, kind: str) -> pa.Array:
-    """Return dates as text, by month or by year of universal time; other columns unchanged."""
-    if kind not in ("month", "year") or pa.types.is_string(column.type):
-        return column
-    return pc.strftime(one_way(column), format="%Y-%m" if kind == "month" else "%Y").cast(pa.string())
+def number_texts(column: pa.Array) -> pa.Array:
+    """Return numbers as text that tells all of them apart, whole ones without a point; null where missing."""
+    t = column.type
+    if pa.types.is_integer(t):
+        return column.cast(pa.string())
+    coded = column.dictionary_encode()
+    texts = [None if v is None else number_text(v) for v in coded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(coded.indices)
 
 
-def one_way(column: pa.Array) -> pa.Array:
-    """Return times in microseconds of universal time, as engines that know no other unit or zone have them."""
-    if pa.types.is_timestamp(column.type):
-        return column.cast(pa.timestamp("us"), safe=False)
-    return column.cast(pa.date32()) if pa.types.is_date(column.type) else column
+def number_text(value: float | Decimal) -> str | None:
+    """Return one number as the name of a level; None for NaN."""
+    if value != value:
+        return None
+    if isinstance(value, Decimal):
+        text = format(value, "f")
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return "0" if text == "-0" else text
+    return str(int(value)) if float(value).is_integer() and abs(value) < SPELT else repr(float(value))
+
+
+def is_large(text: str) -> bool:
+    """Tell whether a number, written by `number_text`, is a whole one that no double may be."""
+    return len(text) > DIGITS and text.removeprefix("-").isdecimal() and abs(int(text)) > EXACT
+
+
+def may_be_large(column: pa.Array) -> bool:
+    """Tell whether a column holds numbers that doubles may not hold, so that only their text tells them apart."""
+    t = column.type
+    if pa.types.is_decimal(t):
+        return bool(t.precision > DIGITS) and any(is_large(v) for v in number_texts(column.unique()).to_pylist() if v)
+    if not pa.types.is_integer(t) or t.bit_width < 64:
+        return False
+    reach = pc.min_max(column)
+    return bool(reach["min"].is_valid) and max(-reach["min"].as_py(), reach["max"].as_py()) > EXACT
+
+
+def as_covariates(table: pa.Table) -> pa.Table:
+    """Return covariates in plain layouts; as text whole numbers that no double may be, as times text that is dates."""
+    columns = []
+    for name, given in zip(table.schema.names, table.columns, strict=True):
+        column = plain(given, name)
+        if is_number(column.type) and may_be_large(column):
+            column = number_texts(column).dictionary_encode()
+        elif is_text(column.type) and (dates := text_dates(column)) is not None:
+            column = dates
+        elif pa.types.is_dictionary(column.type) and (dates := text_dates(column.dictionary)) is not None:
+            column = dates.take(column.indices)
+        elif is_date(column.type):
+            column = times(column, name)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, names=table.schema.names)
+
+
+def level_codes(column: pa.Array, levels: Sequence[str]) -> NDArray[np.int32] | None:
+    """Return the place of each value of a plain column among levels, one more for others, two more for missing ones.
+
+    None if the column is of a kind that cannot hold such levels.
+    """
+    if pa.types.is_dictionary(column.type):
+        table = level_codes(column.dictionary, levels)
+        at = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return None if table is None else np.append(table, np.int32(len(levels) + 1))[at]
+    found = _places(column, levels)
+    if found is None:
+        return None
+    absent = (as_text(column) if pa.types.is_string(column.type) else column).is_null(nan_is_null=True)
+    codes: NDArray[np.int32] = found.fill_null(len(levels)).to_numpy(zero_copy_only=False).astype(np.int32)
+    codes[absent.to_numpy(zero_copy_only=False)] = len(levels) + 1
+    return codes
+
+
+def _places(column: pa.Array, levels: Sequence[str]) -> pa.Array | None:
+    """Return the place of each value of a column without a dictionary among levels, null where it is none of them.
+
+    None if the column is of a kind that cannot hold such levels.
+    """
+    t = column.type
+    if pa.types.is_null(t):
+        return pa.nulls(len(column), pa.int32())
+    if pa.types.is_string(t):
+        return pc.index_in(as_text(column), value_set=pa.array(levels, pa.string()))
+    if pa.types.is_boolean(t):
+        truth = set(levels) & {"false", "true"} or not levels
+        return pc.index_in(column.cast(pa.string()), value_set=pa.array(levels, pa.string())) if truth else None
+    numbers = [_exactly(v) for v in levels]
+    if not is_number(t) or None in numbers:
+        return None
+    if not pa.types.is_floating(t):
+        named = number_texts(column)
+        return pc.index_in(named, value_set=pa.array([number_text(v) for v in numbers if v is not None], pa.string()))
+    doubles = [float(v) for v in numbers if v is not None]
+    if any(is_large(text) and int(float(text)) != int(text) for text in levels):
+        return None
+    plain = pc.add(column.cast(pa.float64()), 0.0)  # minus zero is zero
+    return pc.index_in(plain, value_set=pa.array(doubles, pa.float64()))
+
+
+def _exactly(text: str) -> Decimal | None:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    return value if value.is_finite() else None
 
 
 # ---- labels ----
@@ -133,7 +220,7 @@ def label_values(column: pa.Array | pa.ChunkedArray, name: str, positive: str | 
 
     With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text.
     """
-    column = decoded(column)
+    column = decoded(column, name)
     if positive is None:
         if pa.types.is_integer(column.type) and not column.null_count:
             values = column.to_numpy(zero_copy_only=False)
@@ -195,9 +282,36 @@ def text_hashes(text: pa.Array, seed: int) -> Ids:
     return hash_bytes(offsets, raw, seed)
 
 
-def row_ids(columns: Sequence[pa.Array], seed: int) -> Ids:
+def row_ids(columns: Sequence[pa.Array], seed: int, names: Sequence[str] = ()) -> Ids:
     """Hash key columns to one uint64 a row; equal keys give equal identities on every machine."""
-    first, *others = (text_hashes(one_way(decoded(c)).cast(pa.large_string()).fill_null("\x00"), seed) for c in columns)
+    named = names or [""] * len(columns)
+    hashes = [text_hashes(_key_bytes(c, name), seed) for c, name in zip(columns, named, strict=True)]
+    first, *others = hashes
     for hashed in others:
         first = mix(first) ^ hashed
     return first
+
+
+def _key_bytes(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
+    """Return a key as bytes that are equal where it is: times to the microsecond unless they are finer."""
+    column = whole(column, name)
+    if not is_text(column.type) or pa.types.is_fixed_size_binary(column.type):
+        column = decoded(column, name)
+    t = column.type
+    if pa.types.is_timestamp(t):
+        micro = times(column, name)
+        finer = t.unit == "ns" and pc.any(pc.not_equal(micro.cast(t), column)).as_py()
+        column = (column if finer else micro).cast(pa.string())
+    elif pa.types.is_date(t):
+        column = times(column, name).cast(pa.date32()).cast(pa.string())
+    elif pa.types.is_floating(t):
+        column = pc.add(column, pa.scalar(0.0, t)).cast(pa.string())
+    elif is_text(t):
+        column = column.cast(pa.binary_view()) if pa.types.is_string_view(t) else column
+    else:
+        try:
+            column = column.cast(pa.string())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            kind = clipped(str(t))
+            raise BadInput(f"key column {name!r} holds {kind}: name a column of text, numbers or dates") from None
+    return column.cast(pa.large_binary()).fill_null(b"\x00")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.data.layouts import is_text
+from calibrant.data.layouts import changed
 from calibrant.errors import BadInput
 
 Unit = Literal["month", "quarter", "year", "decade"]
@@ -49,12 +49,35 @@ def times(column: pa.Array, name: str = "") -> pa.Array:
     return column.cast(pa.timestamp("us"), safe=False)
 
 
+def dates_in(column: pa.Array, name: str, role: str) -> pa.Array:
+    """Return dates, or text that is dates, as times; refuse a column of another kind, named by its role."""
+    t = column.type
+    if is_date(t):
+        return times(column, name)
+    found = text_dates(column) if pa.types.is_string(t) else None
+    if found is None and not nothing(column):
+        raise changed(name, role, "dates", t)
+    return pa.nulls(len(column), pa.timestamp("us")) if found is None else found
+
+
 def as_days(column: pa.Array, name: str = "") -> NDArray[np.float64]:
     """Return dates and times, or text that is dates, as days since 1970, NaN where null."""
-    found = text_dates(column) if is_text(column.type) else column
-    micro = times(column if found is None else found, name).cast(pa.int64())
+    micro = dates_in(column, name, "covariate").cast(pa.int64())
     days: NDArray[np.float64] = micro.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / DAY
     return days
+
+
+def nothing(column: pa.Array) -> bool:
+    """Tell whether every value is missing, or empty text."""
+    if column.null_count == len(column):
+        return True
+    return pa.types.is_string(column.type) and pc.all(pc.equal(column, "")).as_py() is True
+
+
+def may_be_dates(column: pa.Array) -> bool:
+    """Tell whether text, by code or spelt out, is dates wherever there is any."""
+    text = column.dictionary if pa.types.is_dictionary(column.type) else column
+    return nothing(text) or text_dates(text) is not None
 
 
 def text_dates(text: pa.Array) -> pa.Array | None:
@@ -81,8 +104,8 @@ def text_dates(text: pa.Array) -> pa.Array | None:
 
 
 def periods(column: pa.Array, unit: Unit, name: str = "") -> pa.Array:
-    """Return the month, quarter, year or decade of universal time that dates lie in, as text."""
-    days = times(column, name).cast(pa.date32(), safe=False).dictionary_encode()
+    """Return the month, quarter, year or decade of universal time that dates, or text that is dates, lie in."""
+    days = dates_in(column, name, "group").cast(pa.date32(), safe=False).dictionary_encode()
     months = pc.strftime(days.dictionary, format="%Y-%m").cast(pa.string())
     return pa.array([period_of(m, unit) for m in months.to_pylist()], pa.string()).take(days.indices)
 

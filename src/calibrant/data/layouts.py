@@ -136,3 +136,11 @@ def _uuids(column: pa.FixedSizeBinaryArray) -> pa.Array:
     width, data = written.shape[1], pa.py_buffer(np.ascontiguousarray(written))
     text = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(raw), [None, data]).cast(pa.string())
     return pc.if_else(column.is_valid(), text, None)
+
+
+def changed(name: str, role: str, was: str, now: pa.DataType) -> BadInput:
+    """Return the refusal of a column that is not of the kind that the spec was fixed for."""
+    return BadInput(
+        f"{role} column {name!r} held {was} when the spec was fixed and holds {now} here: "
+        "store it as it was, or sketch anew"
+    )

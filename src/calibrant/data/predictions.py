@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import flag, shown, text
 from calibrant.data.arrays import column_of, matrix_of, positions
-from calibrant.data.columns import Floats, as_float, is_number, label_values
+from calibrant.data.columns import Floats, as_covariates, as_float, is_number, label_values
 from calibrant.data.layouts import decoded, is_text
 from calibrant.data.sources.frames import held_of
 from calibrant.data.specs.spec import Spec
@@ -420,7 +420,7 @@ class Given:
             raise BadInput(f"covariates is a {given}: pass a pandas, Polars or Arrow table, or a dictionary")
         for name, why in held.unread.items():
             raise BadInput(f"covariate {name!r} {why}")
-        table = held.table
+        table = as_covariates(held.table)
         if table.num_rows != n:
             raise BadInput(f"covariates has {table.num_rows:,} rows and y_true {n:,}: pass one row each")
         return table.take(self.at["covariates"]) if "covariates" in self.at else table

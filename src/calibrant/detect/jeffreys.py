@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from calibrant.arguments import choice, one_source
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.profile import Profile
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.survey import Profile
 from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Room, Tested, cell_entries, covered
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome

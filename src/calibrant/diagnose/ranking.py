@@ -10,7 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibrant.arguments import names
-from calibrant.data.columns import decoded, is_date, is_number, require
+from calibrant.data.columns import is_number, require
+from calibrant.data.dates import is_date
+from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import OTHER

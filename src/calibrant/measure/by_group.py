@@ -14,9 +14,9 @@ from calibrant.arguments import names, one_source, shown
 from calibrant.certify.groups import Group, grouped_sketch, named_groups
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
+from calibrant.data.profile import Profile
 from calibrant.data.read import make_spec
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.survey import Profile
 from calibrant.errors import BadInput, CalibrantWarning, NotComputable
 from calibrant.results import Estimate
 from calibrant.views.points import cell_points

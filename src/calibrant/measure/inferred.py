@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, choice, one_source, shown
-from calibrant.data.columns import as_text, is_date, is_number
+from calibrant.data.columns import as_text, is_number
+from calibrant.data.dates import is_date
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import choice, shown
-from calibrant.data.columns import as_days, as_float, decoded, is_date, is_number, require
+from calibrant.data.columns import finite_numbers, is_number, require
+from calibrant.data.dates import as_days, is_date
+from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import Coding, codings, encode
@@ -241,11 +243,8 @@ def _numbers(rows: Predictions, name: str, column: Any, view: View) -> Along:
 
 
 def finite_values(column: Any, name: str) -> Any:
-    """Return a column of numbers or dates (in days) as float64, NaN where missing; refuse infinite values."""
-    values = as_days(column) if is_date(column.type) else as_float(column, name, "covariate")
-    if np.isinf(values).any():
-        raise BadInput(f"covariate {name!r} holds infinite values: replace or cap them")
-    return values
+    """Return a column of numbers or dates (in days) as float64, NaN where missing; refuse infinite and huge values."""
+    return as_days(column, name) if is_date(column.type) else finite_numbers(column, name, "covariate")
 
 
 def numbers_of(data: Predictions | Sketch, variable: str) -> Any:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
+from calibrant.data.profile import Profile, round_edges
 from calibrant.data.specs.spec import Spec, bin_labels
-from calibrant.data.survey import Profile, round_edges
 
 
 def levels(values: object, **options: object) -> dict[str, int]:

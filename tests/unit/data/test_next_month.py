@@ -90,7 +90,7 @@ def test_new_values_missing_ones_and_outliers_have_a_place(january: Path, capsys
         ("x", pa.array(["1.5"] * N), "not numbers; store it as numbers"),
         ("age", pa.array(["30"] * N), "not numbers; store it as numbers"),
         ("day", np.arange(N), "held dates when the spec was fixed and holds int64"),
-        ("day", pa.array(["2022-01-01"] * N), "held dates when the spec was fixed and holds string"),
+        ("day", pa.array(["soon"] * N), "held dates when the spec was fixed and holds string"),
         ("x", np.full(N, np.inf), "infinite"),
         ("few", pa.array(["many"] * N), None),
         ("few", np.arange(N) / 10, None),

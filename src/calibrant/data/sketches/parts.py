@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.data.columns import DAY, Floats, as_days, as_float, decoded, is_date
+from calibrant.data.columns import Floats, as_float
+from calibrant.data.dates import DAY, as_days, is_date
+from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import (
     COVARIATES,
@@ -113,8 +115,8 @@ def ends_of(column: pa.Array | pa.ChunkedArray, name: str) -> tuple[float, ...]:
     At most 1,024 distinct values have a cell each, from the value up to the next; otherwise cells hold about equally
     many of the rows seen, and equal values share one.
     """
-    column = decoded(column)
-    values = as_days(column) if is_date(column.type) else as_float(column, name, "covariate")
+    column = decoded(column, name)
+    values = as_days(column, name) if is_date(column.type) else as_float(column, name, "covariate")
     values = np.sort(values[~np.isnan(values)])
     if not len(values):
         return ()

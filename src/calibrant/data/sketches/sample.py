@@ -20,13 +20,17 @@ from calibrant.data.columns import (
     Ids,
     as_float,
     binary_labels,
-    decoded,
-    is_date,
+    is_large,
     is_number,
     label_values,
+    may_be_large,
+    number_text,
+    number_texts,
     row_ids,
     text_hashes,
 )
+from calibrant.data.dates import is_date, may_be_dates, text_dates, times
+from calibrant.data.layouts import decoded, plain
 from calibrant.data.predictions import Faults, Predictions
 from calibrant.data.specs.sketch_file import Integers
 from calibrant.data.specs.spec import Spec
@@ -67,7 +71,8 @@ class Origin:
     @classmethod
     def of(cls, batch: Batch, spec: Spec, part: str, first_row: int) -> Origin:
         """Return the origin of a record batch, by the spec's key if it has one."""
-        return cls(part, first_row, row_ids([batch.column(k) for k in spec.key], spec.seed) if spec.key else None)
+        keys = [batch.column(k) for k in spec.key]
+        return cls(part, first_row, row_ids(keys, spec.seed, spec.key) if keys else None)
 
     def salt(self, spec: Spec) -> int:
         """Return what is mixed into the identities: the seed, and the file of rows without a key."""
@@ -231,15 +236,16 @@ def scores_of(lines: Integers) -> Floats:
 # ---- rows whose covariates are kept as they are stored, before any coding of them is known ----
 
 ABSENT = np.iinfo(np.int64).min  # a missing date or truth value
+NAN, PAYLOAD = np.int64(0x7FF8 << 48), np.uint64((1 << 51) - 1)  # bits of NaN, and those that may differ
 NUMBER, DATE, TRUTH, TEXT = pa.float64(), pa.timestamp("us"), pa.bool_(), pa.string()
 
 
 class RawSample(Sample):
     """A sample with covariates of any type.
 
-    In the lines a number is a double, a date microseconds, a truth value 0 or 1, and a text its hash: equal texts have
-    equal hashes whatever came before them, so that samples merge without a table of codes. What cannot be a covariate
-    keeps its type and loses its values.
+    In the lines a number is a double (beyond 2^53 its text, by hash), a date microseconds, a truth value 0 or 1, and a
+    text its hash: equal texts have equal hashes whatever came before them, so that samples merge without a table of
+    codes. What cannot be a covariate keeps its type and loses its values.
 
     Parameters
     ----------
@@ -254,12 +260,18 @@ class RawSample(Sample):
         self.names = tuple(names)
         self.types: list[pa.DataType] = [pa.null()] * len(names)
         self.texts: dict[int, str] = {}  # by hash, of rows held now or before
+        self.undated: set[str] = set()  # columns of text that is not all dates, in whatever row
         self._most_texts = 4 * max(size, HELD)
 
     def keep(self, hashes: Ids, p: Floats, y: Labels, batch: Batch, sound: NDArray[np.bool_]) -> None:
         """Keep what may be kept of the sound rows of a batch."""
         rows = self.candidates(hashes, sound)
-        columns = [self._values(j, taken(batch.column(name), rows)) for j, name in enumerate(self.names)]
+        columns = []
+        for j, name in enumerate(self.names):
+            column = plain(batch.column(name), name)
+            columns.append(self._values(j, decoded(column.take(pa.array(rows)))))
+            if self.types[j] == TEXT and name not in self.undated and not may_be_dates(column):
+                self.undated.add(name)
         self.add(lines_of(hashes[rows], p[rows], y[rows], columns))
         if len(self.texts) > self._most_texts:
             self._forget_texts()
@@ -269,14 +281,28 @@ class RawSample(Sample):
         t = column.type
         if is_number(t):
             self._meet(j, NUMBER)
-            return as_float(column, self.names[j], "covariate")
+            return self._bits(column, self.names[j])
         if is_date(t) or pa.types.is_boolean(t):
-            plain = column.cast(DATE, safe=False) if is_date(t) else column
-            self._meet(j, plain.type)
-            whole: Integers = plain.cast(pa.int64()).fill_null(ABSENT).to_numpy(zero_copy_only=False)
+            held = times(column, self.names[j]) if is_date(t) else column
+            self._meet(j, held.type)
+            whole: Integers = held.cast(pa.int64()).fill_null(ABSENT).to_numpy(zero_copy_only=False)
             return whole
         self._meet(j, t)
         return self._hashed(column) if t == TEXT else np.zeros(len(column), dtype=np.int64)
+
+    def _bits(self, column: pa.Array, name: str) -> Integers:
+        """Return the bits of doubles; a whole number that no double may be is one of the NaNs, by its text's hash."""
+        bits = bits_of(as_float(column, name, "covariate"))
+        if may_be_large(column):
+            coded = number_texts(column).dictionary_encode()
+            texts = coded.dictionary.to_pylist()
+            hashes = text_hashes(coded.dictionary.cast(pa.large_string()), 0)
+            named = np.maximum(hashes & PAYLOAD, np.uint64(1)).view(np.int64) | NAN
+            large = np.array([is_large(text) for text in texts])
+            self.texts.update({int(h): text for h, text, kept in zip(named, texts, large, strict=True) if kept})
+            at = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            bits = np.where(np.append(large, False)[at], np.append(named, NAN)[at], bits)
+        return bits
 
     def _hashed(self, column: pa.Array) -> Integers:
         """Return the hashes of texts, 0 where null, and remember what they stand for."""
@@ -290,9 +316,9 @@ class RawSample(Sample):
 
     def _forget_texts(self) -> None:
         """Leave out the texts of rows that were thrown out."""
-        at = [j for j, t in enumerate(self.types, COVARIATES) if t == TEXT]
+        at = [j for j, t in enumerate(self.types, COVARIATES) if t in (TEXT, NUMBER)]
         held = np.unique(self.lines[:, at]).tolist()
-        self.texts = {h: self.texts[h] for h in held if h}
+        self.texts = {h: self.texts[h] for h in held if h in self.texts}
         self._most_texts = max(self._most_texts, 2 * len(self.texts))
 
     def _meet(self, j: int, t: pa.DataType) -> None:
@@ -310,29 +336,35 @@ class RawSample(Sample):
         for j, t in enumerate(other.types):
             self._meet(j, t)
         self.texts |= other.texts
+        self.undated |= other.undated
         super().merge(other)
 
     def table(self) -> pa.Table:
-        """Return the covariates of the rows by increasing hash, texts as dictionaries."""
+        """Return the covariates of the rows by increasing hash: texts by code, and as times if all are dates."""
         lines = self.lines
-        columns = [self._column(t, lines[:, j]) for j, t in enumerate(self.types, COVARIATES)]
+        columns = [self._column(j, lines[:, COVARIATES + j]) for j in range(len(self.names))]
         return pa.Table.from_arrays(columns, list(self.names))
 
-    def _column(self, t: pa.DataType, values: Integers) -> pa.Array:
+    def _column(self, j: int, values: Integers) -> pa.Array:
+        t = self.types[j]
         if t == NUMBER:
-            return pa.array(doubles_of(values), from_pandas=True)
+            numbers = pa.array(doubles_of(values), from_pandas=True)
+            if not ((values > NAN) & (values <= NAN | int(PAYLOAD))).any():
+                return numbers
+            found, codes = np.unique(values, return_inverse=True)
+            plain_names = map(number_text, doubles_of(found).tolist())
+            names = [self.texts.get(h) or name for h, name in zip(found.tolist(), plain_names, strict=True)]
+            return pa.array(names, TEXT).take(pa.array(codes)).dictionary_encode()
         if t == TEXT:
             found, codes = np.unique(values, return_inverse=True)
             texts = pa.array([self.texts.get(h, "") for h in found.tolist()], TEXT)
+            dates = None if self.names[j] in self.undated else text_dates(texts)
+            if dates is not None:
+                return dates.take(pa.array(codes, mask=values == 0))
             return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=values == 0), texts)
         if t in (DATE, TRUTH):
             return pa.array(values, mask=values == ABSENT).cast(t)
         return pa.nulls(len(values), t)
-
-
-def taken(column: pa.Array | pa.ChunkedArray, rows: Indices) -> pa.Array:
-    """Return some values in a plain layout; a dictionary is not spelt out for the others."""
-    return decoded((column if pa.types.is_dictionary(column.type) else decoded(column)).take(pa.array(rows)))
 
 
 # ---- rows chosen from a source of any size: a uniform sample that fits in memory ----
@@ -389,7 +421,7 @@ class Choice:
         self.sample.keep(hashes_of(ids), p, y, batch, sound)
         self.rows_read += batch.num_rows
 
-    def merge(self, other: Self) -> Self:
+    def add(self, other: Self) -> Self:
         """Add the rows of another part."""
         self.sample.merge(other.sample)
         self.faults.merge(other.faults)

@@ -13,19 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.data.columns import (
-    Floats,
-    Ids,
-    as_days,
-    as_float,
-    as_text,
-    changed,
-    decoded,
-    is_date,
-    is_number,
-    require,
-    whole,
-)
+from calibrant.data.columns import Floats, Ids, as_text, finite_numbers, is_number, level_codes, require
+from calibrant.data.dates import as_days, is_date
+from calibrant.data.layouts import changed, decoded, plain
 from calibrant.data.specs.sketch_file import need
 from calibrant.errors import BadInput
 
@@ -36,6 +26,7 @@ OTHER, MISSING = "other", "missing"
 SCORE = "(score)"  # the name of the score's own coding
 TOP = 4096  # levels kept of a category; the rest are "other": a level is a column of the local test, or a hashed one
 HEAVY = 6.0  # standard deviations that the middle 99 % may reach before ranks are used; a normal law's reach 2.6
+LEAST = 1e-200  # of a scale: what is divided by it stays finite
 QUANTILES = 129  # points of the table that turns a heavy-tailed number into its rank: steps of 1/128
 
 
@@ -151,12 +142,21 @@ class Rows:
         Identities, mixed with the seed; zeros where no part of the spec uses them.
     encoded : Encoded
         The covariates that the spec codes.
+    groups : tuple of int32 arrays
+        Levels of the groups that are no such covariates.
+    keys : uint64 array of shape (n,) or None
+        Hashes of the key columns.
+    part : str
+        The file, relative to the data set's root.
     """
 
     p: Floats
     y: NDArray[np.int8]
     ids: Ids
     encoded: Encoded
+    groups: tuple[Codes, ...] = ()
+    keys: Ids | None = None
+    part: str = ""
 
 
 # ---- from a sample of rows to codings ----
@@ -176,7 +176,7 @@ def codings(columns: pa.Table | None, names: Iterable[str] | None = None) -> tup
     require(wanted, available, "covariate")
     if twice := [name for name in wanted if wanted.count(name) > 1]:
         raise BadInput(f"covariate {twice[0]!r} is named twice: name each once")
-    return tuple(_coding(name, decoded(columns.column(name))) for name in wanted)
+    return tuple(_coding(name, decoded(columns.column(name), name)) for name in wanted)
 
 
 def _coding(name: str, column: pa.Array) -> Coding:
@@ -186,18 +186,10 @@ def _coding(name: str, column: pa.Array) -> Coding:
     if pa.types.is_string(t) or pa.types.is_boolean(t):
         return _category(name, column)
     if is_date(t):
-        return _number(name, as_days(column), "date")
+        return _number(name, as_days(column, name), "date")
     if not is_number(t):
         raise BadInput(f"covariate {name!r} holds {t}: use text, numbers, dates or booleans")
-    return _number(name, finite_values(column, name), "number")
-
-
-def finite_values(column: pa.Array, name: str) -> Floats:
-    """Return a number's values, NaN where missing; refuse infinite ones."""
-    values = as_float(column, name, "covariate")
-    if np.isinf(values).any():
-        raise BadInput(f"covariate {name!r} holds infinite values: replace or cap them")
-    return values
+    return _number(name, finite_numbers(column, name, "covariate"), "number")
 
 
 def _number(name: str, values: Floats, kind: Kind) -> Coding:
@@ -221,7 +213,7 @@ def _number(name: str, values: Floats, kind: Kind) -> Coding:
         fill=fill,
         missing=missing,
         location=float(used.mean()),
-        scale=float(used.std()) or 1.0,
+        scale=max(float(used.std()), LEAST) if low < high else 1.0,
         ranks=table,
         whole=bool((there == np.floor(there)).all()),
     )
@@ -253,12 +245,12 @@ def encode(
     layout: Literal["C", "F"] = "C" if scale else "F"
     raw, scaled = np.empty((n, len(numbers)), order=layout), np.empty((n, len(numbers) if scale else 0))
     for j, c in enumerate(numbers):
-        raw[:, j] = _values(decoded(columns.column(c.name)), c)
+        raw[:, j] = _values(decoded(columns.column(c.name), c.name), c)
         if scale:
             scaled[:, j] = c.scaled(raw[:, j])
     codes = np.empty((n, len(categories) + len(flagged)), dtype=np.int32, order=layout)
     for j, c in enumerate(categories):
-        codes[:, j] = _codes(whole(columns.column(c.name)), c)
+        codes[:, j] = _codes(plain(columns.column(c.name), c.name), c)
     for j, c in enumerate(flagged):
         codes[:, len(categories) + j] = np.isnan(raw[:, numbers.index(c)])
     return Encoded(
@@ -279,25 +271,11 @@ def by_kind(how: Sequence[Coding]) -> tuple[list[Coding], list[Coding], list[Cod
 
 
 def _values(column: pa.Array, c: Coding) -> Floats:
-    if c.kind == "date" and is_date(column.type):
-        return as_days(column)
-    if c.kind == "date" and not pa.types.is_null(column.type):
-        raise changed(c.name, "covariate", "dates", column.type)
-    return finite_values(column, c.name)
+    return as_days(column, c.name) if c.kind == "date" else finite_numbers(column, c.name, "covariate")
 
 
 def _codes(column: pa.Array, c: Coding) -> Codes:
-    if pa.types.is_dictionary(column.type) and not column.dictionary.null_count:
-        table = _codes(column.dictionary, c)
-        at = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        coded: Codes = np.append(table, len(c.levels) + 1).astype(np.int32)[at]
-        return coded
-    column = decoded(column)
-    if not (pa.types.is_string(column.type) or pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
+    codes = level_codes(column, c.levels)
+    if codes is None:
         raise changed(c.name, "covariate", f"values such as {c.levels[0]!r}", column.type)
-    text = as_text(column)
-    found = pc.fill_null(pc.index_in(text, value_set=pa.array(c.levels, pa.string())), len(c.levels))
-    codes: Codes = found.to_numpy(zero_copy_only=False).astype(np.int32)
-    if text.null_count:
-        codes = np.where(text.is_null().to_numpy(zero_copy_only=False), np.int32(len(c.levels) + 1), codes)
     return codes

@@ -11,17 +11,18 @@ from typing import Annotated, Literal
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Meta
 
 from calibrant.arguments import LARGEST_SEED, checked_seed
-from calibrant.data.columns import as_float, changed, dated, decoded, is_date, is_number, whole
+from calibrant.data.columns import as_float, level_codes
+from calibrant.data.dates import periods
+from calibrant.data.layouts import changed, decoded, plain
 from calibrant.data.specs.coding import MISSING, OTHER, Codes, Coding
 from calibrant.data.specs.local import LocalSpec, increasing
 from calibrant.data.specs.sketch_file import need
 from calibrant.errors import BadInput
 
-Kind = Literal["category", "number", "month", "year"]
+Kind = Literal["category", "number", "month", "quarter", "year", "decade"]
 
 SPEC_VERSION = 2
 UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a space
@@ -41,9 +42,10 @@ class Variable:
     Parameters
     ----------
     name : str
-    kind : {"category", "number", "month", "year"}
+    kind : {"category", "number", "month", "quarter", "year", "decade"}
+        The last four are dates, by that unit.
     values : tuple of str
-        Levels of a category, a month or a year, as text; empty for a number.
+        Levels of a category or of dates, as text; empty for a number.
     edges : tuple of float
         Increasing inner edges of a number's bins, each bin closed on the left; empty for a category.
     whole : bool
@@ -71,41 +73,16 @@ class Variable:
 
     def codes(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         """Return the level of each value of a column as int32; see `labels` for their order."""
-        column = whole(column)
-        if pa.types.is_dictionary(column.type):
-            table = self.codes(column.dictionary)
-            indices = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-            coded: Codes = np.append(table, len(self.labels) - 1).astype(np.int32)[indices]
-            return coded
-        column = decoded(column)
-        if self.kind != "number":
-            return self._category_codes(column)
-        values = as_float(column, self.name, "group")
-        codes = np.searchsorted(np.asarray(self.edges), values, side="right").astype(np.int32)
-        codes[np.isnan(values)] = len(self.labels) - 1
-        return codes
-
-    def _category_codes(self, column: pa.Array) -> Codes:
-        if self.kind in ("month", "year") and not (is_date(column.type) or pa.types.is_null(column.type)):
-            raise changed(self.name, "group", "dates", column.type)
-        other, missing = len(self.values), len(self.values) + 1
-        if pa.types.is_null(column.type):
-            return np.full(len(column), missing, dtype=np.int32)
-        column = dated(column, self.kind)
-        if pa.types.is_floating(column.type):
-            column = pc.if_else(pc.is_nan(column), None, column)
-        if pa.types.is_string(column.type):
-            column = pc.if_else(pc.equal(column, ""), None, column)
-        try:
-            values = pa.array(self.values, pa.string()).cast(column.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            if not (is_number(column.type) and all(map(_is_number, self.values))):
-                raise changed(self.name, "group", f"values such as {self.values[0]!r}", column.type) from None
-            column, values = column.cast(pa.string()), pa.array(self.values, pa.string())
-        codes = pc.fill_null(pc.index_in(column, value_set=values), other).to_numpy(zero_copy_only=False)
-        found: Codes = codes.astype(np.int32)
-        if column.null_count:
-            found[column.is_null().to_numpy(zero_copy_only=False)] = missing
+        column = plain(column, self.name)
+        if self.kind == "number":
+            values = as_float(column, self.name, "group")
+            codes = np.searchsorted(np.asarray(self.edges), values, side="right").astype(np.int32)
+            codes[np.isnan(values)] = len(self.labels) - 1
+            return codes
+        held = column if self.kind == "category" else periods(decoded(column), self.kind, self.name)
+        found = level_codes(held, self.values)
+        if found is None:
+            raise changed(self.name, "group", f"values such as {self.values[0]!r}", column.type)
         return found
 
     def check(self, where: str) -> None:
@@ -114,14 +91,6 @@ class Variable:
         need(increasing(self.edges), where, "has edges that do not increase")
         need(len(set(self.values)) == len(self.values), where, "has one value twice")
         need(len(self.labels) <= MOST_GROUPS, where, f"has {len(self.labels):,} levels")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:

@@ -13,10 +13,10 @@ from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rounded import rounded_of
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
+from calibrant.data.profile import Profile
 from calibrant.data.read import levels_of, make_spec
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
-from calibrant.data.survey import Profile
 from calibrant.detect import local_calibration_test, strong_calibration_test
 from calibrant.errors import NotComputable
 from calibrant.kernels.strata import Seen, strata_sums

@@ -1,0 +1,242 @@
+"""What a group column holds: its values counted, which fixes its levels; labels play no part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calibrant.data.columns import LARGEST, clipped, finite_numbers, is_large, is_number, may_be_large, number_texts
+from calibrant.data.dates import is_date, nothing, periods, text_dates, unit_of
+from calibrant.data.layouts import decoded, plain
+from calibrant.data.specs.spec import Kind, Variable
+from calibrant.errors import BadInput
+
+FEW = 12  # a number with at most this many values is a category: months, grades, codes
+BINS = 6  # about as many as a reader compares at a glance
+TOP_LEVELS = 200  # levels kept of a category; the rest become "other"
+IDENTIFIER = 100_000  # more distinct values than this are not a group column
+FREQUENT = 20  # rows of one level that a column with more than 200 of them must have somewhere
+LONGEST = 1000  # characters of a level
+LEAST = 1e-200  # of the width of a bin
+COARSE = np.int64(-1) << np.int64(40)  # keeps 12 bits of a double's mantissa: whole numbers to 4096 stay exact
+
+
+@dataclass
+class Profile:
+    """Counts of one column's values; mergeable, and small whatever the number of rows.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"category", "number", "month"}
+        Of the values as they are stored; dates are counted by month.
+    texts : dict
+        Rows by value: texts, months, or numbers exactly as long as there are at most 200.
+    numbers : dict
+        Rows by number, to 12 bits.
+    large : dict
+        Rows by whole number that no double may be.
+    months : dict
+        Rows by month of texts that are dates.
+    many : bool
+        There were more numbers, or dates, than `texts` keeps.
+    dated : bool
+        Texts were dates so far.
+    whole : bool
+        Numbers were whole so far.
+    seen : bool
+        Some part of the column was not empty.
+    """
+
+    name: str
+    kind: Kind = "category"
+    texts: dict[str, int] = field(default_factory=dict)
+    numbers: dict[float, int] = field(default_factory=dict)
+    large: dict[str, int] = field(default_factory=dict)
+    months: dict[str, int] = field(default_factory=dict)
+    many: bool = False
+    dated: bool = True
+    whole: bool = True
+    seen: bool = False
+
+    def update(self, column: pa.Array | pa.ChunkedArray) -> None:
+        """Count a chunk of the column."""
+        column, before = plain(column, self.name), self.kind
+        t = column.type
+        if pa.types.is_null(t):
+            return
+        if is_number(t):
+            self.kind = "number"
+            self._numbers(column)
+        elif is_date(t):
+            self.kind = "month"
+            self._count(self.texts, periods(column, "month", self.name))
+        elif pa.types.is_dictionary(t) or pa.types.is_string(t) or pa.types.is_boolean(t):
+            self.kind = "category"
+            self._texts(column)
+        else:
+            kind = clipped(str(t))
+            raise BadInput(f"group column {self.name!r} holds {kind}: use text, numbers, dates or booleans")
+        self._one_kind(before)
+        self._guard()
+
+    def _count(self, into: dict[str, int], texts: pa.Array) -> None:
+        """Count texts that are there."""
+        for item in pc.value_counts(texts):
+            value = item["values"].as_py()
+            if value is not None and value != "":
+                text = str(value).lower() if isinstance(value, bool) else str(value)
+                if len(text) > LONGEST:
+                    raise BadInput(
+                        f"group column {self.name!r} holds a text of {len(text):,} characters ({clipped(text)!r}): "
+                        f"a group's name has at most {LONGEST:,}; leave the column out"
+                    )
+                into[text] = into.get(text, 0) + item["counts"].as_py()
+
+    def _texts(self, column: pa.Array) -> None:
+        self._count(self.texts, column)
+        if pa.types.is_boolean(column.type):
+            self.dated = False
+        if not self.dated:
+            return
+        text = decoded(column)
+        found = text_dates(text)
+        if found is not None:
+            self._count(self.months, periods(found, "month", self.name))
+        self.dated = found is not None or nothing(text)
+
+    def _numbers(self, column: pa.Array) -> None:
+        values = finite_numbers(column, self.name, "group column")
+        there = values[~np.isnan(values)] + 0.0  # minus zero is zero
+        if self.whole:
+            self.whole = bool((there == np.floor(there)).all())
+        coarse = (there.view(np.int64) & COARSE).view(np.float64)
+        counted = pc.value_counts(pa.array(coarse))
+        for value, count in zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True):
+            self.numbers[value] = self.numbers.get(value, 0) + count
+        self._exactly(column.drop_null() if not pa.types.is_floating(column.type) else pa.array(there))
+
+    def _exactly(self, there: pa.Array) -> None:
+        """Count numbers as they are: whole ones that no double may be, and all others as long as there are few."""
+        large = may_be_large(there)
+        if self.many and not large:
+            return
+        counted = pc.value_counts(there)
+        self.many |= not large and len(counted) > TOP_LEVELS
+        if large or not self.many:
+            texts = number_texts(counted.field(0)).to_pylist()
+            for text, count in zip(texts, counted.field(1).to_pylist(), strict=True):
+                into = self.large if large and is_large(text) else self.texts
+                into[text] = into.get(text, 0) + count
+        self.many |= len(self.texts) > TOP_LEVELS
+        if self.many:
+            self.texts = {}
+
+    def _one_kind(self, before: Kind) -> None:
+        if self.seen and before != self.kind:
+            first, second = sorted((before, self.kind))
+            raise BadInput(
+                f"group column {self.name!r} holds {first} values in one place and {second} values in another: "
+                "store it one way in every file"
+            )
+        self.seen = True
+
+    def _guard(self) -> None:
+        if self.kind == "category" and self.dated and len(self.texts) > IDENTIFIER:
+            self.texts, self.many = {}, True
+        undated = self.kind == "category" and self.many and not self.dated
+        if undated or max(len(self.texts), len(self.numbers), len(self.large)) > IDENTIFIER:
+            raise BadInput(
+                f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: "
+                "it looks like an identifier; group by something coarser"
+            )
+
+    def merge(self, other: Profile) -> None:
+        """Add the counts of another part of the column."""
+        if not other.seen:
+            return
+        before, self.kind = self.kind, other.kind
+        self._one_kind(before)
+        self.texts = dict(Counter(self.texts) + Counter(other.texts))
+        self.numbers = dict(Counter(self.numbers) + Counter(other.numbers))
+        self.large = dict(Counter(self.large) + Counter(other.large))
+        self.months = dict(Counter(self.months) + Counter(other.months))
+        self.whole &= other.whole
+        self.dated &= other.dated
+        self.many |= other.many
+        if self.kind == "number" and (self.many or len(self.texts) > TOP_LEVELS):
+            self.many, self.texts = True, {}
+        self._guard()
+
+    def variable(self, edges: tuple[float, ...] | None = None) -> Variable:
+        """Fix the levels: values, or bins at `edges` if given, or bins at round numbers."""
+        if edges is not None:
+            self._check_edges(edges)
+        elif self.kind != "number" or self.large:
+            return self._category()
+        elif len(self.texts) <= FEW and not self.many:
+            return Variable(name=self.name, kind="category", values=tuple(sorted(self.texts, key=float)))
+        else:
+            edges = round_edges(self.numbers)
+        in_whole_numbers = self.whole and all(e == int(e) for e in edges)
+        return Variable(name=self.name, kind="number", edges=edges, whole=in_whole_numbers)
+
+    def _check_edges(self, edges: tuple[float, ...]) -> None:
+        if self.kind != "number":
+            raise BadInput(f"bins for {self.name!r}: it is not a number; leave its bins out")
+        if not edges:
+            raise BadInput(f"bins for {self.name!r} are empty: give the inner edges, or leave its bins out")
+        if wrong := [e for e in edges if not abs(e) <= LARGEST]:
+            raise BadInput(f"bins for {self.name!r} hold {wrong[0]:g}: give numbers within plus and minus {LARGEST:g}")
+        if list(edges) != sorted(set(edges)):
+            raise BadInput(f"bins for {self.name!r} must increase: {', '.join(f'{e:g}' for e in edges[:12])}")
+
+    def _category(self) -> Variable:
+        if self.kind == "month" or (self.kind == "category" and self.dated and self.months):
+            unit, periods_held = unit_of(self.months or self.texts)
+            return Variable(name=self.name, kind=unit, values=tuple(sorted(periods_held)))
+        counts = self.texts | self.large
+        crowded = len(counts) > TOP_LEVELS and max(counts.values()) < FREQUENT
+        if crowded or (self.large and self.many):
+            raise BadInput(
+                f"group column {self.name!r} has {len(counts):,} distinct values and none on {FREQUENT} rows: "
+                "it looks like an identifier; group by something coarser"
+            )
+        kept = sorted(counts, key=lambda v: (-counts[v], v))[:TOP_LEVELS]
+        values = tuple(sorted(kept, key=_natural))
+        return Variable(name=self.name, kind="category", values=values, folded=len(counts) - len(kept))
+
+
+def _natural(text: str) -> tuple[int, float, str]:
+    """Sort numbers, and intervals such as ``"(5, 10]"``, by value before text by letter, so that 10 follows 9."""
+    try:
+        return (0, float(text.lstrip("([").partition(",")[0]), text)
+    except ValueError:
+        return (1, 0.0, text)
+
+
+def round_edges(counts: dict[float, int]) -> tuple[float, ...]:
+    """Choose bin edges at round numbers: equal steps if they share the rows out, else rounded quantiles."""
+    values = np.array(sorted(counts))
+    weight = np.array([counts[v] for v in values], dtype=float)
+    cumulative = np.cumsum(weight) / weight.sum()
+
+    def quantile(q: float) -> float:
+        return float(values[min(int(np.searchsorted(cumulative, q)), len(values) - 1)])
+
+    low, high = quantile(0.02), quantile(0.98)
+    raw = (high - low) / BINS
+    if raw > LEAST:
+        scale = 10.0 ** np.floor(np.log10(raw))
+        step = float(scale * min((1, 2, 2.5, 5, 10), key=lambda m: abs(m * scale - raw)))
+        ticks = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+        ticks = np.unique(np.round(ticks, 12))
+        share = np.diff([0.0, *cumulative[np.maximum(np.searchsorted(values, ticks) - 1, 0)], 1.0])
+        if len(ticks) >= 3 and share.max() < 0.6:
+            return tuple(float(t) for t in ticks)
+    picked = {float(f"{quantile(j / BINS):.3g}") for j in range(1, BINS)}
+    return tuple(sorted(e for e in picked if values[0] < e <= values[-1]))

@@ -164,6 +164,6 @@ def test_audit_shows_what_these_tests_assume():
     data = cal.predictions(np.arange(len(a)) % 2, np.full(len(a), 0.5), {"a": a, "b": b})
     whole = cal.sketch(data, by=["a", "b"], intersections=True)
     rows = {tuple(level for _, level in name): q.n for name, q, _ in group_populations(whole)}
-    assert rows[("a0 + a1",)] == 55
-    assert rows[("a0 + a1", "b0")] == 28
+    assert rows[("a1 + 1 more",)] == 55
+    assert rows[("a1 + 1 more", "b0")] == 28
     assert not [name for name in rows if name[0] in ("a0", "a1")]

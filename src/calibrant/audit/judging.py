@@ -7,7 +7,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
-from calibrant.arguments import PYTHON, Asker, checked_alpha, checked_levels, choice, flag, names, number, share, text
+from calibrant.arguments import (
+    PYTHON,
+    Asker,
+    checked_alpha,
+    checked_levels,
+    choice,
+    flag,
+    names,
+    number,
+    share,
+    text,
+    whole,
+)
+from calibrant.audit.pooling import FEWEST, MASK
 from calibrant.audit.record import Verdict
 from calibrant.errors import BadInput
 from calibrant.views.population import checked_bandwidth
@@ -27,6 +40,7 @@ class Asked(TypedDict, total=False):
     tolerance: float
     fail_on: Iterable[str] | str | None
     quick: bool
+    mask: int
     outcome: str | None
     name: str | None
     date: str | None
@@ -53,6 +67,8 @@ class Judging:
         Tests that count for the exit status.
     quick : bool
         Leave out the tests.
+    mask : int, 5 or more
+        People under whom a count is not shown.
     outcome, name, date : str or None
         Words for the report.
     """
@@ -64,6 +80,7 @@ class Judging:
     tolerance: float = 0.0
     fail_on: tuple[str, ...] = ()
     quick: bool = False
+    mask: int = MASK
     outcome: str | None = None
     name: str | None = None
     date: str | None = None
@@ -90,6 +107,7 @@ class Judging:
             ),
             fail_on=fail_on,
             quick=quick,
+            mask=whole(asker.name("mask"), asked.get("mask", kept.mask), FEWEST, 10**6, hint=f"such as {MASK}"),
             outcome=None if outcome is None else text(asker.name("outcome"), outcome),
             name=None if name is None else text(asker.name("name"), name),
             date=(None if date is None else text(asker.name("date"), date, hint=DAY)) or _epoch_date(),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.columns import decoded
+from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import MISSING
@@ -18,6 +18,7 @@ from calibrant.results import Outcome
 from calibrant.views.population import Population, pooled
 
 MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
+FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people
 Name = tuple[tuple[str, str], ...]  # a group: pairs of variable and level
 
 
@@ -131,24 +132,36 @@ def _pooled_text(column: Any, smallest: int) -> Any:
     names, new = [*labels, None], np.full(len(labels) + 1, -1, dtype=np.int32)
     titles: list[str] = []
     for members in groups:
-        title = names[members[0]] if len(members) == 1 else pool_name([names[m] or MISSING for m in members])
+        title = names[members[0]]
+        if len(members) > 1:
+            named = [MISSING if names[m] is None else names[m] for m in members]
+            title = pool_name(named, [counts[m] for m in members], smallest)
+            while title in labels:  # a value of the data that reads like a pool
+                title += " (pooled)"
         for m in members:
             new[m] = len(titles) if title is not None else -1
         titles += [] if title is None else [title]
     return pa.DictionaryArray.from_arrays(pa.array(new[codes], mask=new[codes] < 0), pa.array(titles, pa.string()))
 
 
-def pool_name(labels: Sequence[str]) -> str:
-    """Name a pool by its members, or by the first two and how many more."""
-    if len(labels) <= 3:
-        return " + ".join(labels)
-    return f"{labels[0]} + {labels[1]} + {len(labels) - 2} more"
+def pool_name(labels: Sequence[str], people: Sequence[int], smallest: int) -> str:
+    """Name a pool by its members of people enough, two at most where there are others, and how many others there are.
+
+    A level of few people is never named: that it occurs at all can say who is meant.
+    """
+    known = [label for label, rows in zip(labels, people, strict=True) if rows >= smallest]
+    if not known:
+        return f"{len(labels)} levels pooled"
+    if len(known) == len(labels) <= 3:
+        return " + ".join(known)
+    named = known[:2]
+    return " + ".join([*named, f"{len(labels) - len(named)} more"])
 
 
 # ---- what of an audit may be shown ----
 
 
-def group_populations(whole: Sketch) -> list[tuple[Name, Population, int]]:
+def group_populations(whole: Sketch, mask: int = MASK) -> list[tuple[Name, Population, int]]:
     """Return name, population and pool size of every group that may be shown.
 
     Levels that are pooled in their own variable stay together in every pair table; otherwise a pooled level's
@@ -157,17 +170,19 @@ def group_populations(whole: Sketch) -> list[tuple[Name, Population, int]]:
     out, base = [], 0
     rows = whole.group_levels.sum(axis=(1, 2, 3))
     pools: dict[str, list[tuple[int, ...]]] = {}
+    people: dict[Name, int] = {}
     for g, names in enumerate(whole.spec.groupings):
         size = whole.spec.sizes[g]
         if len(names) == 1:
-            shown = pools[names[0]] = pool_levels(rows[base : base + size].tolist(), MASK)
+            shown = pools[names[0]] = pool_levels(rows[base : base + size].tolist(), mask)
         else:
-            shown = pair_pools(rows[base : base + size], pools[names[0]], pools[names[1]], whole.spec, names)
+            shown = pair_pools(rows[base : base + size], pools[names[0]], pools[names[1]], whole.spec, names, mask)
         labels = whole.spec.group_names(g)
+        people |= {label: int(n) for label, n in zip(labels, rows[base : base + size], strict=True)}
         for members in shown:
             present = int(np.count_nonzero(rows[[base + m for m in members]]))
             q = pooled(whole, [base + m for m in members])
-            out.append((group_name([labels[m] for m in members]), q, present if present > 1 else 0))
+            out.append((group_name([labels[m] for m in members], people, mask), q, present if present > 1 else 0))
         base += size
     return out
 
@@ -178,6 +193,7 @@ def pair_pools(
     second: list[tuple[int, ...]],
     spec: Spec,
     names: tuple[str, ...],
+    mask: int = MASK,
 ) -> list[tuple[int, ...]]:
     """Pool the cells of a pair table over levels already pooled; none if a variable pools away altogether."""
     if not first or not second:
@@ -185,19 +201,28 @@ def pair_pools(
     table = rows.reshape(-1, len(spec.by_name[names[1]].labels))
     coarse = np.array([[table[np.ix_(a, b)].sum() for b in second] for a in first])
     cells = [[a * table.shape[1] + b for a in i for b in j] for i in first for j in second]
-    return [tuple(m for c in members for m in cells[c]) for members in pool_pairs(coarse, MASK)]
+    return [tuple(m for c in members for m in cells[c]) for members in pool_pairs(coarse, mask)]
 
 
-def group_name(labels: list[Name]) -> Name:
-    """Name one group, or the pool of several: by levels where they form a block of the table, else by cells."""
+def group_name(labels: list[Name], people: Mapping[Name, int], mask: int) -> Name:
+    """Name one group, or the pool of several: by levels where they form a block of the table, else by cells.
+
+    `people` counts every level and every cell: what has fewer than may be shown is not named.
+    """
     levels = [list(dict.fromkeys(label[i][1] for label in labels)) for i in range(len(labels[0]))]
     if len(labels) == np.prod([len(v) for v in levels]):
-        return tuple((labels[0][i][0], pool_name(v)) for i, v in enumerate(levels))
-    variables = " and ".join(v for v, _ in labels[0])
-    return ((variables, pool_name([" and ".join(level for _, level in label) for label in labels])),)
+        own = [(labels[0][i][0], v) for i, v in enumerate(levels)]
+        return tuple((name, v[0] if len(v) == 1 else _pool_of(name, v, people, mask)) for name, v in own)
+    variables, there = " and ".join(v for v, _ in labels[0]), [label for label in labels if people[label]]
+    cells = [" and ".join(level for _, level in label) for label in there]
+    return ((variables, pool_name(cells, [people[label] for label in there], mask)),)
 
 
-def unshown_levels(read: Predictions | Sketch, name: str) -> tuple[str, ...] | None:
+def _pool_of(name: str, levels: list[str], people: Mapping[Name, int], mask: int) -> str:
+    return pool_name(levels, [people[((name, level),)] for level in levels], mask)
+
+
+def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> tuple[str, ...] | None:
     """Return the levels that are not shown, so that none of few people follows from the others; None for all.
 
     A number of many values has a smooth curve, and no levels.
@@ -208,14 +233,14 @@ def unshown_levels(read: Predictions | Sketch, name: str) -> tuple[str, ...] | N
     strata = strata_of(read, name)
     if strata.ordered and strata.there > FEW:
         return ()
-    groups = pool_levels([int(n) for n in strata.rows], MASK)
+    groups = pool_levels([int(n) for n in strata.rows], mask)
     shown = {group[0] for group in groups if len(group) == 1}
     return tuple(t for i, t in enumerate(strata.titles()) if i not in shown) if groups else None
 
 
-def guarded(outcome: Outcome, about: str) -> Outcome:
+def guarded(outcome: Outcome, about: str, mask: int = MASK) -> Outcome:
     """Return a test's outcome without the parts about a set of fewer people than may be shown, or of all but few."""
     rows, of = outcome.parts.get(f"{about}rows"), outcome.parts.get("rows_tested", outcome.settings.get("n", 0))
-    if rows is None or (rows >= MASK and not 0 < of - rows < MASK):
+    if rows is None or (rows >= mask and not 0 < of - rows < mask):
         return outcome
     return replace(outcome, parts={k: v for k, v in outcome.parts.items() if not k.startswith(about)})

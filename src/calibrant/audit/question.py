@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from calibrant.audit.judging import Judging
-from calibrant.audit.pooling import MASK, pooled_rows
+from calibrant.audit.pooling import pooled_rows
 from calibrant.audit.record import Check, Finding
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -49,6 +49,11 @@ class Case:
         """The only source of randomness."""
         return self.whole.spec.seed
 
+    @property
+    def mask(self) -> int:
+        """People under whom a count is not shown."""
+        return self.judging.mask
+
     @cached_property
     def everyone(self) -> Population:
         """The population of all rows."""
@@ -58,7 +63,7 @@ class Case:
     def rows(self) -> Predictions | None:
         """The rows that a sketch for tests holds, small levels pooled; None without."""
         held = self.whole.parts.get("sample")
-        return None if held is None else pooled_rows(held.predictions(self.whole.name), MASK)
+        return None if held is None else pooled_rows(held.predictions(self.whole.name), self.mask)
 
     @property
     def fullest(self) -> Predictions | Sketch:

@@ -27,9 +27,9 @@ class Finding(Plain):
     variables : tuple of (str, str)
         ``(variable, value)`` pairs that define the group; empty for everyone.
     rows, cases : int
-        People, and people with the outcome.
+        People, and people with the outcome; of a group as told, in multiples of five.
     expected : float
-        Sum of the predicted probabilities: the cases the model expects.
+        Sum of the predicted probabilities: the cases the model expects; of a group as told, in multiples of five.
     lower : Estimate
         `certify.raw_lower`: the raw score is off by at least ``lower.interval.low``.
     upper : Estimate

@@ -45,6 +45,7 @@ def audit(
     quick: bool = False,
     tolerance: float = 0.0,
     fail_on: Iterable[str] | str | None = None,
+    mask: int = MASK,
     seed: int = 0,
     progress: Progress | None = None,
     engine: object = None,
@@ -80,6 +81,8 @@ def audit(
         Leave out the tests.
     tolerance : float in [0, 1)
         Of the strong calibration test: how far off a probability may be for anyone, in probability units.
+    mask : int, 5 or more
+        People under whom a count is not shown: smaller groups are pooled, and never named.
     fail_on : str or sequence of str, optional
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``.
     progress : callable, optional
@@ -125,6 +128,7 @@ def audit(
         quick=quick,
         outcome=outcome,
         name=name,
+        mask=mask,
         date=date,
     )
     asked = Reading.of(
@@ -202,7 +206,7 @@ def _settings(case: Case, variables: tuple[str, ...]) -> dict[str, Any]:
         "quick": plan.quick,
         "outcome": plan.outcome,
         "date": plan.date,
-        "mask": MASK,
+        "mask": plan.mask,
         "fail_on": plan.fail_on,
         "tolerance": plan.tolerance,
         "variables": variables,

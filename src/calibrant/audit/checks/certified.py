@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.judging import worst
-from calibrant.audit.pooling import MASK, Name, group_populations
+from calibrant.audit.pooling import Name, group_populations
 from calibrant.audit.question import Answer, Case, NotRun, Question
 from calibrant.audit.record import Check, Finding, Status, Verdict
+from calibrant.audit.rounding import Told, told_estimate, two_digits
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
 from calibrant.certify.raw_lower import raw_lower_of
@@ -27,7 +28,7 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 SHIFT_CELLS = 256  # cells whose residuals bet together: the limits widen little, and take milliseconds
 UNGROUPED = "no groups were given: add --by age,sex"
-HIDDEN = f"every group has fewer than {MASK} people"
+HIDDEN = "every group has fewer than {} people"
 
 
 def of_everyone(case: Case, _: Mapping[str, Curve]) -> Answer:
@@ -42,31 +43,40 @@ def of_groups(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Certify all groups at once: alpha is shared over both ends of every group (theory 1.2)."""
     if not case.whole.spec.groupings:
         raise NotRun(UNGROUPED)
-    shown = group_populations(case.whole)
+    shown = group_populations(case.whole, case.mask)
     if not shown:
-        raise NotComputable(HIDDEN)
+        raise NotComputable(HIDDEN.format(case.mask))
     spend = (case.judging.alpha / (2 * len(shown)),) * 2
     found = tuple(finding(_identifier(name), name, q, case, spend, members) for name, q, members in shown)
     return Answer(checks=(Check(code="error-groups", status=_status(worst(g.verdict for g in found))),), findings=found)
 
 
 def finding(slug: str, name: Name, q: Population, case: Case, spend: tuple[float, float], members: int = 0) -> Finding:
-    """Certify and judge one population; `spend` is for the lower and the upper end."""
+    """Certify and judge one population; `spend` is for the lower and the upper end. What is told of a group is rounded.
+
+    The verdict is on the ends as told: judged against one limit after another, exact ends would follow from it.
+    """
     plan, level = case.judging, 1.0 - case.judging.alpha
     lower = raw_lower_of(q, spend[0], level, case.seed)
     upper = rounded_of(q, plan.levels, (0.0, spend[1]), level, case.seed)
+    rows, cases, expected = q.n, q.cases, q.cells.expected
+    if name:
+        told = Told.of(rows, cases, expected)
+        rows, cases, expected = told.rows, told.cases, float(told.expected)
+        lower, upper = told_estimate(lower, told), told_estimate(upper, told)
     low, high = lower.interval.low, upper.interval.high
     error = min(max(upper.value, low), high) if low <= high else upper.value
     verdict = plan.verdict(low, high)
     needed = None
     if verdict == "undecided" and plan.limit is not None:
         needed = rows_to_decide(q, error, plan.limit, plan.levels, spend)
+        needed = int(two_digits(needed)) if name and needed is not None else needed
     return Finding(
         id=slug,
         variables=name,
-        rows=q.n,
-        cases=q.cases,
-        expected=q.cells.expected,
+        rows=rows,
+        cases=cases,
+        expected=expected,
         lower=lower,
         upper=upper,
         error=error,

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from calibrant.audit.pooling import MASK, guarded, pool_levels, unshown_levels
+from calibrant.audit.pooling import guarded, pool_levels, unshown_levels
 from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, NotRun, Question
 from calibrant.audit.record import Check
+from calibrant.audit.rounding import (
+    Told,
+    told_along,
+    told_line,
+    told_outcome,
+    told_peak,
+    told_rules,
+    told_sets,
+    told_sizes,
+    told_worst,
+)
 from calibrant.data.predictions import Predictions
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
@@ -49,26 +59,28 @@ def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
     case.needs_covariates()
     ranked = rank_variables(case.fullest, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
     first = ranked.columns.get("variable", ())[:CURVES]
-    hidden = {name: unshown_levels(case.fullest, name) for name in first}
+    hidden = {name: unshown_levels(case.fullest, name, case.mask) for name in first}
     curves = {f"variable_curve/{name}": _curve(case, name, hidden[name]) for name in first}
     made = {name: curve for name, curve in curves.items() if curve is not None}
     return Answer(
-        checks=(Check(code="variables", status="measured"),), curves={"ranking": _masked(ranked, hidden), **made}
+        checks=(Check(code="variables", status="measured"),),
+        curves={"ranking": _masked(ranked, hidden, case.mask), **made},
     )
 
 
-def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None]) -> Curve:
+def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: int) -> Curve:
     """Return the ranking without worst bins of fewer people than may be shown, or that leave fewer to all others."""
     c, n = ranking.columns, ranking.settings.get("n", 0)
     keys = [k for k in c if k.startswith("worst")]
     if not keys:
         return ranking
     keep = [
-        rows >= MASK and not 0 < n - rows < MASK and worst not in (hidden.get(name) or ())
+        rows >= mask and not 0 < n - rows < mask and worst not in (hidden.get(name) or ())
         for name, worst, rows in zip(c["variable"], c["worst"], c["worst_rows"], strict=True)
     ]
-    masked = {k: tuple(v if kept else None for v, kept in zip(c[k], keep, strict=True)) for k in keys}
-    return Curve(method=ranking.method, columns={**c, **masked}, settings=ranking.settings)
+    told = [told_worst({k: c[k][i] for k in keys}) if kept else dict.fromkeys(keys) for i, kept in enumerate(keep)]
+    worst = {k: tuple(line[k] for line in told) for k in keys}
+    return Curve(method=ranking.method, columns={**c, **told_sizes(c, n), **worst}, settings=ranking.settings)
 
 
 def _curve(case: Case, name: str, hidden: tuple[str, ...] | None) -> Curve | None:
@@ -86,7 +98,8 @@ def _curve(case: Case, name: str, hidden: tuple[str, ...] | None) -> Curve | Non
     if not keep or (hidden and s["worst_label"] in hidden):
         return None
     columns = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
-    return Curve(method=curve.method, columns=columns, settings={**s, "masked": s["masked"] + len(labels) - len(keep)})
+    settings = {**s, "masked": s["masked"] + len(labels) - len(keep)}
+    return told_along(Curve(method=curve.method, columns=columns, settings=settings), case.whole.n)
 
 
 # ---- is error left among people with the same score? ----
@@ -102,7 +115,7 @@ def local(case: Case, _: Mapping[str, Curve]) -> Answer:
 
     case.announce("testing for error that follows covariates")
     outcome = local_calibration_test(case.whole, draws=DRAWS, seed=case.seed)
-    check = Check(code=LOCAL, status="measured", outcome=guarded(outcome, "region_"))
+    check = Check(code=LOCAL, status="measured", outcome=told_outcome(guarded(outcome, "region_", case.mask)))
     return Answer(checks=(check,), curves=_maps(case))
 
 
@@ -125,11 +138,19 @@ def _map(rows: Predictions, name: str, case: Case) -> Curve | None:
         whole = local_bias(rows, name, grid=POINTS, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
     except NotComputable:
         return None
-    shown = sorted(g[0] for g in pool_levels(whole.columns["people"], MASK) if len(g) == 1)
+    shown = sorted(g[0] for g in pool_levels(whole.columns["people"], case.mask) if len(g) == 1)
     if not shown:
         return None
     columns = {k: tuple(whole.columns[k][i] for i in shown) for k in MAPPED}
-    return Curve(method=whole.method, columns=columns, settings=whole.settings)
+    seen = set(columns["x"])  # a place that is not shown keeps its turn, and not its value
+    axes = [{**a, "places": tuple(v if v in seen else None for v in a["places"])} for a in whole.settings["axes"]]
+    curve = Curve(method=whole.method, columns=columns, settings={**whole.settings, "axes": axes})
+    if columns["people"] == columns["rows"]:
+        return told_sets(curve, case.whole.n)
+    people = tuple(Told.of(n, 0, g).rows for n, g in zip(columns["people"], columns["gap"], strict=True))
+    line, of = told_line(curve), case.whole.n
+    told = {"people": people, "share": tuple(n / of for n in people)}
+    return Curve(method=line.method, columns={**line.columns, **told}, settings=line.settings)
 
 
 # ---- is any mix of traits badly served? ----
@@ -143,7 +164,7 @@ def strong(case: Case, _: Mapping[str, Curve]) -> Answer:
 
     case.announce("searching for badly served groups")
     outcome = strong_calibration_test(rows, tolerance=case.judging.tolerance, seed=case.seed)
-    check = Check(code=STRONG, status="measured", outcome=guarded(outcome, "peak_"))
+    check = Check(code=STRONG, status="measured", outcome=told_outcome(guarded(outcome, "peak_", case.mask)))
     return Answer(checks=(check,), curves=_diagnosis(rows, case))
 
 
@@ -157,10 +178,10 @@ def _diagnosis(rows: Predictions, case: Case) -> dict[str, Curve]:
             out[name] = make(rows, tolerance=case.judging.tolerance, seed=case.seed, **MORE.get(name, {}))
         except NotComputable:
             continue  # the outcome says what was found; its picture is left out
-    chart = out.get("control_chart")
-    if chart is not None and 0 < chart.settings.get("peak_rows", 0) < MASK:
-        rates = {"peak_observed": None, "peak_predicted": None}
-        out["control_chart"] = replace(chart, settings={**chart.settings, **rates})
+    if "control_chart" in out:
+        out["control_chart"] = told_peak(out["control_chart"], case.mask)
+    if "subgroups" in out:
+        out["subgroups"] = told_rules(out["subgroups"], rows.n, case.mask)
     return out
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.audit.pooling import MASK, unshown_levels
+from calibrant.audit.pooling import unshown_levels
 from calibrant.audit.question import NONE_GIVEN, Answer, Case, Question
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
@@ -19,10 +19,10 @@ from calibrant.views.along import strata_of
 
 METHOD = "measure.inferred_mean"
 MOST_LEVELS = 10  # of a category that is described
-FEW = f"means among the cases need {MASK} cases and {MASK} others"
+FEW = "means among the cases need {0} cases and {0} others"
 
 
-def inference(whole: Sketch, alpha: float) -> Curve:
+def inference(whole: Sketch, alpha: float, mask: int) -> Curve:
     """Return the bias of every covariate's mean, or levels' shares, among the cases; the least likely by chance first.
 
     The limits of all lines hold together with probability ``1 - alpha``, asymptotically (Bonferroni). Nothing is said
@@ -33,9 +33,9 @@ def inference(whole: Sketch, alpha: float) -> Curve:
     names = [c.name for c in whole.spec.codings if c.kind != "constant"]
     if not names:
         return Curve(method=METHOD, columns={}, settings={"reason": NONE_GIVEN})
-    if min(whole.cases, whole.n - whole.cases) < MASK:
-        return Curve(method=METHOD, columns={}, settings={"reason": FEW})
-    asked = [(q, level) for name in names for q, level in _lines(whole, name)]
+    if min(whole.cases, whole.n - whole.cases) < mask:
+        return Curve(method=METHOD, columns={}, settings={"reason": FEW.format(mask)})
+    asked = [(q, level) for name in names for q, level in _lines(whole, name, mask)]
     found = [line for q, level in asked if (line := _line(q, level, alpha / len(asked))) is not None]
     lines = sorted(found, key=_chance)
     columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(Line._fields)} if lines else {}
@@ -58,17 +58,17 @@ class Line(NamedTuple):
     high: float
 
 
-def _lines(whole: Sketch, name: str) -> list[tuple[Inferring, str | None]]:
+def _lines(whole: Sketch, name: str, mask: int) -> list[tuple[Inferring, str | None]]:
     """Return what is said of one covariate: its mean, or the share at each level that may be shown.
 
     Of two levels the rarer one alone, for the other mirrors it; of missing values nothing.
     """
     try:
-        q, unshown = inferring(whole, name), unshown_levels(whole, name)
+        q, unshown = inferring(whole, name), unshown_levels(whole, name, mask)
     except NotComputable:
         return []
     if q.x is not None:
-        return [(q, None)] if unshown == () and _of_many(whole, name) else []
+        return [(q, None)] if unshown == () and _of_many(whole, name, mask) else []
     named = [v for v in q.labels if not (q.missing and v == q.labels[-1]) and v != MISSING]
     if unshown is None or len(named) > MOST_LEVELS:
         return []
@@ -78,11 +78,11 @@ def _lines(whole: Sketch, name: str) -> list[tuple[Inferring, str | None]]:
     return [(q, v) for v in shown]
 
 
-def _of_many(whole: Sketch, name: str) -> bool:
+def _of_many(whole: Sketch, name: str, mask: int) -> bool:
     """Tell whether the mean of a number rests on many people, so that it tells of none.
 
     Not where few have no value, or few people with a value have, or have not, the event; nor where few differ from the
-    most common value. Nor where one person holds more than one part in `MASK` of all distances from the median, or is
+    most common value. Nor where one person holds more than one part in `mask` of all distances from the median, or is
     farther from it than the root mean square times the root of the rarer outcome's people: that person alone would move
     their mean by a standard error. A cell of many values counts as far off as its farthest end, and as one value.
     """
@@ -90,12 +90,12 @@ def _of_many(whole: Sketch, name: str) -> bool:
     there = strata.present()
     n, cases = there.n, float(there.cases.sum())
     rarer = min(cases, n - cases)
-    if 0 < strata.n - n < MASK or rarer < MASK or n - float(there.rows.max()) < MASK:
+    if 0 < strata.n - n < mask or rarer < mask or n - float(there.rows.max()) < mask:
         return False
     median = there.x[np.searchsorted(np.cumsum(there.rows), n / 2)]
     top = float(np.maximum(abs(there.low - median), abs(there.high - median)).max())
     off = abs(there.x - median) / top
-    return bool(there.rows @ off >= MASK and rarer * (there.rows @ off**2) >= n)
+    return bool(there.rows @ off >= mask and rarer * (there.rows @ off**2) >= n)
 
 
 def _line(q: Inferring, level: str | None, alpha: float) -> Line | None:
@@ -133,7 +133,7 @@ def _chance(line: Line) -> float:
 
 def of_the_cases(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Answer by the table alone: it is no check."""
-    return Answer(curves={"inference": inference(case.whole, case.judging.alpha)})
+    return Answer(curves={"inference": inference(case.whole, case.judging.alpha, case.mask)})
 
 
 DECLARED = (Question(code="inference", order=120, make=of_the_cases),)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.checks.certified import coarse
-from calibrant.audit.pooling import MASK
 from calibrant.audit.question import DRAWS, Answer, Case, Question
 from calibrant.audit.record import Check
+from calibrant.audit.rounding import told_line, told_sets
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.betting import residual_mean_limits
@@ -27,13 +27,13 @@ def along_the_score(case: Case, _: Mapping[str, Curve]) -> Answer:
     plan = case.judging
     curves = {"reliability": smoothed(case)}
     try:
-        curves["bins"] = bins_of(case.everyone, plan.levels, plan.alpha)
+        curves["bins"] = bins_of(case.everyone, plan.levels, plan.alpha, plan.mask)
     except NotComputable as e:
         return Answer(checks=(Check(code="reliability", status="not-applicable", reason=e.reason),), curves=curves)
     return Answer(checks=(Check(code="reliability", status="measured"),), curves=curves)
 
 
-def bins_of(q: Population, levels: int, alpha: float) -> Curve:
+def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
     """Return the binned reliability of the score, with gaps certified all at once.
 
     Bins are the steps of the display, neighbours joined until each holds enough people to show. Where fewer than
@@ -44,9 +44,9 @@ def bins_of(q: Population, levels: int, alpha: float) -> Curve:
         raise NotComputable(
             f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases"
         )
-    bins = _people(q, np.floor(q.cells.middle * levels + 0.5).astype(np.int64))
+    bins = _people(q, np.floor(q.cells.middle * levels + 0.5).astype(np.int64), mask)
     if bins[-1] + 1 < FEW_BINS:
-        bins = max(bins, _people(q, q.cells.equal_mass(2 * FEW_BINS)), key=lambda b: int(b[-1]))
+        bins = max(bins, _people(q, q.cells.equal_mass(2 * FEW_BINS), mask), key=lambda b: int(b[-1]))
     counts, sums, low, high = coarse(q, bins)
     n = counts.sum(axis=1)
     delta = alpha / len(n)
@@ -67,13 +67,14 @@ def bins_of(q: Population, levels: int, alpha: float) -> Curve:
         "rows": n.astype(np.int64),
     }
     plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
-    return Curve(method="reliability", columns=plain, settings={"level": 1.0 - alpha, "simultaneous": True})
+    curve = Curve(method="reliability", columns=plain, settings={"level": 1.0 - alpha, "simultaneous": True})
+    return told_sets(curve, q.n)
 
 
-def _people(q: Population, first: NDArray[np.int64]) -> NDArray[np.int64]:
+def _people(q: Population, first: NDArray[np.int64], mask: int) -> NDArray[np.int64]:
     """Join runs of cells, numbered without gaps or not, until each holds enough people to show."""
     rows = np.bincount(first, q.cells.totals.sum(axis=1))
-    return _joined(rows, max(MASK, q.n // 500))[first]  # 1/500: finer ranges are noise, and would fill the page
+    return _joined(rows, max(mask, q.n // 500))[first]  # 1/500: finer ranges are noise, and would fill the page
 
 
 def _joined(rows: NDArray[Any], smallest: int) -> NDArray[np.int64]:
@@ -96,9 +97,9 @@ def smoothed(case: Case) -> Curve:
     """
     from calibrant.diagnose.reliability_curve import METHOD, Drawing, curve_of
 
-    how = Drawing(grid=POINTS, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed, smallest=MASK)
+    how = Drawing(grid=POINTS, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed, smallest=case.mask)
     try:
-        return curve_of(case.everyone, how)
+        return told_line(curve_of(case.everyone, how))
     except NotComputable as e:
         return Curve(method=METHOD, columns={}, settings={"reason": e.reason})
 

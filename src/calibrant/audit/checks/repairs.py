@@ -62,6 +62,7 @@ def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
         alpha=plan.alpha,
         tests=("local",),
         certify_groups=False,
+        smallest_group=case.mask,
         seed=case.seed,
     )
     ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()

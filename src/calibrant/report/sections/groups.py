@@ -52,6 +52,7 @@ from calibrant.report.wording import (
 )
 
 SHORT = 9  # groups in the short table
+FIVES = "Numbers of people are multiples of five, up or down by chance."  # audit/rounding.py
 ACROSS, DOTS = 20, 200  # of the picture of people
 MISSED = ", an expected case that did not happen; empty, no case."
 GAP = (
@@ -142,11 +143,11 @@ def _caption(record: AuditRecord) -> str:
     if total == 1:
         return "The one group that was given."
     if total <= SHORT:
-        return f"All groups; their {num.count(total)} ranges hold together, {together(record)}."
+        return f"All groups; their {num.count(total)} ranges hold together, {together(record)}. {FIVES}"
     mask = num.count(int(record.settings.get("mask", 20)))
     return (
         f"{cut_short(record) or 'All groups.'} A group under {mask} people is never shown; it is pooled with the next "
-        "smallest, so that it cannot be found by subtraction."
+        f"smallest, so that it cannot be found by subtraction. {FIVES}"
     )
 
 

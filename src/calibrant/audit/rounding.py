@@ -1,0 +1,246 @@
+"""What a record tells of some of the people is rounded, so that two records do not tell what happened to one person.
+
+Groups cut at 40 in one audit and at 41 in the next differ by those who are 40. Were it one person, the difference of
+exact sums would be that person's outcome and score. So numbers of people become multiples of five, up or down by chance
+(Statistics New Zealand's random rounding), rates follow from those, and certified ends move outward to a step of two to
+five people, by chance too: at a fixed rounding a number that just passes a boundary would tell on which side it was.
+
+Chance is drawn from the exact sums themselves, which nobody who reads the record has: the same people are rounded alike
+wherever they appear and however often they are audited, so that repeating an audit averages nothing out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from calibrant.results import Curve, Estimate, Outcome
+
+UNIT = 5  # people: a count is told as a multiple of it
+FEW = 2  # people that a step of a rate is worth at least; the next round number is at most five
+ENDS = {"low": -1, "high": 1, "low_point": -1, "high_point": 1, "observed_low": -1, "observed_high": 1}
+FINE = 10  # the steps of a smooth line are so much finer: no point of it is about a set of people
+SIZES = ("vece", "vece_plain", "beyond_shift", "beyond_shift_plain", "low", "high", "beyond_low", "beyond_high")
+SMOOTH = ("predicted", "observed", "gap", *ENDS)
+
+
+def step(people: float) -> float:
+    """Return the smallest of 1, 2 and 5 times a power of ten that is at least two people's share."""
+    share = FEW / max(people, 1.0)
+    power = 10.0 ** math.floor(math.log10(share))
+    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= share * (1 - 1e-9))
+
+
+def chance(*facts: object) -> float:
+    """Return a number in [0, 1) that depends on the facts alone."""
+    digest = hashlib.blake2b(repr(facts).encode(), digest_size=7).digest()
+    return int.from_bytes(digest, "big") / 2.0**56
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is told of a set of people.
+
+    Parameters
+    ----------
+    exact : (int, int, float)
+        People, cases and the sum of their scores to a thousandth.
+    """
+
+    exact: tuple[int, int, float]
+
+    @classmethod
+    def of(cls, people: float, cases: float, expected: float) -> Told:
+        """Describe a set of people by its exact sums."""
+        return cls((round(people), round(cases), round(expected, 3)))
+
+    def _count(self, value: float, draw: float) -> int:
+        return UNIT * math.floor(value / UNIT + draw)
+
+    @property
+    def rows(self) -> int:
+        """People, a multiple of five."""
+        return max(self._count(self.exact[0], chance("rows", self.exact)), UNIT)
+
+    @property
+    def cases(self) -> int:
+        """Cases, a multiple of five; none if there are none."""
+        return min(self._count(self.exact[1], chance("cases", self.exact)), self.rows)
+
+    @property
+    def expected(self) -> int:
+        """Expected cases, a multiple of five, moved by the draw of the cases, so that the two can be compared."""
+        return min(self._count(self.exact[2], chance("cases", self.exact)), self.rows)
+
+    @property
+    def observed(self) -> float:
+        """Share of cases."""
+        return self.cases / self.rows
+
+    @property
+    def predicted(self) -> float:
+        """Mean score."""
+        return self.expected / self.rows
+
+    def end(self, value: float, side: int, about: str, least: float = -1.0, most: float = 1.0) -> float:
+        """Move an end outward (`side` -1 down, 1 up) by up to two steps; one that says nothing stays."""
+        if not least < value < most:
+            return value
+        u, draw = step(self.exact[0]), chance(about, self.exact)
+        moved = side * u * math.ceil(side * value / u + draw)
+        return min(max(round(moved, 12), least), value) if side < 0 else max(min(round(moved, 12), most), value)
+
+    def near(self, value: float, about: str) -> float:
+        """Round a number to a step, up or down by chance."""
+        u = step(self.exact[0])
+        return round(u * math.floor(value / u + chance(about, self.exact)), 12)
+
+
+# ---- estimates of a group ----
+
+
+def told_estimate(estimate: Estimate, told: Told) -> Estimate:
+    """Return a group's certificate with ends moved outward; it holds all the more."""
+    of = estimate.interval
+    low, high = (
+        told.end(of.low, -1, f"{estimate.method} low", 0.0),
+        told.end(of.high, 1, f"{estimate.method} high", 0.0),
+    )
+    value = low if estimate.value == of.low else min(max(told.near(estimate.value, estimate.method), low), high)
+    return replace(estimate, n=told.rows, value=value, interval=replace(of, low=low, high=high))
+
+
+def two_digits(value: float) -> float:
+    """Return a number rounded up to two digits."""
+    if not value or not math.isfinite(value):
+        return value
+    scale = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
+    return float(f"{math.ceil(value / scale - 1e-9) * scale:.2g}")
+
+
+# ---- curves ----
+
+
+def told_sets(curve: Curve, people: float, rows: str = "rows") -> Curve:
+    """Return a curve each of whose lines is about a set of people: bins, levels, rules."""
+    c = dict(curve.columns)
+    if not c or not len(c[rows]):
+        return curve
+    lines = [dict(zip(c, line, strict=True)) for line in zip(*c.values(), strict=True)]
+    told = [_told_line(line, people, rows) for line in lines]
+    return Curve(method=curve.method, columns={k: tuple(v[k] for v in told) for k in c}, settings=curve.settings)
+
+
+def _told_line(line: Mapping[str, Any], people: float, rows: str) -> dict[str, Any]:
+    n = line[rows]
+    t = Told.of(n, n * line["observed"], n * line["predicted"])
+    out: dict[str, Any] = {**line, rows: type(n)(t.rows)}
+    out |= {k: t.end(line[k], side, k) for k, side in ENDS.items() if line.get(k) is not None}
+    gap, predicted = t.observed - t.predicted, t.predicted
+    if line.get("low") is not None:
+        gap = min(max(gap, out["low"]), out["high"])
+    if "x_low" in line:
+        predicted = min(max(predicted, line["x_low"]), line["x_high"])
+    observed = min(max(predicted + gap, 0.0), 1.0)
+    out |= {"predicted": predicted, "observed": observed, "gap": observed - predicted}
+    if "x_low" in line:
+        out["x"] = predicted
+    for share in ("share", "density"):
+        if share in line:
+            out[share] = min(t.rows / people, 1.0)
+    return out
+
+
+def told_line(curve: Curve) -> Curve:
+    """Return a smooth curve in steps of a fraction of a person, ends outward."""
+    c = dict(curve.columns)
+    for k in (k for k in SMOOTH if k in c):
+        units = [step(FINE * n) for n in c["rows"]]
+        c[k] = tuple(v if v is None else stepped(v, u, ENDS.get(k, 0)) for v, u in zip(c[k], units, strict=True))
+    return Curve(method=curve.method, columns=c, settings=curve.settings)
+
+
+def stepped(value: float, unit: float, side: int = 0) -> float:
+    """Return a number in whole steps, down or up by `side`, or the nearest."""
+    ratio = value / unit
+    whole = round(ratio) if side == 0 else math.floor(ratio) if side < 0 else math.ceil(ratio)
+    found = round(unit * whole, 12)
+    return min(found, value) if side < 0 else max(found, value) if side else found
+
+
+def told_along(curve: Curve, people: int) -> Curve:
+    """Return a curve along a variable as it is told: level by level, or as a smooth line with levels beside it."""
+    c, s = curve.columns, dict(curve.settings)
+    level = [stretch < 0 for stretch in c["stretch"]]
+    smooth, sets = told_line(curve), told_sets(curve, people)
+    columns = {k: tuple((sets if own else smooth).columns[k][i] for i, own in enumerate(level)) for k in c}
+    if s.get("worst_gap") is not None:
+        at = c["label"].index(s["worst_label"]) if s["worst_label"] in c["label"] else None
+        unit = step((1 if at is not None and level[at] else FINE) * (max(c["rows"]) if at is None else c["rows"][at]))
+        s |= {f"worst_{k}": stepped(s[f"worst_{k}"], unit, ENDS.get(k, 0)) for k in ("gap", "low", "high")}
+    return Curve(method=curve.method, columns=columns, settings=s)
+
+
+def told_worst(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the worst bin of a variable as it is told."""
+    n, observed, predicted = (line[f"worst_{k}"] for k in ("rows", "observed", "predicted"))
+    told = Told.of(n, n * observed, n * predicted)
+    gap = told.observed - told.predicted
+    beyond = round(gap + line["worst_beyond_shift"] - line["worst_gap"], 6)
+    rates = {"worst_observed": told.observed, "worst_predicted": told.predicted, "worst_gap": gap}
+    return {**line, **rates, "worst_rows": told.rows, "worst_beyond_shift": beyond}
+
+
+def told_sizes(columns: Mapping[str, Sequence[Any]], people: int) -> dict[str, tuple[Any, ...]]:
+    """Return the sizes of error along each variable in steps of all people, ends outward."""
+    there = [k for k in SIZES if k in columns]
+    sides = {k: ENDS.get(k.removeprefix("beyond_"), 0) for k in there}
+    unit = step(people)
+    return {k: tuple(None if v is None else stepped(v, unit, sides[k]) for v in columns[k]) for k in there}
+
+
+# ---- what a search found ----
+
+
+def told_rules(curve: Curve, people: int, mask: int) -> Curve:
+    """Return the rules of people enough, and what was found of each."""
+    keep = [i for i, n in enumerate(curve.columns.get("rows", ())) if n >= mask]
+    c = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
+    rules = tuple(curve.settings["conditions"][i] for i in keep)
+    told = told_sets(Curve(method=curve.method, columns=c, settings={**curve.settings, "conditions": rules}), people)
+    short: dict[str, tuple[float, ...]] = {k: tuple(map(two_digits, c[k])) for k in ("p_value", "p_adjusted", "excess") if k in c}
+    share = {"share": tuple(round(v, 3) for v in c["share"])} if "share" in c else {}
+    return Curve(method=told.method, columns={**told.columns, **short, **share}, settings=told.settings)
+
+
+def told_peak(chart: Curve, mask: int) -> Curve:
+    """Return a control chart without points before so many people, and with its peak as it is told."""
+    s, c = dict(chart.settings), chart.columns
+    n, peak = s["rows_tested"], s.get("peak_rows", 0)
+    if 0 < peak < mask:
+        s |= {"peak_observed": None, "peak_predicted": None}
+    elif peak:
+        told = Told.of(peak, peak * s["peak_observed"], peak * s["peak_predicted"])
+        s |= {"peak_observed": told.observed, "peak_predicted": told.predicted, "peak_rows": told.rows}
+    keep = [i for i, x in enumerate(c["x"]) if not 0 < round(x * n) < min(mask, n)]
+    columns = {k: tuple(v[i] for i in keep) for k, v in c.items()}
+    columns["evidence"] = tuple(v if v is None else round(v, 3) for v in columns["evidence"])
+    return Curve(method=chart.method, columns=columns, settings=s)
+
+
+def told_outcome(outcome: Outcome) -> Outcome:
+    """Return a test's outcome with what it says of some of the people as it is told."""
+    p = dict(outcome.parts)
+    if "peak_cases" in p:
+        told = Told.of(p["peak_rows"], p["peak_cases"], p["peak_expected"])
+        p |= {"peak_rows": told.rows, "peak_cases": told.cases, "peak_expected": float(told.expected)}
+    if "region_gap" in p:
+        told = Told.of(p["region_rows"], p["region_rows"] * p["region_gap"], 0.0)
+        gaps = {k: told.near(p[k], k) for k in ("region_gap", "region_excess") if p.get(k) is not None}
+        p |= {"region_rows": told.rows, **gaps}
+        if p.get("region_z") is not None:
+            p["region_z"] = round(p["region_z"], 2)
+    return replace(outcome, parts=p)

@@ -1,0 +1,130 @@
+"""Two audits of groups that differ by one person do not tell what happened to that person."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import calibrant as cal
+from calibrant.audit.rounding import FEW, UNIT, Told, step, stepped, told_estimate, two_digits
+from calibrant.results import Estimate, Interval
+
+
+def people(seed: int, outcome: int, score: float, n: int = 400) -> pa.Table:
+    """One person is 40 years old; nobody else is."""
+    rng = np.random.default_rng(seed)
+    age = rng.choice([a for a in range(20, 80) if a != 40], n)
+    p = rng.uniform(0.05, 0.6, n)
+    y = (rng.random(n) < p).astype(int)
+    age[n // 2], p[n // 2], y[n // 2] = 40, score, outcome
+    return pa.table({"y": y, "p": p, "age": age.astype(float)})
+
+
+def young(data: pa.Table, edge: int) -> dict[str, Any]:
+    record = cal.audit(data, label="y", score="p", by="age", bins={"age": [edge]}, variables=None, quick=True, seed=1)
+    return json.loads(record.to_json())["groups"][0]
+
+
+def told_of_the_person(seed: int, outcome: int, score: float) -> tuple[float, float, float]:
+    """Return people, cases and expected cases by which two published records differ."""
+    before, after = (young(people(seed, outcome, score), edge) for edge in (40, 41))
+    return tuple(after[k] - before[k] for k in ("rows", "cases", "expected"))  # type: ignore[return-value]
+
+
+def test_no_difference_of_two_records_is_a_person() -> None:
+    """Exact records would differ by (1, outcome, score); told ones differ by multiples of five, either way."""
+    found = [told_of_the_person(seed, outcome, 0.37) for seed in range(5) for outcome in (0, 1)]
+    assert {v % UNIT for line in found for v in line} == {0.0}
+    signs = [{np.sign(line[1]) for line in found[outcome::2]} for outcome in (0, 1)]
+    assert all(len(s) > 1 for s in signs)  # what the cases differ by does not follow from the outcome
+
+
+def odds(shift: int, other: int, draws: int = 40_000) -> float:
+    """Return how much likelier any told difference is after one true difference than after another, at most."""
+    rng = np.random.default_rng(0)
+
+    def differences(by: int) -> dict[int, float]:
+        true = rng.integers(0, 1000, draws)
+        a, b = (np.floor(v / UNIT + rng.random(draws)) for v in (true, true + by))
+        value, count = np.unique(b - a, return_counts=True)
+        return dict(zip(value.tolist(), (count / draws).tolist(), strict=True))
+
+    one, two = differences(shift), differences(other)
+    assert set(one) == set(two)
+    return max(one[k] / two[k] for k in one)
+
+
+def test_the_odds_of_an_outcome_given_two_records_at_most_about_double() -> None:
+    assert max(odds(1, 0), odds(0, 1)) < 2.2
+
+
+def test_the_same_people_are_told_alike_wherever_and_however_often_they_appear() -> None:
+    data = people(3, 1, 0.4)
+    again = data.append_column("young", pa.array([str(v < 45) for v in data["age"].to_pylist()]))
+    one = cal.audit(data, label="y", score="p", by="age", bins={"age": [45]}, variables=None, quick=True)
+    two = cal.audit(again, label="y", score="p", by="young", variables=["young"], quick=True, seed=7)
+    told = {(g.rows, g.cases, g.expected) for g in one.groups}
+    assert told == {(g.rows, g.cases, g.expected) for g in two.groups}
+    curve = two.curve("variable_curve/young").columns
+    assert set(curve["rows"]) == {float(rows) for rows, _, _ in told}
+    assert {round(v, 9) for v in curve["observed"]} == {round(cases / rows, 9) for rows, cases, _ in told}
+
+
+@pytest.mark.parametrize("people", [20, 37, 150, 2_000, 300_000])
+def test_ends_move_outward_by_at_most_two_steps(people: int) -> None:
+    rng, u = np.random.default_rng(people), step(people)
+    assert FEW / people <= u * (1 + 1e-9) <= 2.5 * FEW / people * (1 + 1e-9)
+    for i in range(300):
+        told = Told.of(people, int(rng.integers(people + 1)), float(rng.uniform(0, people)))
+        low, high = np.sort(rng.uniform(0.0, 1.0, 2)).tolist()
+        of = Estimate(
+            method="certify.rounded",
+            value=(low + high) / 2,
+            unit="probability",
+            n=people,
+            interval=Interval(low=low, high=high, level=0.95, guarantee="finite-sample"),
+            assumes="",
+        )
+        found = told_estimate(of, told)
+        assert max(low - 2.001 * u, 0.0) <= found.interval.low <= low, i
+        assert high <= found.interval.high <= min(high + 2.001 * u, 1.0), i
+        assert found.interval.low <= found.value <= found.interval.high
+        assert found.n == told.rows
+    trivial = told_estimate(
+        Estimate.from_dict(of.to_dict() | {"interval": Interval(low=0.0, high=1.0, level=0.9, guarantee="asymptotic")}),
+        told,
+    )
+    assert (trivial.interval.low, trivial.interval.high) == (0.0, 1.0)
+
+
+def test_counts_are_right_on_average_and_none_stays_none() -> None:
+    rng = np.random.default_rng(5)
+    told = [Told.of(1234, 321, 300 + float(rng.uniform(0, 1))) for _ in range(4000)]
+    assert {t.rows % UNIT for t in told} == {t.cases % UNIT for t in told} == {0}
+    assert abs(np.mean([t.rows for t in told]) - 1234) < 0.2
+    assert abs(np.mean([t.cases for t in told]) - 321) < 0.2
+    assert Told.of(22, 0, 0.0).cases == 0
+    assert Told.of(22, 22, 22.0).observed <= 1.0
+
+
+def test_steps() -> None:
+    assert [step(n) for n in (20, 1_000, 400, 10**6)] == pytest.approx([0.1, 0.002, 0.005, 0.000002])
+    assert stepped(0.0237, 0.01, -1) == 0.02
+    assert stepped(0.0237, 0.01, 1) == 0.03
+    assert stepped(-0.0237, 0.01) == -0.02
+    assert [two_digits(v) for v in (0.0, 98, 12345, 0.00034501)] == [0.0, 98, 13000, 0.00035]
+
+
+def test_the_verdict_follows_from_what_is_told() -> None:
+    data = people(4, 0, 0.3, n=4000)
+    for limit in (0.05, 0.1, 0.2):
+        record = cal.audit(
+            data, label="y", score="p", by="age", bins={"age": [40]}, variables=None, quick=True, limit=limit
+        )
+        for g in record.groups:
+            low, high = g.lower.interval.low, g.upper.interval.high
+            assert g.verdict == ("broken" if low > limit else "met" if high <= limit else "undecided")

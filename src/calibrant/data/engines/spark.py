@@ -5,6 +5,7 @@ them. Nothing of the session is changed but a job tag, by which the work can be 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -23,6 +24,11 @@ Batches = Callable[["Iterable[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]  # 
 BUCKETS = 32  # sums that reach the driver, at most: a joined one is some megabytes
 PIECE = 1 << 23  # bytes of a sum that one row carries: far below what one Arrow value or message may hold
 SCHEMA = "bucket int, part long, piece int, pieces int, data binary"
+LACKING = re.compile(r"No module named 'pyarrow|PACKAGE_NOT_INSTALLED.*PyArrow|PyArrow .*must be installed")
+NO_ARROW = (
+    "the Python of its workers has no pyarrow: install calibrant there, or set PYSPARK_PYTHON to a Python that has it "
+    "before the session begins"
+)
 TOO_OLD = "Spark {}: calibrant needs Spark 4 or later, on the cluster too (here: pip install 'pyspark[connect]>=4')"
 
 
@@ -65,16 +71,18 @@ class SparkFragments:
         def numbers() -> DataFrame:
             return self.session.range(0, len(shares), 1, len(shares))
 
-        return _run(self.session, numbers, task, _of_fragments(task, shares)), len(shares)
+        return _run(self.session, numbers, task, _of_fragments(task, shares), len(shares)), len(shares)
 
 
-def _run(session: SparkSession, rows: Callable[[], DataFrame], raw: bytes, sum_up: Batches) -> list[bytes]:
+def _run(
+    session: SparkSession, rows: Callable[[], DataFrame], raw: bytes, sum_up: Batches, parts: int | None = None
+) -> list[bytes]:
     tag = f"calibrant-{uuid4().hex}"
     try:
         if int(session.version.split(".")[0]) < 4:
             raise EngineFailed(TOO_OLD.format(session.version))
         session.addTag(tag)
-        sums = rows().mapInArrow(sum_up, SCHEMA).repartition(BUCKETS, "bucket")
+        sums = _gathered(session, rows().mapInArrow(sum_up, SCHEMA), parts)
         table = sums.mapInArrow(_joining(raw), SCHEMA).toArrow()
     except BaseException as e:
         with suppress(Exception):  # the session may be what failed
@@ -93,6 +101,18 @@ def _run(session: SparkSession, rows: Callable[[], DataFrame], raw: bytes, sum_u
         raise EngineFailed(f"{e}: nothing was counted, so run it again") from None
 
 
+def _gathered(session: SparkSession, sums: DataFrame, parts: int | None) -> DataFrame:
+    """Bring the sums together in few tasks, for a task costs more than the sums of a small log.
+
+    A bucket is never split. How many partitions a DataFrame has is known to its job alone, which joins small buckets by
+    itself where it adapts.
+    """
+    adapts = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
+    if parts is None and all(session.conf.get(name, "false") == "true" for name in adapts):
+        return sums.repartition("bucket")
+    return sums.repartition(min(BUCKETS, parts or BUCKETS), "bucket")
+
+
 def _interrupted(error: BaseException | None) -> bool:
     """Tell whether Ctrl-C is behind an error: a classic session hides it behind that of the job it cancelled."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
@@ -104,6 +124,8 @@ def told(error: BaseException) -> str:
     """Return the one line of an engine's error that says most: the last of a Python traceback, or the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [q for q in lines if not q.startswith("An error occurred while calling")]
+    if any(LACKING.search(q) for q in lines):
+        return NO_ARROW
     python = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     if python:
         after = [q for q in lines[python[0] + 1 :] if not q.startswith(("File ", "at ", "^")) and ": " in q]

@@ -43,7 +43,7 @@ start = time.process_time()
 again = cal.Sketch.from_bytes(raw)
 loaded = time.process_time() - start
 start = time.process_time()
-again.merge(s)
+again.merge(s, allow_same=True)
 merged = time.process_time() - start
 if a["keep"]:
     open(a["keep"], "wb").write(raw)

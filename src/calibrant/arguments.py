@@ -33,7 +33,7 @@ class Asker:
 
     def name(self, argument: str) -> str:
         """Return what a check takes as the name of an argument: ``limit`` or ``--limit``."""
-        return f"--{OPTIONS.get(argument, argument)}" if self.command else argument
+        return f"--{OPTIONS.get(argument, argument.replace('_', '-'))}" if self.command else argument
 
     def says(self, *arguments: str) -> str:
         """Return arguments as a sentence names them: ``label=, score= and by=`` or ``--label, --score and --by``."""
@@ -41,7 +41,7 @@ class Asker:
         return " and ".join(w for w in (", ".join(words[:-1]), words[-1]) if w)
 
 
-OPTIONS = {"drop_missing": "drop-missing", "fail_on": "fail-on", "spec": "like"}  # where the two names differ
+OPTIONS = {"spec": "like"}  # where the two names differ in more than the hyphen
 PYTHON, COMMAND = Asker(), Asker(command=True)
 
 

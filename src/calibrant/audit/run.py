@@ -39,6 +39,7 @@ def audit(
     key: Iterable[str] | str | None = None,
     positive: str | None = None,
     drop_missing: bool = False,
+    allow_same: bool = False,
     outcome: str | None = None,
     name: str | None = None,
     date: str | None = None,
@@ -71,7 +72,7 @@ def audit(
         Of the jittered certificate.
     alpha : float in (0, 1)
         Error probability of each certificate about everyone, and of all groups together.
-    intersections, bins, key, positive, drop_missing, seed
+    intersections, bins, key, positive, drop_missing, allow_same, seed
         As `calibrant.sketch`.
     outcome : str, optional
         What a case is, for wording: ``"employed"``.
@@ -141,6 +142,7 @@ def audit(
         key=key,
         positive=positive,
         drop_missing=drop_missing,
+        allow_same=allow_same,
         seed=seed,
     )
     return audited(source, asked, judging, progress, engine)

@@ -20,8 +20,8 @@ from calibrant.data.read import summarised
 from calibrant.data.reading import Asked, Reading
 from calibrant.data.rewrite import checked_targets, written
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.query import Query
-from calibrant.data.specs.sketch_file import stored_sketch
 from calibrant.errors import BadInput
 from calibrant.visible import visible
 
@@ -57,29 +57,17 @@ def given(a: Namespace) -> list[str] | list[Query]:
     return [Query(a.sql)] if a.sql else list(a.files)
 
 
-def source(data: Sequence[str] | Sequence[Query]) -> Sketch | Query | list[str] | str:
+def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> Sketch | Query | list[str] | str:
     """Return the one sketch that sketch files add up to, the files, or the query."""
     files = [f for f in data if isinstance(f, str)]
     if not files and isinstance(data[0], Query):
         return data[0]
     sketches = [f.endswith(".sketch") for f in files]
     if all(sketches):
-        return merged(files)
+        return merged(files, allow_same)
     if any(sketches):
         raise BadInput("sketches and data files do not mix: audit them apart, or sketch the data and merge")
     return list(files) if len(files) > 1 else files[0]
-
-
-def merged(files: Sequence[str]) -> Sketch:
-    """Return the sum of sketch files."""
-    whole: list[Sketch] = []
-    for file in files:
-        try:
-            one = Sketch.from_bytes(stored_sketch(file))
-            whole = [whole[0].merge(one)] if whole else [one]
-        except BadInput as e:
-            raise BadInput(f"{file}: {e}") from None
-    return whole[0]
 
 
 # ---- audits ----
@@ -91,7 +79,7 @@ def audit(a: Namespace) -> int:
     _outputs(a, data)
     asked, plan = reading(a), judging(a)
     with Progress() as progress:
-        record = audited(source(data), asked, plan, progress)
+        record = audited(source(data, a.allow_same), asked, plan, progress)
     return _deliver(record, a)
 
 
@@ -154,7 +142,7 @@ def certify(a: Namespace) -> int:
     for name, said in zip(named, a.method or named, strict=True):
         if name not in known:
             raise BadInput(f"--method {said!r}: choose from {', '.join(known)}")
-    whole = summarised(source(given(a)), reading(a))
+    whole = summarised(source(given(a), a.allow_same), reading(a))
     found = []
     for c in (known[name] for name in named):
         side = c.side if a.side == "two-sided" else a.side
@@ -191,14 +179,14 @@ def sketch(a: Namespace) -> int:
     data = given(a)
     checked_targets({"--out": a.out}, (*data, *([a.like] if a.like else ())))
     with Progress() as progress:
-        whole = summarised(source(data), reading(a), progress)
+        whole = summarised(source(data, a.allow_same), reading(a), progress)
     return _save(whole, a.out)
 
 
 def merge(a: Namespace) -> int:
     """Write the sum of sketches."""
     checked_targets({"--out": a.out}, a.sketches)
-    return _save(merged(a.sketches), a.out)
+    return _save(merged(a.sketches, a.allow_same), a.out)
 
 
 def _save(whole: Sketch, out: str) -> int:

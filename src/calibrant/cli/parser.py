@@ -199,6 +199,11 @@ def _columns(p: Command) -> None:
     p.add_argument(
         "--drop-missing", action="store_true", help="leave out, and count, rows with a missing label or score"
     )
+    _allow_same(p)
+
+
+def _allow_same(p: Command) -> None:
+    p.add_argument("--allow-same", action="store_true", help="let rows that two files hold count twice")
 
 
 def _identity(p: Command) -> None:
@@ -327,6 +332,7 @@ def _sketch(p: Command) -> None:
 
 def _merge(p: Command) -> None:
     p.add_argument("sketches", nargs="+", metavar="SKETCH")
+    _allow_same(p)
     p.add_argument("--out", required=True, metavar="FILE", help="where to write the sum")
 
 

@@ -13,6 +13,7 @@ from calibrant.data.columns import as_float, label_values, require
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, predictions
 from calibrant.data.reading import NO_NUMBERS, Progress, Reading, counted, fits
+from calibrant.data.sketches.repeats import same_files
 from calibrant.data.sketches.sample import Origin
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.held import held
@@ -111,6 +112,7 @@ def sketch(
     drop_missing: bool = False,
     seed: int = 0,
     spec: Spec | None = None,
+    allow_same: bool = False,
     progress: Progress | None = None,
     engine: object = None,
 ) -> Sketch:
@@ -144,6 +146,8 @@ def sketch(
         Deals the rows into random blocks.
     spec : Spec, optional
         Of an earlier sketch, so that the two merge; it brings every other setting but `drop_missing`.
+    allow_same : bool
+        Read two files that hold the same rows, which then count twice; by default they are refused.
     progress : callable, optional
         Called with ``"reading"`` and the number of rows read so far; on a cluster at the beginning and at the end.
     engine : SparkSession or distributed.Client, optional
@@ -174,6 +178,7 @@ def sketch(
         drop_missing=drop_missing,
         seed=seed,
         spec=spec,
+        allow_same=allow_same,
     )
     out = summarised(source, asked, progress, engine)
     return out.copy() if isinstance(source, (Predictions, Sketch)) else out
@@ -203,7 +208,20 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
             raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with {key}")
     out = sketch_source(opened, spec, asked.drop_missing, counted(progress, "reading"), looked)
     out.name, out.files = opened.name, opened.files
+    _each_once(out, opened, asked)
     return out
+
+
+def _each_once(out: Sketch, opened: Source, asked: Reading) -> None:
+    """Refuse two files of the same rows, unless that is meant."""
+    names = {part.name for part in opened.parts}
+    twice = None if asked.allow_same else same_files(out.parts["contents"], names)
+    if twice is not None:
+        first, second, rows = twice
+        raise BadInput(
+            f"{first} and {second} hold the same {rows:,} rows, which would count twice: leave one out, or pass "
+            f"{asked.asker.says('allow_same')} if that is meant"
+        )
 
 
 def readable_twice(opened: Source, asked: Reading, progress: Progress | None) -> Source:

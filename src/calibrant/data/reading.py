@@ -55,6 +55,7 @@ class Asked(TypedDict, total=False):
     tests: bool
     seed: int
     spec: Spec | None
+    allow_same: bool
     asker: Asker
 
 
@@ -86,6 +87,8 @@ class Reading:
         Deals the rows into blocks.
     spec : Spec or None
         Of an earlier sketch, in place of all this.
+    allow_same : bool
+        Count rows twice that two files hold.
     asker : Asker
         How refusals name the arguments.
     """
@@ -102,6 +105,7 @@ class Reading:
     tests: bool = False
     seed: int = 0
     spec: Spec | None = None
+    allow_same: bool = False
     asker: Asker = PYTHON
 
     @classmethod
@@ -129,6 +133,7 @@ class Reading:
             tests=flag(asker.name("tests"), asked.get("tests", False)),
             seed=checked_seed(asked.get("seed", 0), asker.name("seed")),
             spec=asked.get("spec"),
+            allow_same=flag(asker.name("allow_same"), asked.get("allow_same", False)),
             asker=asker,
         )
 

@@ -122,7 +122,7 @@ class FirstLook:
         ids = Origin.of(batch, self.spec, part, first_row).identities(batch.num_rows, self.spec)
         self.look.see(ids, as_float(batch.column(self.spec.score), self.spec.score, "score"), batch)
 
-    def merge(self, other: FirstLook) -> FirstLook:
+    def add(self, other: FirstLook) -> FirstLook:
         """Add what another part showed, and return this."""
         self.rows_read += other.rows_read
         for mine, theirs in zip(self.profiles, other.profiles, strict=True):

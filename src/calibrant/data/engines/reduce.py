@@ -207,5 +207,5 @@ def _on_threads(
     with one_thread(), ThreadPoolExecutor(threads) as pool:  # the parts are what runs side by side
         whole, *others = pool.map(work, range(threads))
     for other in others:
-        whole.merge(other)
+        whole.add(other)
     return whole

@@ -58,7 +58,7 @@ class Summary(Protocol):
     def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
         """Add the rows of an Arrow record batch."""
 
-    def merge(self, other: Self) -> Self:
+    def add(self, other: Self) -> Self:
         """Add the rows of another part."""
 
 
@@ -156,11 +156,11 @@ def summary_of(summary: Sketch | FirstLook, parts: Iterable[int]) -> bytes:
 def _merged(task: Task, whole: Sketch | FirstLook, answer: Answer, raw: memoryview) -> None:
     """Add the summary of a message to the whole."""
     if isinstance(whole, FirstLook):
-        whole.merge(FirstLook(task.spec, task.by, task.covariates).load(bytes(raw)))
+        whole.add(FirstLook(task.spec, task.by, task.covariates).load(bytes(raw)))
         return
     sketch = Sketch.from_bytes(bytes(raw))
     sketch.faults = answer.faults or Faults()
-    whole.merge(sketch)
+    whole.add(sketch)
 
 
 # ---- what runs there ----
@@ -198,8 +198,8 @@ def caller(engine: str) -> Call:
     return call
 
 
-def summarise(raw: bytes, part: int, batches: Iterable[Numbered]) -> bytes:
-    """Do a task on one part of the rows."""
+def summarise(raw: bytes, part: int, batches: Iterable[Numbered], in_files: bool = False) -> bytes:
+    """Do a task on one part of the rows; those of a frame are of no file, whatever messages call their part."""
     make_room()
     task = Task.from_bytes(raw)
     try:
@@ -207,6 +207,8 @@ def summarise(raw: bytes, part: int, batches: Iterable[Numbered]) -> bytes:
             summary = task.start()
             for name, first_row, batch in batches:
                 summary.update(batch, part=name, first_row=first_row)
+            if isinstance(summary, Sketch) and not in_files:
+                summary.parts["contents"].name("")
             return summary_of(summary, [part])
     except (BadInput, NotComputable) as e:
         return refusal(e, [part])
@@ -230,7 +232,7 @@ def count_fragments(raw: bytes, part: int, share: Share) -> bytes:
     """Do a task on row groups of Parquet files, read here."""
     filesystem, pieces = share
     columns = Task.from_bytes(raw).columns
-    return summarise(raw, part, read_fragments(filesystem, pieces, columns))
+    return summarise(raw, part, read_fragments(filesystem, pieces, columns), in_files=True)
 
 
 def join(raw: bytes, messages: Iterable[bytes]) -> bytes:

@@ -17,6 +17,7 @@ from calibrant.data.columns import Floats, as_float
 from calibrant.data.dates import DAY, as_days, is_date
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.sample import (
     COVARIATES,
     HASH,
@@ -29,7 +30,7 @@ from calibrant.data.sketches.sample import (
     lines_of,
     scores_of,
 )
-from calibrant.data.specs.coding import Coding, Rows, by_kind, encode
+from calibrant.data.specs.coding import Codes, Coding, Rows, by_kind, encode
 from calibrant.data.specs.local import LocalSums
 from calibrant.data.specs.sketch_file import Integers, need
 from calibrant.data.specs.spec import MOST_CELLS, Spec
@@ -60,14 +61,15 @@ class Part(Protocol):
 class Parts(TypedDict, total=False):
     """The parts of a sketch."""
 
+    contents: Contents
     fine: Fine
     local: LocalSums
     sample: SampledRows
 
 
 def parts_of(spec: Spec) -> Parts:
-    """Return the empty parts that a spec asks for."""
-    parts: Parts = {}
+    """Return the empty parts that a spec asks for; what the rows hold is always one."""
+    parts: Parts = {"contents": Contents(spec)}
     if spec.codings:
         parts["fine"] = Fine(spec)
     if spec.sample:
@@ -78,16 +80,25 @@ def parts_of(spec: Spec) -> Parts:
 
 
 def sound_rows(
-    spec: Spec, p: Floats, y: NDArray[np.int8], columns: Mapping[str, pa.Array], origin: Origin
+    spec: Spec,
+    p: Floats,
+    y: NDArray[np.int8],
+    codes: Mapping[str, Codes],
+    columns: Mapping[str, pa.Array],
+    origin: Origin,
 ) -> Rows | None:
     """Return the rows whose score and label are sound, covariates encoded; None if there are none."""
     table = pa.table({c.name: columns[c.name] for c in spec.codings})
     ids = origin.identities(len(p), spec) if spec.sample or spec.local else np.zeros(len(p), dtype=np.uint64)
-    good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
+    coded = {c.name for c in spec.codings}
+    groups = tuple(codes[v.name] for v in spec.variables if v.name not in coded)
+    good, keys = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1)), origin.keys
     if not good.all():
-        p, y, ids = p[good], y[good], ids[good]
+        p, y, ids, keys = p[good], y[good], ids[good], None if keys is None else keys[good]
         table = table.filter(pa.array(good)) if table.num_columns else table
-    return Rows(p, y, ids, encode(table, spec.codings, len(p), spec.local is not None)) if len(p) else None
+        groups = tuple(g[good] for g in groups)
+    encoded = encode(table, spec.codings, len(p), spec.local is not None)
+    return Rows(p, y, ids, encoded, groups, keys, origin.part) if len(p) else None
 
 
 MOST_ROWS = 1 << 40  # so that no sum over all rows leaves 64 bits

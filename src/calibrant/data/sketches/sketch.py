@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from calibrant.data.columns import Floats, as_float, binary_labels, label_values, require
 from calibrant.data.predictions import Faults
+from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
+from calibrant.data.sketches.repeats import Repeats, in_both, repeats_of
 from calibrant.data.sketches.sample import HERE, Batch, Origin
 from calibrant.data.specs.coding import Codes
 from calibrant.data.specs.sketch_file import (
@@ -228,7 +230,7 @@ class Sketch:
         if faults.any():
             self.faults.note(p, y, origin.part, origin.first_row)
         # (3) the parts see the sound rows
-        sound = sound_rows(self.spec, p, labels, covariates, origin) if self.parts else None
+        sound = sound_rows(self.spec, p, labels, codes, covariates, origin)
         if sound is not None:
             for part in self._parts():
                 part.update(sound)
@@ -240,8 +242,39 @@ class Sketch:
     def _named_parts(self) -> list[tuple[str, Part]]:
         return sorted(cast(dict[str, Part], self.parts).items())
 
-    def merge(self, other: Sketch) -> Sketch:
-        """Add another sketch's counts to this one, and return it. Specs must be equal."""
+    @property
+    def repeats(self) -> Repeats:
+        """Rows that occur more than once: how many, of how many, and whether chance explains them."""
+        return repeats_of(self.parts["contents"])
+
+    def merge(self, other: Sketch, *, allow_same: bool = False) -> Sketch:
+        """Add another sketch's counts to this one, and return it. Specs must be equal.
+
+        Parameters
+        ----------
+        other : Sketch
+        allow_same : bool
+            Add rows that this sketch holds already, which then count twice; by default they are refused.
+        """
+        why = "" if allow_same else self.shares(other)
+        if why:
+            raise BadInput(
+                f"{self.name!r} and {other.name!r} {why}, which would count twice: leave one out, or pass "
+                "allow_same=True if that is meant"
+            )
+        return self.add(other)
+
+    def shares(self, other: Sketch) -> str:
+        """Return which rows of another sketch this one holds too, in words; empty if none, or as many as by chance."""
+        if not self.n or not other.n or self.spec.counted != other.spec.counted:
+            return ""
+        if self.n == other.n and (self is other or self.fingerprint == other.fingerprint):
+            return f"hold the same {self.n:,} rows"
+        mine, theirs = (s.parts["contents"].named(s.files) for s in (self, other))
+        return in_both(mine, theirs, (*self.files, *other.files))
+
+    def add(self, other: Sketch) -> Sketch:
+        """Add another sketch's counts, of whichever rows, and return this one: what `merge` does once it has looked."""
         if other.spec != self.spec:
             raise BadInput(
                 "these sketches have different specs (columns, levels, seed or version): make both from one spec"
@@ -249,7 +282,12 @@ class Sketch:
         for own, more in zip(self.counters, other.counters, strict=True):
             own += more
         carry(self.cells)
-        for mine, theirs in zip(self._parts(), other._parts(), strict=True):
+        if self.files and other.files:
+            self.parts["contents"] = self.parts["contents"].named(self.files)
+        for name, mine in self._named_parts():
+            theirs = cast(dict[str, Part], other.parts)[name]
+            if self.files and isinstance(theirs, Contents):
+                theirs = theirs.named(other.files)
             mine.merge(theirs)
         self.rows_read += other.rows_read
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
@@ -260,7 +298,7 @@ class Sketch:
         """Return a sketch of its own with the same counts."""
         out = Sketch(self.spec, drop_missing=self.drop_missing)
         out.name = self.name
-        return out.merge(self)
+        return out.add(self)
 
     def checked(self) -> Sketch:
         """Return the sketch if its rows were sound; raise `BadInput` naming the first fault otherwise."""
@@ -341,6 +379,7 @@ class Sketch:
         need(complete, "the number of rows read", "is not that of the counts")
         if self.spec.groupings:
             self._check_groups(_folded(at, held, GROUP_REST), levels)
+        self.parts["contents"].check(n, cases)
         if "fine" in self.parts:
             self.parts["fine"].check(_folded(at, held.sum(axis=0), SCORE_BITS - 1))
         if "sample" in self.parts:

@@ -1,0 +1,120 @@
+"""What rows hold, as one number each, and how often each number occurs: equal rows have equal numbers.
+
+A row's number is folded column by column, each step a bijection of 64 bits: ``h <- mix(h ^ value)``. Numbers are
+counted in a table with open addressing (64-bit word, tag, rows with label 0, rows with label 1), until it is half full.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.kernels.draws import mixed
+from calibrant.kernels.runtime import inlined, kernel, sealed
+from calibrant.kernels.tally import fixed
+
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+
+FIELDS = 4  # of a place in the table: word (0 where it is free), tag, rows with label 0, rows with label 1
+TAG_BITS = 10  # of a tag that tell where the score lies, in 1,024 equal cells; the others are the score's hash
+NOT_A_NUMBER = np.uint64(0x7FF8000000000000)
+_SHIFT = np.int64(30 - TAG_BITS)
+_CELL = np.uint64((1 << TAG_BITS) - 1)
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+
+
+def tags_of(p: ArrayLike) -> Words:
+    """Return one number a score in [0, 1]: equal for equal scores, the cell of the score in its lowest bits."""
+    scores = sealed(p, np.float64)
+    out = np.empty(len(scores), dtype=np.uint64)
+    _tags(scores, scores.view(np.uint64), out)
+    return out
+
+
+@inlined
+def _plain(x: np.float64, bits: np.uint64) -> np.uint64:
+    """Return the bits of a double, the same for both zeros and for all that is not a number."""
+    if x == 0.0:
+        return _NONE
+    return bits if x == x else NOT_A_NUMBER
+
+
+@kernel
+def _tags(p: Floats, bits: Words, out: Words) -> None:
+    for i in range(out.shape[0]):
+        cell = np.uint64(fixed(p[i]) >> _SHIFT)
+        out[i] = (mixed(_plain(p[i], bits[i])) & ~_CELL) | cell
+
+
+def fold(words: Words, column: ArrayLike) -> None:
+    """Fold a column into the rows' numbers, in place: doubles, whole numbers from zero on, or 64-bit hashes."""
+    values = np.asarray(column)
+    if values.dtype == np.float64:
+        numbers = sealed(values, np.float64)
+        _fold_numbers(numbers, numbers.view(np.uint64), words)
+    elif values.dtype == np.uint64:
+        _fold_words(sealed(values, np.uint64), words)
+    else:
+        _fold_codes(sealed(values, np.int32), words)
+
+
+@kernel
+def _fold_numbers(x: Floats, bits: Words, words: Words) -> None:
+    for i in range(words.shape[0]):
+        words[i] = mixed(words[i] ^ _plain(x[i], bits[i]))
+
+
+@kernel
+def _fold_codes(codes: NDArray[np.int32], words: Words) -> None:
+    for i in range(words.shape[0]):
+        words[i] = mixed(words[i] ^ np.uint64(codes[i]))
+
+
+@kernel
+def _fold_words(values: Words, words: Words) -> None:
+    for i in range(words.shape[0]):
+        words[i] = mixed(words[i] ^ values[i])
+
+
+def count(words: Words, tags: Words, y: ArrayLike, limit: np.uint64, table: Words, held: Words) -> int:
+    """Count rows in the table until it is half full; return how many were counted.
+
+    Parameters
+    ----------
+    words, tags : uint64 arrays of shape (n,)
+    y : int8 array of shape (n,)
+        Labels 0 and 1.
+    limit : uint64
+        Larger words are not counted.
+    table : uint64 array of shape (places, 4)
+        A power of two of places; a word is looked for from its lowest bits on. The word 0 counts as 1.
+    held : uint64 array of shape (2,)
+        Different words in the table; sum of ``mix(word ^ label)`` of all rows, modulo 2^64, whatever the limit.
+    """
+    return int(_count(sealed(words, np.uint64), sealed(tags, np.uint64), sealed(y, np.int8), limit, table, held))
+
+
+@kernel
+def _count(words: Words, tags: Words, y: NDArray[np.int8], limit: np.uint64, table: Words, held: Words) -> np.int64:
+    last, most = np.uint64(table.shape[0] - 1), np.uint64(table.shape[0] // 2)
+    different, total = held[0], held[1]
+    n = words.shape[0]
+    done = n
+    for i in range(n):
+        word, label = words[i], np.uint64(y[i])
+        if word <= limit:
+            word = max(word, _ONE)
+            at = word & last
+            while table[at, 0] != word and table[at, 0] != _NONE:
+                at = (at + _ONE) & last
+            if table[at, 0] == _NONE:
+                if different == most:
+                    done = i
+                    break
+                different += _ONE
+                table[at, 0], table[at, 1] = word, tags[i]
+            table[at, np.uint64(2) + label] += _ONE
+        total += mixed(words[i] ^ label)
+    held[0], held[1] = different, total
+    return np.int64(done)

@@ -17,6 +17,7 @@ from calibrant.errors import BadInput
 
 REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError, AttributeError, pa.ArrowException)  # by Arrow
 ARROW = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__", "iloc")  # what Arrow reads by itself
+FRAMES = ("columns", "column_names")  # what has several columns, or one in a frame
 NUMPY = ("__array__", "__array_interface__")
 UNITS = ("s", "ms", "us", "ns")  # of time that Arrow has; coarser ones become seconds, finer ones nanoseconds
 COARSE = ("Y", "M", "W", "D", "h", "m", "generic")
@@ -48,7 +49,7 @@ def column_of(values: object, name: str) -> pa.Array | pa.ChunkedArray:
     values = dense(values, name)
     if isinstance(values, np.ndarray):
         return _of_numpy(values, name)
-    if any(hasattr(values, a) for a in ARROW):
+    if any(hasattr(values, a) for a in ARROW) and not any(hasattr(values, a) for a in FRAMES):
         try:
             stream = hasattr(values, "__arrow_c_stream__") and not hasattr(values, "iloc")
             return pa.chunked_array(values) if stream else pa.array(values, from_pandas=True)
@@ -146,7 +147,10 @@ def _of_objects(items: list[Any], name: str) -> pa.Array:
     except REFUSED:
         return _of_numbers(items, name)
     if pa.types.is_list(column.type) and items and all(hasattr(v, "__len__") for v in items):  # rows of lists
-        return _of_numpy(numpy_of(items, name), name)
+        rows = numpy_of(items, name)
+        if rows.ndim == 1:
+            raise BadInput(f"{name} holds {type(items[0]).__name__}, such as {shown(items[0])}: {FIX}")
+        return _of_numpy(rows, name)
     return column
 
 

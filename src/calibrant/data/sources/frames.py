@@ -36,8 +36,10 @@ def frame(source: object, wanted: Sequence[str]) -> Source:
         return _stream(source.schema.names, iter(source))
     if isinstance(source, Iterator):
         first = next(source, None)
-        source = itertools.chain([] if first is None else [first], source)
-        if first is not None and not isinstance(first, Mapping):
+        if first is None:
+            raise BadInput("no rows to audit: the iterator gives nothing")
+        source = itertools.chain([first], source)
+        if not isinstance(first, Mapping):
             return _chunks(first, source)
         source = list(source)
     held = held_of(source, "column", wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import IO
@@ -51,6 +52,7 @@ class Room:
         try:
             if self._sink is None:
                 self._file = tempfile.TemporaryFile(prefix="calibrant-")  # noqa: SIM115
+                weakref.finalize(self, self._file.close)
                 options = pa.ipc.IpcWriteOptions(compression="lz4", unify_dictionaries=False)
                 self._sink = pa.ipc.new_stream(self._file, batch.schema, options=options)
             for kept in self._batches:
@@ -72,7 +74,7 @@ class Room:
 
     def _full(self, error: OSError) -> BadInput:
         if self._file is not None:
-            with suppress(OSError):
+            with suppress(OSError):  # what it still had to write finds no room either
                 self._file.close()
         return BadInput(
             f"a stream beyond {HELD >> 20:,} MB cannot be held in {tempfile.gettempdir()} "

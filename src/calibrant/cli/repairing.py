@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from calibrant.repair.fitted import FittedMap
 from calibrant.repair.judge.compare import audited_variables, compare
 from calibrant.repair.judge.rows import Repair, dealt
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
+from calibrant.repair.map_file import map_text
 from calibrant.repair.streamed import Output, apply_map, checked_map, fitted_name, repaired_name
 from calibrant.visible import visible
 
@@ -59,11 +60,7 @@ def apply(a: Namespace) -> int:
     """Stream files through a map."""
     data = given(a)
     path = checked_targets({"--out": a.out}, (*data, a.map))["--out"]
-    try:
-        text = Path(a.map).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as e:
-        raise BadInput(f"cannot read the map {a.map!r}: {getattr(e, 'strerror', None) or e}") from None
-    one = FittedMap.from_json(text)
+    one = FittedMap.from_json(map_text(a.map))
     source = _opened(data)
     checked_map(one, source, a.score)
     checked_rows(path, source, (repaired_name(a.score),))

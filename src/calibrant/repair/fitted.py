@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.data.columns import require
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
-from calibrant.data.specs.coding import Coding, Encoded, encode
+from calibrant.data.specs.coding import QUANTILES, TOP, Coding, Encoded, encode
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 from calibrant.repair.catalogue import map_classes
+from calibrant.repair.map_file import parsed
 from calibrant.results import frozen, plain
 
 if TYPE_CHECKING:
@@ -265,12 +266,8 @@ class FittedMap:
 
     @staticmethod
     def from_json(text: str) -> FittedMap:
-        """Rebuild the map from JSON text."""
-        try:
-            d = json.loads(text)
-        except (ValueError, RecursionError) as e:
-            raise BadInput(f"not JSON ({e}): a map is written by to_json or calibrant repair --map") from None
-        return FittedMap.from_dict(d)
+        """Rebuild the map from JSON text, which may come from anyone: size, depth and numbers are bounded first."""
+        return FittedMap.from_dict(parsed(text))
 
 
 class Recipe(Protocol):
@@ -287,6 +284,7 @@ LARGEST = 1.7e308  # a little below the largest float, so that rounding on the w
 Decoded = TypeVar("Decoded", bound=FittedMap)
 
 
+CODED = 10_000  # covariates of a map
 def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
     """Build a map from plain data; raise `ValueError` unless every field is there, of its type, and sound."""
     import msgspec
@@ -302,7 +300,9 @@ def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
     for c in one.codings:
         whole = c.scale > 0 and len(c.ranks) != 1 and rising(c.ranks) and (c.kind != "category" or c.levels)
         sound(bool(whole), f"the coding of covariate {c.name!r} is not what a fit leaves there")
+    sound(len(one.codings) <= CODED, f"more than {CODED:,} covariates")
     sound(len({c.name for c in one.codings}) == len(one.codings), "a covariate is coded twice")
+        sound(len(c.levels) <= TOP and len(c.ranks) <= QUANTILES, f"the coding of covariate {c.name!r} is too long")
     one.check()
     return replace(one, settings=frozen(one.settings))
 

@@ -84,6 +84,7 @@ def bins_of(x: Encoded, how: Sequence[Coding], edges: BinEdges) -> Codes:
 # ---- Boosting of the residual: small trees on the log-odds and the covariates, as many as other rows ask for ----
 
 SALT = 0x7EE5  # of random numbers, apart from those of other methods at the same seed
+DEEPEST, MOST = 6, 5000  # splits on the way to a leaf, and trees, at most
 ROUND = 10  # trees that see the same score, before it is brought up to date
 PATIENCE = 3 * ROUND  # trees without a better loss after which no more are tried
 SAMPLED = 4000  # rows that a tree sees at least, if there are so many; of more rows it sees half
@@ -121,8 +122,8 @@ class Trees:
     doubt: float = 2.5
 
     def __post_init__(self) -> None:
-        whole("depth", self.depth, 1, 6)
-        whole("most", self.most, 1, 5000)
+        whole("depth", self.depth, 1, DEEPEST)
+        whole("most", self.most, 1, MOST)
         whole("folds", self.folds, 2, 20)
         number("rate", self.rate, least=1e-3, most=1.0)
         number("ridge", self.ridge, least=1e-3, most=1e6)
@@ -327,6 +328,7 @@ class BoostedTrees(FittedMap):
             return
         nodes = len(self.feature[0])
         sound(nodes > 0 and nodes & (nodes + 1) == 0, "a tree must be full")
+        sound(nodes < 1 << DEEPEST and trees <= MOST, "more trees, or deeper ones, than a fit grows")
         same = {(len(f), len(m), len(v)) for f, m, v in zip(self.feature, self.left, self.value, strict=True)}
         sound(same == {(nodes, nodes, nodes + 1)}, "trees must be of one shape")
         sound(all(0 <= j <= x.columns for f in self.feature for j in f), "a tree asks for a column that is not there")

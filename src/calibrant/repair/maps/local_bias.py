@@ -101,7 +101,9 @@ class KernelShift(FittedMap):
         x, bells_there = inputs_of(self.codings), len(self.heights)
         sound(len(self.score) > 1 and self.score[1] > 0 and rising(self.score[2:]), "score must be location and scale")
         sound(min(self.edges) > 0 and shares(self.edges) and self.width > 0, "edges must lie between 0 and 1")
+        sound(bells_there <= LANDMARKS and len(self.lines) <= 1 + x.numbers, "more bells than a fit leaves there")
         for axis, width, knots, heights in self.lines:
+            sound(len(knots) <= KNOTS, "more knots than a fit leaves there")
             sound(0 <= axis <= x.numbers and width > 0, "a line is along an axis that is not there")
             sound(len(knots) == len(heights) > 0, "every knot needs a height")
         sound(len(self.landmarks) == len(self.levels_there) == bells_there, "every landmark needs levels and a height")
@@ -175,6 +177,7 @@ def bells(rows: Marks, marks: Marks, width: float) -> Floats:
 # ---- Features of score and covariates by which a local correction is found: bells along each axis, and of all ----
 
 KNOTS = 12  # along an axis: as the local calibration test has them
+LANDMARKS = 1024  # at most: a block of rows times as many bells is 64 MB
 REAL = 1e-6  # share of the largest eigenvalue below which a direction of a kernel is left out: rounding makes it up
 
 
@@ -508,7 +511,7 @@ class LocalBias:
         for name, value in (("bandwidth", self.bandwidth), ("shrink", self.shrink)):
             if value is not None:
                 number(name, value, above=0, hint="such as 1.0")
-        whole("landmarks", self.landmarks, 2, 1024)
+        whole("landmarks", self.landmarks, 2, LANDMARKS)
         checked_seed(self.seed)
 
     def fit(self, data: Predictions) -> KernelShift:

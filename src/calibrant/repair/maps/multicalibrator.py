@@ -67,6 +67,8 @@ class LevelShifts(FittedMap):
         x = inputs_of(self.codings)
         sound(1 <= self.bins <= MOST, f"bins must be from 1 to {MOST}")
         sound(len(self.edges) == x.numbers and all(len(e) < BINS and rising(e) for e in self.edges), "edges must rise")
+        steps = SWEEPS * (1 + x.columns + x.columns * (x.columns - 1) // 2)
+        sound(len(self.grouping) <= steps, "more steps than a fit takes")
         sound(len(self.grouping) == len(self.cells) == len(self.shifts), "every step needs columns, cells and shifts")
         for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
             sound(-1 <= first <= x.columns and -1 <= second <= x.columns, "a step asks for a column that is not there")

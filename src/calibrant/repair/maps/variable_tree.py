@@ -44,6 +44,7 @@ Curve = tuple[Floats, float]  # slopes and intercept
 # ---- The map with a beta curve in each leaf of a small tree of variables ----
 
 SHOWN = 8  # levels named in a rule
+STEEPEST = 8  # splits on the way to a leaf, at most
 Path = dict[int, tuple[float, float]]  # inputs and the ends between which they lie
 
 
@@ -114,6 +115,7 @@ class Branches(FittedMap):
         """Raise `ValueError` if the nodes do not make a tree of these covariates."""
         x, size = inputs_of(self.codings), len(self.feature)
         lengths = {len(v) for v in (self.threshold, self.left, self.right, self.slopes, self.intercepts)}
+        sound(size < 2 << STEEPEST, "more nodes than a fit grows")
         sound(size > 0 and lengths == {size}, "every node needs a feature, a threshold, two children and a curve")
         for node, (j, *children) in enumerate(zip(self.feature, self.left, self.right, strict=True)):
             sound(j < x.columns, "a node asks for a covariate that is not there")
@@ -466,7 +468,7 @@ class VariableTree:
     def __post_init__(self) -> None:
         names("variables", self.variables, what="a covariate", least=1)
         if self.depth is not None:
-            whole("depth", self.depth, 0, 8, hint="or None to choose it")
+            whole("depth", self.depth, 0, STEEPEST, hint="or None to choose it")
         number("leaf", self.leaf, above=0, below=0.5, what="a share of the rows", hint="such as 0.05")
         choice("target", self.target, get_args(Target))
         number("shrink", self.shrink, least=0, hint="such as 10.0")

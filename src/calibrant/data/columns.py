@@ -72,11 +72,32 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats
         return np.full(len(column), np.nan)
     if not is_number(column.type):
         fix = FIXES.get(role, "store it as numbers")
-        example = next((clipped(str(v)) for v in column if v.is_valid), "")
         kind = clipped(str(column.type))
-        raise BadInput(f"{role} column {name!r} holds {kind} (such as {example!r}), not numbers; {fix}")
+        raise BadInput(f"{role} column {name!r} holds {kind} (such as {_example(column)!r}), not numbers; {fix}")
     values: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return values
+
+
+def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = False) -> Floats:
+    """Return scores as float64, NaN where missing; per cent are divided by 100."""
+    values = as_float(column, name, "score")
+    return values / 100.0 if percent else values
+
+
+def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool_]:
+    """Tell which values are missing: null, NaN or empty text."""
+    column = decoded(column, name)
+    absent = (as_text(column) if pa.types.is_string(column.type) else column).is_null(nan_is_null=True)
+    found: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _example(column: pa.Array) -> str:
+    """Return the first value, for a message; empty if there is none, or none that Python has."""
+    try:
+        return clipped(str(column.drop_null()[0]))
+    except (IndexError, OverflowError, ValueError):
+        return ""
 
 
 def finite_numbers(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:

@@ -39,14 +39,20 @@ def plain(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:
     if isinstance(t, pa.BaseExtensionType):
         return plain(_storage(column, name), name)
     if pa.types.is_run_end_encoded(t):
-        return plain(pc.run_end_decode(column), name)
+        rows = np.arange(column.offset, column.offset + len(column))
+        runs = np.searchsorted(column.run_ends.to_numpy(), rows, side="right")
+        return plain(column.values, name).take(pa.array(runs))
     if pa.types.is_dictionary(t):
         return _coded(column, name)
     if pa.types.is_fixed_size_binary(t) and t.byte_width == UUID:
         return _uuids(column)
     if is_text(t):
         return _text(column, name)
-    return column.cast(pa.float64()) if pa.types.is_float16(t) else column
+    if pa.types.is_float16(t):
+        return column.cast(pa.float64())
+    if pa.types.is_decimal(t) and t.bit_width < 128:  # Arrow can do little with them
+        return column.cast(pa.decimal128(t.precision, t.scale))
+    return column
 
 
 def decoded(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:

@@ -34,6 +34,8 @@ class Look(RawSample):
     names : sequence of str
     """
 
+    lenient = True
+
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(names, LOOK)
         self.rows, self.n, self.total = 0, 0, 0
@@ -71,6 +73,8 @@ class Looked:
         By hash.
     undated : tuple of str
         Columns of text that is not all dates.
+    unread : dict of str to str
+        Columns that cannot be read, and why.
     types : bytes
         The covariates' names and types, as Arrow writes a schema.
     lines : int
@@ -82,6 +86,7 @@ class Looked:
     profiles: tuple[Profile, ...]
     texts: dict[int, str]
     undated: tuple[str, ...]
+    unread: dict[str, str]
     types: bytes
     lines: int
 
@@ -141,6 +146,7 @@ class FirstLook:
             profiles=tuple(self.profiles),
             texts=look.texts,
             undated=tuple(sorted(look.undated)),
+            unread=look.unread,
             types=pa.schema(list(zip(look.names, look.types, strict=True))).serialize().to_pybytes(),
             lines=len(lines),
         )
@@ -151,7 +157,8 @@ class FirstLook:
         header, numbers = unpacked(raw, Looked)
         look = self.look
         self.rows_read, look.rows, look.n, look.total = header.rows_read, header.rows_read, header.n, header.total
-        self.profiles, look.texts, look.undated = list(header.profiles), header.texts, set(header.undated)
+        self.profiles, look.texts = list(header.profiles), header.texts
+        look.undated, look.unread = set(header.undated), header.unread
         look.types = list(pa.ipc.read_schema(pa.py_buffer(header.types)).types)
         shape = (header.lines, COVARIATES + len(look.names))
         look.load({"lines": numbers.take(shape[0] * shape[1]).reshape(shape)})
@@ -208,8 +215,11 @@ def survey(look: Look, names: tuple[str, ...], every: bool) -> Survey:
     """Return what was seen; of "every column", leave out those that cannot be used."""
     if not look.rows:
         raise BadInput("no rows to audit: the data is empty")
+    if look.unread and not every:
+        raise BadInput(next(look.unread[name] for name in names if name in look.unread))
     table = look.table()
-    left = tuple((name, why) for name in names if every and (why := _unusable(table.column(name), name)))
+    why = {name: look.unread.get(name) or _unusable(table.column(name), name) for name in names} if every else {}
+    left = tuple((name, reason.replace(f"column {name!r} ", "it ", 1)) for name, reason in why.items() if reason)
     gone = {name for name, _ in left}
     used = tuple(name for name in names if name not in gone)
     return Survey(table.select(list(used)), scores_of(look.lines), look.n, look.expected, used, left)

@@ -255,26 +255,43 @@ class RawSample(Sample):
         Rows kept, at most.
     """
 
+    lenient = False  # a column that cannot be read is noted in `unread`, and is no reason to stop
+
     def __init__(self, names: Sequence[str], size: int) -> None:
         super().__init__(size, len(names))
         self.names = tuple(names)
         self.types: list[pa.DataType] = [pa.null()] * len(names)
         self.texts: dict[int, str] = {}  # by hash, of rows held now or before
         self.undated: set[str] = set()  # columns of text that is not all dates, in whatever row
+        self.unread: dict[str, str] = {}  # columns that cannot be read, and why; empty unless `lenient`
         self._most_texts = 4 * max(size, HELD)
 
     def keep(self, hashes: Ids, p: Floats, y: Labels, batch: Batch, sound: NDArray[np.bool_]) -> None:
         """Keep what may be kept of the sound rows of a batch."""
         rows = self.candidates(hashes, sound)
-        columns = []
-        for j, name in enumerate(self.names):
-            column = plain(batch.column(name), name)
-            columns.append(self._values(j, decoded(column.take(pa.array(rows)))))
-            if self.types[j] == TEXT and name not in self.undated and not may_be_dates(column):
-                self.undated.add(name)
+        columns = [self._sampled(j, batch.column(name), rows) for j, name in enumerate(self.names)]
         self.add(lines_of(hashes[rows], p[rows], y[rows], columns))
         if len(self.texts) > self._most_texts:
             self._forget_texts()
+
+    def _sampled(self, j: int, column: pa.Array | pa.ChunkedArray, rows: Indices) -> NDArray[np.generic]:
+        """Return some values of a column as the lines hold it; note what it is, from all of its values."""
+        name = self.names[j]
+        try:
+            column = plain(column, name)
+            found = self._values(j, decoded(column.take(pa.array(rows))))
+        except BadInput as e:
+            if not self.lenient:
+                raise
+            self._note(name, str(e))
+            return np.zeros(len(rows), dtype=np.int64)
+        if self.types[j] == TEXT and name not in self.undated and not may_be_dates(column):
+            self.undated.add(name)
+        return found
+
+    def _note(self, name: str, why: str) -> None:
+        """Note that a column cannot be read, and one reason: the same in any order."""
+        self.unread[name] = min(why, self.unread.get(name, why))
 
     def _values(self, j: int, column: pa.Array) -> NDArray[np.generic]:
         """Return a decoded column as the lines hold it."""
@@ -334,9 +351,16 @@ class RawSample(Sample):
     def merge(self, other: Self) -> None:
         """Add another sample of the same columns."""
         for j, t in enumerate(other.types):
-            self._meet(j, t)
+            try:
+                self._meet(j, t)
+            except BadInput as e:
+                if not self.lenient:
+                    raise
+                self._note(self.names[j], str(e))
         self.texts |= other.texts
         self.undated |= other.undated
+        for name, why in other.unread.items():
+            self._note(name, why)
         super().merge(other)
 
     def table(self) -> pa.Table:
@@ -347,6 +371,8 @@ class RawSample(Sample):
 
     def _column(self, j: int, values: Integers) -> pa.Array:
         t = self.types[j]
+        if self.names[j] in self.unread:
+            return pa.nulls(len(values))
         if t == NUMBER:
             numbers = pa.array(doubles_of(values), from_pandas=True)
             if not ((values > NAN) & (values <= NAN | int(PAYLOAD))).any():

@@ -5,16 +5,15 @@ from __future__ import annotations
 import glob as globbing
 import itertools
 import os
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-import pyarrow as pa
-
 from calibrant.data.sources.columnar.arrow import arrow
 from calibrant.data.sources.columnar.orc import orc
 from calibrant.data.sources.columnar.parquet import parquet
-from calibrant.data.sources.delimited import delimited
+from calibrant.data.sources.delimited import Texts
 from calibrant.data.sources.hive import keys_in, with_keys
 from calibrant.data.sources.kinds import ARROW, ORC, PARQUET, TEXT, kind_of, one_kind
 from calibrant.data.sources.query import HOW, QUERY
@@ -27,33 +26,45 @@ OPENERS = 16  # remote files opened at once, each only to read where its row gro
 COLUMNAR = {PARQUET: parquet, ARROW: arrow, ORC: orc}
 
 
-def files_of(given: list[str], form: Form = FOUND_OUT) -> Source:
+def files_of(given: list[str], form: Form = FOUND_OUT, wanted: Sequence[str] = ()) -> Source:
     """Return the files that paths, globs, directories or URIs name."""
     remote = [is_uri(g) for g in given]
     if any(remote):
         if not all(remote):
             raise BadInput("paths and URIs are mixed: give all of them as URIs (file:///... for a path)")
-        return listed(uri_files(given), shown(given[0]), form)
-    return listed(_local_files([_expand(g) for g in given]), given[0], form)
+        return listed(uri_files(given), shown(given[0]), form, wanted)
+    return listed(_local_files([_expand(g) for g in given]), given[0], form, wanted)
 
 
-def listed(found: Listing, given: str, form: Form = FOUND_OUT) -> Source:
-    """Return the files of one data set as one source."""
+def listed(found: Listing, given: str, form: Form = FOUND_OUT, wanted: Sequence[str] = ()) -> Source:
+    """Return the files of one data set as one source; of text only the columns wanted are looked at, or all."""
     # 1. what the files are, before any is opened: one that changes from here on is refused
     held = taken(found.filesystem, found.root, found.paths)
     files = [PurePosixPath(p).name for p in found.paths]
     alone = len(files) == 1
     names = ["" if alone else p[len(found.root) :].lstrip("/") for p in found.paths]
     local = found.filesystem.type_name == "local"
+    keys = found.keys or keys_in(found.root, found.paths)
+
+    def whole(opened: list[Source]) -> Source:
+        # 3. columns that stand in the names of folders, and a look at each file whenever it is read
+        opened = with_keys(opened, keys, found.typed, files)
+        opened = [_guarded(one, held, i) for i, one in enumerate(opened)]
+        return replace(_together(opened, files, given), check=held.check)
+
+    # 2. each file, read under the name that tells its rows from those of others
     with ThreadPoolExecutor(1 if local else OPENERS) as pool:
         kind = one_kind(list(pool.map(lambda p: kind_of(p, found.filesystem), found.paths)), files)
-        # 2. each file, read under the name that tells its rows from those of others
-        opened = list(pool.map(lambda p, name: _one_file(found.filesystem, p, name, kind, form), found.paths, names))
-    # 3. columns that stand in the names of folders, and a look at each file whenever it is read
-    keys = found.keys or keys_in(found.root, found.paths)
-    opened = with_keys(opened, keys, found.typed, files)
-    opened = [_guarded(one, held, i) for i, one in enumerate(opened)]
-    return replace(_together(opened, files, given), check=held.check)
+        if kind != TEXT:
+            return whole(list(pool.map(lambda p, n: COLUMNAR[kind](p, n, found.filesystem), found.paths, names)))
+    if not local:
+        raise BadInput(f"{files[0]} is text: only Parquet, Arrow IPC and ORC are read from afar; copy it here")
+    texts = Texts([Path(p) for p in found.paths], names, form, wanted)
+
+    def as_text(columns: Collection[str]) -> Source:
+        return replace(whole(texts.sources(columns)), as_text=as_text)
+
+    return as_text(())
 
 
 def _guarded(one: Source, held: Stamps, i: int) -> Source:
@@ -62,8 +73,6 @@ def _guarded(one: Source, held: Stamps, i: int) -> Source:
 
 def _expand(pattern: str) -> tuple[Path, list[Path]]:
     """Return a root that does not depend on which files it holds, and the files, sorted."""
-    if not pattern.strip() or "\0" in pattern:
-        raise BadInput(f"{pattern!r} names no file: pass a path, a glob or a directory")
     if not pattern.strip() or "\0" in pattern:
         raise BadInput(f"{pattern!r} names no file: pass a path, a glob or a directory")
     path = Path(pattern)
@@ -75,7 +84,7 @@ def _expand(pattern: str) -> tuple[Path, list[Path]]:
         fixed = itertools.takewhile(lambda part: not globbing.has_magic(part), path.parts[:-1])
         root, found = Path(*fixed), sorted(Path(p) for p in globbing.glob(pattern, recursive=True) if Path(p).is_file())
     if not found:
-        fix = "check the path (a glob such as 'log/*.parquet' works too)"
+        fix = HOW if QUERY.match(pattern) else "check the path (a glob such as 'log/*.parquet' works too)"
         raise BadInput(f"no file at {pattern!r}: {fix}")
     return root.resolve(), [p.resolve() for p in found]
 
@@ -108,14 +117,5 @@ def _together(opened: list[Source], files: list[str], given: str) -> Source:
     pieces = tuple(piece for f in held for piece in f.pieces)
     fragments = Fragments(held[0].filesystem, pieces) if len(held) == len(opened) else None
     partial = tuple(sorted({c for s in opened for c in s.columns} - set(columns)))
-    return Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial)
-
-
-def _one_file(filesystem: pa.fs.FileSystem, path: str, name: str, kind: str, form: Form) -> Source:
-    if kind != TEXT:
-        return COLUMNAR[kind](path, name, filesystem)
-    if filesystem.type_name != "local":
-        raise BadInput(
-            f"{PurePosixPath(path).name} is text: only Parquet, Arrow IPC and ORC are read from afar; copy it here"
-        )
-    return delimited(Path(path), name, form)
+    kinds = {c: kind for s in opened for c, kind in s.kinds.items()}
+    return Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial, kinds=kinds)

@@ -11,6 +11,7 @@ from calibrant.errors import BadInput
 PARQUET, ARROW, ORC, TEXT = "Parquet", "Arrow IPC", "ORC", "text"
 
 FIRST = 1 << 12  # bytes to look at
+MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16
 BEGINNINGS = (
     (b"PAR1", PARQUET),
     (b"PARE", PARQUET),  # encrypted
@@ -20,11 +21,11 @@ BEGINNINGS = (
     (b"ORC", ORC),
     (b"\x1f\x8b", TEXT),  # gzip
     (b"BZh", TEXT),
+    (b"\xfd7zXZ\0", TEXT),
     (b"\x28\xb5\x2f\xfd", TEXT),  # Zstandard
-    (b"\xff\xfe", TEXT),  # UTF-16
-    (b"\xfe\xff", TEXT),
+    *((mark, TEXT) for mark in MARKS),
 )
-TEXTS = (".csv", ".tsv", ".txt", ".csv.gz", ".csv.bz2", ".csv.zst", ".tsv.gz", ".tsv.bz2", ".tsv.zst", ".txt.gz")
+TEXTS = tuple(f".{t}{packed}" for t in ("csv", "tsv", "txt") for packed in ("", ".gz", ".bz2", ".zst", ".xz"))
 ENDINGS = {ARROW: (".arrow", ".arrows", ".feather", ".ipc"), ORC: (".orc",), TEXT: TEXTS}
 CONTROL = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1a\x1b")  # bytes that no text holds
 
@@ -45,6 +46,8 @@ def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
     if CONTROL.isdisjoint(first):
         return TEXT
     kind = next((kind for begins, kind in BEGINNINGS if first.startswith(begins)), by_name)
+    if first.startswith(MARKS) and name.lower().endswith((".parquet", ".pq", *ENDINGS[ARROW], *ENDINGS[ORC])):
+        kind = by_name  # two bytes tell little
     packed = PurePosixPath(name.lower()).suffixes[-2:-1]
     if kind == TEXT and packed and packed[0] in (".parquet", ".pq", ".orc", *ENDINGS[ARROW]):
         raise BadInput(f"{name} is a packed file: unpack it first")

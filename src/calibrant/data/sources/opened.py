@@ -16,14 +16,15 @@ def open_source(source: object, wanted: Sequence[str] = (), form: Form = FOUND_O
     """Return the source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
 
     Text is a path, never a query. `wanted` are the columns that will be read: a frame with unreadable others is cut
-    down to them. `form` says how files of text are to be taken.
+    down to them, and of text their types alone are found out at once. `form` says how files of text are to be taken.
     """
+    read = [w for w in wanted if w]
     if isinstance(source, Query):
         return relation(source.relation())
     if isinstance(source, (str, Path)):
-        return files_of([str(source)], form)
+        return files_of([str(source)], form, read)
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, Path)) for s in source):
-        return files_of([str(s) for s in source], form)
+        return files_of([str(s) for s in source], form, read)
     if hasattr(source, "get_fragments"):  # of pyarrow.dataset, which need not be loaded
         return listed(dataset_files(source), "data")
-    return frame(source, [w for w in wanted if w])
+    return frame(source, read)

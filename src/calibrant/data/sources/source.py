@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
+
+from calibrant.data.sources.taken import Taken
 
 Read = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
 OnRows = Callable[[int], None]  # told how many more rows were read
@@ -99,6 +101,10 @@ class Source:
         Columns that cannot be read, and why.
     check : callable
         Refuses files that are no longer those that were opened.
+    kinds : Mapping of str to Taken
+        Of untyped text: what columns are taken for, and why.
+    as_text : callable or None
+        Of untyped text: some columns, to the same rows with those as text, character for character.
     """
 
     name: str
@@ -113,6 +119,8 @@ class Source:
     partial: tuple[str, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
     check: Callable[[], None] = lambda: None
+    kinds: Mapping[str, Taken] = field(default_factory=dict)
+    as_text: Callable[[Collection[str]], Source] | None = None
 
     @contextmanager
     def one_pass(self) -> Iterator[None]:

@@ -1,0 +1,143 @@
+"""Files of text as bytes of UTF-8, however they are compressed and encoded."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Protocol, cast
+
+from calibrant.errors import BadInput
+
+PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+MARKS = {  # that a file begins with, the longer before those they begin with
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+UTF_8 = ("utf-8", "ascii")
+BROKEN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+WAY = "pass encoding='cp1252' (--encoding cp1252), or the encoding that it has"
+
+
+class Bytes(Protocol):
+    """What bytes are read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return so many bytes, fewer at the end only."""
+
+
+def encoding_of(path: Path, asked: str) -> tuple[str, int]:
+    """Return the encoding of a file, and how many bytes of a mark it begins with where that is UTF-8's."""
+    if asked:
+        try:
+            asked = codecs.lookup(asked).name
+            "".encode(asked)
+        except (LookupError, TypeError):
+            raise BadInput(f"encoding {asked!r} is unknown: try utf-8, cp1252, latin-1 or utf-16") from None
+    with unpacked(path) as file:
+        first = file.read(4)
+    mark, told = next(((m, e) for m, e in MARKS.items() if first.startswith(m)), (b"", ""))
+    if asked in ("", "utf-8-sig") or (asked in UTF_8 and told == "utf-8"):
+        asked = told or "utf-8"
+    return asked, len(mark) if asked == "utf-8" == told else 0
+
+
+def seekable(path: Path, encoding: str) -> bool:
+    """Tell whether a place in the file is a place in its text."""
+    with path.open("rb") as file:
+        return encoding in UTF_8 and not _packed(file)
+
+
+def _packed(file: IO[bytes]) -> str:
+    first = file.read(6)
+    file.seek(0)
+    return next((kind for begins, kind in PACKED.items() if first.startswith(begins)), "")
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Bytes]:
+    """Open a file, decompressed; refuse one that ends too soon or is not what it says."""
+    with path.open("rb") as raw:
+        kind = _packed(raw)
+        try:
+            if kind == "zstd":
+                import pyarrow as pa
+
+                with pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd") as file:
+                    yield _Whole(file)
+            elif kind:
+                with {"gzip": gzip, "bz2": bz2, "xz": lzma}[kind].open(raw) as file:
+                    yield cast(Bytes, file)
+            else:
+                yield raw
+        except BROKEN as e:
+            raise BadInput(
+                f"{path.name} is a {kind} file that is damaged or ends too soon ({e}): copy it again"
+            ) from None
+        except OSError as e:
+            if e.errno is None and kind:  # the decompressor's, not the disk's
+                why = str(e).splitlines()[0]
+                raise BadInput(f"{path.name} is a {kind} file that is damaged ({why}): copy it again") from None
+            raise BadInput(f"{path.name} cannot be read: {e.strerror or e}") from None
+
+
+class _Whole:
+    """Read as many bytes as were asked for, from a file that may give fewer."""
+
+    def __init__(self, file: Bytes) -> None:
+        self.file = file
+
+    def read(self, size: int, /) -> bytes:
+        parts = []
+        while size > 0 and (part := self.file.read(size)):
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+class _Translated:
+    """Text of another encoding as UTF-8."""
+
+    def __init__(self, file: Bytes, encoding: str, name: str) -> None:
+        self.file, self.encoding, self.name = file, encoding, name
+        self.decoder = codecs.getincrementaldecoder(encoding)()
+        self.held, self.lines, self.ended = b"", 1, False
+
+    def read(self, size: int, /) -> bytes:
+        while len(self.held) < size and not self.ended:
+            raw = self.file.read(size)
+            self.ended = not raw
+            try:
+                text = self.decoder.decode(raw, final=self.ended)
+                self.held += text.encode("utf-8")
+            except UnicodeError as e:
+                raise BadInput(f"{self.name} is not {self.encoding} (after line {self.lines:,}: {e}); {WAY}") from None
+            self.lines += text.count("\n")
+        out, self.held = self.held[:size], self.held[size:]
+        return out
+
+
+@contextmanager
+def as_utf8(path: Path, encoding: str) -> Iterator[Bytes]:
+    """Open the text of a file; that of UTF-8 is not looked at."""
+    with unpacked(path) as file:
+        yield file if encoding in UTF_8 else _Translated(file, encoding, path.name)
+
+
+def checked(block: bytes, name: str, lines: int) -> None:
+    """Refuse bytes, after so many lines, that are not UTF-8."""
+    if block.isascii():
+        return
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError as e:
+        line = lines + block.count(b"\n", 0, e.start) + 1
+        raise BadInput(f"{name} is not UTF-8: byte 0x{block[e.start]:02X} in line {line:,}; {WAY}") from None

@@ -1,0 +1,180 @@
+"""What a column of untyped text is taken for, decided on all of its values, and its values as that.
+
+A column is a number only if all values that are there are numbers and none is a code: digits with a leading zero, or
+more than 15 digits. What is not a number, a date or true and false stays text, unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calibrant.errors import BadInput
+from calibrant.kernels import fields as found
+
+Kind = Literal["whole", "number", "date", "time", "boolean", "text", "empty"]
+Places = Mapping[int, tuple[str, int, str]]  # what a value can be -> file, line and value where one first was
+
+TYPES: Mapping[Kind, pa.DataType] = {
+    "whole": pa.int64(),
+    "number": pa.float64(),
+    "date": pa.date32(),
+    "time": pa.timestamp("us"),
+    "boolean": pa.bool_(),
+    "text": pa.string(),
+    "empty": pa.null(),
+}
+NUMBERS = frozenset({found.WHOLE, found.REAL, found.INFINITE})
+COMMAS = frozenset({found.WHOLE, found.INFINITE, found.COMMA, found.EITHER})
+TIMES = frozenset({found.DATE, found.TIME, found.FINE})
+# What makes a column text, the most telling first, in words that a value follows.
+REASONS = {
+    found.CODE: "a code, for digits with a leading zero are no number",
+    found.LONG: "a code, for more than 15 digits are no number that can be told from its neighbours",
+    found.PERCENT: "per cents",
+    found.GROUPED: "marks between thousands",
+    found.EITHER: "commas that may stand between thousands or before decimals",
+    found.COMMA: "decimal commas",
+    found.HEX: "hexadecimal digits",
+}
+SCORES = {
+    found.PERCENT: "write them as numbers without the sign and pass percent=True (--percent)",
+    found.GROUPED: "write numbers without marks between thousands",
+    found.EITHER: "pass decimal=',' (--decimal ,) if they are decimals, or write numbers without marks",
+    found.COMMA: "pass decimal=',' (--decimal ,)",
+    found.CODE: "write numbers without leading zeros",
+}
+SHOWN = 40  # characters of a value in a message
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a column is taken for, and the value that decided it.
+
+    Parameters
+    ----------
+    kind : {"whole", "number", "date", "time", "boolean", "text", "empty"}
+    comma : bool
+        Decimals stand behind a comma.
+    code : int
+        What the value that made it text can be (see `kernels.fields`); -1 if it is no text, or was asked to be.
+    file, line, value : str, int, str
+        Where that value first stands, and the value.
+    unit : {"us", "ns"}
+        Of times.
+    zone : str
+        Of times, ``"UTC"`` or empty.
+    """
+
+    kind: Kind
+    comma: bool = False
+    code: int = -1
+    file: str = ""
+    line: int = 0
+    value: str = ""
+    unit: str = "us"
+    zone: str = ""
+
+    @property
+    def type(self) -> pa.DataType:
+        """Type of the column in Arrow."""
+        return pa.timestamp(self.unit, self.zone or None) if self.kind == "time" else TYPES[self.kind]
+
+    @property
+    def why(self) -> str:
+        """Why it is text, with the value that made it so; empty if it is none."""
+        if self.code < 0:
+            return ""
+        reason = REASONS.get(self.code, "not a number")
+        return f"{shown(self.value)} in line {self.line} of {self.file}: {reason}"
+
+    def score(self, name: str) -> None:
+        """Refuse a column as one of scores if there is more to say than that it holds text."""
+        if self.code in SCORES:
+            what = REASONS[self.code].split(",")[0]
+            raise BadInput(
+                f"score column {name!r} holds {what}, such as {shown(self.value)} in line {self.line} of {self.file}: "
+                f"{SCORES[self.code]}"
+            )
+
+
+def shown(value: str) -> str:
+    """Return a value for a message."""
+    return repr(value if len(value) <= SHOWN else f"{value[:SHOWN]}...")
+
+
+def taken(places: Places, decimal: str, commas: bool) -> Taken:
+    """Decide what a column is taken for.
+
+    Parameters
+    ----------
+    places : Mapping
+        What its values can be, and where each was first.
+    decimal : {"", ".", ","}
+        The mark of decimals, if it is known.
+    commas : bool
+        Without it: numbers such as 1,234 are decimals, for another column has decimal commas.
+    """
+    seen = frozenset(places) - {found.EMPTY, found.ABSENT}
+    if not seen:
+        return _text(places, found.ABSENT) if found.ABSENT in places else Taken("empty")
+    if seen == {found.WHOLE}:
+        return Taken("whole")
+    if (decimal != "," and seen <= NUMBERS) or seen <= {found.WHOLE, found.INFINITE}:
+        return Taken("number")
+    if seen <= COMMAS and (decimal == "," or (not decimal and (commas or proven(places)))):
+        return Taken("number", comma=True)
+    if seen == {found.DATE}:
+        return Taken("date")
+    if seen <= TIMES:
+        return Taken("time", unit="ns" if found.FINE in seen else "us")
+    if seen == {found.ZONED}:
+        return Taken("time", zone="UTC")
+    if seen == {found.BOOLEAN}:
+        return Taken("boolean")
+    telling = (c for c in (*REASONS, found.TEXT, *sorted(seen)) if c in seen and c not in NUMBERS)
+    return _text(places, next(telling, found.REAL))
+
+
+def proven(places: Places) -> bool:
+    """Tell whether a column can only be one of decimal commas."""
+    seen = frozenset(places) - {found.EMPTY, found.ABSENT}
+    return found.COMMA in seen and seen <= COMMAS
+
+
+def _text(places: Places, code: int) -> Taken:
+    file, line, value = places[code]
+    return Taken("text", code=code, file=file, line=line, value=value)
+
+
+# ---- values ----
+
+SPELLED = found.WORDS[found.ABSENT]
+ABSENT = sorted({"", "NaN", *(w for s in SPELLED for w in (s, s.upper(), s.capitalize()))})  # read fast, as they stand
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+
+
+def cast(text: pa.Array, one: Taken, type_: pa.DataType) -> pa.Array:
+    """Return the values of a column of text as what it is taken for, null where there is none."""
+    if pa.types.is_string(type_):
+        return text
+    if pa.types.is_null(type_):
+        return pa.nulls(len(text))
+    text = pc.ascii_trim(text, " \t")
+    low = pc.ascii_lower(text)
+    if pa.types.is_boolean(type_):
+        return pc.if_else(_absent(low), None, pc.equal(low, TRUE[0]))
+    text = pc.if_else(_absent(low), None, text)
+    if one.comma:
+        text = pc.replace_substring(text, ",", ".")
+    if not pa.types.is_temporal(type_):
+        text = pc.ascii_ltrim(text, "+")
+    return pc.cast(text, type_)
+
+
+def _absent(low: pa.Array) -> pa.Array:
+    return pc.is_in(low, value_set=pa.array(["", *SPELLED]))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -25,6 +26,11 @@ from e2e.cluster_log import COLUMNS, bits, sketched, table, write
 
 NO_SPARK = "PySpark 4 is not installed: pip install 'calibrant[spark]'"
 NO_DASK = "Dask is not installed: pip install 'calibrant[dask]'"
+IN_FOLDERS: dict[str, Any] = COLUMNS | {
+    "by": ["site", "year"],
+    "variables": ["site", "age"],
+    "key": ["id", "at", "year"],
+}
 PLAIN: dict[str, Any] = {"tests": False}  # the local test's sums are most of a full sketch's work
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),  # of pandas 3, which calibrant does not use there
@@ -117,6 +123,20 @@ def client() -> Iterator[Any]:
         yield made
 
 
+def in_years() -> pa.Table:
+    return table().append_column("year", pa.array(2020 + np.arange(len(table())) % 3))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log in folders of sites, one of them absent, and years."""
+    root: Path = tmp_path_factory.mktemp("folders")
+    rows = in_years()
+    kinds = pa.schema([rows.schema.field("site").remove_metadata(), ("year", pa.int64())])
+    ds.write_dataset(rows, root, format="parquet", partitioning=ds.partitioning(kinds, flavor="hive"))
+    return root
+
+
 def spark_frame(session: Any, log: Path, parts: int) -> Any:
     return session.read.parquet(str(log)).repartition(parts)  # repartition shuffles the rows
 
@@ -191,8 +211,8 @@ def test_uris_and_datasets(log: Path, local: Sketch, tmp_path: Path) -> None:
     assert bits(sketched(log.as_uri())) == bits(local)
     below = fs.SubTreeFileSystem(str(log.parent), fs.LocalFileSystem())
     assert bits(sketched(dataset.dataset("log.parquet", filesystem=below, format="parquet"))) == bits(local)
-    (tmp_path / "a" / "day=1").mkdir(parents=True)
-    for i, name in enumerate(("a/day=1/x.parquet", "a/y.parquet", "a/_z.parquet")):
+    (tmp_path / "a" / "north").mkdir(parents=True)
+    for i, name in enumerate(("a/north/x.parquet", "a/y.parquet", "a/_z.parquet")):
         pq.write_table(table(900).slice(300 * i, 300), tmp_path / name)
     kw = {k: v for k, v in COLUMNS.items() if k != "key"}
     for path in (tmp_path / "a", tmp_path / "a" / "**" / "*.parquet", tmp_path / "a" / "[x-z].parquet"):
@@ -241,6 +261,25 @@ def test_spark_reads_fragments(
     there = cal.sketch(str(log) if remote else log.as_uri(), engine=on, **kw)
     assert bits(there) == bits(here)
     assert (there.name, there.files) == (here.name, here.files)
+
+
+@spark_tests
+def test_spark_reads_the_keys_of_folders(session: Any, folders: Path) -> None:
+    keyed(folders, session)
+
+
+@dask_tests
+def test_dask_reads_the_keys_of_folders(client: Any, folders: Path) -> None:
+    keyed(folders, client)
+
+
+def keyed(folders: Path, engine: Any) -> None:
+    """Folders name columns for workers too: groups, covariates and keys."""
+    whole = cal.sketch(in_years(), **IN_FOLDERS)
+    for source in (str(folders), folders.as_uri()):
+        assert bits(cal.sketch(source, engine=engine, **IN_FOLDERS)) == bits(whole)
+    kw = IN_FOLDERS | {"key": None}
+    assert bits(cal.sketch(str(folders), engine=engine, **kw)) == bits(cal.sketch(str(folders), **kw))
 
 
 @dask_tests

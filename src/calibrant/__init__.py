@@ -18,10 +18,12 @@ _WHERE = {
     "read": "calibrant.data.read",
     "sketch": "calibrant.data.read",
     "sql": "calibrant.data.sources.query",
+    "look": "calibrant.look.run",
     "audit": "calibrant.audit.run",
     "Predictions": "calibrant.data.predictions",
     "MulticlassPredictions": "calibrant.data.predictions",
     "Sketch": "calibrant.data.sketches.sketch",
+    "Look": "calibrant.look.looked",
     "AuditRecord": "calibrant.audit.record",
     "BadInput": "calibrant.errors",
     "EngineFailed": "calibrant.errors",
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from calibrant.errors import BadInput as BadInput
     from calibrant.errors import EngineFailed as EngineFailed
     from calibrant.errors import NotComputable as NotComputable
+    from calibrant.look.looked import Look as Look
+    from calibrant.look.run import look as look
 
 
 def __getattr__(name: str) -> Any:
@@ -62,10 +66,10 @@ def __getattr__(name: str) -> Any:
 
 
 class _Package(ModuleType):
-    """Keeps `calibrant.audit` the function: importing the subpackage would bind its module to that name."""
+    """Keeps `audit` and `look` the functions: importing the subpackages would bind their modules to these names."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name == "audit" and isinstance(value, ModuleType)):
+        if not (name in ("audit", "look") and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
 

@@ -107,11 +107,11 @@ def pad(text: str, width: int) -> str:
     return text + " " * max(0, width - cells(text))
 
 
-def wrap(text: str, start: str = "") -> list[str]:
+def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
     """Return a text as lines that fit a terminal, the first with a number or mark before it."""
     lines, line = [], start
     for word in text.split(" "):
-        if cells(line) + cells(word) + 1 > WIDTH and line.strip() and line != start:
+        if cells(line) + cells(word) + 1 > width and line.strip() and line != start:
             lines.append(line)
             line = " " * len(start)
         line += word if line in (start, " " * len(start)) else f" {word}"

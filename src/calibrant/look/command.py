@@ -1,0 +1,69 @@
+"""The audit to run, as a command that a shell takes as it is, or as a call of Python where the data is no file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from calibrant.arguments import COMMAND
+from calibrant.data.reading import Reading
+from calibrant.data.sources.source import FOUND_OUT, Form
+
+REPORT = "audit.html"
+OUTCOME, SCORE = "OUTCOME", "SCORE"  # stand for a column that the look cannot tell
+
+
+def command(files: Sequence[str], asked: Reading, form: Form = FOUND_OUT) -> str:
+    """Return the command for files and, for anything else, the call."""
+    options = _options(asked)
+    if not files:
+        told = ", ".join(["data", *(f"{k}={_python(v)}" for k, v in options.items())])
+        return f"calibrant.audit({told})"
+    words = [f"./{f}" if f.startswith("-") and f != "-" else f for f in files]
+    for field in ("encoding", "delimiter", "decimal", "sheet"):
+        if value := getattr(form, field):
+            options[field] = value
+    return " ".join(["calibrant audit", *map(shlex.quote, words), *map(_typed, options, options.values())]) + (
+        f" --report {REPORT}"
+    )
+
+
+def _options(asked: Reading) -> dict[str, object]:
+    """Return what differs from what an audit does by itself."""
+    options: dict[str, object] = {"label": asked.label or OUTCOME, "score": asked.score or SCORE}
+    given = {
+        "positive": asked.positive,
+        "percent": asked.percent or None,
+        "missing": asked.missing if asked.missing != "level" else None,
+        "by": asked.by or None,
+        "key": asked.key or None,
+        "variables": asked.variables if asked.variables != ("*",) else None,
+        "bins": {k: tuple(v) for k, v in asked.bins.items()} or None,
+        "intersections": asked.intersections or None,
+        "allow_same": asked.allow_same or None,
+        "seed": asked.seed or None,
+    }
+    return options | {name: value for name, value in given.items() if value is not None}
+
+
+def _python(value: object) -> str:
+    if isinstance(value, tuple):
+        return repr(value[0]) if len(value) == 1 else repr(list(value))
+    return repr(value)
+
+
+def _typed(option: str, value: object) -> str:
+    """Return one option as it is typed."""
+    flag = COMMAND.name(option)
+    if value is True:
+        return flag
+    if isinstance(value, dict):
+        return " ".join(_typed(option, f"{k}={','.join(f'{e:g}' for e in v)}") for k, v in value.items())
+    text = ",".join(map(_listed, value)) or "none" if isinstance(value, tuple) else str(value)
+    return f"{flag}={shlex.quote(text)}" if text.startswith("-") else f"{flag} {shlex.quote(text)}"
+
+
+def _listed(name: str) -> str:
+    """Return a name as lists of names take it: in quotes where a comma, a quote or a space at its ends is in it."""
+    plain = name == name.strip() and "," not in name and not name.startswith('"') and name
+    return name if plain else '"' + name.replace('"', '""') + '"'

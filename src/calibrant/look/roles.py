@@ -1,0 +1,196 @@
+"""Which column could play which part, by its name and by what it holds alone: never by how two columns go together."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from calibrant.look.looked import Column
+
+# ---- words that columns are called by, in whole pieces of a name: "y_prob" is "y" and "prob" ----
+
+SCORES = {"score", "prob", "proba", "probability", "p", "phat", "risk", "pred", "predicted", "prediction", "propensity"}
+SCORES |= {"predict", "forecast", "likelihood", "logit", "logits", "confidence", "pd"}
+LABELS = {"label", "y", "target", "outcome", "truth", "true", "actual", "event", "class", "observed", "response"}
+EVENTS = {"readmitted", "died", "death", "dead", "mortality", "default", "defaulted", "churn", "churned", "survived"}
+EVENTS |= {"employed", "fraud", "diagnosis", "converted", "clicked", "relapse", "case", "positive"}
+SPLITS = {"train", "test", "split", "fold", "holdout", "validation", "weight", "weights"}
+GROUPS: tuple[str, ...] = (
+    "sex",
+    "gender",
+    "age",
+    "race",
+    "ethnicity",
+    "ethnic",
+    "nativity",
+    "disability",
+    "citizenship",
+    "language",
+)
+GROUPS += ("education", "schooling", "income", "insurance", "occupation", "religion", "marital", "region", "country")
+GROUPS += (
+    "state",
+    "site",
+    "hospital",
+    "clinic",
+    "center",
+    "centre",
+    "department",
+    "year",
+    "month",
+    "product",
+    "segment",
+)
+KEYS = {"id", "key", "uuid", "guid", "index", "number", "nr", "no", "unnamed", "row", "record", "case", "visit", "loan"}
+UNITS = {"patient", "person", "household", "customer", "client", "user", "subject", "account", "family", "member"}
+UNITS |= {"site", "hospital", "clinic", "school", "center", "centre", "doctor", "provider", "company", "store"}
+NEGATIVE = {"0", "no", "n", "false", "negative", "neg", "none", "absent", "control", "healthy", "alive", "f", "-1"}
+AFFIRMATIVE = {"1", "yes", "y", "true", "positive", "pos", "case", "event", "present", "died", "dead", "t", "+1"}
+
+FEW, MANY = 2, 50  # levels of a group column that is proposed
+FEWEST = 12  # values up to which a number is a group as it is
+OFFERED = 4  # group columns in the command
+ONE_HOT = 3  # yes/no columns of one beginning, from which on they are one category
+LISTED = 6  # candidates of one part
+LABEL_VALUES = 2
+WHOLE = "its values are whole numbers"
+
+
+def pieces(name: str) -> list[str]:
+    """Return the words of a name: `readmittedWithin30_days` is readmitted, within, 30, days."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\D)(?=\d)|(?<=\d)(?=\D)", " ", name)
+    return [w for w in re.split(r"[\W_]+", spaced.lower()) if w]
+
+
+def called(name: str, words: AbstractSet[str]) -> bool:
+    """Tell whether a name has one of some words in it."""
+    return not words.isdisjoint(pieces(name))
+
+
+# ---- the score ----
+
+
+def scale_of(column: Column | None) -> str:
+    """Return what the numbers of a score look like: see `Look.scale`."""
+    if column is None or not isinstance(column.low, float) or not isinstance(column.high, float):
+        return ""
+    low, high = column.low, column.high
+    if low >= 0.0 and high <= 1.0:
+        return "decision" if (column.distinct or 0) <= 2 and {low, high} <= {0.0, 1.0} else "probability"
+    if low >= -1e-4 and high <= 1.0 + 1e-4:
+        return "rounding"
+    if low >= 0.0 and 1.5 < high <= 100.0:
+        return "percent"
+    return "logit" if -50.0 <= low < 0.0 and 0.0 < high <= 50.0 else "other"
+
+
+def scores(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the columns that could be the score, the most likely first; of a pair, that of the case."""
+    return _best(columns, _score_points(columns))
+
+
+def _score_points(columns: Sequence[Column]) -> Callable[[Column], float]:
+    endings = {c.name: re.fullmatch(r"(.*\D)([01])", c.name) for c in columns}
+    pairs = Counter(re.sub(r"\d+$", "", c.name) for c in columns)
+
+    def points(c: Column) -> float:
+        scale, ending = scale_of(c), endings[c.name]
+        if scale in ("", "other") or c.kind != "number" or (c.distinct or 0) <= FEW:
+            return 0.0
+        named = called(c.name, SCORES)
+        found = 3.0 if named else 1.0
+        if scale != "probability":
+            found = 2.0 if named and c.why != WHOLE else 1.5 if named else 0.0
+        if found and ending and pairs[ending[1]] == LABEL_VALUES:  # prob_0 and prob_1
+            return found + (0.5 if ending[2] == "1" else -0.5)
+        return found
+
+    return points
+
+
+# ---- the label ----
+
+
+def labels(columns: Sequence[Column], score: str) -> tuple[str, ...]:
+    """Return the columns that could be the label, the most likely first: two values, or a name that says so."""
+    return _best([c for c in columns if c.name != score], _like_a_label)
+
+
+def _like_a_label(c: Column) -> float:
+    if c.kind not in ("yes/no", "category", "code", "number") or called(c.name, SPLITS) or not c.distinct:
+        return 0.0
+    if c.distinct != LABEL_VALUES:  # several classes: one of them against the others
+        return 1.5 if LABEL_VALUES < c.distinct <= FEWEST and called(c.name, LABELS) else 0.0
+    points = 4.0 if called(c.name, LABELS) else 3.0 if called(c.name, EVENTS) else 0.0
+    return max(points + (1.0 if c.kind == "yes/no" else 0.0) - (2.5 if is_output(c) else 0.0), 0.0)
+
+
+def case_of(values: Sequence[tuple[str, int]]) -> tuple[str, bool]:
+    """Return the label value that would count as a case, and whether it need not be named."""
+    there = [v for v, _ in values]
+    if {v.lower() for v in there} <= {"0", "1", "true", "false"}:
+        return next((v for v in there if v.lower() in ("1", "true")), "1"), True
+    yes = [v for v in there if v.lower() in AFFIRMATIVE]
+    not_no = [v for v in there if v.lower() not in NEGATIVE and not v.lower().startswith(("no ", "not ", "non"))]
+    if len(yes) == 1:
+        return yes[0], False
+    if len(there) == LABEL_VALUES and len(not_no) == 1:
+        return not_no[0], False
+    return (there[-1] if there else ""), False  # the rarest
+
+
+# ---- groups, keys and units ----
+
+
+def groups(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns that could be groups: those called as groups are, in that order, then others of few levels."""
+    out, families = {*taken}, Counter(_family(c) for c in columns)
+
+    def points(c: Column) -> float:
+        rank = next((i for i, word in enumerate(GROUPS) if word in pieces(c.name)), len(GROUPS))
+        if c.kind == "number" and (rank < len(GROUPS) or (c.distinct or 0) <= FEWEST):
+            return 100.0 - rank if rank < len(GROUPS) else 0.5
+        if c.kind == "date":
+            return 1.0
+        if c.kind not in ("category", "code", "yes/no") or not FEW <= (c.distinct or 0) <= MANY:
+            return 0.0
+        if families[_family(c)] >= ONE_HOT and c.kind == "yes/no":
+            return 0.1  # one of the columns that a category was spread over
+        return (100.0 if rank < len(GROUPS) else 50.0) - rank - (c.distinct or 0) / 1000
+
+    return _best([c for c in columns if c.name not in out and not is_output(c) and not called(c.name, SPLITS)], points)
+
+
+def _family(c: Column) -> str:
+    """Return what the columns of one category that was spread over several begin with."""
+    return re.split(r"[_=.]", c.name)[0] if c.kind == "yes/no" and re.search(r"[_=.]", c.name) else f"\0{c.name}"
+
+
+def is_output(c: Column) -> bool:
+    """Tell whether a column is called as what a model says: another score, or its decision."""
+    return c.kind in ("number", "yes/no") and called(c.name, SCORES - LABELS)
+
+
+def keys(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the columns that tell every row apart."""
+    return _best(columns, lambda c: (2.0 if called(c.name, KEYS) else 1.0) if c.kind == "id" and not c.missing else 0.0)
+
+
+def units(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the columns by which rows belong together: a patient's, a household's."""
+    return _best(columns, lambda c: (2.0 if called(c.name, UNITS) else 1.0) if c.kind == "unit" else 0.0)
+
+
+def sure(columns: Sequence[Column], found: Sequence[str], role: str) -> str:
+    """Return the first candidate if it is likelier than the second, else nothing."""
+    points = _score_points(columns) if role == "score" else _like_a_label
+    held = {c.name: c for c in columns}
+    ranked = [points(held[name]) for name in found[:2]]
+    return found[0] if len(ranked) == 1 or (ranked and ranked[0] > ranked[1]) else ""
+
+
+def _best(columns: Sequence[Column], points: Callable[[Column], float]) -> tuple[str, ...]:
+    ranked = [(-points(c), i, c.name) for i, c in enumerate(columns)]
+    return tuple(name for value, _, name in sorted(ranked) if value < 0)[:LISTED]

@@ -1,0 +1,250 @@
+"""Look at a source before anything is computed: what it holds, what is in the way, and which audit it calls for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from calibrant.arguments import one_source
+from calibrant.data.engines.reduce import source_of
+from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
+from calibrant.data.reading import Reading
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.source import FOUND_OUT, Form, Source
+from calibrant.data.survey import EVERY
+from calibrant.errors import BadInput
+from calibrant.look import roles
+from calibrant.look.columns import seen
+from calibrant.look.command import command
+from calibrant.look.looked import Column, Look
+from calibrant.look.obstacles import dropped_rows, obstacles
+from calibrant.look.sample import LEAST, sampled
+from calibrant.look.sketched import looked_at_sketch
+
+WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
+SETTINGS = ("label", "score", "positive", "by", "key", "variables", "percent", "missing")
+FIRST_FILES = 20
+
+
+@one_source
+def look(
+    source: object,
+    *,
+    label: str | None = None,
+    score: str | None = None,
+    by: Iterable[str] | str | None = None,
+    variables: Iterable[str] | str | None = EVERY,
+    key: Iterable[str] | str | None = None,
+    positive: str | None = None,
+    percent: bool = False,
+    missing: str = "level",
+    bins: Mapping[str, Sequence[float]] | None = None,
+    engine: object = None,
+) -> Look:
+    """Look at a source before anything is computed: its columns, what is in the way, and the audit to run.
+
+    Parameters
+    ----------
+    source : path, URI, glob, frame, Predictions or Sketch
+        Anything that `calibrant.audit` takes.
+    label, score, by, variables, key, positive, percent, missing, bins, engine
+        As `calibrant.audit`: what you plan. All that would make the audit refuse is found at once. What is left out is
+        proposed.
+
+    Returns
+    -------
+    Look
+        Printed, it is a table and the command to run; in a notebook too. ``to_frame()`` and ``to_dict()`` give it to
+        programs.
+
+    Raises
+    ------
+    BadInput
+        The source cannot be read at all.
+
+    Notes
+    -----
+    **Guarantee.** A look spends none: every column is seen by itself, and labels are never held against scores.
+    **Cost.** At most 6 million values, all rows or as many from evenly spread places: about a second.
+    **Reads.** Rows, or what a sketch holds.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> seen = cal.look({"y": [0, 1, 1, 0], "p": [20.0, 70.0, 90.0, 40.0], "site": ["a", "a", "b", "b"]})
+    >>> seen.label, seen.score, seen.scale
+    ('y', 'p', 'percent')
+    >>> seen.command
+    "calibrant.audit(data, label='y', score='p', percent=True, by='site')"
+    """
+    asked = Reading.of(
+        label=label,
+        score=score,
+        by=by,
+        variables=variables,
+        key=key,
+        positive=positive,
+        percent=percent,
+        missing=missing,
+        bins=bins,
+    )
+    return looked(source, asked, engine=engine)
+
+
+def looked(source: object, asked: Reading, form: Form = FOUND_OUT, engine: object = None) -> Look:
+    """Return what a look finds: what `look` and the command both run."""
+    if isinstance(source, MulticlassPredictions):
+        raise BadInput(SEVERAL)
+    files = tuple(map(str, source)) if isinstance(source, (list, tuple)) else (str(source),)
+    files = files if isinstance(source, (str, Path, list, tuple)) else ()
+    if isinstance(source, Sketch):
+        return looked_at_sketch(source, command((), asked))
+    if isinstance(source, Predictions):
+        source = _table(source)
+        asked = replace(asked, label="y_true", score="y_prob")
+    opened = source_of(source, (), engine)
+    frame = getattr(opened.cluster, "frame", None)
+    if frame is not None and not opened.parts:
+        opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
+    return looked_at(opened, asked, files, form)
+
+
+def glance(source: object, asked: Reading, form: Form = FOUND_OUT, engine: object = None) -> Look | None:
+    """Return a look for the first moments of an audit; None where it would cost a second run, or spend a stream."""
+    if isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
+        return None
+    try:
+        opened = source_of(source, () if EVERY in asked.variables else asked.columns)
+        lazy = opened.rows is None and not opened.files
+        return None if lazy or not opened.again or opened.cluster is not None else looked_at(opened, asked, (), form)
+    except BadInput:
+        return None  # the audit says it itself
+
+
+def _first_rows(frame: Any) -> object:
+    """Return the first rows of a Spark or Dask DataFrame."""
+    if hasattr(frame, "npartitions"):
+        return frame.head(LEAST, npartitions=-1)
+    first = frame.limit(LEAST)
+    return first.toArrow() if hasattr(first, "toArrow") else first.toPandas()
+
+
+def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), form: Form = FOUND_OUT) -> Look:
+    """Return what a look at an opened source finds."""
+    rows = sampled(opened, asked.score)
+    columns, unreadable = seen(rows.table, {name: taken.why for name, taken in opened.kinds.items()})
+    columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.unread)
+    held = {c.name: c for c in columns}
+    # (1) what could play which part, where nothing is named
+    scores = roles.scores(columns)
+    score = asked.score or roles.sure(columns, scores, "score")
+    labels = roles.labels(columns, score)
+    label = asked.label or roles.sure(columns, labels, "label")
+    planned = replace(asked, label=label, score=score)
+    scale = roles.scale_of(held.get(score))
+    dropped = dropped_rows(rows.table, planned)
+    # (2) the same, with what the values call for
+    values = held[label].frequent if label in held else ()
+    case, plain = roles.case_of(values)
+    case = asked.positive if asked.positive is not None else case
+    groups = roles.groups(columns, ((label,) if label else labels) + (score, *asked.key))
+    mended = replace(
+        planned,
+        positive=asked.positive if asked.positive is not None or plain or not values else case,
+        percent=asked.percent or scale == "percent",
+        missing="drop" if dropped and asked.missing == "level" else asked.missing,
+        by=asked.by or groups[: roles.OFFERED],
+        key=asked.key or (roles.keys(columns)[:1] if not opened.numbered else ()),
+    )
+    unsaid = not (asked.label or asked.score)
+    refusals = (*obstacles(opened, rows, mended if unsaid else planned), *_unnamed(planned, labels, scores))
+    refusals += tuple(r for r in unreadable if r not in refusals)
+    repeats = repeated(rows.table, columns)
+    named = {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
+    return Look(
+        name=opened.name,
+        files=opened.files[:FIRST_FILES],
+        rows=rows.rows,
+        rows_read=rows.table.num_rows,
+        columns=tuple(_with_role(c, named, asked) for c in columns),
+        label=label,
+        score=score,
+        case=case,
+        label_values=values,
+        scale=scale,
+        candidates={
+            "label": labels,
+            "score": scores,
+            "by": groups,
+            "key": roles.keys(columns),
+            "unit": roles.units(columns),
+            "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in (label, score)),
+        },
+        dropped=dropped,
+        repeats=repeats,
+        warnings=tuple(_warnings(columns, held.get(label), scale, dropped, repeats)),
+        refusals=refusals,
+        command=command(files, mended, form),
+        settings={name: getattr(asked, name) for name in SETTINGS},
+    )
+
+
+def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str]) -> Iterator[str]:
+    """Yield what has to be named because the look cannot tell it."""
+    wanted = {"label": "two values, such as 0 and 1", "score": "many numbers from 0 to 1, or to 100"}
+    for name, found in (("label", labels), ("score", scores)):
+        if getattr(planned, name):
+            continue
+        says = planned.asker.says(name)
+        if found:
+            yield f"{len(found)} columns could be the {name}: pass {says}, one of {', '.join(map(repr, found))}"
+        else:
+            yield f"no column looks like a {name} ({wanted[name]}): pass {says} if there is one all the same"
+
+
+def _with_role(c: Column, named: Mapping[str, str], asked: Reading) -> Column:
+    """Return a column with what it is in the audit."""
+    wanted = EVERY in asked.variables or c.name in asked.variables
+    role = named.get(c.name) or c.role or ("covariate" if wanted else "")
+    return replace(c, role=role)  # type: ignore[arg-type]
+
+
+def repeated(table: pa.Table, columns: Sequence[Column]) -> int | None:
+    """Return how many rows are in every column as an earlier one; None where a column cannot be compared."""
+    if not table.num_columns or any(c.distinct == table.num_rows for c in columns):
+        return 0
+    try:
+        different = table.group_by(table.column_names).aggregate([([], "count_all")])
+    except pa.ArrowNotImplementedError:
+        return None
+    return int(table.num_rows - different.num_rows)
+
+
+def _warnings(
+    columns: Sequence[Column], label: Column | None, scale: str, dropped: Mapping[str, int], repeats: int | None
+) -> Iterator[str]:
+    """Yield the codes of what the reader should know."""
+    if scale in ("percent", "logit", "rounding", "decision", "other"):
+        yield {"decision": "scores-are-decisions", "other": "scores-outside"}.get(scale, f"scores-look-like-{scale}")
+    yield from (f"missing-{name}" for name in ("label", "score") if any(name in why for why in dropped))
+    if label is not None and label.distinct == 1:
+        yield "one-class"
+    if repeats:
+        yield "repeated-rows"
+    if any(c.kind in ("id", "unit") and c.role == "left out" for c in columns):
+        yield "likely-id"
+    if any(c.kind == "unit" for c in columns):
+        yield "several-rows-per-unit"
+    if any(v.strip().lower() in WORDS for c in columns for v, _ in c.frequent):
+        yield "words-for-missing"
+
+
+def _table(data: Predictions) -> pa.Table:
+    """Return rows in memory as a table."""
+    columns = {"y_true": pa.array(data.y), "y_prob": pa.array(data.p)}
+    more = {} if data.covariates is None else {c: data.covariates.column(c) for c in data.covariates.column_names}
+    return pa.table(columns | {k: v for k, v in more.items() if k not in columns})

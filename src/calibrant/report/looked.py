@@ -1,0 +1,303 @@
+"""What a look says: a table of the columns, a sentence for each thing to know, and the command to run."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from calibrant.look.looked import Column, Look
+from calibrant.report import numbers as num
+from calibrant.report.terminal import cells, clip, pad, wrap
+from calibrant.visible import visible
+
+WIDTH = 80
+NAME, KIND, HOLDS = 24, 9, 29  # cells of the table's columns, at most
+MOST = 40  # columns in the table; of more, those that matter come first
+VALUES = 3  # values of a category
+LISTED = 4  # columns in a sentence
+SPELT = 24  # cells of a value
+GROUPED, LARGE = 10_000, 1e15  # whole numbers are written with spaces, and as powers of ten, from here on
+TELLS = {  # what is to know, by the code of its warning; the report says the same of an audit's data
+    "one-class": ("One outcome", "Every row has the same outcome: nothing can be said of the other."),
+    "repeated-rows": ("Repeated rows", "Rows that repeat an earlier one count twice: the ranges become too narrow."),
+    "likely-id": ("Identifiers", "Columns that look like identifiers are not ranked and not tested."),
+    "several-rows-per-unit": ("Shared units", "Several rows share a unit; the ranges take rows to be independent."),
+    "missing-label": ("Missing labels", "Rows without a label are refused, or left out with --missing drop."),
+    "missing-score": ("Missing scores", "Rows without a score are refused, or left out with --missing drop."),
+    "scores-look-like-percent": ("Scores", "The scores run to 100: pass --percent."),
+    "scores-look-like-logit": ("Scores", "The scores look like logits: apply 1/(1+exp(-x))."),
+    "scores-look-like-rounding": ("Scores", "Some scores are a trifle outside 0 to 1: clip them."),
+    "scores-outside": ("Scores", "The scores are no probabilities, no per cent and no logits."),
+    "scores-are-decisions": ("Scores", "The scores are 0 and 1 only: decisions, where probabilities are audited."),
+    "words-for-missing": ("Words for missing", "Texts such as NA or ? are levels of their own."),
+}
+
+
+# ---- the whole ----
+
+
+def written(seen: Look) -> str:
+    """Return the look for a terminal of 80 columns, without colour codes."""
+    blocks = [_heading(seen), "\n".join(_table(seen))]
+    told = [line for lead, text in sentences(seen) for line in _item(lead, text)]
+    blocks += ["\n".join(told)] if told else []
+    blocks += ["\n".join(_in_the_way(seen))] if seen.refusals else []
+    blocks.append(f"{_run(seen)}\n" + "\n".join(f"  {line}" for line in typed(seen.command)))
+    return "\n\n".join(blocks)
+
+
+def brief(seen: Look) -> str:
+    """Return the look in ten lines or fewer."""
+    kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(c.kind for c in seen.columns).most_common())
+    lines = [_heading(seen), f"columns: {kinds}"]
+    lines += [f"{lead.lower()}: {text}" for lead, text in list(sentences(seen))[:5]]
+    if seen.refusals:
+        lines.append(f"in the way: {visible(seen.refusals[0])}")
+        lines += [f"and {len(seen.refusals) - 1} more in the way"] if len(seen.refusals) > 1 else []
+    lines.append(f"run: {visible(seen.command)}")
+    return "\n".join(clip(line, 4 * WIDTH) for line in lines)
+
+
+def html(seen: Look) -> str:
+    """Return the look for a notebook: a table, and what to know."""
+    from jinja2 import Environment
+
+    template = Environment(autoescape=True).from_string(HTML)
+    return template.render(
+        heading=_heading(seen),
+        heads=("Column", "Taken for", "Missing", "Holds"),
+        rows=[_cells(c, seen) for c in seen.columns[: 10 * MOST]],
+        more=len(seen.columns) - 10 * MOST,
+        told=[(lead, visible(text)) for lead, text in sentences(seen)],
+        refusals=[visible(r) for r in seen.refusals],
+        run=_run(seen),
+        command=visible(seen.command),
+    )
+
+
+HTML = """\
+<div><p><strong>{{ heading }}</strong></p>
+<table><thead><tr>{% for h in heads %}<th style="text-align:left">{{ h }}</th>{% endfor %}</tr></thead>
+<tbody>{% for row in rows %}<tr>{% for c in row %}<td style="text-align:left">{{ c }}</td>{% endfor %}</tr>
+{% endfor %}</tbody></table>
+{% if more > 0 %}<p>and {{ more }} more columns: to_frame() has all</p>{% endif %}
+<ul>{% for lead, text in told %}<li><strong>{{ lead }}</strong>: {{ text }}</li>{% endfor %}</ul>
+{% if refusals %}<p>In the way:</p><ol>{% for r in refusals %}<li>{{ r }}</li>{% endfor %}</ol>{% endif %}
+<p>{{ run }}</p><pre>{{ command }}</pre></div>"""
+
+
+def short(seen: Look) -> str:
+    """Return the look for the first moments of an audit: how it reads, what is to know, and all that is in the way."""
+    lines = [_heading(seen)]
+    for lead, text in sentences(seen):
+        lines += _item(lead, text) if lead != "Groups" else []
+    return "\n".join([*lines, *_in_the_way(seen)])
+
+
+def _in_the_way(seen: Look) -> list[str]:
+    lines = ["In the way:"] if seen.refusals else []
+    for i, refusal in enumerate(seen.refusals, 1):
+        lines += wrap(visible(refusal), f"{i:>3}. ", WIDTH)
+    return lines
+
+
+# ---- its pieces ----
+
+
+def _heading(seen: Look) -> str:
+    columns = f"{num.count(len(seen.columns))} column{'s' * (len(seen.columns) != 1)}"
+    name = clip(visible(seen.name), NAME)
+    if seen.holds == "sketch":
+        return f"{name}: a sketch of {num.count(seen.rows_read)} rows, {columns}"
+    if seen.whole:
+        return f"{name}: {num.count(seen.rows_read)} rows, {columns}; every row was read"
+    of = f" of {num.count(seen.rows)}" if seen.rows is not None else ""
+    return f"{name}: {columns}; {num.count(seen.rows_read)}{of} rows were read, and all counts are of these"
+
+
+def _table(seen: Look) -> Iterator[str]:
+    order = sorted(range(len(seen.columns)), key=lambda i: (_weight(seen.columns[i], seen), i))
+    kept = [seen.columns[i] for i in order[:MOST]]
+    rows = [("column", "taken for", "missing", "holds"), *(_cells(c, seen) for c in kept)]
+    wide = [min(max(cells(r[i]) for r in rows), most) for i, most in enumerate((NAME, KIND, 15))]
+    rest = WIDTH - sum(wide) - 8
+    for i, row in enumerate(rows):
+        yield (
+            "  "
+            + "  ".join([*(pad(clip(t, w), w) for t, w in zip(row, wide, strict=False)), clip(row[3], rest)]).rstrip()
+        )
+        if not i:
+            yield "  " + "-" * (WIDTH - 2)
+    if more := [seen.columns[i] for i in order[MOST:]]:
+        kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(c.kind for c in more).most_common())
+        yield f"  and {num.count(len(more))} more columns ({kinds}); --json has all"
+
+
+def _weight(c: Column, seen: Look) -> int:
+    """Put label and score first, and where not all can be shown, the columns of interest before the others."""
+    first = {"label": 0, "score": 1}.get(c.role, 2)
+    if first < 2 or len(seen.columns) <= MOST:
+        return first
+    offered = {name for names in seen.candidates.values() for name in names}
+    return 2 if c.role in ("group", "key") else 3 if c.name in offered else 4 if c.kind in ("id", "unit") else 5
+
+
+def _cells(c: Column, seen: Look) -> tuple[str, str, str, str]:
+    role = c.role if c.role in ("label", "score") else "key" if c.role == "key" else c.kind
+    return visible(c.name) or "(no name)", role, _missing(c, seen), visible(_holds(c))
+
+
+def _missing(c: Column, seen: Look) -> str:
+    if seen.holds == "sketch" and c.role != "group":
+        return "-"
+    return part_of(c.missing, seen.rows_read) if c.missing else "none"
+
+
+def part_of(n: int, rows: int) -> str:
+    """Write a number of rows with its share: "1 204 (1.2%)"."""
+    share = 100 * n / max(rows, 1)
+    told = "all" if n == rows else "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"
+    return f"{num.count(n)} ({told})"
+
+
+def _holds(c: Column) -> str:
+    if c.kind == "unusable":
+        return c.stored
+    if c.kind == "empty":
+        return "nothing"
+    if c.frequent and (c.role == "label" or c.kind in ("yes/no", "category", "code", "constant")):
+        kept = LISTED if c.role == "label" else VALUES
+        shown = [clip(v, SPELT) + (f" {num.count(n)}" if c.role == "label" else "") for v, n in c.frequent[:kept]]
+        more = (c.distinct or 0) - len(shown)
+        return ", ".join(shown) + (f" and {num.count(more)} more" if more > 0 else "")
+    if c.kind in ("id", "unit") and c.distinct is not None:
+        return f"{num.count(c.distinct)} different"
+    if c.low is not None and c.high is not None:
+        return f"{_end(c.low)} to {_end(c.high)}"
+    return f"{num.count(c.distinct)} different" if c.distinct else ""
+
+
+def _end(value: float | str) -> str:
+    """Write an end of a range: dates as they are, whole numbers whole, others to four digits."""
+    if isinstance(value, str):
+        return value
+    if abs(value) < LARGE and (value == round(value) or abs(value) >= GROUPED / 10):
+        return num.count(value) if abs(value) >= GROUPED else f"{value:.0f}".replace("-", num.MINUS)
+    return f"{num.MINUS if value < 0 else ''}{abs(value):.4g}"
+
+
+# ---- sentences ----
+
+
+def sentences(seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield what is to know, each with the word that leads it."""
+    rows, held = seen.rows_read, {c.name: c for c in seen.columns}
+    if seen.holds == "sketch":
+        yield from _of_sketch(seen)
+    if seen.label in held and seen.label_values:
+        yield "Label", _label(seen)
+    if seen.score in held and seen.holds == "rows":
+        yield "Score", _score(seen, held[seen.score])
+    if gone := sum(seen.dropped.values()):
+        why = ", ".join(f"{num.count(n)} {reason}" for reason, n in seen.dropped.items())
+        left = "were left out" if seen.holds == "sketch" else "would be left out with --missing drop"
+        yield "Dropped", f"{part_of(gone, rows)} rows {left}: {why}."
+    if seen.repeats:
+        same = "If they are the same people, they count twice."
+        yield "Repeated", f"{part_of(seen.repeats, rows)} rows equal an earlier one in every column. {same}"
+    yield from _of_columns(seen)
+
+
+def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield what is to know of the columns beside label and score."""
+    held = {role: list(names) for role, names in seen.candidates.items()}
+    if units := held.get("unit"):
+        yield "Units", f"Rows share {_names(units)}; the ranges take rows to be independent."
+    if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "unit")]:
+        yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
+    if alike := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
+        yield "Left out", f"{_names(alike)}: one value only, or none."
+    if output := held.get("output"):
+        yield "Output", f"{_names(output)}: what a model says too? Name --variables to leave it out."
+    if (groups := held.get("by")) and not seen.settings.get("by"):
+        yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
+    if "words-for-missing" in seen.warnings:
+        yield "Words", TELLS["words-for-missing"][1]
+
+
+def _of_sketch(seen: Look) -> Iterator[tuple[str, str]]:
+    s = seen.settings
+    tests = "and what tests need, whole rows among it" if s["tests"] else "and not what tests need"
+    yield "Holds", f"sums by score, label and group, {num.count(int(s['covariates']))} covariates, {tests}."
+    if s["crossed"]:
+        yield "Pairs", f"{_names(list(s['crossed']))}."
+
+
+def _label(seen: Look) -> str:
+    total = sum(n for _, n in seen.label_values)
+    values = dict(seen.label_values)
+    name, case = visible(seen.label), visible(seen.case)
+    if seen.case not in values:
+        return f"{name} holds no {case!r}, which would be the case."
+    told = f"{name} = {case} is the case: {part_of(values[seen.case], total)} rows."
+    named = seen.settings.get("positive") is not None or {v.lower() for v in values} <= {"0", "1", "true", "false"}
+    others = [v for v in values if v != seen.case]
+    if named or seen.holds == "sketch" or not others:
+        return told
+    return f"{told} If it is {visible(others[0])!r}, pass --positive {shlex.quote(visible(others[0]))}."
+
+
+def _score(seen: Look, c: Column) -> str:
+    name = visible(seen.score)
+    run = f"{name} runs {_end(c.low)} to {_end(c.high)}" if c.low is not None and c.high is not None else name
+    return run + {
+        "probability": ": probabilities.",
+        "percent": ": per cent." if seen.settings.get("percent") else ": per cent, so pass --percent.",
+        "logit": ": looks like logits; apply 1/(1+exp(-x)).",
+        "rounding": ": a trifle outside 0 to 1; clip it.",
+        "decision": ": 0 and 1 only, decisions; a probability is audited.",
+        "other": ": neither probabilities nor per cent nor logits.",
+    }.get(seen.scale, ": no numbers.")
+
+
+def _names(names: Sequence[str]) -> str:
+    """Write names of columns as a list: "a, b and 3 more"."""
+    shown = [clip(visible(n), NAME) for n in names[:LISTED]]
+    more = len(names) - len(shown)
+    if more:
+        return f"{', '.join(shown)} and {num.count(more)} more"
+    return " and ".join(t for t in (", ".join(shown[:-1]), shown[-1]) if t)
+
+
+def _item(lead: str, text: str) -> list[str]:
+    """Return a sentence under the word that leads it."""
+    first, *more = wrap(text, " " * 10, WIDTH)
+    return [f"{lead:<10}{first.strip()}", *more]
+
+
+def _run(seen: Look) -> str:
+    if any(word in shlex.split(seen.command) for word in ("OUTCOME", "SCORE")):
+        return "Run, with the columns that OUTCOME or SCORE stand for:"
+    return "Run, once that is mended:" if seen.refusals else "Run:"
+
+
+def typed(command: str) -> list[str]:
+    """Return a command as lines of at most 80 cells, to be pasted into a shell; an option stays with its value."""
+    if not command.startswith("calibrant "):
+        return [visible(command)]
+    words: list[str] = []
+    for word in shlex.split(command):
+        quoted = shlex.quote(word)
+        joins = words and words[-1].startswith("--") and " " not in words[-1] and "=" not in words[-1]
+        if joins and not word.startswith("--") and words[-1] not in ("--percent", "--intersections"):
+            words[-1] += f" {quoted}"
+        else:
+            words.append(quoted)
+    lines = [words[0]]
+    for word in words[1:]:
+        if cells(lines[-1]) + cells(word) + 5 > WIDTH:
+            lines.append(f"  {word}")
+        else:
+            lines[-1] += f" {word}"
+    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]

@@ -1,0 +1,340 @@
+"""A look: what columns are taken for, what is in the way, and the command to run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import calibrant as cal
+from calibrant.cli.parser import build_parser
+from calibrant.cli.run import main
+from calibrant.data import employment_path
+from calibrant.look import roles
+from calibrant.look.looked import Column, Look
+from calibrant.look.sample import LEAST, sampled
+from calibrant.report.looked import WIDTH, html, short, typed, written
+from calibrant.report.terminal import cells
+
+ROWS = 400
+
+
+@pytest.fixture
+def messy(tmp_path: Path) -> str:
+    """A file as people have them: per cents, ids, codes, dates as text, repeated rows, missing values."""
+    rng = np.random.default_rng(5)
+    lines = ["visit_id,patient_id,zip,seen,sex,age,region,readmitted,risk,unit,note"]
+    for i in range(ROWS):
+        risk = "" if i % 40 == 7 else f"{100 * rng.uniform():.2f}"
+        readmitted = "" if i == 11 else rng.choice(["yes", "no"], p=[0.2, 0.8])
+        seen = f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}"
+        zip_code = f"0{2100 + i % 7}"
+        region = rng.choice(["north", "NA", "south"])
+        lines.append(
+            f"V{i:05d},P{i // 4:05d},{zip_code},{seen},{'fm'[i % 2]},{20 + i % 60},{region},{readmitted},{risk},beds,"
+        )
+    lines += lines[5:25]  # twenty rows that are there twice
+    path = tmp_path / "messy visits.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def kinds(seen: Look) -> dict[str, str]:
+    return {c.name: c.kind for c in seen.columns}
+
+
+def test_messy_file_is_told_as_it_is(messy: str) -> None:
+    seen = cal.look(messy)
+    assert kinds(seen) == {
+        "visit_id": "id",
+        "patient_id": "unit",
+        "zip": "code",
+        "seen": "date",
+        "sex": "category",
+        "age": "number",
+        "region": "category",
+        "readmitted": "yes/no",
+        "risk": "number",
+        "unit": "constant",
+        "note": "empty",
+    }
+    assert (seen.label, seen.score, seen.case, seen.scale) == ("readmitted", "risk", "yes", "percent")
+    assert seen.rows == seen.rows_read == ROWS + 20
+    assert seen.whole
+    assert seen.repeats == 20
+    zips, region = seen.column("zip"), seen.column("region")
+    assert zips is not None
+    assert region is not None
+    assert {value for value, _ in zips.frequent} == {f"0210{d}" for d in range(7)}, "zeros stay"
+    assert seen.dropped == {"label missing": 2, "score missing": 11}
+    assert "words-for-missing" in seen.warnings
+    assert {"scores-look-like-percent", "missing-label", "missing-score", "likely-id"} <= set(seen.warnings)
+    assert seen.refusals == (), "the command takes care of all"
+
+
+def test_the_command_is_ready_to_paste(messy: str) -> None:
+    words = shlex.split(cal.look(messy).command)
+    assert words[:3] == ["calibrant", "audit", messy]
+    a = build_parser().parse_args(words[1:])
+    assert (a.label, a.score, a.positive, a.percent, a.missing) == ("readmitted", "risk", "yes", True, "drop")
+    assert "sex" in a.by
+    assert "patient_id" not in a.by
+
+
+def test_the_command_runs(messy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = cal.look(messy).command
+    assert main([*shlex.split(command)[1:], "--quick", "--json", "-"]) in (0, 3)
+    record = json.loads(capsys.readouterr().out)
+    assert record["data"]["columns"]["zip"]["kind"] == "category"
+    assert record["data"]["dropped"] == sum(cal.look(messy).dropped.values())
+
+
+def test_all_that_is_in_the_way_is_said_at_once(messy: str) -> None:
+    seen = cal.look(messy, label="readmitted", score="risk", by=["sexx", "visit_id", "sex", "sex"], key="nr")
+    said = "\n".join(seen.refusals)
+    for part in ("'sexx'", "'nr'", "positive", "percent", "missing"):
+        assert part in said, part
+    assert len(seen.refusals) >= 5
+    fixed = cal.look(messy, label="readmitted", score="risk", positive="yes", percent=True, missing="drop", by="sex")
+    assert fixed.refusals == ()
+
+
+def test_look_refuses_what_the_audit_refuses(messy: str) -> None:
+    plan: dict[str, Any] = {"label": "readmitted", "score": "risk", "positive": "yes", "by": "sex"}
+    for more in ({}, {"percent": True}, {"percent": True, "missing": "drop"}):
+        try:
+            cal.audit(messy, **plan, **more, quick=True)
+            refused = ""
+        except cal.BadInput as e:
+            refused = str(e)
+        seen = cal.look(messy, **plan, **more)
+        assert bool(refused) == bool(seen.refusals), refused
+        assert not refused or refused in seen.refusals
+
+
+def test_a_look_never_holds_labels_against_scores() -> None:
+    """Labels dealt anew among the rows leave it the same, but for rows that are equal by chance."""
+    rng = np.random.default_rng(1)
+    y, p = rng.integers(0, 2, 500), rng.uniform(size=500)
+    first = cal.look({"y": y, "p": p, "g": ["a", "b"] * 250})
+    again = cal.look({"y": rng.permutation(y), "p": p, "g": ["a", "b"] * 250})
+    assert first == again
+
+
+def test_bundled_data() -> None:
+    seen = cal.look(employment_path())
+    assert (seen.label, seen.score, seen.scale, seen.refusals) == (
+        "employed",
+        "predicted_probability",
+        "probability",
+        (),
+    )
+    assert seen.rows == seen.rows_read == 277_677
+    assert set(seen.candidates["by"][:3]) == {"sex", "age", "race"}
+    assert dict(seen.label_values)[seen.case] == 139_199
+
+
+@pytest.mark.parametrize(
+    ("file", "label", "score"),
+    [("bank_out", "actual", "prob_1"), ("cardio_out", "actual", "prob_1"), ("adult_out", "actual", "prob_1")],
+)
+def test_shared_data(shared: Path, file: str, label: str, score: str) -> None:
+    seen = cal.look(shared / f"data/{file}.parquet")
+    assert (seen.label, seen.score) == (label, score)
+    assert "pred" in seen.candidates["output"]
+
+
+def test_many_classes_are_not_guessed(shared: Path) -> None:
+    seen = cal.look(shared / "data/cifar_out.parquet")
+    assert (seen.label, seen.score) == ("", "")
+    assert len(seen.refusals) == 2
+
+
+def test_nothing_to_audit_says_what_is_missing() -> None:
+    seen = cal.look({"a": ["x", "y", "z"] * 20, "b": list(range(60))})
+    assert any("label" in r for r in seen.refusals)
+    assert any("score" in r for r in seen.refusals)
+    assert "OUTCOME" in seen.command
+    empty = cal.look({"y": pa.array([], pa.int64()), "p": pa.array([], pa.float64())})
+    assert any("no rows" in r for r in empty.refusals)
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ([0.0, 0.3, 0.9], "probability"),
+        ([0.0, 30.0, 99.0], "percent"),
+        ([-4.0, 0.5, 6.0], "logit"),
+        ([0.0, 1.0, 1.0], "decision"),
+        ([0.0, 0.5, 1.00001], "rounding"),
+        ([0.0, 5.0, 2000.0], "other"),
+    ],
+)
+def test_scale_of_scores(values: list[float], scale: str) -> None:
+    assert cal.look({"y": [0, 1, 1], "p": values}, label="y", score="p").scale == scale
+
+
+@pytest.mark.parametrize(
+    ("values", "case", "plain"),
+    [
+        ([("0", 5), ("1", 2)], "1", True),
+        ([("false", 5), ("true", 2)], "true", True),
+        ([("no", 2), ("yes", 5)], "yes", False),
+        ([("alive", 5), ("dead", 2)], "dead", False),
+        ([("not readmitted", 5), ("readmitted", 9)], "readmitted", False),
+        ([("a", 5), ("b", 2)], "b", False),
+    ],
+)
+def test_the_case(values: list[tuple[str, int]], case: str, plain: bool) -> None:
+    assert roles.case_of(values) == (case, plain)
+
+
+# ---- every source ----
+
+
+def table() -> pa.Table:
+    rng = np.random.default_rng(2)
+    return pa.table(
+        {
+            "y": rng.integers(0, 2, 300),
+            "p": rng.uniform(size=300),
+            "sex": ["f", "m"] * 150,
+            "age": list(range(20, 50)) * 10,
+        }
+    )
+
+
+def test_sources_look_the_same(tmp_path: Path) -> None:
+    rows = table()
+    pq.write_table(rows, tmp_path / "a.parquet")
+    rows.to_pandas().to_csv(tmp_path / "a.csv", index=False)
+    looks = [
+        cal.look(s) for s in (rows, rows.to_pandas(), tmp_path / "a.parquet", tmp_path / "a.csv", rows.to_pydict())
+    ]
+    for seen in looks:
+        assert (seen.label, seen.score, seen.rows, seen.repeats) == ("y", "p", 300, 0)
+        assert [(c.name, c.kind, c.role, c.low, c.high) for c in seen.columns] == [
+            (c.name, c.kind, c.role, c.low, c.high) for c in looks[0].columns
+        ]
+    assert looks[0].command == "calibrant.audit(data, label='y', score='p', by=['sex', 'age'])"
+
+
+def test_predictions_and_sketches() -> None:
+    rows = table()
+    data = cal.predictions(rows["y"].to_numpy(), rows["p"].to_numpy(), {"sex": rows["sex"].to_pylist()})
+    assert (cal.look(data).label, cal.look(data).score) == ("y_true", "y_prob")
+    whole = cal.sketch(rows, label="y", score="p", by="sex", variables="age")
+    seen = cal.look(whole)
+    assert seen.holds == "sketch"
+    assert {c.name: c.role for c in seen.columns} == {"y": "label", "p": "score", "sex": "group", "age": "covariate"}
+    assert "a sketch of 300 rows" in str(seen).replace("\u202f", " ")
+
+
+def test_large_files_are_sampled_from_evenly_spread_places(tmp_path: Path) -> None:
+    n = 40_000
+    pq.write_table(
+        pa.table({"y": np.arange(n) % 2, "p": np.linspace(0, 1, n), "late": [None] * (n - 10) + ["x"] * 10}),
+        tmp_path / "long.parquet",
+        row_group_size=1000,
+    )
+    from calibrant.data.sources.opened import open_source
+
+    rows = sampled(open_source(tmp_path / "long.parquet"), most=3200)
+    assert rows.rows == n
+    assert 3200 <= rows.table.num_rows < 3300
+    p = rows.table["p"].to_numpy()
+    assert p.min() < 0.01
+    assert p.max() > 0.9
+    assert sum(count for *_, count in rows.runs) == rows.table.num_rows
+
+
+def test_wide_files_show_what_matters(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    columns = {f"v{i:03d}": rng.normal(size=200) for i in range(498)}
+    pq.write_table(
+        pa.table(columns | {"outcome": [0, 1] * 100, "score": rng.uniform(size=200)}), tmp_path / "w.parquet"
+    )
+    seen = cal.look(tmp_path / "w.parquet")
+    assert (seen.label, seen.score, len(seen.columns)) == ("outcome", "score", 500)
+    text = written(seen)
+    assert "and 460 more columns" in text
+    assert len(text.splitlines()) < 70
+    assert LEAST <= 6_000_000 // 500
+
+
+# ---- how it is told ----
+
+
+def test_every_line_fits_eighty_columns(messy: str) -> None:
+    for seen in (cal.look(messy), cal.look(employment_path()), cal.look(messy, label="risk", score="sex", by="no")):
+        command = {line.strip() for line in typed(seen.command)}
+        for line in written(seen).splitlines():
+            assert cells(line) <= WIDTH or line.strip() in command, line
+
+
+def test_typed_lines_are_the_command(messy: str) -> None:
+    seen = cal.look(messy)
+    joined = " ".join(line.removesuffix("\\") for line in typed(seen.command))
+    assert shlex.split(joined) == shlex.split(seen.command)
+
+
+def test_names_cannot_steer_a_terminal_or_a_page() -> None:
+    evil = "\x1b[31m<script>alert(1)</script>"
+    seen = cal.look({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60), evil: [evil, "b"] * 30})
+    for text in (str(seen), repr(seen), html(seen), short(seen)):
+        assert "\x1b" not in text
+    assert "<script>" not in html(seen)
+
+
+def test_names_with_commas_and_blanks_are_quoted(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60), "a, b": ["x", "y"] * 30}),
+        tmp_path / "-odd name.parquet",
+    )
+    words = shlex.split(cal.look(tmp_path / "-odd name.parquet").command)
+    assert build_parser().parse_args(words[1:]).by == ["a, b"]
+
+
+def test_it_is_brief_in_python_and_plain_for_machines(messy: str) -> None:
+    seen = cal.look(messy)
+    assert len(repr(seen).splitlines()) <= 10
+    assert "calibrant audit" in repr(seen)
+    assert Look.from_dict(json.loads(json.dumps(seen.to_dict()))) == seen
+    frame = seen.to_frame()
+    assert frame.num_rows == len(seen.columns)
+    assert "<table>" in seen._repr_html_()
+    with pytest.raises(AttributeError):
+        seen.label = "other"  # type: ignore[misc]
+
+
+def test_command_line(messy: str, capsys: Any) -> None:
+    assert main(["look", messy]) == 0
+    assert "taken for" in capsys.readouterr().out
+    assert main(["look", messy, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["label"] == "readmitted"
+    assert main(["look", messy, "--label", "readmitted", "--score", "risk"]) == 2
+    assert "In the way" in capsys.readouterr().out
+
+
+def test_command_line_looks_at_sketches(tmp_path: Path, capsys: Any) -> None:
+    whole = cal.sketch(table(), label="y", score="p", by="sex")
+    (tmp_path / "a.sketch").write_bytes(whole.to_bytes())
+    assert main(["look", str(tmp_path / "a.sketch")]) == 0
+    out = capsys.readouterr().out
+    assert "a sketch of" in out
+    assert f"calibrant audit {tmp_path / 'a.sketch'}" in out.replace(" \\\n    ", " ")
+
+
+def test_columns_of_the_same_name_and_strange_types() -> None:
+    rows = pa.table({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60), "l": [[1], [2]] * 30, "b": [b"\xff", b"x"] * 30})
+    seen = cal.look(rows)
+    assert kinds(seen)["l"] == "unusable"
+    assert seen.label == "y"
+    assert Column(name="a", kind="number") != Column(name="a", kind="id")

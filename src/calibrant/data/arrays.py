@@ -17,7 +17,7 @@ from calibrant.errors import BadInput
 
 REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError, AttributeError, pa.ArrowException)  # by Arrow
 ARROW = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__", "iloc")  # what Arrow reads by itself
-FRAMES = ("columns", "column_names")  # what has several columns, or one in a frame
+FRAMES = ("columns", "column_names", "dims")  # what has columns, or points of a grid: not one column of Arrow
 NUMPY = ("__array__", "__array_interface__")
 UNITS = ("s", "ms", "us", "ns")  # of time that Arrow has; coarser ones become seconds, finer ones nanoseconds
 COARSE = ("Y", "M", "W", "D", "h", "m", "generic")

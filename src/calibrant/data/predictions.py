@@ -217,7 +217,8 @@ def predictions(
         Probabilities in [0, 1] of the positive class. A scikit-learn ``predict_proba`` of two columns is read as its
         second column; one of more columns belongs to `calibrant.multiclass_predictions`.
     covariates : frame or mapping of arrays, optional
-        pandas, Polars or Arrow table, or a dictionary, with n rows.
+        pandas, Polars, Arrow, whatever speaks their protocols, or a dictionary, with n rows. Where two arguments have
+        an index (pandas, xarray), rows are joined by it if its labels are the same and unique, else refused.
     weights : array-like of shape (n,), optional
         Positive numbers. Methods without a proof for weights raise `NotComputable`.
     cluster : array-like of shape (n,), optional
@@ -236,7 +237,8 @@ def predictions(
     Raises
     ------
     BadInput
-        A value is missing, out of range or of another length; the message names column, count and first row.
+        A value is missing (masked, null, NaN), out of range or of another length; the message names column, count and
+        first row.
 
     Examples
     --------

@@ -128,6 +128,34 @@ def test_a_structured_array_is_a_frame() -> None:
         assert cal.read(entry, label="y", score="p", by="g").covariates.column("g").to_pylist() == ["a", "b"]
 
 
+def test_a_column_with_a_name_is_a_covariate() -> None:
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    for column in (pd.Series([1, 2], name="v"), pl.Series("v", [1, 2])):
+        assert cal.predictions([0, 1], [0.2, 0.7], column).covariates.to_pydict() == {"v": [1, 2]}
+    with pytest.raises(BadInput, match="covariates is a list"):
+        cal.predictions([0, 1], [0.2, 0.7], [3, 4])
+
+
+def test_a_grid_has_a_row_for_each_of_its_points() -> None:
+    xr = pytest.importorskip("xarray")
+    grid = xr.Dataset(
+        {
+            "y": (("day", "lat"), [[0, 1], [1, 0], [1, 1]]),
+            "p": (("lat", "day"), [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]),
+            "height": ("lat", [10.0, 20.0]),
+        },
+        coords={"lat": [50.0, 60.0], "zone": ("lat", ["n", "s"])},
+    )
+    rows = cal.read(grid, label="y", score="p", by=["zone", "lat"])
+    assert (rows.y.tolist(), rows.p.tolist()) == ([0, 1, 1, 0, 1, 1], [0.1, 0.4, 0.2, 0.5, 0.3, 0.6])
+    assert rows.covariates.to_pydict() == {"zone": ["n", "s"] * 3, "lat": [50.0, 60.0] * 3}
+    with pytest.raises(BadInput, match=r"'height' has other dimensions than \(day, lat\): use xarray.broadcast"):
+        cal.read(grid, label="y", score="p", by="height")
+    y = xr.DataArray([0, 1, 1], dims="row", coords={"row": [1, 2, 3]})
+    p = xr.DataArray([0.1, 0.2, 0.3], dims="row", coords={"row": [3, 2, 1]})
+    assert cal.predictions(y, p).p.tolist() == [0.3, 0.2, 0.1]
+
+
 # ---- lazy frames, and streams ----
 
 

@@ -142,8 +142,15 @@ def held_of(source: object, noun: str, wanted: Sequence[str] = (), order: Order 
         return _columns([(name, cast(Any, source)[name]) for name in fields], noun)
     if isinstance(source, (list, tuple)):
         return _listed(source, noun) if source else None
+    if hasattr(source, "to_frame") and getattr(source, "name", None):  # a column that has a name
+        return held_of(source.to_frame(), noun)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
         return _like_pandas(source, noun)
+    return _spoken(source, wanted)
+
+
+def _spoken(source: object, wanted: Sequence[str]) -> Held | None:
+    """Return what speaks a protocol of frames, or is lazy, as a table; None for what does not."""
     found = _computed(source, wanted)
     if any(hasattr(found, a) for a in ARROW):
         try:

@@ -42,8 +42,8 @@ def read(
     Parameters
     ----------
     source : path, glob, list of paths, directory or frame
-        Parquet, CSV or Arrow IPC; pandas, Polars, Arrow, DuckDB relation, dictionary of columns, records, an iterator of
-        batches, whatever speaks the Arrow stream protocol.
+        Parquet, CSV or Arrow IPC; pandas, Polars, Arrow, DuckDB relation, dictionary of columns, records, iterator
+        of batches, whatever speaks the Arrow stream protocol.
     label, score : str
         Columns of labels (0 and 1) and of probabilities.
     by : str or sequence of str, optional

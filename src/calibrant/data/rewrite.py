@@ -14,11 +14,12 @@ from urllib.request import url2pathname
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibrant.data.columns import decoded
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import OnRows, Source
+from calibrant.data.sources.source import Form, OnRows, Source
 from calibrant.errors import BadInput
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")
@@ -130,29 +131,27 @@ def written(target: str, content: bytes) -> None:
 def rewrite(
     source: Source,
     path: Path,
-    scores: Sequence[str],
+    reads: Sequence[str],
     added: Added,
     settle: Callable[[], None],
     progress: OnRows | None = None,
 ) -> int:
     """Write every row with its columns and those added; the file appears when it is complete. Return the rows written.
 
-    `scores` are columns to read as real numbers where types are guessed. If `added` raises, or `settle`, which is
-    called after the last row, nothing is left behind.
+    `reads` are the columns that `added` looks at, the score first. Text becomes text again character for character,
+    but for quotes that nothing needs. If `added` raises, or `settle`, which is called after the last row, nothing is
+    left behind.
     """
     rows = 0
     with beside(path) as hidden:
-        target = _Target(hidden, path.name.lower())
+        target = _Target(hidden, path.name.lower(), source.form)
         try:
             with source.one_pass():
-                for part in source.parts:
-                    row = part.first_row
-                    for batch in part.read(source.columns, scores):
-                        target.write(batch, added(batch, part.name, row))
-                        row += batch.num_rows
-                        rows += batch.num_rows
-                        if progress is not None:
-                            progress(batch.num_rows)
+                for kept, read, part, row in _batches(source, target.delimited, reads):
+                    target.write(kept, added(read, part, row))
+                    rows += kept.num_rows
+                    if progress is not None:
+                        progress(kept.num_rows)
             settle()
             if not rows:
                 raise BadInput("no rows to repair: the data is empty")
@@ -163,13 +162,34 @@ def rewrite(
     return rows
 
 
+def _batches(
+    source: Source, delimited: bool, reads: Sequence[str]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch, str, int]]:
+    """Yield rows to write, the same rows to look at, their part and the number of the first."""
+    if not (delimited and source.kinds and source.as_text):
+        for part in source.parts:
+            row = part.first_row
+            for batch in part.read(source.columns, reads[:1]):
+                yield batch, batch, part.name, row
+                row += batch.num_rows
+        return
+    texts = source.as_text(source.columns)
+    for part, same in zip(source.parts, texts.parts, strict=True):
+        row = part.first_row
+        pairs = zip(same.read(source.columns, ()), part.read(list(dict.fromkeys(reads)), reads[:1]), strict=True)
+        for kept, read in pairs:
+            yield kept, read, part.name, row
+            row += kept.num_rows
+
+
 class _Target:
     """A file that grows by batches; its columns have the types of the first."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+    def __init__(self, path: Path, name: str, form: Form) -> None:
+        self.path, self.name, self.form = path, name, form
+        self.delimited = name.endswith(CSV)
         self.schema: pa.Schema = None
-        self.writer: pa.ipc.RecordBatchFileWriter = None  # or one of pyarrow's for Parquet or CSV
+        self.writer: pa.ipc.RecordBatchFileWriter = None  # or one for Parquet or delimited text
 
     def write(self, batch: pa.RecordBatch, added: Columns) -> None:
         """Add rows."""
@@ -190,14 +210,13 @@ class _Target:
 
     def _opened(self) -> pa.ipc.RecordBatchFileWriter:
         import pyarrow.parquet as pq
-        from pyarrow import csv
 
         if self.name.endswith(PARQUET):
             texts = [f.name for f in self.schema if not pa.types.is_floating(f.type)]
             return pq.ParquetWriter(self.path, self.schema, use_dictionary=texts, store_schema=False)
-        if self.name.endswith(CSV):
-            tab = self.name.endswith(".tsv")
-            return csv.CSVWriter(self.path, self.schema, write_options=csv.WriteOptions(delimiter="\t" if tab else ","))
+        if self.delimited:
+            usual = "\t" if self.name.endswith(".tsv") else ";" if self.form.delimiter == ";" else ","
+            return _Lines(self.path, self.schema, usual, self.form.decimal == ",")
         return pa.ipc.new_file(self.path, self.schema)
 
     def close(self) -> None:
@@ -205,6 +224,47 @@ class _Target:
         if self.writer is not None:
             writer, self.writer = self.writer, None
             writer.close()
+
+
+class _Lines:
+    """A file of delimited text, in UTF-8. Values are quoted where they must be."""
+
+    def __init__(self, path: Path, schema: pa.Schema, delimiter: str, comma: bool) -> None:
+        self.file, self.delimiter, self.comma = path.open("wb"), delimiter, comma
+        self.special = np.isin(np.arange(256), list(f'{delimiter}"\r\n'.encode()))
+        self.write_batch([pa.array([name]) for name in schema.names])
+
+    def write_batch(self, batch: pa.RecordBatch | Sequence[pa.Array]) -> None:
+        """Add rows."""
+        *others, last = (self._texts(column) for column in batch)
+        self.file.write(_content(_joined(self.delimiter, *others, _joined("", last, "\n"))))
+
+    def _texts(self, column: pa.Array) -> pa.Array:
+        text = column.cast(pa.large_string())
+        if self.comma and pa.types.is_floating(column.type):
+            text = pc.replace_substring(text, ".", ",")
+        if not self.special[np.frombuffer(_content(text), dtype=np.uint8)].any():
+            return text
+        must = pc.match_substring_regex(text, f'[{self.delimiter}"\r\n]')
+        inside = pc.replace_substring(text, '"', '""')
+        return pc.if_else(must, _joined("", '"', inside, '"'), text)
+
+    def close(self) -> None:
+        """Finish the file."""
+        self.file.close()
+
+
+def _joined(between: str, *texts: pa.Array | str) -> pa.Array:
+    """Return texts, row by row, as one; nothing where one is missing."""
+    large = [pa.scalar(t, pa.large_string()) if isinstance(t, str) else t for t in (*texts, between)]
+    return pc.binary_join_element_wise(*large, null_handling="replace")
+
+
+def _content(text: pa.Array) -> memoryview:
+    """Return the characters of large strings, one after the other."""
+    _, offsets, data = text.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
+    return memoryview(data if data is not None else b"")[ends[0] : ends[-1]]
 
 
 def _kept(column: pa.Array, parquet: bool) -> pa.Array:

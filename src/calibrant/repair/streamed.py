@@ -102,7 +102,7 @@ def apply_map(
             raise BadInput(str(e).replace(OPTION, "")) from None
 
     try:
-        return rewrite(source, output.path, (score,), added, settle, progress)
+        return rewrite(source, output.path, (score, *one.reads, *spec.key), added, settle, progress)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
         raise BadInput(
             f"cannot write {str(output.path)!r}: {str(e).splitlines()[0]}; another format may hold it"

@@ -340,7 +340,9 @@ class Texts:
         runs = [[cut] for cut in scan.cuts] if head.sought else [scan.cuts]
         parts = tuple(Part(name, cuts[0].first_row, partial(read, cuts)) for cuts in runs if cuts)
         kinds = self.taken([c for c in head.columns if c in self.places])
-        return Source(name, head.columns, parts, scan.rows, kinds=kinds)
+        comma = any(k.comma for k in kinds.values())
+        form = Form(head.encoding, head.delimiter, "," if comma else ".")
+        return Source(name, head.columns, parts, scan.rows, kinds=kinds, form=form)
 
 
 def _places(columns: Sequence[str], head: Head) -> list[tuple[int, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob as globbing
 import itertools
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -43,28 +43,32 @@ def listed(found: Listing, given: str, form: Form = FOUND_OUT, wanted: Sequence[
     files = [PurePosixPath(p).name for p in found.paths]
     alone = len(files) == 1
     names = ["" if alone else p[len(found.root) :].lstrip("/") for p in found.paths]
-    local = found.filesystem.type_name == "local"
     keys = found.keys or keys_in(found.root, found.paths)
-
-    def whole(opened: list[Source]) -> Source:
-        # 3. columns that stand in the names of folders, and a look at each file whenever it is read
-        opened = with_keys(opened, keys, found.typed, files)
-        opened = [_guarded(one, held, i) for i, one in enumerate(opened)]
-        return replace(_together(opened, files, given), check=held.check)
-
     # 2. each file, read under the name that tells its rows from those of others
+    sources = _opened(found, files, names, form, wanted)
+
+    def as_text(columns: Collection[str]) -> Source:
+        # 3. columns that stand in the names of folders, and a look at each file whenever it is read
+        opened = with_keys(sources(columns), keys, {**found.typed, **dict.fromkeys(columns, False)}, files)
+        opened = [_guarded(one, held, i) for i, one in enumerate(opened)]
+        return replace(_together(opened, files, given), check=held.check, as_text=as_text)
+
+    return as_text(())
+
+
+def _opened(
+    found: Listing, files: list[str], names: list[str], form: Form, wanted: Sequence[str]
+) -> Callable[[Collection[str]], list[Source]]:
+    """Return what gives the files one by one; files of text with some columns as text, whatever is in them."""
+    local = found.filesystem.type_name == "local"
     with ThreadPoolExecutor(1 if local else OPENERS) as pool:
         kind = one_kind(list(pool.map(lambda p: kind_of(p, found.filesystem), found.paths)), files)
         if kind != TEXT:
-            return whole(list(pool.map(lambda p, n: COLUMNAR[kind](p, n, found.filesystem), found.paths, names)))
+            opened = list(pool.map(lambda p, n: COLUMNAR[kind](p, n, found.filesystem), found.paths, names))
+            return lambda _: opened
     if not local:
         raise BadInput(f"{files[0]} is text: only Parquet, Arrow IPC and ORC are read from afar; copy it here")
-    texts = Texts([Path(p) for p in found.paths], names, form, wanted)
-
-    def as_text(columns: Collection[str]) -> Source:
-        return replace(whole(texts.sources(columns)), as_text=as_text)
-
-    return as_text(())
+    return Texts([Path(p) for p in found.paths], names, form, wanted).sources
 
 
 def _guarded(one: Source, held: Stamps, i: int) -> Source:
@@ -117,5 +121,6 @@ def _together(opened: list[Source], files: list[str], given: str) -> Source:
     pieces = tuple(piece for f in held for piece in f.pieces)
     fragments = Fragments(held[0].filesystem, pieces) if len(held) == len(opened) else None
     partial = tuple(sorted({c for s in opened for c in s.columns} - set(columns)))
+    first = Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial)
     kinds = {c: kind for s in opened for c, kind in s.kinds.items()}
-    return Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial, kinds=kinds)
+    return replace(first, kinds=kinds, form=opened[0].form)

@@ -104,7 +104,10 @@ class Source:
     kinds : Mapping of str to Taken
         Of untyped text: what columns are taken for, and why.
     as_text : callable or None
-        Of untyped text: some columns, to the same rows with those as text, character for character.
+        Of untyped text and names of folders: some columns, to the same rows with those as text, character for
+        character.
+    form : Form
+        Of text: how it is written.
     """
 
     name: str
@@ -121,6 +124,7 @@ class Source:
     check: Callable[[], None] = lambda: None
     kinds: Mapping[str, Taken] = field(default_factory=dict)
     as_text: Callable[[Collection[str]], Source] | None = None
+    form: Form = FOUND_OUT
 
     @contextmanager
     def one_pass(self) -> Iterator[None]:

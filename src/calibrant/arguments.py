@@ -40,6 +40,10 @@ class Asker:
         words = [self.name(a) if self.command else f"{a}=" for a in arguments]
         return " and ".join(w for w in (", ".join(words[:-1]), words[-1]) if w)
 
+    def turns_on(self, argument: str) -> str:
+        """Return how a flag is set: ``percent=True`` or ``--percent``."""
+        return self.name(argument) if self.command else f"{argument}=True"
+
 
 OPTIONS = {"spec": "like"}  # where the two names differ in more than the hyphen
 PYTHON, COMMAND = Asker(), Asker(command=True)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import calibrant as cal
 from calibrant import Sketch
 from calibrant.cli import main
 from calibrant.cli.parser import build_parser, names
@@ -30,15 +31,15 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pa.Table:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("a,b", ["a", "b"]),
-        ('"a,b",c', ["a,b", "c"]),
-        (' first name , "in ""quotes""" ', ["first name", 'in "quotes"']),
-        ('" a",', [" a"]),
-        ('a"b,,c', ['a"b', "c"]),
-        ("", []),
+        ("a,b", ("a", "b")),
+        ('"a,b",c', ("a,b", "c")),
+        (' first name , "in ""quotes""" ', ("first name", 'in "quotes"')),
+        ('" a",', (" a",)),
+        ('a"b,,c', ('a"b', "c")),
+        ("", ()),
     ],
 )
-def test_names_are_split_as_csv_is(text: str, found: list[str]) -> None:
+def test_names_are_split_as_csv_is(text: str, found: tuple[str, ...]) -> None:
     assert names(text) == found
 
 
@@ -50,11 +51,97 @@ def test_a_list_given_twice_adds_up(log: pa.Table) -> None:
     a = build_parser().parse_args(
         ["audit", "x", "--key", "a", "--key", "b,c", "--variables", "d", "--variables", "e", "--fail-on", "f"]
     )
-    assert (a.key, a.variables, a.fail_on) == (["a", "b", "c"], ["d", "e"], ["f"])
+    assert (a.key, a.variables, a.fail_on) == (("a", "b", "c"), ("d", "e"), ("f",))
     a = build_parser().parse_args(["repair", "x", "--method", "platt", "--method", "isotonic,beta"])
-    assert a.method == ["platt", "isotonic", "beta"]
+    assert a.method == ("platt", "isotonic", "beta")
 
 
 def test_an_open_quote_is_told(log: pa.Table, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "log.parquet", *COLUMNS, "--by", '"a,b']) == 2
     assert "close the quotes" in capsys.readouterr().err
+
+
+@pytest.fixture
+def units(log: pa.Table) -> None:
+    """Write the same rows with scores from 0 to 1 and in per cent; and with gaps."""
+    shares = np.round(log["p"].to_numpy(), 4)
+    plain = log.set_column(1, "p", pa.array(shares))
+    pq.write_table(plain, "plain.parquet")
+    pq.write_table(log.set_column(1, "p", pa.array(np.round(100 * shares, 2))), "percent.parquet")
+    sex = [None if i in (5, 7) else v for i, v in enumerate(log["sex"].to_pylist())]
+    pq.write_table(plain.set_column(2, "sex", pa.array(sex)), "gap.parquet")
+    p = [None if i == 3 else float(v) for i, v in enumerate(shares)]
+    pq.write_table(plain.set_column(1, "p", pa.array(p)), "score.parquet")
+
+
+BY = ["--by", "sex", "--variables", "first name"]
+
+
+def sketched(file: str, *more: str) -> Sketch:
+    assert main(["sketch", file, "--out", "made.sketch", *more]) == 0
+    return Sketch.from_bytes(Path("made.sketch").read_bytes())
+
+
+def test_per_cent_is_read_as_such(units: None, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = sketched("plain.parquet", *COLUMNS, *BY)
+    percent = sketched("percent.parquet", *COLUMNS, *BY, "--percent")
+    assert percent.fingerprint == plain.fingerprint
+    assert percent.spec.percent
+    Path("like.sketch").write_bytes(percent.to_bytes())
+    again = sketched("percent.parquet", "--like", "like.sketch")
+    assert again.spec == percent.spec
+    assert np.array_equal(again.cells, plain.cells)
+    rows = cal.read("percent.parquet", label="y", score="p", percent=True)
+    assert np.allclose(rows.p, cal.read("plain.parquet", label="y", score="p").p, rtol=1e-15)
+    assert cal.audit("percent.parquet", label="y", score="p", percent=True, quick=True).data["fingerprint"] == (
+        cal.audit("plain.parquet", label="y", score="p", quick=True).data["fingerprint"]
+    )
+    capsys.readouterr()
+    assert main(["certify", "percent.parquet", *COLUMNS]) == 2
+    assert "did you pass percentages? Pass --percent." in capsys.readouterr().err
+    with pytest.raises(cal.BadInput, match="Pass percent=True"):
+        cal.read("percent.parquet", label="y", score="p")
+    for command in (["certify"], ["repair", "--out", "x.csv"], ["plan", "0.1", "--data"]):
+        assert main([*command[:2], *command[2:], "plain.parquet", *COLUMNS, "--percent"]) == 2
+        assert "no score is above 1, so they are hardly per cent: leave --percent out" in capsys.readouterr().err
+
+
+def test_what_is_missing_is_treated_as_asked(units: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sketched("gap.parquet", *COLUMNS, *BY).n == 300
+    for command in (["sketch", "--out", "x.sketch"], ["audit", "--quick"], ["repair"]):
+        assert main([*command, "gap.parquet", *COLUMNS, *BY, "--missing", "refuse"]) == 2
+        said = capsys.readouterr().err
+        assert "column 'sex': 2 values are missing; fill them in, or leave --missing out" in said
+        assert "First: row 5" in said
+    with pytest.raises(cal.BadInput, match=r"column 'sex': 2 values are missing.*missing="):
+        cal.read("gap.parquet", label="y", score="p", by="sex", missing="refuse")
+    assert main(["certify", "score.parquet", *COLUMNS]) == 2
+    assert "or pass --drop-missing to leave those rows out" in capsys.readouterr().err
+    with pytest.raises(cal.BadInput, match="or pass drop_missing=True to leave"):
+        cal.audit("score.parquet", label="y", score="p")
+    for way in (["--drop-missing"], ["--missing", "drop"]):
+        dropped = sketched("score.parquet", *COLUMNS, *BY, *way)
+        assert (dropped.dropped, dropped.spec.missing) == (1, "drop")
+    Path("like.sketch").write_bytes(dropped.to_bytes())
+    assert sketched("score.parquet", "--like", "like.sketch").dropped == 1
+    assert main(["certify", "score.parquet", *COLUMNS, "--drop-missing", "--missing", "refuse"]) == 2
+    assert "pass one of them" in capsys.readouterr().err
+
+
+def test_what_was_dropped_merges_with_what_was_whole(units: None) -> None:
+    whole = cal.sketch("plain.parquet", label="y", score="p", by="sex")
+    dropped = cal.sketch("score.parquet", spec=whole.spec, missing="drop")
+    both = Sketch.from_bytes(whole.copy().merge(dropped, allow_same=True).to_bytes())
+    assert (both.n, both.dropped, both.spec.missing) == (599, 1, "drop")
+
+
+def test_a_map_remembers_per_cent(units: None) -> None:
+    both = [("plain.parquet", []), ("percent.parquet", ["--percent"])]
+    for i, (file, more) in enumerate(both):
+        line = ["repair", file, *COLUMNS, *more, "--method", "platt", "--variables", "none", "--quick"]
+        assert main([*line, "--map", f"{i}.json", "--out", f"{i}.parquet"]) in (0, 1, 3)
+        assert main(["apply", f"{i}.json", file, "--score", "p", "--out", f"again{i}.parquet"]) == 0
+    repaired = [pq.read_table(f"again{i}.parquet")["p_repaired"].to_numpy() for i in (0, 1)]
+    assert np.allclose(100 * repaired[0], repaired[1], rtol=1e-12)
+    written = pq.read_table("1.parquet")["p_repaired"].to_numpy()
+    assert np.array_equal(written, repaired[1])

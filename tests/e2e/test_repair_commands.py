@@ -223,7 +223,7 @@ def test_apply_names_bad_scores_and_leaves_nothing(tmp_path: Path, capsys: pytes
     for values, says in (
         (
             scores((7, None), (9, float("nan"))),
-            "column 'p': 2 values are missing (null or NaN); fill them in. First: row 7",
+            "column 'p': 2 values are missing (null or NaN); fill them in, or pass --drop-missing",
         ),
         (scores((3, 1.5)), "column 'p': 1 value is outside 0 to 1; did you pass logits"),
     ):

@@ -38,7 +38,9 @@ def audit(
     bins: Mapping[str, Sequence[float]] | None = None,
     key: Iterable[str] | str | None = None,
     positive: str | None = None,
+    percent: bool = False,
     drop_missing: bool = False,
+    missing: str = "level",
     allow_same: bool = False,
     outcome: str | None = None,
     name: str | None = None,
@@ -72,7 +74,7 @@ def audit(
         Of the jittered certificate.
     alpha : float in (0, 1)
         Error probability of each certificate about everyone, and of all groups together.
-    intersections, bins, key, positive, drop_missing, allow_same, seed
+    intersections, bins, key, positive, percent, drop_missing, missing, allow_same, seed
         As `calibrant.sketch`.
     outcome : str, optional
         What a case is, for wording: ``"employed"``.
@@ -141,7 +143,9 @@ def audit(
         bins=bins,
         key=key,
         positive=positive,
+        percent=percent,
         drop_missing=drop_missing,
+        missing=missing,
         allow_same=allow_same,
         seed=seed,
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from calibrant.certify.certificate import Certificate, Setting
 
 Options = Callable[["Command"], None]
+MISSING_WAYS = "level", "drop", "refuse"
 
 # ---- what the help says ----
 
@@ -145,7 +146,7 @@ def build_parser() -> argparse.ArgumentParser:
 NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",][^,]*|))\s*(?:,|$)')  # in quotes as CSV has them, or plain
 
 
-def names(text: str) -> list[str]:
+def names(text: str) -> tuple[str, ...]:
     """Split a list at its commas; a name that holds one is in double quotes: ``"a,b",c``."""
     out, at = [], 0
     while at < len(text):
@@ -156,12 +157,20 @@ def names(text: str) -> list[str]:
         if quoted is not None or plain.strip():
             out.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
         at = found.end()
-    return out
+    return tuple(out)
+
+
+class Listed(argparse.Action):
+    """Names that add up where an option is given more than once."""
+
+    def __call__(self, _: Any, namespace: Any, values: Any, __: Any = None) -> None:
+        """Add names to those before them."""
+        setattr(namespace, self.dest, (*(getattr(namespace, self.dest) or ()), *values))
 
 
 def _listed(p: Command, option: str, line: str, metavar: str = "COLUMNS") -> None:
-    """Add an option that takes names, once or more: they add up."""
-    p.add_argument(option, metavar=metavar, type=names, action="extend", help=line)
+    """Add an option that takes names, once or more."""
+    p.add_argument(option, metavar=metavar, type=names, action=Listed, help=line)
 
 
 def bin_edges(items: Sequence[str]) -> dict[str, tuple[float, ...]]:
@@ -194,12 +203,22 @@ def _sql(p: Command) -> None:
 
 def _columns(p: Command) -> None:
     p.add_argument("--label", metavar="COLUMN", help="outcomes: 0 and 1, or any values with --positive")
-    p.add_argument("--score", metavar="COLUMN", help="predicted probabilities, 0 to 1")
+    _score(p)
     p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
-    p.add_argument(
-        "--drop-missing", action="store_true", help="leave out, and count, rows with a missing label or score"
-    )
     _allow_same(p)
+
+
+def _score(p: Command, required: bool = False) -> None:
+    p.add_argument("--score", required=required, metavar="COLUMN", help="predicted probabilities, 0 to 1")
+    p.add_argument("--percent", action="store_true", help="they are per cent, 0 to 100")
+    p.add_argument(
+        "--missing",
+        choices=MISSING_WAYS,
+        default="level",
+        help="a missing label or score is refused, other missing values are a level of their own (level, the default); "
+        "rows without label or score are left out and counted (drop); or nothing may be missing (refuse)",
+    )
+    p.add_argument("--drop-missing", action="store_true", help="short for --missing drop")
 
 
 def _allow_same(p: Command) -> None:
@@ -361,7 +380,7 @@ def _repair(p: Command) -> None:
 def _apply(p: Command) -> None:
     p.add_argument("map", metavar="MAP.json", help="a map that `calibrant repair --map` or `to_json` wrote")
     _files(p)
-    p.add_argument("--score", required=True, metavar="COLUMN", help="predicted probabilities, 0 to 1")
+    _score(p, required=True)
     p.add_argument("--out", required=True, metavar="OUT", help=".parquet, .csv, .tsv, .arrow or .feather")
 
 

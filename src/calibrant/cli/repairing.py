@@ -6,10 +6,12 @@ import json
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.arguments import COMMAND
 from calibrant.cli.commands import given, reading, write
 from calibrant.cli.progress import Progress
 from calibrant.data.engines.reduce import chosen_rows
@@ -19,7 +21,6 @@ from calibrant.data.sketches.sample import Chosen
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
-from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import KEPT
 from calibrant.errors import BadInput
 from calibrant.repair.catalogue import recipes, tried_by_default
@@ -47,11 +48,11 @@ def repair(a: Namespace) -> int:
         found, fitted = _judged(a, asked, source, progress)
         chosen = _chosen(found)
         if chosen and a.map:
-            write(a.map, found.maps[chosen].to_json() + "\n")
+            write(a.map, replace(found.maps[chosen], percent=asked.percent).to_json() + "\n")
         if chosen and path:
             checked_map(found.maps[chosen], source, a.score)
             rows_done = counted(progress, "writing")
-            apply_map(found.maps[chosen], source, _rows_of(asked), Output(path, fitted, a.drop_missing), rows_done)
+            apply_map(found.maps[chosen], source, asked.rows_spec(), Output(path, fitted), rows_done)
     _say(found, chosen, a)
     return _status(found, chosen)
 
@@ -65,7 +66,7 @@ def apply(a: Namespace) -> int:
     checked_map(one, source, a.score)
     checked_rows(path, source, (repaired_name(a.score),))
     with Progress() as progress:
-        spec = Spec(label="", score=a.score)
+        spec = replace(reading(a).rows_spec(), percent=a.percent or one.percent)
         rows = apply_map(one, source, spec, Output(path), counted(progress, "writing"))
     print(visible(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
     return 0
@@ -75,20 +76,15 @@ def _opened(data: Sequence[str] | Sequence[Query]) -> Source:
     return open_source(list(data) if len(data) > 1 else data[0])
 
 
-def _rows_of(asked: Reading) -> Spec:
-    """Return the spec by which rows are told apart and read."""
-    return Spec(label=asked.label, score=asked.score, positive=asked.positive, key=asked.key, seed=asked.seed)
-
-
 # ---- fit on some rows, judge on others ----
 
 
 def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) -> tuple[Comparison, NDArray[np.uint64]]:
     """Return the comparison on a sample of the rows, and the hashed identities of those the maps were fitted on."""
-    spec, columns = _rows_of(asked), _covariates(asked, source)
+    spec, columns = asked.rows_spec(), _covariates(asked, source)
 
     def sampled(rows: Source) -> Chosen:
-        return chosen_rows(rows, spec, columns, KEPT, asked.drop_missing, counted(progress, "reading"))
+        return chosen_rows(rows, spec, columns, KEPT, counted(progress, "reading"), COMMAND)
 
     mine, other = sampled(source), None
     if a.judge:

@@ -100,6 +100,20 @@ def _example(column: pa.Array) -> str:
         return ""
 
 
+def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = False) -> Floats:
+    """Return scores as float64, NaN where missing; per cent are divided by 100."""
+    values = as_float(column, name, "score")
+    return values / 100.0 if percent else values
+
+
+def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool_]:
+    """Tell which values are missing: null, NaN or empty text."""
+    column = decoded(column, name)
+    absent = (as_text(column) if pa.types.is_string(column.type) else column).is_null(nan_is_null=True)
+    found: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
+    return found
+
+
 def finite_numbers(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:
     """Return numbers as float64, NaN where missing; refuse infinite ones, and those that stand for something else."""
     values = as_float(column, name, role)

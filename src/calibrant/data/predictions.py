@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import flag, shown, text
+from calibrant.arguments import PYTHON, Asker, flag, shown, text
 from calibrant.data.arrays import column_of, matrix_of, positions
-from calibrant.data.columns import Floats, as_covariates, as_float, is_number, label_values
+from calibrant.data.columns import Floats, are_absent, as_covariates, as_float, is_number, label_values
 from calibrant.data.layouts import decoded, is_text
 from calibrant.data.sources.frames import held_of
 from calibrant.data.specs.spec import Spec
@@ -29,13 +29,16 @@ SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE = range(4)
 
 @dataclass
 class Faults:
-    """Counts and first places of faulty rows, by kind; merged over parts."""
+    """Counts and first places of faulty rows, by kind, and of gaps that are refused, by column; merged over parts."""
 
     counts: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     first: list[tuple[str, int] | None] = field(default_factory=lambda: [None] * 4)
     example: list[str] = field(default_factory=lambda: [""] * 4)
     low: float = 0.0
     high: float = 1.0
+    gaps: dict[str, tuple[int, str, int]] = field(default_factory=dict)
+    asker: Asker = PYTHON
+    arrays: bool = False  # of rows given as arrays, which no option divides
 
     def add(self, kind: int, count: int, where: tuple[str, int], example: str) -> None:
         """Count faulty rows of one kind, keeping the earliest place."""
@@ -69,40 +72,63 @@ class Faults:
             reach = np.nan_to_num(p[outside])  # infinite ones as the largest there are
             self.low, self.high = min(self.low, float(reach.min())), max(self.high, float(reach.max()))
 
+    def note_gaps(self, batch: pa.RecordBatch, spec: Spec, names: Iterable[str], part: str, first_row: int) -> None:
+        """Count the missing values of columns, if the spec says that they are refused."""
+        for name in names if spec.missing == "refuse" else ():
+            absent = are_absent(batch.column(name), name)
+            if absent.any():
+                self._gap(name, int(np.count_nonzero(absent)), part, first_row + int(np.argmax(absent)))
+
+    def _gap(self, name: str, count: int, part: str, row: int) -> None:
+        known = self.gaps.get(name, (0, part, row))
+        self.gaps[name] = (known[0] + count, *min(known[1:], (part, row)))
+
     def merge(self, other: Faults) -> None:
         """Add another part's faults."""
+        for name, gap in other.gaps.items():
+            self._gap(name, *gap)
         for kind in range(4):
             where = other.first[kind]
             if where is not None:
                 self.add(kind, other.counts[kind], where, other.example[kind])
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
 
-    def check(self, spec: Spec, drop_missing: bool) -> None:
+    def check(self, spec: Spec) -> None:
         """Raise `BadInput` for the first kind of fault there is."""
         if self.counts[SCORE_RANGE]:
-            raise BadInput(self._line(SCORE_RANGE, spec.score, f"outside 0 to 1; {self._hint()}"))
+            span = "0 to 1 after division by 100" if spec.percent else "0 to 1"
+            raise BadInput(self._line(SCORE_RANGE, spec.score, f"outside {span}; {self._hint(spec.percent)}"))
         if self.counts[LABEL_VALUE]:
-            fix = "pass positive= (--positive) to name the class that counts as a case"
+            fix = f"pass {self.asker.says('positive')} to name the class that counts as a case"
             raise BadInput(self._line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {fix}"))
         for kind, column in ((SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
-            if self.counts[kind] and not drop_missing:
-                fix = "fill them in, or pass drop_missing=True (--drop-missing) to leave those rows out and count them"
+            if self.counts[kind] and not spec.drops:
+                how = self.asker.turns_on("drop_missing")
+                fix = f"fill them in, or pass {how} to leave those rows out and count them"
                 raise BadInput(self._line(kind, column, f"missing (null or NaN); {fix}"))
+        for name, (count, part, row) in sorted(self.gaps.items()):
+            fix = f"fill them in, or leave {self.asker.says('missing')} out to make them a level of their own"
+            raise BadInput(_line(name, count, (part, row), "", f"missing; {fix}"))
 
-    def _hint(self) -> str:
+    def _hint(self, percent: bool) -> str:
         if self.low >= -1e-4 and self.high <= 1.0 + 1e-4:
             return "is it rounding error? Clip to 0 and 1"
-        if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5:
-            return "did you pass percentages? Divide by 100"
-        return "did you pass logits? Apply 1 / (1 + exp(-x)) first"
+        if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
+            fix = "Divide by 100" if self.arrays else f"Pass {self.asker.turns_on('percent')}"
+            return f"did you pass percentages? {fix}"
+        return "store per cent, 0 to 100" if percent else "did you pass logits? Apply 1 / (1 + exp(-x)) first"
 
     def _line(self, kind: int, column: str, what: str) -> str:
-        part, row = self.first[kind] or ("", 0)
-        place = f"row {row}" + (f" of {part}" if part else "")
-        shown = f" ({self.example[kind]})" if self.example[kind] else ""
-        count = self.counts[kind]
-        noun = "value is" if count == 1 else "values are"
-        return f"column {column!r}: {count} {noun} {what}. First: {place}, counting from 0{shown}."
+        return _line(column, self.counts[kind], self.first[kind] or ("", 0), self.example[kind], what)
+
+
+def _line(column: str, count: int, first: tuple[str, int], example: str, what: str) -> str:
+    """Say what is wrong with values of a column, and where the first of them is."""
+    part, row = first
+    place = f"row {row}" + (f" of {part}" if part else "")
+    shown = f" ({example})" if example else ""
+    noun = "value is" if count == 1 else "values are"
+    return f"column {column!r}: {count} {noun} {what}. First: {place}, counting from 0{shown}."
 
 
 # ---- Labels, probabilities and covariates, validated once and frozen ----
@@ -459,9 +485,9 @@ def _scores(y_prob: object) -> Floats:
 
 def _validated(y: Floats, p: Floats, drop_missing: bool) -> tuple[NDArray[np.bool_], int]:
     """Check every value; return the rows to keep and how many are left out."""
-    faults = Faults()
+    faults = Faults(arrays=True)
     faults.note(p, y, digits=6)
-    faults.check(Spec(label="y_true", score="y_prob"), drop_missing)
+    faults.check(Spec(label="y_true", score="y_prob", missing="drop" if drop_missing else "level"))
     keep = ~(np.isnan(p) | np.isnan(y))
     if not keep.any():
         raise BadInput(

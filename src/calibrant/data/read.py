@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant.arguments import checked_seed, one_source
-from calibrant.data.columns import as_float, label_values, require
-from calibrant.data.engines.reduce import first_look, sketch_source, source_of
-from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions, predictions
+from calibrant.arguments import PYTHON, checked_seed, one_source
+from calibrant.data.columns import label_values, require, score_values
+from calibrant.data.engines.reduce import first_look, not_per_cent, sketch_source, source_of
+from calibrant.data.predictions import SEVERAL, Faults, MulticlassPredictions, Predictions, predictions
 from calibrant.data.reading import NO_NUMBERS, Progress, Reading, counted, fits
 from calibrant.data.sketches.repeats import same_files
 from calibrant.data.sketches.sample import Origin
@@ -35,7 +35,9 @@ def read(
     score: str,
     by: Iterable[str] | str | None = None,
     positive: str | None = None,
+    percent: bool = False,
     drop_missing: bool = False,
+    missing: str = "level",
 ) -> Predictions:
     """Read rows into memory.
 
@@ -50,8 +52,13 @@ def read(
         Columns to keep as covariates.
     positive : str, optional
         The label that counts as a case.
+    percent : bool
+        Probabilities are per cent, 0 to 100.
     drop_missing : bool
-        Leave out, and count, rows whose label or probability is missing.
+        Leave out, and count, rows whose label or probability is missing: short for ``missing="drop"``.
+    missing : {"level", "drop", "refuse"}
+        By default a missing label or probability is refused, and any other missing value is a level "missing" of its
+        own; ``"refuse"`` refuses those too.
 
     Returns
     -------
@@ -70,7 +77,15 @@ def read(
     """
     import pyarrow as pa
 
-    asked = Reading.of(label=label, score=score, by=by, positive=positive, drop_missing=drop_missing).named()
+    asked = Reading.of(
+        label=label,
+        score=score,
+        by=by,
+        positive=positive,
+        percent=percent,
+        drop_missing=drop_missing,
+        missing=missing,
+    ).named()
     opened = source_of(source, asked.columns)
     if opened.cluster is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
@@ -90,11 +105,14 @@ def read(
     labels = label_values(table.column(label), label, positive)
     if positive is not None and not np.nansum(labels):
         raise BadInput(f"positive={positive!r} does not occur in column {label!r}; check its spelling")
-    scores, covariates = as_float(table.column(score), score, "score"), table.select(list(asked.by)) if by else None
-    try:
-        return predictions(labels, scores, covariates, drop_missing=drop_missing, name=opened.name)
-    except BadInput as e:
-        raise BadInput(str(e).replace("'y_true'", repr(label)).replace("'y_prob'", repr(score))) from None
+    scores, faults = score_values(table.column(score), score, percent), Faults()
+    faults.note(scores, labels)
+    faults.note_gaps(table, spec := asked.rows_spec(), asked.by, "", 0)
+    faults.check(spec)
+    if percent and scores.size and np.nanmax(scores, initial=0.0) <= 0.01:
+        raise not_per_cent(score, PYTHON)
+    covariates = table.select(list(asked.by)) if by else None
+    return predictions(labels, scores, covariates, drop_missing=spec.drops, name=opened.name)
 
 
 @one_source
@@ -110,7 +128,9 @@ def sketch(
     bins: Mapping[str, Sequence[float]] | None = None,
     key: Iterable[str] | str | None = None,
     positive: str | None = None,
+    percent: bool = False,
     drop_missing: bool = False,
+    missing: str = "level",
     seed: int = 0,
     spec: Spec | None = None,
     allow_same: bool = False,
@@ -141,12 +161,13 @@ def sketch(
     key : str or sequence of str, optional
         Columns that identify a row. By default file and row number do; a Spark or Dask DataFrame has none, and what
         needs them (lower bounds, `variables`, `tests`) is refused without a key.
-    positive, drop_missing
+    positive, percent, drop_missing, missing
         As `read`.
     seed : int
         Deals the rows into random blocks.
     spec : Spec, optional
-        Of an earlier sketch, so that the two merge; it brings every other setting but `drop_missing`.
+        Of an earlier sketch, so that the two merge; it brings every other setting, and what is missing is treated as
+        it says unless you say how.
     allow_same : bool
         Read two files that hold the same rows, which then count twice; by default they are refused.
     progress : callable, optional
@@ -176,7 +197,9 @@ def sketch(
         bins=bins,
         key=key,
         positive=positive,
+        percent=percent,
         drop_missing=drop_missing,
+        missing=missing,
         seed=seed,
         spec=spec,
         allow_same=allow_same,
@@ -201,13 +224,14 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
         spec, looked = fixed_spec(opened, asked)
     else:
         asked.for_a_spec()
+        spec = spec if asked.missing == "level" else replace(spec, missing=asked.missing)
         opened, looked = source_of(source, spec.columns, engine), None
         fits(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
             key = asked.asker.says("key")
             raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with {key}")
-    out = sketch_source(opened, spec, asked.drop_missing, counted(progress, "reading"), looked)
+    out = sketch_source(opened, spec, counted(progress, "reading"), looked, asked.asker)
     out.name, out.files = opened.name, opened.files
     _each_once(out, opened, asked)
     return out
@@ -295,7 +319,7 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
     levels = levels_of(profiles, asked.bins)
     spec = make_spec("y_true", "y_prob", levels, asked.intersections, seed=seed)
     spec = with_parts(spec, survey_rows(data, spec, asked.variables), asked.tests)
-    out = Sketch(spec, drop_missing=data.dropped > 0)
+    out = Sketch(replace(spec, missing="drop") if data.dropped else spec)
     codes = {v.name: v.codes(table.column(v.name)) for v in levels}
     for start in range(0, data.n, STEP):
         rows = slice(start, start + STEP)

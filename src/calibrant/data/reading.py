@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TypedDict, Unpack
 
-from calibrant.arguments import PYTHON, Asker, checked_seed, finite, flag, names
+from calibrant.arguments import PYTHON, Asker, checked_seed, choice, finite, flag, names
 from calibrant.data.columns import require
 from calibrant.data.sources.source import OnRows, Source
-from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.spec import MISSING_WAYS, Missing, Spec
 from calibrant.errors import BadInput
 
 Columns = Iterable[str] | str | None
@@ -21,7 +21,8 @@ Progress = Callable[[str, int], None]
 """
 
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
-BROUGHT = "label", "score", "positive", "drop_missing", "key", "by", "intersections", "bins", "seed"
+OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key"
+BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
 
 
 def counted(progress: Progress | None, what: str) -> OnRows | None:
@@ -46,7 +47,9 @@ class Asked(TypedDict, total=False):
     label: str | None
     score: str | None
     positive: str | None
+    percent: bool
     drop_missing: bool
+    missing: str
     key: Columns
     by: Columns
     intersections: bool
@@ -69,8 +72,12 @@ class Reading:
         Columns of labels and probabilities; empty where the source brings its own (`Predictions`, a sketch).
     positive : str or None
         The label that counts as a case.
+    percent : bool
+        Scores are per cent: they are divided by 100.
     drop_missing : bool
-        Leave out, and count, rows whose label or score is missing.
+        Leave out, and count, rows whose label or score is missing: short for ``missing="drop"``.
+    missing : {"level", "drop", "refuse"}
+        What is done about missing values: see `Spec`.
     key : tuple of str
         Columns that identify a row; empty for file and row number.
     by : tuple of str
@@ -96,7 +103,9 @@ class Reading:
     label: str = ""
     score: str = ""
     positive: str | None = None
+    percent: bool = False
     drop_missing: bool = False
+    missing: Missing = "level"
     key: tuple[str, ...] = ()  # a column of weights, and one of clusters, will stand beside it
     by: tuple[str, ...] = ()
     intersections: bool = False
@@ -124,7 +133,9 @@ class Reading:
             label=asked.get("label") or "",
             score=asked.get("score") or "",
             positive=asked.get("positive"),
+            percent=flag(asker.name("percent"), asked.get("percent", False)),
             drop_missing=flag(asker.name("drop_missing"), asked.get("drop_missing", False)),
+            missing=_missing(asked, asker),
             key=names(asker.name("key"), asked.get("key")),
             by=groups,
             intersections=flag(asker.name("intersections"), asked.get("intersections", False)),
@@ -141,7 +152,8 @@ class Reading:
 
     def given(self, *among: str) -> tuple[str, ...]:
         """Return which of some arguments were given."""
-        return tuple(name for name in among if getattr(self, name))
+        usual = {"missing": self.missing == "level" or self.drop_missing}  # one of two names of a setting is enough
+        return tuple(name for name in among if getattr(self, name) and not usual.get(name, False))
 
     def for_a_sketch(self, spec: Spec, engine: object = None) -> None:
         """Refuse what a sketch brings itself."""
@@ -152,14 +164,14 @@ class Reading:
 
     def for_predictions(self, engine: object = None) -> None:
         """Refuse what predictions bring themselves."""
-        given = self.given("label", "score", "positive", "drop_missing", "key", "spec")
+        given = self.given(*OF_ROWS, "spec")
         if given or engine is not None:
             listed = self.asker.says(*given, *(("engine",) if engine is not None else ()))
             raise BadInput(f"predictions bring their own labels and scores: leave {listed} out")
 
     def for_a_spec(self) -> None:
         """Refuse what the spec of an earlier sketch brings."""
-        given = self.given(*(name for name in BROUGHT if name != "drop_missing"), "variables", "tests")
+        given = self.given(*(name for name in BROUGHT if name not in ("drop_missing", "missing")), "variables", "tests")
         if given:
             who, listed = self.asker.says("spec"), self.asker.says(*given)
             raise BadInput(f"{who} brings columns, groups, key, positive value and seed: leave {listed} out")
@@ -191,9 +203,29 @@ class Reading:
                 f"{needy} needs to know the rows, and {NO_NUMBERS}: pass {key} (columns that identify a row)"
             )
         blocks = Spec.blocks if self.key or opened.numbered else 1
+        return replace(self.rows_spec(), blocks=blocks)
+
+    def rows_spec(self) -> Spec:
+        """Return the spec of how rows are read and told apart."""
         return Spec(
-            label=self.label, score=self.score, positive=self.positive, key=self.key, seed=self.seed, blocks=blocks
+            label=self.label,
+            score=self.score,
+            positive=self.positive,
+            key=self.key,
+            seed=self.seed,
+            percent=self.percent,
+            missing=self.missing,
         )
+
+
+def _missing(asked: Asked, asker: Asker) -> Missing:
+    """Return what is done about missing values, which two arguments may say."""
+    said = choice(asker.name("missing"), asked.get("missing", "level"), MISSING_WAYS)
+    if not asked.get("drop_missing"):
+        return said
+    if said == "refuse":
+        raise BadInput(f"{asker.turns_on('drop_missing')} and {asker.name('missing')}=refuse: pass one of them")
+    return "drop"
 
 
 def fits(opened: Source, label: str, score: str, by: Sequence[str], key: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from calibrant.data.columns import Floats, Ids, as_float, excess, is_number, require
+from calibrant.data.columns import Floats, Ids, as_float, excess, is_number, require, score_values
 from calibrant.data.kinds import kind_of_column
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import Profile
@@ -125,7 +125,7 @@ class FirstLook:
             return
         require(self.columns, batch.schema.names, "covariate")
         ids = Origin.of(batch, self.spec, part, first_row).identities(batch.num_rows, self.spec)
-        self.look.see(ids, as_float(batch.column(self.spec.score), self.spec.score, "score"), batch)
+        self.look.see(ids, score_values(batch.column(self.spec.score), self.spec.score, self.spec.percent), batch)
 
     def add(self, other: FirstLook) -> FirstLook:
         """Add what another part showed, and return this."""

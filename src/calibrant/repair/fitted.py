@@ -161,12 +161,15 @@ class FittedMap:
         How the covariates that it reads become numbers and levels; empty for a map of the score alone.
     fitted_on : FittedOn
         The rows it was fitted on, so that it is never judged on them.
+    percent : bool
+        The files it was fitted on hold scores in per cent: so does what it is applied to.
     """
 
     recipe: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     codings: tuple[Coding, ...] = ()
     fitted_on: FittedOn = field(default_factory=FittedOn)
+    percent: bool = False
 
     @property
     def kind(self) -> str:

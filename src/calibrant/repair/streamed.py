@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.columns import as_float, require
+from calibrant.arguments import COMMAND
+from calibrant.data.columns import require, score_values
+from calibrant.data.engines.reduce import not_per_cent
 from calibrant.data.predictions import Faults
 from calibrant.data.rewrite import rewrite
 from calibrant.data.sketches.sample import Origin, hashes_of
@@ -18,7 +20,6 @@ from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.repair.fitted import FittedMap, Hashes
 
-OPTION = ", or pass drop_missing=True (--drop-missing) to leave those rows out and count them"
 
 
 def repaired_name(score: str) -> str:
@@ -48,13 +49,10 @@ class Output:
     path : Path
     fitted_rows : sorted uint64 array, optional
         Hashed identities of rows that the map was fitted on: a second column marks them.
-    gaps : bool
-        A missing score has no repaired score; otherwise it is an error.
     """
 
     path: Path
     fitted_rows: Hashes | None = None
-    gaps: bool = False
 
 
 def apply_map(
@@ -67,7 +65,8 @@ def apply_map(
     one : FittedMap
     source : Source
     spec : Spec
-        Names score and key, and the seed of the rows' identities.
+        Names score and key, and the seed of the rows' identities. Where it drops rows, a missing score has no
+        repaired score; otherwise it is refused.
     output : Output
     progress : callable, optional
 
@@ -79,16 +78,19 @@ def apply_map(
     """
     import pyarrow as pa
 
-    faults, score, named = Faults(), spec.score, replace(spec, seed=0)  # a map's own seed decides what it draws
+    faults, reach, score, named = Faults(asker=COMMAND), list[float](), spec.score, replace(spec, seed=0)  # a map's own seed decides what it draws
 
     def added(batch: pa.RecordBatch, part: str, row: int) -> dict[str, pa.Array]:
-        p = as_float(batch.column(score), score, "score")
+        p = score_values(batch.column(score), score, spec.percent)
+        reach.append(p.max(initial=0.0, where=p == p))
+        faults.note_gaps(batch, spec, one.reads, part, row)
         sound = (p >= 0.0) & (p <= 1.0)
         bad = not sound.all()
         if bad:
             faults.note(p, None, part, row)
         ids = Origin.of(batch, named, part, row).identities(len(p), named)
         values = one.scores(np.where(sound, p, 0.5) if bad else p, columns=batch, ids=ids)
+        values = 100.0 * values if spec.percent else values  # in the unit of the scores beside them
         out = {repaired_name(score): pa.array(values, mask=~sound if bad else None)}
         if output.fitted_rows is not None:
             sampled_by = Origin.of(batch, spec, part, row).identities(len(p), spec)
@@ -96,10 +98,9 @@ def apply_map(
         return out
 
     def settle() -> None:
-        try:
-            faults.check(spec, output.gaps)
-        except BadInput as e:
-            raise BadInput(str(e).replace(OPTION, "")) from None
+        faults.check(spec)
+        if spec.percent and max(reach, default=1.0) <= 0.01:
+            raise not_per_cent(score, faults.asker)
 
     try:
         return rewrite(source, output.path, (score, *one.reads, *spec.key), added, settle, progress)

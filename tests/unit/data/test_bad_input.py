@@ -23,7 +23,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
     ("null score", with_(p=[0.2, None, 0.9, None]), {}, ("'p'", "2 values", "row 1")),
     ("null label", with_(y=[0, 1, None, 0]), {}, ("'y'", "row 2")),
     ("logits", with_(p=[-2.0, 0.7, 3.0, 0.1]), {}, ("'p'", "2 values", "row 0", "-2", "logits")),
-    ("percentages", with_(p=[20, 70, 90, 10]), {}, ("'p'", "percentages", "100")),
+    ("percentages", with_(p=[20, 70, 90, 10]), {}, ("'p'", "percentages", "percent=True")),
     ("infinite", with_(p=[0.2, float("inf"), 0.9, 0.1]), {}, ("'p'", "row 1", "inf")),
     ("three labels", with_(y=[0, 1, 2, 0]), {}, ("'y'", "row 2", "(2)", "positive=")),
     ("text labels", with_(y=["no", "yes", "yes", "no"]), {}, ("'y'", "'no'", "positive=")),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, TypeVar, cast
 
+from calibrant.arguments import PYTHON, Asker
 from calibrant.data.columns import require
 from calibrant.data.engines.work import Summary, Task, joined
 from calibrant.data.sketches.sample import Choice, Chosen
@@ -20,10 +21,12 @@ from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
 from calibrant.kernels.runtime import one_thread
+from calibrant.kernels.tally import CELL_BITS
 
 S = TypeVar("S", bound=Summary)
 
 CHANGED = "the data changed while it was read: {} rows at first, then {}; cache it, or write it to files"
+ONE_PER_CENT = -(-(1 << CELL_BITS) // 100)  # the first cell of scores that are all above 0.01
 MOST_THREADS = 8  # each keeps counts of its own
 MANY_GROUPS = 400  # above this one thread keeps one set of counts: 120 MB
 
@@ -113,9 +116,9 @@ def first_look(source: Source, spec: Spec, by: Sequence[str], covariates: Sequen
 def sketch_source(
     source: Source,
     spec: Spec,
-    drop_missing: bool = False,
     progress: OnRows | None = None,
     looked: FirstLook | None = None,
+    asker: Asker = PYTHON,
 ) -> Sketch:
     """Read every part once, in record batches, and return the checked sketch.
 
@@ -123,13 +126,16 @@ def sketch_source(
     look that fixed the spec, if there was one: both must have seen as many rows.
     """
     known = looked.look.n if looked is not None and looked.covariates else None
-    task = Task(kind="count", spec=spec, drop_missing=drop_missing, rows=known)
+    task = Task(kind="count", spec=spec, rows=known)
     whole = cast(Sketch, _reduced(source, task, progress))
-    whole.faults.check(spec, drop_missing)
+    whole.faults.asker = asker
+    whole.faults.check(spec)
     expected = source.rows if looked is None else looked.rows_read
     if expected is not None and expected != whole.rows_read:
         raise BadInput(CHANGED.format(expected, whole.rows_read))
     whole.checked()
+    if spec.percent and not whole.cells[:, ONE_PER_CENT:].any():
+        raise not_per_cent(spec.score, asker)
     sample = whole.parts.get("sample")
     if known is not None and sample is not None and len(sample.lines) < min(spec.sample, whole.n):
         # rows were narrowed by a count of them that included some without a label: read again, keeping more
@@ -138,7 +144,12 @@ def sketch_source(
 
 
 def chosen_rows(
-    source: Source, spec: Spec, names: Sequence[str], most: int, drop_missing: bool, progress: OnRows | None = None
+    source: Source,
+    spec: Spec,
+    names: Sequence[str],
+    most: int,
+    progress: OnRows | None = None,
+    asker: Asker = PYTHON,
 ) -> Chosen:
     """Read a source once and keep the `most` sound rows with the smallest hashed identities, covariates as they are.
 
@@ -154,7 +165,17 @@ def chosen_rows(
     columns = Choice(spec, names, most).columns
     with source.one_pass():
         found = _on_threads(source, lambda: Choice(spec, names, most), columns, spec.score, MOST_THREADS, progress)
-    return found.chosen(drop_missing, source.name)
+    chosen = found.chosen(source.name, asker)
+    if spec.percent and chosen.data.p.max() <= 0.01:
+        raise not_per_cent(spec.score, asker)
+    return chosen
+
+
+def not_per_cent(score: str, asker: Asker) -> BadInput:
+    """Return the refusal of scores that look as if they had been divided by 100 already."""
+    return BadInput(
+        f"column {score!r}: no score is above 1, so they are hardly per cent: leave {asker.turns_on('percent')} out"
+    )
 
 
 def _reduced(source: Source, task: Task, progress: OnRows | None) -> Summary:

@@ -73,7 +73,6 @@ class Task:
     spec : Spec
     by, covariates : tuple of str
         Of a look.
-    drop_missing : bool
     rows : int or None
         Rows in all, if known: what cannot be among the smallest hashes then need not travel.
     """
@@ -82,7 +81,6 @@ class Task:
     spec: Spec
     by: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
-    drop_missing: bool = False
     rows: int | None = None
 
     @property
@@ -94,7 +92,7 @@ class Task:
         """Return an empty summary."""
         if self.kind == "look":
             return FirstLook(self.spec, self.by, self.covariates)
-        sketch = Sketch(self.spec, drop_missing=self.drop_missing)
+        sketch = Sketch(self.spec)
         if self.rows is not None and "sample" in sketch.parts:
             # rows below a share s of all hashes are Binomial(rows, s): kept are so many that k or more are all but sure
             k = self.spec.sample
@@ -147,9 +145,9 @@ def summary_of(summary: Sketch | FirstLook, parts: Iterable[int]) -> bytes:
         return message(Answer(parts=tuple(parts)), summary.to_bytes(level=QUICK))
     faults = replace(summary.faults, first=[f and (text_of(f[0]), f[1]) for f in summary.faults.first])
     try:
-        summary.faults.check(summary.spec, summary.drop_missing)
+        summary.faults.check(summary.spec)
     except BadInput:
-        summary = Sketch(summary.spec, drop_missing=summary.drop_missing)
+        summary = Sketch(summary.spec)
     return message(Answer(parts=tuple(parts), faults=faults), summary.to_bytes(level=QUICK))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from calibrant.arguments import Asker
 from calibrant.data.columns import (
     Floats,
     Ids,
@@ -27,6 +28,7 @@ from calibrant.data.columns import (
     number_text,
     number_texts,
     row_ids,
+    score_values,
     text_hashes,
 )
 from calibrant.data.dates import is_date, may_be_dates, text_dates, times
@@ -438,9 +440,10 @@ class Choice:
     def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
         """Add the rows of an Arrow record batch; `part` and `first_row` as in `Sketch.update`."""
         spec = self.spec
-        p = as_float(batch.column(spec.score), spec.score, "score")
+        p = score_values(batch.column(spec.score), spec.score, spec.percent)
         values = label_values(batch.column(spec.label), spec.label, spec.positive)
         self.faults.note(p, values, part, first_row)
+        self.faults.note_gaps(batch, spec, dict.fromkeys((*self.sample.names, *spec.key)), part, first_row)
         y = binary_labels(values)
         sound = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
         ids = Origin.of(batch, spec, part, first_row).identities(batch.num_rows, spec)
@@ -454,9 +457,10 @@ class Choice:
         self.rows_read += other.rows_read
         return self
 
-    def chosen(self, drop_missing: bool, name: str) -> Chosen:
+    def chosen(self, name: str, asker: Asker) -> Chosen:
         """Return the rows if all were sound, or if those that were not may be left out."""
-        self.faults.check(self.spec, drop_missing)
+        self.faults.asker = asker
+        self.faults.check(self.spec)
         lines, spec = self.sample.lines, self.spec
         if not len(lines):
             raise BadInput("no rows to repair: the data is empty, or every row lacks a score or label")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, cast
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow as pa
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from calibrant.data.columns import Floats, as_float, binary_labels, label_values, require
+from calibrant.data.columns import Floats, binary_labels, label_values, require, score_values
 from calibrant.data.predictions import Faults
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
@@ -64,7 +64,6 @@ class Header:
     rows_read : int
     name : str
     files : tuple of str
-    drop_missing : bool
     lengths : tuple of int
         Non-zero counts of each of `Counters`.
     parts : Mapping
@@ -76,7 +75,6 @@ class Header:
     rows_read: Annotated[int, Meta(ge=0, le=MOST_ROWS)]
     name: str
     files: tuple[str, ...]
-    drop_missing: bool
     lengths: tuple[Size, Size, Size, Size]
     parts: dict[str, dict[str, tuple[Size, ...]]]
     format: int = FORMAT
@@ -94,15 +92,13 @@ class Sketch:
     ----------
     spec : Spec
         Fixed before any label is read.
-    drop_missing : bool
-        Leave out, and count, rows whose score or label is missing; otherwise they are an error.
     """
 
     name: str
     files: tuple[str, ...]
 
-    def __init__(self, spec: Spec, *, drop_missing: bool = False) -> None:
-        self.spec, self.drop_missing = spec, drop_missing
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
         b, g = spec.blocks, spec.group_count
         self._counters = Counters(
             cells=np.zeros((b, 1 << CELL_BITS, FIELDS), dtype=np.int64),
@@ -190,10 +186,11 @@ class Sketch:
         require([v.name for v in spec.variables], there, "group")
         require([c.name for c in spec.codings], there, "covariate")
         require(spec.key, there, "key")
-        p = as_float(batch.column(spec.score), spec.score, "score")
+        p = score_values(batch.column(spec.score), spec.score, spec.percent)
         y = label_values(batch.column(spec.label), spec.label, spec.positive)
         codes = {v.name: v.codes(batch.column(v.name)) for v in spec.variables}
         covariates = {c.name: batch.column(c.name) for c in spec.codings}
+        self.faults.note_gaps(batch, spec, dict.fromkeys((*codes, *covariates, *spec.key)), part, first_row)
         self.update_arrays(p, y, codes=codes, covariates=covariates, origin=Origin.of(batch, spec, part, first_row))
 
     def update_arrays(
@@ -275,10 +272,12 @@ class Sketch:
 
     def add(self, other: Sketch) -> Sketch:
         """Add another sketch's counts, of whichever rows, and return this one: what `merge` does once it has looked."""
-        if other.spec != self.spec:
+        if other.spec.as_read != self.spec.as_read:
             raise BadInput(
                 "these sketches have different specs (columns, levels, seed or version): make both from one spec"
             )
+        if other.spec.missing != self.spec.missing:
+            self.spec = replace(self.spec, missing="drop" if self.spec.drops or other.spec.drops else "level")
         for own, more in zip(self.counters, other.counters, strict=True):
             own += more
         carry(self.cells)
@@ -296,13 +295,13 @@ class Sketch:
 
     def copy(self) -> Sketch:
         """Return a sketch of its own with the same counts."""
-        out = Sketch(self.spec, drop_missing=self.drop_missing)
+        out = Sketch(self.spec)
         out.name = self.name
         return out.add(self)
 
     def checked(self) -> Sketch:
         """Return the sketch if its rows were sound; raise `BadInput` naming the first fault otherwise."""
-        self.faults.check(self.spec, self.drop_missing)
+        self.faults.check(self.spec)
         n, self._packed = self.n, None  # counted, so that the scratch of packed cells is not needed any more
         if n == 0:
             left = f" ({self.dropped} rows had a missing score or label)" if self.dropped else ""
@@ -320,7 +319,7 @@ class Sketch:
 
         A lower `level` of compression, from 0 to 9, is quicker and larger.
         """
-        self.faults.check(self.spec, self.drop_missing)
+        self.faults.check(self.spec)
         counts = [nonzero(array) for array in self.counters]
         held = {name: dict(sorted(part.arrays().items())) for name, part in self._named_parts()}
         a, b, c, d = (len(where) for where, _ in counts)
@@ -329,7 +328,6 @@ class Sketch:
             rows_read=self.rows_read,
             name=text_of(self.name),
             files=tuple(map(text_of, self.files)),
-            drop_missing=self.drop_missing,
             lengths=(a, b, c, d),
             parts={name: {k: v.shape for k, v in arrays.items()} for name, arrays in held.items()},
         )
@@ -344,7 +342,7 @@ class Sketch:
         """
         header, numbers = unpacked(content_of(raw), Header, FORMAT)
         header.spec.check()
-        sketch = cls(header.spec, drop_missing=header.drop_missing)
+        sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
@@ -375,7 +373,7 @@ class Sketch:
         held = everyone[:, at]  # the cells that hold rows: most may be empty
         _check_everyone(at, held, levels)
         n, cases = self.n, self.cases
-        complete = self.rows_read >= n if self.drop_missing else self.rows_read == n
+        complete = self.rows_read >= n if self.spec.drops else self.rows_read == n
         need(complete, "the number of rows read", "is not that of the counts")
         if self.spec.groupings:
             self._check_groups(_folded(at, held, GROUP_REST), levels)

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -22,9 +22,11 @@ from calibrant.data.specs.local import LocalSpec, increasing
 from calibrant.data.specs.sketch_file import need
 from calibrant.errors import BadInput
 
+Missing = Literal["level", "drop", "refuse"]
+MISSING_WAYS: tuple[Missing, ...] = get_args(Missing)
 Kind = Literal["category", "number", "month", "quarter", "year", "decade"]
 
-SPEC_VERSION = 2
+SPEC_VERSION = 3
 UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a space
 
 # What a stored spec may ask for, so that a small file takes little memory.
@@ -132,6 +134,11 @@ class Spec:
         Whole rows kept, at most; 0 for none.
     local : LocalSpec or None
         Features of the local test, if its sums are kept.
+    percent : bool
+        Scores are per cent, divided by 100 as they are read.
+    missing : {"level", "drop", "refuse"}
+        A missing group or covariate is a level of its own, and a missing label or score is refused; or rows with a
+        missing label or score are left out and counted; or anything missing is refused.
     """
 
     label: str
@@ -146,6 +153,8 @@ class Spec:
     left_out: tuple[tuple[str, str], ...] = ()
     sample: Annotated[int, Meta(ge=0, le=MOST_SAMPLED)] = 0
     local: LocalSpec | None = None
+    percent: bool = False
+    missing: Missing = "level"
     version: int = SPEC_VERSION
 
     def __post_init__(self) -> None:
@@ -193,7 +202,17 @@ class Spec:
     @property
     def counted(self) -> Spec:
         """The spec without its parts: what the counts of scores and groups depend on."""
-        return replace(self, codings=(), left_out=(), sample=0, local=None)
+        return replace(self.as_read, codings=(), left_out=(), sample=0, local=None)
+
+    @property
+    def as_read(self) -> Spec:
+        """The spec without the unit of the scores and what was done about missing values: two that agree here merge."""
+        return replace(self, percent=False, missing="level")
+
+    @property
+    def drops(self) -> bool:
+        """Rows without a label or score are left out and counted."""
+        return self.missing == "drop"
 
     def salt(self, part: str) -> int:
         """Return the 64-bit number mixed into the identity of every row of a part."""

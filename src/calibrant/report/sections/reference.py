@@ -250,11 +250,17 @@ def command(record: AuditRecord) -> str:
         lines.append(f"  {flag}={typed}" if typed.startswith(("-", "'-")) else f"  {flag} {typed}")
     switches = {
         "--intersections": any(len(b) > 1 for b in by),
+        "--percent": bool(data.get("percent")),
         "--drop-missing": bool(dropped(data)),
         "--quick": bool(s.get("quick")),
     }
     lines += [f"  {flag}" for flag, wanted in switches.items() if wanted]
     return " \\\n".join(map(visible, [*lines, "  --report audit.html"]))
+
+
+def _list(names: Sequence[str]) -> str | None:
+    """Return names as an option takes them, those with a comma in quotes; None for none."""
+    return ",".join('"' + n.replace('"', '""') + '"' if "," in n or n.startswith('"') else n for n in names) or None
 
 
 def _flags(record: AuditRecord) -> list[tuple[str, object]]:
@@ -263,10 +269,11 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     asked, files = s.get("variables", (EVERY,)), listed(data.get("files"))
     named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
     flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
-    flags += [("--positive", data.get("positive")), ("--key", ",".join(listed(data.get("key"))) or None)]
-    flags += [("--by", ",".join(_group_columns(record)) or None)]
+    flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
+    flags += [("--by", _list(_group_columns(record)))]
+    flags += [("--missing", "refuse" if data.get("missing") == "refuse" else None)]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
-    flags += [("--variables", None if tuple(asked) == (EVERY,) else ",".join(asked) or "none")]
+    flags += [("--variables", None if tuple(asked) == (EVERY,) else _list(asked) or "none")]
     flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "tolerance", "seed")]
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
     flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]

@@ -63,9 +63,10 @@ def rows_of(source: Source, columns: tuple[str, ...] = ()) -> list[dict[str, Any
 
 
 def bits(source: Any, **more: Any) -> bytes:
-    """Return what a sketch holds, but for where it came from."""
+    """Return what a sketch holds, but for where it came from and which file held what."""
     made = cal.sketch(source, **(ASK | more)).copy()
     made.name, made.files = "", ()
+    made.parts.pop("contents")
     return made.to_bytes()
 
 
@@ -369,6 +370,16 @@ def test_what_folders_say_is_taken_as_it_is(tmp_path: Path) -> None:
     ]
     write(table(50), tmp_path / "site%20code=12" / "month=%ff" / "n=1" / "d.parquet")
     assert rows_of(open_source(f"{tmp_path}/*12/*ff/*/*.parquet"), ("month",))[0] == {"month": "%ff"}
+
+
+def test_keys_can_be_had_as_text(tmp_path: Path) -> None:
+    """As a spec has them that was fixed where some were no numbers."""
+    for ending in (".parquet", ".csv"):
+        write(table(50), tmp_path / ending / "code=12" / f"d{ending}")
+        found = open_source(f"{tmp_path}/{ending}/**/*{ending}")
+        assert rows_of(found, ("code",))[0]["code"] == 12
+        assert found.as_text is not None
+        assert rows_of(found.as_text(["code"]), ("code",))[0]["code"] == "12"
 
 
 def test_a_key_that_is_also_a_column(tmp_path: Path) -> None:

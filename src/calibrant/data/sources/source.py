@@ -126,6 +126,11 @@ class Source:
     as_text: Callable[[Collection[str]], Source] | None = None
     form: Form = FOUND_OUT
 
+    def knowing(self, texts: Collection[str]) -> Source:
+        """Return this with those columns as text that an earlier look at other files took for text."""
+        there = [t for t in texts if t in self.columns]
+        return self.as_text(there) if self.as_text and there else self
+
     @contextmanager
     def one_pass(self) -> Iterator[None]:
         """Refuse, at the end or for whatever goes wrong, files that changed meanwhile."""

@@ -88,7 +88,8 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
 
     mine, other = sampled(source), None
     if a.judge:
-        other = sampled(_opened([a.judge]))
+        texts = [name for name, taken in source.kinds.items() if taken.kind == "text"]
+        other = sampled(_opened([a.judge]).knowing(texts))
     else:
         _check_keys(mine.hashes, asked.key)
     usable = audited_variables(mine.data, asked.variables, asked.seed)[0]

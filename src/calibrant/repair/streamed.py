@@ -102,6 +102,7 @@ def apply_map(
         if spec.percent and max(reach, default=1.0) <= 0.01:
             raise not_per_cent(score, faults.asker)
 
+    source = source.knowing([c.name for c in one.codings if c.of_text])
     try:
         return rewrite(source, output.path, (score, *one.reads, *spec.key), added, settle, progress)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:

@@ -30,6 +30,7 @@ DELIMITERS = (",", ";", "\t", "|")
 SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?', re.IGNORECASE)  # Excel's first line
 NUMBER = re.compile(r"\s*[-+]?[0-9.,]*[0-9][0-9.,]*([eE][-+]?[0-9]+)?\s*")
 SCANNERS = 8
+EVERY = "*"  # stands for every column
 WAY = "fix that line, or save the file as Parquet"
 
 
@@ -288,7 +289,7 @@ class Texts:
         self.scans = [Scan() for _ in paths]
         self.places: dict[str, dict[int, tuple[str, int, str]]] = {}
         every = [c for head in self.heads for c in head.columns]
-        self._scan(set(wanted) & set(every) if wanted else set(every))
+        self._scan(set(every) if not wanted or EVERY in wanted else set(wanted) & set(every))
 
     def _scan(self, columns: Collection[str]) -> None:
         """Look at columns, and at the rows if that was not done."""
@@ -339,7 +340,7 @@ class Texts:
 
         runs = [[cut] for cut in scan.cuts] if head.sought else [scan.cuts]
         parts = tuple(Part(name, cuts[0].first_row, partial(read, cuts)) for cuts in runs if cuts)
-        kinds = self.taken([c for c in head.columns if c in self.places])
+        kinds = self.taken([c for c in head.columns if c in self.places]) | dict.fromkeys(texts, Taken("text"))
         comma = any(k.comma for k in kinds.values())
         form = Form(head.encoding, head.delimiter, "," if comma else ".")
         return Source(name, head.columns, parts, scan.rows, kinds=kinds, form=form)

@@ -71,6 +71,11 @@ class Coding:
         """``"standard"`` or ``"rank"``."""
         return "rank" if self.ranks else "standard"
 
+    @property
+    def of_text(self) -> bool:
+        """Whether the column held text."""
+        return self.kind == "category" and not set(self.levels) <= {"true", "false"}
+
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of a category's levels; the last two are "other" and "missing", in brackets if values of the data."""

@@ -73,6 +73,11 @@ class Variable:
             return (*bin_labels(self.edges, self.whole), MISSING)
         return (*self.values, *(f"({r})" if r in self.values else r for r in (OTHER, MISSING)))
 
+    @property
+    def of_text(self) -> bool:
+        """Whether the column held text, for all that its values tell."""
+        return self.kind == "category" and not (set(self.values) <= {"true", "false"} or all(map(_plain, self.values)))
+
     def codes(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         """Return the level of each value of a column as int32; see `labels` for their order."""
         column = plain(column, self.name)
@@ -93,6 +98,14 @@ class Variable:
         need(increasing(self.edges), where, "has edges that do not increase")
         need(len(set(self.values)) == len(self.values), where, "has one value twice")
         need(len(self.labels) <= MOST_GROUPS, where, f"has {len(self.labels):,} levels")
+
+
+def _plain(text: str) -> bool:
+    """Tell a number as a number is written, so not "007"."""
+    try:
+        return text in (f"{float(text):.0f}", repr(float(text)))
+    except ValueError:
+        return False
 
 
 def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:
@@ -165,6 +178,12 @@ class Spec:
         """Columns to read: score, label, variables, covariates, key; each once."""
         covariates = (c.name for c in self.codings)
         return tuple(dict.fromkeys([self.score, self.label, *self.by_name, *covariates, *self.key]))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Columns that held text when the spec was fixed."""
+        groups = (v.name for v in self.variables if v.of_text)
+        return tuple(dict.fromkeys((*groups, *(c.name for c in self.codings if c.of_text))))
 
     @cached_property
     def by_name(self) -> dict[str, Variable]:

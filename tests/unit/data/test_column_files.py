@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import orc
+from pyarrow import fs, orc
 
 import calibrant as cal
+from calibrant.data.engines import reduce as engines
+from calibrant.data.engines import work
 from calibrant.data.rewrite import rewrite
 from calibrant.data.sources import source as sources
+from calibrant.data.sources import stamps
 from calibrant.data.sources.columnar import arrow as arrow_files
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.source import Source
@@ -310,6 +314,104 @@ def test_a_file_that_changes_after_its_rows_were_read(tmp_path: Path) -> None:
 
     with pytest.raises(cal.BadInput, match=r"^a\.parquet changed while it was read"):
         one_pass()
+
+
+@pytest.mark.parametrize("ending", [".arrow", ".arrows", ".parquet", ".orc", ".csv"])
+def test_a_file_that_is_cut_while_it_is_read(tmp_path: Path, ending: str) -> None:
+    """A file that were mapped would end the process."""
+    path = write(table(20_000), tmp_path / f"d{ending}")
+    parts = iter(open_source(str(path)).parts)
+    batches = next(parts).read(("p", "y"), ())
+    next(batches)
+    os.truncate(path, 1000)
+    with pytest.raises(cal.BadInput, match="changed while it was read: it was written to"):
+        [*batches, *(b for part in parts for b in part.read(("p", "y"), ()))]
+
+
+class Elsewhere:
+    """A cluster during whose work a file is replaced; it counts, or fails."""
+
+    def __init__(self, path: Path, fails: bool) -> None:
+        self.path, self.fails = path, fails
+
+    def run(self, task: bytes, _: Any) -> tuple[list[bytes], int | None]:
+        shares = open_source(str(self.path)).fragments.shares()  # type: ignore[union-attr]
+        replaced(self.path, table(seed=1))
+        if self.fails:
+            raise cal.EngineFailed("the job failed")
+        return [work.count_fragments(task, i, share) for i, share in enumerate(shares)], len(shares)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_file_that_changes_while_a_cluster_reads_it(tmp_path: Path, fails: bool) -> None:
+    path = write(table(), tmp_path / "d.parquet")
+    source = replace(open_source(str(path)), cluster=Elsewhere(path, fails))
+    with pytest.raises(cal.BadInput, match="changed while it was read: another file took its place"):
+        engines.sketch_source(source, cal.sketch(table(), **ASK).spec)
+
+
+def test_a_worker_refuses_a_damaged_file(tmp_path: Path) -> None:
+    path = write(table(), tmp_path / "d.parquet", compression="none", use_dictionary=False, write_page_checksum=True)
+    (share,) = open_source(str(path)).fragments.shares()  # type: ignore[union-attr]
+    task = work.Task(kind="count", spec=cal.sketch(table(), **ASK).spec)
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(np.asarray(table()["p"])[:4].tobytes()) + 3] ^= 1
+    path.write_bytes(raw)
+    with pytest.raises(cal.BadInput, match=r"^d\.parquet cannot be read as Parquet \("):
+        work.joined(task, [work.count_fragments(task.to_bytes(), 0, share)])
+
+
+@pytest.mark.parametrize("few", [0, 32])
+@pytest.mark.parametrize(("change", "why"), [(in_place, "it was written to"), (removed, "it is gone")])
+def test_a_file_afar_that_changes(
+    tmp_path: Path, few: int, change: Callable[..., None], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such files have sizes and times; few of them are asked for one by one, many are listed anew."""
+    monkeypatch.setattr(stamps, "FEW", few)
+    for name in ("a", "b"):
+        write(table(), tmp_path / f"{name}.parquet")
+    afar = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    found = open_source(ds.dataset("", filesystem=afar, format="parquet"))
+    with found.one_pass():
+        rows_of(found)
+    change(tmp_path / "b.parquet", table(seed=1))
+    with pytest.raises(cal.BadInput, match=rf"^b\.parquet changed while it was read: {why}"), found.one_pass():
+        pass
+
+
+# ---- folders ----
+
+
+def test_hidden_files_and_folders_are_no_data(tmp_path: Path) -> None:
+    for name in ("a", "_temporary/0/b", ".trash/c", "_d", "_e=1/f"):
+        write(table(50), tmp_path / f"{name}.parquet")
+    (tmp_path / "_temporary" / "0" / "README.md").write_text("no data")
+    for source in (str(tmp_path), f"file://{tmp_path}"):
+        with pytest.raises(cal.BadInput, match=r"^a\.parquet lacks column '_e'|lacks column '_e' that f\.parquet has"):
+            open_source(source)
+    shutil.rmtree(tmp_path / "_e=1")
+    for source in (str(tmp_path), f"file://{tmp_path}"):
+        assert open_source(source).files == ("a.parquet",)
+
+
+@pytest.mark.parametrize("sign", ["_delta_log/0.json", "metadata/v1.metadata.json", ".hoodie/hoodie.properties"])
+def test_tables_of_table_formats_are_no_plain_files(tmp_path: Path, sign: str) -> None:
+    write(table(50), tmp_path / "data" / "a.parquet")
+    (tmp_path / sign).parent.mkdir()
+    (tmp_path / sign).write_text("{}")
+    for source in (str(tmp_path), f"file://{tmp_path}"):
+        with pytest.raises(
+            cal.BadInput, match=r"is a table of (Delta Lake|Iceberg|Hudi), whose files also hold rows that"
+        ):
+            open_source(source)
+    assert open_source(f"{tmp_path}/data/*.parquet").rows == 50
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(cal.BadInput, match="is no file but a pipe or device, which can be read only once"):
+        open_source(str(tmp_path / "pipe"))
 
 
 # ---- folders that name columns ----

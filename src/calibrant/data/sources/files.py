@@ -17,7 +17,7 @@ from calibrant.data.sources.delimited import Texts
 from calibrant.data.sources.hive import keys_in, with_keys
 from calibrant.data.sources.kinds import ARROW, ORC, PARQUET, TEXT, kind_of, one_kind
 from calibrant.data.sources.query import HOW, QUERY
-from calibrant.data.sources.remote import Listing, is_uri, shown, uri_files
+from calibrant.data.sources.remote import Listing, hidden, is_uri, plain_files, shown, uri_files
 from calibrant.data.sources.source import FOUND_OUT, Form, Fragments, Source
 from calibrant.data.sources.stamps import Stamps, taken
 from calibrant.errors import BadInput
@@ -81,8 +81,14 @@ def _expand(pattern: str) -> tuple[Path, list[Path]]:
         raise BadInput(f"{pattern!r} names no file: pass a path, a glob or a directory")
     path = Path(pattern)
     if path.is_dir():
-        root, found = path, sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
+        below = {p.relative_to(path).as_posix(): p for p in sorted(path.rglob("*")) if p.is_file()}
+        plain_files(below, pattern)
+        root, found = path, [p for name, p in below.items() if not hidden(name)]
     elif path.exists():
+        if not path.is_file():
+            raise BadInput(
+                f"{pattern!r} is no file but a pipe or device, which can be read only once: save it as a file"
+            )
         root, found = path.parent, [path]
     else:
         fixed = itertools.takewhile(lambda part: not globbing.has_magic(part), path.parts[:-1])

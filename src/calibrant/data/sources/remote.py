@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -13,6 +13,11 @@ from calibrant.errors import BadInput
 
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 MAGIC = re.compile(r"[*\[]")
+TABLES = {  # whose files are not their rows, and what they are known by
+    "Delta Lake": re.compile(r"^_delta_log/"),
+    "Iceberg": re.compile(r"^metadata/[^/]*\.metadata\.json$"),
+    "Hudi": re.compile(r"^\.hoodie/"),
+}
 COLUMNAR = ("parquet", "arrow", "ipc", "feather", "orc")  # formats of datasets
 
 
@@ -86,6 +91,22 @@ def _value(t: pa.DataType) -> pa.DataType:
     return t.value_type if pa.types.is_dictionary(t) else t
 
 
+def hidden(name: str) -> bool:
+    """Tell whether a file below a directory is none of its data, as Spark and Arrow see it: itself, or its folders."""
+    return any(p.startswith(".") or (p.startswith("_") and "=" not in p) for p in name.split("/"))
+
+
+def plain_files(names: Iterable[str], given: str) -> None:
+    """Refuse a directory of a table format: its files also hold rows that were deleted or written anew."""
+    for name in names:
+        for kind, sign in TABLES.items():
+            if sign.search(name):
+                raise BadInput(
+                    f"{given!r} is a table of {kind}, whose files also hold rows that were deleted: "
+                    "read it with Spark, Polars or DuckDB and pass the frame"
+                )
+
+
 def _listing(uri: str) -> Listing:
     """List one URI; what follows a question mark goes to the filesystem."""
     from pyarrow import fs
@@ -105,8 +126,13 @@ def _listing(uri: str) -> Listing:
             why = why.replace(secret, shown(uri) if secret == uri else "...") if secret else why
         raise BadInput(f"cannot read {shown(uri)!r}: {why[:160]}") from None
     root = root.rstrip("/")
-    wanted = _matcher(place[len(fixed) :]) if pattern else re.compile(r"(.*/)?[^/._][^/]*")
-    paths = sorted(f.path for f in there if f.is_file and wanted.fullmatch(f.path[len(root) :].lstrip("/")))
+    names = {f.path[len(root) :].lstrip("/"): f.path for f in there if f.is_file}
+    if pattern is None:
+        plain_files(names, shown(uri))
+        paths = sorted(path for name, path in names.items() if not hidden(name))
+    else:
+        wanted = _matcher(place[len(fixed) :])
+        paths = sorted(path for name, path in names.items() if wanted.fullmatch(name))
     if not paths:
         raise BadInput(
             f"no file at {shown(uri)!r}: check the address (a glob such as 's3://bucket/log/*.parquet' works too)"

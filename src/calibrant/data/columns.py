@@ -79,9 +79,27 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats
 
 
 def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = False) -> Floats:
-    """Return scores as float64, NaN where missing; per cent are divided by 100."""
-    values = as_float(column, name, "score")
+    """Return scores as float64, NaN where missing; per cent, with a sign or not, are divided by 100."""
+    column = decoded(column, name)
+    signed = is_text(column.type) and _example(column).rstrip().endswith("%")
+    if signed and not percent:
+        raise BadInput(
+            f"score column {name!r} holds per cent such as {_example(column)!r}: pass percent=True (--percent)"
+        )
+    values = as_float(_without_signs(column) if signed else column, name, "score")
     return values / 100.0 if percent else values
+
+
+def _without_signs(column: pa.Array) -> pa.Array:
+    """Return texts such as "12 %" as numbers; unchanged if one is another text."""
+    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    number = pc.utf8_rtrim_whitespace(pc.replace_substring_regex(text, "%$", ""))
+    try:
+        return pc.replace_substring(pc.if_else(pc.is_in(text, pa.array(ABSENT)), None, number), ",", ".").cast(
+            "float64"
+        )
+    except pa.ArrowInvalid:
+        return column
 
 
 def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool_]:

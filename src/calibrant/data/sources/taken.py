@@ -40,13 +40,15 @@ REASONS = {
     found.EITHER: "commas that may stand between thousands or before decimals",
     found.COMMA: "decimal commas",
     found.HEX: "hexadecimal digits",
+    found.TEXT: "text",
+    found.REAL: "decimal points beside decimal commas",
 }
 SCORES = {
-    found.PERCENT: "write them as numbers without the sign and pass percent=True (--percent)",
     found.GROUPED: "write numbers without marks between thousands",
     found.EITHER: "pass decimal=',' (--decimal ,) if they are decimals, or write numbers without marks",
     found.COMMA: "pass decimal=',' (--decimal ,)",
     found.CODE: "write numbers without leading zeros",
+    found.REAL: "write all decimals one way",
 }
 SHOWN = 40  # characters of a value in a message
 
@@ -89,17 +91,16 @@ class Taken:
         """Why it is text, with the value that made it so; empty if it is none."""
         if self.code < 0:
             return ""
-        reason = REASONS.get(self.code, "not a number")
+        reason = REASONS.get(self.code, "no number")
         return f"{shown(self.value)} in line {self.line} of {self.file}: {reason}"
 
     def score(self, name: str) -> None:
-        """Refuse a column as one of scores if there is more to say than that it holds text."""
-        if self.code in SCORES:
-            what = REASONS[self.code].split(",")[0]
-            raise BadInput(
-                f"score column {name!r} holds {what}, such as {shown(self.value)} in line {self.line} of {self.file}: "
-                f"{SCORES[self.code]}"
-            )
+        """Refuse text as scores, with the value that is no number; per cent may be asked for."""
+        if self.code not in (-1, found.PERCENT):
+            what = REASONS.get(self.code, "no numbers").split(",")[0]
+            fix = SCORES.get(self.code, "convert it to numbers in [0, 1]")
+            where = f"{shown(self.value)} in line {self.line:,} of {self.file}"
+            raise BadInput(f"score column {name!r} holds {what}, such as {where}; {fix}")
 
 
 def shown(value: str) -> str:
@@ -136,8 +137,8 @@ def taken(places: Places, decimal: str, commas: bool) -> Taken:
         return Taken("time", zone="UTC")
     if seen == {found.BOOLEAN}:
         return Taken("boolean")
-    telling = (c for c in (*REASONS, found.TEXT, *sorted(seen)) if c in seen and c not in NUMBERS)
-    return _text(places, next(telling, found.REAL))
+    mixed = {found.COMMA, found.EITHER} if found.REAL in seen else {found.REAL}
+    return _text(places, next((c for c in REASONS if c in seen - mixed), min(seen - NUMBERS, default=found.REAL)))
 
 
 def proven(places: Places) -> bool:

@@ -80,7 +80,7 @@ def matrix_of(values: object, name: str) -> Floats | None:
 def dense(values: object, name: str) -> object:
     """Return tensors and sparse matrices as NumPy has them; anything else as it is."""
     plain: Any = values
-    if hasattr(plain, "detach"):  # a tensor: away from its gradient and its device
+    if callable(getattr(plain, "detach", None)):  # a tensor: away from its gradient and its device
         try:
             plain = plain.detach().cpu().to_dense()
             return np.asarray(plain)
@@ -88,7 +88,7 @@ def dense(values: object, name: str) -> object:
             return numpy_of(plain.float(), name)
         except RuntimeError as e:
             raise _unreadable(values, name, e) from None
-    if hasattr(plain, "toarray") and hasattr(plain, "nnz"):
+    if callable(getattr(plain, "toarray", None)) and hasattr(plain, "nnz"):
         return np.asarray(plain.toarray())
     return values
 

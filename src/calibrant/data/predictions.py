@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import PYTHON, Asker, flag, shown, text
-from calibrant.data.arrays import column_of, matrix_of, positions
-from calibrant.data.columns import Floats, are_absent, as_covariates, as_float, is_number, label_values
-from calibrant.data.layouts import decoded, is_text
-from calibrant.data.sources.frames import held_of
+from calibrant.arguments import PYTHON, Asker, flag, text
+from calibrant.data.arrays import column_of, matrix_of
+from calibrant.data.columns import Floats, are_absent
+from calibrant.data.given import Given, class_names, class_numbers, clusters_of, labels_of, scores_of, weights_of
+from calibrant.data.layouts import decoded
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
@@ -274,12 +273,12 @@ def predictions(
     """
     drop_missing, name = flag("drop_missing", drop_missing), text("name", name)
     given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=cluster)
-    y, p = given.ordered("y_true", _labels(y_true, positive)), given.ordered("y_prob", _scores(y_prob))
+    y, p = given.ordered("y_true", labels_of(y_true, positive)), given.ordered("y_prob", scores_of(y_prob))
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
     keep, dropped = _validated(y, p, drop_missing)
-    w = None if weights is None else given.ordered("weights", _weights(weights, len(y)))
-    who = None if cluster is None else given.ordered("cluster", _clusters(cluster, len(y)))
+    w = None if weights is None else given.ordered("weights", weights_of(weights, len(y)))
+    who = None if cluster is None else given.ordered("cluster", clusters_of(cluster, len(y)))
     table = given.table(len(y))
     if dropped:
         y, p = y[keep], p[keep]
@@ -346,8 +345,8 @@ def multiclass_predictions(
     if labels.null_count:
         row = int(np.argmax(labels.is_null().to_numpy(zero_copy_only=False)))
         raise BadInput(f"y_true: {labels.null_count:,} values are missing, first in row {row}: leave such rows out")
-    order = _classes(classes, y_prob, labels, p.shape[1])
-    y32, p = given.ordered("y_true", _numbers(labels, order, p.shape[1])), given.ordered("y_prob", p)
+    order = class_names(classes, y_prob, labels, p.shape[1])
+    y32, p = given.ordered("y_true", class_numbers(labels, order, p.shape[1])), given.ordered("y_prob", p)
     wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) < 1e-6))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -357,42 +356,6 @@ def multiclass_predictions(
         )
     y32.flags.writeable = p.flags.writeable = False
     return MulticlassPredictions(y=y32, p=p, covariates=given.table(len(p)), classes=order, name=name)
-
-
-def _classes(classes: object, y_prob: object, labels: pa.Array, k: int) -> tuple[str, ...]:
-    """Return the names of the classes in the order of the columns; empty where labels are their numbers."""
-    if classes is None:
-        names = getattr(y_prob, "column_names", getattr(y_prob, "columns", ()))
-        if not is_text(labels.type) or not all(isinstance(n, str) for n in names):
-            return ()
-        return tuple(names)
-    order = tuple(decoded(column_of(classes, "classes")).cast(pa.string()).to_pylist())
-    if len(set(order)) != k or len(order) != k or None in order:
-        raise BadInput(f"classes={shown(classes)}: name each of the {k} columns of y_prob once")
-    return order
-
-
-def _numbers(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[np.int32]:
-    """Return labels as class numbers."""
-    if order:
-        known = labels.type if is_text(labels.type) else pa.string()
-        found = pc.index_in(labels.cast(known), value_set=pa.array(order, pa.string()))
-        if found.null_count:
-            strange = labels.filter(found.is_null())[0].as_py()
-            raise BadInput(f"y_true holds {strange!r}, which is none of the classes {', '.join(map(repr, order[:8]))}")
-        return np.array(found.to_numpy(zero_copy_only=False), dtype=np.int32)
-    if is_text(labels.type):
-        raise BadInput(
-            f"y_true holds text such as {labels[0].as_py()!r}: pass classes=, the labels in the order of the columns "
-            "of y_prob (classes_ of a scikit-learn classifier)"
-        )
-    fix = f"y_true must hold class numbers 0 to {k - 1}, the columns of y_prob: encode the classes, or pass classes="
-    if not (is_number(labels.type) or pa.types.is_boolean(labels.type)):
-        raise BadInput(fix)
-    numbers = as_float(labels, "y_true", "label")
-    if not ((numbers >= 0) & (numbers < k) & (numbers == np.floor(numbers))).all():
-        raise BadInput(fix)
-    return numbers.astype(np.int32)
 
 
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
@@ -418,71 +381,6 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     raise BadInput(f"{name} is a {type(data).__name__}: pass {way}")
 
 
-class Given:
-    """Arguments whose rows belong together, and the order in which each has them.
-
-    Parameters
-    ----------
-    **arguments : object
-        By name, as the caller passed them; None for what was not.
-    """
-
-    def __init__(self, **arguments: object) -> None:
-        self.covariates = arguments.pop("covariates", None)
-        beside = {"covariates": self.covariates}
-        if isinstance(self.covariates, Mapping):
-            beside = {f"covariate {str(name)!r}": column for name, column in self.covariates.items()}
-        self.at = positions(arguments | beside)
-
-    def ordered(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values in the order of the first argument's rows."""
-        return values[self.at[name]] if name in self.at else values
-
-    def table(self, n: int) -> pa.Table | None:
-        """Return the covariates as a table of n rows in that order."""
-        if self.covariates is None or (isinstance(self.covariates, Mapping) and not self.covariates):
-            return None
-        held = held_of(self.covariates, "covariate", order=self.at if isinstance(self.covariates, Mapping) else None)
-        if held is None:
-            given = type(self.covariates).__name__
-            raise BadInput(f"covariates is a {given}: pass a pandas, Polars or Arrow table, or a dictionary")
-        for name, why in held.unread.items():
-            raise BadInput(f"covariate {name!r} {why}")
-        table = as_covariates(held.table)
-        if table.num_rows != n:
-            raise BadInput(f"covariates has {table.num_rows:,} rows and y_true {n:,}: pass one row each")
-        return table.take(self.at["covariates"]) if "covariates" in self.at else table
-
-
-def _labels(y_true: object, positive: object) -> Floats:
-    """Return labels as numbers, NaN where missing."""
-    column = column_of(y_true, "y_true")
-    named = None if positive is None else str(positive)
-    found = label_values(column, "y_true", named)
-    if named is not None and not np.nansum(found):
-        seen = sorted({str(v) for v in decoded(column).drop_null().unique().to_pylist()})[:5]
-        raise BadInput(f"positive={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
-    return found.astype(np.float64)
-
-
-def _scores(y_prob: object) -> Floats:
-    """Return scores as numbers, NaN where missing: one column, or the second of two that add up to one."""
-    p = matrix_of(y_prob, "y_prob")
-    if p is None:
-        return np.array(as_float(column_of(y_prob, "y_prob"), "y_prob", "score"))
-    if p.shape[1] > 2:
-        raise BadInput(
-            f"y_prob has {p.shape[1]} columns, one for each class: use calibrant.multiclass_predictions(y_true, y_prob)"
-        )
-    off = np.abs(p.sum(axis=1) - 1.0) > 1e-3
-    if off.any():
-        row = int(np.argmax(off))
-        raise BadInput(
-            f"y_prob has two columns that do not add up to one (row {row}: {p[row].sum():.6g}): pass one column"
-        )
-    return p[:, 1].copy()
-
-
 def _validated(y: Floats, p: Floats, drop_missing: bool) -> tuple[NDArray[np.bool_], int]:
     """Check every value; return the rows to keep and how many are left out."""
     faults = Faults(arrays=True)
@@ -496,27 +394,3 @@ def _validated(y: Floats, p: Floats, drop_missing: bool) -> tuple[NDArray[np.boo
             else "no rows are left after dropping missing values"
         )
     return keep, int((~keep).sum())
-
-
-def _one_each(values: object, n: int, name: str) -> pa.Array:
-    column = decoded(column_of(values, name))
-    if len(column) != n:
-        raise BadInput(f"{name} has shape ({len(column)},): pass one value for each of the {n:,} rows")
-    return column
-
-
-def _clusters(cluster: object, n: int) -> NDArray[np.generic]:
-    column = _one_each(cluster, n, "cluster")
-    if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise BadInput(f"cluster is missing in {column.null_count:,} rows, first in row {row}: fill it in")
-    return np.array(column.to_numpy(zero_copy_only=False))
-
-
-def _weights(weights: object, n: int) -> Floats:
-    out = np.array(as_float(_one_each(weights, n, "weights"), "weights", "weight"))
-    sound = np.isfinite(out) & (out > 0)
-    if not sound.all():
-        row = int(np.argmin(sound))
-        raise BadInput(f"weights must be positive and finite; row {row} has {out[row]:g}: leave such rows out")
-    return out

@@ -134,7 +134,7 @@ def held_of(source: object, noun: str, wanted: Sequence[str] = (), order: Order 
     order : mapping of name to positions, optional
         Of the rows of a dictionary's columns; by default the row labels of pandas decide.
     """
-    if hasattr(source, "to_dataframe") and hasattr(source, "coords") and hasattr(source, "dims"):
+    if callable(getattr(source, "to_dataframe", None)) and hasattr(source, "coords") and hasattr(source, "dims"):
         return _gridded(source, noun)
     if isinstance(source, Mapping):
         return _columns(source.items(), noun, order)
@@ -142,8 +142,8 @@ def held_of(source: object, noun: str, wanted: Sequence[str] = (), order: Order 
         return _columns([(name, cast(Any, source)[name]) for name in fields], noun)
     if isinstance(source, (list, tuple)):
         return _listed(source, noun) if source else None
-    if hasattr(source, "to_frame") and getattr(source, "name", None):  # a column that has a name
-        return held_of(source.to_frame(), noun)
+    if callable(named := getattr(source, "to_frame", None)) and getattr(source, "name", None) is not None:
+        return held_of(named(), noun)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
         return _like_pandas(source, noun)
     return _spoken(source, wanted)

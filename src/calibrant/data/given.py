@@ -1,0 +1,148 @@
+"""What `predictions` is given, array by array: read into plain columns, and put into one order of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from calibrant.arguments import shown
+from calibrant.data.arrays import column_of, matrix_of, positions
+from calibrant.data.columns import Floats, as_covariates, as_float, is_number, label_values
+from calibrant.data.layouts import decoded, is_text
+from calibrant.data.sources.frames import held_of
+from calibrant.errors import BadInput
+
+
+class Given:
+    """Arguments whose rows belong together, and the order in which each has them.
+
+    Parameters
+    ----------
+    **arguments : object
+        By name, as the caller passed them; None for what was not.
+    """
+
+    def __init__(self, **arguments: object) -> None:
+        self.covariates = arguments.pop("covariates", None)
+        beside = {"covariates": self.covariates}
+        if isinstance(self.covariates, Mapping):
+            beside = {f"covariate {str(name)!r}": column for name, column in self.covariates.items()}
+        self.at = positions(arguments | beside)
+
+    def ordered(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values in the order of the first argument's rows."""
+        return values[self.at[name]] if name in self.at else values
+
+    def table(self, n: int) -> pa.Table | None:
+        """Return the covariates as a table of n rows in that order."""
+        if self.covariates is None or (isinstance(self.covariates, Mapping) and not self.covariates):
+            return None
+        held = held_of(self.covariates, "covariate", order=self.at if isinstance(self.covariates, Mapping) else None)
+        if held is None:
+            given = type(self.covariates).__name__
+            raise BadInput(f"covariates is a {given}: pass a pandas, Polars or Arrow table, or a dictionary")
+        for name, why in held.unread.items():
+            raise BadInput(f"covariate {name!r} {why}")
+        table = as_covariates(held.table)
+        if table.num_rows != n:
+            raise BadInput(f"covariates has {table.num_rows:,} rows and y_true {n:,}: pass one row each")
+        return table.take(self.at["covariates"]) if "covariates" in self.at else table
+
+
+def labels_of(y_true: object, positive: object) -> Floats:
+    """Return labels as numbers, NaN where missing."""
+    column = column_of(y_true, "y_true")
+    named = None if positive is None else str(positive)
+    found = label_values(column, "y_true", named)
+    if named is not None and not np.nansum(found):
+        seen = sorted({str(v) for v in decoded(column).drop_null().unique().to_pylist()})[:5]
+        raise BadInput(f"positive={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
+    return found.astype(np.float64)
+
+
+def scores_of(y_prob: object) -> Floats:
+    """Return scores as numbers, NaN where missing: one column, or the second of two that add up to one."""
+    p = matrix_of(y_prob, "y_prob")
+    if p is None:
+        return np.array(as_float(column_of(y_prob, "y_prob"), "y_prob", "score"))
+    if p.shape[1] > 2:
+        raise BadInput(
+            f"y_prob has {p.shape[1]} columns, one for each class: use calibrant.multiclass_predictions(y_true, y_prob)"
+        )
+    off = np.abs(p.sum(axis=1) - 1.0) > 1e-3
+    if off.any():
+        row = int(np.argmax(off))
+        raise BadInput(
+            f"y_prob has two columns that do not add up to one (row {row}: {p[row].sum():.6g}): pass one column"
+        )
+    return p[:, 1].copy()
+
+
+def _one_each(values: object, n: int, name: str) -> pa.Array:
+    column = decoded(column_of(values, name))
+    if len(column) != n:
+        raise BadInput(f"{name} has shape ({len(column)},): pass one value for each of the {n:,} rows")
+    return column
+
+
+def clusters_of(cluster: object, n: int) -> NDArray[np.generic]:
+    """Return which rows belong together; refuse rows of which it is missing."""
+    column = _one_each(cluster, n, "cluster")
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise BadInput(f"cluster is missing in {column.null_count:,} rows, first in row {row}: fill it in")
+    return np.array(column.to_numpy(zero_copy_only=False))
+
+
+def weights_of(weights: object, n: int) -> Floats:
+    """Return positive weights."""
+    out = np.array(as_float(_one_each(weights, n, "weights"), "weights", "weight"))
+    sound = np.isfinite(out) & (out > 0)
+    if not sound.all():
+        row = int(np.argmin(sound))
+        raise BadInput(f"weights must be positive and finite; row {row} has {out[row]:g}: leave such rows out")
+    return out
+
+
+# ---- several classes ----
+
+
+def class_names(classes: object, y_prob: object, labels: pa.Array, k: int) -> tuple[str, ...]:
+    """Return the names of the classes in the order of the columns; empty where labels are their numbers."""
+    if classes is None:
+        names = getattr(y_prob, "column_names", getattr(y_prob, "columns", ()))
+        if not is_text(labels.type) or not all(isinstance(n, str) for n in names):
+            return ()
+        return tuple(names)
+    order = tuple(decoded(column_of(classes, "classes")).cast(pa.string()).to_pylist())
+    if len(set(order)) != k or len(order) != k or None in order:
+        raise BadInput(f"classes={shown(classes)}: name each of the {k} columns of y_prob once")
+    return order
+
+
+def class_numbers(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[np.int32]:
+    """Return labels as class numbers."""
+    if order:
+        known = labels.type if is_text(labels.type) else pa.string()
+        found = pc.index_in(labels.cast(known), value_set=pa.array(order, pa.string()))
+        if found.null_count:
+            strange = labels.filter(found.is_null())[0].as_py()
+            raise BadInput(f"y_true holds {strange!r}, which is none of the classes {', '.join(map(repr, order[:8]))}")
+        return np.array(found.to_numpy(zero_copy_only=False), dtype=np.int32)
+    if is_text(labels.type):
+        raise BadInput(
+            f"y_true holds text such as {labels[0].as_py()!r}: pass classes=, the labels in the order of the columns "
+            "of y_prob (classes_ of a scikit-learn classifier)"
+        )
+    fix = f"y_true must hold class numbers 0 to {k - 1}, the columns of y_prob: encode the classes, or pass classes="
+    if not (is_number(labels.type) or pa.types.is_boolean(labels.type)):
+        raise BadInput(fix)
+    numbers = as_float(labels, "y_true", "label")
+    if not ((numbers >= 0) & (numbers < k) & (numbers == np.floor(numbers))).all():
+        raise BadInput(fix)
+    return numbers.astype(np.int32)

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Ids = NDArray[np.uint64]
 
 ABSENT = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # text that means "no label"
-LARGEST = 1e100  # of a covariate, in absolute value: sums of products of squares stay finite; beyond are fillers
+LARGEST = 1e30  # of a covariate, in absolute value: trees hold 32-bit floats, and squares stay finite; beyond are fillers
 EXACT, DIGITS = 2**53, 15  # whole numbers, and digits, that every double tells apart
 SPELT = 1e16  # whole numbers up to here are written without an exponent
 SHOWN = 40  # characters of a value or type that a message shows
@@ -116,20 +116,6 @@ def _example(column: pa.Array) -> str:
         return clipped(str(column.drop_null()[0]))
     except (IndexError, OverflowError, ValueError):
         return ""
-
-
-def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = False) -> Floats:
-    """Return scores as float64, NaN where missing; per cent are divided by 100."""
-    values = as_float(column, name, "score")
-    return values / 100.0 if percent else values
-
-
-def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool_]:
-    """Tell which values are missing: null, NaN or empty text."""
-    column = decoded(column, name)
-    absent = (as_text(column) if pa.types.is_string(column.type) else column).is_null(nan_is_null=True)
-    found: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
-    return found
 
 
 def finite_numbers(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:

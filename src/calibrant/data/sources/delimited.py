@@ -27,7 +27,7 @@ LONGEST = 1 << 28  # bytes of a row: a longer one is a quote left open
 SAMPLE = 1 << 20  # bytes in which the header must end
 LINES = 50  # that tell the delimiter
 DELIMITERS = (",", ";", "\t", "|")
-SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?', re.IGNORECASE)  # Excel's first line
+SEPARATOR = re.compile(r'\ufeff?"?sep=([ -~\t])"?', re.IGNORECASE)  # Excel's first line
 NUMBER = re.compile(r"\s*[-+]?[0-9.,]*[0-9][0-9.,]*([eE][-+]?[0-9]+)?\s*")
 SCANNERS = 8
 EVERY = "*"  # stands for every column
@@ -85,7 +85,7 @@ def head_of(path: Path, form: Form) -> Head:
     if not any(line.strip() for line in rest):
         raise BadInput(f"{path.name} is empty: it holds no line of column names")
     # 3. the delimiter, and the header
-    delimiter = _checked(delimiter) if delimiter else _delimiter(rest)
+    delimiter = delimiter or _delimiter(rest)
     rows = _rows(rest, delimiter)
     header, used = next(rows)
     body = next((row for row, _ in rows if row), None)
@@ -105,12 +105,6 @@ def _comments(lines: list[str]) -> int:
         if fields > 1 and len(next(_rows(lines[n - 1 :], d))[0]) == fields:
             n -= 1  # the last is the header: "#id,y,p"
     return n if n < len(lines) else 0
-
-
-def _checked(delimiter: str) -> str:
-    if len(delimiter.encode("utf-8")) != 1 or delimiter in '"\r\n':
-        raise BadInput(f"delimiter {delimiter!r} is not one plain character, such as ',' ';' '|' or a tab")
-    return delimiter
 
 
 def _rows(lines: list[str], delimiter: str) -> Iterator[tuple[list[str], int]]:
@@ -283,6 +277,8 @@ class Texts:
     def __init__(self, paths: Sequence[Path], names: Sequence[str], form: Form, wanted: Collection[str] = ()) -> None:
         if form.decimal not in ("", ".", ","):
             raise BadInput(f"decimal {form.decimal!r} is neither '.' nor ','")
+        if form.delimiter and (len(form.delimiter.encode()) != 1 or form.delimiter in '"\r\n'):
+            raise BadInput(f"delimiter {form.delimiter!r} is not one plain character, such as ',' ';' '|' or a tab")
         self.names, self.form, self.lock = names, form, Lock()
         with ThreadPoolExecutor(SCANNERS) as pool:
             self.heads = list(pool.map(lambda p: head_of(p, form), paths))

@@ -41,7 +41,7 @@ REASONS = {
     found.COMMA: "decimal commas",
     found.HEX: "hexadecimal digits",
     found.TEXT: "text",
-    found.REAL: "decimal points beside decimal commas",
+    found.REAL: "decimals behind points and behind commas",
 }
 SCORES = {
     found.GROUPED: "write numbers without marks between thousands",
@@ -137,8 +137,7 @@ def taken(places: Places, decimal: str, commas: bool) -> Taken:
         return Taken("time", zone="UTC")
     if seen == {found.BOOLEAN}:
         return Taken("boolean")
-    mixed = {found.COMMA, found.EITHER} if found.REAL in seen else {found.REAL}
-    return _text(places, next((c for c in REASONS if c in seen - mixed), min(seen - NUMBERS, default=found.REAL)))
+    return _telling(places, seen, decimal)
 
 
 def proven(places: Places) -> bool:
@@ -147,9 +146,18 @@ def proven(places: Places) -> bool:
     return found.COMMA in seen and seen <= COMMAS
 
 
-def _text(places: Places, code: int) -> Taken:
+def _telling(places: Places, seen: frozenset[int], decimal: str) -> Taken:
+    """Return text, and the value that tells best that it is text."""
+    code = next((c for c in REASONS if c in seen - {found.REAL}), min(seen - NUMBERS, default=found.REAL))
+    if found.REAL in seen and code in (found.EITHER, found.COMMA):  # 1,234 beside 0.5 has thousands
+        shown_by = found.REAL if decimal == "," else code
+        return _text(places, shown_by, found.REAL if found.COMMA in seen or decimal == "," else found.GROUPED)
+    return _text(places, code)
+
+
+def _text(places: Places, code: int, why: int = -1) -> Taken:
     file, line, value = places[code]
-    return Taken("text", code=code, file=file, line=line, value=value)
+    return Taken("text", code=code if why < 0 else why, file=file, line=line, value=value)
 
 
 # ---- values ----

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibrant.arguments import names
-from calibrant.data.columns import is_number, require
-from calibrant.data.dates import is_date
-from calibrant.data.layouts import decoded
+from calibrant.data.columns import require
+from calibrant.data.kinds import kind_of_column
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import OTHER
@@ -121,7 +120,7 @@ class Line:
 
 
 CROWD = 5  # rows a level has on average, at least, or the category is taken for an identifier
-HEAD = 10_000  # rows looked at before all are
+HEAD = 10_000  # rows that tell an identifier
 ONE_VALUE = "one value only"
 AS_MANY = "nearly as many values as rows: it looks like an identifier"
 
@@ -191,25 +190,8 @@ def _identifies(data: Predictions | Sketch, name: str) -> str:
         return dict(data.spec.left_out).get(name, "")
     if data.n < 100:  # too few to tell an identifier from a fine measurement
         return ""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = decoded(data.covariates.column(name))
-    if pa.types.is_nested(column.type):
-        return ""  # cutting it says what is wrong
-    some = column.slice(0, HEAD)
-    if pc.count_distinct(some.cast(pa.string())).as_py() * CROWD <= len(some):
-        return ""
-    if is_date(column.type) or pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
-        return ""
-    if not is_number(column.type):
-        return AS_MANY if pc.count_distinct(column.cast(pa.string())).as_py() * CROWD > data.n else ""
-    if not pa.types.is_integer(column.type):
-        return ""
-    ends = pc.min_max(column)
-    if ends["min"].as_py() is None or ends["max"].as_py() - ends["min"].as_py() >= 2 * data.n:
-        return ""
-    return AS_MANY if pc.count_distinct(column).as_py() >= 0.99 * data.n else ""
+    found = kind_of_column(data.covariates.column(name).slice(0, HEAD), name)
+    return AS_MANY if found.kind == "id" else ""
 
 
 # ---- A pair in cells: what an additive fit of its two variables leaves ----

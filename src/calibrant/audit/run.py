@@ -41,6 +41,10 @@ def audit(
     percent: bool = False,
     drop_missing: bool = False,
     missing: str = "level",
+    encoding: str = "",
+    delimiter: str = "",
+    decimal: str = "",
+    sheet: str = "",
     allow_same: bool = False,
     outcome: str | None = None,
     name: str | None = None,
@@ -74,7 +78,8 @@ def audit(
         Of the jittered certificate.
     alpha : float in (0, 1)
         Error probability of each certificate about everyone, and of all groups together.
-    intersections, bins, key, positive, percent, drop_missing, missing, allow_same, seed
+    intersections, bins, key, positive, percent, drop_missing, missing
+    encoding, delimiter, decimal, sheet, allow_same, seed
         As `calibrant.sketch`.
     outcome : str, optional
         What a case is, for wording: ``"employed"``.
@@ -146,6 +151,10 @@ def audit(
         percent=percent,
         drop_missing=drop_missing,
         missing=missing,
+        encoding=encoding,
+        delimiter=delimiter,
+        decimal=decimal,
+        sheet=sheet,
         allow_same=allow_same,
         seed=seed,
     )

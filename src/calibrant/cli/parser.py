@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Options = Callable[["Command"], None]
 MISSING_WAYS = "level", "drop", "refuse"
+FORMATS = "csv", "parquet", "arrow", "orc", "jsonl", "excel", "numpy"
+READ = "Parquet, CSV, Arrow IPC, ORC, JSON lines, Excel, NumPy"
 
 # ---- what the help says ----
 
@@ -192,13 +194,18 @@ def _files(p: Command, more: str = "") -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help=f"Parquet, CSV, Arrow IPC{more}; a quoted glob or a directory works too",
+        help=f"{READ}{more}; a quoted glob or a directory works too, and - for standard input",
     )
-    _sql(p)
+    _source(p)
 
 
-def _sql(p: Command) -> None:
+def _source(p: Command) -> None:
     p.add_argument("--sql", metavar="SELECT", help="one SELECT in DuckDB's SQL in place of files, which is only read")
+    p.add_argument("--encoding", metavar="NAME", help="of files of text, such as cp1252 (default: found out)")
+    p.add_argument("--delimiter", metavar="CHAR", help="between their columns (default: found out)")
+    p.add_argument("--decimal", choices=(".", ","), help="mark of their fractions (default: found out)")
+    p.add_argument("--sheet", metavar="NAME", help="of an Excel file that has several")
+    p.add_argument("--format", choices=FORMATS, help="of standard input, where its first bytes do not tell")
 
 
 def _columns(p: Command) -> None:
@@ -332,7 +339,7 @@ def _plan(p: Command) -> None:
     p.add_argument("--alpha", type=float, default=0.05)
     p.add_argument("--side", choices=("upper", "lower", "two-sided"), default="upper")
     p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
-    _sql(p)
+    _source(p)
     _columns(p)
 
 

@@ -20,7 +20,7 @@ from calibrant.data.rewrite import checked_rows, checked_targets
 from calibrant.data.sketches.sample import Chosen
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import Source
+from calibrant.data.sources.source import Form, Source
 from calibrant.data.survey import KEPT
 from calibrant.errors import BadInput
 from calibrant.repair.catalogue import recipes, tried_by_default
@@ -41,7 +41,7 @@ def repair(a: Namespace) -> int:
     data = given(a)
     read = (*data, *([a.judge] if a.judge else ()))
     path = checked_targets({"--out": a.out or None, "--map": a.map or None}, read).get("--out")
-    source = _opened(data)
+    source = _opened(data, asked.form)
     if path:
         checked_rows(path, source, (repaired_name(a.score), fitted_name(a.score)))
     with Progress() as progress:
@@ -61,19 +61,19 @@ def apply(a: Namespace) -> int:
     """Stream files through a map."""
     data = given(a)
     path = checked_targets({"--out": a.out}, (*data, a.map))["--out"]
-    one = FittedMap.from_json(map_text(a.map))
-    source = _opened(data)
+    one, asked = FittedMap.from_json(map_text(a.map)), reading(a)
+    source = _opened(data, asked.form)
     checked_map(one, source, a.score)
     checked_rows(path, source, (repaired_name(a.score),))
     with Progress() as progress:
-        spec = replace(reading(a).rows_spec(), percent=a.percent or one.percent)
+        spec = replace(asked.rows_spec(), percent=a.percent or one.percent)
         rows = apply_map(one, source, spec, Output(path), counted(progress, "writing"))
     print(visible(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
     return 0
 
 
-def _opened(data: Sequence[str] | Sequence[Query]) -> Source:
-    return open_source(list(data) if len(data) > 1 else data[0])
+def _opened(data: Sequence[str] | Sequence[Query], form: Form) -> Source:
+    return open_source(list(data) if len(data) > 1 else data[0], form=form)
 
 
 # ---- fit on some rows, judge on others ----
@@ -89,7 +89,7 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
     mine, other = sampled(source), None
     if a.judge:
         texts = [name for name, taken in source.kinds.items() if taken.kind == "text"]
-        other = sampled(_opened([a.judge]).knowing(texts))
+        other = sampled(_opened([a.judge], asked.form).knowing(texts))
     else:
         _check_keys(mine.hashes, asked.key)
     usable = audited_variables(mine.data, asked.variables, asked.seed)[0]

@@ -38,14 +38,18 @@ def read(
     percent: bool = False,
     drop_missing: bool = False,
     missing: str = "level",
+    encoding: str = "",
+    delimiter: str = "",
+    decimal: str = "",
+    sheet: str = "",
 ) -> Predictions:
     """Read rows into memory.
 
     Parameters
     ----------
     source : path, glob, list of paths, directory or frame
-        Parquet, CSV or Arrow IPC; pandas, Polars, Arrow, DuckDB relation, dictionary of columns, records, iterator
-        of batches, whatever speaks the Arrow stream protocol.
+        Parquet, CSV, Arrow IPC, ORC, JSON lines, Excel, NumPy; ``"-"`` is standard input. Also pandas, Polars, Arrow,
+        DuckDB relation, dictionary of columns, records, iterator of batches, whatever speaks the Arrow stream protocol.
     label, score : str
         Columns of labels (0 and 1) and of probabilities.
     by : str or sequence of str, optional
@@ -59,6 +63,10 @@ def read(
     missing : {"level", "drop", "refuse"}
         By default a missing label or probability is refused, and any other missing value is a level "missing" of its
         own; ``"refuse"`` refuses those too.
+    encoding, delimiter, decimal : str
+        Of files of text; by default they are found out.
+    sheet : str
+        Of an Excel file that has several.
 
     Returns
     -------
@@ -85,8 +93,12 @@ def read(
         percent=percent,
         drop_missing=drop_missing,
         missing=missing,
+        encoding=encoding,
+        delimiter=delimiter,
+        decimal=decimal,
+        sheet=sheet,
     ).named()
-    opened = source_of(source, asked.columns)
+    opened = source_of(source, asked.columns, form=asked.form)
     if opened.cluster is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
     fits(opened, label, score, asked.by, ())
@@ -131,6 +143,10 @@ def sketch(
     percent: bool = False,
     drop_missing: bool = False,
     missing: str = "level",
+    encoding: str = "",
+    delimiter: str = "",
+    decimal: str = "",
+    sheet: str = "",
     seed: int = 0,
     spec: Spec | None = None,
     allow_same: bool = False,
@@ -161,7 +177,7 @@ def sketch(
     key : str or sequence of str, optional
         Columns that identify a row. By default file and row number do; a Spark or Dask DataFrame has none, and what
         needs them (lower bounds, `variables`, `tests`) is refused without a key.
-    positive, percent, drop_missing, missing
+    positive, percent, drop_missing, missing, encoding, delimiter, decimal, sheet
         As `read`.
     seed : int
         Deals the rows into random blocks.
@@ -200,6 +216,10 @@ def sketch(
         percent=percent,
         drop_missing=drop_missing,
         missing=missing,
+        encoding=encoding,
+        delimiter=delimiter,
+        decimal=decimal,
+        sheet=sheet,
         seed=seed,
         spec=spec,
         allow_same=allow_same,
@@ -220,12 +240,12 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
         return sketch_rows(source, asked)
     spec = asked.spec
     if spec is None:
-        opened = readable_twice(source_of(source, asked.columns, engine), asked.named(), progress)
+        opened = readable_twice(source_of(source, asked.columns, engine, asked.form), asked.named(), progress)
         spec, looked = fixed_spec(opened, asked)
     else:
         asked.for_a_spec()
         spec = spec if asked.missing == "level" else replace(spec, missing=asked.missing)
-        opened, looked = source_of(source, spec.columns, engine).knowing(spec.texts), None
+        opened, looked = source_of(source, spec.columns, engine, asked.form).knowing(spec.texts), None
         fits(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from threading import Lock
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 
-from calibrant.arguments import PYTHON, Asker, checked_seed, choice, finite, flag, names
+from calibrant.arguments import PYTHON, Asker, checked_seed, choice, finite, flag, names, text
 from calibrant.data.columns import require
-from calibrant.data.sources.source import OnRows, Source
+from calibrant.data.sources.formats.standard_input import FORMATS
+from calibrant.data.sources.source import FOUND_OUT, Form, OnRows, Source
 from calibrant.data.specs.spec import MISSING_WAYS, Missing, Spec
 from calibrant.errors import BadInput
 
@@ -21,6 +22,7 @@ Progress = Callable[[str, int], None]
 """
 
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
+FORM = tuple(f.name for f in fields(Form))
 OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key"
 BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
 
@@ -50,6 +52,11 @@ class Asked(TypedDict, total=False):
     percent: bool
     drop_missing: bool
     missing: str
+    encoding: str
+    delimiter: str
+    decimal: str
+    sheet: str
+    format: str
     key: Columns
     by: Columns
     intersections: bool
@@ -78,6 +85,8 @@ class Reading:
         Leave out, and count, rows whose label or score is missing: short for ``missing="drop"``.
     missing : {"level", "drop", "refuse"}
         What is done about missing values: see `Spec`.
+    form : Form
+        How files of text, workbooks and standard input are to be taken.
     key : tuple of str
         Columns that identify a row; empty for file and row number.
     by : tuple of str
@@ -106,6 +115,7 @@ class Reading:
     percent: bool = False
     drop_missing: bool = False
     missing: Missing = "level"
+    form: Form = FOUND_OUT
     key: tuple[str, ...] = ()  # a column of weights, and one of clusters, will stand beside it
     by: tuple[str, ...] = ()
     intersections: bool = False
@@ -136,6 +146,7 @@ class Reading:
             percent=flag(asker.name("percent"), asked.get("percent", False)),
             drop_missing=flag(asker.name("drop_missing"), asked.get("drop_missing", False)),
             missing=_missing(asked, asker),
+            form=_form(asked, asker),
             key=names(asker.name("key"), asked.get("key")),
             by=groups,
             intersections=flag(asker.name("intersections"), asked.get("intersections", False)),
@@ -218,6 +229,15 @@ class Reading:
         )
 
 
+def _form(asked: Asked, asker: Asker) -> Form:
+    """Return how files are to be taken."""
+    given = cast(Mapping[str, object], asked)
+    said = {k: text(asker.name(k), given[k]) for k in FORM if given.get(k) not in (None, "")}
+    if "format" in said:
+        choice(asker.name("format"), said["format"], tuple(FORMATS))
+    return Form(**said)
+
+
 def _missing(asked: Asked, asker: Asker) -> Missing:
     """Return what is done about missing values, which two arguments may say."""
     said = choice(asker.name("missing"), asked.get("missing", "level"), MISSING_WAYS)
@@ -231,6 +251,9 @@ def _missing(asked: Asked, asker: Asker) -> Missing:
 def fits(opened: Source, label: str, score: str, by: Sequence[str], key: Sequence[str]) -> None:
     """Refuse columns that are not in the data, or that cannot play their part."""
     for columns, part in (([label], "label"), ([score], "score"), (by, "group"), (key, "key")):
+        for name, why in opened.unread:
+            if name in columns:
+                raise BadInput(f"{part} column {name!r} cannot be read: {why}")
         require(columns, opened.columns, part)
     labelled = sorted({label, score} & set(key))
     if labelled:

@@ -106,7 +106,7 @@ def looked(source: object, asked: Reading, form: Form = FOUND_OUT, engine: objec
     if isinstance(source, Predictions):
         source = _table(source)
         asked = replace(asked, label="y_true", score="y_prob")
-    opened = source_of(source, (), engine)
+    opened = source_of(source, (), engine, asked.form)
     frame = getattr(opened.cluster, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
@@ -118,7 +118,7 @@ def glance(source: object, asked: Reading, form: Form = FOUND_OUT, engine: objec
     if isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
         return None
     try:
-        opened = source_of(source, () if EVERY in asked.variables else asked.columns)
+        opened = source_of(source, () if EVERY in asked.variables else asked.columns, form=asked.form)
         lazy = opened.rows is None and not opened.files
         return None if lazy or not opened.again or opened.cluster is not None else looked_at(opened, asked, (), form)
     except BadInput:

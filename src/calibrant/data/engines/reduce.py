@@ -16,7 +16,7 @@ from calibrant.data.sketches.sample import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import OnRows, Part, Source
+from calibrant.data.sources.source import FOUND_OUT, Form, OnRows, Part, Source
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
@@ -47,7 +47,9 @@ def is_live(engine: object, kind: str) -> bool:
     return kind in LIVE and kind_of(engine) == kind and all(hasattr(engine, a) for a in LIVE[kind])
 
 
-def source_of(source: object, wanted: Sequence[str] = (), engine: object = None) -> Source:
+def source_of(
+    source: object, wanted: Sequence[str] = (), engine: object = None, form: Form = FOUND_OUT
+) -> Source:
     """Return a source as `open_source` does, or as rows that a cluster sums up.
 
     Parameters
@@ -58,6 +60,8 @@ def source_of(source: object, wanted: Sequence[str] = (), engine: object = None)
         Columns that will be read.
     engine : SparkSession or distributed.Client, optional
         Reads the Parquet files on its own machines.
+    form : Form
+        How files of text, workbooks and standard input are to be taken.
     """
     kind = kind_of(source)
     if kind in LIVE and hasattr(source, "columns"):
@@ -70,7 +74,7 @@ def source_of(source: object, wanted: Sequence[str] = (), engine: object = None)
         raise BadInput("a DuckDB connection runs queries: pass calibrant.sql(text, connection=...) in place of engine=")
     if isinstance(source, Query) and engine is not None:
         raise BadInput("a query runs in DuckDB: leave engine= out, or pass the session's own DataFrame")
-    found = open_source(source, wanted)
+    found = open_source(source, wanted, form)
     if engine is None:
         return found
     if not is_live(engine, kind_of(engine)):

@@ -14,8 +14,11 @@ from calibrant.data.sources.columnar.arrow import arrow
 from calibrant.data.sources.columnar.orc import orc
 from calibrant.data.sources.columnar.parquet import parquet
 from calibrant.data.sources.delimited import Texts
+from calibrant.data.sources.formats.excel import excel
+from calibrant.data.sources.formats.json_lines import json_rows
+from calibrant.data.sources.formats.numpy_files import numpy_arrays
 from calibrant.data.sources.hive import keys_in, with_keys
-from calibrant.data.sources.kinds import ARROW, ORC, PARQUET, TEXT, kind_of, one_kind
+from calibrant.data.sources.kinds import ARROW, EXCEL, JSON, NUMPY, ORC, PARQUET, TEXT, kind_of, one_kind
 from calibrant.data.sources.query import HOW, QUERY
 from calibrant.data.sources.remote import Listing, hidden, is_uri, plain_files, shown, uri_files
 from calibrant.data.sources.source import FOUND_OUT, Form, Fragments, Source
@@ -24,6 +27,7 @@ from calibrant.errors import BadInput
 
 OPENERS = 16  # remote files opened at once, each only to read where its row groups are
 COLUMNAR = {PARQUET: parquet, ARROW: arrow, ORC: orc}
+OTHERS = {JSON: json_rows, EXCEL: excel, NUMPY: numpy_arrays}
 
 
 def files_of(given: list[str], form: Form = FOUND_OUT, wanted: Sequence[str] = ()) -> Source:
@@ -63,11 +67,15 @@ def _opened(
     local = found.filesystem.type_name == "local"
     with ThreadPoolExecutor(1 if local else OPENERS) as pool:
         kind = one_kind(list(pool.map(lambda p: kind_of(p, found.filesystem), found.paths)), files)
-        if kind != TEXT:
+        if kind in COLUMNAR:
             opened = list(pool.map(lambda p, n: COLUMNAR[kind](p, n, found.filesystem), found.paths, names))
             return lambda _: opened
     if not local:
-        raise BadInput(f"{files[0]} is text: only Parquet, Arrow IPC and ORC are read from afar; copy it here")
+        what = "text" if kind == TEXT else kind
+        raise BadInput(f"{files[0]} is {what}: only Parquet, Arrow IPC and ORC are read from afar; copy it here")
+    if kind in OTHERS:
+        others = [OTHERS[kind](Path(p), n, form) for p, n in zip(found.paths, names, strict=True)]
+        return lambda _: others
     return Texts([Path(p) for p in found.paths], names, form, wanted).sources
 
 
@@ -129,4 +137,5 @@ def _together(opened: list[Source], files: list[str], given: str) -> Source:
     partial = tuple(sorted({c for s in opened for c in s.columns} - set(columns)))
     first = Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial)
     kinds = {c: kind for s in opened for c, kind in s.kinds.items()}
-    return replace(first, kinds=kinds, form=opened[0].form)
+    unread = tuple(dict.fromkeys(u for s in opened for u in s.unread))
+    return replace(first, kinds=kinds, form=opened[0].form, unread=unread)

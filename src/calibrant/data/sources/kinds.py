@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
 from pathlib import PurePosixPath
 
 import pyarrow as pa
@@ -9,6 +11,8 @@ import pyarrow as pa
 from calibrant.errors import BadInput
 
 PARQUET, ARROW, ORC, TEXT = "Parquet", "Arrow IPC", "ORC", "text"
+JSON, EXCEL, NUMPY = "JSON", "Excel", "NumPy"
+READ = "Parquet, CSV, Arrow IPC, ORC, JSON lines, Excel, NumPy"  # for help and messages
 
 FIRST = 1 << 12  # bytes to look at
 MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16
@@ -19,19 +23,30 @@ BEGINNINGS = (
     (b"FEA1", ARROW),
     (b"\xff\xff\xff\xff", ARROW),  # a stream
     (b"ORC", ORC),
+    (b"\x93NUMPY", NUMPY),
     (b"\x1f\x8b", TEXT),  # gzip
     (b"BZh", TEXT),
     (b"\xfd7zXZ\0", TEXT),
     (b"\x28\xb5\x2f\xfd", TEXT),  # Zstandard
     *((mark, TEXT) for mark in MARKS),
 )
-TEXTS = tuple(f".{t}{packed}" for t in ("csv", "tsv", "txt") for packed in ("", ".gz", ".bz2", ".zst", ".xz"))
-ENDINGS = {ARROW: (".arrow", ".arrows", ".feather", ".ipc"), ORC: (".orc",), TEXT: TEXTS}
+PACKED = ("", ".gz", ".bz2", ".zst", ".xz")
+TEXTS = tuple(f".{t}{packed}" for t in ("csv", "tsv", "txt") for packed in PACKED)
+ENDINGS = {
+    ARROW: (".arrow", ".arrows", ".feather", ".ipc"),
+    ORC: (".orc",),
+    TEXT: TEXTS,
+    JSON: tuple(f".{t}{packed}" for t in ("jsonl", "ndjson", "json") for packed in PACKED),
+    EXCEL: (".xlsx", ".xlsm"),
+    NUMPY: (".npz", ".npy"),
+}
+OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*(\{|\[\s*\{)")  # how JSON of objects begins
+ZIP, OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 CONTROL = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1a\x1b")  # bytes that no text holds
 
 
 def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
-    """Return what a file is: PARQUET, ARROW, ORC or TEXT."""
+    """Return what a file is: PARQUET, ARROW, ORC, TEXT, JSON, EXCEL or NUMPY."""
     name = PurePosixPath(path).name
     by_name = next((kind for kind, ends in ENDINGS.items() if name.lower().endswith(ends)), PARQUET)
     if filesystem.type_name != "local" and name.lower().endswith((".parquet", ".pq")):
@@ -44,14 +59,34 @@ def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
     if not first:
         raise BadInput(f"{name} is empty (0 bytes)")
     if CONTROL.isdisjoint(first):
-        return TEXT
+        return JSON if by_name == JSON or OBJECTS.match(first) else TEXT
+    if first.startswith(OLD_EXCEL):
+        raise BadInput(f"{name} is an old Excel file, or one with a password: save it as .xlsx without one")
+    if first.startswith(ZIP):
+        return _zipped(path, filesystem, by_name)
     kind = next((kind for begins, kind in BEGINNINGS if first.startswith(begins)), by_name)
     if first.startswith(MARKS) and name.lower().endswith((".parquet", ".pq", *ENDINGS[ARROW], *ENDINGS[ORC])):
         kind = by_name  # two bytes tell little
     packed = PurePosixPath(name.lower()).suffixes[-2:-1]
     if kind == TEXT and packed and packed[0] in (".parquet", ".pq", ".orc", *ENDINGS[ARROW]):
         raise BadInput(f"{name} is a packed file: unpack it first")
-    return kind
+    return JSON if kind == TEXT and by_name == JSON else kind
+
+
+def _zipped(path: str, filesystem: pa.fs.FileSystem, by_name: str) -> str:
+    """Return what a zip file is: Excel's and NumPy's are."""
+    if by_name in (EXCEL, NUMPY):
+        return by_name
+    try:
+        with filesystem.open_input_file(path) as file, zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        names = []
+    if "xl/workbook.xml" in names:
+        return EXCEL
+    if names and all(n.endswith(".npy") for n in names):
+        return NUMPY
+    raise BadInput(f"{PurePosixPath(path).name} is a zip file: unpack it first")
 
 
 def one_kind(kinds: list[str], files: list[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from calibrant.data.sources.files import files_of, listed
+from calibrant.data.sources.formats.standard_input import STDIN, spooled
 from calibrant.data.sources.frames import frame
 from calibrant.data.sources.query import Query, relation
 from calibrant.data.sources.remote import dataset_files
@@ -15,12 +16,15 @@ from calibrant.data.sources.source import FOUND_OUT, Form, Source
 def open_source(source: object, wanted: Sequence[str] = (), form: Form = FOUND_OUT) -> Source:
     """Return the source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
 
-    Text is a path, never a query. `wanted` are the columns that will be read: a frame with unreadable others is cut
-    down to them, and of text their types alone are found out at once. `form` says how files of text are to be taken.
+    Text is a path, never a query; ``"-"`` is standard input. `wanted` are the columns that will be read: a frame with
+    unreadable others is cut down to them, and of text their types alone are found out at once. `form` says how files of
+    text are to be taken.
     """
     read = [w for w in wanted if w]
     if isinstance(source, Query):
         return relation(source.relation())
+    if source == STDIN and isinstance(source, str):
+        return files_of([str(spooled(form.format))], form, read)
     if isinstance(source, (str, Path)):
         return files_of([str(source)], form, read)
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, Path)) for s in source):

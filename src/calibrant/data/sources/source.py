@@ -34,12 +34,15 @@ class Form:
         Mark of fractions.
     sheet : str
         Of a workbook.
+    format : str
+        Of standard input, where its first bytes do not tell.
     """
 
     encoding: str = ""
     delimiter: str = ""
     decimal: str = ""
     sheet: str = ""
+    format: str = ""
 
 
 FOUND_OUT = Form()  # everything is found out

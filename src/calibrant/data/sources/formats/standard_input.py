@@ -1,0 +1,44 @@
+"""Standard input as a file: `-` in place of a path."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from calibrant.errors import BadInput
+
+STDIN = "-"
+FORMATS = {  # what the form of a file may be called, and the ending that says so
+    "csv": ".csv",
+    "parquet": ".parquet",
+    "arrow": ".arrow",
+    "orc": ".orc",
+    "jsonl": ".jsonl",
+    "excel": ".xlsx",
+    "numpy": ".npz",
+}
+_taken: list[Path] = []
+
+
+def spooled(form: str) -> Path:
+    """Return a temporary file with all of standard input, for rows are read more than once. It goes when we do."""
+    if _taken:
+        return _taken[0]
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None or sys.stdin.isatty():
+        raise BadInput("standard input (-) is a terminal: pipe a file into it")
+    folder = Path(tempfile.mkdtemp(prefix="calibrant-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / f"standard input{FORMATS.get(form, '')}"
+    try:
+        with path.open("wb") as file:
+            shutil.copyfileobj(stream, file, 1 << 20)
+    except OSError as e:
+        raise BadInput(f"cannot keep standard input in {str(folder.parent)!r}: {e.strerror}; set TMPDIR") from None
+    if not path.stat().st_size:
+        raise BadInput("standard input (-) is empty")
+    _taken.append(path)
+    return path

@@ -1,0 +1,348 @@
+"""One table through every reader: the same rows, the same counts, whatever the file is called or made of."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv, feather, orc
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.data.sources.formats import standard_input
+
+N = 240
+BY = ["code", "sex", "day", "grade", "big"]
+Rows = list[dict[str, Any]]
+
+
+def table() -> pa.Table:
+    """Return rows with codes, dates, categories, gaps, few numbers and whole numbers that no double holds."""
+    rng = np.random.default_rng(5)
+    p = np.round(rng.uniform(size=N), 6)
+    days = [datetime.date(2026, 1, 1) + datetime.timedelta(days=int(d)) for d in rng.integers(0, 90, N)]
+    sex = [None if v == 2 else "fm"[v] for v in rng.integers(0, 3, N)]
+    return pa.table(
+        {
+            "y": pa.array((rng.uniform(size=N) < p).astype(int)),
+            "p": pa.array(p),
+            "code": pa.array([("00002018", "2018", "02139", "NA")[v] for v in rng.integers(0, 4, N)]),
+            "sex": pa.array(sex),
+            "day": pa.array(days, pa.date32()),
+            "grade": pa.array([None if v == 3 else int(v) for v in rng.integers(0, 4, N)], pa.int64()),
+            "big": pa.array([2**53 + int(v) for v in rng.integers(0, 3, N)], pa.int64()),
+        }
+    )
+
+
+def plain(rows: pa.Table) -> Rows:
+    return [{k: v.isoformat() if isinstance(v, datetime.date) else v for k, v in r.items()} for r in rows.to_pylist()]
+
+
+def lines(rows: pa.Table) -> bytes:
+    return b"".join(json.dumps({k: v for k, v in r.items() if v is not None}).encode() + b"\n" for r in plain(rows))
+
+
+def as_npz(rows: pa.Table, path: Path) -> None:
+    columns = {name: rows[name].to_numpy() for name in ("y", "p", "big")}
+    columns |= {name: np.array([v or "" for v in rows[name].to_pylist()]) for name in ("code", "sex")}
+    columns["day"] = np.array(rows["day"].to_pylist(), dtype="datetime64[D]")
+    columns["grade"] = np.array([np.nan if v is None else v for v in rows["grade"].to_pylist()])
+    np.savez(path, **columns)
+
+
+def as_npy(rows: pa.Table, path: Path) -> None:
+    as_npz(rows, path.with_suffix(".npz"))
+    with np.load(path.with_suffix(".npz")) as held:
+        made = np.zeros(N, dtype=[(name, held[name].dtype) for name in held])
+        for name in held:
+            made[name] = held[name]
+    path.with_suffix(".npz").unlink()
+    np.save(path, made)
+
+
+def as_excel(rows: pa.Table, path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("python_calamine")
+    book = openpyxl.Workbook()
+    book.active.append(rows.schema.names)
+    for row in rows.to_pylist():
+        book.active.append([str(v) if k == "big" else v for k, v in row.items()])
+        if row["y"] == 1:
+            book.active.append([])  # an empty row is no row
+    book.save(path)
+
+
+def as_csv(rows: pa.Table, path: Path) -> None:
+    csv.write_csv(rows, path)
+
+
+WRITERS: dict[str, Callable[[pa.Table, Path], object]] = {
+    "log.csv": as_csv,
+    "log.tsv": lambda t, f: csv.write_csv(t, f, csv.WriteOptions(delimiter="\t")),
+    "log.parquet": pq.write_table,
+    "log.arrow": lambda t, f: feather.write_feather(t, f),
+    "log.orc": lambda t, f: orc.write_table(t, f),
+    "log.jsonl": lambda t, f: f.write_bytes(lines(t)),
+    "log.ndjson.gz": lambda t, f: f.write_bytes(gzip.compress(lines(t))),
+    "log.json": lambda t, f: f.write_text(json.dumps(plain(t), indent=1)),
+    "unnamed": lambda t, f: f.write_bytes(b"\n" + lines(t)),
+    "log.npz": as_npz,
+    "log.npy": as_npy,
+    "log.xlsx": as_excel,
+}
+
+
+@pytest.fixture(scope="module")
+def expected() -> cal.Sketch:
+    return cal.sketch(table(), label="y", score="p", by=BY)
+
+
+@pytest.mark.parametrize("file", WRITERS)
+def test_every_reader_counts_the_same(tmp_path: Path, expected: cal.Sketch, file: str) -> None:
+    WRITERS[file](table(), tmp_path / file)
+    found = cal.sketch(tmp_path / file, label="y", score="p", by=BY)
+    assert found.spec.variables == expected.spec.variables
+    assert found.fingerprint == expected.fingerprint
+    rows = cal.read(tmp_path / file, label="y", score="p", by="code")
+    assert rows.covariates["code"].to_pylist() == table()["code"].to_pylist()
+
+
+@pytest.mark.parametrize("file", [f for f in WRITERS if f != "unnamed"])
+def test_standard_input_is_read_as_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: cal.Sketch, file: str
+) -> None:
+    WRITERS[file](table(), tmp_path / file)
+    monkeypatch.setattr(standard_input, "_taken", [])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / file).read_bytes())))
+    form = ["--format", "jsonl"] if file.endswith("gz") else []
+    columns = ["--label", "y", "--score", "p", "--by", ",".join(BY), "--variables", "none"]
+    assert main(["sketch", "-", *form, *columns, "--out", str(tmp_path / "made.sketch")]) == 0
+    assert cal.Sketch.from_bytes((tmp_path / "made.sketch").read_bytes()).fingerprint == expected.fingerprint
+    assert cal.read("-", label="y", score="p").n == N  # it is kept
+
+
+def test_two_files_of_one_format_are_told_apart(tmp_path: Path) -> None:
+    for file in ("log.jsonl", "log.npz", "log.parquet"):
+        folder = tmp_path / file.partition(".")[2]
+        folder.mkdir()
+        for i in (0, 1):
+            WRITERS[file](
+                table().slice(120 * i, 120), folder / f"{i}.{file.partition('.')[2]}"
+            ) if "npz" not in file else (
+                np.savez(
+                    folder / f"{i}.npz",
+                    y=table()["y"].to_numpy()[120 * i :][:120],
+                    p=table()["p"].to_numpy()[120 * i :][:120],
+                )
+            )
+    found = [cal.sketch(tmp_path / kind, label="y", score="p") for kind in ("jsonl", "npz", "parquet")]
+    assert [s.n for s in found] == [N] * 3
+    assert np.array_equal(found[0].levels.sum(axis=0), found[2].levels.sum(axis=0))
+
+
+# ---- JSON ----
+
+SOUND = '{"y": 1, "p": 0.5}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (SOUND + "{y: 1}\n", "line 2 is not JSON"),
+        (SOUND + '{"y": 1, "p": \n', "line 2 is not JSON"),
+        (SOUND + "\n3\n", "line 3 is no object"),
+        ('[{"y": 1, "p": 0.5}, 7]', "element 2 of the array is no object"),
+        ('[{"y": 1, "p": 0.5}', "is not JSON"),
+        ('{"a": {"b": 1}, "a.b": 2}\n', "two fields 'a.b'"),
+        ("{" * 5000, "is not JSON"),
+        (SOUND * 2 + '{"y": 1, "p": "high"}\n', "score column 'p' holds string"),
+    ],
+)
+def test_what_is_no_json_is_told_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "log.jsonl").write_text(text)
+    with pytest.raises(cal.BadInput, match=said) as told:
+        cal.read(tmp_path / "log.jsonl", label="y", score="p")
+    assert "\n" not in str(told.value)
+
+
+def test_json_types_are_decided_on_all_values(tmp_path: Path) -> None:
+    rows = [
+        {
+            "y": True,
+            "p": 1,
+            "n": 1,
+            "mixed": 7,
+            "o": {"in": {"side": "a"}},
+            "list": [1, {"b": 2}],
+            "large": 2**70,
+            "f": 1.5,
+        },
+        {
+            "y": False,
+            "p": 0.25,
+            "n": 2.5,
+            "mixed": "007",
+            "o": {"in": {"side": None}},
+            "list": [],
+            "large": 1,
+            "f": float("nan"),
+        },
+        {"y": False, "p": 0.5, "extra": "x"},
+    ]
+    (tmp_path / "log.jsonl").write_text("\ufeff" + "\n\n".join(map(json.dumps, rows)))
+    by = ["n", "mixed", "o.in.side", "list", "large", "f", "extra"]
+    read = cal.read(tmp_path / "log.jsonl", label="y", score="p", by=by)
+    assert read.p.tolist() == [1.0, 0.25, 0.5]
+    assert read.covariates.to_pydict() == {
+        "n": [1.0, 2.5, None],
+        "mixed": ["7", "007", None],
+        "o.in.side": ["a", None, None],
+        "list": ['[1,{"b":2}]', "[]", None],
+        "large": [str(2**70), "1", None],
+        "f": [1.5, None, None],
+        "extra": [None, None, "x"],
+    }
+
+
+# ---- NumPy ----
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"y": np.array([1, "a", None], dtype=object), "p": np.zeros(3)}, "holds Python objects"),
+        ({"y": np.zeros(3), "p": np.zeros(4)}, "'y' has 3 rows and 'p' 4"),
+        ({"y": np.zeros((3, 2, 2))}, "has 3 dimensions"),
+        ({}, "unpack it first|holds no arrays|cannot be read"),
+    ],
+)
+def test_arrays_that_are_no_table_are_refused(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
+    np.savez(tmp_path / "log.npz", **arrays)
+    with pytest.raises(cal.BadInput, match=said):
+        cal.read(tmp_path / "log.npz", label="y", score="p")
+
+
+def test_damaged_arrays_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    with pytest.raises(cal.BadInput, match="no names"):
+        cal.read(tmp_path / "one.npy", label="y", score="p")
+    as_npy(table(), tmp_path / "log.npy")
+    as_npz(table(), tmp_path / "log.npz")
+    for file in ("log.npy", "log.npz"):
+        raw = (tmp_path / file).read_bytes()
+        for cut in (7, 60, len(raw) // 2, len(raw) - 1):
+            (tmp_path / f"cut{file}").write_bytes(raw[:cut])
+            with pytest.raises(cal.BadInput):
+                cal.read(tmp_path / f"cut{file}", label="y", score="p")
+    claims = (
+        np.lib.format.magic(1, 0)
+        + b"v\0"
+        + b"{'descr': '<f8', 'fortran_order': False, 'shape': (10**18,), }".ljust(118)
+    )
+    (tmp_path / "huge.npy").write_bytes(claims)
+    with pytest.raises(cal.BadInput):
+        cal.read(tmp_path / "huge.npy", label="y", score="p")
+
+
+def test_a_matrix_is_its_columns(tmp_path: Path) -> None:
+    np.savez(tmp_path / "log.npz", y=[[0], [1]], p=[0.5, 0.25], x=[[1, 2], [3, 4]])
+    rows = cal.read(tmp_path / "log.npz", label="y", score="p", by=["x_0", "x_1"])
+    assert rows.covariates.to_pydict() == {"x_0": [1, 3], "x_1": [2, 4]}
+
+
+# ---- Excel ----
+
+
+def workbook(path: Path, change: Callable[[Any], object] = lambda _: None) -> Path:
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("python_calamine")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "scores"
+    sheet.append(["y", "p", "site", "when", "sum"])
+    for i in range(4):
+        sheet.append([i % 2, i / 4, ["01", "1", 5, None][i], datetime.datetime(2026, 1, 1 + i, 6 * i), i])
+    change(book)
+    book.save(path)
+    return path
+
+
+def test_cells_keep_what_they_hold(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "log.xlsx", lambda book: book.create_sheet("empty"))
+    rows = cal.read(path, label="y", score="p", by=["site", "when", "sum"])
+    assert rows.p.tolist() == [0, 0.25, 0.5, 0.75]
+    assert rows.covariates["site"].to_pylist() == ["01", "1", "5", None]
+    assert rows.covariates["when"].to_pylist()[3] == datetime.datetime(2026, 1, 4, 18)
+
+
+def formula(book: Any) -> None:
+    book.active["E3"] = "=A3+1"
+
+
+def title(book: Any) -> None:
+    book.active.insert_rows(1)
+    book.active["A1"] = "Scores of 2026"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda book: book.create_sheet("more").append(["y", "p"]), "has 2 sheets: pass sheet= .* 'scores', 'more'"),
+        (lambda book: book.active.merge_cells("D1:E1"), "cells D1 to E1 .* merged"),
+        (title, "row 1 holds 'Scores of 2026' alone"),
+        (lambda book: book.active.delete_rows(1, 9), "has no sheet with anything in it"),
+        (lambda book: setattr(book.active["C1"], "value", "y"), "two columns named 'y'"),
+        (lambda book: setattr(book.active["B2"], "value", "high"), "score column 'p' holds string"),
+    ],
+)
+def test_sheets_that_are_no_table_are_refused(tmp_path: Path, change: Callable[[Any], object], said: str) -> None:
+    with pytest.raises(cal.BadInput, match=said):
+        cal.read(workbook(tmp_path / "log.xlsx", change), label="y", score="p")
+
+
+def test_a_sheet_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = workbook(tmp_path / "log.xlsx", lambda book: book.create_sheet("more").append(["y", "p"]))
+    assert cal.read(path, label="y", score="p", sheet="scores").n == 4
+    line = ["sketch", str(path), "--label", "y", "--score", "p", "--out", str(tmp_path / "o.sketch")]
+    assert main([*line, "--sheet", "scores"]) == 0
+    assert main([*line, "--sheet", "none"]) == 2
+    assert "no sheet 'none'; there are: 'scores', 'more'" in capsys.readouterr().err
+
+
+def test_formulas_that_were_never_computed_are_told(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "log.xlsx", formula)
+    assert cal.read(path, label="y", score="p").n == 4
+    with pytest.raises(cal.BadInput, match="cell E3 has a formula without a value"):
+        cal.read(path, label="y", score="p", by="sum")
+
+
+def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
+    raw = workbook(tmp_path / "log.xlsx").read_bytes()
+    for cut in (5, 100, len(raw) // 2, len(raw) - 1):
+        (tmp_path / "cut.xlsx").write_bytes(raw[:cut])
+        with pytest.raises(cal.BadInput, match=r"cut\.xlsx"):
+            cal.read(tmp_path / "cut.xlsx", label="y", score="p")
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        bad = bytearray(raw)
+        for at in rng.integers(0, len(raw), 5):
+            bad[at] ^= 255
+        (tmp_path / "bad.xlsx").write_bytes(bad)
+        try:
+            cal.read(tmp_path / "bad.xlsx", label="y", score="p")
+        except cal.BadInput as e:
+            assert "\n" not in str(e)
+    (tmp_path / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    with pytest.raises(cal.BadInput, match="save it as .xlsx"):
+        cal.read(tmp_path / "old.xls", label="y", score="p")

@@ -77,8 +77,21 @@ def _fold_words(values: Words, words: Words) -> None:
         words[i] = mixed(words[i] ^ values[i])
 
 
-def count(words: Words, tags: Words, y: ArrayLike, limit: np.uint64, table: Words, held: Words) -> int:
-    """Count rows in the table until it is half full; return how many were counted.
+def total(words: Words, y: ArrayLike) -> int:
+    """Return the sum of the rows' numbers, three times where the label is 1, modulo 2^64: the same in any order."""
+    return int(_total(sealed(words, np.uint64), sealed(y, np.int8)))
+
+
+@kernel
+def _total(words: Words, y: NDArray[np.int8]) -> np.uint64:
+    out = _NONE
+    for i in range(words.shape[0]):
+        out += words[i] * np.uint64(1 + 2 * y[i])
+    return out
+
+
+def count(words: Words, tags: Words, y: ArrayLike, limit: np.uint64, table: Words) -> int:
+    """Count rows in the table until it is half full; return how many were looked at.
 
     Parameters
     ----------
@@ -87,34 +100,27 @@ def count(words: Words, tags: Words, y: ArrayLike, limit: np.uint64, table: Word
         Labels 0 and 1.
     limit : uint64
         Larger words are not counted.
-    table : uint64 array of shape (places, 4)
-        A power of two of places; a word is looked for from its lowest bits on. The word 0 counts as 1.
-    held : uint64 array of shape (2,)
-        Different words in the table; sum of ``mix(word ^ label)`` of all rows, modulo 2^64, whatever the limit.
+    table : uint64 array of shape (places + 1, 4)
+        A power of two of places; a word is looked for from its lowest bits on. The word 0 counts as 1. The line after
+        the places begins with the number of different words.
     """
-    return int(_count(sealed(words, np.uint64), sealed(tags, np.uint64), sealed(y, np.int8), limit, table, held))
+    return int(_count(sealed(words, np.uint64), sealed(tags, np.uint64), sealed(y, np.int8), limit, table))
 
 
 @kernel
-def _count(words: Words, tags: Words, y: NDArray[np.int8], limit: np.uint64, table: Words, held: Words) -> np.int64:
-    last, most = np.uint64(table.shape[0] - 1), np.uint64(table.shape[0] // 2)
-    different, total = held[0], held[1]
-    n = words.shape[0]
-    done = n
-    for i in range(n):
-        word, label = words[i], np.uint64(y[i])
-        if word <= limit:
-            word = max(word, _ONE)
+def _count(words: Words, tags: Words, y: NDArray[np.int8], limit: np.uint64, table: Words) -> np.int64:
+    places = np.uint64(table.shape[0] - 1)
+    last, most = places - _ONE, places >> _ONE
+    for i in range(words.shape[0]):
+        if words[i] <= limit:
+            word = max(words[i], _ONE)
             at = word & last
             while table[at, 0] != word and table[at, 0] != _NONE:
                 at = (at + _ONE) & last
             if table[at, 0] == _NONE:
-                if different == most:
-                    done = i
-                    break
-                different += _ONE
+                if table[places, 0] == most:
+                    return np.int64(i)
+                table[places, 0] += _ONE
                 table[at, 0], table[at, 1] = word, tags[i]
-            table[at, np.uint64(2) + label] += _ONE
-        total += mixed(words[i] ^ label)
-    held[0], held[1] = different, total
-    return np.int64(done)
+            table[at, np.uint64(2) + np.uint64(y[i])] += _ONE
+    return np.int64(words.shape[0])

@@ -19,7 +19,7 @@ from calibrant.data.columns import Ids
 from calibrant.data.specs.coding import Rows, by_kind
 from calibrant.data.specs.sketch_file import Integers, need
 from calibrant.data.specs.spec import Spec
-from calibrant.kernels.contents import FIELDS, count, fold, tags_of
+from calibrant.kernels.contents import FIELDS, count, fold, tags_of, total
 
 KEPT = 1 << 14  # different contents, and keys
 PLACES = 4 * KEPT  # of the table: half full it holds twice as many as are kept
@@ -35,24 +35,22 @@ class Smallest:
 
     def __init__(self) -> None:
         self._settled: Integers = np.zeros((0, FIELDS), dtype=np.int64)
-        self._table = np.zeros((PLACES, FIELDS), dtype=np.uint64)
-        self._held = np.zeros(2, dtype=np.uint64)
+        self._table = np.zeros((PLACES + 1, FIELDS), dtype=np.uint64)
         self._limit = ALL
 
-    def add(self, words: Ids, tags: Ids, y: NDArray[np.int8]) -> int:
-        """Count rows; return the sum of their hashes, label included, modulo 2^64."""
-        start, before = 0, int(self._held[1])
+    def add(self, words: Ids, tags: Ids, y: NDArray[np.int8]) -> None:
+        """Count rows."""
+        start = 0
         while start < len(words):
             rows = slice(start, None)
-            start += count(words[rows], tags[rows], y[rows], self._limit, self._table, self._held)
+            start += count(words[rows], tags[rows], y[rows], self._limit, self._table)
             if start < len(words):
                 self._settle()
-        return (int(self._held[1]) - before) & MASK
 
     @property
     def lines(self) -> Integers:
         """The lines, by increasing hash; hashes are read as unsigned."""
-        if self._held[0]:
+        if self._table[-1, 0]:
             self._settle()
         return self._settled
 
@@ -73,17 +71,20 @@ class Smallest:
 
     def _settle(self) -> None:
         """Empty the table; what is larger than the smallest need not be looked at any more."""
-        self.merge(self._table[self._table[:, WORD] != 0].view(np.int64))
+        held = self._table[:-1]
+        self.merge(held[held[:, WORD] != 0].view(np.int64))
         self._table[:] = 0
-        self._held[0] = 0
 
     def merge(self, lines: Integers) -> None:
         """Add lines of other rows."""
         both = np.concatenate([self._settled, lines]) if len(self._settled) else lines
-        both = both[np.argsort(both[:, WORD].view(np.uint64), kind="stable")]
-        first = np.flatnonzero(np.diff(both[:, WORD], prepend=both[:1, WORD] + 1))
-        out = both[first]
-        if len(out) < len(both):
+        both = both[np.argsort(both[:, WORD].view(np.uint64))]  # equal hashes have equal tags, and counts add up
+        new = np.ones(len(both), dtype=np.bool_)
+        np.not_equal(both[1:, WORD], both[:-1, WORD], out=new[1:])
+        out = both
+        if not new.all():
+            first = np.flatnonzero(new)
+            out = both[first]
             out[:, ZEROS:] = np.add.reduceat(both[:, ZEROS:], first, axis=0)
         self.load(out[:KEPT])
 
@@ -121,13 +122,14 @@ class Contents:
             keys = np.full(len(words), KEY_SALT)
             fold(keys, rows.keys)
             self.keys.add(keys, np.zeros_like(tags), np.zeros_like(rows.y))
-        self._know(hash_of(rows.part), len(words), self.rows.add(words, tags, rows.y))
+        self.rows.add(words, tags, rows.y)
+        self._know(hash_of(rows.part), len(words), total(words, rows.y))
 
-    def _know(self, file: int, rows: int, total: int) -> None:
+    def _know(self, file: int, rows: int, own: int) -> None:
         """Note rows of a file, and the sum of their hashes."""
         known = self.files.get(file, (0, 0))
-        self.files[file] = known[0] + rows, (known[1] + total) & MASK
-        self.n, self.total = self.n + rows, (self.total + total) & MASK
+        self.files[file] = known[0] + rows, (known[1] + own) & MASK
+        self.n, self.total = self.n + rows, (self.total + own) & MASK
         if len(self.files) > 2 * MOST_FILES:
             self._forget()
 
@@ -139,10 +141,10 @@ class Contents:
         """Add the rows of another part."""
         self.rows.merge(other.rows.lines)
         self.keys.merge(other.keys.lines)
-        n, total = self.n + other.n, (self.total + other.total) & MASK
+        both = self.n + other.n, (self.total + other.total) & MASK
         for file, (rows, own) in other.files.items():
             self._know(file, rows, own)
-        self.n, self.total = n, total
+        self.n, self.total = both
 
     def name(self, file: str) -> None:
         """Let all rows be those of one file; the name is empty where they are of none, or of a file read alone."""

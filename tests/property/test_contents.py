@@ -27,12 +27,11 @@ VALUES = st.floats(allow_nan=True, allow_infinity=True)
 @examples(60)
 @given(st.lists(st.tuples(SCORES, VALUES, st.integers(0, 2**31 - 1), st.integers(0, 2**64 - 1)), max_size=30))
 def test_hashes_equal_their_twin(rows: list[tuple[float, float, int, int]]) -> None:
-    p, x, codes, ids = (np.array(column) for column in zip(*rows, strict=True)) if rows else (np.zeros(0),) * 4
-    p = np.concatenate([p, [0.0, -0.0, 1.0]])
+    p = np.array([*(row[0] for row in rows), 0.0, -0.0, 1.0])
     columns = (
-        np.concatenate([x, [0.0, -0.0, np.nan]]),
-        np.concatenate([codes, [0, 0, 7]]).astype(np.int32),
-        np.concatenate([ids.astype(np.uint64), np.zeros(3, np.uint64)]),
+        np.array([*(row[1] for row in rows), 0.0, -0.0, np.nan]),
+        np.array([*(row[2] for row in rows), 0, 0, 7], dtype=np.int32),
+        np.array([*(row[3] for row in rows), 0, 0, 0], dtype=np.uint64),
     )
     words = kernels.tags_of(p)
     slow = oracle.tags_of(p)

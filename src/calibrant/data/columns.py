@@ -21,7 +21,8 @@ Floats = NDArray[np.float64]
 Ids = NDArray[np.uint64]
 
 ABSENT = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")  # text that means "no label"
-LARGEST = 1e30  # of a covariate, in absolute value: trees hold 32-bit floats, and squares stay finite; beyond are fillers
+LARGEST = 1e30  # of a covariate: trees hold 32-bit floats, and squares stay finite; what is larger is a filler
+TINY = 1e-100  # what is smaller is zero: no scale is divided by it
 EXACT, DIGITS = 2**53, 15  # whole numbers, and digits, that every double tells apart
 SPELT = 1e16  # whole numbers up to here are written without an exponent
 SHOWN = 40  # characters of a value or type that a message shows
@@ -119,11 +120,12 @@ def _example(column: pa.Array) -> str:
 
 
 def finite_numbers(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:
-    """Return numbers as float64, NaN where missing; refuse infinite ones, and those that stand for something else."""
+    """Return numbers as float64, NaN where missing, tiny ones as zero; refuse those that stand for something else."""
     values = as_float(column, name, role)
     if why := excess(values):
         raise BadInput(f"{role} {name!r} {why}: replace or cap them")
-    return values
+    tiny = np.abs(values) < TINY
+    return np.where(tiny, 0.0, values) if tiny.any() else values
 
 
 def excess(values: Floats) -> str:

@@ -21,7 +21,6 @@ TOP_LEVELS = 200  # levels kept of a category; the rest become "other"
 IDENTIFIER = 100_000  # more distinct values than this are not a group column
 FREQUENT = 20  # rows of one level that a column with more than 200 of them must have somewhere
 LONGEST = 1000  # characters of a level
-LEAST = 1e-200  # of the width of a bin
 COARSE = np.int64(-1) << np.int64(40)  # keeps 12 bits of a double's mantissa: whole numbers to 4096 stay exact
 
 
@@ -230,7 +229,7 @@ def round_edges(counts: dict[float, int]) -> tuple[float, ...]:
 
     low, high = quantile(0.02), quantile(0.98)
     raw = (high - low) / BINS
-    if raw > LEAST:
+    if raw > 0:
         scale = 10.0 ** np.floor(np.log10(raw))
         step = float(scale * min((1, 2, 2.5, 5, 10), key=lambda m: abs(m * scale - raw)))
         ticks = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step

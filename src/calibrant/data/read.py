@@ -164,7 +164,7 @@ def sketch(
         Columns of labels and probabilities; not used for `Predictions`.
     by : str or sequence of str, optional
         Columns whose levels are the groups. Numbers with more than 12 values are binned at round numbers,
-        dates by month or year, categories keep their 200 most frequent levels. Labels play no part.
+        dates by month, quarter, year or decade, categories keep their 200 most frequent levels. Labels play no part.
     variables : str or sequence of str, optional
         Covariates of curves, rankings and tests; ``"*"`` for every other column that can be used.
     tests : bool

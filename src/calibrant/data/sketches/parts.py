@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.data.columns import Floats, as_float
+from calibrant.data.columns import Floats, finite_numbers
 from calibrant.data.dates import DAY, as_days, is_date
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
@@ -127,7 +127,7 @@ def ends_of(column: pa.Array | pa.ChunkedArray, name: str) -> tuple[float, ...]:
     many of the rows seen, and equal values share one.
     """
     column = decoded(column, name)
-    values = as_days(column, name) if is_date(column.type) else as_float(column, name, "covariate")
+    values = as_days(column, name) if is_date(column.type) else finite_numbers(column, name, "covariate")
     values = np.sort(values[~np.isnan(values)])
     if not len(values):
         return ()

@@ -26,7 +26,6 @@ OTHER, MISSING = "other", "missing"
 SCORE = "(score)"  # the name of the score's own coding
 TOP = 4096  # levels kept of a category; the rest are "other": a level is a column of the local test, or a hashed one
 HEAVY = 6.0  # standard deviations that the middle 99 % may reach before ranks are used; a normal law's reach 2.6
-LEAST = 1e-200  # of a scale: what is divided by it stays finite
 QUANTILES = 129  # points of the table that turns a heavy-tailed number into its rank: steps of 1/128
 
 
@@ -218,7 +217,7 @@ def _number(name: str, values: Floats, kind: Kind) -> Coding:
         fill=fill,
         missing=missing,
         location=float(used.mean()),
-        scale=max(float(used.std()), LEAST) if low < high else 1.0,
+        scale=float(used.std()) or 1.0,
         ranks=table,
         whole=bool((there == np.floor(there)).all()),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, Check
+from calibrant.data.dates import UNITS
 from calibrant.report import numbers as num
 from calibrant.report.document import (
     PAGE,
@@ -140,6 +141,8 @@ def _groups(record: AuditRecord) -> Text:
     out: list[str | Span] = [count, *pieces]
     for name, edges in cuts(record).items():
         out += ["; ", code(name), f" cut at {', '.join(f'{e:g}' for e in edges)}"]
+    for name, unit in units(record).items():
+        out += ["; ", code(name), f" by {unit}"]
     for group in record.groups:
         if group.pooled:
             values = ", ".join(v for _, v in group.variables)
@@ -163,6 +166,11 @@ def _variables(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
 def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
     """Return the numeric columns that were cut into bands, and where."""
     return {name: d["edges"] for name, d in _variables(record).items() if d.get("edges")}
+
+
+def units(record: AuditRecord) -> dict[str, str]:
+    """Return the columns of dates, and the unit of time that makes their groups."""
+    return {name: str(d["kind"]) for name, d in _variables(record).items() if d.get("kind") in UNITS}
 
 
 def folded(record: AuditRecord) -> tuple[Text, ...]:

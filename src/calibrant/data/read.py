@@ -245,7 +245,7 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
     else:
         asked.for_a_spec()
         spec = spec if asked.missing == "level" else replace(spec, missing=asked.missing)
-        opened, looked = source_of(source, spec.columns, engine, asked.form).knowing(spec.texts), None
+        opened, looked = source_of(source, spec.columns, engine, asked.form, spec.texts), None
         fits(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):

@@ -484,6 +484,14 @@ def test_keys_can_be_had_as_text(tmp_path: Path) -> None:
         assert rows_of(found.as_text(["code"]), ("code",))[0]["code"] == "12"
 
 
+def test_a_cluster_has_keys_as_text_too(tmp_path: Path) -> None:
+    write(table(50), tmp_path / "code=12" / "d.parquet")
+    live = type("Client", (), {"__module__": "distributed.client", "gather": 0, "compute": 0, "cancel": 0})()
+    for texts, key in (((), ("code", "12", True)), (["code"], ("code", "12", False))):
+        found = engines.source_of(str(tmp_path), engine=live, texts=texts)
+        assert [piece[5] for piece in found.cluster.fragments.pieces] == [(key,)]  # type: ignore[union-attr]
+
+
 def test_a_key_that_is_also_a_column(tmp_path: Path) -> None:
     for site, n in (("a", 1), ("b", 2)):
         rows = table(50).append_column("site", [[site] * 50]).append_column("n", [[n] * 50])

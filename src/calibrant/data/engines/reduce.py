@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Lock
@@ -48,7 +48,11 @@ def is_live(engine: object, kind: str) -> bool:
 
 
 def source_of(
-    source: object, wanted: Sequence[str] = (), engine: object = None, form: Form = FOUND_OUT
+    source: object,
+    wanted: Sequence[str] = (),
+    engine: object = None,
+    form: Form = FOUND_OUT,
+    texts: Collection[str] = (),
 ) -> Source:
     """Return a source as `open_source` does, or as rows that a cluster sums up.
 
@@ -62,6 +66,8 @@ def source_of(
         Reads the Parquet files on its own machines.
     form : Form
         How files of text, workbooks and standard input are to be taken.
+    texts : collection of str
+        Columns that an earlier look at other files took for text.
     """
     kind = kind_of(source)
     if kind in LIVE and hasattr(source, "columns"):
@@ -74,7 +80,7 @@ def source_of(
         raise BadInput("a DuckDB connection runs queries: pass calibrant.sql(text, connection=...) in place of engine=")
     if isinstance(source, Query) and engine is not None:
         raise BadInput("a query runs in DuckDB: leave engine= out, or pass the session's own DataFrame")
-    found = open_source(source, wanted, form)
+    found = open_source(source, wanted, form).knowing(texts)
     if engine is None:
         return found
     if not is_live(engine, kind_of(engine)):

@@ -9,7 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calibrant.data.columns import LARGEST, clipped, finite_numbers, is_large, is_number, may_be_large, number_texts
+from calibrant.data.columns import (
+    LARGEST,
+    as_float,
+    clipped,
+    finite_numbers,
+    is_large,
+    is_number,
+    may_be_large,
+    number_texts,
+)
 from calibrant.data.dates import is_date, nothing, periods, text_dates, unit_of
 from calibrant.data.layouts import decoded, plain
 from calibrant.data.specs.spec import Kind, Variable
@@ -109,7 +118,8 @@ class Profile:
         self.dated = found is not None or nothing(text)
 
     def _numbers(self, column: pa.Array) -> None:
-        values = finite_numbers(column, self.name, "group column")
+        numbers = as_float if may_be_large(column) else finite_numbers
+        values = numbers(column, self.name, "group column")
         there = values[~np.isnan(values)] + 0.0  # minus zero is zero
         if self.whole:
             self.whole = bool((there == np.floor(there)).all())

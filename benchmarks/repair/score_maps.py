@@ -54,7 +54,7 @@ def against(n: int) -> None:
         for size in (n // 10, n):
             p, y = rows(size, ties)
             data = cal.predictions(y, p)
-            ours = seconds(lambda d=data: Isotonic().fit(d), 5)  # type: ignore[misc]
+            ours = seconds(lambda d=data: Isotonic(fewest=1).fit(d), 5)  # type: ignore[misc]
             theirs = seconds(lambda p=p, y=y: IsotonicRegression(out_of_bounds="clip", y_min=0, y_max=1).fit(p, y), 5)  # type: ignore[misc]
             told(f"Isotonic{', 1,001 scores' if ties else ''}", size, ours, theirs, "scikit-learn")
     if find_spec("betacal"):
@@ -78,7 +78,7 @@ def against(n: int) -> None:
         told(
             "BBQ(criterion='bic', strategy='uniform')",
             100_000,
-            seconds(lambda: BBQ(criterion="bic", strategy="uniform").fit(data), 3),
+            seconds(lambda: BBQ(criterion="bic", strategy="uniform", fewest=1).fit(data), 3),
             theirs,
             "netcal",
         )

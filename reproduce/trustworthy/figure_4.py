@@ -34,7 +34,7 @@ RECIPES = {
     "no calibration": None,
     "Platt": Platt(scale="raw"),
     "temperature": Temperature(),
-    "isotonic": Isotonic(),
+    "isotonic": Isotonic(fewest=1),
     "BBQ": BBQ(),
     "LocalBias (ours)": LocalBias(variables=TESTED),
 }

@@ -75,7 +75,7 @@ def test_tables_2_and_10(adult, printed, name):
 def test_histogram_of_each_class(adult, printed):
     fit, test, table = adult
     other = [replace(d, y=1 - d.y, p=t, cache={}) for d, t in ((fit, 1 - fit.p), (test, table["prob_0"].to_numpy()))]
-    recipe = cal.repair.Histogram(bins=10)
+    recipe = cal.repair.Histogram(bins=10, fewest=1)
     confidence = np.maximum(recipe.fit(fit)(test).p, recipe.fit(other[0])(other[1]).p)
     assert published(table, confidence, "uncalibrated") == pytest.approx(printed["ECE_hb"], abs=1e-3)
     assert published(table, confidence, "age") == pytest.approx(printed["VECE_hb"], abs=1e-3)

@@ -19,6 +19,7 @@ from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 from calibrant.repair.catalogue import map_classes
 from calibrant.repair.map_file import parsed
+from calibrant.repair.told import MASK
 from calibrant.results import frozen, plain
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ Hashes = NDArray[np.uint64]
 
 # ---- Which rows a map was fitted on, in a few numbers: enough to refuse judging it on them ----
 
-KEPT = 64  # hashed rows that a map carries: 1 kB of JSON, and an overlap of a few per cent is found
+KEPT = 128  # hashed scores that a map carries: 2 kB of JSON, and an overlap of a tenth is found
 LOOK = 4096  # distinct hashes, about, from which they and the share of repeated rows are taken
-FEW = 8  # distinct pairs of score and label below which equal rows are no evidence of the same rows
+FEW = 8  # distinct scores below which equal rows are no evidence of the same rows
 CHANCE = 1e-6  # an overlap is claimed where so many common rows have at most this probability without one
 
 
@@ -46,11 +47,11 @@ class FittedOn:
     digest : str
         Of the scores and labels, whatever their order; empty if nothing was fitted.
     sample : tuple of str
-        Hashes of up to 64 pairs of score and label that occur once among the rows.
+        Hashes of up to 128 scores that occur once among the rows; labels play no part, for a hash can be undone.
     repeated : float
-        Share of rows whose pair of score and label occurs more than once.
+        Share of rows whose score occurs more than once.
     distinct : int
-        Pairs of score and label, counted up to 64.
+        Scores, counted up to 128.
     """
 
     rows: int = 0
@@ -67,12 +68,11 @@ class FittedOn:
 
 def fitted_on(data: Predictions | MulticlassPredictions) -> FittedOn:
     """Describe the rows of a fit; of several classes, every class but the first counts as a case."""
-    hashes = row_hashes(data)
-    once, repeated, distinct = _looked_at(hashes)
+    once, repeated, distinct = _looked_at(score_hashes(data))
     return FittedOn(
         rows=len(data.y),
         cases=int(np.count_nonzero(data.y)),
-        digest=_digest(hashes),
+        digest=_digest(row_hashes(data)),
         sample=tuple(f"{int(h):016x}" for h in once[:KEPT]),
         repeated=repeated,
         distinct=distinct,
@@ -81,11 +81,16 @@ def fitted_on(data: Predictions | MulticlassPredictions) -> FittedOn:
 
 def row_hashes(data: Predictions | MulticlassPredictions) -> Hashes:
     """Return one number for the score, or the scores of all classes, and label of each row."""
+    hashes: Hashes = mix(score_hashes(data) ^ data.y.astype(np.uint64))
+    return hashes
+
+
+def score_hashes(data: Predictions | MulticlassPredictions) -> Hashes:
+    """Return one number for the score, or the scores of all classes, of each row."""
     state = np.zeros(len(data.y), dtype=np.uint64)
     for column in data.p.T if data.p.ndim == 2 else (data.p,):
         state = mix(state ^ np.ascontiguousarray(column).view(np.uint64))
-    hashes: Hashes = mix(state ^ data.y.astype(np.uint64))
-    return hashes
+    return state
 
 
 def _digest(hashes: Hashes) -> str:
@@ -93,7 +98,7 @@ def _digest(hashes: Hashes) -> str:
 
 
 def _looked_at(hashes: Hashes) -> tuple[Hashes, float, int]:
-    """Return the smallest hashes that occur once, the share of rows whose hash repeats, and distinct hashes up to 64.
+    """Return the smallest hashes that occur once, the share of rows whose hash repeats, and distinct hashes up to 128.
 
     Equal rows have equal hashes, so that all rows below a bound show exactly which of them repeat.
     """
@@ -109,8 +114,8 @@ def _looked_at(hashes: Hashes) -> tuple[Hashes, float, int]:
 def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
     """Say how rows overlap those of a fit, as far as scores and labels can tell; empty if they seem to be others.
 
-    The same rows in any order are known by their digest, unless there are fewer than 8 distinct pairs of score and
-    label. Otherwise the pairs that occurred once in the fit are looked for: without an overlap each is found with at
+    The same rows in any order are known by their digest, unless there are fewer than 8 distinct scores. Otherwise
+    the scores that occurred once in the fit are looked for: without an overlap each is found with at
     most the probability that a row repeats, in the fit or here, and more finds than that allows (exact binomial, 1e-6)
     are an overlap. Where most rows repeat (scores of few values) nothing can be told, and nothing is claimed.
     """
@@ -118,8 +123,8 @@ def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
 
     if not fitted.rows:
         return ""
-    n, hashes = len(data.y), row_hashes(data)
-    if fitted.rows == n and fitted.digest == _digest(hashes) and fitted.distinct >= FEW:
+    n, hashes = len(data.y), score_hashes(data)
+    if fitted.rows == n and fitted.distinct >= FEW and fitted.digest == _digest(row_hashes(data)):
         return "the very rows it was fitted on"
     sample = np.array([int(h, 16) for h in fitted.sample], dtype=np.uint64)
     if not len(sample):
@@ -157,6 +162,8 @@ class FittedMap:
         The repair that was fitted: ``"Platt"``.
     settings : Mapping
         Its settings, and facts about the fit.
+    mask : int
+        Rows on which every level, cut and knot rests at least: of fewer people it tells nothing (`repair.told`).
     codings : tuple of Coding
         How the covariates that it reads become numbers and levels; empty for a map of the score alone.
     fitted_on : FittedOn
@@ -167,6 +174,7 @@ class FittedMap:
 
     recipe: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    mask: int = MASK
     codings: tuple[Coding, ...] = ()
     fitted_on: FittedOn = field(default_factory=FittedOn)
     percent: bool = False
@@ -284,10 +292,10 @@ class Recipe(Protocol):
 # Compiled code trusts the numbers of a map as indices, so that one that was damaged is refused before it is used.
 
 LARGEST = 1.7e308  # a little below the largest float, so that rounding on the way does not make it infinite
+CODED = 10_000  # covariates of a map
 Decoded = TypeVar("Decoded", bound=FittedMap)
 
 
-CODED = 10_000  # covariates of a map
 def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
     """Build a map from plain data; raise `ValueError` unless every field is there, of its type, and sound."""
     import msgspec
@@ -300,12 +308,12 @@ def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
         sound(not extra, f"unknown field {', '.join(map(repr, extra))}")
     for f in fields(one):
         sound(f.name == "settings" or _finite(getattr(one, f.name)), f"{f.name} is not what a fit leaves there")
+    sound(len(one.codings) <= CODED, f"more than {CODED:,} covariates")
     for c in one.codings:
+        sound(len(c.levels) <= TOP and len(c.ranks) <= QUANTILES, f"the coding of covariate {c.name!r} is too long")
         whole = c.scale > 0 and len(c.ranks) != 1 and rising(c.ranks) and (c.kind != "category" or c.levels)
         sound(bool(whole), f"the coding of covariate {c.name!r} is not what a fit leaves there")
-    sound(len(one.codings) <= CODED, f"more than {CODED:,} covariates")
     sound(len({c.name for c in one.codings}) == len(one.codings), "a covariate is coded twice")
-        sound(len(c.levels) <= TOP and len(c.ranks) <= QUANTILES, f"the coding of covariate {c.name!r} is too long")
     one.check()
     return replace(one, settings=frozen(one.settings))
 

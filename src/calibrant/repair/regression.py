@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.specs.coding import Coding, Encoded, codings, encode
+from calibrant.data.specs.coding import Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
+from calibrant.repair.told import MASK, cells, told_codings
 from calibrant.stats.logistic import Design, maximise
 
 Floats = NDArray[np.float64]
@@ -93,6 +94,15 @@ def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
     return scores[first], total, np.add.reduceat(cases, first)
 
 
+def scores_of(rows: Predictions, fewest: int) -> tuple[Floats, Floats, Floats]:
+    """Return `distinct` scores, neighbours joined until each stands for so many rows; see `repair.told`."""
+    scores, weight, cases = distinct(rows)
+    if fewest < 2:
+        return scores, weight, cases
+    held = weight if rows.weights is None else np.bincount(np.searchsorted(scores, rows.p), minlength=len(scores))
+    return cells(scores, weight, cases, held.astype(np.int64), fewest)
+
+
 # ---- Scores as log-odds, finite at 0 and 1 and without new ties ----
 
 EDGE = 1e-6  # nearer to 0 and 1 than this a logarithm is continued along its tangent
@@ -106,6 +116,7 @@ def edges_of(p: Floats) -> Edges:
     them, while a lone 0 among moderate scores must not rule the fit.
     """
     low, high = (min(EDGE, float(np.quantile(v[v > 0.0], 0.01))) if (v > 0.0).any() else EDGE for v in (p, 1.0 - p))
+    low, high = float(f"{low:.1g}"), float(f"{high:.1g}")  # one digit: not the score of anyone
     return (max(low, 1e-300), high)  # 1e-300: the tangent's slope, its inverse, is finite
 
 
@@ -137,13 +148,13 @@ def softmax(z: Floats) -> Floats:
 # ---- Covariates as columns, all of them fixed when the map is fitted ----
 
 LEVELS = 50  # most frequent levels of a category that get a column of their own: Grams of a few hundred columns at most
-SEEN = 10  # rows that such a level must have
+SEEN = MASK  # rows that such a level must have
 Kept = tuple[tuple[int, ...], ...]  # of each level variable, the levels that have a column
 
 
 def encoded(data: Predictions, names: Sequence[str] | None) -> tuple[tuple[Coding, ...], Encoded, tuple[str, ...]]:
     """Fix the codings of the variables of rows; return them, the encoded rows and the constants left out."""
-    how = codings(data.covariates, names)
+    how = told_codings(data.covariates, names)
     kept = tuple(c for c in how if c.kind != "constant")
     if data.covariates is None:
         raise BadInput("variables: the data has no covariates; pass them to calibrant.predictions or read")

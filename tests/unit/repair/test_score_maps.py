@@ -165,7 +165,7 @@ def test_logarithms_are_finite_exact_inside_and_rise_everywhere():
 
 def test_isotonic_is_the_running_event_rate_of_its_stretches():
     data = cal.predictions([0, 1, 0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4, 0.4, 0.4])
-    made = Isotonic().fit(data)
+    made = Isotonic(fewest=1).fit(data)
     assert made.knots == (0.1, 0.2, 0.3, 0.4)
     assert made.shown == pytest.approx((0.0, 0.5, 0.5, 2 / 3))
     assert made.scores(np.array([0.0, 0.15, 0.25, 0.35, 1.0])) == pytest.approx([0, 0.25, 0.5, 7 / 12, 2 / 3])
@@ -173,16 +173,16 @@ def test_isotonic_is_the_running_event_rate_of_its_stretches():
 
 def test_histogram_keeps_ties_together_and_rates_are_of_its_bins():
     p = [0.1] * 6 + [0.2, 0.3, 0.4, 0.5]
-    made = Histogram(bins=5).fit(cal.predictions([0, 0, 1, 0, 0, 0, 1, 0, 1, 1], p))
+    made = Histogram(bins=5, fewest=1).fit(cal.predictions([0, 0, 1, 0, 0, 0, 1, 0, 1, 1], p))
     assert made.edges == pytest.approx((0.15, 0.35))
     assert made.shown == pytest.approx((1 / 6, 0.5, 1.0))
-    wide = Histogram(bins=4, strategy="uniform").fit(cal.predictions([0, 1, 1], [0.1, 0.25, 0.26]))
+    wide = Histogram(bins=4, strategy="uniform", fewest=1).fit(cal.predictions([0, 1, 1], [0.1, 0.25, 0.26]))
     assert wide.shown == (0.0, 1.0, 0.625, 0.875)  # empty bins show their middle
 
 
 def test_scaling_binning_shows_means_of_its_curve_and_states_its_rows():
     data = square(3_000)
-    made = ScalingBinning(bins=5, split=False).fit(data)
+    made = ScalingBinning(bins=5, split=False, fewest=1).fit(data)
     curve = Platt().fit(data)
     held = np.searchsorted(made.edges, data.p, side="right")
     assert np.bincount(held).tolist() == [600] * 5
@@ -205,7 +205,7 @@ def test_scaling_binning_gives_a_bin_that_its_means_miss_the_curve():
 
 def test_bbq_is_the_average_it_is_defined_as():
     data = square(400)
-    made = BBQ().fit(data)
+    made = BBQ(fewest=1).fit(data)
     order = np.argsort(data.p)
     p, y = data.p[order], data.y[order]
     models = []

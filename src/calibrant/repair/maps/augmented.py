@@ -143,8 +143,8 @@ class AugmentedLogistic:
     level of a category. **Method.** Appendix C of the paper, by penalised maximum likelihood. Departures: log-odds of
     the score rather than the score (``scale="raw"`` is the paper's); Platt's targets; several variables and categories;
     the ridge leaves the score alone. Missing numbers count as the median, with a coefficient of their own; levels seen
-    fewer than ten times, and all but the fifty most frequent, have coefficient zero, as has a level that was not there
-    at the fit. **Cost.** Ten passes over the rows or so. **Reads.** Rows; weights are used.
+    fewer than twenty times, and all but the fifty most frequent, have coefficient zero, as has a level that was not
+    there at the fit. **Cost.** Ten passes over the rows or so. **Reads.** Rows; weights are used.
 
     References
     ----------

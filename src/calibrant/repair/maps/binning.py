@@ -14,7 +14,8 @@ from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
 from calibrant.repair.maps.curves import Logistic, Platt
-from calibrant.repair.regression import Floats, distinct, fit_rows, taken, weights_of
+from calibrant.repair.regression import Floats, fit_rows, scores_of, taken, weights_of
+from calibrant.repair.told import MASK, checked_fewest
 from calibrant.stats.strata import Strategy
 
 Places = NDArray[np.intp]
@@ -91,6 +92,9 @@ class Histogram:
     bins : int from 1 to 10,000
     strategy : {"quantile", "uniform"}
         Bins of equally many rows (rows of one score stay together), or of equal width.
+    fewest : int, 1 or more
+        Rows on which every bin rests: neighbouring scores are joined until they are so many, at their mean, and bins
+        are made of those. 1 is the textbook's, which can tell the score and outcome of a single person.
 
     Raises
     ------
@@ -126,15 +130,17 @@ class Histogram:
 
     bins: int = 10
     strategy: Strategy = "quantile"
+    fewest: int = MASK
 
     def __post_init__(self) -> None:
         checked_bins(self.bins)
         checked_strategy(self.strategy)
+        checked_fewest(self.fewest)
 
     def fit(self, data: Predictions) -> Steps:
         """Fit the rates to rows."""
         rows = fit_rows(data, "Histogram")
-        scores, weight, cases = distinct(rows)
+        scores, weight, cases = scores_of(rows, int(self.fewest))
         edges, first = cut(scores, np.cumsum(weight), int(self.bins), self.strategy)
         start = np.concatenate([[0], first, [len(scores)]])
         held = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -144,8 +150,9 @@ class Histogram:
         shown = np.clip(np.divide(happened, total, out=middle, where=np.diff(start) > 0), 0.0, 1.0)
         return Steps(
             recipe="Histogram",
-            settings={"bins": len(shown), "strategy": self.strategy},
+            settings={"bins": len(shown), "strategy": self.strategy, "fewest": int(self.fewest)},
             fitted_on=fitted_on(rows),
+            mask=int(self.fewest),
             edges=tuple(edges.tolist()),
             shown=tuple(shown.tolist()),
         )
@@ -172,6 +179,8 @@ class ScalingBinning:
     split : bool
         Deal the rows into three equal parts, as the paper proves it: for the curve, for the edges, for the means. False
         uses every row for each, as the authors' program does: better in practice, without the proof.
+    fewest : int, 1 or more
+        As in `Histogram`, of the rows that cut the bins.
     seed : int
         Deals the rows.
 
@@ -212,12 +221,14 @@ class ScalingBinning:
     bins: int = 10
     scale: Literal["logit", "raw"] = "logit"
     split: bool = True
+    fewest: int = MASK
     seed: int = 0
 
     def __post_init__(self) -> None:
         checked_bins(self.bins)
         Platt(scale=self.scale)
         flag("split", self.split)
+        checked_fewest(self.fewest)
         checked_seed(self.seed)
 
     def fit(self, data: Predictions) -> Steps:
@@ -236,7 +247,7 @@ class ScalingBinning:
         # (1) Fit the curve g.
         curve = Platt(scale=self.scale).fit(first)
         # (2) Cut bins of equally many scores g(p), which are those of p, for g rises.
-        scores, weight, _ = distinct(second)
+        scores, weight, _ = scores_of(second, int(self.fewest))
         edges, _ = cut(scores, np.cumsum(weight), int(self.bins), "quantile")
         # (3) Show the mean of g in each bin; a bin that the third part misses takes the mean over the second.
         shown = _means(curve, edges, third, _means(curve, edges, second, np.zeros(len(edges) + 1)))
@@ -246,6 +257,7 @@ class ScalingBinning:
                 "bins": len(shown),
                 "scale": self.scale,
                 "split": self.split,
+                "fewest": int(self.fewest),
                 "seed": int(self.seed),
                 "rows_curve": first.n,
                 "rows_edges": second.n,
@@ -254,6 +266,7 @@ class ScalingBinning:
                 "intercept": curve.intercept,
             },
             fitted_on=fitted_on(rows),
+            mask=int(self.fewest),
             edges=tuple(edges.tolist()),
             shown=tuple(shown.tolist()),
         )
@@ -290,7 +303,9 @@ class BBQ:
     criterion : {"bdeu", "bic", "aic"}
         How a binning is judged: the paper's marginal likelihood, or a likelihood less the price of its bins.
     strategy : {"quantile", "uniform"}
-        Bins of equally many rows, or of equal width. netcal's BBQ is ``BBQ(criterion="bic", strategy="uniform")``.
+        Bins of equally many rows, or of equal width.
+    fewest : int, 1 or more
+        As in `Histogram`. netcal's BBQ is ``BBQ(criterion="bic", strategy="uniform", fewest=1)``.
 
     Raises
     ------
@@ -331,15 +346,17 @@ class BBQ:
 
     criterion: Criterion = "bdeu"
     strategy: Strategy = "quantile"
+    fewest: int = MASK
 
     def __post_init__(self) -> None:
         choice("criterion", self.criterion, get_args(Criterion))
         checked_strategy(self.strategy)
+        checked_fewest(self.fewest)
 
     def fit(self, data: Predictions) -> Steps:
         """Fit the binnings and their weights to rows."""
         rows = fit_rows(data, "BBQ")
-        found = _binnings(*distinct(rows), self.strategy, self.criterion)
+        found = _binnings(*scores_of(rows, int(self.fewest)), self.strategy, self.criterion)
         kept, weights = _elbow(np.array([one.log_weight for one in found]))
         edges, shown = _average([found[i] for i in kept], weights)
         return Steps(
@@ -350,8 +367,10 @@ class BBQ:
                 "binnings": len(found),
                 "averaged": len(kept),
                 "likeliest_bins": len(found[kept[0]].rates),
+                "fewest": int(self.fewest),
             },
             fitted_on=fitted_on(rows),
+            mask=int(self.fewest),
             edges=tuple(edges.tolist()),
             shown=tuple(shown.tolist()),
         )

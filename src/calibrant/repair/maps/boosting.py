@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import number, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.specs.coding import Coding, Encoded, codings, encode
+from calibrant.data.specs.coding import Coding, Encoded, encode
 from calibrant.kernels.strata import locate
 from calibrant.kernels.trees import BINS, Columns, Rule, Tree, add_trees, gradients, grow
 from calibrant.repair.fitted import Batch, FittedMap, Order, inputs_of, rising, sound
 from calibrant.repair.regression import Floats, Whole, expit, filled, log_odds
+from calibrant.repair.told import cuts, grain, spread, told_codings
 from calibrant.stats.logistic import Design, maximise
 
 # ---- Covariates as a few bins each, by rules fixed without a label ----
@@ -49,11 +50,11 @@ class Binned:
 
 def binned_rows(rows: Predictions, variables: Sequence[str] | None, bins: int) -> Binned:
     """Fix at most `bins` bins for each number, and put the covariates of rows into them."""
-    how = codings(rows.covariates, variables)
+    how = tuple(c for c in told_codings(rows.covariates, variables) if c.kind != "constant")
     if not how:
         return Binned((), (), np.zeros((rows.n, 1), dtype=np.uint8))
     x = encode(rows.covariates.select([c.name for c in how]), how)
-    edges = tuple(bin_edges(column, bins) for column in filled(x, how).T)
+    edges = tuple(cuts(bin_edges(v, bins), v, grain(spread(v))) for v in filled(x, how).T)
     return Binned(how, edges, bins_of(x, how, edges))
 
 
@@ -85,6 +86,7 @@ def bins_of(x: Encoded, how: Sequence[Coding], edges: BinEdges) -> Codes:
 
 SALT = 0x7EE5  # of random numbers, apart from those of other methods at the same seed
 DEEPEST, MOST = 6, 5000  # splits on the way to a leaf, and trees, at most
+SCORES = 1e-3  # steps of log-odds, in which their bins are cut
 ROUND = 10  # trees that see the same score, before it is brought up to date
 PATIENCE = 3 * ROUND  # trees without a better loss after which no more are tried
 SAMPLED = 4000  # rows that a tree sees at least, if there are so many; of more rows it sees half
@@ -175,7 +177,7 @@ class Booster:
         p, how = self.problem, self.how
         # (1) Every ten trees the score's bins are brought up to date, so that groups are found at its present levels.
         if len(self.trees) % ROUND == 0:
-            self.edges.append(bin_edges(self.log_odds, BINS))
+            self.edges.append(cuts(bin_edges(self.log_odds, BINS), self.log_odds, SCORES))
             self.columns.codes[:, 0] = locate(self.log_odds, np.array(self.edges[-1]))
         # (2) Gradient and hessian of the log loss at the present log-odds.
         gradients(self.log_odds, p.y, p.weight, self.gradient, self.hessian)

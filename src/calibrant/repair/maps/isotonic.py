@@ -9,7 +9,8 @@ import numpy as np
 from calibrant.data.predictions import Predictions
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
-from calibrant.repair.regression import Floats, distinct, fit_rows
+from calibrant.repair.regression import Floats, fit_rows, scores_of
+from calibrant.repair.told import DECIMALS, MASK, checked_fewest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +51,16 @@ class Isotonic:
 
     Estimand: the increasing f that minimises ``E (Y - f(p))^2`` (and the log loss).
 
+    Parameters
+    ----------
+    fewest : int, 1 or more
+        Rows on which every point of the map rests: neighbouring scores are joined until they are so many, at their
+        mean. 1 is the textbook's function, which tells the scores and outcomes of single people.
+
     Raises
     ------
+    BadInput
+        A setting that cannot be used.
     NotComputable
         The rows have one outcome only.
 
@@ -60,10 +69,10 @@ class Isotonic:
     **Assumes.** The true curve never falls. Needs rows: below a thousand or so `Platt` or `Beta` is usually nearer.
     **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept up to ties: the
     fitted function has level stretches, which tie the scores within. Its ends may be exactly 0 and 1, where a single
-    surprise makes the log loss infinite. **Method.** Rows of one score are pooled, then SciPy's
-    pool-adjacent-violators. Between the ends of neighbouring level stretches the map is straight, and beyond the
-    outermost scores level: scikit-learn's ``IsotonicRegression(out_of_bounds="clip")``. **Cost.** One sort: less than
-    scikit-learn's fit, a third of it at a million rows. **Reads.** Rows; weights are used.
+    surprise makes the log loss infinite. **Method.** Rows of one score are pooled, and neighbours up to `fewest`, then
+    SciPy's pool-adjacent-violators. Between the ends of neighbouring level stretches the map is straight, and beyond
+    the outermost scores level: with ``fewest=1`` scikit-learn's ``IsotonicRegression(out_of_bounds="clip")``. **Cost.**
+    One sort: less than scikit-learn's fit, a third of it at a million rows. **Reads.** Rows; weights are used.
 
     References
     ----------
@@ -81,22 +90,29 @@ class Isotonic:
     (array([0.1, 0.4]), 'kept up to ties')
     """
 
+    fewest: int = MASK
+
+    def __post_init__(self) -> None:
+        checked_fewest(self.fewest)
+
     def fit(self, data: Predictions) -> Piecewise:
         """Fit the function to rows."""
         from scipy.optimize import isotonic_regression
 
         rows = fit_rows(data, "Isotonic")
-        scores, weight, cases = distinct(rows)
+        scores, weight, cases = scores_of(rows, int(self.fewest))
         found = isotonic_regression(cases / weight, weights=weight)
         # Both ends of each level stretch are enough to draw it; of stretches at one height only the outer ends.
         at = np.unique(np.concatenate([found.blocks[:-1], found.blocks[1:] - 1]))
         shown = np.clip(found.x[at], 0.0, 1.0)
+        shown = shown if self.fewest == 1 else np.round(shown, DECIMALS)
         inner = np.ones(len(at), dtype=bool)
         inner[1:-1] = (shown[1:-1] != shown[:-2]) | (shown[1:-1] != shown[2:])
         return Piecewise(
             recipe="Isotonic",
-            settings={},
+            settings={"fewest": int(self.fewest)},
             fitted_on=fitted_on(rows),
+            mask=int(self.fewest),
             knots=tuple(scores[at][inner].tolist()),
             shown=tuple(shown[inner].tolist()),
         )

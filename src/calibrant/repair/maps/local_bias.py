@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, names, number, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.specs.coding import Encoded, codings
+from calibrant.data.specs.coding import Encoded
 from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, inputs_of, known, rising, shares, sound
@@ -38,6 +38,7 @@ from calibrant.repair.regression import (
     taken,
     targets,
 )
+from calibrant.repair.told import stepped, told_codings
 from calibrant.stats.logistic import regress
 
 Codes = NDArray[np.int32]
@@ -65,7 +66,8 @@ class KernelShift(FittedMap):
     lines : tuple of (axis, width, knots, heights)
         Bells along one axis: 0 is the score, then the numbers.
     landmarks : tuple of tuple of float
-        Score and numbers, standardised, of the rows around which the joint bells lie.
+        Score and numbers, standardised, of the places around which the joint bells lie: values of rows, each column
+        shuffled by itself.
     levels_there : tuple of tuple of int
         Their levels.
     heights : tuple of float
@@ -178,6 +180,7 @@ def bells(rows: Marks, marks: Marks, width: float) -> Floats:
 
 KNOTS = 12  # along an axis: as the local calibration test has them
 LANDMARKS = 1024  # at most: a block of rows times as many bells is 64 MB
+APIECE, LANDED = 0.01, 0.1  # steps of knots and of landmarks, in standard deviations
 REAL = 1e-6  # share of the largest eigenvalue below which a direction of a kernel is left out: rounding makes it up
 
 
@@ -246,9 +249,9 @@ def frame_of(z: Floats, codes: Codes, kept: Kept, settings: LocalBias, bandwidth
 
 def _line(z: Floats, axis: int, bandwidth: float) -> Kernel | None:
     inside = np.linspace(0.02, 0.98, KNOTS)  # no knot stands alone beyond the bulk of the rows
-    knots = np.unique(np.quantile(z[:, axis], inside))[:, None]
+    knots = np.unique(stepped(np.quantile(z[:, axis], inside), APIECE))[:, None]
     if len(knots) < 2:
-        knots = np.unique(z[:, axis])[[0, -1], None]
+        knots = np.unique(stepped(z[:, axis], APIECE))[[0, -1], None]
     if knots[0] == knots[-1]:
         return None
     return _kernel((axis,), (knots, None), bandwidth)
@@ -259,8 +262,11 @@ def _joint(z: Floats, codes: Codes, settings: LocalBias, bandwidth: float) -> Ke
         return None
     rng = np.random.default_rng([settings.seed, STREAM, 2])
     rows = rng.choice(len(z), min(int(settings.landmarks), len(z)), replace=False)
-    places = np.unique(np.hstack([z[rows], codes[rows]]), axis=0)
     d = z.shape[1]
+    marks = np.hstack([stepped(z[rows], LANDED), codes[rows]])
+    for j in range(marks.shape[1]):  # each column is shuffled by itself, so that no landmark is a person
+        marks[:, j] = rng.permutation(marks[:, j])
+    places = np.unique(marks, axis=0)
     if len(places) < 2:
         return None
     return _kernel(tuple(range(d)), (places[:, :d], places[:, d:].astype(np.int32)), bandwidth)
@@ -372,7 +378,7 @@ def _score_axis(p: Floats) -> tuple[float, ...]:
     """Return location and scale of the score, and the table of its ranks where it is heavy-tailed."""
     import pyarrow as pa
 
-    (c,) = codings(pa.table({"score": p}))
+    (c,) = told_codings(pa.table({"score": p}), None)
     return (float(p[0]), 1.0) if c.kind == "constant" else (c.location, c.scale, *c.ranks)
 
 

@@ -29,6 +29,7 @@ from calibrant.repair.maps.boosting import (
     choose,
 )
 from calibrant.repair.regression import Floats, clusters_of, even_weights, fit_rows, log_odds
+from calibrant.repair.told import MASK
 from calibrant.search.models import dealt
 
 # ---- Shifts of the score in cells (group x bin of the score), one grouping after another, until no cell is off ----
@@ -165,6 +166,7 @@ def shifted(rows: Predictions, x: Binned, cells: Groups | ProportionalMulticalib
         "settings": settings,
         "codings": x.codings,
         "fitted_on": fitted_on(rows),
+        "mask": min(MASK, cells.fewest),
         "bins": cells.bins,
         "edges": x.edges,
         "grouping": grouping,

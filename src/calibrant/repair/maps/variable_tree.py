@@ -32,6 +32,7 @@ from calibrant.repair.regression import (
     paired,
     targets,
 )
+from calibrant.repair.told import MASK, grain, spread, stepped
 from calibrant.stats.logistic import regress
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _shown(c: Coding, value: float) -> str:
 # ---- A small tree of variables, the beta curves of its nodes, and how deep it should be ----
 
 Target = Literal["residual", "outcome"]
-LEAST = 10  # rows of a leaf
+LEAST = MASK  # rows of a leaf
 PRIOR = 20.0  # rows of average outcome by which a level's place in the order is drawn in
 HEIGHT = 0.1  # share of the penalty that the height of a node's curve takes
 DEEPEST = 4  # that cross-fitting tries: 16 leaves, of a twentieth of the rows or more
@@ -225,10 +226,15 @@ def table_of(rows: Predictions, how: Sequence[Coding], x: Encoded, edges: Edges,
         weight=even_weights(rows),
         target=targets(rows),
         score=score_columns(rows.p, form, edges),
-        numbers=filled(x, how),
+        numbers=filled(x, how) if form == "published beta" else _rounded(filled(x, how)),
         codes=x.codes,
         sizes=tuple(map(len, x.level_labels)),
     )
+
+
+def _rounded(numbers: Floats) -> Floats:
+    """Return numbers in steps, so that a split halfway between two of them is halfway between no two people's."""
+    return np.column_stack([numbers[:, :0], *(stepped(v, grain(spread(v))) for v in numbers.T)])
 
 
 @dataclass(frozen=True)
@@ -404,7 +410,7 @@ class VariableTree:
         Of the tree. By default that from 0 to 4 which cross-fitted log loss prefers, 0 being one curve for everyone (2
         with `paper`).
     leaf : float in (0, 0.5)
-        Least share of the rows (by weight) in a leaf; never under ten rows.
+        Least share of the rows (by weight) in a leaf; never under twenty rows.
     target : {"residual", "outcome"}
         What the tree explains: what beta calibration of everyone leaves, or the outcome itself.
     shrink : float, 0 or more
@@ -504,6 +510,7 @@ class VariableTree:
                 "seed": self.seed,
             },
             codings=how,
+            mask=1 if self.paper else MASK,
             fitted_on=fitted_on(rows),
             feature=splits.feature,
             threshold=splits.threshold,

@@ -14,11 +14,13 @@ from itertools import islice
 from numbers import Integral, Real
 from os import PathLike
 from reprlib import Repr
-from typing import NoReturn, ParamSpec, TypedDict, TypeGuard, TypeVar, Unpack
+from typing import Literal, NoReturn, ParamSpec, TypedDict, TypeGuard, TypeVar, Unpack, get_args
 
 from calibrant.errors import BadInput
 
 LARGEST_SEED = 2**63 - 1  # so that a seed fits the signed 64 bits of every kernel
+Missing = Literal["level", "drop", "refuse"]
+MISSING_WAYS: tuple[Missing, ...] = get_args(Missing)
 
 Option = TypeVar("Option", bound=str | int)
 P = ParamSpec("P")

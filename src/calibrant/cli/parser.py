@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from calibrant import __version__
+from calibrant.arguments import MISSING_WAYS
+from calibrant.data.sources.formats import FORMATS, READ
 from calibrant.errors import BadInput
 from calibrant.visible import visible
 
@@ -15,9 +17,6 @@ if TYPE_CHECKING:
     from calibrant.certify.certificate import Certificate, Setting
 
 Options = Callable[["Command"], None]
-MISSING_WAYS = "level", "drop", "refuse"
-FORMATS = "csv", "parquet", "arrow", "orc", "jsonl", "excel", "numpy"
-READ = "Parquet, CSV, Arrow IPC, ORC, JSON lines, Excel, NumPy"
 
 # ---- what the help says ----
 

@@ -7,11 +7,22 @@ from dataclasses import dataclass, field, fields, replace
 from threading import Lock
 from typing import TypedDict, Unpack, cast
 
-from calibrant.arguments import PYTHON, Asker, checked_seed, choice, finite, flag, names, text
+from calibrant.arguments import (
+    MISSING_WAYS,
+    PYTHON,
+    Asker,
+    Missing,
+    checked_seed,
+    choice,
+    finite,
+    flag,
+    names,
+    text,
+)
 from calibrant.data.columns import require
-from calibrant.data.sources.formats.standard_input import FORMATS
+from calibrant.data.sources.formats import FORMATS
 from calibrant.data.sources.source import FOUND_OUT, Form, OnRows, Source
-from calibrant.data.specs.spec import MISSING_WAYS, Missing, Spec
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
 Columns = Iterable[str] | str | None

@@ -12,7 +12,6 @@ from calibrant.errors import BadInput
 
 PARQUET, ARROW, ORC, TEXT = "Parquet", "Arrow IPC", "ORC", "text"
 JSON, EXCEL, NUMPY = "JSON", "Excel", "NumPy"
-READ = "Parquet, CSV, Arrow IPC, ORC, JSON lines, Excel, NumPy"  # for help and messages
 
 FIRST = 1 << 12  # bytes to look at
 MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from calibrant.data.sources.files import files_of, listed
@@ -24,7 +25,7 @@ def open_source(source: object, wanted: Sequence[str] = (), form: Form = FOUND_O
     if isinstance(source, Query):
         return relation(source.relation())
     if source == STDIN and isinstance(source, str):
-        return files_of([str(spooled(form.format))], form, read)
+        return replace(files_of([str(spooled(form.format))], form, read), files=(STDIN,))
     if isinstance(source, (str, Path)):
         return files_of([str(source)], form, read)
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, Path)) for s in source):

@@ -6,14 +6,14 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 from msgspec import Meta
 
-from calibrant.arguments import LARGEST_SEED, checked_seed
+from calibrant.arguments import LARGEST_SEED, Missing, checked_seed
 from calibrant.data.columns import as_float, level_codes
 from calibrant.data.dates import periods
 from calibrant.data.layouts import changed, decoded, plain
@@ -22,8 +22,6 @@ from calibrant.data.specs.local import LocalSpec, increasing
 from calibrant.data.specs.sketch_file import need
 from calibrant.errors import BadInput
 
-Missing = Literal["level", "drop", "refuse"]
-MISSING_WAYS: tuple[Missing, ...] = get_args(Missing)
 Kind = Literal["category", "number", "month", "quarter", "year", "decade"]
 
 SPEC_VERSION = 3

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from calibrant.audit.pooling import MASK
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.data.dates import UNITS
 from calibrant.report import numbers as num
@@ -252,7 +253,7 @@ def command(record: AuditRecord) -> str:
     sources = listed(data.get("sources") or data.get("files"))
     if not sources or _untypable(record, sources):
         return ""
-    lines = [f"calibrant audit {' '.join(shlex.quote(f'./{x}' if x.startswith('-') else x) for x in sources)}"]
+    lines = [f"calibrant audit {' '.join(shlex.quote(f'./{x}' if x.startswith('-') and x != '-' else x) for x in sources)}"]
     for flag, value in _flags(record):
         typed = shlex.quote(str(value))
         lines.append(f"  {flag}={typed}" if typed.startswith(("-", "'-")) else f"  {flag} {typed}")
@@ -267,8 +268,12 @@ def command(record: AuditRecord) -> str:
 
 
 def _list(names: Sequence[str]) -> str | None:
-    """Return names as an option takes them, those with a comma in quotes; None for none."""
-    return ",".join('"' + n.replace('"', '""') + '"' if "," in n or n.startswith('"') else n for n in names) or None
+    """Return names as an option takes them, in quotes those that would be read as something else; None for none."""
+    return ",".join('"' + n.replace('"', '""') + '"' if _odd(n) else n for n in names) or None
+
+
+def _odd(name: str) -> bool:
+    return not name or name != name.strip() or "," in name or name.startswith('"')
 
 
 def _flags(record: AuditRecord) -> list[tuple[str, object]]:
@@ -283,6 +288,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
     flags += [("--variables", None if tuple(asked) == (EVERY,) else _list(asked) or "none")]
     flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "tolerance", "seed")]
+    flags += [("--mask", s.get("mask") if s.get("mask") != MASK else None)]
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
     flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]
     return [(flag, value) for flag, value in flags if value is not None]
@@ -298,12 +304,9 @@ def _group_columns(record: AuditRecord) -> list[str]:
 
 
 def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
-    """Tell whether the record does not name all files, or a list of columns holds what would be read as several."""
-    s = record.settings
-    columns = [*_group_columns(record), *listed(record.data.get("key")), *s.get("variables", ())]
+    """Tell whether the record does not name all files, or was made with what is no option."""
     more = int(record.data.get("file_count") or 0) > len(sources)
-    width = s.get("bandwidth")
-    return more or any("," in c or c != c.strip() or not c for c in columns) or width not in (None, BANDWIDTH)
+    return more or record.settings.get("bandwidth") not in (None, BANDWIDTH)
 
 
 # ---- what the report does not show, how it was computed, and the words it uses; sections add to the last two ----

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -18,32 +18,27 @@ from calibrant.data.sources.frames import table_source
 from calibrant.data.sources.source import Source
 
 TRUTH, WHOLE, BIG, LARGE, REAL, DATE, TIME, TEXT, NONE = (1 << i for i in range(9))  # NONE: text such as "NA"
+SIMPLE: dict[type, int] = {bool: TRUTH, float: REAL, datetime.datetime: TIME, datetime.date: DATE}
 LAST = 2**63  # whole numbers from here on, and below its negative, fit no column of numbers
 
 
-def seen(value: object) -> int:
-    """Return what a value can be, as one bit; 0 for a missing one."""
-    if value is None or value == "":
-        return 0
-    if isinstance(value, bool):
-        return TRUTH
-    if isinstance(value, int):
-        return WHOLE if -EXACT <= value <= EXACT else BIG if -LAST <= value < LAST else LARGE
-    if isinstance(value, float):
-        return REAL
-    if isinstance(value, datetime.datetime):
-        return TIME
-    if isinstance(value, datetime.date):
-        return DATE
-    return NONE if isinstance(value, str) and value in ABSENT else TEXT
-
-
-def seen_in(values: Iterable[object]) -> int:
-    """Return what the values of a column can be, as bits."""
+def seen_in(values: Sequence[object]) -> int:
+    """Return what the values of a column can be, as bits; missing ones are nothing."""
     found = 0
-    for value in values:
-        found |= seen(value)
+    for t in set(map(type, values)) - {type(None)}:
+        found |= SIMPLE.get(t) or _of_type(t, values)
     return found
+
+
+def _of_type(t: type, values: Sequence[object]) -> int:
+    """Return what values of one type can be."""
+    own = [v for v in values if type(v) is t]
+    if t is int:
+        low, high = min(own), max(own)  # type: ignore[type-var]
+        return WHOLE if -EXACT <= low <= high <= EXACT else BIG if -LAST <= low <= high < LAST else LARGE  # type: ignore[operator]
+    if t is str:
+        return TEXT if any(v not in ABSENT for v in own) else NONE if any(own) else 0
+    return TEXT
 
 
 def type_of(found: int) -> pa.DataType:
@@ -64,14 +59,13 @@ def type_of(found: int) -> pa.DataType:
 
 def column(values: Sequence[object], t: pa.DataType) -> pa.Array:
     """Return values as a column of the type that `type_of` gave."""
+    kinds = set(map(type, values)) - {type(None)}
     if pa.types.is_string(t):
-        return pa.array([_written(v) for v in values], t)
-    plain = [None if isinstance(v, str) else v for v in values]  # text among others is empty, or such as "NA"
+        return pa.array(values if kinds <= {str} else [_written(v) for v in values], t)
+    plain = [None if isinstance(v, str) else v for v in values] if str in kinds else values  # empty, or such as "NA"
     if pa.types.is_timestamp(t):
         plain = [_midnight(v) if type(v) is datetime.date else v for v in plain]
-    if pa.types.is_floating(t):
-        return pa.array([None if v is None else float(v) for v in plain], t, from_pandas=True)  # type: ignore[arg-type]
-    return pa.array(plain, t)
+    return pa.array(plain, t, from_pandas=True)
 
 
 def _midnight(day: datetime.date) -> datetime.datetime:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pyarrow as pa
 
 from calibrant.data.sources.encoded import as_utf8, encoding_of
-from calibrant.data.sources.formats.cells import column, seen, seen_in, type_of, whole
+from calibrant.data.sources.formats.cells import column, seen_in, type_of, whole
 from calibrant.data.sources.source import Form, Part, Source
 from calibrant.errors import BadInput
 
-BLOCK = 1 << 22  # bytes read at once
+BLOCK = 1 << 23  # bytes read at once
 LONGEST = 1 << 28  # bytes of one line
-AT_ONCE = 1 << 16  # rows of a batch
 DEEPEST = 8  # objects within objects whose fields are columns
 
 Row = dict[str, object]
+LINES: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 def json_rows(path: Path, name: str, form: Form) -> Source:
@@ -30,31 +30,22 @@ def json_rows(path: Path, name: str, form: Form) -> Source:
     Columns and their types are found on all rows first. A list is text, as JSON writes it.
     """
     encoding, _ = encoding_of(path, form.encoding)
-    with _lines(path, encoding) as lines:
-        first = next(iter(lines), (0, b""))[1].lstrip()
-    if first.startswith(b"["):
-        return _array(path, name, encoding)
+    with as_utf8(path, encoding) as file:
+        if _marked(file.read(BLOCK)).lstrip().startswith(b"["):
+            return _array(path, name, encoding)
     kinds: dict[str, int] = {}
-    rows = 0
-    with _lines(path, encoding) as lines:
-        for row in _rows(lines, path.name):
-            rows += 1
-            for field, value in row.items():
-                kinds[field] = kinds.get(field, 0) | seen(value)
+    count = 0
+    for rows in _rows(path, encoding):
+        count += len(rows)
+        for field in dict.fromkeys(f for row in rows for f in row):
+            kinds[field] = kinds.get(field, 0) | seen_in([row.get(field) for row in rows])
     types = {field: type_of(found) for field, found in kinds.items()}
 
     def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        held: list[Row] = []
-        with _lines(path, encoding) as lines:
-            for row in _rows(lines, path.name):
-                held.append(row)
-                if len(held) == AT_ONCE:
-                    yield _batch(held, columns, types)
-                    held = []
-        if held:
-            yield _batch(held, columns, types)
+        for rows in _rows(path, encoding):
+            yield _batch(rows, columns, types)
 
-    return Source(name, tuple(types), (Part(name, 0, read),), rows)
+    return Source(name, tuple(types), (Part(name, 0, read),), count)
 
 
 def _batch(rows: Sequence[Row], columns: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.RecordBatch:
@@ -66,7 +57,7 @@ def _array(path: Path, name: str, encoding: str) -> Source:
     """Return the objects of one array."""
     with as_utf8(path, encoding) as file:
         parts = list(iter(lambda: file.read(BLOCK), b""))
-    found = _decoded(b"".join(parts).removeprefix(b"\xef\xbb\xbf"), path.name)
+    found = _decoded(_marked(b"".join(parts)), path.name)
     if not isinstance(found, list):
         raise BadInput(f"{path.name} holds no array of objects: write one object a line")
     rows = [_row(value, f"{path.name}: element {i:,} of the array") for i, value in enumerate(found, 1)]
@@ -78,33 +69,37 @@ def _array(path: Path, name: str, encoding: str) -> Source:
 # ---- lines, and what is in them ----
 
 
-@contextmanager
-def _lines(path: Path, encoding: str) -> Iterator[Iterator[tuple[int, bytes]]]:
-    """Open a file as lines that are not empty, each with its number."""
+def _rows(path: Path, encoding: str) -> Iterator[list[Row]]:
+    """Yield the objects of a file, many at once."""
     with as_utf8(path, encoding) as file:
-
-        def lines() -> Iterator[tuple[int, bytes]]:
-            held, number, first = b"", 0, True
-            while block := file.read(BLOCK):
-                block, first = (block.removeprefix(b"\xef\xbb\xbf"), False) if first else (block, False)
-                *ended, held = (held + block).split(b"\n")
-                for line in ended:
-                    number += 1
-                    if line.strip():
-                        yield number, line
-                if len(held) > LONGEST:
-                    yield number + 1, held[:1]  # the first line says what the file is; others are refused below
-                    raise BadInput(f"{path.name}: line {number + 1:,} has more than 256 MB: write one object a line")
-            if held.strip():
-                yield number + 1, held
-
-        yield lines()
+        held, number, first = b"", 1, True
+        while block := file.read(BLOCK):
+            held, first = held + (_marked(block) if first else block), False
+            end = held.rfind(b"\n") + 1
+            if end and (rows := _objects(held[:end], number, path.name)):
+                yield rows
+            number, held = number + held.count(b"\n", 0, end), held[end:]
+            if len(held) > LONGEST:
+                raise BadInput(f"{path.name}: line {number:,} has more than 256 MB: write one object a line")
+        if rows := _objects(held, number, path.name):
+            yield rows
 
 
-def _rows(lines: Iterator[tuple[int, bytes]], file: str) -> Iterator[Row]:
-    for number, line in lines:
-        where = f"{file}: line {number:,}"
-        yield _row(_decoded(line, where), where)
+def _marked(first: bytes) -> bytes:
+    """Return the first bytes without the mark of UTF-8."""
+    return first.removeprefix(codecs.BOM_UTF8)
+
+
+def _objects(block: bytes, number: int, file: str) -> list[Row]:
+    """Return the objects of whole lines, of which the first has this number; empty lines are none."""
+    try:
+        values = LINES.decode_lines(block)
+        if all(type(v) is dict and not any(type(x) is dict for x in v.values()) for v in values):
+            return cast(list[Row], values)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # said below, with its line
+    lines = ((f"{file}: line {n:,}", line) for n, line in enumerate(block.split(b"\n"), number) if line.strip())
+    return [_row(_decoded(line, where), where) for where, line in lines]
 
 
 def _decoded(raw: bytes, where: str) -> Any:

@@ -8,18 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from calibrant.data.sources.formats import FORMATS
 from calibrant.errors import BadInput
 
 STDIN = "-"
-FORMATS = {  # what the form of a file may be called, and the ending that says so
-    "csv": ".csv",
-    "parquet": ".parquet",
-    "arrow": ".arrow",
-    "orc": ".orc",
-    "jsonl": ".jsonl",
-    "excel": ".xlsx",
-    "numpy": ".npz",
-}
 _taken: list[Path] = []
 
 

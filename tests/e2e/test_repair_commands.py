@@ -280,7 +280,7 @@ def test_a_format_that_cannot_hold_a_column_is_said(tmp_path: Path, capsys: pyte
     pq.write_table(table(50).append_column("list", pa.array([[1, 2]] * 50)), tmp_path / "lists.parquet")
     args = ["apply", saved(tmp_path), str(tmp_path / "lists.parquet"), "--score", "p", "--out"]
     assert main([*args, str(tmp_path / "o.csv")]) == 2
-    assert "o.csv': Unsupported Type" in capsys.readouterr().err
+    assert "o.csv': Unsupported cast from list" in capsys.readouterr().err
     assert not list(tmp_path.glob("*o.csv*"))
     assert main([*args, str(tmp_path / "o.parquet")]) == 0
 

@@ -19,11 +19,11 @@ import pytest
 import calibrant as cal
 from calibrant.data import survey
 from calibrant.data.engines import reduce as engines
-from calibrant.data.engines import work
 from calibrant.data.engines.work import Task, _one_thread, caller, count_frame, from_frame, join, joined, refusal
 from calibrant.data.sources import files
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.remote import shown
+from calibrant.kernels import runtime
 
 ROWS = {"y": [0, 1, 1, 0], "p": [0.1, 0.6, 0.7, 0.2], "g": ["a", "b", "a", "b"]}
 
@@ -135,7 +135,7 @@ def test_users_and_options_of_a_uri_are_not_told(monkeypatch: pytest.MonkeyPatch
     assert not any(secret in str(e.value) for secret in ("AKIA", "s3cr3t", "hidden"))
     named: list[str] = []
     monkeypatch.setattr(files, "uri_files", lambda _: None)
-    monkeypatch.setattr(files, "listed", lambda _, name, __: named.append(name))
+    monkeypatch.setattr(files, "listed", lambda _, name, *__: named.append(name))
     files.files_of([uri])
     assert named == ["nothing://bucket/log/*.parquet"]  # a sketch's name goes into its file and into reports
 
@@ -144,18 +144,18 @@ def test_users_and_options_of_a_uri_are_not_told(monkeypatch: pytest.MonkeyPatch
 def test_compiled_code_is_stored_only_where_others_cannot_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(work.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(runtime.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(runtime.tempfile, "tempdir", str(tmp_path))
     own = tmp_path / f"calibrant-compiled-{os.getuid()}"
-    assert work._own_directory() == str(own)
+    assert runtime.own_directory() == str(own)
     assert own.stat().st_mode & 0o777 == 0o700
     own.chmod(0o777)
-    other = Path(work._own_directory())
+    other = Path(runtime.own_directory())
     assert other != own
     assert other.stat().st_mode & 0o777 == 0o700
     own.rmdir()
     own.symlink_to(other)
-    assert work._own_directory() != str(own)
+    assert runtime.own_directory() != str(own)
 
 
 def test_tasks_that_overlap_leave_the_threads_as_they_were() -> None:

@@ -126,8 +126,8 @@ class AuditRecord(Plain):
           settings hold the verdicts and what is recommended.
     data : Mapping
         label, score, positive, key, by (the groupings), rows, cases, dropped, fingerprint, files (the first 20),
-        file_count, variables (kind, edges, folded), repeats (rows, of, exact, by,
-        copied: as `Repeats`), warnings (such as "one-class", "repeated-rows").
+        file_count, variables (kind, edges, folded), columns (kind, what it was used as, share of missing values rounded
+        up), repeats (rows, of, exact, by, copied: as `Repeats`), warnings (such as "one-class", "repeated-rows").
     settings : Mapping
         alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on,
         tolerance, variables (as asked for: ``"*"`` is every column that can be used).

@@ -9,6 +9,7 @@ from typing import Any
 
 from calibrant.arguments import one_source
 from calibrant.audit.checks import gates, questions
+from calibrant.audit.inputs import inputs
 from calibrant.audit.judging import LEVELS, Judging, worst
 from calibrant.audit.pooling import MASK
 from calibrant.audit.question import Case, NotRun
@@ -50,9 +51,9 @@ def audit(
     name: str | None = None,
     date: str | None = None,
     quick: bool = False,
+    mask: int = MASK,
     tolerance: float = 0.0,
     fail_on: Iterable[str] | str | None = None,
-    mask: int = MASK,
     seed: int = 0,
     progress: Progress | None = None,
     engine: object = None,
@@ -87,10 +88,10 @@ def audit(
         For the report; a date appears only if given (or from SOURCE_DATE_EPOCH).
     quick : bool
         Leave out the tests.
-    tolerance : float in [0, 1)
-        Of the strong calibration test: how far off a probability may be for anyone, in probability units.
     mask : int, 5 or more
         People under whom a count is not shown: smaller groups are pooled, and never named.
+    tolerance : float in [0, 1)
+        Of the strong calibration test: how far off a probability may be for anyone, in probability units.
     fail_on : str or sequence of str, optional
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``.
     progress : callable, optional
@@ -134,9 +135,9 @@ def audit(
         tolerance=tolerance,
         fail_on=fail_on,
         quick=quick,
+        mask=mask,
         outcome=outcome,
         name=name,
-        mask=mask,
         date=date,
     )
     asked = Reading.of(
@@ -203,7 +204,7 @@ def _record(case: Case, variables: tuple[str, ...]) -> AuditRecord:
         checks=tuple(checks),
         estimates=estimates,
         curves=curves,
-        data=_data(case.whole),
+        data=inputs(case.whole, case.judging.mask),
         settings=_settings(case, variables),
         versions=_versions(),
     )
@@ -232,27 +233,6 @@ def _variables(whole: Sketch) -> tuple[str, ...]:
     """Return the covariates that a sketch was made with, those of one value only among them."""
     constant = tuple(name for name, why in whole.spec.left_out if why == ONE_VALUE)
     return (*(c.name for c in whole.spec.codings), *constant)
-
-
-def _data(whole: Sketch) -> dict[str, Any]:
-    spec = whole.spec
-    return {
-        "label": spec.label,
-        "score": spec.score,
-        "positive": spec.positive,
-        "by": tuple(tuple(g) for g in spec.groupings),
-        "key": tuple(spec.key),
-        "rows": whole.n,
-        "cases": whole.cases,
-        "dropped": whole.dropped,
-        "covariates": tuple(c.name for c in spec.codings),
-        "left_out": tuple(tuple(v) for v in spec.left_out),
-        "fingerprint": whole.fingerprint,
-        "files": tuple(whole.files[:20]),
-        "file_count": len(whole.files),
-        "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
-        "warnings": ("one-class",) if whole.cases in (0, whole.n) else (),
-    }
 
 
 def _versions() -> dict[str, str]:

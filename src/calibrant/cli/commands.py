@@ -15,7 +15,7 @@ from calibrant.audit.judging import Judging
 from calibrant.audit.record import AuditRecord
 from calibrant.audit.run import audited
 from calibrant.cli.parser import bin_edges
-from calibrant.cli.progress import Progress
+from calibrant.cli.progress import Progress, told_first
 from calibrant.data.read import summarised
 from calibrant.data.reading import Asked, Reading
 from calibrant.data.rewrite import checked_targets, written
@@ -77,9 +77,10 @@ def audit(a: Namespace) -> int:
     """Audit files or sketches."""
     data = given(a)
     _outputs(a, data)
-    asked, plan = reading(a), judging(a)
+    asked, plan, whole = reading(a), judging(a), source(data, a.allow_same)
+    told_first(whole, asked)
     with Progress() as progress:
-        record = audited(source(data, a.allow_same), asked, plan, progress)
+        record = audited(whole, asked, plan, progress)
     return _deliver(record, a)
 
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
+    from calibrant.data.reading import Reading
+
 
 class Progress:
     """The hook for progress that the commands pass: what is being done, on standard error when it is a terminal."""
@@ -39,3 +41,15 @@ class Progress:
         if self._shown is not None:
             bar, task = self._shown
             bar.update(task, description=visible(f"{step}: {rows:,} rows" if rows else step))
+
+
+def told_first(source: object, asked: Reading) -> None:
+    """Say on standard error, when it is a terminal, what the data are taken for and all that is in the way."""
+    if not sys.stderr.isatty():
+        return
+    from calibrant.look.run import glance
+    from calibrant.report.looked import short
+
+    seen = glance(source, asked)
+    if seen is not None:
+        print(short(seen), end="\n\n", file=sys.stderr)

@@ -15,7 +15,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.visible import visible
 
 BAD, UNEXPECTED, STOPPED, TERMINATED = 2, 70, 130, 143
-ELSEWHERE = {"repair": "repairing", "apply": "repairing"}  # the other commands are in `commands`
+ELSEWHERE = {"look": "looking", "repair": "repairing", "apply": "repairing"}  # the other commands are in `commands`
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from calibrant.data.columns import score_values
 from calibrant.data.kinds import Kind, kind_of_column
 from calibrant.data.layouts import decoded, plain
 from calibrant.errors import BadInput
@@ -39,6 +41,7 @@ def seen(table: pa.Table, kinds: Mapping[str, str]) -> tuple[tuple[Column, ...],
 
 def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
     taken = kind_of_column(column, name)
+    taken = _percents(taken, column, name)
     rows = len(column) - taken.missing
     kind = _kind(taken, name, rows)
     frequent = _frequent(column, name) if kind in COUNTED or (kind == "number" and 0 < taken.distinct <= SHOWN) else ()
@@ -54,6 +57,18 @@ def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
         high=_end(taken.high, kind),
         frequent=frequent,
     )
+
+
+def _percents(taken: Kind, column: pa.ChunkedArray, name: str) -> Kind:
+    """Return texts such as "12 %" as the numbers that they are."""
+    if not taken.examples or not taken.examples[0].rstrip().endswith("%"):
+        return taken
+    try:
+        values = 100.0 * score_values(column, name, percent=True)
+    except BadInput:
+        return taken
+    low, high = (f"{end:.15g}" for end in (np.nanmin(values), np.nanmax(values)))
+    return replace(taken, kind="number", why="its values are per cent, with the sign", low=low, high=high)
 
 
 def _kind(taken: Kind, name: str, rows: int) -> str:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import fields
 
 from calibrant.arguments import COMMAND
 from calibrant.data.reading import Reading
-from calibrant.data.sources.source import FOUND_OUT, Form
+from calibrant.data.sources.formats.standard_input import STDIN
 
 REPORT = "audit.html"
 OUTCOME, SCORE = "OUTCOME", "SCORE"  # stand for a column that the look cannot tell
 
 
-def command(files: Sequence[str], asked: Reading, form: Form = FOUND_OUT) -> str:
+def command(files: Sequence[str], asked: Reading) -> str:
     """Return the command for files and, for anything else, the call."""
     options = _options(asked)
     if not files:
         told = ", ".join(["data", *(f"{k}={_python(v)}" for k, v in options.items())])
         return f"calibrant.audit({told})"
-    words = [f"./{f}" if f.startswith("-") and f != "-" else f for f in files]
-    for field in ("encoding", "delimiter", "decimal", "sheet"):
-        if value := getattr(form, field):
-            options[field] = value
+    words = [f"./{f}" if f.startswith("-") and f != STDIN else f for f in files]
     return " ".join(["calibrant audit", *map(shlex.quote, words), *map(_typed, options, options.values())]) + (
         f" --report {REPORT}"
     )
@@ -43,6 +41,7 @@ def _options(asked: Reading) -> dict[str, object]:
         "allow_same": asked.allow_same or None,
         "seed": asked.seed or None,
     }
+    given |= {f.name: getattr(asked.form, f.name) or None for f in fields(asked.form)}
     return options | {name: value for name, value in given.items() if value is not None}
 
 
@@ -58,9 +57,14 @@ def _typed(option: str, value: object) -> str:
     if value is True:
         return flag
     if isinstance(value, dict):
-        return " ".join(_typed(option, f"{k}={','.join(f'{e:g}' for e in v)}") for k, v in value.items())
+        return " ".join(_typed(option, f"{k}={','.join(map(_edge, v))}") for k, v in value.items())
     text = ",".join(map(_listed, value)) or "none" if isinstance(value, tuple) else str(value)
     return f"{flag}={shlex.quote(text)}" if text.startswith("-") else f"{flag} {shlex.quote(text)}"
+
+
+def _edge(edge: float) -> str:
+    """Return an edge, short where that is the same number."""
+    return f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge)
 
 
 def _listed(name: str) -> str:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.data.columns import ABSENT, Floats, as_float, label_values, require
+from calibrant.data.columns import ABSENT, Floats, label_values, require, score_values
+from calibrant.data.engines.reduce import not_per_cent
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Faults
 from calibrant.data.profile import Profile
@@ -24,6 +25,7 @@ from calibrant.errors import BadInput
 from calibrant.look.sample import Sampled
 
 KINDS = 4  # of faults
+ONE_PERCENT = 0.01
 P = ParamSpec("P")
 
 
@@ -106,7 +108,7 @@ def _values(found: Obstacles, source: Source, rows: Sampled, asked: Reading) -> 
     with found.met():
         y = labels_of(rows.table, asked)
     taken = source.kinds.get(asked.score)
-    if taken is None or found.passes(taken.score, asked.score):
+    if taken is None or found.passes(taken.score, asked.score):  # names the line of the file
         with found.met():
             p = scores_of(rows.table, asked)
     faults, spec, at = Faults(asker=asked.asker), asked.rows_spec(), 0
@@ -123,6 +125,8 @@ def _values(found: Obstacles, source: Source, rows: Sampled, asked: Reading) -> 
         found.passes(one.check, spec)
     if asked.label and asked.positive is not None and n and not (y == 1).any():
         found.note(f"positive={asked.positive!r} does not occur in column {asked.label!r}; check its spelling")
+    if asked.score and asked.percent and n and np.nanmax(p, initial=0.0) <= ONE_PERCENT:
+        found.note(str(not_per_cent(asked.score, asked.asker)))
     if n and spec.drops and not (~np.isnan(y) & ~np.isnan(p)).any():
         found.note("no rows are left after dropping missing values")
 
@@ -138,7 +142,7 @@ def scores_of(table: pa.Table, asked: Reading) -> Floats:
     """Return scores as numbers from 0 to 1, NaN where missing; zeros without a score."""
     if asked.score not in table.column_names:
         return np.zeros(table.num_rows)
-    return as_float(table.column(asked.score), asked.score, "score") / (100.0 if asked.percent else 1.0)
+    return score_values(table.column(asked.score), asked.score, asked.percent)
 
 
 def dropped_rows(table: pa.Table, asked: Reading) -> dict[str, int]:

@@ -77,6 +77,8 @@ def scale_of(column: Column | None) -> str:
     if column is None or not isinstance(column.low, float) or not isinstance(column.high, float):
         return ""
     low, high = column.low, column.high
+    if "sign" in column.why and low >= 0.0 and high <= 100.0:
+        return "percent"
     if low >= 0.0 and high <= 1.0:
         return "decision" if (column.distinct or 0) <= 2 and {low, high} <= {0.0, 1.0} else "probability"
     if low >= -1e-4 and high <= 1.0 + 1e-4:

@@ -14,7 +14,8 @@ from calibrant.data.engines.reduce import source_of
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.source import FOUND_OUT, Form, Source
+from calibrant.data.sources.formats.standard_input import STDIN
+from calibrant.data.sources.source import Source
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
 from calibrant.look import roles
@@ -42,6 +43,10 @@ def look(
     positive: str | None = None,
     percent: bool = False,
     missing: str = "level",
+    encoding: str = "",
+    delimiter: str = "",
+    decimal: str = "",
+    sheet: str = "",
     bins: Mapping[str, Sequence[float]] | None = None,
     engine: object = None,
 ) -> Look:
@@ -51,7 +56,7 @@ def look(
     ----------
     source : path, URI, glob, frame, Predictions or Sketch
         Anything that `calibrant.audit` takes.
-    label, score, by, variables, key, positive, percent, missing, bins, engine
+    label, score, by, variables, key, positive, percent, missing, encoding, delimiter, decimal, sheet, bins, engine
         As `calibrant.audit`: what you plan. All that would make the audit refuse is found at once. What is left out is
         proposed.
 
@@ -90,12 +95,16 @@ def look(
         positive=positive,
         percent=percent,
         missing=missing,
+        encoding=encoding,
+        delimiter=delimiter,
+        decimal=decimal,
+        sheet=sheet,
         bins=bins,
     )
     return looked(source, asked, engine=engine)
 
 
-def looked(source: object, asked: Reading, form: Form = FOUND_OUT, engine: object = None) -> Look:
+def looked(source: object, asked: Reading, engine: object = None) -> Look:
     """Return what a look finds: what `look` and the command both run."""
     if isinstance(source, MulticlassPredictions):
         raise BadInput(SEVERAL)
@@ -110,17 +119,18 @@ def looked(source: object, asked: Reading, form: Form = FOUND_OUT, engine: objec
     frame = getattr(opened.cluster, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
-    return looked_at(opened, asked, files, form)
+    return looked_at(opened, asked, files)
 
 
-def glance(source: object, asked: Reading, form: Form = FOUND_OUT, engine: object = None) -> Look | None:
+def glance(source: object, asked: Reading, engine: object = None) -> Look | None:
     """Return a look for the first moments of an audit; None where it would cost a second run, or spend a stream."""
-    if isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
+    piped = isinstance(source, str) and source == STDIN
+    if piped or isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
         return None
     try:
         opened = source_of(source, () if EVERY in asked.variables else asked.columns, form=asked.form)
         lazy = opened.rows is None and not opened.files
-        return None if lazy or not opened.again or opened.cluster is not None else looked_at(opened, asked, (), form)
+        return None if lazy or not opened.again or opened.cluster is not None else looked_at(opened, asked)
     except BadInput:
         return None  # the audit says it itself
 
@@ -133,9 +143,13 @@ def _first_rows(frame: Any) -> object:
     return first.toArrow() if hasattr(first, "toArrow") else first.toPandas()
 
 
-def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), form: Form = FOUND_OUT) -> Look:
+def looked_at(opened: Source, asked: Reading, files: Sequence[str] = ()) -> Look:
     """Return what a look at an opened source finds."""
-    rows = sampled(opened, asked.score)
+    refused: tuple[str, ...] = ()
+    try:
+        rows = sampled(opened, asked.score)
+    except BadInput as e:  # the score's column cannot be read as numbers
+        rows, refused = sampled(opened), (str(e),)
     columns, unreadable = seen(rows.table, {name: taken.why for name, taken in opened.kinds.items()})
     columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.unread)
     held = {c.name: c for c in columns}
@@ -162,7 +176,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), form: F
     )
     unsaid = not (asked.label or asked.score)
     refusals = (*obstacles(opened, rows, mended if unsaid else planned), *_unnamed(planned, labels, scores))
-    refusals += tuple(r for r in unreadable if r not in refusals)
+    refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     repeats = repeated(rows.table, columns)
     named = {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
     return Look(
@@ -188,7 +202,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), form: F
         repeats=repeats,
         warnings=tuple(_warnings(columns, held.get(label), scale, dropped, repeats)),
         refusals=refusals,
-        command=command(files, mended, form),
+        command=command(files, mended),
         settings={name: getattr(asked, name) for name in SETTINGS},
     )
 

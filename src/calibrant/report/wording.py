@@ -28,6 +28,7 @@ from calibrant.report.spans import (
     sentence,
     shown,
     strong,
+    title,
     visible,
 )
 from calibrant.results import Outcome
@@ -49,6 +50,19 @@ FINDINGS = {
 }
 WHO, LOOKED_AT = "Who they are", "Looked at most closely, not shown to be badly served"  # over rules, if any is shown
 UNPROVEN = "which is not proof of none"
+NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers
+    "one-class": ("One outcome", "Everyone has the same outcome: nothing can be said of people with the other."),
+    "repeated-rows": (
+        "Repeated rows",
+        "If they are the same people, they count more than once and the ranges are too narrow.",
+    ),
+    "likely-id": ("Identifiers left out", "Columns that look like identifiers are neither ranked nor tested"),
+    "scores-are-decisions": (
+        "Decisions, not probabilities",
+        "Every score is 0 or 1. Audit the probabilities behind them.",
+    ),
+    "one-score": ("One score", "Everyone has the same score, to within 0.01 points."),
+}
 CARDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -347,3 +361,41 @@ def groups_answer(record: AuditRecord) -> Text:
         return say(f"{first} The largest certified errors come first.")
     few = f"For {cardinal(undecided)} the people are too few to tell; the largest certified errors come first."
     return say(f"{first} {few}")
+
+
+def notices(record: AuditRecord) -> tuple[Text, ...]:
+    """Return what to know of the data before its numbers are used; a code that nothing knows is shown as it is."""
+    out = []
+    for warning in record.data.get("warnings") or ():
+        lead, text = NOTICES.get(warning, ("", ""))
+        if not lead:
+            out.append(say(given(warning)))
+        elif warning == "likely-id":
+            out.append(say(title(lead), text, *_identifiers(record), "."))
+        else:
+            counted = f"{_repeats(record)} " if warning == "repeated-rows" else ""
+            out.append(say(title(lead), counted + text))
+    return tuple(out)
+
+
+def _repeats(record: AuditRecord) -> str:
+    """Say how many rows are repeated."""
+    found = record.data.get("repeats") or {}
+    if not found:
+        return "More rows are equal than chance explains."
+    about = "" if found["exact"] else "about "
+    count = f"{about}{num.count(found['rows'])} of {num.count(found['of'])} rows"
+    if found["by"] == "key":
+        return capital(f"{count} have the key of an earlier one.")
+    return capital(f"{count} equal an earlier one, more than chance explains.")
+
+
+def _identifiers(record: AuditRecord) -> Text:
+    """Return the names of columns that were left out as identifiers, as the end of a sentence."""
+    held = record.data.get("columns") or {}
+    names = [name for name, c in held.items() if c.get("kind") == "id" and c.get("used") == "left out"]
+    if not names:
+        return ()
+    more = f" and {num.count(len(names) - NAMED)} more" if len(names) > NAMED else ""
+    listed = [piece for name in names[:NAMED] for piece in (code(name), ", ")][:-1]
+    return say(": ", *listed, *((more,) if more else ()))

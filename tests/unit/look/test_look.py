@@ -181,6 +181,19 @@ def test_scale_of_scores(values: list[float], scale: str) -> None:
     assert cal.look({"y": [0, 1, 1], "p": values}, label="y", score="p").scale == scale
 
 
+def test_per_cent_with_a_sign(tmp_path: Path) -> None:
+    lines = [f"{i % 2},{i % 90}.5 %" for i in range(200)]
+    (tmp_path / "signed.csv").write_text("\n".join(["y,risk", *lines]), encoding="utf-8")
+    seen = cal.look(tmp_path / "signed.csv")
+    assert (seen.score, seen.scale, seen.refusals) == ("risk", "percent", ())
+    assert "--percent" in seen.command
+
+
+def test_shares_that_are_taken_for_per_cent() -> None:
+    seen = cal.look({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60)}, label="y", score="p", percent=True)
+    assert any("hardly per cent" in r for r in seen.refusals)
+
+
 @pytest.mark.parametrize(
     ("values", "case", "plain"),
     [
@@ -299,7 +312,7 @@ def test_names_with_commas_and_blanks_are_quoted(tmp_path: Path) -> None:
         tmp_path / "-odd name.parquet",
     )
     words = shlex.split(cal.look(tmp_path / "-odd name.parquet").command)
-    assert build_parser().parse_args(words[1:]).by == ["a, b"]
+    assert build_parser().parse_args(words[1:]).by == ("a, b",)
 
 
 def test_it_is_brief_in_python_and_plain_for_machines(messy: str) -> None:

@@ -9,6 +9,7 @@ from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.document import (
     EVERYWHERE,
+    NOWHERE,
     PAGE,
     TERMINAL,
     Beside,
@@ -19,12 +20,13 @@ from calibrant.report.document import (
     Mark,
     Node,
     Opening,
+    Paragraph,
     Ruler,
 )
 from calibrant.report.findings import MOST_ROWS, limit_of, median_need, ordered, with_verdict
 from calibrant.report.outline import Declared, declared
 from calibrant.report.sections.repair import step
-from calibrant.report.spans import Text, code, link, name, say, title, value_label, variable_label
+from calibrant.report.spans import Span, Text, code, link, name, say, title, value_label, variable_label
 from calibrant.report.wording import (
     VERDICTS,
     cardinal,
@@ -32,6 +34,7 @@ from calibrant.report.wording import (
     headline,
     lead,
     no_groups,
+    notices,
     range_label,
     tally,
     too,
@@ -60,6 +63,10 @@ def summary(record: AuditRecord) -> Iterator[Node]:
     yield Contents(tuple(Link(d.id, d.nav, d.verdict(record)) for d in declared()))
     yield Heading("Before you use these numbers")
     yield Items(caveats(record), "three")
+    if told := notices(record):
+        yield Items(told)
+        known = [span for text in told if text[0].kind == "title" for span in (*text, Span(" "))]
+        yield Paragraph(say("Data: ", *known[:-1]), where=TERMINAL if known else NOWHERE)
     steps = next_steps(record)
     if steps:
         yield Heading("What to do next")

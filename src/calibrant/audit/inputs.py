@@ -1,0 +1,97 @@
+"""What was read as what, and what its reader should know: the part of a record that is about the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from calibrant.audit.pooling import MASK
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.survey import ONE_VALUE
+
+FILES = 20  # named in a record
+FINEST = 0.01  # step in which a share of missing values is told
+IDENTIFIER = "identifier"  # in the reason why a column is left out
+STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
+
+
+def inputs(whole: Sketch, mask: int = MASK) -> dict[str, Any]:
+    """Return what a record holds of the data: names, counts and kinds, no row."""
+    spec, repeats = whole.spec, whole.repeats
+    return {
+        "label": spec.label,
+        "score": spec.score,
+        "positive": spec.positive,
+        "percent": spec.percent,
+        "missing": spec.missing,
+        "by": tuple(tuple(g) for g in spec.groupings),
+        "key": tuple(spec.key),
+        "rows": whole.n,
+        "cases": whole.cases,
+        "dropped": whole.dropped,
+        "covariates": tuple(c.name for c in spec.codings),
+        "left_out": tuple(tuple(v) for v in spec.left_out),
+        "columns": columns(whole, mask),
+        "repeats": repeats.to_dict(),
+        "fingerprint": whole.fingerprint,
+        "files": tuple(whole.files[:FILES]),
+        "file_count": len(whole.files),
+        "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
+        "warnings": tuple(warnings(whole, repeats.copied)),
+    }
+
+
+def columns(whole: Sketch, mask: int) -> dict[str, dict[str, Any]]:
+    """Return what each column was taken for, what it was used as, and the share of rows in which it is missing.
+
+    Shares are rounded up to steps of at least `mask` people, so that no small group can be told from them.
+    """
+    spec, absent = whole.spec, _absent(whole)
+    kinds = {c.name: str(c.kind) for c in spec.codings}
+    kinds |= {v.name: "date" if v.kind not in ("category", "number") else v.kind for v in spec.variables}
+    step = max(FINEST, mask / whole.n)
+    found: dict[str, dict[str, Any]] = {
+        spec.label: {"kind": "label", "used": "label", "missing": None},
+        spec.score: {"kind": "score", "used": "score", "missing": None},
+    }
+    for name in spec.key:
+        found[name] = {"kind": "id", "used": "key", "missing": None}
+    for name, kind in kinds.items():
+        share = min(math.ceil(absent.get(name, 0) / whole.n / step - 1e-9) * step, 1.0)
+        found[name] = {
+            "kind": kind,
+            "used": "group" if name in spec.by_name else "covariate",
+            "missing": round(share, 6),
+        }
+    for name, why in spec.left_out:
+        kind = "id" if IDENTIFIER in why else "constant" if why == ONE_VALUE or "empty" in why else "unusable"
+        found.setdefault(name, {"kind": kind, "used": "left out", "missing": None})
+    return found
+
+
+def _absent(whole: Sketch) -> dict[str, int]:
+    """Return the rows in which a group column or a covariate is missing."""
+    found, first = {}, 0
+    for names, size in zip(whole.spec.groupings, whole.spec.sizes, strict=True):
+        if len(names) == 1:
+            found[names[0]] = int(whole.group_levels[first + size - 1].sum())
+        first += size
+    fine = whole.parts.get("fine")
+    return {name: int(held[-1, ..., 0].sum()) for name, held in (fine.held if fine else {}).items()} | found
+
+
+def warnings(whole: Sketch, copied: bool) -> Iterator[str]:
+    """Yield the codes of what the reader should know."""
+    if whole.cases in (0, whole.n):
+        yield "one-class"
+    if copied:
+        yield "repeated-rows"
+    if any(IDENTIFIER in why for _, why in whole.spec.left_out):
+        yield "likely-id"
+    rows = whole.cells[..., :2].sum(axis=(0, 2))
+    there = rows.nonzero()[0]
+    if set(there.tolist()) <= {0, STEPS - 1}:
+        yield "scores-are-decisions"
+    elif len(there) == 1:
+        yield "one-score"

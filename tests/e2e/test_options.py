@@ -56,6 +56,14 @@ def test_a_list_given_twice_adds_up(log: pa.Table) -> None:
     assert a.method == ("platt", "isotonic", "beta")
 
 
+def test_files_stand_where_they_like() -> None:
+    for line in ("apply m --score p --out o a b", "apply --score p m a --out o b", "apply m a b --out o --score p"):
+        a = build_parser().parse_args(line.split())
+        assert (a.map, a.files) == ("m", ["a", "b"])
+    with pytest.raises(SystemExit):
+        build_parser().parse_args("audit a --nonsense b".split())
+
+
 def test_an_open_quote_is_told(log: pa.Table, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "log.parquet", *COLUMNS, "--by", '"a,b']) == 2
     assert "close the quotes" in capsys.readouterr().err

@@ -117,7 +117,10 @@ class Command(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse with every option."""
         self._filled()
-        return super().parse_known_args(args, namespace)
+        found, more = super().parse_known_args(args, namespace)
+        if getattr(found, "files", None) is not None and not any(word.startswith("-") for word in more):
+            found.files, more = [*found.files, *more], []  # files may stand among the options
+        return found, more
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the arguments, which come from anywhere."""

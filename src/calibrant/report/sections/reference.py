@@ -253,7 +253,8 @@ def command(record: AuditRecord) -> str:
     sources = listed(data.get("sources") or data.get("files"))
     if not sources or _untypable(record, sources):
         return ""
-    lines = [f"calibrant audit {' '.join(shlex.quote(f'./{x}' if x.startswith('-') and x != '-' else x) for x in sources)}"]
+    paths = (f"./{x}" if x.startswith("-") and x != "-" else x for x in sources)
+    lines = [f"calibrant audit {' '.join(map(shlex.quote, paths))}"]
     for flag, value in _flags(record):
         typed = shlex.quote(str(value))
         lines.append(f"  {flag}={typed}" if typed.startswith(("-", "'-")) else f"  {flag} {typed}")

@@ -131,7 +131,7 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
 
 
 def test_odd_names_are_typed_in_quotes():
-    odd = ['a,b', ' c', '"d"', "e f"]
+    odd = ["a,b", " c", '"d"', "e f"]
     typed = build_parser().parse_args(words(audited(key=odd, by=[[n] for n in odd], variables={}))[1:])
     assert list(typed.key) == list(typed.by) == odd
 

@@ -31,9 +31,24 @@ ABOUT = """Audit the predicted probabilities of any classifier: how far they are
 
 start here:
   calibrant example                          the audit of bundled real data, with a report
+  calibrant look log.parquet                 what it holds, what is in the way, and the command to run
   calibrant audit log.parquet --label y --score p --by sex,age --limit 0.02 --report audit.html
   calibrant repair log.parquet --label y --score p --out repaired.parquet --map map.json
   calibrant plan 0.02                        how many rows a certificate takes
+"""
+LOOK_STATUS = """exit status:
+  0   the audit that is printed would run
+  2   something is in the way, or the data cannot be read; all of it is said
+  70  an unexpected error: please report it
+"""
+LOOK = """\
+What each column is taken for, what is missing, whether scores are probabilities, per cent or logits, repeated rows, all
+that would make an audit refuse, and the command to run. Columns that are not named are proposed. Labels are never held
+against scores, so that a look spends no guarantee.
+
+examples:
+  calibrant look scores.csv
+  calibrant look 'log/*.parquet' --label readmitted --score risk --by sex,age
 """
 AUDIT = """\
 One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.
@@ -276,6 +291,15 @@ def _audit(p: Command) -> None:
     _judging(p)
 
 
+def _look(p: Command) -> None:
+    _files(p, ", sketch")
+    _columns(p)
+    _identity(p)
+    _groups(p, "rank and test")
+    _intersections(p)
+    p.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
 def _example(p: Command) -> None:
     _judging(p, limit=0.014, outcome="employed", report="calibrant-example.html")
     _seed(p)
@@ -290,6 +314,9 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
     _levels(p, "steps in which probabilities are shown")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
+    p.add_argument(
+        "--mask", type=int, default=20, metavar="N", help="people under whom a count is not shown (default 20, least 5)"
+    )
     p.add_argument(
         "--tolerance",
         type=float,
@@ -394,6 +421,7 @@ def _apply(p: Command) -> None:
 
 
 COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options, exit status
+    "look": ("look at a file before anything is computed", LOOK, _look, LOOK_STATUS),
     "audit": ("audit a file of labels, probabilities and covariates", AUDIT, _audit, STATUS),
     "example": ("run the audit on the bundled employment data", EXAMPLE, _example, STATUS),
     "certify": ("print certificates for everyone together", CERTIFY, _certify, STATUS),

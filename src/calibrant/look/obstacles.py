@@ -105,7 +105,9 @@ def _values(found: Obstacles, source: Source, rows: Sampled, asked: Reading) -> 
     """Note what is wrong with labels, and with scores, each column by itself."""
     n = rows.table.num_rows
     y, p = np.zeros(n), np.zeros(n)
-    with found.met():
+    if not found.passes(labels_of, rows.table, asked):
+        y[absent(rows.table.column(asked.label), asked.label)] = np.nan  # what is missing is missing all the same
+    else:
         y = labels_of(rows.table, asked)
     taken = source.kinds.get(asked.score)
     if taken is None or found.passes(taken.score, asked.score):  # names the line of the file

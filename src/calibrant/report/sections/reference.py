@@ -17,6 +17,7 @@ from calibrant.report.document import (
     Cell,
     Column,
     Command,
+    Details,
     Entries,
     Entry,
     Items,
@@ -25,10 +26,10 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import limit_of
+from calibrant.report.findings import MOST_ROWS, limit_of
 from calibrant.report.outline import Asked, Declared, declared
 from calibrant.report.spans import Span, Text, code, given, say, sentence, title
-from calibrant.report.wording import FINDINGS, VERDICTS
+from calibrant.report.wording import FINDINGS, VERDICTS, notices
 from calibrant.visible import visible
 
 # ---- every check: what was asked, what was found, and what that means ----
@@ -128,8 +129,26 @@ def about(record: AuditRecord) -> Iterator[Node]:
     ]
     if record.settings.get("date") is not None:
         entries.append(Entry("Date of the report", say(given(record.settings["date"]))))
-    entries += [Entry("Note", say(given(n))) for n in [*listed(data.get("notes")), *listed(data.get("warnings"))]]
+    entries += [Entry("Note", say(given(n))) for n in listed(data.get("notes"))]
+    entries += [Entry("Note", text) for text in notices(record)]
     yield Entries(tuple(entries))
+    if data.get("columns"):
+        yield Details("How each column was read", (_columns(record),), id="columns")
+
+
+def _columns(record: AuditRecord) -> Table:
+    """Return what each column was taken for, what it was used as, and where it is missing."""
+    reasons, rows = dict(map(tuple, record.data.get("left_out") or ())), []
+    for name, c in list(record.data["columns"].items())[:MOST_ROWS]:
+        missing = c.get("missing")
+        share = "–" if missing is None else "none" if not missing else f"at most {num.percent(missing)}%"
+        used = c.get("used", "")
+        why = (": ", given(reasons[name])) if name in reasons else ()
+        rows.append(Row(tuple(map(Cell, (say(code(name)), say(c.get("kind", "")), say(used, *why), say(share))))))
+    heads = ("Column", "Taken for", "Used as", "Missing")
+    more = len(record.data["columns"]) - len(rows)
+    caption = f"The first {num.count(len(rows))} columns; the JSON names {num.count(more)} more." if more > 0 else ""
+    return Table(tuple(Column(say(h)) for h in heads), tuple(rows), caption)
 
 
 def _groups(record: AuditRecord) -> Text:

@@ -133,7 +133,10 @@ _WORDS = _words()
 
 @kernel
 def _scan(data: Bytes, final: bool, weight: NDArray[np.int64], found: Found) -> int:
-    """Find rows until `odd` is full; return how many fields it holds. Calling anything would take twice as long."""
+    """Find rows until `odd` is full; return how many fields it holds.
+
+    What happens to every field stands here: calling or inlining functions of arrays would take twice as long.
+    """
     seen, tally, odd = found.seen, found.tally, found.odd
     columns, size, i, held = seen.shape[0], data.shape[0], tally[TAKEN], 0
     while i < size and held < ODD:
@@ -149,9 +152,15 @@ def _scan(data: Bytes, final: bool, weight: NDArray[np.int64], found: Found) -> 
                 line += lines
                 code = ODDLY if how == PLAIN else TEXT
             else:
-                begin = i
-                i, code = _plain(data, i, weight)
-                end = i
+                begin, i, total = i, i + (data[i] == MINUS), 0
+                first = i
+                while weight[data[i]] < END:
+                    total += weight[data[i]]
+                    i += 1
+                end, number = i, total <= 1 and i - first > total  # digits, and a point at most
+                coded = number and data[first] == ZERO and i - first > 1 and data[first + 1] != POINT
+                whole = LONG if i - first > MOST_DIGITS else WHOLE
+                code = CODE if coded else ODDLY if not number else REAL if total else whole
             if wanted and not seen[fields] & np.uint32(1 << code):
                 odd[held, 0], odd[held, 1], odd[held, 2], odd[held, 3], odd[held, 4] = fields, at, begin, end, code
                 held += 1
@@ -164,9 +173,8 @@ def _scan(data: Bytes, final: bool, weight: NDArray[np.int64], found: Found) -> 
         i = _line_end(data, i, final)
         if i < 0:
             return held
-        if fields == columns:
-            tally[ROWS] += 1
-        elif fields > 1 or not _blank(data, start, end):
+        tally[ROWS] += fields == columns
+        if fields != columns and (fields > 1 or not _blank(data, start, end)):
             tally[RAGGED], tally[FIELDS] = tally[LINE] + 1, fields
             return held
         tally[MULTILINE] |= line > tally[LINE] + 1
@@ -191,24 +199,6 @@ def _blank(data: Bytes, a: int, b: int) -> bool:
     while a < b and (data[a] == SPACE or data[a] == TAB):
         a += 1
     return a == b
-
-
-@inlined
-def _plain(data: Bytes, i: int, weight: NDArray[np.int64]) -> tuple[int, int]:
-    """Return where the field that begins at i ends, and what it can be if it is digits and at most a point."""
-    first, total = i + (data[i] == MINUS), 0
-    i = first
-    while weight[data[i]] < END:
-        total += weight[data[i]]
-        i += 1
-    code = REAL if total else WHOLE
-    if total > 1 or i - first <= total:  # more, or less
-        code = ODDLY
-    elif data[first] == ZERO and i - first > 1 and data[first + 1] != POINT:
-        code = CODE
-    elif total == 0 and i - first > MOST_DIGITS:
-        code = LONG
-    return i, code
 
 
 @inlined

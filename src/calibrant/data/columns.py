@@ -25,6 +25,7 @@ LARGEST = 1e30  # of a covariate: trees hold 32-bit floats, and squares stay fin
 TINY = 1e-100  # what is smaller is zero: no scale is divided by it
 EXACT, DIGITS = 2**53, 15  # whole numbers, and digits, that every double tells apart
 SPELT = 1e16  # whole numbers up to here are written without an exponent
+LONGEST = 1000  # characters of a name: of a column, or of a group or level
 SHOWN = 40  # characters of a value or type that a message shows
 FIXES = {"label": "pass positive= (--positive) to name the case", "score": "convert it to numbers in [0, 1]"}
 
@@ -32,16 +33,30 @@ FIXES = {"label": "pass positive= (--positive) to name the case", "score": "conv
 def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
     """Raise `BadInput` for a column that is not there, with the nearest name."""
     for name in names:
+        shown = repr(clipped(str(name), LONGEST))
         if name not in available:
-            near = difflib.get_close_matches(str(name), [str(a) for a in available], n=1, cutoff=0.5)
-            there = f"there are: {', '.join(map(repr, available[:12]))}" if available else f"there is no {role} at all"
-            hint = f"did you mean {near[0]!r}?" if near else there
-            raise BadInput(f"{role} column {name!r} is not in the data; {hint}")
+            near = difflib.get_close_matches(str(name)[:LONGEST], [str(a) for a in available], n=1, cutoff=0.5)
+            listed = ", ".join(repr(clipped(str(a))) for a in available[:12])
+            there = f"there are: {listed}" if available else f"there is no {role} at all"
+            hint = f"did you mean {clipped(near[0])!r}?" if near else there
+            raise BadInput(f"{role} column {shown} is not in the data; {hint}")
 
 
-def clipped(text: str) -> str:
+def short(names: Iterable[str], role: str) -> None:
+    """Raise `BadInput` for a column whose name is too long for a report."""
+    for name in names:
+        if len(name) > LONGEST:
+            raise BadInput(f"{role} column {clipped(name)!r}: {long_name(name)}; rename it")
+
+
+def long_name(name: str) -> str:
+    """Say that a column's name is too long for a report."""
+    return f"its name has {len(name):,} characters, and may have {LONGEST:,}"
+
+
+def clipped(text: str, most: int = SHOWN) -> str:
     """Return text, cut where it is too long for a message."""
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 # ---- tables ----
@@ -142,6 +157,14 @@ def as_text(column: pa.Array) -> pa.Array:
     """Return a decoded column as text, null where missing or empty."""
     text = column if pa.types.is_string(column.type) else column.cast(pa.string())
     return pc.if_else(pc.equal(text, ""), None, text)
+
+
+def long_text(text: pa.Array) -> str:
+    """Tell of texts that are too long to name a level; empty if there are none."""
+    if not pa.types.is_string(text.type):
+        return ""
+    longest = pc.max(pc.utf8_length(text)).as_py() or 0
+    return f"holds texts of {longest:,} characters; a level's name may have {LONGEST:,}" if longest > LONGEST else ""
 
 
 # ---- numbers as names of levels: exact, however large ----

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +61,14 @@ def decoded(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:
     """Return a column in a plain layout without a dictionary."""
     column = plain(column, name)
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def know_extensions(schema: pa.Schema) -> None:
+    """Have pandas tell Arrow of its own types, if a file holds any: else a period is read as its number."""
+    named = [(f.metadata or {}).get(b"ARROW:extension:name", b"") for f in schema]
+    if any(name.startswith(b"pandas.") for name in named):
+        with suppress(ImportError):
+            import_module("pandas.core.arrays.arrow.extension_types")
 
 
 def is_text(t: pa.DataType) -> bool:

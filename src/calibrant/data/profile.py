@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from calibrant.data.columns import (
     LARGEST,
+    LONGEST,
     as_float,
     clipped,
     finite_numbers,
@@ -29,7 +30,6 @@ BINS = 6  # about as many as a reader compares at a glance
 TOP_LEVELS = 200  # levels kept of a category; the rest become "other"
 IDENTIFIER = 100_000  # more distinct values than this are not a group column
 FREQUENT = 20  # rows of one level that a column with more than 200 of them must have somewhere
-LONGEST = 1000  # characters of a level
 COARSE = np.int64(-1) << np.int64(40)  # keeps 12 bits of a double's mantissa: whole numbers to 4096 stay exact
 
 

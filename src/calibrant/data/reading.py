@@ -19,8 +19,8 @@ from calibrant.arguments import (
     names,
     text,
 )
-from calibrant.data.columns import require
-from calibrant.data.sources.formats import FORMATS
+from calibrant.data.columns import require, short
+from calibrant.data.sources.formats.known import FORMATS
 from calibrant.data.sources.source import FOUND_OUT, Form, OnRows, Source
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -266,6 +266,7 @@ def fits(opened: Source, label: str, score: str, by: Sequence[str], key: Sequenc
             if name in columns:
                 raise BadInput(f"{part} column {name!r} cannot be read: {why}")
         require(columns, opened.columns, part)
+        short(columns, part)
     labelled = sorted({label, score} & set(key))
     if labelled:
         raise BadInput(

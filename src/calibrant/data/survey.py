@@ -8,8 +8,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from calibrant.data.columns import Floats, Ids, as_float, excess, is_number, require, score_values
+from calibrant.data.columns import (
+    LONGEST,
+    Floats,
+    Ids,
+    as_float,
+    clipped,
+    excess,
+    is_number,
+    long_name,
+    long_text,
+    require,
+    score_values,
+    short,
+)
 from calibrant.data.kinds import kind_of_column
+from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import Profile
 from calibrant.data.sketches.parts import ends_of
@@ -219,9 +233,12 @@ def survey(look: Look, names: tuple[str, ...], every: bool) -> Survey:
         raise BadInput(next(look.unread[name] for name in names if name in look.unread))
     table = look.table()
     why = {name: look.unread.get(name) or _unusable(table.column(name), name) for name in names} if every else {}
-    left = tuple((name, reason.replace(f"column {name!r} ", "it ", 1)) for name, reason in why.items() if reason)
-    gone = {name for name, _ in left}
-    used = tuple(name for name in names if name not in gone)
+    left = tuple(
+        (clipped(name, LONGEST), reason.replace(f"column {name!r} ", "it ", 1))
+        for name, reason in why.items()
+        if reason
+    )
+    used = tuple(name for name in names if not why.get(name))
     return Survey(table.select(list(used)), scores_of(look.lines), look.n, look.expected, used, left)
 
 
@@ -251,6 +268,7 @@ def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tupl
     if EVERY in names:
         return tuple(dict.fromkeys(c for c in available if c not in taken))
     require(names, available, "covariate")
+    short(names, "covariate")
     wrong = sorted(taken & set(names))
     if wrong:
         raise BadInput(f"covariate {wrong[0]!r} is the label, the score or the key: leave it out of variables")
@@ -259,9 +277,13 @@ def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tupl
 
 def _unusable(column: pa.ChunkedArray, name: str) -> str:
     """Return why a column is no covariate; empty if it is one."""
+    if len(name) > LONGEST:
+        return long_name(name)
     found = kind_of_column(column, name)
     if found.kind in ("id", "unusable"):
         return f"it looks like an identifier: {found.why}" if found.kind == "id" else found.why
+    if found.kind in ("category", "code") and (why := long_text(decoded(column))):
+        return f"it {why}"
     if not is_number(column.type):
         return "it is empty" if found.kind == "constant" and not found.distinct else ""
     why = excess(as_float(column, name, "covariate"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +215,44 @@ def test_keys_finer_than_a_microsecond_stay_apart() -> None:
 def test_nested_keys_are_refused(column: pa.Array) -> None:
     with pytest.raises(cal.BadInput, match="key column 'c' holds"):
         cal.sketch(table(c=column), key="c", **NAMED)
+
+
+# ---- long names ----
+
+
+def test_long_names_are_refused_or_left_out() -> None:
+    name = "x" * 1_000_000
+    source = table(**{name: np.sqrt(AT), "z": np.sqrt(AT)})
+    for part in ("by", "variables", "key"):
+        with pytest.raises(cal.BadInput, match=r"its name has 1,000,000 characters") as e:
+            cal.sketch(source, **NAMED, **{part: [name]})
+        assert len(str(e.value)) < 300
+    spec = cal.sketch(source, variables="*", **NAMED).spec
+    assert [c.name for c in spec.codings] == ["z"]
+    assert len(spec.left_out[0][0]) == 1000
+    with pytest.raises(cal.BadInput, match="is not in the data") as e:
+        cal.sketch(source, by="y" * 10**6, **NAMED)
+    assert len(str(e.value)) < 1500
+
+
+def test_long_texts_name_no_level() -> None:
+    source = table(c=["x" * (1_000_000 if v == 3 else 1 + v % 2) for v in AT], z=np.sqrt(AT))
+    with pytest.raises(cal.BadInput, match="covariate 'c' holds texts of 1,000,000 characters"):
+        cal.sketch(source, variables="c", **NAMED)
+    assert dict(cal.sketch(source, variables="*", **NAMED).spec.left_out).keys() == {"c"}
+
+
+@pytest.mark.all
+def test_intervals_and_periods_of_pandas_are_known_in_files(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    spans = pd.arrays.IntervalArray.from_tuples([(v % 3 * 5, v % 3 * 5 + 5) for v in AT])
+    months = pd.PeriodIndex([f"2024-0{1 + v % 3}" for v in AT], freq="M")
+    pd.DataFrame({"y": Y, "p": P, "span": spans, "month": months}).to_parquet(tmp_path / "a.parquet")
+    code = (
+        "import calibrant as cal; "
+        "s = cal.sketch('a.parquet', label='y', score='p', by=['span', 'month']); "
+        "print([(v.kind, v.values) for v in s.spec.variables])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    spelt = ("(0, 5]", "(5, 10]", "(10, 15]"), ("2024-01", "2024-02", "2024-03")
+    assert told.strip() == repr(list(zip(("category", "month"), spelt, strict=True)))

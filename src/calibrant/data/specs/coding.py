@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.data.columns import Floats, Ids, as_text, finite_numbers, is_number, level_codes, require
+from calibrant.data.columns import Floats, Ids, as_text, finite_numbers, is_number, level_codes, long_text, require
 from calibrant.data.dates import as_days, is_date
 from calibrant.data.layouts import changed, decoded, plain
 from calibrant.data.specs.sketch_file import need
@@ -225,6 +225,8 @@ def _number(name: str, values: Floats, kind: Kind) -> Coding:
 
 def _category(name: str, column: pa.Array) -> Coding:
     text = as_text(column)
+    if longest := long_text(text):
+        raise BadInput(f"covariate {name!r} {longest}: leave it out")
     counts = {c["values"].as_py(): c["counts"].as_py() for c in pc.value_counts(text) if c["values"].is_valid}
     if not counts or (len(counts) == 1 and not text.null_count):
         return Coding(name=name, kind="constant")

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 
 import pyarrow as pa
 
+from calibrant.data.layouts import know_extensions
 from calibrant.data.sources.source import ROWS
 from calibrant.errors import BadInput
 
@@ -32,6 +33,7 @@ def readable(file: str, kind: str) -> Iterator[None]:
 
 def names_of(schema: pa.Schema, file: str, kind: str) -> tuple[str, ...]:
     """Return the names of the columns."""
+    know_extensions(schema)
     with readable(file, kind):
         names = tuple(map(str, schema.names))
         for name in names:

@@ -43,12 +43,13 @@ def test_ages_and_races_are_in_one_simultaneous_family(record: cal.AuditRecord) 
 def test_small_groups_are_pooled(record: cal.AuditRecord) -> None:
     assert min(g.rows for g in record.groups) >= 20
     pools = [g for g in record.groups if g.pooled]
-    assert [(g.variables[0][0], g.rows, g.pooled) for g in pools] == [("race", 102, 2)]
+    assert [(g.variables[0][0], g.rows, g.pooled) for g in pools] == [("race", 105, 2)]  # 102, told in fives
 
 
 def test_rows_in_every_variable_add_up(record: cal.AuditRecord) -> None:
     for variable in EMPLOYMENT_BY:
-        assert sum(g.rows for g in record.groups if g.variables[0][0] == variable) == record.everyone.rows
+        rows = [g.rows for g in record.groups if g.variables[0][0] == variable]
+        assert abs(sum(rows) - record.everyone.rows) < 5 * len(rows)  # each is told as a multiple of five
 
 
 def test_the_record_round_trips(record: cal.AuditRecord) -> None:

@@ -16,6 +16,7 @@ from calibrant.errors import BadInput
 BY_PLACE = {  # what may be given by its place: the data, and what is asked about them
     *("source", "data", "pilot", "y_true", "y_prob", "covariates"),
     *("variable", "variables", "level", "gap", "function"),
+    "text",  # of a query
 }
 OLD = {"y", "p", "clusters", "step", "rows_read", "n_bins", "random_state"}
 ONE_DEFAULT = {"alpha": 0.05, "levels": {100, ()}, "seed": 0, "bandwidth": {2**-6, None}, "progress": None}
@@ -119,7 +120,7 @@ def test_the_command_has_the_arguments_of_the_function() -> None:
     """Under the same names, with the same defaults; what the command adds is where to read and to write."""
     a = vars(build_parser().parse_args(["audit", "log.csv"]))
     python = inspect.signature(cal.audit).parameters
-    adds = {"command", "files", "report", "markdown", "json"}
+    adds = {"command", "files", "sql", "format", "report", "markdown", "json"}
     assert set(a) - adds <= set(python)
     assert set(python) - set(a) == {"source", "bandwidth", "progress", "engine"}
     for name in set(a) - adds - {"variables"}:

@@ -61,7 +61,7 @@ def test_files_stand_where_they_like() -> None:
         a = build_parser().parse_args(line.split())
         assert (a.map, a.files) == ("m", ["a", "b"])
     with pytest.raises(SystemExit):
-        build_parser().parse_args("audit a --nonsense b".split())
+        build_parser().parse_args(["audit", "a", "--nonsense", "b"])
 
 
 def test_an_open_quote_is_told(log: pa.Table, capsys: pytest.CaptureFixture[str]) -> None:

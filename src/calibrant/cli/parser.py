@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from calibrant import __version__
 from calibrant.arguments import MISSING_WAYS
-from calibrant.data.sources.formats import FORMATS, READ
+from calibrant.data.sources.formats.known import FORMATS, READ
 from calibrant.errors import BadInput
 from calibrant.visible import visible
 

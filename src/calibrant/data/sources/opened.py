@@ -24,7 +24,7 @@ def open_source(source: object, wanted: Sequence[str] = (), form: Form = FOUND_O
     read = [w for w in wanted if w]
     if isinstance(source, Query):
         return relation(source.relation())
-    if source == STDIN and isinstance(source, str):
+    if isinstance(source, str) and source == STDIN:
         return replace(files_of([str(spooled(form.format))], form, read), files=(STDIN,))
     if isinstance(source, (str, Path)):
         return files_of([str(source)], form, read)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from calibrant.data.sources.formats import FORMATS
+from calibrant.data.sources.formats.known import FORMATS
 from calibrant.errors import BadInput
 
 STDIN = "-"

@@ -20,6 +20,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import ONE_VALUE
 from calibrant.errors import NotComputable
 from calibrant.kernels.runtime import one_thread
+from calibrant.look.run import glance
 from calibrant.results import Curve, Estimate
 
 
@@ -95,7 +96,8 @@ def audit(
     fail_on : str or sequence of str, optional
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``.
     progress : callable, optional
-        Called with what is being done and the rows read so far: ``progress=print`` will do.
+        Called with what is being done and the rows read so far: ``progress=print`` will do. The first calls say what
+        the data are taken for.
     engine : SparkSession or distributed.Client, optional
         As `calibrant.sketch`.
 
@@ -159,6 +161,11 @@ def audit(
         allow_same=allow_same,
         seed=seed,
     )
+    if progress is not None:
+        source, seen = glance(source, asked, engine)
+        if seen is not None:
+            for line in seen.lines():
+                progress(line, seen.rows_read)
     return audited(source, asked, judging, progress, engine)
 
 

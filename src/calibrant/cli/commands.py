@@ -78,9 +78,9 @@ def audit(a: Namespace) -> int:
     data = given(a)
     _outputs(a, data)
     asked, plan, whole = reading(a), judging(a), source(data, a.allow_same)
-    told_first(whole, asked)
+    opened = told_first(whole, asked)
     with Progress() as progress:
-        record = audited(whole, asked, plan, progress)
+        record = audited(opened, asked, plan, progress)
     return _deliver(record, a)
 
 

@@ -43,13 +43,17 @@ class Progress:
             bar.update(task, description=visible(f"{step}: {rows:,} rows" if rows else step))
 
 
-def told_first(source: object, asked: Reading) -> None:
-    """Say on standard error, when it is a terminal, what the data are taken for and all that is in the way."""
+def told_first(source: object, asked: Reading) -> object:
+    """Say on standard error, when it is a terminal, what the data are taken for and all that is in the way.
+
+    Return the source to go on with: it is opened once.
+    """
     if not sys.stderr.isatty():
-        return
+        return source
     from calibrant.look.run import glance
     from calibrant.report.looked import short
 
-    seen = glance(source, asked)
+    opened, seen = glance(source, asked)
     if seen is not None:
         print(short(seen), end="\n\n", file=sys.stderr)
+    return opened

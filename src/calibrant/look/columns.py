@@ -16,6 +16,7 @@ from calibrant.data.layouts import decoded, plain
 from calibrant.errors import BadInput
 from calibrant.look.looked import Column
 from calibrant.look.roles import KEYS, UNITS, called
+from calibrant.look.sample import Sampled
 
 SHOWN = 12  # most frequent values kept of a category, code or label
 SHARED = 1.2  # rows a value, on average, from which on an identifier is of a unit that several rows share
@@ -23,16 +24,18 @@ NO_COVARIATE = ("id", "constant", "unusable")
 COUNTED = ("yes/no", "code", "category", "constant")
 
 
-def seen(table: pa.Table, kinds: Mapping[str, str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+def seen(rows: Sampled, kinds: Mapping[str, str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
     """Return what each column of some rows holds, and the refusals of those that cannot be read.
 
     `kinds` says of columns, where types are found out from text, why they are what they are.
     """
     found, refused = [], []
-    for name in table.column_names:
-        column = table.column(name)
+    for name in rows.table.column_names:
+        column = rows.table.column(name)
         try:
-            found.append(_column(name, column, kinds.get(name, "")))
+            told = _column(name, column, kinds.get(name, ""))
+            in_all = rows.nulls.get(name) if told.missing == column.null_count else None  # NaN is in no footer
+            found.append(replace(told, missing_in_all=in_all))
         except BadInput as e:
             refused.append(str(e))
             found.append(Column(name=name, kind="unusable", role="left out", why=str(e), stored=str(column.type)))

@@ -14,10 +14,10 @@ REPORT = "audit.html"
 OUTCOME, SCORE = "OUTCOME", "SCORE"  # stand for a column that the look cannot tell
 
 
-def command(files: Sequence[str], asked: Reading) -> str:
-    """Return the command for files and, for anything else, the call."""
-    options = _options(asked)
-    if not files:
+def command(files: Sequence[str], asked: Reading, sql: str = "") -> str:
+    """Return the command for files or a query and, for anything else, the call."""
+    options = ({"sql": sql} if sql else {}) | _options(asked)
+    if not files and not sql:
         told = ", ".join(["data", *(f"{k}={_python(v)}" for k, v in options.items())])
         return f"calibrant.audit({told})"
     words = [f"./{f}" if f.startswith("-") and f != STDIN else f for f in files]

@@ -31,7 +31,9 @@ class Column(Plain):
     stored : str
         Its type as it is stored.
     missing : int
-        Rows that hold nothing, NaN or empty text there.
+        Rows that hold nothing, NaN or empty text there, of those that were read.
+    missing_in_all : int or None
+        Of all rows, where not all were read and the files say so.
     distinct : int or None
         Different values; None where they cannot be counted.
     low, high : float or str or None
@@ -46,6 +48,7 @@ class Column(Plain):
     why: str = ""
     stored: str = ""
     missing: int = 0
+    missing_in_all: int | None = None
     distinct: int | None = None
     low: float | str | None = None
     high: float | str | None = None
@@ -119,6 +122,11 @@ class Look(Plain):
     def column(self, name: str) -> Column | None:
         """Return a column by its name, if there is one."""
         return next((c for c in self.columns if c.name == name), None)
+
+    def lines(self) -> tuple[str, ...]:
+        """Return the look in a few lines, without the command."""
+        text: str = import_module(TOLD_BY).short(self)
+        return tuple(text.splitlines())
 
     def to_frame(self) -> Any:
         """Return the columns as a `pyarrow.Table`, a row each (``.to_pandas()``, ``polars.from_arrow``)."""

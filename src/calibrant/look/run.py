@@ -14,7 +14,7 @@ from calibrant.data.engines.reduce import source_of
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.formats.standard_input import STDIN
+from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
@@ -119,20 +119,25 @@ def looked(source: object, asked: Reading, engine: object = None) -> Look:
     frame = getattr(opened.cluster, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
-    return looked_at(opened, asked, files)
+    return looked_at(opened, asked, files, source.text if isinstance(source, Query) else "")
 
 
-def glance(source: object, asked: Reading, engine: object = None) -> Look | None:
-    """Return a look for the first moments of an audit; None where it would cost a second run, or spend a stream."""
-    piped = isinstance(source, str) and source == STDIN
-    if piped or isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
-        return None
+def glance(source: object, asked: Reading, engine: object = None) -> tuple[object, Look | None]:
+    """Open the source of an audit and look at it first; return what the audit is to go on with, and the look.
+
+    There is none where it would run a query twice, or spend a stream.
+    """
+    if isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
+        return source, None
     try:
-        opened = source_of(source, () if EVERY in asked.variables else asked.columns, form=asked.form)
+        opened = source_of(source, asked.columns, form=asked.form)
         lazy = opened.rows is None and not opened.files
-        return None if lazy or not opened.again or opened.cluster is not None else looked_at(opened, asked)
+        if lazy or not opened.again or opened.cluster is not None:
+            return opened, None
+        some = opened.columns if EVERY in asked.variables else [c for c in opened.columns if c in asked.columns]
+        return opened, looked_at(replace(opened, columns=tuple(some)), asked)
     except BadInput:
-        return None  # the audit says it itself
+        return source, None  # the audit says it itself
 
 
 def _first_rows(frame: Any) -> object:
@@ -143,14 +148,14 @@ def _first_rows(frame: Any) -> object:
     return first.toArrow() if hasattr(first, "toArrow") else first.toPandas()
 
 
-def looked_at(opened: Source, asked: Reading, files: Sequence[str] = ()) -> Look:
+def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: str = "") -> Look:
     """Return what a look at an opened source finds."""
     refused: tuple[str, ...] = ()
     try:
         rows = sampled(opened, asked.score)
     except BadInput as e:  # the score's column cannot be read as numbers
         rows, refused = sampled(opened), (str(e),)
-    columns, unreadable = seen(rows.table, {name: taken.why for name, taken in opened.kinds.items()})
+    columns, unreadable = seen(rows, {name: taken.why for name, taken in opened.kinds.items()})
     columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.unread)
     held = {c.name: c for c in columns}
     # (1) what could play which part, where nothing is named
@@ -202,7 +207,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = ()) -> Look
         repeats=repeats,
         warnings=tuple(_warnings(columns, held.get(label), scale, dropped, repeats)),
         refusals=refusals,
-        command=command(files, mended),
+        command=command(files, mended, sql if asked.asker.command else ""),
         settings={name: getattr(asked, name) for name in SETTINGS},
     )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ CELLS = 6_000_000  # values that a look reads: about a second
 LEAST, MOST = 5_000, 500_000  # rows, however wide or narrow the data are
 BYTES = 256 << 20  # of long texts; where they are reached, fewer rows are read
 AT_ONCE = 32  # columns
+FOOTERS = 64  # files whose footers are read again
 PLACES = 16  # parts, of many, that rows are taken from
 
 Run = tuple[str, int, int]  # part, number of the first row within it, rows
@@ -32,12 +34,15 @@ class Sampled:
         Where they come from.
     mixed : tuple of str
         Columns that the files store in types that do not go together; they are held as text.
+    nulls : Mapping of str to int
+        Of the columns of Parquet files that were not read to the end: nulls among all rows, as the files say.
     """
 
     table: pa.Table
     rows: int | None
     runs: tuple[Run, ...] = ()
     mixed: tuple[str, ...] = ()
+    nulls: Mapping[str, int] = field(default_factory=dict)
 
 
 def sampled(source: Source, score: str = "", most: int | None = None) -> Sampled:
@@ -61,7 +66,31 @@ def sampled(source: Source, score: str = "", most: int | None = None) -> Sampled
         complete &= ended
     whole = pa.table({name: t.column(name) for t in tables for name in t.column_names})
     known = whole.num_rows if complete and source.rows is None else source.rows
-    return Sampled(whole, known, tuple(runs), tuple(mixed))
+    nulls = {} if known == whole.num_rows else nulls_of(source)
+    return Sampled(whole, known, tuple(runs), tuple(mixed), nulls)
+
+
+def nulls_of(source: Source) -> dict[str, int]:
+    """Return the nulls of each column among all rows, from what Parquet files say of themselves; few files only."""
+    from pyarrow.parquet import ParquetFile
+
+    if source.fragments is None:
+        return {}
+    groups: dict[str, list[int]] = {}
+    for path, _, _, group, *_ in source.fragments.pieces:
+        groups.setdefault(path, []).append(group)
+    found: Counter[str] = Counter()
+    unknown: set[str] = set()
+    for path in groups if len(groups) <= FOOTERS else ():
+        with ParquetFile(path, filesystem=source.fragments.filesystem) as file:
+            chunks = [
+                file.metadata.row_group(g).column(i) for g in groups[path] for i in range(file.metadata.num_columns)
+            ]
+        for chunk in chunks:
+            counted = chunk.is_stats_set and chunk.statistics.has_null_count
+            found[chunk.path_in_schema] += chunk.statistics.null_count if counted else 0
+            unknown |= set() if counted else {chunk.path_in_schema}
+    return {name: n for name, n in found.items() if name not in unknown}
 
 
 def _read(

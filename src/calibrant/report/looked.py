@@ -112,8 +112,9 @@ def _heading(seen: Look) -> str:
         return f"{name}: a sketch of {num.count(seen.rows_read)} rows, {columns}"
     if seen.whole:
         return f"{name}: {num.count(seen.rows_read)} rows, {columns}; every row was read"
+    exact = ", but missing of all" if any(c.missing_in_all is not None for c in seen.columns) else ""
     of = f" of {num.count(seen.rows)}" if seen.rows is not None else ""
-    return f"{name}: {columns}; {num.count(seen.rows_read)}{of} rows were read, and all counts are of these"
+    return f"{name}: {columns}; {num.count(seen.rows_read)}{of} rows were read: counts are of these{exact}"
 
 
 def _table(seen: Look) -> Iterator[str]:
@@ -151,6 +152,8 @@ def _cells(c: Column, seen: Look) -> tuple[str, str, str, str]:
 def _missing(c: Column, seen: Look) -> str:
     if seen.holds == "sketch" and c.role != "group":
         return "-"
+    if c.missing_in_all is not None and seen.rows is not None:
+        return part_of(c.missing_in_all, seen.rows) if c.missing_in_all else "none"
     return part_of(c.missing, seen.rows_read) if c.missing else "none"
 
 

@@ -16,7 +16,7 @@ import calibrant as cal
 from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
 from calibrant.data import employment_path
-from calibrant.look import roles
+from calibrant.look import roles, sample
 from calibrant.look.looked import Column, Look
 from calibrant.look.sample import LEAST, sampled
 from calibrant.report.looked import WIDTH, html, short, typed, written
@@ -268,6 +268,20 @@ def test_large_files_are_sampled_from_evenly_spread_places(tmp_path: Path) -> No
     assert sum(count for *_, count in rows.runs) == rows.table.num_rows
 
 
+def test_missing_of_all_rows_where_the_file_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 40_000
+    late = [None] * (n - 10) + ["x"] * 10
+    rows = pa.table({"y": np.arange(n) % 2, "p": np.linspace(0, 1, n), "late": late})
+    pq.write_table(rows, tmp_path / "long.parquet", row_group_size=1000)
+    monkeypatch.setattr(sample, "MOST", 5000)
+    seen = cal.look(tmp_path / "long.parquet")
+    told = seen.column("late")
+    assert told is not None
+    assert not seen.whole
+    assert told.missing_in_all == n - 10
+    assert "39\u202f990 (>99.9%)" in written(seen)
+
+
 def test_wide_files_show_what_matters(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     columns = {f"v{i:03d}": rng.normal(size=200) for i in range(498)}
@@ -351,3 +365,49 @@ def test_columns_of_the_same_name_and_strange_types() -> None:
     assert kinds(seen)["l"] == "unusable"
     assert seen.label == "y"
     assert Column(name="a", kind="number") != Column(name="a", kind="id")
+
+
+@pytest.mark.parametrize("form", ["xlsx", "jsonl", "orc", "npz", "arrow", "hive"])
+def test_every_format(form: str, tmp_path: Path) -> None:
+    rows, path = table(), tmp_path / f"rows.{form}"
+    if form == "xlsx":
+        pytest.importorskip("openpyxl")
+        pytest.importorskip("python_calamine")
+        rows.to_pandas().to_excel(path, index=False)
+    elif form == "jsonl":
+        rows.to_pandas().to_json(path, orient="records", lines=True)
+    elif form == "orc":
+        pytest.importorskip("pyarrow.orc").write_table(rows, path)
+    elif form == "npz":
+        np.savez(
+            path, **{c: rows[c].to_numpy() if c != "sex" else np.array(rows[c].to_pylist()) for c in rows.column_names}
+        )
+    elif form == "arrow":
+        pytest.importorskip("pyarrow.feather").write_feather(rows, path)
+    else:
+        pq.write_to_dataset(rows, path, partition_cols=["sex"])
+    seen = cal.look(path)
+    assert (seen.label, seen.score, seen.rows, seen.refusals) == ("y", "p", 300, ())
+    assert kinds(seen) == {"y": "yes/no", "p": "number", "sex": "category", "age": "number"}
+
+
+def test_an_audit_with_progress_looks_first_and_opens_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.data.engines import reduce
+
+    told: list[str] = []
+    opened: list[object] = []
+    real = reduce.open_source
+    monkeypatch.setattr(reduce, "open_source", lambda *a, **k: opened.append(a) or real(*a, **k))
+    cal.audit(table(), label="y", score="p", quick=True, progress=lambda what, rows: told.append(what))
+    assert told[0].replace("\u202f", " ").startswith("data: 300 rows, 4 columns")
+    assert len(opened) == 1
+
+
+def test_a_stream_is_not_spent_by_the_look() -> None:
+    rows = table()
+    stream = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
+    told: list[str] = []
+    record = cal.audit(
+        stream, label="y", score="p", by="sex", quick=True, progress=lambda what, rows: told.append(what)
+    )
+    assert record.everyone.rows == 300

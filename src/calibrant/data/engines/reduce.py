@@ -59,7 +59,7 @@ def source_of(
     Parameters
     ----------
     source : object
-        What `open_source` takes, or a Spark or Dask DataFrame.
+        What `open_source` takes, a Spark or Dask DataFrame, or a source that is open already.
     wanted : sequence of str
         Columns that will be read.
     engine : SparkSession or distributed.Client, optional
@@ -69,6 +69,8 @@ def source_of(
     texts : collection of str
         Columns that an earlier look at other files took for text.
     """
+    if isinstance(source, Source):
+        return source
     kind = kind_of(source)
     if kind in LIVE and hasattr(source, "columns"):
         if engine is not None and not is_live(engine, kind):

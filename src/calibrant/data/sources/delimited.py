@@ -378,10 +378,13 @@ def _batch(chunk: bytes, cut: Cut, head: Head, multiline: bool, columns: Sequenc
     """Return whole rows as a record batch."""
     types = {str(p): pa.string() if k.comma or pa.types.is_null(t) else t for p, _, k, t in columns}
     try:
-        table = _parsed(chunk, head, multiline, types)
-    except pa.ArrowInvalid:  # a spelling that only `cast` knows, such as "+5" or " NA "
-        table = _parsed(chunk, head, multiline, dict.fromkeys(types, pa.string()))
-    if table.num_rows != cut.rows:
+        try:
+            table = _parsed(chunk, head, multiline, types)
+        except pa.ArrowInvalid:  # a spelling that only `cast` knows, such as "+5" or " NA "
+            table = _parsed(chunk, head, multiline, dict.fromkeys(types, pa.string()))
+    except pa.ArrowInvalid:
+        table = None
+    if table is None or table.num_rows != cut.rows:
         raise BadInput(f"{head.path.name} changed while it was read: run it again when it is complete")
     arrays = []
     for place, name, kind, type_ in columns:

@@ -47,6 +47,7 @@ def listed(found: Listing, given: str, form: Form = FOUND_OUT, wanted: Sequence[
     files = [PurePosixPath(p).name for p in found.paths]
     alone = len(files) == 1
     names = ["" if alone else p[len(found.root) :].lstrip("/") for p in found.paths]
+    files = files if len(set(files)) == len(files) else names
     keys = found.keys or keys_in(found.root, found.paths)
     # 2. each file, read under the name that tells its rows from those of others
     sources = _opened(found, files, names, form, wanted)

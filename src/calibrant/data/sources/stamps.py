@@ -7,7 +7,6 @@ import stat
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 
 import pyarrow as pa
 
@@ -43,7 +42,7 @@ class Stamps:
     def check(self) -> None:
         """Refuse if a file is not what it was."""
         for path, was, now in zip(self.paths, self.were, stamps(self.filesystem, self.root, self.paths), strict=True):
-            unchanged(path, was, now)
+            self._unchanged(path, was, now)
 
     def guarded(self, i: int, part: Part) -> Part:
         """Return a part of a file that is looked at before and after the part is read, or where it cannot be read."""
@@ -51,7 +50,7 @@ class Stamps:
         local = self.filesystem.type_name == "local"
 
         def check() -> None:
-            unchanged(path, was, stamps(self.filesystem, self.root, [path])[0])
+            self._unchanged(path, was, stamps(self.filesystem, self.root, [path])[0])
 
         def checking(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
             if local:
@@ -67,20 +66,19 @@ class Stamps:
         guarded: Read = checking
         return replace(part, read=guarded)
 
-
-def taken(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> Stamps:
-    """Return the stamps of files as they are now."""
-    return Stamps(filesystem, root, tuple(paths), tuple(stamps(filesystem, root, paths)))
-
-
-def unchanged(path: str, was: Stamp, now: Stamp) -> None:
-    """Refuse a file whose stamps differ."""
-    if was != now:
-        file = PurePosixPath(path).name
+    def _unchanged(self, path: str, was: Stamp, now: Stamp) -> None:
+        if was == now:
+            return
+        file = path[len(self.root) :].lstrip("/")
         if now is None:
             raise BadInput(CHANGED.format(file, "it is gone"))
         why = "it was written to" if was is not None and was[:-2] == now[:-2] else "another file took its place"
         raise BadInput(CHANGED.format(file, why))
+
+
+def taken(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> Stamps:
+    """Return the stamps of files as they are now."""
+    return Stamps(filesystem, root, tuple(paths), tuple(stamps(filesystem, root, paths)))
 
 
 def stamps(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> list[Stamp]:

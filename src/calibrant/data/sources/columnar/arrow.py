@@ -20,7 +20,7 @@ PART = 4 * ROWS  # rows that one thread reads, at least
 
 def arrow(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
     """Return the record batches of a file, in runs that threads read, or of a stream, in one."""
-    shown = PurePosixPath(path).name
+    shown = name or PurePosixPath(path).name
     with readable(shown, KIND), filesystem.open_input_file(path) as file:
         first = file.read(8)
         if first.startswith(FIRST_FEATHER):

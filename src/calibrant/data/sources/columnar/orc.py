@@ -18,7 +18,7 @@ def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
     """Return a file's stripes."""
     from pyarrow.orc import ORCFile
 
-    shown = PurePosixPath(path).name
+    shown = name or PurePosixPath(path).name
     with readable(shown, KIND), filesystem.open_input_file(path) as file:
         opened = ORCFile(file)
         names = names_of(opened.schema, shown, KIND)

@@ -24,7 +24,7 @@ NO_DICTIONARY = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}  # encodings tha
 
 def parquet(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
     """Return a file's row groups."""
-    file = ParquetRows(path, filesystem)
+    file = ParquetRows(path, name, filesystem)
     meta = file.meta()
     parts, pieces, start = list[Part](), list[Fragment](), 0
     for g in range(meta.num_row_groups):
@@ -44,10 +44,10 @@ def read_fragments(
     filesystem: pa.fs.FileSystem, pieces: Iterable[Fragment], columns: Sequence[str]
 ) -> Iterator[tuple[str, int, pa.RecordBatch]]:
     """Yield the batches of row groups with their part and first row."""
-    for path, own in itertools.groupby(pieces, key=lambda piece: piece[0]):
+    for (path, part), own in itertools.groupby(pieces, key=lambda piece: piece[:2]):
         if filesystem.type_name == "local" and not os.path.exists(path):
             raise BadInput(f"a worker finds no file {path!r}: give a path that every machine sees, such as s3://")
-        file = ParquetRows(path, filesystem)
+        file = ParquetRows(path, part, filesystem)
         file.held = file.meta()
         for _, name, row, group, _, keys in own:
             for batch in keyed(file.reader(group), keys, file.names, file.name)(columns, ()):
@@ -60,14 +60,15 @@ class ParquetRows:
 
     Parameters
     ----------
-    path : str
+    path, part : str
+        The part's name is shown, if it has one.
     filesystem : pyarrow.fs.FileSystem
     """
 
-    def __init__(self, path: str, filesystem: pa.fs.FileSystem) -> None:
+    def __init__(self, path: str, part: str, filesystem: pa.fs.FileSystem) -> None:
         import pyarrow.parquet as pq
 
-        self.path, self.filesystem, self.name = path, filesystem, PurePosixPath(path).name
+        self.path, self.filesystem, self.name = path, filesystem, part or PurePosixPath(path).name
         with readable(self.name, KIND), pq.ParquetFile(path, filesystem=filesystem) as file:
             schema, self._meta = file.schema_arrow, file.metadata
             leaves = [file.schema.column(i).path for i in range(self._meta.num_columns)]

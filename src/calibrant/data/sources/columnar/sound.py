@@ -26,7 +26,16 @@ def readable(file: str, kind: str) -> Iterator[None]:
         raise BadInput(
             f"{file} names a column in bytes that are not UTF-8: rename it, or write the file again"
         ) from None
-    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError, SystemError, RuntimeError) as e:
+    except (
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        LookupError,
+        OverflowError,
+        MemoryError,
+        SystemError,
+        RuntimeError,
+    ) as e:
         why = next((q for q in str(e).splitlines() if q.strip()), type(e).__name__)
         raise BadInput(f"{file} cannot be read as {kind} ({why[:160].rstrip('. ')}); {AGAIN}") from None
 

@@ -104,8 +104,6 @@ class Contents:
     """
 
     def __init__(self, spec: Spec) -> None:
-        coded = [c.name for c in spec.codings]
-        self.columns = len({*coded, *(v.name for v in spec.variables), *spec.key})  # read beside score and label
         self.keyed, self._levels = bool(spec.key), len(by_kind(spec.codings)[1])
         self.rows, self.keys = Smallest(), Smallest()
         self.n, self.total = 0, 0  # rows, and the sum of their hashes modulo 2^64

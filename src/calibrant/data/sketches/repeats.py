@@ -17,11 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.sketches.contents import ONES, TAG, WORD, ZEROS, Contents, Smallest, hash_of
+from calibrant.data.sketches.contents import ONES, TAG, WORD, ZEROS, Contents, hash_of
 from calibrant.data.specs.sketch_file import Integers
 from calibrant.kernels.contents import TAG_BITS
 
-Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 LEAST = 0.001  # share of repeated rows from which on they are worth a warning
@@ -30,7 +29,7 @@ SHARED = 10  # other contents with one score: more than chance leaves of scores 
 BIN = 20  # contents whose labels give a rate, at least
 BINS = 50
 SPEAKING = 3.0  # expected contradictions of labels from which on their absence says something: exp(-3) = 0.05
-TELLING = 2  # columns beside the score that must agree where labels say nothing
+ALIKE = 0.05, 5.0  # equal rows for each pair that is alike in all columns, by which scores may follow from the columns
 SURELY = 20  # different rows that all occur g times, or 2 g, 3 g, ...: chance has it in one of 2^20
 CHANCE = 1e-6  # that two files of independent rows are equal
 
@@ -64,58 +63,78 @@ class Repeats:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def repeats_of(contents: Contents) -> Repeats:
-    """Return the rows that occur more than once, by key if there is one."""
-    keyed = contents.keyed
-    held = contents.keys if keyed else contents.rows
-    counts = held.lines[:, ZEROS:]
-    here, more = int(counts.sum()), int((counts - 1).clip(min=0).sum())
-    exact = held.whole
-    rows = more if exact else round(contents.n * more / max(here, 1))
-    copied = rows > 0 if keyed else rows >= LEAST * contents.n and _copied(held, contents.columns)
-    return Repeats(rows=rows, of=contents.n, exact=exact, by="key" if keyed else "row", copied=copied)
-
-
-def _copied(held: Smallest, columns: int) -> bool:
-    """Tell whether the rows of one table that repeat others are copies, most of them."""
-    lines = held.lines
-    counts = lines[:, ZEROS:]
-    if np.count_nonzero(counts) >= SURELY and np.gcd.reduce(counts, axis=None) > 1:
-        return True
-    n, ones = counts.sum(axis=1), counts[:, 1]
-    twins = n > 1
-    differ = 2.0 * ones * (n - ones) / np.maximum(n * (n - 1), 1)
-    return bool(twins.any()) and _more_than_chance(lines, held.share, twins, differ, columns)
-
-
-def _more_than_chance(lines: Integers, share: float, twins: Flags, differ: Floats, columns: int) -> bool:
-    """Tell whether contents that occur more than once do so because rows were copied.
+@dataclass(frozen=True, kw_only=True)
+class _Twins:
+    """Contents that occur more than once.
 
     Parameters
     ----------
     lines : int64 array of shape (d, 4)
-        Different contents, each once.
+        Different contents, those that occur once among them.
     share : float
         Of all contents that these are.
-    twins : bool array of shape (d,)
-        Which of them to judge.
-    differ : float64 array of shape (d,)
-        Share of their pairs of rows whose labels differ.
-    columns : int
-        Read beside the score.
+    pairs, differ : float64 arrays of shape (d,)
+        Pairs of rows with this content, and the share of them whose labels differ.
+    of : float
+        Pairs of rows in all.
+    alike : float
+        Share of them that would be alike in every column but score and label, were the columns independent.
     """
+
+    lines: Integers
+    share: float
+    pairs: Floats
+    differ: Floats
+    of: float
+    alike: float
+
+
+def repeats_of(contents: Contents, alike: float) -> Repeats:
+    """Return the rows that occur more than once, by key if there is one; `alike` as `_Twins` has it."""
+    keyed = contents.keyed
+    held = contents.keys if keyed else contents.rows
+    counts = held.lines[:, ZEROS:]
+    here, more = int(counts.sum()), int((counts - 1).clip(min=0).sum())
+    rows = more if held.whole else round(contents.n * more / max(here, 1))
+    copied = rows > 0 if keyed else rows >= max(LEAST * contents.n, 1) and _copied(contents, alike)
+    return Repeats(rows=rows, of=contents.n, exact=held.whole, by="key" if keyed else "row", copied=copied)
+
+
+def _copied(contents: Contents, alike: float) -> bool:
+    """Tell whether the rows that repeat others are copies, most of them."""
+    lines = contents.rows.lines
+    counts = lines[:, ZEROS:]
+    if np.count_nonzero(counts) >= SURELY and np.gcd.reduce(counts, axis=None) > 1:
+        return True
+    n, ones = counts.sum(axis=1).astype(np.float64), counts[:, 1]
+    pairs, of = n * (n - 1.0) / 2.0, contents.n * (contents.n - 1.0) / 2.0
+    differ = ones * (n - ones) / np.maximum(pairs, 1.0)
+    share = contents.rows.share
+    return _more_than_chance(_Twins(lines=lines, share=share, pairs=pairs, differ=differ, of=of, alike=alike))
+
+
+def _more_than_chance(t: _Twins) -> bool:
+    """Tell whether contents occur more than once because rows were copied."""
     # (1) only contents whose score is not evidently that of many others
-    _, same, sizes = np.unique(lines[:, TAG], return_inverse=True, return_counts=True)
+    _, same, sizes = np.unique(t.lines[:, TAG], return_inverse=True, return_counts=True)
     others = sizes[same.reshape(-1)] - 1
-    alone = twins & (others < SHARED)
-    if not alone.any() or others[alone].mean() / share > 1.0:
+    alone = (t.pairs > 0) & (others < SHARED)
+    if not alone.any() or others[alone].mean() / t.share > 1.0:
         return False
     # (2) two people would differ in their labels as often as others of about their score
-    rate = _rates(lines)
+    rate = _rates(t.lines)
     expected = float((2.0 * rate * (1.0 - rate))[alone].sum())
-    if expected < SPEAKING and columns < TELLING:
+    if float(t.differ[alone].sum()) > max(expected / 2.0 - 1.0, 0.0):
         return False
-    return float(differ[alone].sum()) <= max(expected / 2.0 - 1.0, 0.0)
+    if expected >= SPEAKING:
+        return True
+    # (3) where labels say nothing: pairs with one score but different columns are what chance makes of rounded scores,
+    # and about as many equal rows as rows with the same columns what it makes of scores that follow from the columns
+    equal = float(t.pairs.sum()) / t.share
+    at_odds = float((sizes * (sizes - 1.0)).sum()) / 2.0 / t.share**2
+    low, high = ALIKE
+    follows = low * equal <= t.alike * t.of <= high * equal
+    return at_odds < min(0.1 * (1.0 / t.alike - 1.0), 1.0) * equal and not follows
 
 
 def _rates(lines: Integers) -> Floats:
@@ -133,10 +152,10 @@ def _rates(lines: Integers) -> Floats:
 # ---- two sketches ----
 
 
-def in_both(a: Contents, b: Contents, names: Iterable[str]) -> str:
+def in_both(a: Contents, b: Contents, names: Iterable[str], alike: float) -> str:
     """Return what two sketches both hold, in words; empty if nothing, or no more than chance explains.
 
-    `names` are of the files that they were made of.
+    `names` are of the files that they were made of; `alike` as `_Twins` has it.
     """
     if (a.n, a.total) == (b.n, b.total):
         return f"hold the same {a.n:,} rows"
@@ -145,11 +164,11 @@ def in_both(a: Contents, b: Contents, names: Iterable[str]) -> str:
     for file, (rows, total) in b.files.items():
         if (rows, total) in known and max(_by_chance(c, rows) for c in (a, b)) * len(known) * len(b.files) < CHANCE:
             return f"both hold the {rows:,} rows of {by_hash.get(file, 'one file')}"
-    common = _shared(a, b)
+    common = _shared(a, b, alike)
     return f"have {'' if a.rows.whole and b.rows.whole else 'about '}{common:,} rows in common" if common else ""
 
 
-def _shared(a: Contents, b: Contents) -> int:
+def _shared(a: Contents, b: Contents, alike: float) -> int:
     """Return how many rows two sketches have in common; 0 if it is a small share, or not more than chance."""
     limit = min(a.rows.limit, b.rows.limit)
     mine, theirs = (c.rows.lines[c.rows.lines[:, WORD].view(np.uint64) <= np.uint64(limit)] for c in (a, b))
@@ -162,11 +181,12 @@ def _shared(a: Contents, b: Contents) -> int:
         return 0
     alone = np.isin(other, own, invert=True)
     lines = np.concatenate([mine, theirs[alone]])
-    twins, differ = np.zeros(len(lines), dtype=np.bool_), np.zeros(len(lines))
-    p, q = (one[:, ONES] / one[:, ZEROS:].sum(axis=1) for one in (mine_too, theirs_too))
-    twins[i], differ[i] = True, p * (1.0 - q) + q * (1.0 - p)
-    share = (limit + 1.0) / 2.0**64
-    return round(common / share) if _more_than_chance(lines, share, twins, differ, a.columns) else 0
+    (m, p), (n, q) = ((one[:, ZEROS:].sum(axis=1), one[:, ONES]) for one in (mine_too, theirs_too))
+    pairs, differ = np.zeros((2, len(lines)))
+    pairs[i], differ[i] = m * n, (p * (n - q) + q * (m - p)) / (m * n)
+    share, of = (limit + 1.0) / 2.0**64, float(a.n) * b.n
+    twins = _Twins(lines=lines, share=share, pairs=pairs, differ=differ, of=of, alike=alike)
+    return round(common / share) if _more_than_chance(twins) else 0
 
 
 # ---- files ----

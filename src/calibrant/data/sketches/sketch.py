@@ -242,7 +242,16 @@ class Sketch:
     @property
     def repeats(self) -> Repeats:
         """Rows that occur more than once: how many, of how many, and whether chance explains them."""
-        return repeats_of(self.parts["contents"])
+        return repeats_of(self.parts["contents"], self._alike())
+
+    def _alike(self) -> float:
+        """Return the share of pairs of rows that would be alike in every column, were the columns independent."""
+        first = dict(zip(self.spec.groupings, np.cumsum([0, *self.spec.sizes]).tolist(), strict=False))
+        levels = {v.name: self.group_levels[first[v.name,] :][: len(v.labels)] for v in self.spec.variables}
+        fine = self.parts["fine"].held if "fine" in self.parts else {}
+        rows = {name: held.sum(axis=(1, 2, 3)) for name, held in levels.items()}
+        rows |= {name: held[..., 0].sum(axis=(1, 2)) for name, held in fine.items()}
+        return math.prod(float(((n / max(self.n, 1)) ** 2).sum()) for n in rows.values())
 
     def merge(self, other: Sketch, *, allow_same: bool = False) -> Sketch:
         """Add another sketch's counts to this one, and return it. Specs must be equal.
@@ -268,7 +277,7 @@ class Sketch:
         if self.n == other.n and (self is other or self.fingerprint == other.fingerprint):
             return f"hold the same {self.n:,} rows"
         mine, theirs = (s.parts["contents"].named(s.files) for s in (self, other))
-        return in_both(mine, theirs, (*self.files, *other.files))
+        return in_both(mine, theirs, (*self.files, *other.files), self._alike())
 
     def add(self, other: Sketch) -> Sketch:
         """Add another sketch's counts, of whichever rows, and return this one: what `merge` does once it has looked."""

@@ -379,6 +379,27 @@ def test_a_file_afar_that_changes(
         pass
 
 
+@pytest.mark.parametrize("few", [0, 32])
+def test_a_store_that_does_not_answer_is_no_change(tmp_path: Path, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stamps, "FEW", few)
+    write(table(), tmp_path / "a.parquet")
+
+    class Store:
+        type_name, answers = "store", True
+
+        def get_file_info(self, asked: Any) -> Any:
+            if not self.answers:
+                raise OSError("access denied")
+            return fs.LocalFileSystem().get_file_info(asked)
+
+    store = Store()
+    held = stamps.taken(store, str(tmp_path), [str(tmp_path / "a.parquet")])
+    held.check()
+    store.answers = False
+    held.check()
+    stamps.taken(store, str(tmp_path), [str(tmp_path / "a.parquet")]).check()
+
+
 # ---- folders ----
 
 

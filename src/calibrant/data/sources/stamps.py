@@ -13,9 +13,8 @@ import pyarrow as pa
 from calibrant.data.sources.source import Part, Read
 from calibrant.errors import BadInput
 
-Stamp = (
-    tuple[object, ...] | None
-)  # device, inode, size, time; of a remote file size and time; None if there is no telling
+Stamp = tuple[object, ...] | None  # device, inode, size, time; of a file afar size and time; None if it is not there
+UNKNOWN: Stamp = ("unknown",)  # a store that does not say: what was read is not held against it
 
 CHANGED = "{} changed while it was read: {}; nothing was counted, so run it again when it is complete"
 FEW = 32  # remote files that are asked for one by one; more are listed anew
@@ -67,12 +66,12 @@ class Stamps:
         return replace(part, read=guarded)
 
     def _unchanged(self, path: str, was: Stamp, now: Stamp) -> None:
-        if was == now:
+        if was in (now, None, UNKNOWN) or now == UNKNOWN:
             return
         file = path[len(self.root) :].lstrip("/")
         if now is None:
             raise BadInput(CHANGED.format(file, "it is gone"))
-        why = "it was written to" if was is not None and was[:-2] == now[:-2] else "another file took its place"
+        why = "it was written to" if was and was[:-2] == now[:-2] else "another file took its place"
         raise BadInput(CHANGED.format(file, why))
 
 
@@ -87,14 +86,14 @@ def stamps(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> lis
         return [_local(p) for p in paths]
     from pyarrow import fs
 
-    if len(paths) > FEW:
-        try:
-            there = {f.path: f for f in filesystem.get_file_info(fs.FileSelector(root, recursive=True))}
-        except OSError:
-            there = {}
-        return [_remote(there.get(p)) for p in paths]
-    with ThreadPoolExecutor(ASKERS) as pool:
-        return list(pool.map(lambda p: _remote(filesystem.get_file_info(p)), paths))
+    if len(paths) <= FEW:
+        with ThreadPoolExecutor(ASKERS) as pool:
+            return list(pool.map(lambda p: _remote(filesystem, p), paths))
+    try:
+        there = {f.path: f for f in filesystem.get_file_info(fs.FileSelector(root, recursive=True))}
+    except OSError:
+        return [UNKNOWN] * len(paths)
+    return [_told(there.get(p)) for p in paths]
 
 
 def _local(path: str) -> Stamp:
@@ -102,10 +101,17 @@ def _local(path: str) -> Stamp:
         found = os.stat(path)
     except OSError:
         return None
-    if not stat.S_ISREG(found.st_mode):  # a pipe has no content that could be another
-        return ("no file",)
+    if not stat.S_ISREG(found.st_mode):  # a device has no content that could be another
+        return UNKNOWN
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _remote(info: pa.fs.FileInfo | None) -> Stamp:
+def _remote(filesystem: pa.fs.FileSystem, path: str) -> Stamp:
+    try:
+        return _told(filesystem.get_file_info(path))
+    except OSError:
+        return UNKNOWN
+
+
+def _told(info: pa.fs.FileInfo | None) -> Stamp:
     return None if info is None or not info.is_file else (info.size, info.mtime_ns)

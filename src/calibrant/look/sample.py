@@ -65,7 +65,8 @@ def sampled(source: Source, score: str = "", most: int | None = None) -> Sampled
         mixed += clashing
         complete &= ended
     whole = pa.table({name: t.column(name) for t in tables for name in t.column_names})
-    known = whole.num_rows if complete and source.rows is None else source.rows
+    counted = complete and source.rows is None and source.numbered  # rows without a number are the first of more
+    known = whole.num_rows if counted else source.rows
     nulls = {} if known == whole.num_rows else nulls_of(source)
     return Sampled(whole, known, tuple(runs), tuple(mixed), nulls)
 

@@ -39,7 +39,7 @@ TELLS = {  # what is to know, by the code of its warning; the report says the sa
 
 def written(seen: Look) -> str:
     """Return the look for a terminal of 80 columns, without colour codes."""
-    blocks = [_heading(seen), "\n".join(_table(seen))]
+    blocks = ["\n".join(wrap(_heading(seen), "", WIDTH)), "\n".join(_table(seen))]
     told = [line for lead, text in sentences(seen) for line in _item(lead, text)]
     blocks += ["\n".join(told)] if told else []
     blocks += ["\n".join(_in_the_way(seen))] if seen.refusals else []
@@ -89,7 +89,7 @@ HTML = """\
 
 def short(seen: Look) -> str:
     """Return the look for the first moments of an audit: how it reads, what is to know, and all that is in the way."""
-    lines = [_heading(seen)]
+    lines = wrap(_heading(seen), "", WIDTH)
     for lead, text in sentences(seen):
         lines += _item(lead, text) if lead != "Groups" else []
     return "\n".join([*lines, *_in_the_way(seen)])
@@ -112,9 +112,9 @@ def _heading(seen: Look) -> str:
         return f"{name}: a sketch of {num.count(seen.rows_read)} rows, {columns}"
     if seen.whole:
         return f"{name}: {num.count(seen.rows_read)} rows, {columns}; every row was read"
-    exact = ", but missing of all" if any(c.missing_in_all is not None for c in seen.columns) else ""
+    exact = ", missing values of all" if any(c.missing_in_all is not None for c in seen.columns) else ""
     of = f" of {num.count(seen.rows)}" if seen.rows is not None else ""
-    return f"{name}: {columns}; {num.count(seen.rows_read)}{of} rows were read: counts are of these{exact}"
+    return f"{name}: {columns}; {num.count(seen.rows_read)}{of} rows were read; counts are of these{exact}"
 
 
 def _table(seen: Look) -> Iterator[str]:

@@ -28,10 +28,9 @@ from calibrant.report.spans import (
     sentence,
     shown,
     strong,
-    title,
-    visible,
 )
 from calibrant.results import Outcome
+from calibrant.visible import visible
 
 VERDICTS = {"met": "Met", "undecided": "Undecided", "broken": "Broken", "none": "Not judged"}
 DIRECTIONS = {
@@ -363,18 +362,21 @@ def groups_answer(record: AuditRecord) -> Text:
     return say(f"{first} {few}")
 
 
-def notices(record: AuditRecord) -> tuple[Text, ...]:
-    """Return what to know of the data before its numbers are used; a code that nothing knows is shown as it is."""
+def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
+    """Return what to know of the data before its numbers are used, each with the words that open it.
+
+    A code that nothing knows is shown as it is, and nothing opens it.
+    """
     out = []
     for warning in record.data.get("warnings") or ():
         lead, text = NOTICES.get(warning, ("", ""))
         if not lead:
-            out.append(say(given(warning)))
+            out.append(("", say(given(warning))))
         elif warning == "likely-id":
-            out.append(say(title(lead), text, *_identifiers(record), "."))
+            out.append((lead, say(text, *_identifiers(record), ".")))
         else:
             counted = f"{_repeats(record)} " if warning == "repeated-rows" else ""
-            out.append(say(title(lead), counted + text))
+            out.append((lead, say(counted + text)))
     return tuple(out)
 
 

@@ -411,3 +411,14 @@ def test_a_stream_is_not_spent_by_the_look() -> None:
         stream, label="y", score="p", by="sex", quick=True, progress=lambda what, rows: told.append(what)
     )
     assert record.everyone.rows == 300
+
+
+@pytest.mark.all
+def test_frames_of_a_cluster_show_their_first_rows() -> None:
+    frames = pytest.importorskip("dask.dataframe")
+    rows = pa.concat_tables([table()] * 40).to_pandas().assign(visit_id=[f"v{i}" for i in range(12_000)])
+    seen = cal.look(frames.from_pandas(rows, npartitions=3))
+    assert (seen.label, seen.score, seen.rows, seen.whole) == ("y", "p", None, False)
+    assert seen.rows_read == LEAST
+    assert "key='visit_id'" in seen.command
+    assert seen.refusals == ()

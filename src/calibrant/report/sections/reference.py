@@ -130,7 +130,7 @@ def about(record: AuditRecord) -> Iterator[Node]:
     if record.settings.get("date") is not None:
         entries.append(Entry("Date of the report", say(given(record.settings["date"]))))
     entries += [Entry("Note", say(given(n))) for n in listed(data.get("notes"))]
-    entries += [Entry("Note", text) for text in notices(record)]
+    entries += [Entry(lead or "Note", text) for lead, text in notices(record)]
     yield Entries(tuple(entries))
     if data.get("columns"):
         yield Details("How each column was read", (_columns(record),), id="columns")

@@ -26,7 +26,7 @@ from calibrant.report.document import (
 from calibrant.report.findings import MOST_ROWS, limit_of, median_need, ordered, with_verdict
 from calibrant.report.outline import Declared, declared
 from calibrant.report.sections.repair import step
-from calibrant.report.spans import Span, Text, code, link, name, say, title, value_label, variable_label
+from calibrant.report.spans import Text, code, link, name, say, title, value_label, variable_label
 from calibrant.report.wording import (
     VERDICTS,
     cardinal,
@@ -64,9 +64,9 @@ def summary(record: AuditRecord) -> Iterator[Node]:
     yield Heading("Before you use these numbers")
     yield Items(caveats(record), "three")
     if told := notices(record):
-        yield Items(told)
-        known = [span for text in told if text[0].kind == "title" for span in (*text, Span(" "))]
-        yield Paragraph(say("Data: ", *known[:-1]), where=TERMINAL if known else NOWHERE)
+        yield Items(tuple(say(title(lead), *text) if lead else text for lead, text in told), "three")
+        known = [span for lead, text in told if lead for span in say(f"{lead}. ", *text, " ")][:-1]
+        yield Paragraph(say("Data: ", *known), where=TERMINAL if known else NOWHERE)
     steps = next_steps(record)
     if steps:
         yield Heading("What to do next")

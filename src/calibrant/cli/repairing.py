@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from dataclasses import replace
 
 import numpy as np
@@ -126,7 +126,7 @@ def _covariates(asked: Reading, source: Source) -> tuple[str, ...]:
         raise BadInput(
             f"covariate {wrong[0]!r} is the label, the score or the key: leave it out of --by and --variables"
         )
-    every = tuple(c for c in source.columns if c not in taken) if "*" in named else ()
+    every = tuple(c for c, n in Counter(source.columns).items() if n == 1 and c not in taken) if "*" in named else ()
     return tuple(dict.fromkeys((*every, *(c for c in named if c != "*"))))
 
 

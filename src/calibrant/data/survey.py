@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -266,7 +267,7 @@ def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tupl
     """Return the covariates to look at: those named, or every column that is not label, score or key."""
     taken = {spec.label, spec.score, *spec.key}
     if EVERY in names:
-        return tuple(dict.fromkeys(c for c in available if c not in taken))
+        return tuple(c for c, n in Counter(available).items() if n == 1 and c not in taken)
     require(names, available, "covariate")
     short(names, "covariate")
     wrong = sorted(taken & set(names))

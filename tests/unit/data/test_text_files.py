@@ -269,6 +269,7 @@ SCORES = {
     '"0,5"': "holds decimals behind points and behind commas, such as '0,5' in line 3",
     "0x1F": "hexadecimal digits",
     "abc": "holds text, such as 'abc' in line 3",
+    "12 %": "holds text, such as '12 %' in line 3",
     "00.5": "write numbers without leading zeros",
     "inf": "outside 0 to 1",
 }
@@ -276,7 +277,7 @@ SCORES = {
 
 @pytest.mark.parametrize("score", SCORES)
 def test_text_among_scores_is_named(score: str, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(f"y,p\n0,{'2%' if '%' in score else '0.5'}\n1,{score}\n")
+    (tmp_path / "a.csv").write_text(f"y,p\n0,{'2%' if score == '12%' else '0.5'}\n1,{score}\n")
     with pytest.raises(BadInput) as refused:
         cal.read(str(tmp_path / "a.csv"), label="y", score="p")
     assert SCORES[score].replace("'12%'", "'2%'") in str(refused.value)
@@ -300,8 +301,13 @@ def test_headers(tmp_path: Path) -> None:
     assert names('y,p,"a, ""b"""\n0,1,0.5\n') == ("y", "p", 'a, "b"')
     assert names("#id,y,p\n1,0,.2\n") == ("#id", "y", "p")
     assert names("y,p,y\n0,0.5,1\n") == ("y", "p", "y")
-    with pytest.raises(BadInput, match="two columns named 'y': rename one"):
+    with pytest.raises(BadInput, match="label column 'y' cannot be read: several columns have this name"):
         cal.read(str(tmp_path / "a.csv"), label="y", score="p")
+    assert names("y,p,x,x,z\n0,0.5,1,2,5\n1,0.25,3,4,6\n") == ("y", "p", "x", "x", "z")
+    left = cal.sketch(str(tmp_path / "a.csv"), label="y", score="p", variables="*").spec.left_out
+    assert left == (("x", "several columns have this name"),)
+    (both,) = open_source(str(tmp_path / "a.csv")).parts[0].read(["x", "x"], ())
+    assert both.columns[1].to_pylist() == [2, 4]
 
 
 @pytest.mark.parametrize(

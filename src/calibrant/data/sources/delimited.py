@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -339,7 +340,8 @@ class Texts:
         kinds = self.taken([c for c in head.columns if c in self.places]) | dict.fromkeys(texts, Taken("text"))
         comma = any(k.comma for k in kinds.values())
         form = Form(head.encoding, head.delimiter, "," if comma else ".")
-        return Source(name, head.columns, parts, scan.rows, kinds=kinds, form=form)
+        twice = tuple((c, "several columns have this name") for c, n in Counter(head.columns).items() if n > 1)
+        return Source(name, head.columns, parts, scan.rows, kinds=kinds, form=form, unread=twice)
 
 
 def _places(columns: Sequence[str], head: Head) -> list[tuple[int, str]]:

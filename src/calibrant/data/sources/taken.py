@@ -152,6 +152,8 @@ def _telling(places: Places, seen: frozenset[int], decimal: str) -> Taken:
     if found.REAL in seen and code in (found.EITHER, found.COMMA):  # 1,234 beside 0.5 has thousands
         shown_by = found.REAL if decimal == "," else code
         return _text(places, shown_by, found.REAL if found.COMMA in seen or decimal == "," else found.GROUPED)
+    if code == found.PERCENT and seen != {code}:
+        return _text(places, code, found.TEXT)  # 12% beside 0.2
     return _text(places, code)
 
 

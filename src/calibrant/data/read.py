@@ -12,6 +12,7 @@ from calibrant.arguments import PYTHON, checked_seed, one_source
 from calibrant.data.columns import label_values, require, score_values
 from calibrant.data.engines.reduce import first_look, not_per_cent, sketch_source, source_of
 from calibrant.data.predictions import SEVERAL, Faults, MulticlassPredictions, Predictions, predictions
+from calibrant.data.profile import Profile
 from calibrant.data.reading import NO_NUMBERS, Progress, Reading, counted, fits
 from calibrant.data.sketches.repeats import same_files
 from calibrant.data.sketches.sample import Origin
@@ -19,7 +20,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.held import held
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.spec import Spec, Variable
-from calibrant.data.survey import EVERY, KEPT, FirstLook, Profile, survey, survey_rows, with_parts
+from calibrant.data.survey import EVERY, KEPT, FirstLook, survey, survey_rows, with_parts
 from calibrant.data.survey import wanted as wanted_covariates
 from calibrant.errors import BadInput, NotComputable
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.data.columns import decoded
+from calibrant.data.layouts import decoded
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, OnRows, Source
 from calibrant.errors import BadInput
@@ -113,6 +113,8 @@ def beside(path: Path) -> Iterator[Path]:
         if not special:
             if target.exists():
                 shutil.copymode(target, part)
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())  # or a machine that loses power may keep the new name and not what it names
             os.replace(part, target)
     except OSError as e:
         raise BadInput(f"cannot write {str(path)!r}: {e.strerror or e}") from None

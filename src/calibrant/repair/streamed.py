@@ -21,7 +21,6 @@ from calibrant.errors import BadInput
 from calibrant.repair.fitted import FittedMap, Hashes
 
 
-
 def repaired_name(score: str) -> str:
     """Return the name of the column of repaired scores."""
     return f"{score}_repaired"
@@ -78,7 +77,12 @@ def apply_map(
     """
     import pyarrow as pa
 
-    faults, reach, score, named = Faults(asker=COMMAND), list[float](), spec.score, replace(spec, seed=0)  # a map's own seed decides what it draws
+    faults, reach, score, named = (
+        Faults(asker=COMMAND),
+        list[float](),
+        spec.score,
+        replace(spec, seed=0),
+    )  # a map's own seed decides what it draws
 
     def added(batch: pa.RecordBatch, part: str, row: int) -> dict[str, pa.Array]:
         p = score_values(batch.column(score), score, spec.percent)

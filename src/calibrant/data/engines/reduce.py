@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, TypeVar, cast
 
 from calibrant.arguments import PYTHON, Asker
@@ -219,7 +219,7 @@ def _on_threads(
 ) -> S:
     """Read the parts on up to `most` threads, each with a summary of its own, and merge the summaries."""
     threads = max(min(len(source.parts), os.cpu_count() or 1, most), 1)
-    queue, lock = list(reversed(source.parts)), Lock()
+    queue, lock, stopped = list(reversed(source.parts)), Lock(), Event()
     real = [c for c in columns if c == score]
 
     def next_part() -> Part | None:
@@ -231,6 +231,8 @@ def _on_threads(
         while (part := next_part()) is not None:
             row = part.first_row
             for batch in part.read(columns, real):
+                if stopped.is_set():
+                    return summary
                 summary.update(batch, part=part.name, first_row=row)
                 row += batch.num_rows
                 if progress is not None:
@@ -238,7 +240,11 @@ def _on_threads(
         return summary
 
     with one_thread(), ThreadPoolExecutor(threads) as pool:  # the parts are what runs side by side
-        whole, *others = pool.map(work, range(threads))
+        try:
+            whole, *others = pool.map(work, range(threads))
+        except BaseException:  # one part is refused, or somebody stops it all: the others need not be read to the end
+            stopped.set()
+            raise
     for other in others:
         whole.add(other)
     return whole

@@ -7,14 +7,10 @@ count twice.
 
 from __future__ import annotations
 
-import os
-import stat
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
@@ -170,6 +166,7 @@ def caller(engine: str) -> Call:
     Called with the function's name, the task and the part, then what the function takes; returns its message.
     """
     version, work = calibrant.__version__, WORK
+    hint = ", or set PYSPARK_PYTHON to a Python that has it before the session begins" if engine == "Spark" else ""
 
     def call(name: str, task: bytes, part: int, *given: object) -> bytes:
         import importlib
@@ -189,7 +186,9 @@ def caller(engine: str) -> Call:
                 "install the same version on both"
             )
         except ImportError as e:
-            why = f"a {engine} worker, {where}, cannot import calibrant {version} ({e}): install it on every worker"
+            why = (
+                f"a {engine} worker, {where}, cannot import calibrant {version} ({e}): install it on every worker{hint}"
+            )
         head = json.dumps({"refused": "BadInput", "why": why, "parts": [part]}).encode()
         return struct.pack("<QQ", len(head), 0) + head  # as `with_sizes`, which may not be there
 
@@ -198,7 +197,6 @@ def caller(engine: str) -> Call:
 
 def summarise(raw: bytes, part: int, batches: Iterable[Numbered], in_files: bool = False) -> bytes:
     """Do a task on one part of the rows; those of a frame are of no file, whatever messages call their part."""
-    make_room()
     task = Task.from_bytes(raw)
     try:
         with _one_thread():
@@ -235,7 +233,6 @@ def count_fragments(raw: bytes, part: int, share: Share) -> bytes:
 
 def join(raw: bytes, messages: Iterable[bytes]) -> bytes:
     """Join the messages of disjoint parts; the refusal of the first part wins."""
-    make_room()
     whole, parts, refused = _joined(Task.from_bytes(raw), messages)
     return summary_of(whole, parts) if refused is None else refusal(refused, parts)
 
@@ -291,27 +288,6 @@ def _together(held: list[pa.RecordBatch], part: int, first: int) -> Iterator[Num
     for batch in whole:
         yield f"partition {part}", first, batch
         first += batch.num_rows
-
-
-def make_room() -> None:
-    """Let compiled functions be stored somewhere where neither the package nor the home directory can be written."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~")) / ".cache")
-    places = (Path(__file__).parent, home, home.parent)
-    if "NUMBA_CACHE_DIR" not in os.environ and not any(os.access(p, os.W_OK) for p in places):
-        os.environ["NUMBA_CACHE_DIR"] = _own_directory()
-
-
-def _own_directory() -> str:
-    """Return a temporary directory in which nobody else can write: what is stored there is code."""
-    me = os.getuid() if hasattr(os, "getuid") else 0
-    where = Path(tempfile.gettempdir()) / f"calibrant-compiled-{me}"
-    try:
-        where.mkdir(mode=0o700, exist_ok=True)
-        found = where.lstat()
-    except OSError:
-        return tempfile.mkdtemp(prefix="calibrant-compiled-")
-    mine = stat.S_ISDIR(found.st_mode) and (os.name == "nt" or (found.st_uid == me and not found.st_mode & 0o022))
-    return str(where) if mine else tempfile.mkdtemp(prefix="calibrant-compiled-")
 
 
 @contextmanager

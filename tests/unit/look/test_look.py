@@ -422,3 +422,13 @@ def test_frames_of_a_cluster_show_their_first_rows() -> None:
     assert seen.rows_read == LEAST
     assert "key='visit_id'" in seen.command
     assert seen.refusals == ()
+
+
+def test_an_audit_on_a_terminal_begins_with_a_look(messy: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert main(["audit", messy, "--label", "readmitted", "--score", "risk", "--by", "sexx", "--quick"]) == 2
+    said = capsys.readouterr().err.replace("\u202f", " ")
+    assert said.startswith("messy visits: 420 rows, 11 columns; every row was read")
+    for part in ("In the way", "'sexx'", "--positive", "--percent", "--drop-missing"):
+        assert part in said
+    assert "Run" not in said

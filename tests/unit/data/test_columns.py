@@ -256,3 +256,34 @@ def test_intervals_and_periods_of_pandas_are_known_in_files(tmp_path: Path) -> N
     told = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     spelt = ("(0, 5]", "(5, 10]", "(10, 15]"), ("2024-01", "2024-02", "2024-03")
     assert told.strip() == repr(list(zip(("category", "month"), spelt, strict=True)))
+
+
+SIZES = {
+    "both ends": np.where(AT % 2, 1e30, -1e30) * (1 + AT) / N,
+    "denormal": np.sin(AT) * 1e-320,
+    "tiny beside huge": np.where(AT % 2, 1e-320, 1e29),
+    "one filler": np.where(AT == 7, 1e29, np.sin(AT)),
+    "int64": np.where(AT % 2, 2**63 - 1, -(2**63)),
+}
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("size", SIZES)
+def test_numbers_of_any_size_are_audited_and_repaired(size: str) -> None:
+    rows = cal.predictions(Y, P, {"x": SIZES[size], "z": np.cos(AT)})
+    assert cal.audit(rows, by="x", variables=["x", "z"], quick=True).data["rows"] == N
+    for recipe in ("VariableTree", "AugmentedLogistic", "LocalBias", "Multicalibrator", "ProportionalMulticalibrator"):
+        repaired = getattr(cal.repair, recipe)(variables=["x", "z"]).fit(rows)(rows)
+        assert ((repaired.p >= 0) & (repaired.p <= 1)).all(), recipe
+    assert len(cal.diagnose.rank_variables(rows).columns["variable"]) >= 1
+    cal.diagnose.variable_curve(rows, "x")
+    cal.measure.vece(rows, "x")
+    cal.detect.local_calibration_test(rows, draws=99)
+
+
+@pytest.mark.parametrize("value", [1.7e308, -1.7e308, 3.4e38, np.inf])
+def test_fillers_are_refused_in_one_line(value: float) -> None:
+    source = table(c=np.where(AT == 5, value, np.sin(AT)))
+    for part in ("by", "variables"):
+        with pytest.raises(cal.BadInput, match=r"'c' holds (values such as|infinite).*replace or cap them"):
+            cal.sketch(source, **NAMED, **{part: "c"})

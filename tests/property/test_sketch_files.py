@@ -13,6 +13,8 @@ import json
 import math
 import resource
 import struct
+import subprocess
+import sys
 import time
 import tracemalloc
 import zlib
@@ -21,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -119,9 +122,17 @@ def opened(raw: bytes) -> tuple[dict[str, Any], bytearray]:
     return json.loads(raw[BEGIN : BEGIN + head]), bytearray(zlib.decompress(raw[BEGIN + head :]))
 
 
+def written(header: Any) -> bytes:
+    try:
+        plain = json.dumps(header, allow_nan=False)
+        return msgspec.json.encode(msgspec.json.decode(plain))
+    except (ValueError, TypeError, UnicodeError, msgspec.MsgspecError):
+        return json.dumps(header).encode()
+
+
 def packed(header: Any, body: bytes, small: bytes | None = None) -> bytes:
-    """Pack with lengths and a checksum that fit."""
-    head = header if isinstance(header, bytes) else json.dumps(header).encode()
+    """Pack with lengths and a checksum that fit, the header as it is written wherever that can be."""
+    head = header if isinstance(header, bytes) else written(header)
     small = zlib.compress(body, 1) if small is None else small
     content = struct.pack("<QQ", len(head), len(small)) + head + small
     return MAGIC + hashlib.sha256(content).digest() + content
@@ -327,6 +338,12 @@ def bombs() -> dict[str, bytes]:
     crowd["spec"]["sample"], crowd["parts"]["sample"]["lines"][0] = 10**7, 10**7
     levels = copy.deepcopy(tested)
     levels["spec"]["local"]["levels"][0]["size"] = 2**60
+    knots = copy.deepcopy(tested)
+    knots["spec"]["local"]["lines"][0] |= {"knots": [j / 100 for j in range(600)], "whitening": [[0.5] * 600] * 600}
+    edges = copy.deepcopy(opened(sound()[2])[0])
+    edges["spec"]["variables"][1] |= {"values": [], "edges": list(range(10**6)), "kind": "number"}
+    draws = copy.deepcopy(tested)
+    draws["spec"]["local"]["draws"] = 10**5
     shape = copy.deepcopy(tested)
     shape["parts"]["local"]["gram"] = [2, 2**31, 2**31]
     return {
@@ -336,6 +353,10 @@ def bombs() -> dict[str, bytes]:
         "deep": packed(deep, bytes(body)),
         "a long number": packed(json.dumps(header).replace("24", "9" * 100_000).encode(), bytes(body)),
         "levels": packed(levels, b"", zeros),
+        "knots": packed(knots, b"", zeros),
+        "edges": packed(edges, b"", zeros),
+        "draws": packed(draws, b"", zeros),
+        "header": signed(struct.pack("<QQ", 1 << 27, len(zeros)) + zeros),
         "groups": packed(wide, b"", zeros),
         "sample": packed(crowd, b"", zeros),
         "gram": packed(shape, b"", zeros),
@@ -352,6 +373,33 @@ def test_small_files_do_not_take_much_memory() -> None:
         finally:
             tracemalloc.stop()
         assert peak < 60e6, name
+
+
+LITTLE = """
+import resource, sys
+import calibrant as cal
+from calibrant.data.sketches.sketch import Sketch
+small, large = (open(name, "rb").read() for name in sys.argv[1:])
+assert Sketch.from_bytes(small).n == 24
+taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + (1 << 28), taken + (1 << 28)))
+try:
+    Sketch.from_bytes(large)
+except cal.BadInput as e:
+    print(e)
+assert Sketch.from_bytes(small).n == 24
+"""
+
+
+def test_a_sketch_that_finds_no_memory_is_refused_in_one_line(tmp_path: Path) -> None:
+    large, body = opened(sound()[1])
+    large["spec"]["variables"][0]["values"] = [str(i) for i in range(3900)]
+    names = tmp_path / "small.sketch", tmp_path / "large.sketch"
+    for name, raw in zip(names, (sound()[0], packed(large, bytes(body))), strict=True):
+        name.write_bytes(raw)
+    run = subprocess.run([sys.executable, "-c", LITTLE, *map(str, names)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "the sketch takes more memory than there is: audit it where there is more\n"
 
 
 def test_files_that_are_no_sketch_are_refused_by_name(tmp_path: Path, capsys: Any) -> None:

@@ -23,6 +23,7 @@ from calibrant.data.specs.coding import Codes
 from calibrant.data.specs.sketch_file import (
     FORMAT,
     Integers,
+    Numbers,
     content_of,
     need,
     nonzero,
@@ -349,7 +350,13 @@ class Sketch:
 
         The checksum finds accidents. It is no signature: whoever can write the file can write another sound one.
         """
-        header, numbers = unpacked(content_of(raw), Header, FORMAT)
+        try:
+            return cls._loaded(*unpacked(content_of(raw), Header, FORMAT))
+        except MemoryError:
+            raise BadInput("the sketch takes more memory than there is: audit it where there is more") from None
+
+    @classmethod
+    def _loaded(cls, header: Header, numbers: Numbers) -> Sketch:
         header.spec.check()
         sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files

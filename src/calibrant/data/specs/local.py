@@ -62,9 +62,9 @@ NULLS = ("auto", "simulated", "gaussian")
 
 # What a stored spec may hold: more than any that is made here, and no more than memory can take.
 
-MOST_DRAWS = 100_000
-MOST_COLUMNS = 8192  # features
-MOST_MARKS = 1024
+MOST_DRAWS = 4096
+MOST_COLUMNS = 4096  # features
+MOST_MARKS, MOST_KNOTS = 256, 64
 FAR = 1 << 24  # of a landmark's coordinates, in steps
 STEEP = 1 << 40  # of the joint whitening, in steps
 NARROW, WIDE = 1e-5, 1e5  # of a bell, in standard deviations; coordinates have steps of 1/4096 and end at 8
@@ -118,7 +118,7 @@ class Line:
 
     def check(self, where: str) -> None:
         """Refuse a stored line that no sample can have led to."""
-        need(0 < len(self.knots) <= MOST_MARKS and increasing(self.knots), where, "has knots that do not increase")
+        need(0 < len(self.knots) <= MOST_KNOTS and increasing(self.knots), where, "has knots that do not increase")
         need(NARROW <= self.width <= WIDE and max(map(abs, self.knots)) <= WIDE, where, f"has width {self.width}")
         need(_shaped(self.whitening, len(self.knots)), where, "has a whitening of the wrong shape")
         need(all(abs(v) <= LARGE for row in self.whitening for v in row), where, "has a whitening out of reach")
@@ -441,14 +441,22 @@ class LocalSums:
 
     def __init__(self, spec: LocalSpec) -> None:
         self.spec = spec
-        self.features = Features(spec)
         d = spec.columns
         self.counts = np.zeros(len(COUNTS), dtype=np.int64)
         self.hits = np.zeros((d, 1 + spec.draws), dtype=np.int64)
         self.means = np.zeros((d, 3), dtype=np.int64)
         self.gram = np.zeros((2, d, d), dtype=np.int64)
         self.diagonal = np.zeros((2, 1), dtype=np.int64)
-        self._room = np.empty((ROWS, d)), np.empty((ROWS, d + BESIDE))
+
+    @cached_property
+    def features(self) -> Features:
+        """From rows to features; made when the first rows are added, for stored sums need none."""
+        return Features(self.spec)
+
+    @cached_property
+    def _room(self) -> tuple[Floats, Floats]:
+        d = self.spec.columns
+        return np.empty((ROWS, d)), np.empty((ROWS, d + BESIDE))
 
     def update(self, rows: Rows) -> None:
         """Add rows."""

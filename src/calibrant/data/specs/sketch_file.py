@@ -31,7 +31,8 @@ CHECKSUM = hashlib.sha256().digest_size
 SIZES = struct.Struct("<QQ")  # bytes of the header and of the compressed numbers
 BEGIN = len(MAGIC) + CHECKSUM + SIZES.size
 STEP = 1 << 22  # bytes decompressed at once: what is refused has cost no more
-FREE, RATIO = 1 << 28, 256  # bytes that any file may unpack to, and times its own size beyond: zlib's bombs reach 1,000
+FREE, RATIO = 1 << 28, 64  # bytes that any file may unpack to, and times its own size beyond: zlib's bombs reach 1,000
+MOST_FILE, MOST_HEADER = 1 << 31, 1 << 26  # bytes; a header is mostly levels, cells and names of files
 FOREIGN = "not a calibrant sketch: pass a file that `calibrant sketch` wrote"
 CHANGED = "the sketch is truncated or was changed after it was written: make it again"
 
@@ -66,6 +67,9 @@ def with_sizes(head: bytes, body: bytes) -> bytes:
 
 def with_checksum(content: bytes) -> bytes:
     """Return the content of a sketch file as the file is: the checksum finds accidents, it is no signature."""
+    head, _ = SIZES.unpack_from(content)
+    if head > MOST_HEADER:
+        raise BadInput(f"names, levels and cells take {head:,} bytes: name fewer variables, or read fewer files")
     return MAGIC + hashlib.sha256(content).digest() + content
 
 
@@ -95,7 +99,10 @@ def _size(first: bytes) -> int:
         raise BadInput(FOREIGN)
     if len(first) < BEGIN:
         raise BadInput(CHANGED)
-    return BEGIN + int(sum(SIZES.unpack_from(first, BEGIN - SIZES.size)))
+    head, body = SIZES.unpack_from(first, BEGIN - SIZES.size)
+    need(head <= MOST_HEADER, "the header", f"has {head:,} bytes")
+    need(body <= MOST_FILE, "the file", f"has {body:,} bytes")
+    return BEGIN + int(head) + int(body)
 
 
 def content_of(raw: bytes | bytearray | memoryview) -> memoryview:
@@ -129,14 +136,17 @@ def unpacked(content: bytes | memoryview, kind: type[Header], version: int | Non
 
 
 def decoded_header(raw: bytes, kind: type[Header]) -> Header:
-    """Return JSON as the type that it must have: every field there, of its type and within its bounds, and no other."""
+    """Return JSON as the type that it must have: every field there, of its type and within its bounds, and no other.
+
+    It must be written as `packed` writes it, byte by byte: to compare values would take many times the memory.
+    """
     try:
         found = msgspec.json.decode(raw, type=kind)
-        same = msgspec.json.decode(msgspec.json.encode(found)) == msgspec.json.decode(raw)
+        same = msgspec.json.encode(found) == raw
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as e:
         what, _, where = str(e).partition(" - at `$.")
         raise Damaged(where.rstrip("`") or "the header", f"cannot be read: {what}") from None
-    need(same, "the header", "has other fields than it must")
+    need(same, "the header", "is not as it was written")
     return found
 
 

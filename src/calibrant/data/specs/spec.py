@@ -32,7 +32,7 @@ UNSPACED = 10_000  # bins of smaller numbers, years among them, are written with
 MOST_GROUPS = 4000  # of one block's counts of 8: 0.29 MB each
 MOST_BLOCKS = 64
 MOST_CELLS = 1024  # along a number
-MOST_SAMPLED = 10_000_000
+MOST_SAMPLED = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +93,7 @@ class Variable:
     def check(self, where: str) -> None:
         """Refuse stored levels that no column can have led to."""
         need(not (self.values if self.kind == "number" else self.edges), where, "has both values and edges")
+        need(len(self.values) + len(self.edges) <= MOST_GROUPS, where, f"has {len(self.values):,} levels")
         need(increasing(self.edges), where, "has edges that do not increase")
         need(len(set(self.values)) == len(self.values), where, "has one value twice")
         need(len(self.labels) <= MOST_GROUPS, where, f"has {len(self.labels):,} levels")

@@ -120,7 +120,10 @@ def test_sketches_add_up_to_the_same_audit(log: Path, capsys: pytest.CaptureFixt
     data = [str(log / "log.csv"), "--label", "y", "--score", "p"]
     assert main(["sketch", *data, "--by", "sex", "--out", str(log / "a.sketch")]) == 0
     assert main(["sketch", data[0], "--like", str(log / "a.sketch"), "--out", str(log / "b.sketch")]) == 0
-    assert main(["merge", str(log / "a.sketch"), str(log / "b.sketch"), "--out", str(log / "c.sketch")]) == 0
+    assert (
+        main(["merge", str(log / "a.sketch"), str(log / "b.sketch"), "--allow-same", "--out", str(log / "c.sketch")])
+        == 0
+    )
     capsys.readouterr()
     main(["audit", str(log / "a.sketch"), "--json", "-"])
     from_sketch = json.loads(capsys.readouterr().out)

@@ -101,8 +101,9 @@ def test_per_cent_is_read_as_such(units: None, capsys: pytest.CaptureFixture[str
     assert np.array_equal(again.cells, plain.cells)
     rows = cal.read("percent.parquet", label="y", score="p", percent=True)
     assert np.allclose(rows.p, cal.read("plain.parquet", label="y", score="p").p, rtol=1e-15)
-    assert cal.audit("percent.parquet", label="y", score="p", percent=True, quick=True).data["fingerprint"] == (
-        cal.audit("plain.parquet", label="y", score="p", quick=True).data["fingerprint"]
+    assert (
+        cal.audit("percent.parquet", label="y", score="p", percent=True, quick=True).data["fingerprint"]
+        == (cal.audit("plain.parquet", label="y", score="p", quick=True).data["fingerprint"])
     )
     capsys.readouterr()
     assert main(["certify", "percent.parquet", *COLUMNS]) == 2

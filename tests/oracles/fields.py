@@ -69,7 +69,7 @@ def one_field(text: str, i: int, delimiter: str) -> tuple[int, str, bool, int]:
     return end, inside[1].replace('""', '"'), not after and '""' not in inside[1], f.ENDED if after.strip(" \t") else 0
 
 
-def read(text: str, delimiter: str, columns: int) -> Read:
+def scan(text: str, delimiter: str, columns: int) -> Read:
     """Read text that ends in a line end."""
     out, i = Read(), 0
     done: set[int] = set()

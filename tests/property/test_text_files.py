@@ -60,7 +60,7 @@ def test_scan(pieces: list[str], columns: int, delimiter: str) -> None:
     raw = text.encode()
     seen, first, tally = np.zeros(columns, np.uint32), places(columns), np.zeros(fields.TALLIES, np.int64)
     fields.scan(np.frombuffer(raw, np.uint8), True, ord(delimiter), seen, first, tally)
-    truth = oracles.fields.read(text, delimiter, columns)
+    truth = oracles.fields.scan(text, delimiter, columns)
     faults = {k: int(tally[k]) for k in (fields.OPEN, fields.ENDED, fields.RAGGED) if tally[k]}
     assert faults == ({truth.fault[0]: truth.fault[1]} if truth.fault[0] else {})
     assert tally[fields.ROWS] == truth.rows

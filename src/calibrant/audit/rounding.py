@@ -211,7 +211,9 @@ def told_rules(curve: Curve, people: int, mask: int) -> Curve:
     c = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
     rules = tuple(curve.settings["conditions"][i] for i in keep)
     told = told_sets(Curve(method=curve.method, columns=c, settings={**curve.settings, "conditions": rules}), people)
-    short: dict[str, tuple[float, ...]] = {k: tuple(map(two_digits, c[k])) for k in ("p_value", "p_adjusted", "excess") if k in c}
+    short: dict[str, tuple[float, ...]] = {
+        k: tuple(map(two_digits, c[k])) for k in ("p_value", "p_adjusted", "excess") if k in c
+    }
     share = {"share": tuple(round(v, 3) for v in c["share"])} if "share" in c else {}
     return Curve(method=told.method, columns={**told.columns, **short, **share}, settings=told.settings)
 

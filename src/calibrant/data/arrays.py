@@ -151,6 +151,8 @@ def _of_objects(items: list[Any], name: str) -> pa.Array:
         if rows.ndim == 1:
             raise BadInput(f"{name} holds {type(items[0]).__name__}, such as {shown(items[0])}: {FIX}")
         return _of_numpy(rows, name)
+    if pa.types.is_null(column.type) and any(isinstance(v, float) for v in items):  # NaN in every row is no number yet
+        return column.cast(pa.float64())
     return column
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from calibrant.data.dates import is_date, text_dates, times
 from calibrant.data.layouts import decoded
@@ -20,6 +21,8 @@ CLIPPED = 40  # characters of a value that are shown
 FEW = 12  # so many distinct values say nothing about the rest
 TOP = 4096  # distinct texts of a category, at most
 MOSTLY, ALMOST = 0.5, 0.95  # share of distinct texts, of distinct whole numbers, from which on they are identifiers
+EVEN = 0.1  # distance of the distribution from the uniform one; 20,000 of a normal law are .25 off, of a log-normal .8
+NAMED = r"(?i)(^|[_\W])(id|ids|key|uuid|guid|mrn|nr|no|number|index|row\w*|unnamed\W.*)$"  # of identifiers
 EXACT = 2**53  # whole numbers up to here are exact as doubles
 
 UUID = r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"
@@ -126,13 +129,20 @@ def _number_kind(there: pa.Array, distinct: int, name: str) -> tuple[Name, str]:
     if whole and np.isfinite([low, high]).all() and distinct > FEW and distinct >= ALMOST * len(values):
         if high - low < 2 * len(values) and (np.diff(values) > 0).all():
             return "id", "it counts the rows"
-        if large or low >= 0:
+        if large or (low >= 0 and (re.search(NAMED, name) or _evenly_spread(values))):
             return "id", "its values are whole numbers that almost all differ"
     if large:
         return "code", "its values are whole numbers of more than 15 digits"
     if whole and re.search(r"(?i)(^|_|\b)(zip|postcode|code|icd\w*)$", name):
         return "code", "its name says so"
     return "number", "its values are whole numbers" if whole else "its values are numbers"
+
+
+def _evenly_spread(values: NDArray[np.float64]) -> bool:
+    """Tell whether values lie evenly between their ends, as numbers that are dealt out do; amounts and sizes do not."""
+    ranked = np.sort(values)
+    share = (ranked - ranked[0]) / (ranked[-1] - ranked[0])
+    return bool(np.abs(share - (np.arange(len(ranked)) + 0.5) / len(ranked)).max() <= EVEN + 1.0 / np.sqrt(len(ranked)))
 
 
 def _shown(values: pa.Array) -> tuple[str, ...]:

@@ -266,7 +266,7 @@ def _each_once(out: Sketch, opened: Source, asked: Reading) -> None:
         first, second, rows = twice
         raise BadInput(
             f"{first} and {second} hold the same {rows:,} rows, which would count twice: leave one out, or pass "
-            f"{asked.asker.says('allow_same')} if that is meant"
+            f"{asked.asker.turns_on('allow_same')} if that is meant"
         )
 
 

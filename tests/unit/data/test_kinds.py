@@ -16,6 +16,8 @@ N = 1000
 COLUMNS: list[tuple[str, Any, str]] = [
     ("a row counter", np.arange(N), "id"),
     ("numbers of people", RNG.permutation(10**6)[:N], "id"),
+    ("amounts in cents", np.rint(RNG.lognormal(12, 0.6, N)).astype(int), "number"),
+    ("account_id", np.unique(np.rint(RNG.lognormal(12, 0.6, N)).astype(int)), "id"),
     ("large numbers of people", 10**18 + RNG.permutation(N), "id"),
     ("UUIDs", [str(uuid.UUID(int=int(v))) for v in RNG.integers(1, 2**62, 50)], "id"),
     ("names", [f"person {v}" for v in range(N)], "id"),

@@ -212,7 +212,7 @@ def test_a_column_that_only_some_files_have_is_left_out_and_said(tmp_path):
     table = pa.table({"y": [0, 1] * 50, "p": [0.25, 0.75] * 50, "age": list(range(100))})
     pq.write_table(table, tmp_path / "a.parquet")
     pq.write_table(table.append_column("new", table.column("age")), tmp_path / "b.parquet")
-    sketch = cal.sketch(str(tmp_path / "*.parquet"), label="y", score="p", variables="*")
+    sketch = cal.sketch(str(tmp_path / "*.parquet"), label="y", score="p", variables="*", allow_same=True)
     assert ("new", "only some of the files have it") in sketch.spec.left_out
     with pytest.raises(BadInput, match="only some of the files have column 'new'"):
         checked_rows(tmp_path / "out.parquet", open_source(str(tmp_path / "*.parquet")), ())

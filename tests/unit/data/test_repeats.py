@@ -206,3 +206,11 @@ def test_small_files_that_are_equal_by_chance_are_read(tmp_path: Path) -> None:
     for hour in range(60):
         pq.write_table(rows(2, hour, 1).select(["y", "p"]), tmp_path / f"{hour:02}.parquet")
     assert cal.sketch(tmp_path, **READ).n == 120
+
+
+def test_two_files_of_the_same_rows_are_named(folder: Path) -> None:
+    both = [str(folder / "1.parquet"), str(folder / "one-again.parquet")]
+    with pytest.raises(cal.BadInput, match=r"^1\.parquet and one-again\.parquet hold the .* allow_same=True if"):
+        cal.audit(both, **READ, quick=True)
+    record = cal.audit(both, **READ, quick=True, allow_same=True)
+    assert record.data["repeats"]["copied"]

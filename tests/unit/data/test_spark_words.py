@@ -14,7 +14,7 @@ from calibrant.data.engines.spark import BUCKETS, NO_ARROW, _gathered, told
     "line",
     [
         "ModuleNotFoundError: No module named 'pyarrow'",
-        "pyspark.errors.exceptions.base.PySparkImportError: [PACKAGE_NOT_INSTALLED] PyArrow >= 15.0.0 must be installed",
+        "pyspark.errors.PySparkImportError: [PACKAGE_NOT_INSTALLED] PyArrow >= 15.0.0 must be installed",
         "ImportError: PyArrow >= 15.0.0 must be installed; however, it was not found.",
     ],
 )

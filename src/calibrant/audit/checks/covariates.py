@@ -143,7 +143,7 @@ def _map(rows: Predictions, name: str, case: Case) -> Curve | None:
         return None
     columns = {k: tuple(whole.columns[k][i] for i in shown) for k in MAPPED}
     seen = set(columns["x"])  # a place that is not shown keeps its turn, and not its value
-    axes = [{**a, "places": tuple(v if v in seen else None for v in a["places"])} for a in whole.settings["axes"]]
+    axes = tuple({**a, "places": tuple(v if v in seen else None for v in a["places"])} for a in whole.settings["axes"])
     curve = Curve(method=whole.method, columns=columns, settings={**whole.settings, "axes": axes})
     if columns["people"] == columns["rows"]:
         return told_sets(curve, case.whole.n)

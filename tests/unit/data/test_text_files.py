@@ -343,3 +343,17 @@ def rows_of(source: Source) -> dict[str, list[object]]:
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
                 out[name] += column.to_pylist()
     return out
+
+
+def test_what_a_column_is_does_not_depend_on_which_others_are_read(tmp_path: Path) -> None:
+    """1,234 is a decimal or a thousand; another column, read or not, tells which."""
+    rows = [f"{i % 2};{i % 90 + 1};{i % 7 + 1},{100 + i};{i % 5},5" for i in range(300)]
+    path = tmp_path / "commas.csv"
+    path.write_text("\n".join(["y;p;x;z", *rows]), encoding="utf-8")
+    held = [
+        cal.sketch(str(path), label="y", score="p", percent=True, variables=variables).spec.codings
+        for variables in ("*", ["x", "z"], ["x"])
+    ]
+    found = [next(c for c in codings if c.name == "x") for codings in held]
+    assert found[0].kind == "number"
+    assert found[0] == found[1] == found[2]

@@ -310,6 +310,10 @@ class Texts:
                 self._scan(missing)
             commas = self.heads[0].delimiter != ","
             proof = commas and any(map(proven, self.places.values()))
+            if commas and not (proof or self.form.decimal) and any(found.EITHER in p for p in self.places.values()):
+                # what 1,234 is, any other column may prove: the same whichever are read
+                self._scan({c for head in self.heads for c in head.columns} - self.places.keys())
+                proof = any(map(proven, self.places.values()))
             decimal = self.form.decimal or ("" if commas else ".")
             return {c: taken(self.places[c], decimal, proof) for c in columns}
 

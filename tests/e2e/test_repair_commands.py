@@ -159,7 +159,7 @@ def test_judging_on_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert all(pq.read_table(tmp_path / "o.parquet")["p_fitted_on"].to_pylist())
     args[3] = args[1]
     assert main([*args, *more]) == 2
-    assert "data holds the very rows of fit_on" in capsys.readouterr().err
+    assert "hold the same 3,000 rows: judge a map on rows that it was not fitted on" in capsys.readouterr().err
 
 
 def test_nothing_better_writes_nothing_unless_one_repair_was_asked_for(

@@ -15,8 +15,10 @@ from calibrant.arguments import COMMAND
 from calibrant.cli.commands import given, reading, write
 from calibrant.cli.progress import Progress
 from calibrant.data.engines.reduce import chosen_rows
+from calibrant.data.read import each_once
 from calibrant.data.reading import Reading, counted
 from calibrant.data.rewrite import checked_rows, checked_targets
+from calibrant.data.sketches.repeats import in_both
 from calibrant.data.sketches.sample import Chosen
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
@@ -87,9 +89,12 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
         return chosen_rows(rows, spec, columns, KEPT, counted(progress, "reading"), COMMAND)
 
     mine, other = sampled(source), None
+    each_once(mine.contents, source, asked)
     if a.judge:
         texts = [name for name, taken in source.kinds.items() if taken.kind == "text"]
         other = sampled(_opened([a.judge], asked.form).knowing(texts))
+        if why := in_both(mine.contents, other.contents, (), alike=1.0):
+            raise BadInput(f"the files and --judge {a.judge} {why}: judge a map on rows that it was not fitted on")
     else:
         _check_keys(mine.hashes, asked.key)
     usable = audited_variables(mine.data, asked.variables, asked.seed)[0]

@@ -14,6 +14,7 @@ from calibrant.data.engines.reduce import first_look, not_per_cent, sketch_sourc
 from calibrant.data.predictions import SEVERAL, Faults, MulticlassPredictions, Predictions, predictions
 from calibrant.data.profile import Profile
 from calibrant.data.reading import NO_NUMBERS, Progress, Reading, counted, fits
+from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.repeats import same_files
 from calibrant.data.sketches.sample import Origin
 from calibrant.data.sketches.sketch import Sketch
@@ -254,14 +255,14 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
             raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with {key}")
     out = sketch_source(opened, spec, counted(progress, "reading"), looked, asked.asker)
     out.name, out.files = opened.name, opened.files
-    _each_once(out, opened, asked)
+    each_once(out.parts["contents"], opened, asked)
     return out
 
 
-def _each_once(out: Sketch, opened: Source, asked: Reading) -> None:
+def each_once(contents: Contents, opened: Source, asked: Reading) -> None:
     """Refuse two files of the same rows, unless that is meant."""
     names = {part.name for part in opened.parts}
-    twice = None if asked.allow_same else same_files(out.parts["contents"], names)
+    twice = None if asked.allow_same else same_files(contents, names)
     if twice is not None:
         first, second, rows = twice
         raise BadInput(

@@ -214,3 +214,30 @@ def test_two_files_of_the_same_rows_are_named(folder: Path) -> None:
         cal.audit(both, **READ, quick=True)
     record = cal.audit(both, **READ, quick=True, allow_same=True)
     assert record.data["repeats"]["copied"]
+
+
+def test_a_repair_reads_no_rows_twice_and_is_not_judged_on_its_own(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, again = str(folder / "1.parquet"), str(folder / "one-again.parquet")
+    asked = [
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "--variables",
+        "none",
+        "--method",
+        "platt",
+        "--map",
+        str(folder / "m.json"),
+    ]
+    for files, message in (
+        ([first, again], "1.parquet and one-again.parquet hold the same 2,000 rows"),
+        ([first, "--judge", again], "one-again.parquet hold the same 2,000 rows: judge a map on rows that it was not"),
+    ):
+        assert main(["repair", *files, *asked]) == 2
+        assert message in capsys.readouterr().err
+        assert not (folder / "m.json").exists()
+    assert main(["repair", first, "--judge", str(folder / "2.parquet"), *asked]) != 2
+    assert main(["repair", first, again, *asked, "--allow-same"]) != 2

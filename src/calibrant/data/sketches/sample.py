@@ -8,7 +8,7 @@ ordered or spread over machines, and two samples make one (bottom-k sampling; Co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -34,6 +34,8 @@ from calibrant.data.columns import (
 from calibrant.data.dates import is_date, may_be_dates, text_dates, times
 from calibrant.data.layouts import decoded, plain
 from calibrant.data.predictions import Faults, Predictions
+from calibrant.data.sketches.contents import Contents
+from calibrant.data.specs.coding import Rows, encode
 from calibrant.data.specs.sketch_file import Integers
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -409,11 +411,17 @@ class Chosen:
     hashes : uint64 array of shape (n,)
     read : int
         Rows of the source.
+    contents : Contents
+        Scores, labels and keys of all of them, by which the same rows are known elsewhere.
     """
 
     data: Predictions
     hashes: Ids
     read: int
+    contents: Contents
+
+
+NOTHING = pa.table({})  # no covariates: what is compared of files here is scores, labels and keys
 
 
 class Choice:
@@ -431,6 +439,7 @@ class Choice:
 
     def __init__(self, spec: Spec, names: Sequence[str], most: int) -> None:
         self.spec, self.sample, self.faults, self.rows_read = spec, RawSample(names, most), Faults(), 0
+        self.contents = Contents(replace(spec, variables=(), codings=()))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -446,13 +455,19 @@ class Choice:
         self.faults.note_gaps(batch, spec, dict.fromkeys((*self.sample.names, *spec.key)), part, first_row)
         y = binary_labels(values)
         sound = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
-        ids = Origin.of(batch, spec, part, first_row).identities(batch.num_rows, spec)
+        origin = Origin.of(batch, spec, part, first_row)
+        ids = origin.identities(batch.num_rows, spec)
+        if sound.any():
+            nothing = encode(NOTHING, (), int(sound.sum()), scale=False)
+            keys = None if origin.keys is None else origin.keys[sound]
+            self.contents.update(Rows(p[sound], y[sound], ids[sound], nothing, keys=keys, part=part))
         self.sample.keep(hashes_of(ids), p, y, batch, sound)
         self.rows_read += batch.num_rows
 
     def add(self, other: Self) -> Self:
         """Add the rows of another part."""
         self.sample.merge(other.sample)
+        self.contents.merge(other.contents)
         self.faults.merge(other.faults)
         self.rows_read += other.rows_read
         return self
@@ -468,4 +483,4 @@ class Choice:
         if spec.positive is not None and not y.any():
             raise BadInput(f"positive={spec.positive!r} does not occur in column {spec.label!r}; check its spelling")
         data = Predictions(y=y, p=scores_of(lines), covariates=table if table.num_columns else None, name=name)
-        return Chosen(data, lines[:, HASH].view(np.uint64), self.rows_read)
+        return Chosen(data, lines[:, HASH].view(np.uint64), self.rows_read, self.contents)

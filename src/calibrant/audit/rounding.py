@@ -91,12 +91,13 @@ class Told:
             return value
         u, draw = step(self.exact[0]), chance(about, self.exact)
         moved = side * u * math.ceil(side * value / u + draw)
-        return min(max(round(moved, 12), least), value) if side < 0 else max(min(round(moved, 12), most), value)
+        moved = round(moved, 12) + 0.0  # no -0.0, which would be written so
+        return min(max(moved, least), value) if side < 0 else max(min(moved, most), value)
 
     def near(self, value: float, about: str) -> float:
         """Round a number to a step, up or down by chance."""
         u = step(self.exact[0])
-        return round(u * math.floor(value / u + chance(about, self.exact)), 12)
+        return round(u * math.floor(value / u + chance(about, self.exact)), 12) + 0.0
 
 
 # ---- estimates of a group ----
@@ -167,7 +168,7 @@ def stepped(value: float, unit: float, side: int = 0) -> float:
     """Return a number in whole steps, down or up by `side`, or the nearest."""
     ratio = value / unit
     whole = round(ratio) if side == 0 else math.floor(ratio) if side < 0 else math.ceil(ratio)
-    found = round(unit * whole, 12)
+    found = round(unit * whole, 12) + 0.0
     return min(found, value) if side < 0 else max(found, value) if side else found
 
 
@@ -179,8 +180,13 @@ def told_along(curve: Curve, people: int) -> Curve:
     columns = {k: tuple((sets if own else smooth).columns[k][i] for i, own in enumerate(level)) for k in c}
     if s.get("worst_gap") is not None:
         at = c["label"].index(s["worst_label"]) if s["worst_label"] in c["label"] else None
-        unit = step((1 if at is not None and level[at] else FINE) * (max(c["rows"]) if at is None else c["rows"][at]))
+        own = at is not None and level[at]
+        unit = step((1 if own else FINE) * (max(c["rows"]) if at is None else c["rows"][at]))
         s |= {f"worst_{k}": stepped(s[f"worst_{k}"], unit, ENDS.get(k, 0)) for k in ("gap", "low", "high")}
+        if at is not None and own:  # the same number as in the level's own line, and in its range
+            s["worst_gap"] = columns["gap"][at]
+            s["worst_high"] = max(s["worst_high"], abs(columns["gap"][at]))
+            s["worst_low"] = min(s["worst_low"], abs(columns["gap"][at]))
     return Curve(method=curve.method, columns=columns, settings=s)
 
 
@@ -214,7 +220,8 @@ def told_rules(curve: Curve, people: int, mask: int) -> Curve:
     short: dict[str, tuple[float, ...]] = {
         k: tuple(map(two_digits, c[k])) for k in ("p_value", "p_adjusted", "excess") if k in c
     }
-    share = {"share": tuple(round(v, 3) for v in c["share"])} if "share" in c else {}
+    held = {"share": tuple(Told.of(v * people, 0, 0.0).rows / people for v in c.get("share", ()))}
+    share = {k: v for k, v in held.items() if k in c}  # of all people: `rows` are of those judged
     return Curve(method=told.method, columns={**told.columns, **short, **share}, settings=told.settings)
 
 
@@ -227,6 +234,7 @@ def told_peak(chart: Curve, mask: int) -> Curve:
     elif peak:
         told = Told.of(peak, peak * s["peak_observed"], peak * s["peak_predicted"])
         s |= {"peak_observed": told.observed, "peak_predicted": told.predicted, "peak_rows": told.rows}
+        s["peak_share"] = min(told.rows / n, 1.0)
     keep = [i for i, x in enumerate(c["x"]) if not 0 < round(x * n) < min(mask, n)]
     columns = {k: tuple(v[i] for i in keep) for k, v in c.items()}
     columns["evidence"] = tuple(v if v is None else round(v, 3) for v in columns["evidence"])
@@ -239,6 +247,7 @@ def told_outcome(outcome: Outcome) -> Outcome:
     if "peak_cases" in p:
         told = Told.of(p["peak_rows"], p["peak_cases"], p["peak_expected"])
         p |= {"peak_rows": told.rows, "peak_cases": told.cases, "peak_expected": float(told.expected)}
+        p["peak_share"] = min(told.rows / p["rows_tested"], 1.0)
     if "region_gap" in p:
         told = Told.of(p["region_rows"], p["region_rows"] * p["region_gap"], 0.0)
         gaps = {k: told.near(p[k], k) for k in ("region_gap", "region_excess") if p.get(k) is not None}

@@ -18,6 +18,7 @@ from calibrant.stats.betting import residual_mean_limits
 from calibrant.views.population import Population
 
 CURVE_EVENTS = 50  # expected cases, and non-cases, under which ranges of the gap span the picture
+ENOUGH = 100  # people of whom a rate told in fives is within a few points
 FEW_BINS = 10  # ranges under which steps of the display hide the form of the curve
 POINTS = 101  # of the smoothed curve: about one a pixel of three
 
@@ -72,9 +73,13 @@ def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
 
 
 def _people(q: Population, first: NDArray[np.int64], mask: int) -> NDArray[np.int64]:
-    """Join runs of cells, numbered without gaps or not, until each holds enough people to show."""
+    """Join runs of cells, numbered without gaps or not, until each holds enough people to show.
+
+    A tenth of all, up to a hundred: told in fives, the rates of fewer would be noise. And one in 500, or the ranges
+    would fill the page.
+    """
     rows = np.bincount(first, q.cells.totals.sum(axis=1))
-    return _joined(rows, max(mask, q.n // 500))[first]  # 1/500: finer ranges are noise, and would fill the page
+    return _joined(rows, max(mask, min(q.n // FEW_BINS, ENOUGH), q.n // 500))[first]
 
 
 def _joined(rows: NDArray[Any], smallest: int) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrant.audit.question import NO_TESTS, Answer, Case, Question
 from calibrant.audit.record import Check
+from calibrant.audit.rounding import step, stepped
 from calibrant.repair.judge.verdict import Comparison
 from calibrant.results import Curve
 
@@ -85,6 +86,7 @@ def _shortened(found: Comparison, ranked: Sequence[str]) -> Curve:
     called = {f"{v}={level}": f"{v}: {level}" for v, level in zip(c["variable"], c["level"], strict=True)}
     columns["largest_gap_group"] = tuple(called.get(g, g) for g in columns["largest_gap_group"])
     columns["error_along"] = tuple(vece.get((name, along)) for name in columns["probability"])
+    columns |= _told(columns, found)
     settings = {
         **{k: found.settings[k] for k in SETTINGS},
         "recommended": found.recommended,
@@ -92,6 +94,18 @@ def _shortened(found: Comparison, ranked: Sequence[str]) -> Curve:
         "verdicts": {name: _plain(v) for name, v in found.verdicts.items()},
     }
     return Curve(method="repair.compare", columns=columns, settings=settings)
+
+
+def _told(columns: Mapping[str, tuple[Any, ...]], found: Comparison) -> dict[str, tuple[Any, ...]]:
+    """Return what is told of some of the people, a group or the ranges of a variable, in steps of their number."""
+    c = found.groups.columns
+    people = {f"{v}: {level}": n for v, level, n in zip(c["variable"], c["level"], c["rows"], strict=True)}
+    gaps = zip(columns["largest_gap"], columns["largest_gap_group"], strict=True)
+    everyone = step(found.settings["rows_judged"])
+    return {
+        "largest_gap": tuple(None if gap is None else stepped(gap, step(people[group])) for gap, group in gaps),
+        "error_along": tuple(None if v is None else stepped(v, everyone) for v in columns["error_along"]),
+    }
 
 
 def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:

@@ -126,11 +126,22 @@ def test_standard_input_is_read_as_a_file(
     WRITERS[file](table(), tmp_path / file)
     monkeypatch.setattr(standard_input, "_taken", [])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / file).read_bytes())))
-    form = ["--format", "jsonl"] if file.endswith("gz") else []
+    form = ["--format", "jsonl"] if file == "log.jsonl" else []
     columns = ["--label", "y", "--score", "p", "--by", ",".join(BY), "--variables", "none"]
     assert main(["sketch", "-", *form, *columns, "--out", str(tmp_path / "made.sketch")]) == 0
     assert cal.Sketch.from_bytes((tmp_path / "made.sketch").read_bytes()).fingerprint == expected.fingerprint
     assert cal.read("-", label="y", score="p").n == N  # it is kept
+
+
+def test_compressed_files_are_what_is_in_them(tmp_path: Path, expected: cal.Sketch) -> None:
+    (tmp_path / "unnamed").write_bytes(gzip.compress(lines(table())))
+    assert cal.sketch(tmp_path / "unnamed", label="y", score="p", by=BY).fingerprint == expected.fingerprint
+    pq.write_table(table(), tmp_path / "log.parquet")
+    (tmp_path / "unnamed").write_bytes(gzip.compress((tmp_path / "log.parquet").read_bytes()))
+    with pytest.raises(cal.BadInput, match="unnamed is a packed file: unpack it first"):
+        cal.sketch(tmp_path / "unnamed", label="y", score="p")
+    (tmp_path / "unnamed").write_bytes(gzip.compress(b"ORC,y,p\n1,0,0.2\n2,1,0.7\n"))
+    assert cal.sketch(tmp_path / "unnamed", label="y", score="p").n == 2
 
 
 def test_two_files_of_one_format_are_told_apart(tmp_path: Path) -> None:

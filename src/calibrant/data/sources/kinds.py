@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import zipfile
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 
+from calibrant.data.sources.encoded import PACKED as PACKINGS
+from calibrant.data.sources.encoded import unpacked
 from calibrant.errors import BadInput
 
 PARQUET, ARROW, ORC, TEXT = "Parquet", "Arrow IPC", "ORC", "text"
@@ -69,7 +71,19 @@ def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
     packed = PurePosixPath(name.lower()).suffixes[-2:-1]
     if kind == TEXT and packed and packed[0] in (".parquet", ".pq", ".orc", *ENDINGS[ARROW]):
         raise BadInput(f"{name} is a packed file: unpack it first")
+    if filesystem.type_name == "local" and first.startswith(tuple(PACKINGS)):
+        return _packed(Path(path), by_name)
     return JSON if kind == TEXT and by_name == JSON else kind
+
+
+def _packed(path: Path, by_name: str) -> str:
+    """Return what a compressed file of text is: its own first bytes tell."""
+    with unpacked(path) as file:
+        first = file.read(FIRST)
+    inside = next((kind for begins, kind in BEGINNINGS if first.startswith(begins)), TEXT)
+    if not CONTROL.isdisjoint(first) and (inside != TEXT or first.startswith((ZIP, OLD_EXCEL))):
+        raise BadInput(f"{path.name} is a packed file: unpack it first")
+    return JSON if by_name == JSON or OBJECTS.match(first) else TEXT
 
 
 def _zipped(path: str, filesystem: pa.fs.FileSystem, by_name: str) -> str:

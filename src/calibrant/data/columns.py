@@ -67,7 +67,7 @@ def table_of(frame: object) -> pa.Table:
 
     Row labels that pandas hands over as a column, because they have no name, are left out.
     """
-    table = pa.RecordBatchReader.from_stream(frame).read_all()
+    table = frame if isinstance(frame, pa.Table) else pa.RecordBatchReader.from_stream(frame).read_all()
     return table.drop_columns([c for c in table.column_names if re.fullmatch(r"__index_level_\d+__", c)])
 
 

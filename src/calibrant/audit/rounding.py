@@ -5,8 +5,9 @@ exact sums would be that person's outcome and score. So numbers of people become
 (Statistics New Zealand's random rounding), rates follow from those, and certified ends move outward to a step of two to
 five people, by chance too: at a fixed rounding a number that just passes a boundary would tell on which side it was.
 
-Chance is drawn from the exact sums themselves, which nobody who reads the record has: the same people are rounded alike
-wherever they appear and however often they are audited, so that repeating an audit averages nothing out.
+Chance is drawn from the exact sums themselves, which a reader of the record does not have: the same people are rounded
+alike wherever they appear and however often they are audited, so that repeating an audit averages nothing out. Who knows
+two of the three sums of a group can try out the third, and is left with fewer possible values than true chance leaves.
 """
 
 from __future__ import annotations

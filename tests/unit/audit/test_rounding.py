@@ -43,14 +43,14 @@ def test_no_difference_of_two_records_is_a_person() -> None:
     assert all(len(s) > 1 for s in signs)  # what the cases differ by does not follow from the outcome
 
 
-def odds(shift: int, other: int, draws: int = 40_000) -> float:
+def odds(shift: int, other: int, draws: int = 20_000) -> float:
     """Return how much likelier any told difference is after one true difference than after another, at most."""
     rng = np.random.default_rng(0)
 
     def differences(by: int) -> dict[int, float]:
-        true = rng.integers(0, 1000, draws)
-        a, b = (np.floor(v / UNIT + rng.random(draws)) for v in (true, true + by))
-        value, count = np.unique(b - a, return_counts=True)
+        cases, expected = rng.integers(0, 1000, draws).tolist(), rng.uniform(0, 1000, draws).tolist()
+        told = [(Told.of(3000, c, e), Told.of(3001, c + by, e + 0.37)) for c, e in zip(cases, expected, strict=True)]
+        value, count = np.unique([b.cases - a.cases for a, b in told], return_counts=True)
         return dict(zip(value.tolist(), (count / draws).tolist(), strict=True))
 
     one, two = differences(shift), differences(other)

@@ -6,8 +6,8 @@ exact sums would be that person's outcome and score. So numbers of people become
 five people, by chance too: at a fixed rounding a number that just passes a boundary would tell on which side it was.
 
 Chance is drawn from the exact sums themselves, which a reader of the record does not have: the same people are rounded
-alike wherever they appear and however often they are audited, so that repeating an audit averages nothing out. Who knows
-two of the three sums of a group can try out the third, and is left with fewer possible values than true chance leaves.
+alike wherever they appear and however often they are audited, so that repeating an audit averages nothing out. Who
+knows two of the three sums of a group can try out the third, and fewer values are left than true chance would leave.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Told:
     @classmethod
     def of(cls, people: float, cases: float, expected: float) -> Told:
         """Describe a set of people by its exact sums."""
-        return cls((round(people), round(cases), round(expected, 3)))
+        return cls((round(people), round(cases), float(round(expected, 3))))  # NumPy's floats are written otherwise
 
     def _count(self, value: float, draw: float) -> int:
         return UNIT * math.floor(value / UNIT + draw)

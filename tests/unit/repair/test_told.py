@@ -80,15 +80,20 @@ def test_the_map_that_is_judged_is_the_one_that_is_written(name: str) -> None:
     assert again.mask == fitted(name).mask
 
 
-def test_every_step_of_a_map_rests_on_twenty_people() -> None:
+def test_every_step_of_a_map_rests_on_about_twenty_people() -> None:
     p = rows().p
-    for name in ("Histogram", "ScalingBinning", "BBQ"):
-        held = np.bincount(np.searchsorted(fitted(name).edges, p, side="right"))  # type: ignore[attr-defined]
+    for one in (cal.repair.Histogram(bins=1000), cal.repair.ScalingBinning(bins=1000), cal.repair.BBQ()):
+        held = np.bincount(np.searchsorted(one.fit(rows()).edges, p, side="right"))
         assert held.min() >= MASK - 12  # edges lie halfway between means of twenty
-    flat, count = np.unique(cal.repair.Isotonic().fit(rows()).shown, return_counts=True)
-    assert flat[0] >= 0.0
-    assert flat[-1] <= 1.0
-    assert len(count) <= N / MASK
+    textbook = cal.repair.Histogram(bins=1000, fewest=1).fit(rows()).edges
+    assert np.bincount(np.searchsorted(textbook, p, side="right")).min() < MASK - 12
+
+
+def test_every_knot_of_an_isotonic_map_is_the_mean_of_twenty_scores() -> None:
+    p, knots = np.sort(rows().p), np.array(fitted("Isotonic").knots)  # type: ignore[attr-defined]
+    ends = np.arange(0, N, MASK)
+    means = np.add.reduceat(p, ends) / MASK
+    assert np.abs(knots[:, None] - means[None, :]).min(axis=1).max() < 1e-9
 
 
 def test_hashes_do_not_tell_outcomes() -> None:

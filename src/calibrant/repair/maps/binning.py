@@ -180,7 +180,8 @@ class ScalingBinning:
         Deal the rows into three equal parts, as the paper proves it: for the curve, for the edges, for the means. False
         uses every row for each, as the authors' program does: better in practice, without the proof.
     fewest : int, 1 or more
-        As in `Histogram`, of the rows that cut the bins.
+        As in `Histogram`, of the rows that cut the bins: with `split` a third of all, so that 600 rows make ten bins
+        at most, and 100 rows one.
     seed : int
         Deals the rows.
 

@@ -86,7 +86,7 @@ class Look(Plain):
     repeats : int or None
         Rows that are in every column as an earlier one; None where that cannot be counted.
     warnings : tuple of str
-        Codes of what the reader should know, such as ``"repeated-rows"``.
+        Codes of what the reader should know, such as ``"equal-rows"``.
     refusals : tuple of str
         All that would make the audit refuse, each with its fix; empty where it would run.
     command : str

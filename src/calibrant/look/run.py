@@ -253,7 +253,7 @@ def _warnings(
     if label is not None and label.distinct == 1:
         yield "one-class"
     if repeats:
-        yield "repeated-rows"
+        yield "equal-rows"
     if any(c.kind in ("id", "unit") and c.role == "left out" for c in columns):
         yield "likely-id"
     if any(c.kind == "unit" for c in columns):

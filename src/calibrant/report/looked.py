@@ -21,6 +21,7 @@ GROUPED, LARGE = 10_000, 1e15  # whole numbers are written with spaces, and as p
 TELLS = {  # what is to know, by the code of its warning; the report says the same of an audit's data
     "one-class": ("One outcome", "Every row has the same outcome: nothing can be said of the other."),
     "repeated-rows": ("Repeated rows", "Rows that repeat an earlier one count twice: the ranges become too narrow."),
+    "equal-rows": ("Equal rows", "Some rows equal an earlier one: by chance, or copied; the audit says which."),
     "likely-id": ("Identifiers", "Columns that look like identifiers are not ranked and not tested."),
     "several-rows-per-unit": ("Shared units", "Several rows share a unit; the ranges take rows to be independent."),
     "missing-label": ("Missing labels", "Rows without a label are refused, or left out with --missing drop."),
@@ -207,7 +208,7 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
         left = "were left out" if seen.holds == "sketch" else "would be left out with --missing drop"
         yield "Dropped", f"{part_of(gone, rows)} rows {left}: {why}."
     if seen.repeats:
-        same = "If they are the same people, they count twice."
+        same = "Where columns take few values chance does that; copies would count twice, and the audit says which."
         yield "Repeated", f"{part_of(seen.repeats, rows)} rows equal an earlier one in every column. {same}"
     yield from _of_columns(seen)
 

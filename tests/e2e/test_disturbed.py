@@ -115,6 +115,17 @@ def test_a_reader_that_leaves_does_not_change_the_status(folder: Path) -> None:
         assert run.stderr.read() == ""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+def test_a_full_disk_behind_standard_error_does_not_change_the_status(folder: Path) -> None:
+    with open("/dev/full", "w") as full, command(["audit", "no.csv", *LS], stderr=full) as run:
+        assert run.wait() == 2  # not 1, which says that a limit is broken
+
+
+def test_a_closed_standard_input_is_told(folder: Path) -> None:
+    with command(["audit", "-", *LS], preexec_fn=lambda: os.close(0)) as run:
+        assert "standard input (-) is closed" in run.communicate()[1]
+
+
 @pytest.mark.parametrize("closed", [(1,), (2,), (1, 2), (0, 1, 2)])
 def test_closed_streams_do_not_matter(folder: Path, closed: tuple[int, ...]) -> None:
     def close() -> None:

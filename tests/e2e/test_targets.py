@@ -91,6 +91,9 @@ def test_a_query_names_its_files_in_quotes(log: Path) -> None:
         ("repair good.csv LS --map no/m.json", "there is no directory 'no'"),
         ("repair good.csv LS --map m.csv", "end its name in .json"),
         ("repair good.csv LS --out o.xlsx", "end its name in .parquet"),
+        ("audit good.csv LS --json EMPTY", "cannot write '': name a file"),
+        ("repair good.csv LS --out EMPTY", "cannot write '': name a file"),
+        ("repair good.csv LS --map EMPTY", "cannot write the map to ''"),
     ],
 )
 def test_a_target_is_refused_before_any_work(
@@ -98,7 +101,8 @@ def test_a_target_is_refused_before_any_work(
 ) -> None:
     for work in ("commands.audited", "commands.summarised", "commands.merged", "repairing.compare"):
         monkeypatch.setattr(f"calibrant.cli.{work}", None)
-    assert main([word for w in line.split() for word in (COLUMNS if w == "LS" else [w])]) == 2
+    words = [word for w in line.split() for word in (COLUMNS if w == "LS" else [w])]
+    assert main(["" if w == "EMPTY" else w for w in words]) == 2  # as an unset variable of a shell leaves it
     assert said in capsys.readouterr().err
 
 

@@ -102,7 +102,7 @@ def _outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
     claims = [option for option, out in outs.items() if out == STDOUT]
     if len(claims) > 1:
         raise BadInput(f"{claims[0]} - and {claims[1]} - both claim standard output: write one to a file")
-    checked_targets({option: out for option, out in outs.items() if out and out != STDOUT}, files)
+    checked_targets({option: out for option, out in outs.items() if out != STDOUT}, files)
 
 
 def _deliver(record: AuditRecord, a: Namespace) -> int:

@@ -38,11 +38,11 @@ from calibrant.visible import visible
 def repair(a: Namespace) -> int:
     """Compare, print, and write what was asked for."""
     asked = reading(a).named()
-    if a.map and not a.map.lower().endswith(".json"):
+    if a.map is not None and not a.map.lower().endswith(".json"):
         raise BadInput(f"cannot write the map to {a.map!r}: end its name in .json")
     data = given(a)
     read = (*data, *([a.judge] if a.judge else ()))
-    path = checked_targets({"--out": a.out or None, "--map": a.map or None}, read).get("--out")
+    path = checked_targets({"--out": a.out, "--map": a.map}, read).get("--out")
     source = _opened(data, asked.form)
     if path:
         checked_rows(path, source, (repaired_name(a.score), fitted_name(a.score)))

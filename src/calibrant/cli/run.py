@@ -36,8 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is tried again at exit
         if isinstance(e, BrokenPipeError):  # a reader such as `head` has seen enough
             return status
-        print(f"calibrant: cannot write to standard output: {e.strerror or e}", file=sys.stderr)
-        return BAD
+        return _refused(f"cannot write to standard output: {e.strerror or e}", BAD)
     return status
 
 
@@ -68,7 +67,8 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _refused(why: str, status: int) -> int:
-    print(f"calibrant: {visible(why)}", file=sys.stderr)
+    with suppress(OSError):  # a full disk behind standard error must not turn into another status
+        print(f"calibrant: {visible(why)}", file=sys.stderr)
     return status
 
 

@@ -267,6 +267,8 @@ def fits(opened: Source, label: str, score: str, by: Sequence[str], key: Sequenc
                 raise BadInput(f"{part} column {name!r} cannot be read: {why}")
         require(columns, opened.columns, part)
         short(columns, part)
+    if label and label == score:
+        raise BadInput(f"column {label!r} is named both as the label and as the score: name the probabilities too")
     labelled = sorted({label, score} & set(key))
     if labelled:
         raise BadInput(

@@ -56,6 +56,8 @@ def checked_targets(outs: Mapping[str, str | None], files: Iterable[str | Query]
 
 def _writable(out: str) -> Path:
     """Return a path that can be written, or say why it cannot."""
+    if not out:
+        raise BadInput("cannot write '': name a file")
     path = Path(out)
     folder = path.resolve().parent
     if not folder.is_dir():

@@ -144,6 +144,24 @@ def test_compressed_files_are_what_is_in_them(tmp_path: Path, expected: cal.Sket
     assert cal.sketch(tmp_path / "unnamed", label="y", score="p").n == 2
 
 
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (b"$FL2@(#)", "an SPSS file"),
+        (b"<stata_dta><header>", "a Stata file"),
+        (b"\x80\x04\x95", "a pickle"),
+        (gzip.compress(b"X\n\0\0\0\3"), "a file of R"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"\x01\x02\x03", "none of Parquet, Arrow IPC, ORC, text"),
+    ],
+)
+@pytest.mark.parametrize("file", ["log.dat", "log.csv"])
+def test_files_of_other_programs_are_called_by_name(tmp_path: Path, first: bytes, said: str, file: str) -> None:
+    (tmp_path / file).write_bytes(first + bytes(600))
+    with pytest.raises(cal.BadInput, match="zero bytes" if said[:4] == "none" and file == "log.csv" else said):
+        cal.sketch(tmp_path / file, label="y", score="p")
+
+
 def test_two_files_of_one_format_are_told_apart(tmp_path: Path) -> None:
     for file in ("log.jsonl", "log.npz", "log.parquet"):
         folder = tmp_path / file.partition(".")[2]

@@ -140,6 +140,7 @@ def test_columns_that_are_not_read_do_not_matter() -> None:
     ("call", "said"),
     [
         (lambda: cal.sketch(ROWS, label="y", score="p", key="y"), "identity"),
+        (lambda: cal.sketch(ROWS, label="y", score="y"), "both as the label and as the score"),
         (lambda: cal.sketch(ROWS, label="y", score="p", seed=-1), "seed"),
         (lambda: cal.sketch(cal.predictions([0, 1], [0.2, 0.7]), key="id"), "leave"),
         (lambda: cal.audit(cal.predictions([0, 1], [0.2, 0.7]), label="y"), "leave"),

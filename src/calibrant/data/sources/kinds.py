@@ -34,12 +34,30 @@ BEGINNINGS = (
 PACKED = ("", ".gz", ".bz2", ".zst", ".xz")
 TEXTS = tuple(f".{t}{packed}" for t in ("csv", "tsv", "txt") for packed in PACKED)
 ENDINGS = {
+    PARQUET: (".parquet", ".pq"),
     ARROW: (".arrow", ".arrows", ".feather", ".ipc"),
     ORC: (".orc",),
     TEXT: TEXTS,
     JSON: tuple(f".{t}{packed}" for t in ("jsonl", "ndjson", "json") for packed in PACKED),
     EXCEL: (".xlsx", ".xlsm"),
     NUMPY: (".npz", ".npy"),
+}
+FOREIGN = {  # what other files begin with, and are
+    b"$FL": "an SPSS file",
+    b"<stata_dta>": "a Stata file",
+    b"\0\0\0\0\0\0\0\0\0\0\0\0\xc2\xea\x81\x60": "a SAS file",
+    b"X\n\0\0": "a file of R",
+    b"RDX": "a file of R",
+    b"\x80\x02": "a pickle, which is code",
+    b"\x80\x03": "a pickle, which is code",
+    b"\x80\x04": "a pickle, which is code",
+    b"\x80\x05": "a pickle, which is code",
+    b"\x89HDF": "an HDF5 file",
+    b"SQLite format 3\0": "an SQLite database",
+    b"Obj\x01": "an Avro file",
+    b"%PDF": "a PDF",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
 }
 OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*(\{|\[\s*\{)")  # how JSON of objects begins
 ZIP, OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -49,8 +67,8 @@ CONTROL = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1a\x1b")  # bytes that no
 def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
     """Return what a file is: PARQUET, ARROW, ORC, TEXT, JSON, EXCEL or NUMPY."""
     name = PurePosixPath(path).name
-    by_name = next((kind for kind, ends in ENDINGS.items() if name.lower().endswith(ends)), PARQUET)
-    if filesystem.type_name != "local" and name.lower().endswith((".parquet", ".pq")):
+    by_name = next((kind for kind, ends in ENDINGS.items() if name.lower().endswith(ends)), "")
+    if filesystem.type_name != "local" and by_name == PARQUET:
         return PARQUET  # a request saved
     try:
         with filesystem.open_input_stream(path, compression=None) as file:
@@ -61,18 +79,27 @@ def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
         raise BadInput(f"{name} is empty (0 bytes)")
     if CONTROL.isdisjoint(first):
         return JSON if by_name == JSON or OBJECTS.match(first) else TEXT
+    _no_stranger(first, name)
     if first.startswith(OLD_EXCEL):
         raise BadInput(f"{name} is an old Excel file, or one with a password: save it as .xlsx without one")
     if first.startswith(ZIP):
         return _zipped(path, filesystem, by_name)
+    return _by_bytes(first, Path(path), by_name, filesystem.type_name == "local")
+
+
+def _by_bytes(first: bytes, path: Path, by_name: str, local: bool) -> str:
+    """Return what a file that is no plain text is."""
+    name = path.name
     kind = next((kind for begins, kind in BEGINNINGS if first.startswith(begins)), by_name)
-    if first.startswith(MARKS) and name.lower().endswith((".parquet", ".pq", *ENDINGS[ARROW], *ENDINGS[ORC])):
+    if first.startswith(MARKS) and by_name in (PARQUET, ARROW, ORC):
         kind = by_name  # two bytes tell little
     packed = PurePosixPath(name.lower()).suffixes[-2:-1]
-    if kind == TEXT and packed and packed[0] in (".parquet", ".pq", ".orc", *ENDINGS[ARROW]):
+    if kind == TEXT and packed and packed[0] in (*ENDINGS[PARQUET], *ENDINGS[ORC], *ENDINGS[ARROW]):
         raise BadInput(f"{name} is a packed file: unpack it first")
-    if filesystem.type_name == "local" and first.startswith(tuple(PACKINGS)):
-        return _packed(Path(path), by_name)
+    if local and first.startswith(tuple(PACKINGS)):
+        return _packed(path, by_name)
+    if not kind:
+        raise BadInput(f"{name} is none of {', '.join(ENDINGS)}, as its first bytes tell: save it as one of these")
     return JSON if kind == TEXT and by_name == JSON else kind
 
 
@@ -80,10 +107,17 @@ def _packed(path: Path, by_name: str) -> str:
     """Return what a compressed file of text is: its own first bytes tell."""
     with unpacked(path) as file:
         first = file.read(FIRST)
+    _no_stranger(first, path.name)
     inside = next((kind for begins, kind in BEGINNINGS if first.startswith(begins)), TEXT)
     if not CONTROL.isdisjoint(first) and (inside != TEXT or first.startswith((ZIP, OLD_EXCEL))):
         raise BadInput(f"{path.name} is a packed file: unpack it first")
     return JSON if by_name == JSON or OBJECTS.match(first) else TEXT
+
+
+def _no_stranger(first: bytes, name: str) -> None:
+    """Refuse a file of another program, by what it is."""
+    if what := next((what for begins, what in FOREIGN.items() if first.startswith(begins)), ""):
+        raise BadInput(f"{name} is {what}, which is not read: save its table as Parquet or CSV")
 
 
 def _zipped(path: str, filesystem: pa.fs.FileSystem, by_name: str) -> str:

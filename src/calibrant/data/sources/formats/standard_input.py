@@ -20,7 +20,9 @@ def spooled(form: str) -> Path:
     if _taken:
         return _taken[0]
     stream = getattr(sys.stdin, "buffer", None)
-    if stream is None or sys.stdin.isatty():
+    if stream is None:
+        raise BadInput("standard input (-) is closed: pipe a file into it")
+    if sys.stdin.isatty():
         raise BadInput("standard input (-) is a terminal: pipe a file into it")
     folder = Path(tempfile.mkdtemp(prefix="calibrant-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

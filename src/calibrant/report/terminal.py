@@ -95,8 +95,9 @@ def cells(text: str) -> int:
 
 def clip(text: str, width: int) -> str:
     """Return a text cut to a number of columns."""
-    if cells(text) <= width:
+    if len(text) <= 8 * width and cells(text) <= width:
         return text
+    text = text[: 8 * width]  # a longer text has a column to lose even if most of its characters combine
     while cells(text) > width - 1:
         text = text[:-1]
     return text + "…"

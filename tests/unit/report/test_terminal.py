@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
 import factories
-from calibrant.report.terminal import cells
+from calibrant.report.terminal import cells, clip
 from calibrant.report.terminal import render as terminal
 
 RECORDS = [
@@ -39,3 +40,10 @@ def test_terminal_aligns_and_leads_with_the_verdict():
 
 def test_terminal_names_what_was_not_checked():
     assert "Not checked, which is not a pass: variables, local-calibration" in terminal(factories.employment())
+
+
+def test_a_long_name_is_cut_at_once():
+    start = time.perf_counter()
+    assert clip("e\u0301" * 10**6, 9) == "e\u0301" * 8 + "…"
+    assert clip("h" * 10**6, 9) == "h" * 8 + "…"
+    assert time.perf_counter() - start < 1

@@ -229,7 +229,7 @@ def told_rules(curve: Curve, people: int, mask: int) -> Curve:
 def told_peak(chart: Curve, mask: int) -> Curve:
     """Return a control chart without points before so many people, and with its peak as it is told."""
     s, c = dict(chart.settings), chart.columns
-    n, peak = s["rows_tested"], s.get("peak_rows", 0)
+    n, peak, exact = s["rows_tested"], s.get("peak_rows", 0), s.get("peak_share", 0.0)
     if 0 < peak < mask:
         s |= {"peak_observed": None, "peak_predicted": None}
     elif peak:
@@ -237,6 +237,10 @@ def told_peak(chart: Curve, mask: int) -> Curve:
         s |= {"peak_observed": told.observed, "peak_predicted": told.predicted, "peak_rows": told.rows}
         s["peak_share"] = min(told.rows / n, 1.0)
     keep = [i for i, x in enumerate(c["x"]) if not 0 < round(x * n) < min(mask, n)]
+    if peak >= mask:  # the peak's point moves with it, and those that it passes are left out
+        here, (low, high) = s["peak_share"], sorted((exact, s["peak_share"]))
+        keep = [i for i in keep if c["x"][i] == exact or not low <= c["x"][i] <= high]
+        c = {**c, "x": tuple(here if x == exact else x for x in c["x"])}
     columns = {k: tuple(v[i] for i in keep) for k, v in c.items()}
     columns["evidence"] = tuple(v if v is None else round(v, 3) for v in columns["evidence"])
     return Curve(method=chart.method, columns=columns, settings=s)

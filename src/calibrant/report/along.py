@@ -37,6 +37,8 @@ class Point:
         People per unit of the variable; of a level its share.
     stretch : int
         Neighbours of one number are joined by a line; -1 for a level.
+    rows : int
+        People, told in fives, of a set of people, such as a level; 0 of a point of a smooth line.
     """
 
     x: float | None
@@ -48,6 +50,7 @@ class Point:
     high: float
     density: float = 0.0
     stretch: int = -1
+    rows: int = 0
 
     @property
     def side(self) -> Side:
@@ -61,7 +64,6 @@ class Bin(Point):
 
     start: float = 0.0
     end: float = 0.0
-    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,10 @@ def along_of(variable: str, curve: Curve) -> Along:
     """Return what the record holds along a variable."""
     c, s = curve.columns, curve.settings
     rows = zip(c["x"], c["label"], c["density"], c["stretch"], strict=True)
-    found = [Point(x, label, *_gap(c, i), crowd, stretch) for i, (x, label, crowd, stretch) in enumerate(rows)]
+    found = [
+        Point(x, label, *_gap(c, i), crowd, stretch, int(c["rows"][i]) if stretch < 0 else 0)
+        for i, (x, label, crowd, stretch) in enumerate(rows)
+    ]
     line = tuple(p for p in found if p.stretch >= 0 and p.x is not None)
     levels = tuple(p for p in found if p.stretch < 0 or p.x is None)
     return Along(
@@ -229,7 +234,9 @@ def along_map(variable: str, curve: Curve, shift: float | None) -> Along:
     line, levels, before, stretch = [], [], None, -1
     for i, (x, label) in enumerate(zip(c["x"], c["label"], strict=True)):
         if category or x is None:
-            levels.append(Point(_value(axis, x), str(label), *_gap(c, i), float(c["people"][i]) / float(s["n"]), -1))
+            people = float(c["people"][i])
+            own = int(people) if people == c["rows"][i] else 0  # levels by themselves, not smoothed over others
+            levels.append(Point(_value(axis, x), str(label), *_gap(c, i), people / float(s["n"]), -1, own))
             continue
         stretch += before is None or places[x] != before + 1
         before = places[x]

@@ -14,6 +14,7 @@ MINUS = "\u2212"
 THIN = "\u202f"
 DENOMINATORS = (100, 1_000, 10_000)
 MANY_ROWS = 2_000_000
+FIVE = 5  # people: of a group fewer may be told as none; see audit/rounding.py
 WIDE = Context(prec=800)  # every digit of any float
 
 
@@ -113,6 +114,21 @@ def rates(predicted: float, observed: float) -> tuple[str, str]:
         if a != b or predicted == observed:
             return a, b
     return nearest(predicted), nearest(observed)
+
+
+def told_rate(rate: float, rows: float, digits: int = 1) -> str:
+    """Write a rate in 100 of people who are told in fives: 0 of them stands for fewer than five.
+
+    `rows` is the people as told; 0 where the rate is not of a set of people, such as a point of a smooth line.
+    """
+    if rate or not rows:
+        return nearest(rate, digits)
+    return f"under {written(cut(exact(min(FIVE / rows, 1.0)), digits, ROUND_CEILING))}"
+
+
+def told_of_every(rows: int, people: float, d: int) -> str:
+    """Write how many of every `d` people so many of `rows` are, both told in fives: 0 stands for fewer than five."""
+    return count(_whole(people * d / rows)) if people else f"under {count(math.ceil(min(FIVE / rows, 1.0) * d))}"
 
 
 def limit_points(limit: float) -> str:

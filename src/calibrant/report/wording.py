@@ -200,14 +200,15 @@ def range_label(finding: Finding, limit: float | None) -> str:
 
 def people(record: AuditRecord, finding: Finding) -> Text:
     """Return the natural frequencies of a finding, such as "expects 562 to be employed; 585 were"."""
-    expected, happened = num.of_every(finding, num.denominator(told(record)))
-    outcome = record.settings.get("outcome")
+    d = num.denominator(told(record))
+    expected, happened = map(num.count, num.of_every(finding, d))
+    if finding.variables:
+        expected, happened = (num.told_of_every(finding.rows, n, d) for n in (finding.expected, finding.cases))
+    outcome, was = record.settings.get("outcome"), "was" if happened == "1" else "were"
     if outcome is None:
-        was = "was" if happened == 1 else "were"
-        cases = "case" if expected == 1 else "cases"
-        return say(f"expects {num.count(expected)} {cases}; there {was} {num.count(happened)}")
-    verb = "was" if happened == 1 else "were"
-    return say(f"expects {num.count(expected)} to be ", given(outcome), f"; {num.count(happened)} {verb}")
+        cases = "case" if expected == "1" else "cases"
+        return say(f"expects {expected} {cases}; there {was} {happened}")
+    return say(f"expects {expected} to be ", given(outcome), f"; {happened} {was}")
 
 
 def every(record: AuditRecord) -> str:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.audit.rounding import FEW, UNIT, Told, step, stepped, told_estimate, two_digits
-from calibrant.results import Estimate, Interval
+from calibrant.audit.rounding import FEW, UNIT, Told, step, stepped, told_estimate, told_peak, two_digits
+from calibrant.results import Curve, Estimate, Interval
 
 
 def people(seed: int, outcome: int, score: float, n: int = 400) -> pa.Table:
@@ -177,3 +177,14 @@ def test_ranges_of_the_score_are_wide_enough_for_rates_told_in_fives() -> None:
     rows = record.curve("bins").columns["rows"]
     assert 8 <= len(rows) <= 10
     assert min(rows) >= 95
+
+
+def test_the_position_of_a_peak_is_told_alike_in_its_chart() -> None:
+    share = (0.0, *(k / 1000 for k in (10, 100, 130, 133, 136, 200, 900)))
+    facts = {"rows_tested": 1000, "peak_rows": 133, "peak_share": 0.133, "peak_observed": 0.4, "peak_predicted": 0.2}
+    columns = {"x": share, "evidence": (0.0, 1.0, 2.0, 2.5, 3.0, 2.5, 2.0, 1.0), "null_1": share}
+    told = told_peak(Curve(method="diagnose.control_chart", columns=columns, settings=facts), 20)
+    x, evidence = told.columns["x"], told.columns["evidence"]
+    assert 0.133 not in x
+    assert x[evidence.index(3.0)] == told.settings["peak_share"]
+    assert list(x) == sorted(set(x))

@@ -77,7 +77,7 @@ def zone(limit: float) -> tuple[str, str]:
 def cells(p: Point, digits: int) -> tuple[str, str, str, str]:
     """Return what the model says, what happened, the gap and its range, as the tables write them."""
     low, high = num.signed_range(p.low, p.high, digits)
-    says, happened = num.nearest(p.predicted, digits), num.nearest(p.observed, digits)
+    says, happened = (num.told_rate(rate, p.rows, digits) for rate in (p.predicted, p.observed))
     return says, happened, num.gap(p.gap, digits), f"{low} to {high}"
 
 

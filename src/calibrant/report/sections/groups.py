@@ -52,7 +52,8 @@ from calibrant.report.wording import (
 )
 
 SHORT = 9  # groups in the short table
-FIVES = "Numbers of people are multiples of five, up or down by chance."  # audit/rounding.py
+# As audit/rounding.py tells them
+FIVES = "Numbers of people are multiples of five, up or down by chance; “under”: fewer than five people."
 ACROSS, DOTS = 20, 200  # of the picture of people
 MISSED = ", an expected case that did not happen; empty, no case."
 GAP = (
@@ -119,6 +120,7 @@ def _row(f: Finding, limit: float | None, top: float) -> Row:
     low, high = f.lower.interval.low, f.upper.interval.high
     predicted, observed = f.expected / f.rows, f.cases / f.rows
     track = places.track(low, high, top, f.verdict, range_label(f, limit), limit)
+    told_in = f.rows if f.variables else 0  # everyone is told exactly
     name = Cell(say("Everyone"))
     if f.variables:
         value, variable = value_label(f), variable_label(f)
@@ -127,8 +129,8 @@ def _row(f: Finding, limit: float | None, top: float) -> Row:
     cells = (
         name,
         Cell(say(num.count(f.rows)), repr(f.rows)),
-        Cell(say(num.nearest(predicted)), f"{predicted:.6g}"),
-        Cell(say(num.nearest(observed)), f"{observed:.6g}"),
+        Cell(say(num.told_rate(predicted, told_in)), f"{predicted:.6g}"),
+        Cell(say(num.told_rate(observed, told_in)), f"{observed:.6g}"),
         Cell(say(num.gap(f.gap)), f"{f.gap:.6g}"),
         Cell(sort=f"{low:.6g}", picture=svg.track(track)),
         Cell(say(certified_range(f, limit)), f"{high:.6g}"),
@@ -174,12 +176,15 @@ def notes(record: AuditRecord) -> tuple[Text, ...]:
 
 
 def icons(record: AuditRecord) -> Iterator[Beside]:
-    """Return the people of the worst broken group as dots; nothing if none is broken or no dot would differ."""
+    """Return the people of the worst broken group as dots; nothing if none is broken or no dot would differ.
+
+    Nor where fewer than five are told as none: they would be no dot.
+    """
     worst = [f for f in told(record) if f.variables]
     d = num.denominator(told(record))
     total = min(d, DOTS)
     expected, happened = num.of_every(worst[0], total) if worst else (0, 0)
-    if expected == happened:
+    if expected == happened or not (worst[0].expected and worst[0].cases):
         return
     same, apart, beyond = min(expected, happened), abs(happened - expected), happened > expected
     kinds = ["ic1"] * same + ["ic2"] * apart + ["ic0"] * (total - same - apart)

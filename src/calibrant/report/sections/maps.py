@@ -51,6 +51,7 @@ class Place:
     high: float
     least: float
     people: int
+    rows: int
     adjusted: float
 
 
@@ -111,6 +112,7 @@ def _place(along: Along, curve: Curve, region: Mapping[str, Any]) -> Place:
         high=float(region["high"]),
         least=float(region["low"] if region["sign"] > 0 else -region["high"]),
         people=int(region["people"]),
+        rows=next((p.rows for p in along.levels if p.label == label), 0),
         adjusted=float(region["p_adjusted"]),
     )
 
@@ -138,7 +140,7 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
     name = f"{clipped(place.variable, 40)}{': ' if alone else ' '}{clipped(place.where, 48)}"
     start = say("Farthest off along a group variable: ", Span(clipped(name), "name"), ". ")
     people = f"{num.count(place.people)} people" if place.people >= int(record.settings.get("mask", 20)) else ""
-    says, happened = num.nearest(place.predicted, found.digits), num.nearest(place.observed, found.digits)
+    says, happened = (num.told_rate(v, place.rows, found.digits) for v in (place.predicted, place.observed))
     low, high = num.signed_range(place.low, place.high, found.digits)
     side, by = "too low" if place.sign > 0 else "too high", num.nearest(abs(place.gap), found.digits)
     told = f"the model says {says} in 100, {happened} happened: {side} by {by} points (band {low} to {high})"

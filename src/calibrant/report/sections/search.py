@@ -62,7 +62,8 @@ def search(record: AuditRecord) -> Iterator[Node]:
     yield Paragraph(say(rules_note(record)), "note", MARKDOWN if found else WHOLE)
     who = first_shown(record)
     if who is not None:
-        told = f": the model says {num.nearest(who['predicted'])} in 100, {num.nearest(who['observed'])} happened; "
+        says, happened = (num.told_rate(float(who[k]), who["rows"]) for k in ("predicted", "observed"))
+        told = f": the model says {says} in 100, {happened} happened; "
         name = Span(visible(who["rule"]), "name")
         yield Paragraph(say(f"{WHO}: ", name, f"{told}{num.count(who['rows'])} people judged."), where=TERMINAL)
     if needs(record):
@@ -242,8 +243,8 @@ def _rule(c: Line) -> Row:
         (
             Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
             Cell(say(f"{num.nearest(float(c['share']))}%")),
-            Cell(say(num.nearest(float(c["predicted"])))),
-            Cell(say(num.nearest(float(c["observed"])))),
+            Cell(say(num.told_rate(float(c["predicted"]), c["rows"]))),
+            Cell(say(num.told_rate(float(c["observed"]), c["rows"]))),
             Cell(say(f"{num.gap(float(c['gap']))} ({low} to {high})")),
             Cell(say(str(c["side"]) if found else UNDECIDED), style="" if found else "quiet"),
         )

@@ -34,3 +34,17 @@ def test_a_name_of_300_characters_is_cut_in_sentences_and_whole_in_its_table():
     page = render(record)
     assert page.count("x" * 300 + "</bdi>") >= 1
     assert "x" * 300 not in re.search(r'<p class="lead">.*?</p>', page, re.S)[0]
+
+
+def test_fewer_than_five_people_are_never_told_as_none():
+    """Expected cases of a group are told in fives: 0 of 135 stands for up to 4, which is not "0.0 in 100"."""
+    group = factories.finding(0.02, 0.09, variables=[("ward", "B")], rows=135, expected=0.0, observed=5 / 135)
+    record = factories.record(groups=[group])
+    row = next(line for line in markdown(record).splitlines() if line.startswith("| ") and "ward" in line)
+    assert "| under 3.8 | 3.7 |" in row
+    assert "under 3.8" in render(record)
+    for text in (terminal(record), markdown(record), render(record)):
+        assert "expects 0 " not in text
+    assert "the model expects under 4 cases; there were 4" in " ".join(terminal(record).split())
+    everyone = factories.record(everyone=factories.finding(expected=0.0, observed=0.0))
+    assert "under 0.1" not in markdown(everyone)

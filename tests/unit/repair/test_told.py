@@ -17,7 +17,7 @@ from calibrant.repair.fitted import row_hashes
 from calibrant.repair.told import MASK, cells, cuts, grain, stepped, told_codings
 
 N = 3000
-RECIPES = {
+RECIPES: dict[str, Any] = {
     "Isotonic": cal.repair.Isotonic(),
     "Histogram": cal.repair.Histogram(bins=50),
     "ScalingBinning": cal.repair.ScalingBinning(),

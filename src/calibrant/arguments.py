@@ -93,7 +93,10 @@ def number(name: str, value: object, *, what: str = "a number", hint: str = "", 
 
 
 def _finite(value: object) -> TypeGuard[float]:
-    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    try:
+        return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:  # a whole number that no real number reaches
+        return False
 
 
 def _counts(value: object) -> TypeGuard[int]:

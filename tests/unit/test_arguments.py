@@ -124,3 +124,8 @@ def test_names_argument_value_and_fix(check, line):
     with pytest.raises(BadInput, match=line) as error:
         check()
     assert "\n" not in str(error.value)
+
+
+def test_a_whole_number_beyond_all_real_ones_is_refused() -> None:
+    with pytest.raises(BadInput, match="finite number"):
+        arguments.finite("bins", 10**400)

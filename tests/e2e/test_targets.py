@@ -152,3 +152,24 @@ def test_standard_output_may_be_named_as_a_file(tmp_path: Path, redirected: bool
         done = subprocess.run(command, stdout=file if redirected else subprocess.PIPE, check=True)
     assert (out.read_bytes() if redirected else done.stdout) == b"x"
     assert [f.name for f in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_longest_name_that_a_disk_takes_is_written(tmp_path: Path) -> None:
+    for name in ("j" * 250 + ".json", "é" * 125 + ".json"):
+        written(str(tmp_path / name), b"{}")
+        assert [p.name for p in tmp_path.iterdir()] == [name]
+        (tmp_path / name).unlink()
+
+
+@pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="names are UTF-8 there")
+def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in (b"caf\xe9.csv", b"caf\xe9"):
+        name = os.fsdecode(os.path.join(os.fsencode(tmp_path), line))
+        if line.endswith(b"csv"):
+            Path(name).write_text("y,p\n0,0.2\n1,0.7\n")
+        else:
+            Path(name).mkdir()
+            (Path(name) / "log.csv").write_text("y,p\n0,0.2\n1,0.7\n")
+        for command in ("look", "audit"):
+            assert main([command, name, "--label", "y", "--score", "p"]) == 2
+            assert "is not UTF-8: rename the file, or its folder" in capsys.readouterr().err

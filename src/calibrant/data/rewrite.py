@@ -105,11 +105,16 @@ def checked_rows(path: Path, source: Source, added: Sequence[str]) -> None:
 # ---- files that appear when they are complete ----
 
 
+def _short(name: str) -> str:
+    """Return what leaves room for more in a name: most disks take 255 bytes."""
+    return os.fsencode(name)[:200].decode(errors="ignore")
+
+
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
     """Give a name in the same folder to write under: it becomes `path` if all goes well, and is removed if not."""
     target, special = path.resolve(), _special(path)
-    part = path if special else target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = path if special else target.with_name(f".{_short(target.name)}.{os.getpid()}.part")
     try:
         yield part
         if not special:

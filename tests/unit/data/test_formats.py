@@ -151,6 +151,7 @@ def test_compressed_files_are_what_is_in_them(tmp_path: Path, expected: cal.Sket
         (b"<stata_dta><header>", "a Stata file"),
         (b"\x80\x04\x95", "a pickle"),
         (gzip.compress(b"X\n\0\0\0\3"), "a file of R"),
+        (b"calibrant sketch", "is a sketch: end its name in .sketch"),
         (b"SQLite format 3\0", "an SQLite database"),
         (b"\x01\x02\x03", "none of Parquet, Arrow IPC, ORC, text"),
     ],

@@ -105,7 +105,19 @@ def _expand(pattern: str) -> tuple[Path, list[Path]]:
     if not found:
         fix = HOW if QUERY.match(pattern) else "check the path (a glob such as 'log/*.parquet' works too)"
         raise BadInput(f"no file at {pattern!r}: {fix}")
-    return root.resolve(), [p.resolve() for p in found]
+    root, found = root.resolve(), [p.resolve() for p in found]
+    if unnamed := [p for p in (root, *found) if not _utf8(str(p))]:  # Arrow opens no such file
+        raise BadInput(f"the name of {str(unnamed[0])!r} is not UTF-8: rename the file, or its folder")
+    return root, found
+
+
+def _utf8(name: str) -> bool:
+    """Tell whether a name has no bytes that Python can only pass on."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _local_files(expanded: list[tuple[Path, list[Path]]]) -> Listing:

@@ -116,6 +116,8 @@ def _packed(path: Path, by_name: str) -> str:
 
 def _no_stranger(first: bytes, name: str) -> None:
     """Refuse a file of another program, by what it is."""
+    if first.startswith(b"calibrant sketch"):
+        raise BadInput(f"{name} is a sketch: end its name in .sketch, or pass calibrant.Sketch.from_bytes(...)")
     if what := next((what for begins, what in FOREIGN.items() if first.startswith(begins)), ""):
         raise BadInput(f"{name} is {what}, which is not read: save its table as Parquet or CSV")
 

@@ -158,10 +158,16 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def _heeds_ctrl_c() -> None:
+    """Undo what a shell does to a job in the background, such as these tests."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def stopped(folder: Path, line: str, number: int) -> tuple[int, str]:
     """Stop a command by a signal while its output is written, but does not have its name yet."""
     end = time.monotonic() + 60
-    with subprocess.Popen([sys.executable, "-c", SLOW, *arguments(line)], stderr=subprocess.PIPE, text=True) as run:
+    script = [sys.executable, "-c", SLOW, *arguments(line)]
+    with subprocess.Popen(script, stderr=subprocess.PIPE, text=True, preexec_fn=_heeds_ctrl_c) as run:
         while not (folder / "writing").exists() and run.poll() is None and time.monotonic() < end:
             time.sleep(0.02)
         assert (folder / "writing").exists()

@@ -11,10 +11,11 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 
 from calibrant.cli.parser import build_parser
+from calibrant.data.temporary import remove_all
 from calibrant.errors import BadInput, NotComputable
 from calibrant.visible import visible
 
-BAD, UNEXPECTED, STOPPED, TERMINATED = 2, 70, 130, 143
+BAD, UNEXPECTED, STOPPED = 2, 70, 130
 ELSEWHERE = {"look": "looking", "repair": "repairing", "apply": "repairing"}  # the other commands are in `commands`
 
 
@@ -52,8 +53,6 @@ def _run(argv: Sequence[str] | None) -> int:
         return _refused(str(e), BAD)
     except KeyboardInterrupt:
         return _refused("stopped", STOPPED)
-    except _Terminated:
-        return _refused("stopped by a signal; nothing was written", TERMINATED)
     except Exception as e:
         if os.environ.get("CALIBRANT_TRACEBACK"):
             raise
@@ -93,16 +92,18 @@ def _open_streams() -> None:
             stream.reconfigure(encoding="utf-8", errors="replace")
 
 
-class _Terminated(BaseException):
-    """A signal asked the command to end."""
-
-
 @contextmanager
 def _terminated() -> Iterator[None]:
-    """End as Ctrl-C does where a scheduler sends SIGTERM or a terminal goes away: what is half written is removed."""
+    """End where a scheduler sends SIGTERM or a terminal goes away, and remove what is half written.
 
-    def end(*_: object) -> None:
-        raise _Terminated
+    No exception is raised, for it could come in the midst of an import that swallows it, and the work would go on.
+    """
+
+    def end(number: int, _: object) -> None:
+        remove_all()
+        with suppress(OSError):
+            os.write(2, b"calibrant: stopped by a signal\n")
+        os._exit(128 + number)
 
     kept = {}
     for name in ("SIGTERM", "SIGHUP"):

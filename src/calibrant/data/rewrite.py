@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from calibrant.data.layouts import decoded
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, OnRows, Source
+from calibrant.data.temporary import KEPT, remove
 from calibrant.errors import BadInput
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")
@@ -115,6 +116,8 @@ def beside(path: Path) -> Iterator[Path]:
     """Give a name in the same folder to write under: it becomes `path` if all goes well, and is removed if not."""
     target, special = path.resolve(), _special(path)
     part = path if special else target.with_name(f".{_short(target.name)}.{os.getpid()}.part")
+    if not special:
+        KEPT.add(part)
     try:
         yield part
         if not special:
@@ -127,8 +130,7 @@ def beside(path: Path) -> Iterator[Path]:
         raise BadInput(f"cannot write {str(path)!r}: {e.strerror or e}") from None
     finally:
         if not special:
-            with suppress(OSError):  # a name too long, or a folder that is gone: said above
-                part.unlink(missing_ok=True)
+            remove(part)
 
 
 def written(target: str, content: bytes) -> None:

@@ -87,7 +87,7 @@ def test_a_query_reads_as_its_file(log: Path) -> None:
         own.execute("create view v as from 'x.parquet'")
         viewed = cal.sql("with w as (select * from v) select * from w", connection=own)
         assert cal.sketch(viewed, label="y", score="p", by="sex").fingerprint == whole.fingerprint
-        with pytest.raises(cal.BadInput, match="type COPY|A CTE needs a SELECT"):
+        with pytest.raises(cal.BadInput, match=r"type COPY|A CTE needs a SELECT"):
             cal.sql("with c as (copy (select 1) to 'out.csv') select 1", connection=own)
         with pytest.raises(cal.BadInput, match=r"calibrant\.sql"):
             cal.sketch("x.parquet", label="y", score="p", engine=own)

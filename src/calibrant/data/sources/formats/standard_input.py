@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from calibrant.data.sources.formats.known import FORMATS
+from calibrant.data.temporary import KEPT, remove
 from calibrant.errors import BadInput
 
 STDIN = "-"
@@ -25,7 +26,8 @@ def spooled(form: str) -> Path:
     if sys.stdin.isatty():
         raise BadInput("standard input (-) is a terminal: pipe a file into it")
     folder = Path(tempfile.mkdtemp(prefix="calibrant-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    KEPT.add(folder)
+    atexit.register(remove, folder)
     path = folder / f"standard input{FORMATS.get(form, '')}"
     try:
         with path.open("wb") as file:

@@ -386,12 +386,11 @@ def _grouped(data: Bytes, i: int, b: int, digits: int) -> int:
 
 
 @kernel
-def _two(data: Bytes, i: int, low: int, high: int) -> int:
-    """Return the number of two digits at i; -1 if it is none from low to high."""
+def _two(data: Bytes, i: int) -> int:
+    """Return the number of two digits at i; -1 if there are none."""
     if not (ZERO <= data[i] <= NINE and ZERO <= data[i + 1] <= NINE):
         return -1
-    value = 10 * (int(data[i]) - ZERO) + int(data[i + 1]) - ZERO
-    return value if low <= value <= high else -1
+    return 10 * (int(data[i]) - ZERO) + int(data[i + 1]) - ZERO
 
 
 @kernel
@@ -399,12 +398,12 @@ def _date(data: Bytes, a: int, b: int) -> int:
     """Return the kind of a date as ISO 8601 writes it, with a time or not."""
     if b - a < 10 or data[a + 7] != MINUS:
         return TEXT
-    month = _two(data, a + 5, 1, 12)
-    year = _two(data, a, 0, 99) * 100 + _two(data, a + 2, 0, 99)
+    month, day = _two(data, a + 5), _two(data, a + 8)
+    year = _two(data, a) * 100 + _two(data, a + 2)
     last = 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
     if month == 2:
         last = 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    if month < 0 or _two(data, a + 8, 1, last) < 0:
+    if not (1 <= month <= 12 and 1 <= day <= last):
         return TEXT
     if b - a == 10:
         return DATE
@@ -416,11 +415,11 @@ def _date(data: Bytes, a: int, b: int) -> int:
 @kernel
 def _time(data: Bytes, i: int, b: int) -> int:
     """Return the kind of a time of a date, from i to b."""
-    if b - i < 5 or _two(data, i, 0, 23) < 0 or data[i + 2] != COLON or _two(data, i + 3, 0, 59) < 0:
+    if b - i < 5 or data[i + 2] != COLON or not (0 <= _two(data, i) <= 23 and 0 <= _two(data, i + 3) <= 59):
         return TEXT
     i, fraction = i + 5, 0
     if i < b and data[i] == COLON:
-        if b - i < 3 or _two(data, i + 1, 0, 59) < 0:
+        if b - i < 3 or not 0 <= _two(data, i + 1) <= 59:
             return TEXT
         i += 3
         if i < b and data[i] == POINT:
@@ -436,6 +435,6 @@ def _time(data: Bytes, i: int, b: int) -> int:
     if data[i] == Z and i + 1 == b:
         return ZONED
     signed = data[i] == PLUS or data[i] == MINUS
-    if not signed or b - i != 6 or _two(data, i + 1, 0, 23) < 0 or data[i + 3] != COLON or _two(data, i + 4, 0, 59) < 0:
+    if not signed or b - i != 6 or data[i + 3] != COLON:
         return TEXT
-    return ZONED
+    return ZONED if 0 <= _two(data, i + 1) <= 23 and 0 <= _two(data, i + 4) <= 59 else TEXT

@@ -224,7 +224,9 @@ class _Target:
 
         if self.name.endswith(PARQUET):
             texts = [f.name for f in self.schema if not pa.types.is_floating(f.type)]
-            return pq.ParquetWriter(self.path, self.schema, use_dictionary=texts, store_schema=False)
+            return pq.ParquetWriter(
+                self.path, self.schema, use_dictionary=texts, store_schema=False, write_page_checksum=True
+            )
         if self.delimited:
             usual = "\t" if self.name.endswith(".tsv") else ";" if self.form.delimiter == ";" else ","
             return _Lines(self.path, self.schema, usual, self.form.decimal == ",")

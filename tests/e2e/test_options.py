@@ -36,11 +36,16 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pa.Table:
         (' first name , "in ""quotes""" ', ("first name", 'in "quotes"')),
         ('" a",', (" a",)),
         ('a"b,,c', ('a"b', "c")),
-        ("", ()),
     ],
 )
 def test_names_are_split_as_csv_is(text: str, found: tuple[str, ...]) -> None:
     assert names(text) == found
+
+
+@pytest.mark.parametrize("text", ["", " ", ",", " , "])
+def test_an_option_that_names_nothing_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "log.parquet", *COLUMNS, "--by", text]) == 2
+    assert "names nothing: leave the option out" in capsys.readouterr().err
 
 
 def test_a_list_given_twice_adds_up(log: pa.Table) -> None:

@@ -176,6 +176,8 @@ def names(text: str) -> tuple[str, ...]:
         if quoted is not None or plain.strip():
             out.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
         at = found.end()
+    if not out:  # as an unset variable of a shell leaves it
+        raise argparse.ArgumentTypeError(f"{text!r} names nothing: leave the option out, or name something")
     return tuple(out)
 
 

@@ -187,7 +187,7 @@ def better_on_its_own_rows(seed: int) -> bool:
     from calibrant.repair.judge.rows import Judged
 
     data, _ = drawn(70_000 + seed, 400)
-    scores = {AS_AUDITED: data.p, "Isotonic": cal.repair.Isotonic().fit(data)(data).p}
+    scores = {AS_AUDITED: data.p, "Isotonic": cal.repair.Isotonic(fewest=1).fit(data)(data).p}
     judged = Judged(data, scores, np.zeros(data.n, dtype=np.int64))
     return any(one.shown == "better" for one in score_changes(judged, ALPHA)[0])
 

@@ -199,8 +199,9 @@ def test_a_column_of_answers_is_taken() -> None:
     assert flat == column
 
 
+@pytest.mark.filterwarnings("error")
 def test_columns_too_far_apart_for_single_precision_are_fitted_in_double() -> None:
-    """Plain scikit-learn finds the Hessian singular; pytest turns its warning into an error."""
+    """Plain scikit-learn finds the Hessian singular; its warning is an error here."""
     rng = np.random.default_rng(8)
     z, y = (3000 * rng.normal(size=(500, 1)) + rng.normal(size=(500, 4))).astype(np.float32), rng.integers(0, 2, 500)
     plain, double = (LogisticRegression(C=10, solver="newton-cholesky", max_iter=50, tol=1e-3) for _ in range(2))

@@ -46,6 +46,6 @@ class Sums:
     ],
 )
 def test_a_small_log_is_joined_by_few_tasks(off: str, parts: int | None, expected: tuple[Any, ...]) -> None:
-    session: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda name, default: "false" if name == off else "true"))
+    session: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda name: "false" if name == off else "true"))
     sums: Any = Sums()
     assert _gathered(session, sums, parts) == expected

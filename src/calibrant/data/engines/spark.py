@@ -108,7 +108,7 @@ def _gathered(session: SparkSession, sums: DataFrame, parts: int | None) -> Data
     itself where it adapts.
     """
     adapts = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
-    if parts is None and all(session.conf.get(name, "false") == "true" for name in adapts):
+    if parts is None and all(session.conf.get(name) == "true" for name in adapts):
         return sums.repartition("bucket")
     return sums.repartition(min(BUCKETS, parts or BUCKETS), "bucket")
 

@@ -20,6 +20,7 @@ from calibrant.arguments import whole
 from calibrant.data.columns import as_text
 from calibrant.data.layouts import decoded
 from calibrant.data.specs.coding import Coding, codings, encode
+from calibrant.stats.smoothing import run_starts
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -105,27 +106,10 @@ def cells(scores: Floats, weight: Floats, cases: Floats, rows: Counts, fewest: i
 
     A score that so many rows share stays as it is.
     """
-    cell = _joined(rows, fewest)
+    first = np.array(run_starts(rows, fewest))
+    sizes = np.diff(np.append(first, len(rows)))
+    cell = np.repeat(np.arange(len(first)), sizes)
     held, happened = np.bincount(cell, weight), np.bincount(cell, cases)
-    first = np.searchsorted(cell, np.arange(len(held)))
-    alone = np.diff(np.append(first, len(cell))) == 1
-    middle = np.where(alone, scores[first], np.bincount(cell, weight * scores) / held)
+    middle = np.where(sizes == 1, scores[first], np.bincount(cell, weight * scores) / held)
     found, at = np.unique(middle, return_inverse=True)  # of scores next to one another, rounding can make one
     return found, np.bincount(at, held).astype(np.float64), np.bincount(at, happened).astype(np.float64)
-
-
-def _joined(rows: Counts, fewest: int) -> Counts:
-    """Return the cell of each score; a short last one joins the one before."""
-    if (rows == 1).all():
-        cell = np.arange(len(rows)) // fewest
-    else:
-        cell, last, total = np.zeros(len(rows), dtype=np.int64), 0, 0
-        for i, n in enumerate(rows.tolist()):
-            cell[i] = last
-            total += n
-            if total >= fewest:
-                last, total = last + 1, 0
-    top = int(cell[-1])
-    if top and int(rows[cell == top].sum()) < fewest:
-        cell[cell == top] = top - 1
-    return cell

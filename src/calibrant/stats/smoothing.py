@@ -123,6 +123,22 @@ class Runs:
         return self.rows * self.rate * (1.0 - self.rate)
 
 
+def run_starts(rows: Floats | Ints, smallest: int, x: Floats | None = None, width: float = 0.0) -> list[int]:
+    """Return where each run of neighbouring cells begins that holds `smallest` rows; a short last one joins the rest.
+
+    With positions `x` a run also goes on while it spans at most `width`.
+    """
+    starts, held, first = [0], 0, 0
+    for i, n in enumerate(rows.tolist()):
+        if i > first and held >= smallest and (x is None or x[i] - x[first] > width):
+            starts.append(i)
+            held, first = 0, i
+        held += n
+    if held < smallest and len(starts) > 1:
+        starts.pop()
+    return starts
+
+
 def runs_of(
     x: Floats, rows: Floats | Ints, cases: Floats | Ints, score: Floats, width: float, smallest: int = 1
 ) -> Runs:
@@ -138,14 +154,7 @@ def runs_of(
     smallest : int
         A short last run joins the one before.
     """
-    starts, held, first = [0], 0, 0
-    for i, n in enumerate(rows.tolist()):
-        if i > first and held >= smallest and x[i] - x[first] > width:
-            starts.append(i)
-            held, first = 0, i
-        held += n
-    if held < smallest and len(starts) > 1:
-        starts.pop()
+    starts = run_starts(rows, smallest, x, width)
     n, k, s, at = (np.add.reduceat(np.asarray(v, dtype=float), starts) for v in (rows, cases, score, rows * x))
     return Runs(at / n, n, k, s)
 

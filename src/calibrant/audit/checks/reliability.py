@@ -15,6 +15,7 @@ from calibrant.audit.rounding import told_line, told_sets
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.betting import residual_mean_limits
+from calibrant.stats.smoothing import run_starts
 from calibrant.views.population import Population
 
 CURVE_EVENTS = 50  # expected cases, and non-cases, under which ranges of the gap span the picture
@@ -79,20 +80,8 @@ def _people(q: Population, first: NDArray[np.int64], mask: int) -> NDArray[np.in
     would fill the page.
     """
     rows = np.bincount(first, q.cells.totals.sum(axis=1))
-    return _joined(rows, max(mask, min(q.n // FEW_BINS, ENOUGH), q.n // 500))[first]
-
-
-def _joined(rows: NDArray[Any], smallest: int) -> NDArray[np.int64]:
-    """Assign consecutive bins to runs of at least `smallest` rows; a short last run joins the one before."""
-    out, run, held = np.zeros(len(rows), dtype=np.int64), 0, 0
-    for i, r in enumerate(rows):
-        out[i] = run
-        held += int(r)
-        if held >= smallest:
-            run, held = run + 1, 0
-    if held < smallest and run:
-        out[out == run] = run - 1
-    return out
+    starts = run_starts(rows, max(mask, min(q.n // FEW_BINS, ENOUGH), q.n // 500))
+    return (np.searchsorted(starts, first, side="right") - 1).astype(np.int64)
 
 
 def smoothed(case: Case) -> Curve:

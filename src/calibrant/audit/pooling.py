@@ -14,10 +14,11 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import MISSING
 from calibrant.data.specs.spec import Spec
+from calibrant.repair import told
 from calibrant.results import Outcome
 from calibrant.views.population import Population, pooled
 
-MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
+MASK = told.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
 FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people
 Name = tuple[tuple[str, str], ...]  # a group: pairs of variable and level
 

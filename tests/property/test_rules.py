@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
+from calibrant.data.specs.traits import between
 from calibrant.diagnose.rule_search import conditions_of, grown
-from calibrant.diagnose.rules import Columns, Condition, between, columns_of, extended, quoted, text_of
 from calibrant.views.features import SCORE
+from calibrant.views.rules import Columns, Condition, columns_of, extended, quoted, text_of
 from effort import examples
 
 

@@ -14,8 +14,8 @@ from scipy.special import expit, ndtri
 from sklearn.tree import DecisionTreeRegressor
 
 import calibrant as cal
-from calibrant.diagnose.rules import Condition, columns_of
 from calibrant.stats import classical as tolerated
+from calibrant.views.rules import Condition, columns_of
 from validity.acceptance import check, count, refuted
 
 ALPHA = 0.1

@@ -33,6 +33,7 @@ from calibrant.data.specs.coding import codings
 from calibrant.data.specs.local import DRAWS, MOST, local_spec, simulates
 from calibrant.data.specs.sketch_file import packed, unpacked
 from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.traits import traits_of
 from calibrant.errors import BadInput
 from calibrant.kernels.tally import SCORE_BITS
 
@@ -259,6 +260,7 @@ def with_parts(spec: Spec, found: Survey | None, tests: bool) -> Spec:
     spec = replace(spec, codings=used, left_out=(*found.left_out, *constant), sample=KEPT if tests else 0)
     if not tests or len(used) > MOST:
         return spec
+    spec = replace(spec, traits=traits_of(found.p, found.table, used))
     draws = DRAWS if simulates("auto", found.n, found.expected) else 0
     return replace(spec, local=local_spec(found.p, found.table, used, draws, spec.seed))
 

@@ -6,7 +6,7 @@ The features themselves, which see no label, are in `data.local`; the p-values i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, choice, names, one_source, whole
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.sample import identities_of, smallest
+from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.coding import SCORE, Coding, Rows, codings, encode
+from calibrant.data.specs.coding import SCORE, Coding
 from calibrant.data.specs.local import (
     ENOUGH,
     JOINT_LEVELS,
@@ -31,8 +31,6 @@ from calibrant.data.specs.local import (
     part_of,
     simulates,
 )
-from calibrant.data.specs.spec import Spec
-from calibrant.data.survey import EVERY, LOOK, survey_rows
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CELLS, HALF, LOGIT, REACH, ROWS, SCORE_STEPS, UNIT, VARIANCE
@@ -41,6 +39,7 @@ from calibrant.published.local_test import Null as Theirs
 from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
 from calibrant.stats.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
+from calibrant.views.coded import chunks, first_look
 from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, SINGLE, checked_rows
 
 Floats = NDArray[np.float64]
@@ -54,7 +53,6 @@ TAKES = {  # what each kind of features takes: its nulls, and its own settings
 }
 GAUSSIAN = 4000  # draws of the Gaussian null (theory 3, step 5): their cost does not grow with the rows
 LEAST_GAUSSIAN = 25.0  # null variance from which on the sum of a step or a level counts as Gaussian
-AT_ONCE = 1 << 15  # rows encoded at once, for memory
 FLIPS = 250  # sign flips at once, for memory
 GAUSSIAN_STREAM, FLIP_STREAM = 0x10CA1, 0xF11B
 EXACT = "exact simulation"
@@ -228,32 +226,6 @@ def sums_of_rows(
     for rows in chunks(data, used, ids):
         sums.update(rows)
     return sums, used, (*left_out, *constant)
-
-
-def first_look(
-    data: Predictions, variables: Any, seed: int, ids: NDArray[np.uint64]
-) -> tuple[Floats, Any, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
-    """Return scores and covariates of a sample of rows, their codings, and the columns left out, without a label."""
-    import pyarrow as pa
-
-    every = (EVERY,) if data.covariates is not None else ()
-    wanted = every if variables is None else names("variables", variables, what="a covariate")
-    found = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
-    if found is None:
-        order = smallest(ids, LOOK, lambda: (data.p,))
-        return data.p[order], pa.table({}), (), ()
-    return found.p, found.table, codings(found.table, found.names), found.left_out
-
-
-def chunks(data: Predictions, how: Sequence[Coding], ids: NDArray[np.uint64]) -> Iterator[Rows]:
-    """Yield the rows, covariates encoded."""
-    import pyarrow as pa
-
-    table = data.covariates if data.covariates is not None else pa.table({})
-    for start in range(0, data.n, AT_ONCE):
-        at = slice(start, start + AT_ONCE)
-        p = data.p[at]
-        yield Rows(p, data.y[at], ids[at], encode(table.slice(start, AT_ONCE), how, len(p)))
 
 
 def _simulates(data: Predictions, null: str) -> bool:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.diagnose.rules import Columns, Condition, Flags, Floats, Rule, between, extended
+from calibrant.data.specs.traits import between
 from calibrant.search.detectors import Question
 from calibrant.search.models import Rows, cross_fit, dealt, predicted
 from calibrant.stats.cusum import Boundary, beyond, observed
+from calibrant.views.rules import Columns, Condition, Flags, Floats, Rule, extended
 
 # ---- Outcomes of the growing half, by which rules are chosen ----
 

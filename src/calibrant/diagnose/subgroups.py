@@ -11,7 +11,6 @@ from calibrant.arguments import checked_alpha, number, one_source, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.rule_search import FEWEST, Search, search
-from calibrant.diagnose.rules import Columns, columns_of, text_of
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.search.detectors import FOLDS, LEAST_ROWS, Question, Settings, question_of
@@ -20,6 +19,7 @@ from calibrant.stats.betting import Units, rate_evidence, rate_limits, ratio_evi
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.nulls import holm
 from calibrant.views.features import rows_of
+from calibrant.views.rules import Columns, columns_of, text_of
 
 COLUMNS = (
     "rule",

@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import calibrant as cal
-from calibrant.diagnose.rules import Condition, columns_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
+from calibrant.views.rules import Condition, columns_of
 
 QUICK: list[tuple[str, Any]] = [
     ("tree", DecisionTreeRegressor(max_depth=3, min_samples_leaf=10)),

@@ -17,6 +17,7 @@ from calibrant.data.columns import Floats, finite_numbers
 from calibrant.data.dates import DAY, as_days, is_date
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.boxes import Boxes
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.sample import (
     COVARIATES,
@@ -30,7 +31,7 @@ from calibrant.data.sketches.sample import (
     lines_of,
     scores_of,
 )
-from calibrant.data.specs.coding import Codes, Coding, Rows, by_kind, encode
+from calibrant.data.specs.coding import Codes, Coding, Encoded, Rows, by_kind, encode
 from calibrant.data.specs.local import LocalSums
 from calibrant.data.specs.sketch_file import Integers, need
 from calibrant.data.specs.spec import MOST_CELLS, Spec
@@ -61,6 +62,7 @@ class Part(Protocol):
 class Parts(TypedDict, total=False):
     """The parts of a sketch."""
 
+    boxes: Boxes
     contents: Contents
     fine: Fine
     local: LocalSums
@@ -74,6 +76,8 @@ def parts_of(spec: Spec) -> Parts:
         parts["fine"] = Fine(spec)
     if spec.sample:
         parts["sample"] = SampledRows(spec)
+    if spec.traits:
+        parts["boxes"] = Boxes(spec)
     if spec.local:
         parts["local"] = LocalSums(spec.local)
     return parts
@@ -241,6 +245,24 @@ class SampledRows(Sample):
         values = {c.name: lines[:, j] for j, c in enumerate((*self.numbers, *self.categories), COVARIATES)}
         table = pa.table({c.name: _column(values[c.name], c) for c in self.spec.codings if c.name in values})
         return Predictions(y=labels_of(lines), p=scores_of(lines), covariates=table if values else None, name=name)
+
+    def rows(self) -> Rows:
+        """Return the sample as rows, covariates encoded but not scaled; their identities are hashed already."""
+        lines = self.lines
+        self._check_key(lines)
+        last = COVARIATES + len(self.numbers)
+        numbers = [doubles_of(lines[:, j]) for j in range(COVARIATES, last)]
+        encoded = Encoded(
+            numbers=np.column_stack(numbers) if numbers else np.empty((len(lines), 0)),
+            scaled=np.empty((len(lines), 0)),
+            codes=lines[:, last:].astype(np.int32),
+            number_names=tuple(c.name for c in self.numbers),
+            level_names=(),
+            level_labels=(),
+            level_of=(),
+        )
+        hashes = np.ascontiguousarray(lines[:, HASH]).view(np.uint64)
+        return Rows(scores_of(lines), labels_of(lines), hashes, encoded)
 
     def _check_key(self, lines: Integers) -> None:
         """Refuse a sample that was cut through many rows of one key: which of them are in it, their content decides."""

@@ -396,6 +396,8 @@ class Sketch:
         self.parts["contents"].check(n, cases)
         if "fine" in self.parts:
             self.parts["fine"].check(_folded(at, held.sum(axis=0), SCORE_BITS - 1))
+        if "boxes" in self.parts:
+            self.parts["boxes"].check(n, cases)
         if "sample" in self.parts:
             self.parts["sample"].check(n, cases)
         if "local" in self.parts:

@@ -17,14 +17,15 @@ from calibrant.arguments import LARGEST_SEED, Missing, checked_seed
 from calibrant.data.columns import as_float, level_codes
 from calibrant.data.dates import periods
 from calibrant.data.layouts import changed, decoded, plain
-from calibrant.data.specs.coding import MISSING, OTHER, Codes, Coding
+from calibrant.data.specs.coding import MISSING, OTHER, SCORE, Codes, Coding
 from calibrant.data.specs.local import LocalSpec, increasing
 from calibrant.data.specs.sketch_file import need
+from calibrant.data.specs.traits import Trait
 from calibrant.errors import BadInput
 
 Kind = Literal["category", "number", "month", "quarter", "year", "decade"]
 
-SPEC_VERSION = 3
+SPEC_VERSION = 4
 UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a space
 
 # What a stored spec may ask for, so that a small file takes little memory.
@@ -146,6 +147,8 @@ class Spec:
         Whole rows kept, at most; 0 for none.
     local : LocalSpec or None
         Features of the local test, if its sums are kept.
+    traits : tuple of Trait
+        The score and the covariates as boxes cut them, if their sums are kept.
     percent : bool
         Scores are per cent, divided by 100 as they are read.
     missing : {"level", "drop", "refuse"}
@@ -165,6 +168,7 @@ class Spec:
     left_out: tuple[tuple[str, str], ...] = ()
     sample: Annotated[int, Meta(ge=0, le=MOST_SAMPLED)] = 0
     local: LocalSpec | None = None
+    traits: tuple[Trait, ...] = ()
     percent: bool = False
     missing: Missing = "level"
     version: int = SPEC_VERSION
@@ -220,7 +224,7 @@ class Spec:
     @property
     def counted(self) -> Spec:
         """The spec without its parts: what the counts of scores and groups depend on."""
-        return replace(self.as_read, codings=(), left_out=(), sample=0, local=None)
+        return replace(self.as_read, codings=(), left_out=(), sample=0, local=None, traits=())
 
     @property
     def as_read(self) -> Spec:
@@ -272,3 +276,17 @@ class Spec:
                 need(in_order, where, "has cells out of order")
         if self.local is not None:
             self.local.check(self.codings)
+        self._check_traits()
+
+    def _check_traits(self) -> None:
+        coded = {c.name: c for c in self.codings}
+        if not self.traits:
+            return
+        own = [t.name for t in self.traits]
+        need(own == [SCORE, *coded], "spec.traits", "are not those of the covariates")
+        for t in self.traits:
+            t.check(f"spec trait {t.name!r}")
+            same = t.name == SCORE or coded[t.name].kind == t.kind
+            need(same and (t.name != SCORE or t.kind == "number"), f"spec trait {t.name!r}", "is of another kind")
+            in_order = t.kind != "category" or coded[t.name].levels[: len(t.levels)] == t.levels
+            need(in_order, f"spec trait {t.name!r}", "has other levels")

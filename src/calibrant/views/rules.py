@@ -23,7 +23,6 @@ Flags = NDArray[np.bool_]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WORDING = re.compile(r'["=\n]|(?:^|\s)(?:or|and|not|over|after|up\s+to)(?:\s|$)')  # what rules are written with
-STEPS = (DAY, DAY // 24, DAY // 1440, 1_000_000, 1_000, 1)  # a day down to a microsecond, in microseconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,21 +205,3 @@ def columns_of(data: Predictions, variables: Iterable[str] | None) -> Columns:
             if x.level_of[j] == name:
                 codes[name], labels[name] = x.codes[:, j], x.level_labels[j]
     return Columns(numbers=numbers, codes=codes, labels=labels, how={c.name: c for c in how})
-
-
-def between(low: float, high: float, kind: str, whole: bool) -> float:
-    """Return a number with few digits from `low` to below `high`: a threshold that parts the same rows."""
-    if kind == "date":
-        first, stop = round(low * DAY), round(high * DAY)
-        for step in STEPS:
-            at = (first + stop) // 2 // step * step
-            for tick in (at, at + step):
-                if first <= tick < stop:
-                    return tick / DAY
-        return low
-    middle = low + (high - low) / 2.0
-    for digits in range(1, 18):
-        short = float(f"{middle:.{digits}g}")
-        if low <= short < high:
-            return float(np.floor(short)) if whole else short
-    return low

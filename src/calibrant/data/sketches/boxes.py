@@ -1,0 +1,111 @@
+"""Sums in the cells of each trait and of each pair of traits, from which the sums of every box follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.data.specs.coding import Rows
+from calibrant.data.specs.sketch_file import Integers, need
+from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.traits import Cells, Trait, cells_of
+from calibrant.kernels.boxes import SUMS, box_sums
+from calibrant.kernels.tally import SCORE_BITS
+
+NONE = -1  # in place of a trait that a table does not cut by
+
+
+class Layout:
+    """Where the tables of combinations of traits lie in one array of cells.
+
+    Parameters
+    ----------
+    traits : sequence of Trait
+    order : int from 1 to 3
+        Largest number of traits combined.
+    """
+
+    def __init__(self, traits: Sequence[Trait], order: int) -> None:
+        self.traits = tuple(traits)
+        self.sizes: NDArray[np.int64] = np.array([t.size for t in traits], dtype=np.int64)
+        #: the traits of each table, fewer before more
+        self.combined = [c for k in range(1, order + 1) for c in combinations(range(len(traits)), k)]
+        cells = [int(np.prod(self.sizes[list(c)])) for c in self.combined]
+        self.ends = np.cumsum([0, *cells], dtype=np.int64)
+
+    @property
+    def cells(self) -> int:
+        """Cells of all tables."""
+        return int(self.ends[-1])
+
+    @cached_property
+    def tables(self) -> NDArray[np.int64]:
+        """The tables as the kernel takes them: three traits, -1 for none, and the first cell."""
+        padded = [(*c, *(NONE,) * (3 - len(c)), first) for c, first in zip(self.combined, self.ends, strict=False)]
+        return np.array(padded, dtype=np.int64).reshape(-1, 4)
+
+    def shape(self, table: int) -> tuple[int, ...]:
+        """Return how many cells a table has along each of its traits."""
+        return tuple(int(self.sizes[t]) for t in self.combined[table])
+
+    def of(self, sums: Integers, table: int) -> Integers:
+        """Return one table: a view of shape (cells of its traits, 4)."""
+        own = sums[self.ends[table] : self.ends[table + 1]]
+        return own.reshape(*self.shape(table), sums.shape[1])
+
+    def summed(self, cells: Cells, p: NDArray[np.float64], y: NDArray[np.int8], into: Integers) -> None:
+        """Add rows, given the cell of each in each trait, shape (traits, n)."""
+        box_sums(cells, p, y, self.tables, self.sizes, into)
+
+
+class Boxes:
+    """Int64 sums per cell of each trait and of each pair: rows, cases, scores and null variances, in steps of 2^-30.
+
+    The score is read as ``q = min(floor(p 2^30), 2^30 - 1)``, its null variance as ``floor(q (2^30 - q) / 2^30)``.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.layout = Layout(spec.traits, 2)
+        self.sums: Integers = np.zeros((self.layout.cells, SUMS), dtype=np.int64)
+
+    def update(self, rows: Rows) -> None:
+        """Add rows."""
+        cells = cells_of(self.spec.traits, rows.p, rows.encoded, self.spec.codings)
+        self.layout.summed(cells, rows.p, rows.y, self.sums)
+
+    def merge(self, other: Self) -> None:
+        """Add the sums of another part of the same spec."""
+        self.sums += other.sums
+
+    def arrays(self) -> dict[str, Integers]:
+        """Return the sums."""
+        return {"sums": self.sums}
+
+    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Tell whether arrays of these shapes can be this part's state."""
+        return dict(shapes) == {"sums": self.sums.shape}
+
+    def load(self, arrays: Mapping[str, Integers]) -> None:
+        """Take over the sums that `arrays` described."""
+        self.sums = np.array(arrays["sums"])
+
+    def check(self, n: int, cases: int) -> None:
+        """Refuse stored sums that no rows can have; `n` and `cases` are those of everyone."""
+        where, steps = "the boxes", 1 << SCORE_BITS
+        rows, hits, q, v = (self.sums[:, k] for k in range(SUMS))
+        need((rows >= 0).all() and (rows <= n).all() and (hits >= 0).all(), where, "have an impossible count")
+        need((hits <= rows).all() and (q >= 0).all(), where, "have an impossible sum")
+        need((q <= rows * (steps - 1)).all() and (v >= 0).all() and (v <= rows * (steps >> 2)).all(), where, "overflow")
+        first = self.layout.of(self.sums, 0).sum(axis=0)
+        need((first[:2] == (n, cases)).all(), where, "do not add up to everyone")
+        for t, traits in enumerate(self.layout.combined):
+            own = self.layout.of(self.sums, t)
+            for axis, trait in enumerate(traits):
+                margin = own.sum(axis=tuple(a for a in range(len(traits)) if a != axis))
+                need((margin == self.layout.of(self.sums, trait)).all(), where, "do not agree with one another")

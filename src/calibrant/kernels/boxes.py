@@ -1,0 +1,245 @@
+"""Boxes of traits: sums of their cells, sums of simulated outcomes in them, and the box that deviates most."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.kernels.draws import LANES
+from calibrant.kernels.runtime import inlined, kernel, sealed
+from calibrant.kernels.tally import SCORE_BITS, fixed
+
+Cells = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+Ids = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+Labels = NDArray[np.int8]
+
+SUMS = 4  # of a cell: rows, cases, scores q = min(floor(p 2^30), 2^30 - 1), null variances floor(q (2^30 - q) / 2^30)
+_TURN = 2048  # rows whose scores stay in the cache while all tables take them
+
+# ---- Tables: the sums of each cell of one, two or three traits ----
+
+
+def box_sums(cells: ArrayLike, p: ArrayLike, y: ArrayLike, tables: ArrayLike, sizes: ArrayLike, out: Ints) -> None:
+    """Add rows to the tables of several combinations of traits.
+
+    Parameters
+    ----------
+    cells : uint8 array of shape (traits, n)
+    p : float64 array of shape (n,)
+    y : int8 array of shape (n,)
+    tables : int64 array of shape (m, 4)
+        Three traits, -1 for none, and where the table begins in `out`.
+    sizes : int64 array of shape (traits,)
+        Cells of each trait.
+    out : int64 array of shape (cells of all tables, 4)
+        Rows, cases, sums of scores and of null variances; the cell of the last trait changes fastest.
+    """
+    where = sealed(tables, np.int64), sealed(sizes, np.int64)
+    _box_sums(sealed(cells, np.uint8), sealed(p, np.float64), sealed(y, np.int8), *where, out)
+
+
+@kernel
+def _box_sums(cells: Cells, p: Floats, y: Labels, tables: Ints, sizes: Ints, out: Ints) -> None:
+    q, v = np.empty(_TURN, dtype=np.int64), np.empty(_TURN, dtype=np.int64)
+    for first in range(0, p.shape[0], _TURN):
+        rows = min(_TURN, p.shape[0] - first)
+        for i in range(rows):
+            q[i] = fixed(p[first + i])
+            v[i] = (q[i] * ((1 << SCORE_BITS) - q[i])) >> SCORE_BITS
+        for t in range(tables.shape[0]):
+            a, b, c, base = tables[t]
+            # a trait that is not there has one cell: number 0 of the first, times nothing
+            wide, deep = sizes[b] if b >= 0 else 1, sizes[c] if c >= 0 else 1
+            for i in range(rows):
+                at = np.int64(cells[a, first + i])
+                if b >= 0:
+                    at = at * wide + cells[b, first + i]
+                if c >= 0:
+                    at = at * deep + cells[c, first + i]
+                at += base
+                out[at, 0] += 1
+                out[at, 1] += y[first + i]
+                out[at, 2] += q[i]
+                out[at, 3] += v[i]
+
+
+# ---- Sums of simulated outcomes: 64 draws a word, added up plane by plane as bits ----
+
+_PLANES = 32  # of a count: up to 2^34 rows, for the lowest three are held apart
+
+
+def lane_sums(words: ArrayLike, order: ArrayLike, starts: ArrayLike) -> NDArray[np.int32]:
+    """Return how many bits are set in each of 64 lanes of each word column, over the rows of each cell.
+
+    Parameters
+    ----------
+    words : uint64 array of shape (w, n)
+        64 draws of each row's outcome in a word.
+    order : int64 array of shape (n,)
+        Rows, cell by cell.
+    starts : int64 array of shape (cells + 1,)
+        Where each cell begins in `order`, and where the last ends.
+
+    Returns
+    -------
+    int32 array of shape (cells, 64 w)
+    """
+    bits = sealed(words, np.uint64)
+    out = np.zeros((np.size(starts) - 1, LANES * bits.shape[0]), dtype=np.int32)
+    _lane_sums(bits, sealed(order, np.int64), sealed(starts, np.int64), out)
+    return out
+
+
+@inlined
+def _added(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Add three bits in each lane: the carry, and the sum."""
+    half = a ^ b
+    return (a & b) | (half & c), half ^ c
+
+
+@kernel
+def _lane_sums(words: Ids, order: Ints, starts: Ints, out: NDArray[np.int32]) -> None:
+    planes, rows = np.zeros(_PLANES, dtype=np.uint64), np.zeros(8, dtype=np.uint64)
+    for w in range(words.shape[0]):
+        word = words[w]
+        for c in range(starts.shape[0] - 1):
+            ones, twos, fours, used = np.uint64(0), np.uint64(0), np.uint64(0), 0
+            i, last = starts[c], starts[c + 1]
+            while i < last:
+                # (1) Eight rows enter by seven full adders: what is left over stands for eight
+                if i + 8 <= last:
+                    for k in range(8):
+                        rows[k] = word[order[i + k]]
+                else:
+                    for k in range(8):
+                        rows[k] = word[order[i + k]] if i + k < last else np.uint64(0)
+                i += 8
+                t0, ones = _added(ones, rows[0], rows[1])
+                t1, ones = _added(ones, rows[2], rows[3])
+                t2, ones = _added(ones, rows[4], rows[5])
+                t3, ones = _added(ones, rows[6], rows[7])
+                f0, twos = _added(twos, t0, t1)
+                f1, twos = _added(twos, t2, t3)
+                carry, fours = _added(fours, f0, f1)
+                # (2) and is carried up the planes of eights, sixteens, ...
+                k = 0
+                while carry:
+                    if k == used:
+                        planes[k] = np.uint64(0)
+                        used += 1
+                    held = planes[k]
+                    planes[k] = held ^ carry
+                    carry &= held
+                    k += 1
+            # (3) A lane's count is read off its bit in each plane
+            lanes = out[c, w * LANES : (w + 1) * LANES]
+            _read(ones, 1, lanes)
+            _read(twos, 2, lanes)
+            _read(fours, 4, lanes)
+            for k in range(used):
+                _read(planes[k], 8 << k, lanes)
+
+
+@kernel
+def _read(plane: np.uint64, worth: int, lanes: NDArray[np.int32]) -> None:
+    for lane in range(LANES):
+        lanes[lane] += worth * np.int64((plane >> np.uint64(lane)) & np.uint64(1))
+
+
+# ---- The box that deviates most, in the data and in every draw ----
+
+
+def box_peaks(
+    cases: NDArray[np.int32], first: ArrayLike, second: ArrayLike, mean: ArrayLike, scale: ArrayLike, peaks: Floats
+) -> None:
+    """Raise `peaks` to ``max over boxes of scale |cases - mean|``, side by side, in every draw.
+
+    Parameters
+    ----------
+    cases : int32 array of shape (a, b, draws)
+        Cases in each cell of a table of two traits.
+    first, second : int64 arrays of shape (k, 4) and (l, 4)
+        Sets of cells of each trait: cells from column 0 to below 1, and from 2 to below 3.
+    mean, scale : float64 arrays of shape (k, l)
+        Of each box; one of scale 0 is not looked at.
+    peaks : float64 array of shape (2, draws), written
+        Largest ``scale (cases - mean)``, and largest ``scale (mean - cases)``.
+    """
+    # Sums over the first cells of the first trait: those of a set are differences.
+    over = np.cumsum(np.concatenate([np.zeros_like(cases[:1]), cases]), axis=0, dtype=np.int32)
+    sets = sealed(first, np.int64), sealed(second, np.int64)
+    _box_peaks(sealed(over, np.int32), *sets, sealed(mean, np.float64), sealed(scale, np.float64), peaks)
+
+
+@kernel
+def _box_peaks(over: NDArray[np.int32], first: Ints, second: Ints, mean: Floats, scale: Floats, peaks: Floats) -> None:
+    b, draws = over.shape[1], over.shape[2]
+    up, down = peaks[0], peaks[1]
+    run = np.zeros((b + 1, draws), dtype=np.int32)
+    for k in range(first.shape[0]):
+        if not scale[k].any():
+            continue
+        # (1) For one set of the first trait, sums over the first cells of the second
+        s, e, s2, e2 = first[k]
+        for j in range(b):
+            for d in range(draws):
+                more = over[e, j, d] - over[s, j, d] + over[e2, j, d] - over[s2, j, d]
+                run[j + 1, d] = run[j, d] + more
+        # (2) Each set of the second trait makes a box with it
+        for m in range(second.shape[0]):
+            f, mu = scale[k, m], mean[k, m]
+            if f > 0.0:
+                t, u, t2, u2 = second[m]
+                for d in range(draws):
+                    z = f * (run[u, d] - run[t, d] + run[u2, d] - run[t2, d] - mu)
+                    up[d] = max(up[d], z)
+                    down[d] = max(down[d], -z)
+
+
+def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: float, peaks: Floats) -> None:
+    """Raise `peaks` to the largest ``|S| / sqrt(V + extra)`` over all subsets of levels that have rows enough.
+
+    Linear-time subset scanning: the best subset takes the levels in the order of ``S / V`` (Neill 2012), so only the
+    first one, two, three ... of that order need be looked at.
+
+    Parameters
+    ----------
+    cases : int32 array of shape (levels, draws)
+    levels : float64 array of shape (levels, 3)
+        Expected cases, null variance and rows of each; one without variance is left out.
+    extra, fewest : float
+        What is added to the variance, and the fewest rows of a subset.
+    peaks : float64 array of shape (2, draws), written
+        As `box_peaks`.
+    """
+    _subset_peaks(sealed(cases, np.int32), sealed(levels, np.float64), float(extra), float(fewest), peaks)
+
+
+@kernel
+def _subset_peaks(cases: NDArray[np.int32], levels: Floats, extra: float, fewest: float, peaks: Floats) -> None:
+    ratio, order = np.empty(levels.shape[0]), np.empty(levels.shape[0], dtype=np.int64)
+    for d in range(cases.shape[1]):
+        # (1) Levels in the order of their residual in units of their null variance, by insertion: they are few
+        held = 0
+        for v in range(levels.shape[0]):
+            if levels[v, 1] > 0.0:
+                r = (cases[v, d] - levels[v, 0]) / levels[v, 1]
+                at = held
+                while at > 0 and ratio[at - 1] < r:
+                    ratio[at], order[at] = ratio[at - 1], order[at - 1]
+                    at -= 1
+                ratio[at], order[at] = r, v
+                held += 1
+        # (2) From the top for too many cases, from the bottom for too few
+        for side in range(2):
+            s, variance, rows = 0.0, 0.0, 0.0
+            for i in range(held):
+                v = order[i if side == 0 else held - 1 - i]
+                s += cases[v, d] - levels[v, 0]
+                variance += levels[v, 1]
+                rows += levels[v, 2]
+                if rows >= fewest:
+                    z = (s if side == 0 else -s) / np.sqrt(variance + extra)
+                    peaks[side, d] = max(peaks[side, d], z)

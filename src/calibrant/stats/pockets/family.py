@@ -1,0 +1,177 @@
+"""A family of boxes, fixed before any outcome is read, and what the cells of each add up to.
+
+A *trait* is a variable cut into cells; a *set* is one or two runs of its cells; a *box* is a set of one trait, or one
+set each of two or three: the rows that lie in all of them. Which boxes belong to the family depends on numbers of rows
+only, so that given the covariates and the scores it is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+ROWS, CASES, SCORES, VARIANCES = range(4)  # sums of a cell; the last two in steps
+STEPS = float(1 << 30)  # of one score, or null variance
+SHARES = ((1.0,), (0.2, 0.8), (0.15, 0.35, 0.5))  # of alpha by number of traits: boxes of fewer are fewer, and larger
+
+
+# ---- Sets of cells: rows of two runs, from column 0 to below 1 and from 2 to below 3 ----
+
+
+def runs(first: int, last: int) -> Ints:
+    """Return all runs of the cells from `first` to below `last`."""
+    ends = [(i, j, j, j) for i in range(first, last) for j in range(i + 1, last + 1)]
+    return np.array(ends, dtype=np.int64).reshape(-1, 4)
+
+
+def singles_and_pairs(cells: Sequence[int]) -> Ints:
+    """Return each of some cells, and each pair of them."""
+    own = [(i, i + 1, i + 1, i + 1) for i in cells]
+    two = [(i, i + 1, j, j + 1) for i, j in combinations(cells, 2)]
+    return np.array(own + two, dtype=np.int64).reshape(-1, 4)
+
+
+def sums_of(table: NDArray[np.int64], sets: Sequence[Ints]) -> Ints:
+    """Return the sums of all boxes of a table.
+
+    Parameters
+    ----------
+    table : int64 array of shape (cells of each trait, sums)
+    sets : sequence of int arrays of shape (k, 4)
+        Of each trait.
+
+    Returns
+    -------
+    int64 array of shape (sets of each trait, sums)
+    """
+    out = table
+    for axis, own in enumerate(sets):
+        below = np.concatenate([np.zeros_like(out.take([0], axis)), np.cumsum(out, axis=axis)], axis=axis)
+        ends = [below.take(own[:, k], axis) for k in range(4)]
+        out = ends[1] - ends[0] + ends[3] - ends[2]
+    return out
+
+
+# ---- The family ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Boxes, one entry each; those of one table lie together.
+
+    Parameters
+    ----------
+    combined : tuple of tuple of int
+        The traits of each table.
+    sets : tuple of int arrays of shape (k, 4)
+        Of each trait.
+    n : int
+        Rows in all.
+    table : int array of shape (boxes,)
+    place : int array of shape (boxes, 3)
+        Set of each of its traits; -1 where it has fewer.
+    rows, cases, expected, variance : float arrays of shape (boxes,)
+        Expected cases, and null variance of the cases.
+    weight : float array of shape (boxes,)
+        Share of alpha; they add up to one.
+    """
+
+    combined: tuple[tuple[int, ...], ...]
+    sets: tuple[Ints, ...]
+    n: int
+    table: Ints
+    place: Ints
+    rows: Floats
+    cases: Floats
+    expected: Floats
+    variance: Floats
+    weight: Floats
+
+    @property
+    def size(self) -> int:
+        """Boxes."""
+        return len(self.table)
+
+    @property
+    def gap(self) -> Floats:
+        """Observed minus predicted rate of each box."""
+        return (self.cases - self.expected) / self.rows
+
+    def traits(self, box: int) -> tuple[tuple[int, Ints], ...]:
+        """Return the traits of a box, and its set of cells in each."""
+        own = self.combined[int(self.table[box])]
+        return tuple((t, self.sets[t][int(self.place[box, axis])]) for axis, t in enumerate(own))
+
+    def inside(self, box: int, cells: NDArray[np.uint8]) -> Flags:
+        """Return which rows lie in a box, given their cells, shape (traits, n)."""
+        out = np.ones(cells.shape[1], dtype=bool)
+        for trait, (first, last, second, end) in self.traits(box):
+            own = cells[trait]
+            out &= ((own >= first) & (own < last)) | ((own >= second) & (own < end))
+        return out
+
+
+def family_of(
+    tables: Sequence[Ints], combined: Sequence[tuple[int, ...]], sets: Sequence[Ints], n: int, fewest: float
+) -> Family:
+    """Return every box of at least so many rows, and fewer than all.
+
+    Parameters
+    ----------
+    tables : sequence of int64 arrays of shape (cells of each trait, 4)
+        Rows, cases, scores and null variances of each cell, the last two in steps of 2^-30.
+    combined : sequence of tuple of int
+        The traits of each table.
+    sets : sequence of int arrays of shape (k, 4)
+        Of each trait.
+    n : int
+        Rows in all.
+    fewest : float
+        Rows that a box must have; at least one.
+    """
+    parts, places, owners = [], [], []
+    for t, (table, own) in enumerate(zip(tables, combined, strict=True)):
+        found = sums_of(table, [sets[trait] for trait in own])
+        kept = (found[..., ROWS] >= max(fewest, 1)) & (found[..., ROWS] < n)
+        if len(own) > 1:  # a set of all rows adds nothing: the box is one of fewer traits
+            for axis, trait in enumerate(own):
+                everyone = sums_of(table.sum(axis=tuple(a for a in range(len(own)) if a != axis)), [sets[trait]])
+                full = everyone[:, ROWS] == n
+                kept &= ~full.reshape([-1 if a == axis else 1 for a in range(len(own))])
+        where = np.argwhere(kept)
+        place = np.full((len(where), 3), -1, dtype=np.int64)
+        place[:, : len(own)] = where
+        parts.append(found[kept])
+        places.append(place)
+        owners.append(np.full(len(where), t, dtype=np.int64))
+    sums, table_of = np.concatenate(parts), np.concatenate(owners)
+    return Family(
+        combined=tuple(combined),
+        sets=tuple(sets),
+        n=n,
+        table=table_of,
+        place=np.concatenate(places),
+        rows=sums[:, ROWS].astype(np.float64),
+        cases=sums[:, CASES].astype(np.float64),
+        expected=sums[:, SCORES] / STEPS,
+        variance=sums[:, VARIANCES] / STEPS,
+        weight=_weights(np.array([len(c) for c in combined])[table_of]),
+    )
+
+
+def _weights(order: Ints) -> Floats:
+    """Share alpha over numbers of traits, then equally over boxes."""
+    there = [k for k in (1, 2, 3) if (order == k).any()]
+    out = np.zeros(len(order))
+    for k, share in zip(there, SHARES[len(there) - 1] if there else (), strict=True):
+        own = order == k
+        out[own] = share / own.sum()
+    return out

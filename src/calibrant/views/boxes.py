@@ -1,0 +1,242 @@
+"""From rows or a sketch to the tables of traits, and the family of boxes that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.arguments import checked_seed, names, number, shown, whole
+from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.sketches.boxes import Boxes, Layout
+from calibrant.data.sketches.sample import hashes_of, identities_of
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.coding import SCORE, Coding
+from calibrant.data.specs.traits import MOST, Cells, Trait, cells_of, traits_of
+from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.boxes import SUMS
+from calibrant.stats.pockets.family import Family, Ints, family_of, runs, singles_and_pairs
+from calibrant.views.coded import chunks, first_look
+from calibrant.views.features import SCORE as SCORE_NAME
+from calibrant.views.rules import Condition, Rule
+
+Floats = NDArray[np.float64]
+
+ORDER = 2  # traits that a box combines, by default
+MIN_SIZE = 0.01  # smallest share of the rows that a box has, by default
+FEWEST = 20  # rows that a box has at least: of fewer, others can tell who is meant
+UNSUPPORTED = "no proof covers boxes with {}: leave {} out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """Rows at hand.
+
+    Parameters
+    ----------
+    cells : uint8 array of shape (traits, n)
+        Cell of each row in each trait.
+    p : float64 array of shape (n,)
+    y : int8 array of shape (n,)
+    ids : uint64 array of shape (n,)
+        Who each row is: what keys its simulated outcomes.
+    """
+
+    cells: Cells
+    p: Floats
+    y: NDArray[np.int8]
+    ids: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """The sums of the cells of every combination of up to `order` traits, the score among them.
+
+    Parameters
+    ----------
+    layout : Layout
+    sums : int64 array of shape (cells of all tables, 4)
+    n : int
+        Rows.
+    held : Held or None
+        Rows, or a uniform sample of them.
+    left_out : tuple of (str, str)
+        Covariates that cannot be used, and why.
+    """
+
+    layout: Layout
+    sums: Ints
+    n: int
+    held: Held | None
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def traits(self) -> tuple[Trait, ...]:
+        """The traits."""
+        return self.layout.traits
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is at hand."""
+        return self.held is not None and len(self.held.p) == self.n
+
+    @property
+    def tables(self) -> list[Ints]:
+        """The tables one by one."""
+        return [self.layout.of(self.sums, t) for t in range(len(self.layout.combined))]
+
+    @cached_property
+    def sets(self) -> tuple[Ints, ...]:
+        """Sets of cells of each trait: runs of a number, one or two levels of a category, missing values."""
+        return tuple(_sets(t) for t in self.traits)
+
+    def family(self, min_size: float, fewest: int = FEWEST) -> Family:
+        """Return the boxes of at least this share of the rows, and so many rows.
+
+        A level of a category that is rarer than a box may be is part of none.
+        """
+        least = max(min_size * self.n, fewest)
+        sets = tuple(self._frequent(j, least) for j in range(len(self.traits)))
+        found = family_of(self.tables, self.layout.combined, sets, self.n, least)
+        if not found.size:
+            raise NotComputable(f"there are {self.n:,} rows: no box has {int(np.ceil(least)):,} of them and not all")
+        return found
+
+    def _frequent(self, trait: int, least: float) -> Ints:
+        sets, t = self.sets[trait], self.traits[trait]
+        if t.kind != "category":
+            return sets
+        enough = self.layout.of(self.sums, trait)[:, 0] >= least  # the first tables are of one trait each
+        second = sets[:, 3] > sets[:, 2]
+        own: Ints = sets[enough[sets[:, 0]] & (~second | enough[np.minimum(sets[:, 2], t.size - 1)])]
+        return own
+
+    def rule(self, family: Family, box: int) -> Rule:
+        """Return a box as a rule."""
+        return tuple(condition(self.traits[t], own) for t, own in family.traits(box))
+
+
+def _sets(t: Trait) -> Ints:
+    if t.kind == "category":
+        levels = [*range(len(t.levels)), t.size - 1]
+        return singles_and_pairs(levels)
+    values = runs(0, t.size - 1)
+    return values if t.name == SCORE else np.concatenate([values, runs(t.size - 1, t.size)])
+
+
+def condition(t: Trait, own: Ints) -> Condition:
+    """Return a set of cells as a condition."""
+    first, last, second, end = (int(v) for v in own)
+    name = SCORE_NAME if t.name == SCORE else t.name
+    if t.kind == "category":
+        cells = [*range(first, last), *range(second, end)]
+        labels = (*t.levels, "other", "missing")
+        return Condition(variable=name, kind="category", levels=tuple(labels[c] for c in cells))
+    if first == t.size - 1:
+        return Condition(variable=name, kind=t.kind, above=np.inf, missing=True, whole=t.whole)
+    return Condition(
+        variable=name,
+        kind=t.kind,
+        above=t.edges[first - 1] if first else None,
+        up_to=t.edges[last - 1] if last <= len(t.edges) else None,
+        whole=t.whole,
+    )
+
+
+# ---- From rows or a sketch to tables ----
+
+
+def tables_of(data: object, variables: Iterable[str] | str | None, order: int, seed: int) -> Tables:
+    """Return the tables of the score and the covariates.
+
+    Raises
+    ------
+    BadInput
+        No such covariate, or an order that is not 1, 2 or 3; a sketch without the sums.
+    NotComputable
+        Weights or clusters; over 100 covariates; three traits of a sketch that does not hold every row.
+    """
+    given = checked_data(data, Predictions, Sketch)
+    order, seed = whole("order", order, 1, 3, hint="such as 2"), checked_seed(seed)
+    if isinstance(given, Sketch):
+        return _of_sketch(given.checked(), variables, order)
+    for what, value in (("weights", given.weights), ("cluster", given.cluster)):
+        if value is not None:
+            raise NotComputable(UNSUPPORTED.format(f"{what}=", what))
+    return _of_rows(given, variables, order, seed)
+
+
+def checked_size(name: str, value: float) -> float:
+    """Return a share of the rows."""
+    return number(name, value, least=0, below=1, what="a share of the rows", hint="such as 0.05")
+
+
+def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: int, seed: int) -> Tables:
+    asked = None if variables is None else names("variables", variables, what="a covariate")
+    key = ("traits", asked, seed)
+    if key not in data.cache:  # the cells of each row are made once, whatever is asked of them
+        ids = identities_of(data.n, seed)
+        p, table, how, left_out = first_look(data, asked, seed, ids)
+        used = tuple(c for c in how if c.kind != "constant")
+        traits = _few_enough(traits_of(p, table, used), used)
+        cells = np.concatenate([cells_of(traits, r.p, r.encoded, used) for r in chunks(data, used, ids)], axis=1)
+        constant = tuple((c.name, "it takes one value only") for c in how if c.kind == "constant")
+        held = Held(cells=cells, p=data.p, y=data.y, ids=hashes_of(ids))
+        data.cache[key] = traits, held, (*left_out, *constant)
+    traits, held, left = data.cache[key]
+    return _counted(traits, held, order, left)
+
+
+def _few_enough(traits: tuple[Trait, ...], used: tuple[Coding, ...]) -> tuple[Trait, ...]:
+    if not traits:
+        raise NotComputable(f"there are {len(used)} covariates: boxes take {MOST}; name the ones to search")
+    return traits
+
+
+def _counted(traits: tuple[Trait, ...], held: Held, order: int, left: tuple[tuple[str, str], ...]) -> Tables:
+    layout = Layout(traits, min(order, len(traits)))
+    sums = np.zeros((layout.cells, SUMS), dtype=np.int64)
+    layout.summed(held.cells, held.p, held.y, sums)
+    return Tables(layout=layout, sums=sums, n=len(held.p), held=held, left_out=left)
+
+
+def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int) -> Tables:
+    if "boxes" not in sketch.parts:
+        if sketch.spec.sample:
+            _few_enough((), sketch.spec.codings)
+        raise BadInput("this sketch holds no sums of boxes: make it with cal.sketch(..., variables=[...], tests=True)")
+    boxes: Boxes = sketch.parts["boxes"]
+    chosen = _chosen(boxes.layout.traits, variables)
+    traits = tuple(boxes.layout.traits[t] for t in chosen)
+    held = _sampled(sketch, chosen)
+    left = sketch.spec.left_out
+    if order > 2:
+        if len(held.p) < sketch.n:
+            raise NotComputable(f"order={order}: a sketch holds pairs of traits; read the rows, or pass order=2")
+        return _counted(traits, held, order, left)
+    layout = Layout(traits, min(order, len(traits)))
+    at = {c: t for t, c in enumerate(boxes.layout.combined)}
+    own = [boxes.layout.of(boxes.sums, at[tuple(chosen[i] for i in c)]).reshape(-1, SUMS) for c in layout.combined]
+    return Tables(layout=layout, sums=np.concatenate(own), n=sketch.n, held=held, left_out=left)
+
+
+def _chosen(traits: tuple[Trait, ...], variables: Iterable[str] | str | None) -> list[int]:
+    """Return the numbers of the score and of the covariates asked for."""
+    if variables is None:
+        return list(range(len(traits)))
+    asked = names("variables", variables, what="a covariate")
+    there = [t.name for t in traits]
+    for name in asked:
+        if name not in there[1:]:
+            raise BadInput(f"variables={shown(name)}: this sketch holds boxes of {', '.join(there[1:])}")
+    return [0, *sorted(there.index(name) for name in dict.fromkeys(asked))]
+
+
+def _sampled(sketch: Sketch, chosen: list[int]) -> Held:
+    """Return the rows that a sketch holds."""
+    rows = sketch.parts["sample"].rows()
+    cells = cells_of([sketch.spec.traits[t] for t in chosen], rows.p, rows.encoded, sketch.spec.codings)
+    return Held(cells=cells, p=rows.p, y=rows.y, ids=rows.ids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ Floats = NDArray[np.float64]
 
 ORDER = 2  # traits that a box combines, by default
 MIN_SIZE = 0.01  # smallest share of the rows that a box has, by default
+MOST_BOXES = 2_000_000  # of a family: 30 traits by pairs, ten cells each; more would cost seconds, and width
+STEPS = (1, 2, 3, 5)  # edges from one end of a run to the next
 FEWEST = 20  # rows that a box has at least: of fewer, others can tell who is meant
 UNSUPPORTED = "no proof covers boxes with {}: leave {} out"
 
@@ -90,8 +93,17 @@ class Tables:
 
     @cached_property
     def sets(self) -> tuple[Ints, ...]:
-        """Sets of cells of each trait: runs of a number, one or two levels of a category, missing values."""
-        return tuple(_sets(t) for t in self.traits)
+        """Sets of cells of each trait: runs of a number, one or two levels of a category, missing values.
+
+        The finest that make no more boxes than `MOST_BOXES`: with many traits, runs start and end at every second
+        edge, or every third, or at the middle one alone, and levels do not pair.
+        """
+        for step in STEPS:
+            found = tuple(_sets(t, step) for t in self.traits)
+            sizes = [len(own) for own in found]
+            if sum(prod(sizes[t] for t in c) for c in self.layout.combined) <= MOST_BOXES:
+                break
+        return found
 
     def family(self, min_size: float, fewest: int = FEWEST) -> Family:
         """Return the boxes of at least this share of the rows, and so many rows.
@@ -119,11 +131,13 @@ class Tables:
         return tuple(condition(self.traits[t], own) for t, own in family.traits(box))
 
 
-def _sets(t: Trait) -> Ints:
+def _sets(t: Trait, step: int) -> Ints:
     if t.kind == "category":
         levels = [*range(len(t.levels)), t.size - 1]
-        return singles_and_pairs(levels)
+        return singles_and_pairs(levels) if step == 1 else singles_and_pairs(levels)[: len(levels)]
     values = runs(0, t.size - 1)
+    on_grid = (values[:, :2] % step == 0) | (values[:, :2] == t.size - 1)
+    values = values[on_grid.all(axis=1)]
     return values if t.name == SCORE else np.concatenate([values, runs(t.size - 1, t.size)])
 
 

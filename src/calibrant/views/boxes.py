@@ -112,7 +112,8 @@ class Tables:
         """
         least = max(min_size * self.n, fewest)
         sets = tuple(self._frequent(j, least) for j in range(len(self.traits)))
-        found = family_of(self.tables, self.layout.combined, sets, self.n, least)
+        conditions = [_conditions(t, own) for t, own in zip(self.traits, sets, strict=True)]
+        found = family_of(self.tables, self.layout.combined, sets, conditions, self.n, least)
         if not found.size:
             raise NotComputable(f"there are {self.n:,} rows: no box has {int(np.ceil(least)):,} of them and not all")
         return found
@@ -139,6 +140,14 @@ def _sets(t: Trait, step: int) -> Ints:
     on_grid = (values[:, :2] % step == 0) | (values[:, :2] == t.size - 1)
     values = values[on_grid.all(axis=1)]
     return values if t.name == SCORE else np.concatenate([values, runs(t.size - 1, t.size)])
+
+
+def _conditions(t: Trait, sets: Ints) -> Ints:
+    """Return how many conditions describe each set: ends of a run that are not open, or levels."""
+    if t.kind == "category":
+        return 1 + (sets[:, 3] > sets[:, 2])
+    inner = (sets[:, 0] > 0) & (sets[:, 1] < t.size - 1)
+    return 1 + inner.astype(np.int64)
 
 
 def condition(t: Trait, own: Ints) -> Condition:

@@ -205,7 +205,7 @@ def _evidence(q: Question, rows: Rows, side: float, delta: float) -> dict[str, f
         n, cases = len(rows), int(y.sum())
         low, high = rate_limits(cases, n, delta)
         gap_low, gap_high = low - predicted, high - predicted
-        level = rate_evidence(cases, n, at) if side > 0 else rate_evidence(n - cases, n, 1.0 - at)
+        level = float(rate_evidence(cases, n, at) if side > 0 else rate_evidence(n - cases, n, 1.0 - at))
     else:
         units = Units.of_residuals(y, p, w, np.arange(len(rows)) if clusters is None else clusters[0])
         gap_low, gap_high = ratio_limits(units, delta)

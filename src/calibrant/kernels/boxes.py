@@ -67,16 +67,16 @@ def _box_sums(cells: Cells, p: Floats, y: Labels, tables: Ints, sizes: Ints, out
 
 # ---- Sums of simulated outcomes: 64 draws a word, added up plane by plane as bits ----
 
-_PLANES = 32  # of a count: up to 2^34 rows, for the lowest three are held apart
+_PLANES = 32  # bits of a count
 
 
 def lane_sums(words: ArrayLike, order: ArrayLike, starts: ArrayLike) -> NDArray[np.int32]:
-    """Return how many bits are set in each of 64 lanes of each word column, over the rows of each cell.
+    """Return how many rows of each cell have each bit set.
 
     Parameters
     ----------
     words : uint64 array of shape (w, n)
-        64 draws of each row's outcome in a word.
+        64 draws of each row's outcome in a word. It is copied unless the words of a row lie together.
     order : int64 array of shape (n,)
         Rows, cell by cell.
     starts : int64 array of shape (cells + 1,)
@@ -86,8 +86,8 @@ def lane_sums(words: ArrayLike, order: ArrayLike, starts: ArrayLike) -> NDArray[
     -------
     int32 array of shape (cells, 64 w)
     """
-    bits = sealed(words, np.uint64)
-    out = np.zeros((np.size(starts) - 1, LANES * bits.shape[0]), dtype=np.int32)
+    bits = sealed(np.transpose(words), np.uint64)
+    out = np.zeros((np.size(starts) - 1, LANES * bits.shape[1]), dtype=np.int32)
     _lane_sums(bits, sealed(order, np.int64), sealed(starts, np.int64), out)
     return out
 
@@ -101,51 +101,53 @@ def _added(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint
 
 @kernel
 def _lane_sums(words: Ids, order: Ints, starts: Ints, out: NDArray[np.int32]) -> None:
-    planes, rows = np.zeros(_PLANES, dtype=np.uint64), np.zeros(8, dtype=np.uint64)
-    for w in range(words.shape[0]):
-        word = words[w]
-        for c in range(starts.shape[0] - 1):
-            ones, twos, fours, used = np.uint64(0), np.uint64(0), np.uint64(0), 0
-            i, last = starts[c], starts[c + 1]
-            while i < last:
-                # (1) Eight rows enter by seven full adders: what is left over stands for eight
-                if i + 8 <= last:
-                    for k in range(8):
-                        rows[k] = word[order[i + k]]
+    wide = words.shape[1]
+    planes, waiting = np.zeros((_PLANES, wide), dtype=np.uint64), np.zeros((_PLANES, wide), dtype=np.uint64)
+    rows, carry = np.zeros((8, wide), dtype=np.uint64), np.zeros(wide, dtype=np.uint64)
+    for c in range(starts.shape[0] - 1):
+        planes[:], waiting[:] = 0, 0
+        first, last = starts[c], starts[c + 1]
+        for eight in range((last - first + 7) >> 3):
+            # (1) Eight rows are copied side by side, so that the loops over words are of neighbours
+            for k in range(8):
+                i = first + 8 * eight + k
+                if i < last:
+                    at = order[i]
+                    for w in range(wide):
+                        rows[k, w] = words[at, w]
                 else:
-                    for k in range(8):
-                        rows[k] = word[order[i + k]] if i + k < last else np.uint64(0)
-                i += 8
-                t0, ones = _added(ones, rows[0], rows[1])
-                t1, ones = _added(ones, rows[2], rows[3])
-                t2, ones = _added(ones, rows[4], rows[5])
-                t3, ones = _added(ones, rows[6], rows[7])
-                f0, twos = _added(twos, t0, t1)
-                f1, twos = _added(twos, t2, t3)
-                carry, fours = _added(fours, f0, f1)
-                # (2) and is carried up the planes of eights, sixteens, ...
-                k = 0
-                while carry:
-                    if k == used:
-                        planes[k] = np.uint64(0)
-                        used += 1
-                    held = planes[k]
-                    planes[k] = held ^ carry
-                    carry &= held
-                    k += 1
-            # (3) A lane's count is read off its bit in each plane
-            lanes = out[c, w * LANES : (w + 1) * LANES]
-            _read(ones, 1, lanes)
-            _read(twos, 2, lanes)
-            _read(fours, 4, lanes)
-            for k in range(used):
-                _read(planes[k], 8 << k, lanes)
+                    rows[k, :] = 0
+            # (2) They enter the planes of ones, twos and fours by seven full adders: the carry stands for eight
+            for w in range(wide):
+                t0, one = _added(planes[0, w], rows[0, w], rows[1, w])
+                t1, one = _added(one, rows[2, w], rows[3, w])
+                t2, one = _added(one, rows[4, w], rows[5, w])
+                t3, planes[0, w] = _added(one, rows[6, w], rows[7, w])
+                f0, two = _added(planes[1, w], t0, t1)
+                f1, planes[1, w] = _added(two, t2, t3)
+                carry[w], planes[2, w] = _added(planes[2, w], f0, f1)
+            # (3) Every other carry waits for the next, and enters the plane of its worth together with it
+            k, turn = 3, eight
+            while turn & 1:
+                for w in range(wide):
+                    carry[w], planes[k, w] = _added(planes[k, w], waiting[k, w], carry[w])
+                    waiting[k, w] = 0
+                k += 1
+                turn >>= 1
+            for w in range(wide):
+                waiting[k, w] = carry[w]
+        # (4) A lane's count is read off its bit in each plane
+        for k in range(_PLANES):
+            for w in range(wide):
+                _read(planes[k, w], k, out[c, w * LANES : (w + 1) * LANES])
+                _read(waiting[k, w], k, out[c, w * LANES : (w + 1) * LANES])
 
 
 @kernel
 def _read(plane: np.uint64, worth: int, lanes: NDArray[np.int32]) -> None:
-    for lane in range(LANES):
-        lanes[lane] += worth * np.int64((plane >> np.uint64(lane)) & np.uint64(1))
+    if plane:
+        for lane in range(LANES):
+            lanes[lane] += np.int64((plane >> np.uint64(lane)) & np.uint64(1)) << worth
 
 
 # ---- The box that deviates most, in the data and in every draw ----
@@ -199,7 +201,7 @@ def _box_peaks(over: NDArray[np.int32], first: Ints, second: Ints, mean: Floats,
 
 
 def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: float, peaks: Floats) -> None:
-    """Raise `peaks` to the largest ``|S| / sqrt(V + extra)`` over all subsets of levels that have rows enough.
+    """Raise `peaks` to the largest ``|S| / sqrt(V + extra)`` over subsets of levels, not of all, that have rows enough.
 
     Linear-time subset scanning: the best subset takes the levels in the order of ``S / V`` (Neill 2012), so only the
     first one, two, three ... of that order need be looked at.
@@ -235,7 +237,7 @@ def _subset_peaks(cases: NDArray[np.int32], levels: Floats, extra: float, fewest
         # (2) From the top for too many cases, from the bottom for too few
         for side in range(2):
             s, variance, rows = 0.0, 0.0, 0.0
-            for i in range(held):
+            for i in range(held - 1):
                 v = order[i if side == 0 else held - 1 - i]
                 s += cases[v, d] - levels[v, 0]
                 variance += levels[v, 1]

@@ -359,36 +359,39 @@ class Units:
 GRID = 201  # hypotheses scanned from the far end, so that every one beyond a limit is refuted
 
 
-def rate_evidence(cases: int, rows: int, rate: float) -> float:
-    """Return a p-value against "the mean event rate is at most `rate`", for independent rows of unequal rates.
+def rate_evidence(cases: ArrayLike, rows: ArrayLike, rate: ArrayLike) -> Floats:
+    """Return p-values against "the mean event rate is at most `rate`", for independent rows of unequal rates.
 
     The binomial tail bounds that of unequal rates from ``rows x rate + 1`` cases on (Hoeffding 1956); below, the
     p-value is 1, and for a single case it is the expected number.
     """
-    from scipy.special import bdtrc
+    from scipy.special import betainc
 
-    expected = rows * rate
-    if cases == 1:
-        return min(1.0, expected)
-    if cases < expected + 1.0:
-        return 1.0
-    return float(bdtrc(cases - 1, rows, min(rate, 1.0)))
+    k, n, r = (np.asarray(v, dtype=np.float64) for v in (cases, rows, rate))
+    tail = betainc(np.maximum(k, 1.0), n - k + 1.0, np.minimum(r, 1.0))
+    out: Floats = np.where(k == 1.0, np.minimum(n * r, 1.0), np.where(k < n * r + 1.0, 1.0, tail))
+    return out
 
 
-def rate_limits(cases: int, rows: int, delta: float) -> tuple[float, float]:
-    """Return limits that hold the mean event rate of independent rows with probability at least ``1 - delta``.
+def lower_rates(cases: ArrayLike, rows: ArrayLike, delta: ArrayLike) -> Floats:
+    """Return limits that the mean event rate of independent rows reaches with probability at least ``1 - delta``.
 
-    Clopper and Pearson's, which hold for unequal rates too where they exclude something (Hoeffding 1956), but for a
-    single case, or non-case, whose limit is that of the expected number.
+    Clopper and Pearson's, but for a single case, whose limit is that of the expected number; and never above
+    ``(cases - 1) / rows``, from where on the binomial tail bounds that of unequal rates (Hoeffding 1956). Up to a delta
+    of 1/4 no limit is that high.
     """
     from scipy.special import betaincinv
 
-    def lower(k: int) -> float:
-        if k <= 1:
-            return k * delta / (2.0 * rows)
-        return float(betaincinv(k, rows - k + 1, delta / 2.0))
+    k, n, d = (np.asarray(v, dtype=np.float64) for v in (cases, rows, delta))
+    exact = betaincinv(np.maximum(k, 1.0), n - k + 1.0, d)
+    out: Floats = np.where(k <= 1.0, k * d / n, np.minimum(exact, (k - 1.0) / n))
+    return out
 
-    return lower(cases), 1.0 - lower(rows - cases)
+
+def rate_limits(cases: int, rows: int, delta: float) -> tuple[float, float]:
+    """Return limits that hold the mean event rate of independent rows with probability at least ``1 - delta``."""
+    low, high = lower_rates((cases, rows - cases), rows, delta / 2.0)
+    return float(low), 1.0 - float(high)
 
 
 def ratio_evidence(units: Units, mean: float, side: float) -> float:

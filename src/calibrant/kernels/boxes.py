@@ -109,14 +109,7 @@ def _lane_sums(words: Ids, order: Ints, starts: Ints, out: NDArray[np.int32]) ->
         first, last = starts[c], starts[c + 1]
         for eight in range((last - first + 7) >> 3):
             # (1) Eight rows are copied side by side, so that the loops over words are of neighbours
-            for k in range(8):
-                i = first + 8 * eight + k
-                if i < last:
-                    at = order[i]
-                    for w in range(wide):
-                        rows[k, w] = words[at, w]
-                else:
-                    rows[k, :] = 0
+            _copy(words, order[first + 8 * eight : last], rows)
             # (2) They enter the planes of ones, twos and fours by seven full adders: the carry stands for eight
             for w in range(wide):
                 t0, one = _added(planes[0, w], rows[0, w], rows[1, w])
@@ -141,6 +134,17 @@ def _lane_sums(words: Ids, order: Ints, starts: Ints, out: NDArray[np.int32]) ->
             for w in range(wide):
                 _read(planes[k, w], k, out[c, w * LANES : (w + 1) * LANES])
                 _read(waiting[k, w], k, out[c, w * LANES : (w + 1) * LANES])
+
+
+@kernel
+def _copy(words: Ids, order: Ints, rows: Ids) -> None:
+    for k in range(rows.shape[0]):
+        if k < order.shape[0]:
+            at = order[k]
+            for w in range(rows.shape[1]):
+                rows[k, w] = words[at, w]
+        else:
+            rows[k, :] = 0
 
 
 @kernel
@@ -203,8 +207,9 @@ def _box_peaks(over: NDArray[np.int32], first: Ints, second: Ints, mean: Floats,
 def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: float, peaks: Floats) -> None:
     """Raise `peaks` to the largest ``|S| / sqrt(V + extra)`` over subsets of levels, not of all, that have rows enough.
 
-    Linear-time subset scanning: the best subset takes the levels in the order of ``S / V`` (Neill 2012), so only the
-    first one, two, three ... of that order need be looked at.
+    Linear-time subset scanning (Neill 2012): only the first one, two, three ... levels in the order of ``S / V`` are
+    looked at. No other subset is above zero and better than each of these and all levels together. Where few rows are
+    asked for; otherwise one that reaches them with a level out of turn may be better, and is not looked for.
 
     Parameters
     ----------
@@ -219,6 +224,11 @@ def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: floa
     _subset_peaks(sealed(cases, np.int32), sealed(levels, np.float64), float(extra), float(fewest), peaks)
 
 
+# Why no other subset is better. The points (V, S) of all subsets span a zonotope. (1) For z >= 0 the points where
+# S / sqrt(V + c) is at most z, S <= z sqrt(V + c), are a convex set, for the square root is concave; so the largest
+# value, if it is above zero, is taken at a vertex. (2) A vertex is the subset of the levels i with a S_i + b V_i > 0 in
+# a direction (a, b). As the value grows with S it is on the upper side, a > 0: the levels with S_i / V_i > -b / a,
+# the first ones of the order. Levels of one ratio lie on one edge of the zonotope, so their order does not matter.
 @kernel
 def _subset_peaks(cases: NDArray[np.int32], levels: Floats, extra: float, fewest: float, peaks: Floats) -> None:
     ratio, order = np.empty(levels.shape[0]), np.empty(levels.shape[0], dtype=np.int64)

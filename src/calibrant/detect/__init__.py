@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from calibrant.detect.local_calibration_test import local_calibration_test as local_calibration_test
     from calibrant.detect.recalibration import cox_test as cox_test
     from calibrant.detect.recalibration import score_test as score_test
+    from calibrant.detect.scan_test import scan_test as scan_test
     from calibrant.detect.strong_calibration_test import strong_calibration_test as strong_calibration_test
     from calibrant.published.adaptive_tests import adaptive_chi_square_test as adaptive_chi_square_test
     from calibrant.published.adaptive_tests import adaptive_score_test as adaptive_score_test
@@ -31,6 +32,7 @@ _WHERE = {
     "kernel_calibration_test": "calibrant.detect.kernel_calibration_test",
     "local_calibration_test": "calibrant.detect.local_calibration_test",
     "multicalibration_score_test": "calibrant.published.adaptive_tests",
+    "scan_test": "calibrant.detect.scan_test",
     "score_test": "calibrant.detect.recalibration",
     "spiegelhalter_test": "calibrant.detect.classical",
     "strong_calibration_test": "calibrant.detect.strong_calibration_test",

@@ -155,9 +155,7 @@ def condition(t: Trait, own: Ints) -> Condition:
     first, last, second, end = (int(v) for v in own)
     name = SCORE_NAME if t.name == SCORE else t.name
     if t.kind == "category":
-        cells = [*range(first, last), *range(second, end)]
-        labels = (*t.levels, "other", "missing")
-        return Condition(variable=name, kind="category", levels=tuple(labels[c] for c in cells))
+        return of_levels(t, [*range(first, last), *range(second, end)])
     if first == t.size - 1:
         return Condition(variable=name, kind=t.kind, above=np.inf, missing=True, whole=t.whole)
     return Condition(
@@ -167,6 +165,12 @@ def condition(t: Trait, own: Ints) -> Condition:
         up_to=t.edges[last - 1] if last <= len(t.edges) else None,
         whole=t.whole,
     )
+
+
+def of_levels(t: Trait, cells: Iterable[int]) -> Condition:
+    """Return cells of a category as a condition."""
+    labels = (*t.levels, "other", "missing")
+    return Condition(variable=t.name, kind="category", levels=tuple(labels[c] for c in cells))
 
 
 # ---- From rows or a sketch to tables ----

@@ -1,0 +1,238 @@
+"""The scan test: of all boxes of one, two or three traits, is one further off than chance and a tolerance explain?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant.arguments import checked_seed, choice, number, one_source, whole
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.errors import NotComputable
+from calibrant.results import Outcome
+from calibrant.stats.nulls import p_value
+from calibrant.stats.pockets.scan import EXTRA, Found, Scan, Subset, bound
+from calibrant.views.boxes import FEWEST, MIN_SIZE, ORDER, Held, Tables, checked_size, condition, of_levels, tables_of
+from calibrant.views.rules import Rule, text_of
+
+Alternative = Literal["two-sided", "greater", "less"]
+ScanNull = Literal["auto", "simulated", "bound"]
+SIDES: dict[str, tuple[int, ...]] = {"two-sided": (0, 1), "greater": (0,), "less": (1,)}
+NULLS = ("auto", "simulated", "bound")
+LEAST_DRAWS = 19  # so that a p-value can be 0.05
+MOST = 300_000  # rows up to which `auto` simulates: as many as a sketch holds
+LAWS = {
+    "simulated": "finite-sample: exact simulation of every row's outcome",
+    "bound": "finite-sample: exact binomial tails, shared over the boxes",
+}
+AT_EDGE = " at the edge of the tolerance"
+IMPOSSIBLE = "exact: outcomes of probability zero under every rate within the tolerance happened: {}"
+
+
+@one_source
+def scan_test(
+    data: Predictions | Sketch,
+    *,
+    variables: Iterable[str] | str | None = None,
+    order: int = ORDER,
+    tolerance: float = 0.0,
+    alternative: Alternative = "two-sided",
+    min_size: float = MIN_SIZE,
+    null: ScanNull = "auto",
+    draws: int = 999,
+    seed: int = 0,
+) -> Outcome:
+    r"""Test whether the probabilities are within a tolerance of the event rate in every box of a few traits.
+
+    Null hypothesis: ``|E[Y | p, x] - p| <= tolerance`` with probability one (two-sided), ``E[Y | p, x] - p <=
+    tolerance`` (greater), ``p - E[Y | p, x] <= tolerance`` (less). A trait is the score or a covariate cut into at most
+    a dozen cells without looking at labels; a box is a run of cells of a number, or a level or two of a category, of
+    each of up to `order` traits. The statistic is the largest standardised residual,
+
+    .. math:: T = \max_b \big|\sum_{i \in b} (y_i - p_i)\big| \Big/ \sqrt{\sum_{i \in b} p_i (1 - p_i) + 4},
+
+    less the rows times the tolerance in the numerator.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        A sketch made with ``tests=True`` brings its own covariates and seed, and gives the same answer as its rows.
+    variables : str or sequence of str, optional
+        Covariates beside the score, up to 100; all that can be used by default.
+    order : {1, 2, 3}
+        Most traits that a box combines.
+    tolerance : float in [0, 1)
+        How far off a probability may be, in probability units.
+    alternative : {"two-sided", "greater", "less"}
+        ``"greater"``: somewhere more happens than the model says.
+    min_size : float in [0, 1)
+        Least share of the rows that a box has; it has 20 rows in any case.
+    null : {"auto", "simulated", "bound"}
+        Simulate the outcomes; or bound the chance of any box being off so far. ``"auto"`` simulates up to 300,000 rows.
+    draws : int
+        Simulated outcomes, 19 or more.
+    seed : int
+
+    Returns
+    -------
+    Outcome
+        ``statistic`` is the score of the box found: the largest one, or for the bound that of the smallest p-value.
+        ``settings["null"]`` names the null used. In ``parts``: ``rule`` (text) and ``conditions`` (data) of the box,
+        its ``rows``, ``share`` of the rows, ``predicted`` and ``observed`` rates, their ``gap``, the ``side`` ("too
+        little": more happens than the model says; "too much"), ``fixed`` (whether the box is one of the family, which
+        was fixed before any label was read: a best subset of three levels or more is not), how many ``boxes`` and
+        ``tables`` there are, the largest statistic ``by_order`` (of the boxes of one trait, two, three),
+        ``impossible``, and covariates ``left_out`` with the reason. The box was chosen by these outcomes: its gap is no
+        fair estimate; ``certify.pockets`` has ranges that hold for all boxes at once.
+
+    Raises
+    ------
+    BadInput
+        No such covariate, or a setting that cannot be used; a sketch without the sums.
+    NotComputable
+        Weights or clusters; no box with 20 rows; more than 100 covariates; ``"simulated"`` where the sketch does not
+        hold every row.
+
+    Notes
+    -----
+    **Assumes.** Rows independent given scores and covariates.
+    **Guarantee.** Level alpha at any number of rows, with either null. *simulated:* outcomes of every row are drawn at
+    the edge of the tolerance; one uniform number a row serves both sides, so that the simulated statistic is at least
+    as large as that of any rates within the tolerance (as Theorem 4 of Feng et al. 2024), and ``p = (1 + #{T* >= T}) /
+    (draws + 1)``. *bound:* the exact binomial tail of each box at the edge of the tolerance, which bounds that of
+    unequal rates (Hoeffding 1956), over the box's share of alpha; the smallest of them. **Method.** All boxes from
+    cumulative sums of the tables of all combinations of traits. For the simulated null, the best subset of a category's
+    levels too, alone and within each run or level of every other trait (linear-time subset scanning, Neill 2012).
+    **Cost.** Bound: that of the tables, rows x tables additions. Simulated: rows x tables / 64 word operations a draw,
+    and boxes x draws. **Reads.** Rows, or the sketch's tables and, for the simulated null, its rows.
+
+    References
+    ----------
+    Neill (2012), "Fast subset scan for spatial pattern detection", doi:10.1111/j.1467-9868.2011.01014.x. Zhang, Neill
+    (2016), "Identifying significant predictive bias in classifiers", arXiv:1611.08292. Hoeffding (1956),
+    doi:10.1214/aoms/1177728178.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> age, income, p = rng.uniform(20, 90, 5000), rng.uniform(10, 60, 5000), rng.uniform(0.1, 0.6, 5000)
+    >>> y = rng.random(5000) < np.where((age > 75) & (income < 25), p + 0.3, p)
+    >>> found = cal.detect.scan_test(cal.predictions(y, p, {"age": age, "income": income}))
+    >>> found.p_value, found.parts["rule"]
+    (0.001, 'age over 76 and income up to 25')
+    """
+    looked = choice("alternative", alternative, tuple(SIDES))
+    asked = choice("null", null, NULLS)
+    allowed = number("tolerance", tolerance, least=0, below=1, what="a probability", hint="such as 0.02")
+    least = checked_size("min_size", min_size)
+    count = whole("draws", draws, LEAST_DRAWS, hint="such as 999")
+    seed = checked_seed(seed)
+    # (1) Cells and boxes, without looking at labels.
+    tables = tables_of(data, variables, order, seed)
+    scan = scan_of(tables, least, allowed, looked)
+    used = _null(tables, asked)
+    # (2) The largest score, and how often chance does as well.
+    if used == "simulated" and tables.held is not None:
+        held, found = tables.held, scan.best()
+        level = p_value(found.score, scan.simulated(held.cells, held.p, held.ids, count))
+    else:
+        level, found = bound(scan)
+    impossible = _impossible(tables.held, allowed, scan.sides)
+    return Outcome(
+        method="detect.scan_test",
+        statistic=found.score,
+        p_value=0.0 if impossible else level,
+        alternative=_looks_for(looked, allowed),
+        null=_doubts(looked, allowed),
+        law=IMPOSSIBLE.format(impossible) if impossible else LAWS[used] + (AT_EDGE if allowed else ""),
+        settings={
+            "alternative": looked,
+            "asked": asked,
+            "draws": count if used == "simulated" else 0,
+            "extra": EXTRA,
+            "min_size": least,
+            "null": used,
+            "order": max(map(len, tables.layout.combined)),
+            "seed": data.spec.seed if isinstance(data, Sketch) else seed,
+            "smallest_box": int(np.ceil(scan.fewest)),
+            "tolerance": allowed,
+            "variables": tuple(t.name for t in tables.traits[1:]),
+        },
+        parts=_parts(tables, scan, found) | {"impossible": impossible, "left_out": tables.left_out},
+    )
+
+
+def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: str) -> Scan:
+    """Return what is searched."""
+    return Scan(
+        family=tables.family(min_size),
+        tables=tables.tables,
+        levels=tuple((*range(len(t.levels)), t.size - 1) if t.kind == "category" else () for t in tables.traits),
+        fewest=max(min_size * tables.n, FEWEST),
+        tolerance=tolerance,
+        sides=SIDES[alternative],
+    )
+
+
+def rule_of(tables: Tables, scan: Scan, box: int | Subset) -> Rule:
+    """Return what selects the rows of a box."""
+    if not isinstance(box, Subset):
+        return tables.rule(scan.family, box)
+    parts = {box.category: of_levels(tables.traits[box.category], box.levels)}
+    if box.other is not None:
+        parts[box.other] = condition(tables.traits[box.other], box.within)
+    return tuple(parts[t] for t in sorted(parts))
+
+
+def _null(tables: Tables, asked: str) -> str:
+    if asked == "simulated" and not tables.complete:
+        held = 0 if tables.held is None else len(tables.held.p)
+        raise NotComputable(
+            f"null='simulated' needs every row: the sketch holds {held:,} of {tables.n:,}; pass null='bound'"
+        )
+    if asked != "auto":
+        return asked
+    return "simulated" if tables.complete and tables.n <= MOST else "bound"
+
+
+def _impossible(held: Held | None, tolerance: float, sides: tuple[int, ...]) -> int:
+    """Return how many outcomes have probability zero under every rate within the tolerance."""
+    if held is None:
+        return 0
+    up = int(((held.y > 0) & (held.p + tolerance <= 0.0)).sum()) if 0 in sides else 0
+    down = int(((held.y == 0) & (held.p - tolerance >= 1.0)).sum()) if 1 in sides else 0
+    return up + down
+
+
+def _looks_for(alternative: str, tolerance: float) -> str:
+    where = {"two-sided": "off", "greater": "above", "less": "below"}[alternative]
+    by = f" by more than {tolerance:g}" if tolerance else ""
+    return f"in some box of a few traits the event rate is {where} the score{by}"
+
+
+def _doubts(alternative: str, tolerance: float) -> str:
+    gap = {"two-sided": "|E[Y | p, x] - p|", "greater": "E[Y | p, x] - p", "less": "p - E[Y | p, x]"}
+    return f"{gap[alternative]} <= {tolerance:g} for every row"
+
+
+def _parts(tables: Tables, scan: Scan, found: Found) -> dict[str, Any]:
+    """Return the box found, and what was searched."""
+    rule = rule_of(tables, scan, found.box)
+    return {
+        "rule": text_of(rule),
+        "conditions": tuple(c.to_dict() for c in rule),
+        "rows": int(found.rows),
+        "share": found.rows / tables.n,
+        "predicted": found.expected / found.rows,
+        "observed": found.cases / found.rows,
+        "gap": (found.cases - found.expected) / found.rows,
+        "side": "too much" if found.side else "too little",
+        "fixed": not isinstance(found.box, Subset),
+        "boxes": scan.family.size,
+        "tables": len(tables.layout.combined),
+        "by_order": scan.by_order(),
+    }

@@ -1,0 +1,355 @@
+"""The scan over boxes: the largest standardised residual, its exact simulated null, and the bound over the family.
+
+The score of a box is ``S / sqrt(V + c)``: S the cases beyond those expected and beyond the tolerance, V their null
+variance where the scores are right. Beside the boxes of the family, which are fixed, it looks for the best subset of a
+category's levels, alone and within each set of every other trait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.kernels.boxes import box_peaks, lane_sums, subset_peaks
+from calibrant.kernels.draws import LANES, words
+from calibrant.stats.betting import rate_evidence
+from calibrant.stats.pockets.family import CASES, ROWS, SCORES, STEPS, VARIANCES, Family, Ints
+
+Cells = NDArray[np.uint8]
+Counts = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Ids = NDArray[np.uint64]
+
+EXTRA = 4.0  # c
+SALT = 0x5CA4  # of the simulated outcomes
+UP, DOWN = 0, 1  # more cases than predicted, and fewer
+ALL = np.array([[0, 1, 1, 1]], dtype=np.int64)  # the one set of a trait that is not there
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subset:
+    """Levels of a category, and perhaps a set of another trait.
+
+    Parameters
+    ----------
+    category : int
+        The trait.
+    levels : tuple of int
+        Its cells.
+    other : int or None
+        The other trait.
+    within : int array of shape (4,)
+        Its set of cells.
+    """
+
+    category: int
+    levels: tuple[int, ...]
+    other: int | None
+    within: Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The box of the largest score.
+
+    Parameters
+    ----------
+    score : float
+    side : int
+        0: more cases than predicted; 1: fewer.
+    box : int or Subset
+        A box of the family, or a subset of levels.
+    rows, cases, expected : float
+    """
+
+    score: float
+    side: int
+    box: int | Subset
+    rows: float
+    cases: float
+    expected: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Table:
+    """One table of a family, of three axes, of which those of traits that are not there have one cell.
+
+    Parameters
+    ----------
+    traits : tuple of int
+    shape : tuple of three int
+    sets : three int arrays of shape (k, 4)
+    mean : two float arrays of shape (sets of each axis)
+        Cases that are no residual yet: expected ones, and rows times the tolerance more, or fewer.
+    scale : float array of the same shape
+        ``1 / sqrt(V + c)``; 0 of what is no box of the family.
+    """
+
+    traits: tuple[int, ...]
+    shape: tuple[int, int, int]
+    sets: tuple[Ints, Ints, Ints]
+    mean: tuple[Floats, Floats]
+    scale: Floats
+
+    def raise_peaks(self, side: int, cases: Counts, peaks: Floats) -> None:
+        """Take the boxes of a table into account, given the cases of its cells, shape (cells, draws)."""
+        table = cases.reshape(*self.shape, -1)
+        for m, own in enumerate(self.sets[2]):
+            scale = self.scale[:, :, m]
+            if scale.any():
+                box_peaks(contracted(table, 2, own), *self.sets[:2], self.mean[side][:, :, m], scale, peaks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Within:
+    """The levels of a category within a set of another trait.
+
+    Parameters
+    ----------
+    table, axis : int
+        The category is this axis of this table.
+    subset : Subset
+        All its levels.
+    sums : int64 array of shape (levels, 4)
+    """
+
+    table: int
+    axis: int
+    subset: Subset
+    sums: Ints
+
+    def levels(self, shift: float) -> Floats:
+        """Return expected cases and `shift` times the rows, null variance and rows of each level."""
+        rows = self.sums[:, ROWS].astype(np.float64)
+        return np.stack([self.sums[:, SCORES] / STEPS + shift * rows, self.sums[:, VARIANCES] / STEPS, rows], axis=1)
+
+    def cases(self, table: Counts) -> Counts:
+        """Return the cases of each level, from those of the table's cells, shape (a, b, draws)."""
+        own: Counts = contracted(table, 1 - self.axis, self.subset.within)[list(self.subset.levels)]
+        return own
+
+
+def contracted(table: NDArray[Any], axis: int, own: Ints) -> NDArray[Any]:
+    """Add up a set of cells of one trait, whose axis is lost."""
+    first, last, second, end = (int(v) for v in own)
+    cells = [*range(first, last), *range(second, end)]
+    found: NDArray[Any] = table.take(cells, axis).sum(axis=axis, dtype=table.dtype)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """What is searched.
+
+    Parameters
+    ----------
+    family : Family
+    tables : sequence of int64 arrays of shape (cells of each trait, 4)
+        Rows, cases, scores and null variances of each cell, as the family was made of.
+    levels : tuple of tuple of int
+        Of each trait, the cells that stand for levels of a category; none of a number.
+    fewest : float
+        Rows that a box must have.
+    tolerance : float
+        How far off a probability may be.
+    sides : tuple of int
+        0: more cases than predicted; 1: fewer.
+    extra : float
+        What is added to the null variance.
+    """
+
+    family: Family
+    tables: Sequence[Ints]
+    levels: tuple[tuple[int, ...], ...]
+    fewest: float
+    tolerance: float
+    sides: tuple[int, ...]
+    extra: float = EXTRA
+
+    # ---- The data ----
+
+    @cached_property
+    def scores(self) -> Floats:
+        """The score of each box of the family, shape (2, boxes): of more cases than predicted, and of fewer."""
+        f, shift = self.family, self.tolerance * self.family.rows
+        scale = 1.0 / np.sqrt(f.variance + self.extra)
+        return np.stack([scale * (f.cases - (f.expected + shift)), scale * ((f.expected - shift) - f.cases)])
+
+    def best(self) -> Found:
+        """Return the box of the largest score; a subset of levels only where it beats every box of the family."""
+        own = self.scores[list(self.sides)]
+        side, box = np.unravel_index(int(np.argmax(own)), own.shape)
+        found = self.of_family(int(box), self.sides[int(side)])
+        for w in self._within:
+            for s in self.sides:
+                peaks = np.full((2, 1), -np.inf)
+                subset_peaks(w.sums[:, CASES, None], w.levels(self._shift(s)), self.extra, self.fewest, peaks)
+                if peaks[s, 0] > found.score:
+                    found = self._of_subset(w, s, float(peaks[s, 0]))
+        return found
+
+    def of_family(self, box: int, side: int) -> Found:
+        """Return a box of the family as it was found."""
+        f = self.family
+        return Found(
+            score=float(self.scores[side, box]),
+            side=side,
+            box=box,
+            rows=float(f.rows[box]),
+            cases=float(f.cases[box]),
+            expected=float(f.expected[box]),
+        )
+
+    def _of_subset(self, w: _Within, side: int, score: float) -> Found:
+        expected, variance, rows = w.levels(self._shift(side)).T
+        residual = (w.sums[:, CASES] - expected) * (1 if side == UP else -1)
+        usable = np.flatnonzero(variance > 0)
+        order = usable[np.argsort(-residual[usable] / variance[usable], kind="stable")][:-1]
+        z = np.cumsum(residual[order]) / np.sqrt(np.cumsum(variance[order]) + self.extra)
+        allowed = np.cumsum(rows[order]) >= self.fewest
+        taken = np.sort(order[: int(np.argmax(np.where(allowed, z, -np.inf))) + 1])
+        sums = w.sums[taken].sum(axis=0)
+        levels = tuple(w.subset.levels[i] for i in taken)
+        return Found(
+            score=score,
+            side=side,
+            box=Subset(category=w.subset.category, levels=levels, other=w.subset.other, within=w.subset.within),
+            rows=float(sums[ROWS]),
+            cases=float(sums[CASES]),
+            expected=float(sums[SCORES] / STEPS),
+        )
+
+    def by_order(self) -> tuple[float, ...]:
+        """Return the largest score of the boxes of one trait, of two, and of three where there are any."""
+        traits = np.array([len(c) for c in self.family.combined])[self.family.table]
+        largest = self.scores[list(self.sides)].max(axis=0)
+        return tuple(float(largest[traits == k].max()) for k in (1, 2, 3) if (traits == k).any())
+
+    # ---- Outcomes simulated at the edge of the tolerance ----
+
+    def simulated(self, cells: Cells, p: Floats, ids: Ids, draws: int) -> Floats:
+        """Return the largest score of each of so many simulated sets of outcomes.
+
+        The outcome of a row is ``U < min(p + tolerance, 1)`` where more cases are looked for, and
+        ``U < max(p - tolerance, 0)`` where fewer are, U being one uniform number a row and draw.
+
+        Parameters
+        ----------
+        cells : uint8 array of shape (traits, n)
+        p : float64 array of shape (n,)
+        ids : uint64 array of shape (n,)
+            Row identities, which the draws depend on.
+        draws : int
+
+        Returns
+        -------
+        float array of shape (draws,)
+        """
+        # (1) Outcomes as bits: at both edges from one number, or once where the edges are one.
+        low, high = np.maximum(p - self.tolerance, 0.0), np.minimum(p + self.tolerance, 1.0)
+        turns = range(0, draws, LANES)
+        bits = np.empty((2 if self.tolerance else 1, len(p), len(turns)), dtype=np.uint64)
+        for w, first in enumerate(turns):
+            drawn = words(ids, low, high, first, SALT)
+            bits[-1, :, w], bits[0, :, w] = drawn[:, 0], drawn[:, 1]
+        peaks = np.full((2, len(turns) * LANES), -np.inf)
+        # (2) Table by table: rows cell by cell, cases of each cell in each draw, the largest score of its boxes.
+        within: dict[int, list[_Within]] = {}
+        for own in self._within:
+            within.setdefault(own.table, []).append(own)
+        for t, table in enumerate(self._tables):
+            order, starts = _sorted_cells(cells[list(table.traits)], table.shape)
+            sums = [lane_sums(b.T, order, starts) for b in bits]
+            for side in self.sides:
+                raised = np.full_like(peaks, -np.inf)
+                cases = sums[side % len(sums)]
+                table.raise_peaks(side, cases, raised)
+                for own in within.get(t, ()):
+                    levels = own.levels(self._shift(side))
+                    counts = own.cases(cases.reshape(*table.shape[:2], -1))
+                    subset_peaks(counts, levels, self.extra, self.fewest, raised)
+                np.maximum(peaks[side], raised[side], out=peaks[side])
+        # (3) The largest over tables and sides.
+        return peaks[list(self.sides)].max(axis=0)[:draws]
+
+    def _shift(self, side: int) -> float:
+        return self.tolerance if side == UP else -self.tolerance
+
+    @cached_property
+    def _tables(self) -> list[_Table]:
+        f = self.family
+        first = np.searchsorted(f.table, np.arange(len(f.combined) + 1))
+        out = []
+        for t, traits in enumerate(f.combined):
+            sets = [f.sets[own] for own in traits] + [ALL] * (3 - len(traits))
+            shape = [len(own) for own in sets]
+            boxes = slice(first[t], first[t + 1])
+            place = tuple(np.maximum(f.place[boxes], 0).T)
+            up, down, scale = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+            shift = self.tolerance * f.rows[boxes]
+            up[place], down[place] = f.expected[boxes] + shift, f.expected[boxes] - shift
+            scale[place] = 1.0 / np.sqrt(f.variance[boxes] + self.extra)
+            a, b, c = (*self.tables[t].shape[:-1], 1, 1)[:3]
+            out.append(
+                _Table(traits=traits, shape=(a, b, c), sets=(sets[0], sets[1], sets[2]), mean=(up, down), scale=scale)
+            )
+        return out
+
+    @cached_property
+    def _within(self) -> list[_Within]:
+        return list(self._subsets())
+
+    def _subsets(self) -> Iterator[_Within]:
+        """Yield every category alone, and within each run or level of every other trait that has rows enough."""
+        f = self.family
+        for t, traits in enumerate(f.combined):
+            if len(traits) > 2:
+                continue
+            table = self.tables[t].reshape(*self.tables[t].shape[:-1], 1, -1) if len(traits) < 2 else self.tables[t]
+            for axis, category in enumerate(traits):
+                levels = self.levels[category]
+                other = None if len(traits) < 2 else traits[1 - axis]
+                for own in ALL if other is None else _of_one_run(f.sets[other]):
+                    sums = contracted(table, 1 - axis, own)
+                    inside, named = int(sums[:, ROWS].sum()), sums[list(levels)]
+                    # of two levels every subset is one level; a set of all rows is the category alone
+                    few = (named[:, VARIANCES] > 0).sum() < 3 or inside < self.fewest
+                    if few or (inside == f.n and other is not None):
+                        continue
+                    whole = Subset(category=category, levels=levels, other=other, within=own)
+                    yield _Within(table=t, axis=axis, subset=whole, sums=named)
+
+
+def _of_one_run(sets: Ints) -> Ints:
+    single: Ints = sets[sets[:, 2] == sets[:, 3]]
+    return single
+
+
+def _sorted_cells(cells: Cells, shape: Sequence[int]) -> tuple[NDArray[np.intp], Ints]:
+    """Return rows cell by cell of a table, and where each cell begins."""
+    code = np.zeros(cells.shape[1], dtype=np.uint16)  # 22 cells each: under 2^14 of three traits
+    for own, size in zip(cells, shape, strict=False):
+        code = code * np.uint16(size) + own
+    order = np.argsort(code, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=int(np.prod(shape))))])
+    return order, starts
+
+
+def bound(scan: Scan) -> tuple[float, Found]:
+    """Return the p-value of the family without simulation, and the box that it comes from.
+
+    Each box's exact binomial tail at the edge of the tolerance, over the box's share of alpha. The binomial tail at the
+    mean rate bounds that of unequal rates (Hoeffding 1956).
+    """
+    f = scan.family
+    low = np.maximum(f.expected / f.rows - scan.tolerance, 0.0)
+    high = np.minimum((f.expected / f.rows + 1.0 / STEPS) + scan.tolerance, 1.0)  # scores are read rounded down
+    tails = np.stack([rate_evidence(f.cases, f.rows, high), rate_evidence(f.rows - f.cases, f.rows, 1.0 - low)])
+    level = len(scan.sides) * tails[list(scan.sides)] / f.weight
+    side, box = np.unravel_index(int(np.argmin(level)), level.shape)
+    return min(1.0, float(level[side, box])), scan.of_family(int(box), scan.sides[int(side)])

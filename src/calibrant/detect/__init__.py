@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from calibrant.detect.jeffreys import jeffreys_test as jeffreys_test
     from calibrant.detect.kernel_calibration_test import kernel_calibration_test as kernel_calibration_test
     from calibrant.detect.local_calibration_test import local_calibration_test as local_calibration_test
+    from calibrant.detect.pocket_test import pocket_test as pocket_test
     from calibrant.detect.recalibration import cox_test as cox_test
     from calibrant.detect.recalibration import score_test as score_test
     from calibrant.detect.scan_test import scan_test as scan_test
@@ -32,6 +33,7 @@ _WHERE = {
     "kernel_calibration_test": "calibrant.detect.kernel_calibration_test",
     "local_calibration_test": "calibrant.detect.local_calibration_test",
     "multicalibration_score_test": "calibrant.published.adaptive_tests",
+    "pocket_test": "calibrant.detect.pocket_test",
     "scan_test": "calibrant.detect.scan_test",
     "score_test": "calibrant.detect.recalibration",
     "spiegelhalter_test": "calibrant.detect.classical",

@@ -191,12 +191,12 @@ def test_two_certificates_may_share_the_name_of_a_setting(
     monkeypatch.setattr(declaring, "_DECLARED", dict(declaring._DECLARED))
     given = []
 
-    @declaring.certificate(order=99, setting=declaring.Setting("levels", 20, "M", "steps of mine"))
+    @declaring.certificate(order=99, settings=(declaring.Setting("levels", 20, "M", "steps of mine"),))
     def mine(data: Sketch, *, alpha: float, side: Side, seed: int, levels: int) -> Estimate:
         given.append(levels)
         return rounded(data, alpha=alpha, side=side, seed=seed, levels=levels)
 
-    @declaring.certificate(order=98, setting=declaring.Setting("levels", 100, "K", "steps in which the score is shown"))
+    @declaring.certificate(order=98, settings=(declaring.Setting("levels", 100, "K", "steps in which the score is shown"),))
     def another(data: Sketch, *, alpha: float, side: Side, seed: int, levels: int) -> Estimate:
         given.append(levels)
         return rounded(data, alpha=alpha, side=side, seed=seed, levels=levels)

@@ -13,6 +13,7 @@ from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
 from calibrant.certify.groups import groups
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
+from calibrant.certify.pockets import pockets
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.certify.rows_needed import rows_needed
@@ -26,6 +27,7 @@ __all__ = [
     "jitter_bandwidth",
     "jitter_cost",
     "jittered",
+    "pockets",
     "published_kernel",
     "published_lipschitz",
     "published_total_variation",

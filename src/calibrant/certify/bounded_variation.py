@@ -10,7 +10,7 @@ from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import everyone, shares
 
 
-@certificate(order=50, setting=Setting("variation", 1.0, "V", "1 is a monotone event rate"))
+@certificate(order=50, settings=(Setting("variation", 1.0, "V", "1 is a monotone event rate"),))
 @one_source
 def bounded_variation(
     data: Predictions | Sketch, *, variation: float = 1.0, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0

@@ -17,12 +17,12 @@ Function = TypeVar("Function", bound=Callable[..., Estimate])
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The one setting that is a certificate's own, as an option of the command.
+    """A setting that is a certificate's own, as an option of the command.
 
     Parameters
     ----------
     name : str
-        The keyword of the function; the option is ``--name``.
+        The keyword of the function; the option is ``--name``, with ``-`` for ``_``.
     default : int or float
         Its type is the option's.
     letter : str
@@ -44,21 +44,24 @@ class Certificate:
     Parameters
     ----------
     function : callable
-        ``function(data, *, alpha, side, seed)`` and its own setting by keyword, returning an `Estimate`.
+        ``function(data, *, alpha, side, seed)`` and its own settings by keyword, returning an `Estimate`.
     order : int
         Its place in the command's table.
     usual : bool
         Printed where no certificate is named.
     side : {"two-sided", "lower"}
         What ``--side two-sided`` asks of it: a bound with one end that can be had spends all of alpha on that end.
-    setting : Setting or None
+    settings : tuple of Setting
+    tests : bool
+        It reads what a sketch holds if it is made with ``tests=True``.
     """
 
     function: Callable[..., Estimate]
     order: int
     usual: bool
     side: Side
-    setting: Setting | None
+    settings: tuple[Setting, ...]
+    tests: bool
 
     @property
     def name(self) -> str:
@@ -70,12 +73,17 @@ _DECLARED: dict[str, Certificate] = {}
 
 
 def certificate(
-    *, order: int, usual: bool = False, side: Side = "two-sided", setting: Setting | None = None
+    *,
+    order: int,
+    usual: bool = False,
+    side: Side = "two-sided",
+    settings: tuple[Setting, ...] = (),
+    tests: bool = False,
 ) -> Callable[[Function], Function]:
     """Declare a function as a certificate; the arguments are those of `Certificate`."""
 
     def declared(function: Function) -> Function:
-        _DECLARED[function.__name__] = Certificate(function, order, usual, side, setting)
+        _DECLARED[function.__name__] = Certificate(function, order, usual, side, settings, tests)
         return function
 
     return declared

@@ -16,7 +16,7 @@ from calibrant.views.population import INDEPENDENT, checked_bandwidth, everyone,
 # ---- The seed paper's setting: the certificate of a classifier that perturbs its score a little ----
 
 
-@certificate(order=40, setting=Setting("bandwidth", 2**-6, "H", "how far the score is moved"))
+@certificate(order=40, settings=(Setting("bandwidth", 2**-6, "H", "how far the score is moved"),))
 @one_source
 def jittered(
     data: Predictions | Sketch,

@@ -134,7 +134,7 @@ def write(target: str, content: str) -> None:
 
 
 def certify(a: Namespace) -> int:
-    """Print the certificates named, each with its own setting."""
+    """Print the certificates named, each with its own settings."""
     from calibrant.certify.certificate import certificates
     from calibrant.report import terminal
 
@@ -143,12 +143,16 @@ def certify(a: Namespace) -> int:
     for name, said in zip(named, a.method or named, strict=True):
         if name not in known:
             raise BadInput(f"--method {said!r}: choose from {', '.join(known)}")
-    whole = summarised(source(given(a), a.allow_same), reading(a))
+    chosen = [known[name] for name in named]
+    tests = any(c.tests for c in chosen)
+    if a.variables is not None and not tests:
+        raise BadInput(f"--variables goes with --method {','.join(c.name for c in known.values() if c.tests)}")
+    columns = {"tests": True} if tests else {"variables": ()}
+    whole = summarised(source(given(a), a.allow_same), reading(a, **columns))
     found = []
-    for c in (known[name] for name in named):
+    for c in chosen:
         side = c.side if a.side == "two-sided" else a.side
-        value = None if c.setting is None else getattr(a, c.setting.name)
-        own = {} if c.setting is None else {c.setting.name: c.setting.default if value is None else value}
+        own = {s.name: s.default if (v := getattr(a, s.name)) is None else v for s in c.settings}
         found.append(c.function(whole, alpha=a.alpha, side=side, seed=whole.spec.seed, **own))
     print(
         json.dumps([e.to_dict() for e in found], sort_keys=True, indent=1) if a.json else terminal.certificates(found)

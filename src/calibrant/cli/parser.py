@@ -344,6 +344,8 @@ def _certify(p: Command) -> None:
     _columns(p)
     _identity(p)
     _listed(p, "--method", f"{', '.join(c.name for c in known)} (default: {','.join(usual)})", "NAMES")
+    of = ", ".join(c.name for c in known if c.tests)
+    _listed(p, "--variables", f"of {of}: covariates (default: every other column that can be used)")
     p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
     _settings(p, known)
     p.add_argument("--alpha", type=float, default=0.05)
@@ -354,12 +356,14 @@ def _settings(p: Command, known: Sequence[Certificate]) -> None:
     """Add the settings that are a certificate's own, once by name; where it is not given, each has its own default."""
     shared: dict[str, dict[Setting, list[str]]] = {}
     for c in known:
-        if c.setting is not None:
-            shared.setdefault(c.setting.name, {}).setdefault(c.setting, []).append(c.name)
+        for own in c.settings:
+            shared.setdefault(own.name, {}).setdefault(own, []).append(c.name)
     for name, held in shared.items():
         first = next(iter(held))
         lines = (f"of {', '.join(of)}: {own.help} (default {own.default:g})" for own, of in held.items())
-        p.add_argument(f"--{name}", type=type(first.default), metavar=first.letter, help="; ".join(lines))
+        p.add_argument(
+            f"--{name.replace('_', '-')}", type=type(first.default), metavar=first.letter, help="; ".join(lines)
+        )
 
 
 def _plan(p: Command) -> None:

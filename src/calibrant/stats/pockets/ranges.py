@@ -228,3 +228,61 @@ def _holm(level: Floats, weight: Floats, alpha: float) -> Flags:
         if not (more & ~found).any():
             return found
         found |= more
+
+
+# ---- Estimates, for planning only: what is behind the gaps seen, and how many rows would decide ----
+
+
+def shrunken(family: Family, alpha: float) -> Floats:
+    """Return estimates of all gaps: what was seen, less the luck that the search has found.
+
+    A gap inside its range is taken for nothing; of one w times as wide as the half range, ``1 - w^-4`` is kept. Between
+    the garrote (Breiman 1995) and a hard threshold: the largest gap seen is hardly biased where it is real.
+    """
+    from scipy.special import ndtri
+
+    gap = family.gap
+    half = -ndtri(alpha / 2.0 * family.weight) * errors(family.cases, family.rows)
+    out: Floats = gap * (1.0 - (half / np.maximum(np.abs(gap), half)) ** 4)
+    return out
+
+
+def rows_needed(
+    family: Family, estimate: Floats, limit: float, spend: tuple[float, float], least_rows: float
+) -> int | None:
+    """Return about how many rows, of people like these, would decide whether the worst gap is over a limit.
+
+    Parameters
+    ----------
+    family : Family
+    estimate : float array of shape (boxes,)
+        Of the gaps.
+    limit : float
+    spend : pair of float
+        Error probabilities of the floor of the worst gap and of its ceiling; 0 where there is none.
+    least_rows : float
+        Of the boxes under the ceiling.
+
+    Returns
+    -------
+    int or None
+        At least half as many again as there are; None if no number decides, or none up to 1e12.
+    """
+    from scipy.special import ndtri
+
+    size, error = np.abs(estimate), errors(family.cases, family.rows)
+    worst = float(size.max())
+    if abs(worst - limit) < ON_THE_LIMIT or not spend[worst <= limit]:
+        return None
+    # Noise and widths fall with the root of the rows. Over the limit, one box has to show it; else every large box has
+    # to come under it, with as much luck, for or against, as it has now.
+    if worst > limit:
+        off = size > limit
+        width = -ndtri(spend[0] / 2.0 * family.weight[off]) * error[off]
+        times = float((width / (size[off] - limit)).min()) ** 2
+    else:
+        large = family.rows >= least_rows
+        excess = np.abs(family.gap[large]) - ndtri(spend[1]) * error[large] - size[large]
+        times = float((excess / (limit - size[large])).max(initial=0.0)) ** 2
+    found = family.n * max(times, 1.5)
+    return int(np.ceil(found)) if found <= MOST_ROWS else None

@@ -329,7 +329,7 @@ def bombs() -> dict[str, bytes]:
     header, body = opened(sound()[0])
     zeros = zlib.compress(bytes(1 << 26), 9)
     tested, _ = opened(sound()[4])
-    deep = b'{"format": 4, "spec": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+    deep = b'{"format": 5, "spec": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     full = {**header, "lengths": [6 << 17, 3200, 0, 0]}
     names = [f"v{i}" for i in range(200)]
     wide = copy.deepcopy(opened(sound()[1])[0])
@@ -404,8 +404,8 @@ def test_a_sketch_that_finds_no_memory_is_refused_in_one_line(tmp_path: Path) ->
 
 def test_files_that_are_no_sketch_are_refused_by_name(tmp_path: Path, capsys: Any) -> None:
     raw = sound()[0]
-    newer = packed(*(lambda h, b: ({**h, "format": 5}, bytes(b)))(*opened(raw)))
-    older = packed(*(lambda h, b: ({**h, "format": 2}, bytes(b)))(*opened(raw)))
+    newer = packed(*(lambda h, b: ({**h, "format": 6}, bytes(b)))(*opened(raw)))
+    older = packed(*(lambda h, b: ({**h, "format": 4}, bytes(b)))(*opened(raw)))
     (tmp_path / "sound.sketch").write_bytes(raw)
     cases = {
         "foreign": (b"PAR1" * 100, "not a calibrant sketch"),

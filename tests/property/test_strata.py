@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import calibrant as cal
@@ -23,6 +23,8 @@ VALUES = st.floats(allow_nan=True, allow_infinity=False)
 
 @examples(60)
 @given(st.lists(VALUES, max_size=40), st.sets(st.floats(allow_nan=False, allow_infinity=False), max_size=30))
+@example([0.0, 1e308, -1.7e308], {-1.7e308, 0.5, 1.7e308})
+@example([0.0, 5e-324], {0.0, 5e-324})
 def test_locate(values, edges):
     ends = np.array(sorted(edges), dtype=float)
     x = np.array([*values, *ends], dtype=float)

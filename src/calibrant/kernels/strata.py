@@ -188,7 +188,7 @@ def _locate(x: Floats, edges: Floats, starts: NDArray[np.uint32], scale: np.floa
     for i in range(x.shape[0]):
         v = x[i]
         if v >= bottom and v < top:
-            b = np.uint32((v - bottom) * scale)
+            b = np.uint32((v - bottom) * scale if scale > 0.0 else 0.0)  # 0 where no number is as long as all edges
             first, after = starts[b], starts[b + np.uint32(1)]
             while first < after:
                 half = (first + after) >> np.uint32(1)

@@ -169,8 +169,7 @@ def condition(t: Trait, own: Ints) -> Condition:
 
 def of_levels(t: Trait, cells: Iterable[int]) -> Condition:
     """Return cells of a category as a condition."""
-    labels = (*t.levels, "other", "missing")
-    return Condition(variable=t.name, kind="category", levels=tuple(labels[c] for c in cells))
+    return Condition(variable=t.name, kind="category", levels=tuple(t.labels[c] for c in cells))
 
 
 # ---- From rows or a sketch to tables ----
@@ -219,7 +218,7 @@ def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: in
 
 def _few_enough(traits: tuple[Trait, ...], used: tuple[Coding, ...]) -> tuple[Trait, ...]:
     if not traits:
-        raise NotComputable(f"there are {len(used)} covariates: boxes take {MOST}; name the ones to search")
+        raise NotComputable(f"there are {len(used)} covariates: boxes take {MOST}; name those to search in variables=")
     return traits
 
 

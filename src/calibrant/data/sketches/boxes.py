@@ -14,10 +14,14 @@ from calibrant.data.specs.coding import Rows
 from calibrant.data.specs.sketch_file import Integers, need
 from calibrant.data.specs.spec import Spec
 from calibrant.data.specs.traits import Cells, Trait, cells_of
+from calibrant.errors import BadInput
 from calibrant.kernels.boxes import SUMS, box_sums
 from calibrant.kernels.tally import SCORE_BITS
 
 NONE = -1  # in place of a trait that a table does not cut by
+MOST = 1 << 33  # rows of which sums of 30-bit scores stay within 63 bits
+STEPS = 1 << SCORE_BITS
+SLACK = 1e-9  # of a float64 comparison of sums below 2^63
 
 
 class Layout:
@@ -78,10 +82,16 @@ class Boxes:
         """Add rows."""
         cells = cells_of(self.spec.traits, rows.p, rows.encoded, self.spec.codings)
         self.layout.summed(cells, rows.p, rows.y, self.sums)
+        self._guard()
 
     def merge(self, other: Self) -> None:
         """Add the sums of another part of the same spec."""
         self.sums += other.sums
+        self._guard()
+
+    def _guard(self) -> None:
+        if int(self.layout.of(self.sums, 0)[:, 0].sum()) > MOST:
+            raise BadInput(f"more than {MOST:,} rows: sums of their scores leave 64 bits; sketch fewer rows at a time")
 
     def arrays(self) -> dict[str, Integers]:
         """Return the sums."""
@@ -95,17 +105,20 @@ class Boxes:
         """Take over the sums that `arrays` described."""
         self.sums = np.array(arrays["sums"])
 
-    def check(self, n: int, cases: int) -> None:
-        """Refuse stored sums that no rows can have; `n` and `cases` are those of everyone."""
-        where, steps = "the boxes", 1 << SCORE_BITS
-        rows, hits, q, v = (self.sums[:, k] for k in range(SUMS))
-        need((rows >= 0).all() and (rows <= n).all() and (hits >= 0).all(), where, "have an impossible count")
-        need((hits <= rows).all() and (q >= 0).all(), where, "have an impossible sum")
-        need((q <= rows * (steps - 1)).all() and (v >= 0).all() and (v <= rows * (steps >> 2)).all(), where, "overflow")
-        first = self.layout.of(self.sums, 0).sum(axis=0)
-        need((first[:2] == (n, cases)).all(), where, "do not add up to everyone")
+    def check(self, n: int, cases: int, steps: int) -> None:
+        """Refuse stored sums that no rows can have; `n`, `cases` and the sum of scores in `steps` are everyone's."""
+        where = "the boxes"
+        rows, hits, q, v = self.sums.T
+        need(n <= MOST and (rows >= 0).all() and (rows <= n).all(), where, "have an impossible count")
+        need((hits >= 0).all() and (hits <= rows).all(), where, "have more cases than rows")
+        need((q >= 0).all() and (q <= rows * (STEPS - 1)).all(), where, "have an impossible sum of scores")
+        # p (1 - p) is concave: its mean is at most that of the mean score
+        most = q * (1.0 - q / (np.maximum(rows, 1) * float(STEPS)))
+        need((v >= 0).all() and (v <= most * (1 + SLACK)).all(), where, "have an impossible variance")
+        everyone = self.layout.of(self.sums, 0).sum(axis=0)
+        need(everyone[:3].tolist() == [n, cases, steps], where, "do not add up to everyone")
         for t, traits in enumerate(self.layout.combined):
             own = self.layout.of(self.sums, t)
-            for axis, trait in enumerate(traits):
-                margin = own.sum(axis=tuple(a for a in range(len(traits)) if a != axis))
+            for axis, trait in enumerate(traits if len(traits) > 1 else ()):
+                margin = own.sum(axis=1 - axis)
                 need((margin == self.layout.of(self.sums, trait)).all(), where, "do not agree with one another")

@@ -389,6 +389,7 @@ class Sketch:
         held = everyone[:, at]  # the cells that hold rows: most may be empty
         _check_everyone(at, held, levels)
         n, cases = self.n, self.cases
+        steps = (int((held[..., :2].sum(axis=(0, 2)) * at).sum()) << REST) + int(held[..., 2:4].sum())
         complete = self.rows_read >= n if self.spec.drops else self.rows_read == n
         need(complete, "the number of rows read", "is not that of the counts")
         if self.spec.groupings:
@@ -397,12 +398,11 @@ class Sketch:
         if "fine" in self.parts:
             self.parts["fine"].check(_folded(at, held.sum(axis=0), SCORE_BITS - 1))
         if "boxes" in self.parts:
-            self.parts["boxes"].check(n, cases)
+            self.parts["boxes"].check(n, cases, steps)
         if "sample" in self.parts:
             self.parts["sample"].check(n, cases)
         if "local" in self.parts:
-            steps = (held[..., :2].sum(axis=(0, 2)) * (at * 2.0**REST)).sum() + held[..., 2:4].sum()
-            self.parts["local"].check(n, cases, float(steps) / 2.0**SCORE_BITS)
+            self.parts["local"].check(n, cases, steps / 2.0**SCORE_BITS)
 
     def _check_groups(self, coarse: Integers, levels: Integers) -> None:
         """Refuse groups of which one variable's do not add up to everyone."""

@@ -12,11 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import Floats, as_text, finite_numbers
-from calibrant.data.dates import DAY, as_days
+from calibrant.data.dates import DAY, SECONDS, as_days
 from calibrant.data.layouts import decoded
 from calibrant.data.specs.coding import SCORE, Codes, Coding, Encoded, by_kind
 from calibrant.data.specs.local import increasing
 from calibrant.data.specs.sketch_file import need
+from calibrant.errors import BadInput
 from calibrant.kernels.strata import locate
 
 Kind = Literal["number", "date", "category"]
@@ -26,7 +27,8 @@ BINS = 10  # of a number: tenths of the rows, so that a corner of two traits may
 NEAR = 0.015  # share of the rows by which an edge may miss its tenth for the sake of fewer digits
 LEVELS = 20  # of a category that have a cell of their own
 RARE = 0.01  # share of the rows below which a level has none
-MOST = 100  # covariates whose pairs a sketch counts: more than 5,000 tables
+MOST = 100  # covariates whose pairs a sketch counts: 5,050 tables with the score's
+DAYS = tuple(end / 86_400 for end in SECONDS)  # from 1970 to the ends of the calendar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,9 @@ class Trait:
     edges : tuple of float
         Of a number or date, increasing. A value's cell is the number of edges below it: a cell holds its upper edge.
     levels : tuple of str
-        Of a category, the most frequent first: one cell each.
+        Of a category, as its coding orders them: one cell each.
+    rest : tuple of str
+        Of a category, what its last two cells are called: "other" and "missing", in brackets if values of the data.
     whole : bool
         The number takes whole values only; the date has no time of day.
     """
@@ -50,7 +54,13 @@ class Trait:
     kind: Kind
     edges: tuple[float, ...] = ()
     levels: tuple[str, ...] = ()
+    rest: tuple[str, ...] = ()
     whole: bool = False
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of a category's cells."""
+        return (*self.levels, *self.rest)
 
     @cached_property
     def size(self) -> int:
@@ -62,25 +72,39 @@ class Trait:
         above = np.nextafter(np.array(self.edges), np.inf)  # `locate` counts the edges at or below a value
         return locate(values, above).astype(np.uint8)
 
-    def cells_of_codes(self, codes: Codes, levels: int) -> Cells:
-        """Return the cells of a category's codes, of which `levels` are levels, the next "other", the last missing."""
+    def cells_of_codes(self, codes: Codes, levels: Sequence[str]) -> Cells:
+        """Return the cells of a category's codes, the numbers of its levels; then come "other" and missing."""
         kept = len(self.levels)
-        own = np.full(levels + 2, kept, dtype=np.uint8)
-        own[:kept], own[-1] = np.arange(kept), kept + 1
+        own = np.full(len(levels) + 2, kept, dtype=np.uint8)
+        own[[levels.index(v) for v in self.levels]] = np.arange(kept)
+        own[-1] = kept + 1
         return own[codes]
 
-    def check(self, where: str) -> None:
-        """Refuse a stored trait that no data can have led to; its types were checked when it was decoded."""
-        need(not (self.edges if self.kind == "category" else self.levels), where, "has both levels and edges")
-        need(len(self.edges) < 2 * BINS, where, f"has {len(self.edges)} edges")
-        need(len(self.levels) <= LEVELS, where, f"has {len(self.levels)} levels")
+    def check(self, where: str, coding: Coding | None) -> None:
+        """Refuse a stored trait that no data can have led to; its types were checked when it was decoded.
+
+        `coding` is the covariate's; None for the score.
+        """
+        need(self.kind == ("number" if coding is None else coding.kind), where, "is of another kind")
+        if self.kind == "category" and coding is not None:
+            need(not self.edges, where, "has both levels and edges")
+            need(len(self.levels) <= LEVELS, where, f"has {len(self.levels)} levels")
+            own = set(self.levels)
+            need(self.levels == tuple(v for v in coding.levels if v in own), where, "has other levels")
+            need(self.rest == coding.labels[-2:], where, "calls its last cells by other names")
+            return
+        need(not self.levels and not self.rest, where, "has both levels and edges")
+        need(len(self.edges) < BINS, where, f"has {len(self.edges)} edges")
         need(increasing(self.edges), where, "has edges that do not increase")
-        need(len(set(self.levels)) == len(self.levels), where, "has one level twice")
+        inside = all(DAYS[0] <= e <= DAYS[1] for e in self.edges) if self.kind == "date" else True
+        need(inside, where, "has edges beyond the calendar")
 
 
 def traits_of(p: Floats, table: pa.Table, how: Sequence[Coding]) -> tuple[Trait, ...]:
     """Cut the score, then each covariate, by a sample of rows; none if there are more than 100 covariates."""
     used = [c for c in how if c.kind != "constant"]
+    if any(c.name == SCORE for c in used):
+        raise BadInput(f"covariate {SCORE!r}: the tests give that name to the score, so rename the column")
     if len(used) > MOST:
         return ()
     score = Trait(name=SCORE, kind="number", edges=edges_of(p, "number", False))
@@ -92,7 +116,7 @@ def _trait(column: pa.Array, c: Coding) -> Trait:
         text = as_text(column)
         rows = {v["values"].as_py(): v["counts"].as_py() for v in text.value_counts()}
         kept = [v for v in c.levels[:LEVELS] if rows.get(v, 0) >= RARE * len(text)]
-        return Trait(name=c.name, kind="category", levels=tuple(kept))
+        return Trait(name=c.name, kind="category", levels=tuple(kept), rest=c.labels[-2:])
     values = as_days(column, c.name) if c.kind == "date" else finite_numbers(column, c.name, "covariate")
     kind: Kind = "date" if c.kind == "date" else "number"
     return Trait(name=c.name, kind=kind, edges=edges_of(values, kind, c.whole), whole=c.whole)
@@ -115,23 +139,37 @@ def edges_of(values: Floats, kind: str, whole: bool) -> tuple[float, ...]:
 
 
 STEPS = (DAY, DAY // 24, DAY // 1440, 1_000_000, 1_000, 1)  # a day down to a microsecond, in microseconds
+DIGITS = 17  # that tell all numbers apart
 
 
 def between(low: float, high: float, kind: str, whole: bool) -> float:
-    """Return a number with few digits from `low` to below `high`: a threshold that parts the same rows."""
+    """Return a number with few digits from `low` to below `high`: a threshold that parts the same rows.
+
+    Zero if it is there; else as few digits as will do, of `low` itself if it has no more, or as near the middle as
+    they allow. A whole number is never given a fraction, nor a date a time of day.
+    """
     if kind == "date":
-        first, stop = round(low * DAY), round(high * DAY)
-        for step in STEPS:
-            at = (first + stop) // 2 // step * step
-            for tick in (at, at + step):
-                if first <= tick < stop:
-                    return tick / DAY
-        return low
-    middle = low + (high - low) / 2.0
-    for digits in range(1, 18):
+        return _moment(low, high)
+    if low <= 0.0 < high:
+        return 0.0
+    middle = low / 2.0 + high / 2.0  # the sum may be beyond all numbers
+    for digits in range(1, DIGITS):
+        if float(f"{low:.{digits}g}") == low:
+            return low
         short = float(f"{middle:.{digits}g}")
         if low <= short < high:
             return float(np.floor(short)) if whole else short
+    return low
+
+
+def _moment(low: float, high: float) -> float:
+    """Return the middle of two times, at the beginning of a day if one lies between them, else of an hour, ..."""
+    first, stop = round(low * DAY), round(high * DAY)
+    for step in STEPS:
+        at = (first + stop) // 2 // step * step
+        for tick in (at, at + step):
+            if low <= tick / DAY < high:
+                return tick / DAY
     return low
 
 
@@ -150,7 +188,7 @@ def cells_of(traits: Sequence[Trait], p: Floats, encoded: Encoded, how: Sequence
     numbers, categories, _ = by_kind(how)
     out = np.empty((len(traits), len(p)), dtype=np.uint8)
     at = {c.name: j for j, c in enumerate(numbers)}
-    codes = {c.name: (j, len(c.levels)) for j, c in enumerate(categories)}
+    codes = {c.name: (j, c.levels) for j, c in enumerate(categories)}
     for t, own in zip(traits, out, strict=True):
         if t.name == SCORE:
             own[:] = t.cells(p)

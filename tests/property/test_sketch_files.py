@@ -32,6 +32,8 @@ import calibrant as cal
 from calibrant.cli import main
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.sketch_file import BEGIN, MAGIC, stored_sketch
+from calibrant.views.boxes import tables_of
+from calibrant.views.rules import text_of
 
 ODD = (
     None,
@@ -284,9 +286,18 @@ def use(sketch: Sketch) -> None:
         lambda: cal.measure.vece(sketch, sketch.spec.codings[0].name).value if sketch.spec.codings else 0.0,
         lambda: cal.detect.local_calibration_test(sketch).p_value if sketch.spec.local else 0.0,
         lambda: len(sketch.parts["sample"].predictions().p) if "sample" in sketch.parts else 0,
+        lambda: boxes_of(sketch) if "boxes" in sketch.parts else 0,
     ):
         with contextlib.suppress(cal.BadInput, cal.NotComputable):
             assert math.isfinite(question())
+
+
+def boxes_of(sketch: Sketch) -> float:
+    """Add up the gaps of all boxes, each of which can be named."""
+    tables = tables_of(sketch, None, 2, 0)
+    family = tables.family(0.0, 1)
+    assert all(text_of(tables.rule(family, b)) for b in range(0, family.size, 97))
+    return float(family.gap.sum())
 
 
 def refused(raw: bytes) -> bool:
@@ -342,6 +353,13 @@ def bombs() -> dict[str, bytes]:
     knots["spec"]["local"]["lines"][0] |= {"knots": [j / 100 for j in range(600)], "whitening": [[0.5] * 600] * 600}
     edges = copy.deepcopy(opened(sound()[2])[0])
     edges["spec"]["variables"][1] |= {"values": [], "edges": list(range(10**6)), "kind": "number"}
+    traits = copy.deepcopy(opened(sound()[5])[0])
+    traits["spec"]["codings"] = [{**traits["spec"]["codings"][0], "name": f"x{j}"} for j in range(3000)]
+    traits["spec"]["traits"] = traits["spec"]["traits"][:1] + [
+        {**traits["spec"]["traits"][1], "name": f"x{j}"} for j in range(3000)
+    ]
+    cells = copy.deepcopy(opened(sound()[5])[0])
+    cells["spec"]["traits"][1]["edges"] = list(range(10**6))
     draws = copy.deepcopy(tested)
     draws["spec"]["local"]["draws"] = 10**5
     shape = copy.deepcopy(tested)
@@ -355,6 +373,8 @@ def bombs() -> dict[str, bytes]:
         "levels": packed(levels, b"", zeros),
         "knots": packed(knots, b"", zeros),
         "edges": packed(edges, b"", zeros),
+        "traits": packed({**traits, "spec": {**traits["spec"], "local": None}}, b"", zeros),
+        "cells of a trait": packed(cells, b"", zeros),
         "draws": packed(draws, b"", zeros),
         "header": signed(struct.pack("<QQ", 1 << 27, len(zeros)) + zeros),
         "groups": packed(wide, b"", zeros),

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from calibrant.diagnose.control_chart import control_chart as control_chart
     from calibrant.diagnose.importance import importance as importance
     from calibrant.diagnose.local_bias import local_bias as local_bias
+    from calibrant.diagnose.pocket_map import pocket_map as pocket_map
+    from calibrant.diagnose.pockets import pockets as pockets
     from calibrant.diagnose.rank_variables import rank_variables as rank_variables
     from calibrant.diagnose.reliability_curve import reliability_curve as reliability_curve
     from calibrant.diagnose.subgroups import subgroups as subgroups
@@ -20,6 +22,8 @@ _WHERE = {
     "control_chart": "calibrant.diagnose.control_chart",
     "importance": "calibrant.diagnose.importance",
     "local_bias": "calibrant.diagnose.local_bias",
+    "pocket_map": "calibrant.diagnose.pocket_map",
+    "pockets": "calibrant.diagnose.pockets",
     "rank_variables": "calibrant.diagnose.rank_variables",
     "reliability_curve": "calibrant.diagnose.reliability_curve",
     "subgroups": "calibrant.diagnose.subgroups",

@@ -66,16 +66,11 @@ class Condition:
         if self.above == np.inf:
             return f"{name} missing"
         over = "after" if self.kind == "date" else "over"
-        parts = [f"{over} {self._number(self.above)}"] if self.above is not None else []
-        parts += [f"up to {self._number(self.up_to)}"] if self.up_to is not None else []
+        above, up_to = (None if v is None else number_words(v, self.kind, self.whole) for v in (self.above, self.up_to))
+        parts = [f"{over} {above}"] if above is not None else []
+        parts += [f"up to {up_to}"] if up_to is not None else []
         parts = parts or ["known"]
         return f"{name} {', '.join(parts)}{' or missing' if self.missing else ''}"
-
-    def _number(self, value: float) -> str:
-        if self.kind == "date":
-            at = EPOCH + timedelta(microseconds=round(value * DAY))
-            return at.date().isoformat() if self.whole else at.replace(tzinfo=None).isoformat()
-        return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
     def joined(self, other: Condition, labels: Sequence[str] = ()) -> Condition:
         """Return the one condition that says the same as both; `labels` are the levels that rows have."""
@@ -109,6 +104,14 @@ class Condition:
 
 
 Rule = tuple[Condition, ...]
+
+
+def number_words(value: float, kind: str, whole: bool) -> str:
+    """Return a number, or the day or time of a date, as rules write it; `whole`: the date has no time of day."""
+    if kind == "date":
+        at = EPOCH + timedelta(microseconds=round(value * DAY))
+        return at.date().isoformat() if whole else at.replace(tzinfo=None).isoformat()
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
 def quoted(name: str) -> str:

@@ -1,0 +1,163 @@
+"""The map of two traits: what the model says and what happened in every combination of their cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calibrant.arguments import checked_seed, one_source, shown, text
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.traits import Trait
+from calibrant.diagnose.pockets import METHOD
+from calibrant.diagnose.pockets import pockets as search
+from calibrant.errors import BadInput
+from calibrant.results import Curve
+from calibrant.stats.pockets.family import CASES, ROWS, SCORES, STEPS, Ints
+from calibrant.views.boxes import Tables, condition, tables_of
+from calibrant.views.features import SCORE
+from calibrant.views.rules import Condition, number_words
+
+Runs = tuple[int, ...]  # cells from the first to below the second; of two runs, two more
+
+
+@one_source
+def pocket_map(
+    data: Predictions | Sketch, first: str, second: str, *, pockets: Curve | None = None, seed: int = 0
+) -> Curve:
+    """Map what the model says and what happened over two traits, with the pockets that lie in them outlined.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        A sketch made with ``tests=True`` brings its own covariates and seed, and gives the same answer as its rows.
+    first, second : str
+        Covariates, or ``"the score"``, cut as for `pockets`.
+    pockets : Curve, optional
+        From `diagnose.pockets`: those that name none but these two traits are outlined. By default those that a search
+        of these two traits finds.
+    seed : int
+        As of `pockets`: rows in memory are cut by a sample.
+
+    Returns
+    -------
+    Curve
+        A line for each combination of cells that somebody is in: ``first`` and ``second`` (numbers of the cells, from
+        0), ``rows``, ``predicted`` (mean score), ``observed`` (event rate), ``gap`` (observed minus predicted). In
+        ``settings``: ``axes`` (for each trait ``name``, ``kind`` and the ``labels`` of its cells), ``pockets`` (for
+        each one outlined, the cells of either trait: from the first number to below the second; four numbers for two
+        levels that are not neighbours), ``rules`` (their words). ``.chart()`` draws it.
+
+    Raises
+    ------
+    BadInput
+        One trait twice, no such covariate, or something else than pockets to outline; a sketch without the sums.
+    NotComputable
+        Weights or clusters; a covariate that cannot be used.
+
+    Notes
+    -----
+    **Assumes.** Nothing. **Guarantee.** None: cells are drawn as they are, and those of few people are off by chance.
+    Ranges that hold are those of `diagnose.pockets`. **Method.** Sums over the cells; a cell of a number holds its
+    upper edge. **Cost.** One pass. **Reads.** Rows, or the sketch's tables.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> age, sex, p = rng.integers(20, 90, 5000), rng.choice(["f", "m"], 5000), rng.uniform(0.1, 0.6, 5000)
+    >>> y = rng.random(5000) < np.where((age > 75) & (sex == "f"), p + 0.3, p)
+    >>> drawn = cal.diagnose.pocket_map(cal.predictions(y, p, {"age": age, "sex": sex}), "age", "sex")
+    >>> drawn.settings["axes"][0]["labels"][-2:], drawn.settings["axes"][1]["labels"]
+    (('76 to 82', 'over 82'), ('m', 'f'))
+    >>> drawn.settings["rules"], drawn.settings["pockets"]
+    (('age over 75 and sex = f',), (((8, 10), (1, 2)),))
+    """
+    names, seed = (text("first", first), text("second", second)), checked_seed(seed)
+    if first == second:
+        raise BadInput(f"second={shown(second)}: name two traits")
+    covariates = [v for v in names if v != SCORE]
+    tables = tables_of(data, covariates, 2, seed)
+    found = search(data, variables=covariates, seed=seed) if pockets is None else _checked(pockets)
+    # (1) The table of the pair, the first trait first
+    pair = tuple(_number(tables, v) for v in names)
+    table = tables.layout.of(tables.sums, tables.layout.combined.index(tuple(sorted(pair))))
+    table = table if pair[0] < pair[1] else table.swapaxes(0, 1)
+    # (2) Its cells
+    cells = [(i, j, table[i, j]) for i, j in zip(*table[..., ROWS].nonzero(), strict=True)]
+    rows = [int(c[ROWS]) for *_, c in cells]
+    predicted = [float(c[SCORES] / STEPS / c[ROWS]) for *_, c in cells]
+    observed = [float(c[CASES] / c[ROWS]) for *_, c in cells]
+    # (3) The pockets that lie in it
+    traits = [tables.traits[t] for t in pair]
+    outlined = [(rule, _outline(c, traits, [tables.sets[t] for t in pair])) for rule, c in _rules(found)]
+    return Curve(
+        method="diagnose.pocket_map",
+        columns={
+            "first": tuple(int(i) for i, *_ in cells),
+            "second": tuple(int(j) for _, j, _ in cells),
+            "rows": tuple(rows),
+            "predicted": tuple(predicted),
+            "observed": tuple(observed),
+            "gap": tuple(o - p for o, p in zip(observed, predicted, strict=True)),
+        },
+        settings={
+            "axes": tuple(
+                {"name": v, "kind": t.kind, "labels": _labels(t, table[..., ROWS].sum(axis=1 - axis))}
+                for axis, (v, t) in enumerate(zip(names, traits, strict=True))
+            ),
+            "n": tables.n,
+            "pockets": tuple(at for _, at in outlined if at is not None),
+            "rules": tuple(rule for rule, at in outlined if at is not None),
+            "seed": seed,
+        },
+    )
+
+
+def _checked(pockets: Curve) -> Curve:
+    if not isinstance(pockets, Curve) or pockets.method != METHOD:
+        raise BadInput(f"pockets={shown(pockets)}: pass what diagnose.pockets returned")
+    return pockets
+
+
+def _number(tables: Tables, name: str) -> int:
+    """Return which trait is meant: the score is the first."""
+    return 0 if name == SCORE else next(t for t, own in enumerate(tables.traits) if t and own.name == name)
+
+
+def _rules(found: Curve) -> list[tuple[str, dict[str, Condition]]]:
+    """Return rules in words, and what they ask of each trait."""
+    parsed = [[Condition.from_dict(c) for c in rule] for rule in found.settings["conditions"]]
+    words = found.columns["rule"]
+    return [(rule, {c.variable: c for c in conditions}) for rule, conditions in zip(words, parsed, strict=True)]
+
+
+def _outline(asked: dict[str, Condition], traits: list[Trait], sets: list[Ints]) -> tuple[Runs, ...] | None:
+    """Return the cells of a pocket along both traits; None if it names another."""
+    out = []
+    for t, own in zip(traits, sets, strict=True):
+        known = {condition(t, s): tuple(int(v) for v in s) for s in own}
+        names = {c.variable for c in known}
+        wanted = next((asked[v] for v in names if v in asked), None)
+        cells = (0, t.size, t.size, t.size) if wanted is None else known.get(wanted)
+        if cells is None:
+            return None
+        asked = {v: c for v, c in asked.items() if v not in names}
+        out.append(cells if cells[2] < cells[3] else cells[:2])
+    return None if asked else tuple(out)
+
+
+def _labels(t: Trait, rows: Any) -> tuple[str, ...]:
+    """Return the names of the cells; the last ones, for other levels and missing values, only where somebody is."""
+    if t.kind == "category":
+        names, usual = [*t.levels, "other", "missing"], len(t.levels)
+    else:
+        ends = [number_words(v, t.kind, t.whole) for v in t.edges]
+        above = [number_words(v + 1.0, t.kind, t.whole) for v in t.edges] if t.whole else ends
+        middle = [a if a == b else f"{a} to {b}" for a, b in zip(above, ends[1:], strict=False)]
+        over = "after" if t.kind == "date" else "over"
+        names = [f"up to {ends[0]}", *middle, f"{over} {ends[-1]}", "missing"] if ends else ["known", "missing"]
+        usual = len(t.edges) + 1
+    while len(names) > usual and not rows[len(names) - 1]:
+        names.pop()
+    return tuple(names)

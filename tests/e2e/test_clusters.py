@@ -22,6 +22,7 @@ from calibrant.data import survey
 from calibrant.data.engines import reduce as engines
 from calibrant.data.engines import work as travel
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.views.boxes import tables_of
 from e2e.cluster_log import COLUMNS, bits, sketched, table, write
 
 NO_SPARK = "PySpark 4 is not installed: pip install 'calibrant[spark]'"
@@ -203,6 +204,29 @@ def test_a_query_counts_as_sql_does(log: Path, local: Sketch) -> None:
         assert bits(sketched(cal.sql(f"select * from '{log}' order by age", connection=own))) == bits(local)  # noqa: S608
     with pytest.raises(cal.BadInput, match="cannot be run"):
         sketched(cal.sql("select * from nowhere"))
+
+
+def test_boxes_from_rows_files_and_queries(log: Path, local: Sketch) -> None:
+    """Rows in memory, a file, its parts added up, a query: one table of boxes and one p-value."""
+    names = COLUMNS["variables"]
+    rows = cal.read(str(log), label="y", score="p", by=names)
+    file = cal.sketch(str(log), label="y", score="p", variables=names, tests=True)
+    here, there = (tables_of(data, names, 2, 0) for data in (rows, file))
+    assert here.traits == there.traits == file.spec.traits
+    np.testing.assert_array_equal(here.sums, there.sums)
+    for ask in (lambda d: cal.detect.scan_test(d, variables=names, null="bound"), cal.certify.pockets):
+        assert ask(rows) == ask(file)
+    # by key, from any source, since the bits of the sketches agree
+    keyed = tables_of(local, None, 2, 0)
+    t = table()
+    whole = Sketch(local.spec)
+    for start in (5000, 0):
+        whole.merge(cal.sketch(t.slice(start, 5000 if start == 0 else len(t)), spec=local.spec))
+    np.testing.assert_array_equal(tables_of(whole, None, 2, 0).sums, keyed.sums)
+    assert cal.detect.scan_test(whole) == cal.detect.scan_test(local)
+    assert not keyed.complete  # the sample is smaller than the log
+    with pytest.raises(cal.NotComputable):
+        cal.detect.scan_test(local, null="simulated")
 
 
 def test_uris_and_datasets(log: Path, local: Sketch, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.data import EMPLOYMENT, employment_path
+from calibrant.views.boxes import tables_of
 
 pytestmark = pytest.mark.all
 ROUNDING = 1e-8
@@ -89,4 +90,23 @@ def test_certificates_along_a_counted_group(both: Any) -> None:
 
 def test_the_local_test_is_the_same(both: Any) -> None:
     rows, sketch = (cal.detect.local_calibration_test(data) for data in both)
+    assert rows == sketch
+
+
+def test_boxes_are_the_same(both: Any) -> None:
+    rows, sketch = (tables_of(data, None, 2, 0) for data in both)
+    assert rows.traits == sketch.traits
+    np.testing.assert_array_equal(rows.sums, sketch.sums)
+    assert rows.complete
+    assert sketch.complete
+
+
+@pytest.mark.parametrize("null", ["simulated", "bound"])
+def test_the_scan_is_the_same(both: Any, null: Any) -> None:
+    rows, sketch = (cal.detect.scan_test(data, null=null, seed=0) for data in both)
+    assert rows == sketch
+
+
+def test_certified_boxes_are_the_same(both: Any) -> None:
+    rows, sketch = (cal.certify.pockets(data) for data in both)
     assert rows == sketch

@@ -20,12 +20,13 @@ Ints = NDArray[np.int64]
 
 ROWS, CASES, SCORES, VARIANCES = range(4)  # sums of a cell; the last two in steps
 STEPS = float(1 << 30)  # of one score, or null variance
-# Shares of alpha, fixed before anything is read: by number of traits, and then by number of conditions. Boxes of fewer
-# are fewer and easier to act on: "x over 8 and z over 3" makes two conditions, "x over 2 and up to 5" is two on one.
-# With eight traits and the score a corner of two traits has a range of 4.8 standard errors, and any other box 5.2;
-# were alpha shared equally it would be 5.1 for all.
+# Shares of alpha, fixed before any outcome is read: by number of traits, by number of conditions, and then by size, as
+# 1 / sqrt(rows), which makes ranges shortest on average. Boxes of fewer conditions are fewer and easier to act on:
+# "x over 8 and z over 3" makes two conditions, "x over 2 and up to 5" is two on one. With eight traits and the score, a
+# corner of two traits has a range of 4.6 standard errors either way if it holds one row in 25, and 4.8 if it holds one
+# in four; other boxes have 5.0 to 5.5. Were alpha shared equally, it would be 5.1 for all.
 SHARES = ((1.0,), (0.2, 0.8), (0.15, 0.35, 0.5))
-SIMPLER = ((0.65, 0.35), (0.5, 0.3, 0.2), (0.4, 0.3, 0.2, 0.1))
+SIMPLER = ((0.65, 0.35), (0.65, 0.22, 0.13), (0.4, 0.3, 0.2, 0.1))
 
 
 # ---- Sets of cells: rows of two runs, from column 0 to below 1 and from 2 to below 3 ----
@@ -176,12 +177,12 @@ def family_of(
         cases=sums[:, CASES].astype(np.float64),
         expected=sums[:, SCORES] / STEPS,
         variance=sums[:, VARIANCES] / STEPS,
-        weight=_weights(np.array([len(c) for c in combined])[table_of], np.concatenate(asked)),
+        weight=_weights(np.array([len(c) for c in combined])[table_of], np.concatenate(asked), sums[:, ROWS]),
     )
 
 
-def _weights(order: Ints, conditions: Ints) -> Floats:
-    """Share alpha over numbers of traits, then over numbers of conditions, then equally over boxes."""
+def _weights(order: Ints, conditions: Ints, rows: Ints) -> Floats:
+    """Share alpha over numbers of traits, then over numbers of conditions, then over boxes by their size."""
     out = np.zeros(len(order))
     orders = [k for k in (1, 2, 3) if (order == k).any()]
     for k, share in zip(orders, SHARES[len(orders) - 1] if orders else (), strict=True):
@@ -189,5 +190,6 @@ def _weights(order: Ints, conditions: Ints) -> Floats:
         parts = np.array([SIMPLER[k - 1][c - k] for c in there])
         for c, part in zip(there, share * parts / parts.sum(), strict=True):
             own = (order == k) & (conditions == c)
-            out[own] = part / own.sum()
+            small = 1.0 / np.sqrt(rows[own])
+            out[own] = part * small / small.sum()
     return out

@@ -16,7 +16,8 @@ Ints = NDArray[np.int64]
 Labels = NDArray[np.int8]
 
 SUMS = 4  # of a cell: rows, cases, scores q = min(floor(p 2^30), 2^30 - 1), null variances floor(q (2^30 - q) / 2^30)
-_TURN = 2048  # rows whose scores stay in the cache while all tables take them
+_TURN = 8192  # rows that stay in the cache while all tables take them
+_LOW = 44  # bits of a word that hold a sum of scores or null variances; those above count rows or cases
 
 # ---- Tables: the sums of each cell of one, two or three traits ----
 
@@ -42,27 +43,48 @@ def box_sums(cells: ArrayLike, p: ArrayLike, y: ArrayLike, tables: ArrayLike, si
 
 @kernel
 def _box_sums(cells: Cells, p: Floats, y: Labels, tables: Ints, sizes: Ints, out: Ints) -> None:
-    q, v = np.empty(_TURN, dtype=np.int64), np.empty(_TURN, dtype=np.int64)
+    # (1) Two words a row: one and its score, its label and its null variance. Their sums over a turn do not run over
+    words, at = np.empty((_TURN, 2), dtype=np.int64), np.empty(_TURN, dtype=np.uint32)
+    held = np.zeros((sizes.max() ** 3, 2), dtype=np.int64)
     for first in range(0, p.shape[0], _TURN):
         rows = min(_TURN, p.shape[0] - first)
         for i in range(rows):
-            q[i] = fixed(p[first + i])
-            v[i] = (q[i] * ((1 << SCORE_BITS) - q[i])) >> SCORE_BITS
+            q = fixed(p[first + i])
+            words[i, 0] = (1 << _LOW) + q
+            words[i, 1] = (np.int64(y[first + i]) << _LOW) + ((q * ((1 << SCORE_BITS) - q)) >> SCORE_BITS)
         for t in range(tables.shape[0]):
-            a, b, c, base = tables[t]
-            # a trait that is not there has one cell: number 0 of the first, times nothing
-            wide, deep = sizes[b] if b >= 0 else 1, sizes[c] if c >= 0 else 1
+            size = _places(cells[:, first : first + rows], tables[t], sizes, at)
             for i in range(rows):
-                at = np.int64(cells[a, first + i])
-                if b >= 0:
-                    at = at * wide + cells[b, first + i]
-                if c >= 0:
-                    at = at * deep + cells[c, first + i]
-                at += base
-                out[at, 0] += 1
-                out[at, 1] += y[first + i]
-                out[at, 2] += q[i]
-                out[at, 3] += v[i]
+                own = at[i]
+                held[own, 0] += words[i, 0]
+                held[own, 1] += words[i, 1]
+            _unpack(held[:size], out[tables[t, 3] :])
+
+
+@kernel
+def _places(cells: Cells, table: Ints, sizes: Ints, at: NDArray[np.uint32]) -> int:
+    """Find the cell of each row in a table, and return how many cells the table has."""
+    size = sizes[table[0]]
+    for i in range(cells.shape[1]):
+        at[i] = cells[table[0], i]
+    for trait in table[1:3]:
+        if trait >= 0:
+            size *= sizes[trait]
+            for i in range(cells.shape[1]):
+                at[i] = at[i] * np.uint32(sizes[trait]) + cells[trait, i]
+    return int(size)
+
+
+@kernel
+def _unpack(held: Ints, out: Ints) -> None:
+    """Add what is held of each cell to its four sums, and empty it."""
+    low = np.int64((1 << _LOW) - 1)
+    for c in range(held.shape[0]):
+        out[c, 0] += held[c, 0] >> _LOW
+        out[c, 1] += held[c, 1] >> _LOW
+        out[c, 2] += held[c, 0] & low
+        out[c, 3] += held[c, 1] & low
+    held[:] = 0
 
 
 # ---- Sums of simulated outcomes: 64 draws a word, added up plane by plane as bits ----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from calibrant.arguments import checked_seed, one_source, shown, text
@@ -10,7 +11,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.traits import Trait
 from calibrant.diagnose.pockets import METHOD
 from calibrant.diagnose.pockets import pockets as search
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.pockets.family import CASES, ROWS, SCORES, STEPS, Ints
 from calibrant.views.boxes import Tables, condition, tables_of
@@ -90,7 +91,9 @@ def pocket_map(
     observed = [float(c[CASES] / c[ROWS]) for *_, c in cells]
     # (3) The pockets that lie in it
     traits = [tables.traits[t] for t in pair]
-    outlined = [(rule, _outline(c, traits, [tables.sets[t] for t in pair])) for rule, c in _rules(found)]
+    labels = [_labels(t, table[..., ROWS].sum(axis=1 - axis)) for axis, t in enumerate(traits)]
+    sets = [(t, tables.sets[k], len(v)) for t, k, v in zip(traits, pair, labels, strict=True)]
+    outlined = [(rule, _outline(c, sets)) for rule, c in _rules(found)]
     return Curve(
         method="diagnose.pocket_map",
         columns={
@@ -103,8 +106,7 @@ def pocket_map(
         },
         settings={
             "axes": tuple(
-                {"name": v, "kind": t.kind, "labels": _labels(t, table[..., ROWS].sum(axis=1 - axis))}
-                for axis, (v, t) in enumerate(zip(names, traits, strict=True))
+                {"name": v, "kind": t.kind, "labels": own} for v, t, own in zip(names, traits, labels, strict=True)
             ),
             "n": tables.n,
             "pockets": tuple(at for _, at in outlined if at is not None),
@@ -122,7 +124,10 @@ def _checked(pockets: Curve) -> Curve:
 
 def _number(tables: Tables, name: str) -> int:
     """Return which trait is meant: the score is the first."""
-    return 0 if name == SCORE else next(t for t, own in enumerate(tables.traits) if t and own.name == name)
+    for t, own in enumerate(tables.traits):
+        if name == (own.name if t else SCORE):
+            return t
+    raise NotComputable(f"{shown(name)} has no cells: {dict(tables.left_out).get(name, 'it cannot be used')}")
 
 
 def _rules(found: Curve) -> list[tuple[str, dict[str, Condition]]]:
@@ -132,19 +137,17 @@ def _rules(found: Curve) -> list[tuple[str, dict[str, Condition]]]:
     return [(rule, {c.variable: c for c in conditions}) for rule, conditions in zip(words, parsed, strict=True)]
 
 
-def _outline(asked: dict[str, Condition], traits: list[Trait], sets: list[Ints]) -> tuple[Runs, ...] | None:
-    """Return the cells of a pocket along both traits; None if it names another."""
-    out = []
-    for t, own in zip(traits, sets, strict=True):
-        known = {condition(t, s): tuple(int(v) for v in s) for s in own}
-        names = {c.variable for c in known}
-        wanted = next((asked[v] for v in names if v in asked), None)
-        cells = (0, t.size, t.size, t.size) if wanted is None else known.get(wanted)
+def _outline(asked: dict[str, Condition], axes: Sequence[tuple[Trait, Ints, int]]) -> tuple[Runs, ...] | None:
+    """Return the cells of a pocket along both traits, given the sets and number of cells of each; None if elsewhere."""
+    left, out = dict(asked), []
+    for t, sets, size in axes:
+        known = {condition(t, own): tuple(int(v) for v in own) for own in sets}
+        wanted = left.pop(next(c.variable for c in known), None)
+        cells = (0, size, size, size) if wanted is None else known.get(wanted)
         if cells is None:
             return None
-        asked = {v: c for v, c in asked.items() if v not in names}
         out.append(cells if cells[2] < cells[3] else cells[:2])
-    return None if asked else tuple(out)
+    return None if left else tuple(out)
 
 
 def _labels(t: Trait, rows: Any) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ CURVES = {
     "map on ranks": factories.bias_map(scaling="rank"),
     "control": found(factories.control_chart(), **PEAK),
     "rules": factories.subgroups(),
+    "pockets": factories.pocket_lines(),
+    "pocket map": factories.pocket_map(),
 }
 
 
@@ -68,7 +70,7 @@ def test_every_chart_is_finite_titled_and_in_the_palette(drawn, name):
     assert set(re.findall("#[0-9a-f]{6}", text)) <= known
 
 
-@pytest.mark.parametrize("name", [n for n in CURVES if n != "control"])
+@pytest.mark.parametrize("name", [n for n in CURVES if n not in ("control", "pocket map")])
 def test_tooltips_are_in_the_users_units(drawn, name):
     tips = {t["field"] for n in nodes(drawn[name]) for t in n.get("tooltip", []) if isinstance(n.get("tooltip"), list)}
     assert {"model says", "happened", "off by", "band"} <= tips
@@ -107,6 +109,38 @@ def test_a_ranking_shows_what_the_error_follows():
     made = replace(order, columns=columns, settings={**order.settings, "shift": 0.01, "alpha": 0.05}).chart().to_dict()
     rows = rows_with(made, "finding")
     assert [r["finding"] for r in rows] == ["error follows it", "error follows it", "not shown"]
+
+
+def test_pockets_show_what_is_certified_and_the_limit(drawn):
+    rows = rows_with(drawn["pockets"], "off by at least")
+    assert [r["off by at least"] for r in rows] == ["2.6 points", "1.1 points", "not shown"]
+    assert [r["off"] for r in rows] == [True, True, False]
+    assert [r["limit"] for r in rows] == ["over", "not shown to be over", "not shown to be over"]
+    assert rows[0]["without those above"] == ""
+    assert rows[0]["besides"] == "marital = married (61%, others 38%); x1 over 0.5 (70%, others 50%)"
+    assert rows_with(drawn["pockets"], "gap")
+    dashes = [n for n in nodes(drawn["pockets"]) if n.get("strokeDash") == [5, 4]]
+    assert len(dashes) == 1
+    quiet = factories.pocket_lines(["sex = f"], [-0.01], [0.02], limit=None).chart().to_dict()
+    assert quiet["title"]["text"] == "The pocket that looks worst"
+
+
+def test_a_map_of_a_pair_has_a_place_for_every_cell_and_outlines_the_pocket(drawn):
+    rows, frames = rows_with(drawn["pocket map"], "people"), rows_with(drawn["pocket map"], "rule")
+    assert len(rows) == 11 * 11 - 3
+    assert all(r["x2"] == r["x"] + 1 and r["y2"] == r["y"] + 1 for r in rows)
+    assert [(f["x"], f["x2"], f["y"], f["y2"]) for f in frames] == [(8, 10, 8, 10)]
+    assert rows[-1]["first"] == "missing"
+
+
+def test_a_map_leaves_cells_of_few_people_blank_and_levels_without_a_name():
+    curve = factories.pocket_map(("x", "site"), levels=("a", "b"))
+    axes = (curve.settings["axes"][0], {**curve.settings["axes"][1], "labels": ("a", None)})
+    columns = {**curve.columns, "rows": (19, *curve.columns["rows"][1:])}
+    made = replace(found(curve, axes=axes, pockets=(((0, 2, 4, 5), (1, 2)),)), columns=columns).chart().to_dict()
+    assert len(rows_with(made, "people")) == len(columns["rows"]) - 1
+    assert {r["second"] for r in rows_with(made, "people")} == {"a", "not named"}
+    assert [(f["x"], f["x2"]) for f in rows_with(made, "rule")] == [(0, 2), (4, 5)]
 
 
 def test_curves_without_a_picture_say_so():

@@ -1,6 +1,7 @@
 """Interactive charts of curves for notebooks, with tooltips in the user's units; `Curve.chart` loads this folder.
 
-`parts` holds what all are made of, `curves` draws lines with bands, `tables` bars, rules and the control chart.
+`parts` holds what all are made of, `curves` draws lines with bands, `tables` bars, rules and the control chart,
+`pockets` a few pockets and the map of a pair of traits.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from calibrant.errors import NotComputable
-from calibrant.report.charts import curves, tables
+from calibrant.report.charts import curves, pockets, tables
 from calibrant.report.charts.parts import Drawn, dressed
 from calibrant.results import Curve
 
@@ -41,6 +42,8 @@ CHARTS: dict[str, Callable[[Curve], Drawn]] = {
     "diagnose.control_chart": tables.control_chart,
     "diagnose.importance": tables.importance,
     "diagnose.local_bias": curves.local_bias,
+    "diagnose.pocket_map": pockets.pocket_map,
+    "diagnose.pockets": pockets.pockets,
     "diagnose.rank_variables": tables.ranking,
     "diagnose.reliability_curve": curves.reliability,
     "diagnose.subgroups": tables.subgroups,

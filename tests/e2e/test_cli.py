@@ -196,7 +196,9 @@ def test_two_certificates_may_share_the_name_of_a_setting(
         given.append(levels)
         return rounded(data, alpha=alpha, side=side, seed=seed, levels=levels)
 
-    @declaring.certificate(order=98, settings=(declaring.Setting("levels", 100, "K", "steps in which the score is shown"),))
+    @declaring.certificate(
+        order=98, settings=(declaring.Setting("levels", 100, "K", "steps in which the score is shown"),)
+    )
     def another(data: Sketch, *, alpha: float, side: Side, seed: int, levels: int) -> Estimate:
         given.append(levels)
         return rounded(data, alpha=alpha, side=side, seed=seed, levels=levels)
@@ -210,6 +212,17 @@ def test_two_certificates_may_share_the_name_of_a_setting(
     said = " ".join(capsys.readouterr().out.split())
     shared = "of rounded, another: steps in which the score is shown (default 100); of mine: steps of mine (default 20)"
     assert shared in said
+
+
+def test_pockets_are_certified_by_the_command(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["certify", str(log / "log.csv"), "--label", "y", "--score", "p"]
+    assert main([*asked, "--method", "pockets", "--clear-size", "0.2", "--order", "1", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["settings"]["clear_size"] == 0.2
+    assert found["settings"]["order"] == 1
+    assert len(found["settings"]["traits"]) > 1
+    assert main([*asked, "--method", "rounded", "--variables", "x"]) == 2
+    assert "--variables goes with --method pockets" in capsys.readouterr().err
 
 
 def test_certificates_go_by_hyphens_too(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,12 @@ def test_certificates_are_the_same(both: Any, method: str) -> None:
     assert rows == sketch
 
 
+def test_certified_pockets_are_the_same(both: Any) -> None:
+    rows, sketch = both
+    assert cal.certify.pockets(rows, limit=0.03) == cal.certify.pockets(sketch, limit=0.03)
+    assert cal.certify.pockets(rows, variables=["sex", "age"]) == cal.certify.pockets(sketch, variables=["sex", "age"])
+
+
 def test_certificates_of_groups_are_the_same(both: Any) -> None:
     rows, sketch = both
     assert cal.certify.groups(rows, by=("sex", "race")) == cal.certify.groups(sketch)

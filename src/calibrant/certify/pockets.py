@@ -74,10 +74,11 @@ def pockets(
     Returns
     -------
     Estimate
-        ``value`` is the worst gap without the luck of the search; smaller is better. ``settings`` tell: the pockets
+        ``value`` is the worst gap less the luck of the search, over the pockets with `min_size` of the rows (over
+        those with `clear_size`, if only the upper end is asked for); smaller is better. ``settings`` tell the pockets
         behind the two ends, ``box_low`` and ``box_high``, as text and as data; how many are certified ``over`` the
-        limit (Holm); the ``verdict``, "met", "broken", "undecided" or, without a limit, "none"; and, if undecided, the
-        ``rows_needed`` to decide, about.
+        limit (Holm); the ``verdict``, "met", "broken", "undecided" or, without a limit, "none"; and, if undecided,
+        about how many rows would decide, ``rows_needed``.
 
     Raises
     ------
@@ -131,11 +132,13 @@ def pockets(
         raise NotComputable(f"no pocket has clear_size={clear_size:g} of the rows")
     most = max(map(len, family.combined))
     estimate = shrunken(family, alpha)
+    size = abs(estimate)
+    value = float(size.max()) if spend[0] else min(float(size[family.rows >= clear_rows].max()), high)
     verdict = _verdict(low, high, limit)
     undecided = limit if verdict == "undecided" else None
     return Estimate(
         method="certify.pockets",
-        value=min(max(float(abs(estimate).max()), low), max(low, high)),
+        value=max(value, low),
         unit="probability",
         n=family.n,
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),

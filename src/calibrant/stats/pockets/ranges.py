@@ -274,12 +274,13 @@ def rows_needed(
     worst = float(size.max())
     if abs(worst - limit) < ON_THE_LIMIT or not spend[worst <= limit]:
         return None
-    # Noise and widths fall with the root of the rows. Over the limit, one box has to show it; else every large box has
-    # to come under it, with as much luck, for or against, as it has now.
+    # Noise and widths fall with the root of the rows. Over the limit, one box has to show it, half its luck gone; else
+    # every large box has to come under it, with as much luck, for or against, as it has now.
     if worst > limit:
         off = size > limit
         width = -ndtri(spend[0] / 2.0 * family.weight[off]) * error[off]
-        times = float((width / (size[off] - limit)).min()) ** 2
+        left = (size[off] + np.abs(family.gap[off])) / 2.0 - limit
+        times = float((width / left).min()) ** 2
     else:
         large = family.rows >= least_rows
         excess = np.abs(family.gap[large]) - ndtri(spend[1]) * error[large] - size[large]

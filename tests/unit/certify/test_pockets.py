@@ -1,0 +1,142 @@
+"""The worst pocket, certified: cases that can be checked by hand, both ends, refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+import calibrant as cal
+from calibrant.results import Interval
+from calibrant.stats.pockets.ranges import STEP
+
+
+def two_sites(a: int = 60, b: int = 40) -> Any:
+    """200 rows of site a, 100 of site b, one score of a quarter; so many cases at each."""
+    y = np.concatenate([np.arange(200) < a, np.arange(100) < b])
+    return cal.predictions(y, np.full(300, 0.25), {"site": np.repeat(["a", "b"], [200, 100])})
+
+
+def certified(data: Any, **settings: Any) -> Any:
+    return cal.certify.pockets(data, **settings)
+
+
+def test_two_boxes_by_hand() -> None:
+    """The family is site = a and site = b; the score takes one value and makes no box."""
+    found = certified(two_sites())
+    s = found.settings
+    assert (s["boxes"], s["traits"], s["order"], s["smallest_box"]) == (2, ("the score", "site"), 2, 100)
+    small = 1 / np.sqrt([200, 100])
+    weight = small / small.sum()
+    own = ((60, 200, weight[0]), (40, 100, weight[1]))
+    floors = [beta.ppf(0.025 * w / 2, k, n - k + 1) - 0.25 - STEP for k, n, w in own]
+    assert found.interval.low == pytest.approx(max(floors), abs=1e-12)
+    assert (s["box_low"], s["rows_low"]) == ("site = b", 100)
+    assert s["gap_low"] == pytest.approx(0.15)
+    ceilings = [beta.isf(0.025, k + 1, n - k) - 0.25 + STEP for k, n, _ in own]
+    assert found.interval.high == pytest.approx(max(ceilings), abs=1e-12)
+    assert s["box_high"] == "site = b"
+    assert s["conditions_high"] == ({"variable": "site", "kind": "category", "levels": ("b",)},)
+
+
+def test_a_gap_below_zero_counts_as_much() -> None:
+    found = certified(two_sites(a=50, b=5), side="lower")
+    assert found.settings["box_low"] == "site = b"
+    assert found.settings["gap_low"] == pytest.approx(-0.2)
+    assert found.interval.low > 0.1
+
+
+def test_each_side_spends_all_of_alpha_where_it_is_alone() -> None:
+    both, low, high = (certified(two_sites(), side=s) for s in ("two-sided", "lower", "upper"))
+    assert low.interval.low > both.interval.low
+    assert high.interval.high < both.interval.high
+    assert (low.interval.high, high.interval.low) == (1.0, 0.0)
+    assert low.settings["box_high"] is None
+    assert high.settings["box_low"] is None
+    assert high.settings["over"] is None
+    assert low.settings["delta"] == (0.05, 0.0)
+    assert certified(two_sites(), alpha=0.1).interval == Interval(
+        low=low.interval.low, high=high.interval.high, level=0.9, guarantee="finite-sample"
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict"), [(None, "none"), (0.01, "broken"), (0.1, "undecided"), (0.2, "undecided"), (0.3, "met")]
+)
+def test_the_verdict_on_a_limit(limit: float | None, verdict: str) -> None:
+    s = certified(two_sites(), limit=limit).settings
+    assert (s["verdict"], s["limit"]) == (verdict, limit)
+    assert s["over"] == {None: None, 0.01: 1}.get(limit, 0)
+    assert (s["rows_needed"] is not None) == (verdict == "undecided")
+    if s["rows_needed"]:
+        assert s["rows_needed"] >= 450
+
+
+def test_nothing_certified_names_no_box() -> None:
+    s = certified(two_sites(a=50, b=25)).settings
+    assert (s["box_low"], s["conditions_low"], s["rows_low"], s["gap_low"]) == (None, (), None, None)
+
+
+def test_the_shares_say_which_boxes() -> None:
+    """Site b holds a third: above it, only site a is under the ceiling, or in the family at all."""
+    clear = certified(two_sites(), clear_size=0.5)
+    assert clear.settings["box_high"] == "site = a"
+    assert (clear.settings["clear_boxes"], clear.settings["clear_rows"]) == (1, 150)
+    assert clear.settings["box_low"] == "site = b"
+    assert certified(two_sites(), min_size=0.5, clear_size=0.5).settings["boxes"] == 1
+
+
+def test_a_box_has_twenty_rows_at_least() -> None:
+    y = np.arange(100) % 3 == 0
+    data = cal.predictions(y, np.full(100, 0.3), {"site": np.repeat(["a", "b", "c"], [60, 30, 10])})
+    s = certified(data, min_size=0.0, clear_size=0.0).settings
+    assert (s["smallest_box"], s["clear_rows"]) == (30, 20)
+
+
+def test_the_estimate_is_free_of_the_luck_of_a_search() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.uniform(size=(4000, 4))
+    p = np.full(4000, 0.3)
+    data = cal.predictions(rng.uniform(size=4000) < p, p, {f"x{j}": x[:, j] for j in range(4)})
+    assert certified(data, min_size=0.05).value < 0.02
+    off = cal.predictions(rng.uniform(size=4000) < p + 0.4 * (x[:, 0] > 0.5), p, {"x": x[:, 0]})
+    assert certified(off, min_size=0.05).value == pytest.approx(0.4, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"min_size": 0.1, "clear_size": 0.05}, "clear_size=0.05 is below min_size=0.1"),
+        ({"clear_size": 1.0}, "clear_size"),
+        ({"limit": 0.0}, "limit"),
+        ({"order": 4}, "order"),
+        ({"variables": "place"}, "place"),
+        ({"side": "both"}, "side"),
+    ],
+)
+def test_settings_that_make_no_sense(settings: Any, said: str) -> None:
+    with pytest.raises(cal.BadInput, match=said):
+        certified(two_sites(), **settings)
+
+
+def test_what_no_proof_covers_is_refused() -> None:
+    data = two_sites()
+    for more in ({"weights": np.ones(300)}, {"cluster": np.arange(300) // 2}):
+        with pytest.raises(cal.NotComputable, match=next(iter(more))):
+            certified(cal.predictions(data.y, data.p, {"x": np.arange(300) % 7}, **more))
+    with pytest.raises(cal.NotComputable, match="clear_size"):
+        certified(data, clear_size=0.9)
+    with pytest.raises(cal.BadInput, match="tests=True"):
+        certified(cal.sketch(data))
+
+
+def test_a_sketch_says_the_same() -> None:
+    rng = np.random.default_rng(5)
+    x, site = rng.uniform(size=3000), rng.choice(["a", "b", "c"], 3000)
+    p = rng.uniform(0.1, 0.6, 3000)
+    data = cal.predictions(rng.uniform(size=3000) < p, p, {"x": x, "site": site})
+    whole = cal.sketch(data, variables=["x", "site"], tests=True)
+    for settings in ({}, {"variables": "x", "limit": 0.05}, {"order": 1, "side": "upper"}):
+        assert certified(data, **settings) == certified(whole, **settings)

@@ -202,6 +202,9 @@ def checked_size(name: str, value: float) -> float:
 
 def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: int, seed: int) -> Tables:
     asked = None if variables is None else names("variables", variables, what="a covariate")
+    if asked is not None:  # in the order of the columns, as a sketch has them
+        place = {name: j for j, name in enumerate(data.covariates.column_names)}
+        asked = tuple(sorted(dict.fromkeys(asked), key=lambda name: place.get(name, len(place))))
     key = ("traits", asked, seed)
     if key not in data.cache:  # the cells of each row are made once, whatever is asked of them
         ids = identities_of(data.n, seed)

@@ -202,7 +202,7 @@ def checked_size(name: str, value: float) -> float:
 
 def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: int, seed: int) -> Tables:
     asked = None if variables is None else names("variables", variables, what="a covariate")
-    if asked is not None:  # in the order of the columns, as a sketch has them
+    if asked is not None and data.covariates is not None:  # in the order of the columns, as a sketch has them
         place = {name: j for j, name in enumerate(data.covariates.column_names)}
         asked = tuple(sorted(dict.fromkeys(asked), key=lambda name: place.get(name, len(place))))
     key = ("traits", asked, seed)

@@ -171,11 +171,20 @@ def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: str)
     return Scan(
         family=tables.family(min_size),
         tables=tables.tables,
-        levels=tuple((*range(len(t.levels)), t.size - 1) if t.kind == "category" else () for t in tables.traits),
+        levels=tuple(_levels(tables, t) for t in range(len(tables.traits))),
         fewest=max(min_size * tables.n, FEWEST),
         tolerance=tolerance,
         sides=SIDES[alternative],
     )
+
+
+def _levels(tables: Tables, trait: int) -> tuple[int, ...]:
+    """Return the levels that a subset may take: none of so few rows that others can tell who is meant."""
+    t = tables.traits[trait]
+    if t.kind != "category":
+        return ()
+    rows = tables.tables[trait][:, 0]  # the first tables are of one trait each
+    return tuple(c for c in (*range(len(t.levels)), t.size - 1) if rows[c] >= FEWEST)
 
 
 def rule_of(tables: Tables, scan: Scan, box: int | Subset) -> Rule:

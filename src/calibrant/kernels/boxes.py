@@ -195,27 +195,26 @@ def box_peaks(
     peaks : float64 array of shape (2, draws), written
         Largest ``scale (cases - mean)``, and largest ``scale (mean - cases)``.
     """
-    # Sums over the first cells of the first trait: those of a set are differences.
-    over = np.cumsum(np.concatenate([np.zeros_like(cases[:1]), cases]), axis=0, dtype=np.int32)
     sets = sealed(first, np.int64), sealed(second, np.int64)
-    _box_peaks(sealed(over, np.int32), *sets, sealed(mean, np.float64), sealed(scale, np.float64), peaks)
+    _box_peaks(sealed(cases, np.int32), *sets, sealed(mean, np.float64), sealed(scale, np.float64), peaks)
 
 
 @kernel
-def _box_peaks(over: NDArray[np.int32], first: Ints, second: Ints, mean: Floats, scale: Floats, peaks: Floats) -> None:
-    b, draws = over.shape[1], over.shape[2]
+def _box_peaks(cases: NDArray[np.int32], first: Ints, second: Ints, mean: Floats, scale: Floats, peaks: Floats) -> None:
+    b, draws = cases.shape[1:]
     up, down = peaks[0], peaks[1]
-    run = np.zeros((b + 1, draws), dtype=np.int32)
+    # (1) Sums over the first cells of the first trait: those of a set are differences
+    over, run = _over(cases), np.zeros((b + 1, draws), dtype=np.int32)
     for k in range(first.shape[0]):
         if not scale[k].any():
             continue
-        # (1) For one set of the first trait, sums over the first cells of the second
+        # (2) For one set of the first trait, sums over the first cells of the second
         s, e, s2, e2 = first[k]
         for j in range(b):
             for d in range(draws):
                 more = over[e, j, d] - over[s, j, d] + over[e2, j, d] - over[s2, j, d]
                 run[j + 1, d] = run[j, d] + more
-        # (2) Each set of the second trait makes a box with it
+        # (3) Each set of the second trait makes a box with it
         for m in range(second.shape[0]):
             f, mu = scale[k, m], mean[k, m]
             if f > 0.0:
@@ -224,6 +223,18 @@ def _box_peaks(over: NDArray[np.int32], first: Ints, second: Ints, mean: Floats,
                     z = f * (run[u, d] - run[t, d] + run[u2, d] - run[t2, d] - mu)
                     up[d] = max(up[d], z)
                     down[d] = max(down[d], -z)
+
+
+@kernel
+def _over(cases: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the sums over none, one, two ... cells of the first axis; NumPy's take thrice as long."""
+    a, b, draws = cases.shape
+    out = np.zeros((a + 1, b, draws), dtype=np.int32)
+    for i in range(a):
+        for j in range(b):
+            for d in range(draws):
+                out[i + 1, j, d] = out[i, j, d] + cases[i, j, d]
+    return out
 
 
 def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: float, peaks: Floats) -> None:

@@ -1,0 +1,213 @@
+"""Levels of the scan over boxes under both nulls, and saboteurs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import binom
+
+import calibrant as cal
+from calibrant.data.specs.coding import SCORE
+from calibrant.data.specs.traits import Trait
+from calibrant.kernels import draws as kernel_draws
+from calibrant.stats.pockets import scan as scan_file
+from calibrant.stats.pockets.scan import Scan
+from validity.acceptance import LEAST, count, refuted
+
+ALPHA = 0.05
+DRAWS = 99  # the level is exact at any number
+NULLS = ("simulated", "bound")
+
+
+@dataclass(frozen=True)
+class Design:
+    """Calibrated data, or data at the edge of a tolerance.
+
+    Parameters
+    ----------
+    n, traits, runs : int
+        Rows, uniform covariates, and replicates in an ordinary run.
+    mean : float
+        Event rate at the middle of the covariates.
+    truth : callable
+        Scores to event rates.
+    ties : bool
+        Scores in five values, whole covariates and categories.
+    settings : Mapping
+        Of the test.
+    """
+
+    n: int
+    traits: int = 4
+    runs: int = 60
+    mean: float = 0.3
+    truth: Callable[[Any], Any] = lambda p: p
+    ties: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def draw(self, replicate: int) -> Any:
+        rng = np.random.default_rng([0x5CA, self.n, self.traits, replicate])
+        x = rng.uniform(size=(self.n, self.traits))
+        noise = 0.5 * rng.normal(size=self.n)
+        p = expit(np.log(self.mean / (1 - self.mean)) + 0.8 * (x[:, 0] - 0.5) + 0.6 * (x[:, 1] - 0.5) + noise)
+        columns: dict[str, Any] = {f"x{j}": x[:, j] for j in range(self.traits)}
+        if self.ties:
+            p = np.round(5 * p) / 10 + 0.1
+            columns = {f"x{j}": np.floor(6 * x[:, j]) for j in range(self.traits - 2)}
+            names = np.array(["a", "b", "c", "d", "e", "f", "g", "h"])
+            columns |= {f"c{j}": names[np.floor(8 * x[:, -j] ** 2).astype(int)] for j in (1, 2)}
+        return cal.predictions(rng.random(self.n) < self.truth(p), p, columns)
+
+    def rejects(self, null: str, draws: int = DRAWS) -> Callable[[int], bool]:
+        def once(replicate: int) -> bool:
+            found = cal.detect.scan_test(
+                self.draw(replicate), null=null, draws=draws, seed=replicate, **self.settings
+            )
+            assert 0.0 < found.p_value <= 1.0
+            return found.p_value <= ALPHA
+
+        return once
+
+
+CALIBRATED = {
+    "smooth scores": Design(2_000),
+    "1 % of events": Design(5_000, mean=0.01),
+    "0.1 % of events": Design(20_000, mean=0.001),
+    "ties": Design(2_000, ties=True),
+    "100 traits": Design(1_000, traits=100, runs=5),
+    "50 rows": Design(50, runs=200),
+    "200 rows": Design(200, runs=200),
+    "20,000 rows": Design(20_000, traits=8, runs=30),
+    "one trait": Design(2_000, settings={"order": 1}, runs=200),
+    "three traits": Design(1_000, traits=3, settings={"order": 3}, runs=30),
+}
+AT_EDGE = {
+    "above by the tolerance": Design(2_000, truth=lambda p: p + 0.05, settings={"tolerance": 0.05}),
+    "above, one-sided": Design(
+        2_000, truth=lambda p: p + 0.05, settings={"tolerance": 0.05, "alternative": "greater"}
+    ),
+    "below, one-sided": Design(
+        2_000, truth=lambda p: np.maximum(p - 0.05, 0), settings={"tolerance": 0.05, "alternative": "less"}
+    ),
+    "above, rare": Design(
+        5_000, mean=0.01, truth=lambda p: p + 0.01, settings={"tolerance": 0.01, "alternative": "greater"}
+    ),
+    "above, ties": Design(
+        2_000, ties=True, truth=lambda p: p + 0.05, settings={"tolerance": 0.05, "alternative": "greater"}
+    ),
+}
+
+
+@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize("name", CALIBRATED | AT_EDGE)
+def test_level(name: str, null: str) -> None:
+    design = (CALIBRATED | AT_EDGE)[name]
+    assert not refuted(count(design.rejects(null), design.runs), design.runs, ALPHA)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize("name", CALIBRATED | AT_EDGE)
+def test_level_at_length(name: str, null: str) -> None:
+    design = (CALIBRATED | AT_EDGE)[name]
+    assert not refuted(count(design.rejects(null, 999), 1_000), 1_000, ALPHA)
+
+
+# ---- Saboteurs ----
+
+SMALL = Design(300, traits=3, runs=300)
+
+
+def exact(design: Design, runs: int) -> bool:
+    """Tell whether the simulated null rejects neither too often nor too seldom."""
+    found = count(design.rejects("simulated"), runs)
+    return not refuted(found, runs, ALPHA) and bool(binom.cdf(found, runs, ALPHA) >= LEAST)
+
+
+def test_the_simulated_level_is_neither_above_nor_below() -> None:
+    assert exact(SMALL, 400)
+
+
+def test_saboteur_bins_cut_with_labels() -> None:
+    """Edges where the cumulative residual is lowest and highest."""
+
+    def once(replicate: int) -> bool:
+        data = Design(1_000, traits=2).draw(replicate)
+
+        def cut(p: Any, table: Any, how: Any) -> tuple[Trait, ...]:
+            score, x = Trait(name=SCORE, kind="number", edges=(0.3,)), np.asarray(data.covariates.column("x0"))
+            order = np.argsort(x)
+            walk = np.cumsum((data.y - data.p)[order])
+            edges = tuple(sorted({float(x[order][k]) for k in (np.argmin(walk), np.argmax(walk))}))
+            return score, Trait(name="x0", kind="number", edges=edges)
+
+        with patch("calibrant.views.boxes.traits_of", cut):
+            found = cal.detect.scan_test(data, variables="x0", order=1, draws=DRAWS, seed=replicate)
+        return found.p_value <= ALPHA
+
+    assert refuted(count(once, 100), 100, ALPHA)
+
+
+def test_saboteur_labels_resampled_in_place_of_scores() -> None:
+    """Outcomes shuffled among the rows are no outcomes at the rates that the scores state: nothing is ever found."""
+
+    def shuffled(ids: Any, low: Any, high: Any, first: int, salt: int) -> Any:
+        rate = np.full(len(low), float(np.mean(low)))
+        return kernel_draws.words(ids, rate, rate, first, salt)
+
+    with patch.object(scan_file, "words", shuffled):
+        assert not exact(replace(SMALL, mean=0.5), 300)
+
+
+def test_saboteur_subsets_of_levels_searched_in_the_data_only() -> None:
+    def once(replicate: int) -> bool:
+        rng = np.random.default_rng([0x5CB, replicate])
+        p, level = rng.uniform(0.2, 0.5, 2_000), rng.integers(0, 20, 2_000)
+        data = cal.predictions(rng.random(2_000) < p, p, {"site": np.array([f"s{k:02d}" for k in range(20)])[level]})
+        return bool(cal.detect.scan_test(data, order=1, draws=DRAWS, seed=replicate).p_value <= ALPHA)
+
+    def without(scan: Scan, *rest: Any) -> Any:
+        return simulated(replace(scan, levels=((),) * len(scan.levels)), *rest)
+
+    simulated = Scan.simulated
+    assert not refuted(count(once, 250), 250, ALPHA)
+    with patch.object(Scan, "simulated", without):
+        assert refuted(count(once, 250), 250, ALPHA)
+
+
+def test_saboteur_null_simulated_at_the_score() -> None:
+    def inside(ids: Any, low: Any, high: Any, first: int, salt: int) -> Any:
+        middle = (low + high) / 2
+        return kernel_draws.words(ids, middle, middle, first, salt)
+
+    with patch.object(scan_file, "words", inside):
+        assert refuted(count(AT_EDGE["above, one-sided"].rejects("simulated"), 30), 30, ALPHA)
+
+
+def test_saboteur_another_family_in_the_null() -> None:
+    """Boxes of one trait in the draws, of two in the data."""
+
+    def fewer(scan: Scan, *rest: Any) -> Any:
+        f = scan.family
+        kept = f.place[:, 1] < 0
+        own = {k: getattr(f, k)[kept] for k in ("table", "place", "rows", "cases", "expected", "variance", "weight")}
+        return simulated(replace(scan, family=replace(f, **own)), *rest)
+
+    simulated = Scan.simulated
+    with patch.object(Scan, "simulated", fewer):
+        assert refuted(count(SMALL.rejects("simulated"), 100), 100, ALPHA)
+
+
+def test_saboteur_alpha_not_shared() -> None:
+    def unshared(scan: Scan) -> Any:
+        return bound(replace(scan, family=replace(scan.family, weight=np.ones(scan.family.size))))
+
+    bound = scan_file.bound
+    with patch("calibrant.detect.scan_test.bound", unshared):
+        assert refuted(count(SMALL.rejects("bound"), 100), 100, ALPHA)

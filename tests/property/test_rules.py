@@ -105,6 +105,12 @@ def test_a_cut_parts_what_it_should_and_is_short(low: float, gap: float) -> None
     assert t.is_integer()
 
 
+@pytest.mark.parametrize("end", [{"above": 0.0}, {"up_to": 0.0}, {"above": 0.0, "up_to": 2.0}, {"above": np.inf}])
+def test_a_condition_at_zero_is_written_as_data(end: dict[str, float]) -> None:
+    asked = Condition(variable="x", kind="number", missing=np.inf in end.values(), **end)
+    assert Condition.from_dict(asked.to_dict()) == asked
+
+
 def test_words() -> None:
     assert Condition(variable="age", kind="number", above=72.0).text == "age over 72"
     assert Condition(variable="age", kind="number", above=30.0, up_to=40.5).text == "age over 30, up to 40.5"

@@ -93,7 +93,7 @@ class Condition:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `from_dict` reads it back."""
-        known = {k: v for k, v in asdict(self).items() if v not in (None, (), False)}
+        known = {k: v for k, v in asdict(self).items() if v is not None and v is not False and v != ()}
         return {**known, "above": "missing"} if self.above == np.inf else known
 
     @classmethod

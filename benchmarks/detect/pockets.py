@@ -25,10 +25,11 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 import calibrant as cal
+from calibrant.detect.pocket_test import WEIGHT
 from calibrant.views.rules import Condition, columns_of
 
 ALPHA = 0.05
-CELLS = 10  # of a number, for the two searches here that want cells
+CELLS = 5  # of a number, for the searches that want cells; calibrant's make their own
 LEVELS = 12
 SLICES = 200_000  # the search over slices goes a level deeper while its lattice stays below
 
@@ -74,10 +75,10 @@ class Case(NamedTuple):
         )
 
     def cells(self) -> Any:
-        """Return the number of each row's cell along each trait: tenths by rank, or the level."""
+        """Return the number of each row's cell along each trait: fifths by rank, or the level."""
         return np.column_stack(
             [
-                self.x[:, j].astype(np.int64) if j in self.levels else tenths(self.x[:, j])
+                self.x[:, j].astype(np.int64) if j in self.levels else fifths(self.x[:, j])
                 for j in range(self.x.shape[1])
             ]
         )
@@ -89,8 +90,8 @@ class Case(NamedTuple):
         return pd.DataFrame({f"x{j}": self.column(j) for j in range(self.x.shape[1])} | {"p": self.p, "y": self.y})
 
 
-def tenths(x: Any) -> Any:
-    """Return tenths of a number, by its quantiles."""
+def fifths(x: Any) -> Any:
+    """Return fifths of a number, by its quantiles."""
     return np.searchsorted(np.quantile(x, np.arange(1, CELLS) / CELLS), x, side="right")
 
 
@@ -168,7 +169,7 @@ def calibrants(name: str, **settings: Any) -> Callable[[Case, int], Found]:
 
 
 def bias_scan(case: Case, seed: int) -> Found:
-    """Zhang and Neill's scan in both directions, ten starts each; of three penalties tried, the one that found most."""
+    """Zhang and Neill's scan in both directions, three starts each; of cells and penalties tried, the best ones."""
     import pandas as pd
     from aif360.detectors.mdss.MDSS import MDSS
     from aif360.detectors.mdss.ScoringFunctions import Bernoulli
@@ -177,7 +178,7 @@ def bias_scan(case: Case, seed: int) -> Found:
     best, where = -np.inf, {}
     for direction in ("positive", "negative"):
         scan = MDSS(Bernoulli(direction=direction)).scan
-        subset, score = scan(cells, pd.Series(case.p), pd.Series(case.y), penalty=3.0, num_iters=10, seed=seed)
+        subset, score = scan(cells, pd.Series(case.p), pd.Series(case.y), penalty=3.0, num_iters=3, seed=seed)
         if score > best:
             best, where = float(score), subset
     named = np.logical_and.reduce([np.ones(len(cells), bool)] + [cells[j].isin(v).to_numpy() for j, v in where.items()])
@@ -268,36 +269,37 @@ class Test:
     """A test: whether its own p-value counts, what it needs, and how much of it can be paid for."""
 
     name: str
-    run: Callable[[Case, int], Found]
+    run: Callable[[Case, int], Found] | None  # None: those of `JOINED` in one p-value
     own: bool = True
     needs: str = "calibrant"
     most: tuple[int, int] = (10**9, 10**9)  # rows, traits
-    dear: bool = False  # on half of the data sets
 
     def absent(self) -> bool:
         """Return whether what it needs is not installed."""
-        return importlib.util.find_spec(self.needs) is None or (
-            self.needs == "calibrant" and self.name.startswith("`") and not hasattr(cal.detect, self.name.split("`")[1])
-        )
+        return importlib.util.find_spec(self.needs) is None
 
     def affordable(self, design: Design) -> bool:
         """Return whether a design is within what it can do in minutes."""
         return design.rows <= self.most[0] and design.traits <= self.most[1]
 
 
+JOINED = (
+    Test("`scan_test`, order 2", calibrants("scan_test")),
+    Test("`strong_calibration_test`", calibrants("strong_calibration_test", null="split")),
+)
 TESTS = (
     Test("`scan_test`, order 1", calibrants("scan_test", order=1)),
-    Test("`scan_test`, order 2", calibrants("scan_test", order=2)),
+    JOINED[0],
     Test("`scan_test`, order 3, 199 draws", calibrants("scan_test", order=3, draws=199), most=(10_000, 8)),
-    Test("`pocket_test`", calibrants("pocket_test")),
-    Test("`strong_calibration_test`", calibrants("strong_calibration_test", null="split")),
+    JOINED[1],
+    Test("`pocket_test`: order 2 and strong", None),
     Test("boosted residuals, held-out half", boosted),
-    Test("bias scan (aif360)", bias_scan, False, "aif360", (10_000, 20), True),
+    Test("bias scan (aif360)", bias_scan, False, "aif360", (10_000, 20)),
     Test("segments (mcgrad), as it comes", segments(), False, "mcgrad", (100_000, 100)),
     Test(
-        "segments (mcgrad), 10 cells, pairs",
-        segments(max_depth=2, max_values_per_segment_feature=10, max_n_segments=None),
-        False, "mcgrad", (10_000, 8), True,
+        "segments (mcgrad), 5 cells, pairs",
+        segments(max_depth=2, max_values_per_segment_feature=5, max_n_segments=None),
+        False, "mcgrad", (100_000, 20),
     ),
     Test("slices, log loss", slices("log"), False, most=(100_000, 100)),
     Test("slices, residuals", slices("residual"), False, most=(100_000, 100)),
@@ -324,6 +326,8 @@ class Bench:
 
     def runs(self, test: Test, design: Design, seeds: range) -> list[Run]:
         """Return the runs of a test on data sets of a design."""
+        if test.run is None:
+            return [joined(*both) for both in zip(*(self.runs(t, design, seeds) for t in JOINED), strict=True)]
         if (test.name, design) not in self.kept:
             out = []
             for seed in seeds:
@@ -337,13 +341,13 @@ class Bench:
 
     def planted(self, test: Test, design: Design) -> list[Run]:
         """Return runs with something planted; fewer where one takes long."""
-        fewer = (2 if test.dear else 1) * (1 if design.rows <= 10_000 else 2 if design.rows <= 100_000 else 6)
+        fewer = 1 if design.rows <= 10_000 else 2 if design.rows <= 100_000 else 6
         return self.runs(test, design, range(max(3, self.sets // fewer // (1 + design.traits // 50))))
 
     def right(self, test: Test, design: Design) -> list[Run]:
         """Return runs on right models, of which ranks are made: 19, 39, ..., so that a rank can be just 0.05."""
-        fewer = test.dear + (design.right() != BASE.right())
-        count = (self.null, min(self.null, 39), 19)[fewer]
+        usual = (design.rows, design.traits) == (BASE.rows, BASE.traits)
+        count = self.null if usual else min(self.null, 39)
         return self.runs(test, design.right(), range(10_000, 10_000 + count))
 
     def p_values(self, test: Test, design: Design) -> Any:
@@ -371,6 +375,13 @@ class Bench:
         """Return the share of right data sets that are rejected by the p-value that the test gives, if it does."""
         p = [r.found.p_value for r in self.right(test, design)]
         return "gives none" if p[0] is None else f"{np.mean(np.array(p) <= ALPHA):.2f} of {len(p)}"
+
+
+def joined(scan: Run, adaptive: Run) -> Run:
+    """Return what `pocket_test` returns, without running again what it joins."""
+    p = [r.found.p_value or 0.0 for r in (scan, adaptive)]
+    least = min(p[0] / WEIGHT, p[1] / (1 - WEIGHT), 1.0)
+    return Run(Found(-least, least), scan.overlap, scan.seconds + adaptive.seconds)
 
 
 def overlap(inside: Any, named: Any) -> float | None:
@@ -432,10 +443,10 @@ def main() -> None:
     given = ask.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    bench = Bench(given.sets or (20 if given.full else 3), given.null or (99 if given.full else 19))
+    bench = Bench(given.sets or (30 if given.full else 3), given.null or (99 if given.full else 19))
     start = time.process_time()
     for test in TESTS:  # compile
-        if not test.absent():
+        if test.run and not test.absent():
             test.run(drawn(Design(rows=2_500), 0), 0)
             test.run(drawn(Design(rows=2_500, shape="levels"), 0), 0)
     for name in given.only.split(",") if given.only else TABLES if given.full else QUICK:

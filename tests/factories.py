@@ -513,6 +513,149 @@ def subgroups(rules: Sequence[str] = ("age over 72 and sex = female", "age up to
     return Curve(method="diagnose.subgroups", columns=columns, settings=settings)
 
 
+CORNER = "x2 over 0.8 and x3 over 0.8"
+
+
+def pocket_lines(
+    rules: Sequence[str] = (CORNER, "age over 72 and sex = female", "the score over 0.8"),
+    lows: Sequence[float] = (0.0261, -0.0821, -0.0093),
+    highs: Sequence[float] = (0.1102, -0.0112, 0.0061),
+    limit: float | None = 0.015,
+) -> Curve:
+    """Return distinct pockets with these ranges; the later ones lose a third of their people to those before."""
+    n = len(rules)
+    gaps = [(low + high) / 2 for low, high in zip(lows, highs, strict=True)]
+    floors = [max(low, -high, 0.0) for low, high in zip(lows, highs, strict=True)]
+    columns = {
+        "rule": tuple(rules),
+        "rows": tuple(2_400 + 300 * i for i in range(n)),
+        "share": tuple((2_400 + 300 * i) / 60_000 for i in range(n)),
+        "predicted": (0.31,) * n,
+        "observed": tuple(0.31 + g for g in gaps),
+        "gap": tuple(gaps),
+        "low": tuple(lows),
+        "high": tuple(highs),
+        "floor": tuple(floors),
+        "evidence": tuple(8.1 - i for i in range(n)),
+        "gap_left": (None, *(g / 2 for g in gaps[1:])),
+        "rows_left": (None, *(1_600 + 200 * i for i in range(1, n))),
+        "side": tuple("too little" if g > 0 else "too much" for g in gaps),
+        "stability": tuple(1.0 - 0.3 * i for i in range(n)),
+        "over": tuple(limit is not None and f > limit for f in floors),
+    }
+    besides = ((("marital", "= married", 0.61, 0.38), ("x1", "over 0.5", 0.7, 0.5)), *(() for _ in rules[1:]))
+    conditions = (
+        {"variable": "x2", "kind": "number", "above": 0.8},
+        {"variable": "x3", "kind": "number", "above": 0.8},
+    )
+    settings = {
+        "alpha": 0.05,
+        "besides": besides[:n],
+        "boxes": 103_657,
+        "conditions": (conditions,) * n,
+        "halves": 10,
+        "limit": limit,
+        "min_size": 0.01,
+        "n": 60_000,
+        "order": 2,
+        "seed": 0,
+    }
+    return Curve(method="diagnose.pockets", columns=columns, settings=settings)
+
+
+def pocket_map(
+    names: Sequence[str] = ("x2", "x3"),
+    levels: Sequence[str] = (),
+    blank: Sequence[tuple[int, int]] = ((0, 0), (0, 10), (10, 0)),
+    gap: float = 0.07,
+) -> Curve:
+    """Return the map of two traits in tenths and missing values, or of the first and these levels of the second."""
+    tenths = ("up to 0.1", *(f"0.{i} to {(i + 1) / 10:g}" for i in range(1, 9)), "over 0.9", "missing")
+    second = tuple(levels) or tenths
+    cells = [(i, j) for i in range(len(tenths)) for j in range(len(second)) if (i, j) not in blank]
+    off = [gap if i in (8, 9) and j in (8, 9) else 0.013 * math.sin(3 * i + 5 * j) for i, j in cells]
+    columns = {
+        "first": tuple(i for i, _ in cells),
+        "second": tuple(j for _, j in cells),
+        "rows": tuple(600 if 10 not in c else 40 for c in cells),
+        "predicted": (0.3,) * len(cells),
+        "observed": tuple(0.3 + g for g in off),
+        "gap": tuple(off),
+    }
+    axes = (
+        {"name": names[0], "kind": "number", "labels": tenths},
+        {"name": names[1], "kind": "category" if levels else "number", "labels": second},
+    )
+    settings = {"axes": axes, "pockets": (((8, 10), (8, 10)),), "seed": 0}
+    return Curve(method="diagnose.pocket_map", columns=columns, settings=settings)
+
+
+def pocket_outcome(p_value: float = 0.002, found_by: str = "scan") -> Outcome:
+    """Return an outcome of the pocket test."""
+    return Outcome(
+        method="detect.pocket_test",
+        statistic=p_value,
+        p_value=p_value,
+        alternative="off",
+        null="calibrated",
+        law="weighted Bonferroni; boxes, finite-sample: exact simulation; models, finite-sample: exact simulation",
+        settings={"order": 2, "min_size": 0.01, "tolerance": 0.0, "draws": 999, "null": "simulated", "seed": 0},
+        parts={
+            "p_scan": p_value / 2,
+            "p_adaptive": 0.4,
+            "weight": 0.5,
+            "found_by": found_by,
+            "boxes": 103_657,
+            "impossible": 0,
+        },
+    )
+
+
+def pocketed(
+    of: AuditRecord,
+    low: float = 0.0261,
+    high: float = 0.119,
+    *,
+    p_value: float | None = 0.002,
+    needed: int | None = 240_000,
+    box: str | None = CORNER,
+    lines: Curve | None = None,
+    drawn_map: Curve | None = None,
+) -> AuditRecord:
+    """Return a record in which unnamed pockets were certified and searched."""
+    limit = of.settings["limit"]
+    says = verdict(low, high, limit)
+    settings = {
+        "about": "the worst of 103,657 pockets",
+        "traits": ("the score", *(f"x{i}" for i in range(1, 9))),
+        "order": 2,
+        "boxes": 103_657,
+        "min_size": 0.01,
+        "clear_size": 0.05,
+        "seed": 0,
+        "box_low": box if low > 0 else None,
+        "conditions_low": (),
+        "rows_low": 2_400 if low > 0 and box else None,
+        "share_low": 0.04 if low > 0 and box else None,
+        "box_high": "x5 up to 0.2",
+        "conditions_high": (),
+        "rows_high": 12_000,
+        "share_high": 0.2,
+        "rows_needed": needed if says == "undecided" else None,
+    }
+    found = replace(estimate(low, high, method="certify.pockets", n=of.everyone.rows), settings=settings)
+    outcome = None if p_value is None else pocket_outcome(p_value, "scan" if p_value <= 0.05 else "neither")
+    check = Check(code="pockets", status="measured" if limit is None else says, estimate=found, outcome=outcome)
+    curves = {"pockets": lines or pocket_lines(limit=limit), "pocket_map": drawn_map or pocket_map()}
+    return replace(
+        of,
+        verdict="broken" if says == "broken" else of.verdict,
+        checks=(*of.checks, check),
+        estimates={**of.estimates, "pockets": found},
+        curves={**of.curves, **curves},
+    )
+
+
 def searched(
     of: AuditRecord,
     local: Outcome | None = None,
@@ -832,6 +975,13 @@ def hostile() -> AuditRecord:
         importance=importance(HOSTILE),
         subgroups=subgroups(HOSTILE, found=6),
     )
+
+
+def hostile_pockets() -> AuditRecord:
+    """Return the same with pockets whose rules, traits and levels try it too."""
+    lines, box = pocket_lines(HOSTILE[:3]), HOSTILE[7]
+    map_ = pocket_map((HOSTILE[0], HOSTILE[7]), HOSTILE)
+    return pocketed(hostile(), lines=lines, box=box, drawn_map=map_)
 
 
 def tiny() -> AuditRecord:

@@ -39,6 +39,8 @@ RECORDS = {
     "undecided": lambda: factories.mixture("undecided", ["undecided", "met"]),
     "variables": factories.variables,
     "hidden": factories.hidden,
+    "pockets": lambda: factories.pocketed(factories.hidden()),
+    "hostile pockets": factories.hostile_pockets,
 }
 HARNESS = """<!doctype html><title>harness</title>
 <iframe id="f" width="390" height="844" src="page.html#TARGET"></iframe>

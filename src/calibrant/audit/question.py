@@ -11,7 +11,7 @@ from calibrant.audit.pooling import pooled_rows
 from calibrant.audit.record import Check, Finding
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.results import Curve, Estimate
+from calibrant.results import Curve, Estimate, Outcome
 from calibrant.views.population import Population, everyone
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
@@ -64,6 +64,15 @@ class Case:
         """The rows that a sketch for tests holds, small levels pooled; None without."""
         held = self.whole.parts.get("sample")
         return None if held is None else pooled_rows(held.predictions(self.whole.name), self.mask)
+
+    @cached_property
+    def adaptive(self) -> Outcome:
+        """The strong calibration test of the rows held; made once for the checks that read it."""
+        from calibrant.detect.strong_calibration_test import strong_calibration_test
+
+        rows = self.needs_rows()
+        self.announce("searching for badly served groups")
+        return strong_calibration_test(rows, tolerance=self.judging.tolerance, seed=self.seed)
 
     @property
     def fullest(self) -> Predictions | Sketch:

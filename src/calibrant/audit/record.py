@@ -98,13 +98,15 @@ class AuditRecord(Plain):
     name : str
         Name of the data set, from the file or the caller.
     verdict : {"met", "undecided", "broken", "none"}
-        The worst over everyone and all groups; "none" without a limit.
+        The worst over everyone and all groups, and broken where a pocket is certified over the limit; "none" without a
+        limit. Pockets that are undecided leave it as it is.
     everyone : Finding
     groups : tuple of Finding
         In the order of the variables; all their bounds hold together with probability ``1 - alpha``.
     checks : tuple of Check
     estimates : Mapping of str to Estimate
-        Certified, as their intervals say ("finite-sample"): ``"shift"``, ``"distance"``, ``"jittered"``. Standard
+        Certified, as their intervals say ("finite-sample"): ``"shift"``, ``"distance"``, ``"jittered"``, and
+        ``"pockets"``: some pocket is off by at least the low end, none of `clear_size` by more than the high. Standard
         measures of the raw score, not certified, with intervals that are asymptotic: ``"ece"``, ``"smooth_ece"``,
         ``"max_calibration_error"``, ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"calibration_intercept"``,
         ``"calibration_slope"``, ``"observed_expected"``.
@@ -120,6 +122,8 @@ class AuditRecord(Plain):
         - ``"variable_curve/NAME"``: `diagnose.variable_curve` of the covariates that the report draws.
         - ``"local_bias/NAME"``: `diagnose.local_bias` of the group variables.
         - ``"control_chart"``, ``"importance"``, ``"subgroups"``: of `diagnose`, where the strong calibration test ran.
+        - ``"pockets"``: a few distinct pockets with certified ranges, `diagnose.pockets`; ``"pocket_map"``: of the two
+          traits of the worst the cells that have people enough, `diagnose.pocket_map`.
         - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the cases when
           probabilities stand in for labels (`measure.inferred_mean`), with limits that hold together.
         - ``"repairs"``: the table of `repair.compare`, fitted on one half of the rows held and judged on the other; its
@@ -190,15 +194,16 @@ class AuditRecord(Plain):
     def exit_status(self) -> int:
         """0, 1 or 3, the worst of what counts.
 
-        1: broken, or a test named by `fail_on` found error. 3: undecided, or a check that counts did not apply or run.
-        0: met, or no limit.
+        1: broken, or a test named by `fail_on` found error. 3: undecided, or a check that counts is undecided, or did
+        not apply or run. 0: met, or no limit.
         """
         gates = [c for c in self.checks if c.code in self.settings.get("fail_on", ())]
         if self.verdict == "broken" or any(self.found(c) for c in gates):
             return 1
         limited = self.settings.get("limit") is not None
         counted = gates + [c for c in self.checks if limited and c.code.startswith("error-")]
-        undone = any(c.status == "not-applicable" for c in counted) or any(c.status == "not-run" for c in gates)
+        undone = any(c.status == "not-applicable" for c in counted)
+        undone |= any(c.status in ("undecided", "not-run") for c in gates)
         return 3 if self.verdict == "undecided" or undone else 0
 
     def found(self, check: Check) -> bool:

@@ -59,7 +59,7 @@ def audit(
     progress: Progress | None = None,
     engine: object = None,
 ) -> AuditRecord:
-    r"""Audit predicted probabilities: certified error for everyone and for every group, judged against a limit.
+    r"""Audit predicted probabilities: everyone, every group and unnamed pockets certified, judged against a limit.
 
     Parameters
     ----------
@@ -94,7 +94,8 @@ def audit(
     tolerance : float in [0, 1)
         Of the strong calibration test: how far off a probability may be for anyone, in probability units.
     fail_on : str or sequence of str, optional
-        Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``.
+        Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``,
+        ``"pockets"`` (which also counts while it is undecided).
     progress : callable, optional
         Called with what is being done and the rows read so far: ``progress=print`` will do. The first calls say what
         the data are taken for.
@@ -114,8 +115,8 @@ def audit(
     -----
     **Assumes.** Independent rows from one distribution; groups, limit and levels chosen without these labels.
     **Guarantee.** Each certificate about everyone holds with probability ``1 - alpha``; all groups' ranges hold
-    together with probability ``1 - alpha``. "Broken" rests on the raw score's lower bound, "met" on the shown
-    score's upper bound.
+    together with probability ``1 - alpha``, and so do those of all pockets. "Broken" rests on the raw score's lower
+    bound, "met" on the shown score's upper bound; of pockets, both on the raw score.
     **Cost.** One pass over the data, two with groups; then about 1 s plus 20 ms a group.
     **Reads.** The sketch.
 
@@ -205,7 +206,7 @@ def _record(case: Case, variables: tuple[str, ...]) -> AuditRecord:
     everyone, *groups = findings
     return AuditRecord(
         name=case.judging.name or case.whole.name,
-        verdict=worst(f.verdict for f in findings),
+        verdict="broken" if any(c.status == "broken" for c in checks) else worst(f.verdict for f in findings),
         everyone=everyone,
         groups=tuple(groups),
         checks=tuple(checks),

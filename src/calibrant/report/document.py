@@ -222,12 +222,30 @@ class Ruler:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the verdict: of whom, its status and word, and its sentence; `brief` is what the other ways say."""
+
+    who: str
+    status: str
+    word: str
+    text: Text
+    brief: Text = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the verdict, beside each other."""
+
+    parts: tuple[Part, ...]
+    where: Where = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
 class Beside:
     """A picture beside words."""
 
     text: Text
-    picture: str = ""
-    style: Literal["tally", "ico"] = "tally"
+    picture: str
     where: Where = PAGE
 
 
@@ -310,7 +328,19 @@ class Details:
 
 
 Node: TypeAlias = (
-    Opening | Heading | Paragraph | Items | Entries | Command | Contents | Table | Ruler | Beside | Figure | Details
+    Opening
+    | Heading
+    | Paragraph
+    | Items
+    | Entries
+    | Command
+    | Contents
+    | Table
+    | Ruler
+    | Parts
+    | Beside
+    | Figure
+    | Details
 )
 
 

@@ -12,7 +12,9 @@ RANK = {"broken": 0, "undecided": 1, "met": 2, "none": 3}
 MOST_ROWS = 500  # groups in the long table; the others are in the JSON only
 SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank among draws
 FEW = 50  # expected cases, and expected non-cases, that a curve needs
+POCKETS = "pockets"  # the code of their check, and the name of their estimate and curve
 Side = Literal["low", "high", "unclear"]
+Pockets = Literal["broken", "undecided", "uncleared", "met", "measured", "absent"]
 
 
 def ordered(groups: Sequence[Finding]) -> list[Finding]:
@@ -92,3 +94,19 @@ def median_need(groups: Sequence[Finding]) -> int | None:
     needs = sorted(f.rows_needed for f in groups if f.rows_needed is not None)
     half = -(-len(groups) // 2)
     return needs[half - 1] if 0 < half <= len(needs) else None
+
+
+def pockets_state(record: AuditRecord) -> Pockets:
+    """Return what is known of unnamed pockets.
+
+    ``"uncleared"``: error was found, and no pocket is certified over the limit. ``"absent"``: they were not searched.
+    """
+    check = check_of(record, POCKETS)
+    match None if check is None else check.status:
+        case "broken":
+            return "broken"
+        case "met" | "undecided" as judged:
+            return "uncleared" if check is not None and record.found(check) else judged
+        case "measured":
+            return "measured"
+    return "absent"

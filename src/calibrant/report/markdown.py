@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report.document import (
-    Beside,
     Command,
     Details,
     Document,
@@ -16,6 +15,7 @@ from calibrant.report.document import (
     Node,
     Opening,
     Paragraph,
+    Parts,
     Table,
     seen,
 )
@@ -58,8 +58,10 @@ def _node(node: Node) -> list[str]:
             return [f"## {node.headline}", badge + marked(node.lead)]
         case Heading():
             return [f"### {node.text}"]
-        case Paragraph() | Beside():
+        case Paragraph():
             return [marked(node.text)]
+        case Parts():
+            return [marked(p.brief) for p in node.parts if p.brief]
         case Items():
             return ["\n".join(f"{f'{i}.' if node.numbered else '-'} {marked(t)}" for i, t in enumerate(node.items, 1))]
         case Entries():

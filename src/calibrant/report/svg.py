@@ -23,6 +23,9 @@ STRIP = 0.3  # of the height above and below zero: the strip of people under the
 FLOOR = 1.0 + 2.0 * STRIP  # of the axis of gaps, in units of its top, below zero
 FOURTHS = (100, 20, 2)  # lengths of an axis that four steps divide well
 TALL = 270  # pixels of a plot, as the style sheet has it
+ROW = 27  # pixels of a row of a map
+LEVEL = 3  # columns of a map up to which their labels need not be turned
+WORDED = 12  # columns of a map up to which its cells have room for words
 DOT_AREAS = (7.0, 90.0)  # square pixels of a dot of nobody, and of the dot of most people
 At = tuple[int, int]
 Shape = tuple[str, str]  # class and path
@@ -71,6 +74,10 @@ SWATCHES = {
     "hist": '<rect class="hist" y="2" width="6" height="10"/><rect class="hist" x="8" y="6" width="6" height="6"/>',
     "sim": '<path class="sim" d="M0 8l7-4l8 5l7-4"/>',
     "limit": '<path class="limit" d="M0 6h22"/>',
+    "over": '<rect class="u4" width="22" height="12"/>',
+    "under": '<rect class="l4" width="22" height="12"/>',
+    "blank": '<rect class="blank" width="22" height="12"/>',
+    "frame": '<rect class="frame" x="1" y="1" width="20" height="10"/>',
 }
 
 
@@ -112,6 +119,22 @@ def level(p: Point, top: float, limit: float | None = None) -> Svg:
         tag("line", cls="ax", x1="50%", x2="50%", y2="100%"),
         tag("line", cls="whisker", x1=low, x2=high, y1="50%", y2="50%"),
         tag("circle", cls="dot", cx=at, cy="50%", r=3.75),
+    ]
+    return tag("svg", *parts, cls="t", aria_hidden="true")
+
+
+def signed_track(low: float, at: float, high: float, top: float, limit: float | None, kind: str) -> Svg:
+    """Return a gap with its certified range, on an axis from `top` points below zero to `top` above, between limits."""
+    first, middle = (place(v * 100, top, -top) for v in (low, at))
+    width = percent((min(high * 100, top) - max(low * 100, -top)) / (2 * top))
+    range_ = tag("rect", cls=f"ivl {kind}", x=first, width=width, y=-4.5, height=9, rx=1.5 if kind == "broken" else 4.5)
+    edges = () if limit is None else (place(-limit * 100, top, -top), place(limit * 100, top, -top))
+    parts = [
+        tag("line", cls="row0", x2="100%", y1="50%", y2="50%"),
+        tag("line", cls="ax", x1="50%", x2="50%", y2="100%"),
+        tag("svg", range_, y="50%", overflow="visible"),
+        *(tag("line", cls="lim", x1=x, x2=x, y2="100%") for x in edges),
+        tag("circle", cls="est", cx=middle, cy="50%", r=3.25),
     ]
     return tag("svg", *parts, cls="t", aria_hidden="true")
 
@@ -174,6 +197,63 @@ def dots(picture: Dots, label: str, radius: float) -> Svg:
             parts.append(tag("circle", cls=kind if kind in ("ic0", "ic1") else f"ivl {kind}", cx=x, cy=y, r=radius))
     size = {"width": picture.width, "height": picture.height, "viewBox": f"0 0 {picture.width} {picture.height}"}
     return tag("svg", *parts, cls="waffle", **size, role="img", aria_label=label)
+
+
+# ---- a map of two traits ----
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """The cells of two traits, before they are markup.
+
+    Parameters
+    ----------
+    across, up : tuple of str
+        Labels of the columns from the left, and of the rows from the foot.
+    cells : tuple of (int, int, float, str)
+        Column, row, gap as a share of the largest colour, and its words; other cells are blank.
+    outlines : tuple of (int, int, int, int)
+        Columns from the first to below the second, rows from the third to below the fourth.
+    """
+
+    across: tuple[str, ...]
+    up: tuple[str, ...]
+    cells: tuple[tuple[int, int, float, str], ...]
+    outlines: tuple[tuple[int, int, int, int], ...]
+
+
+def heat(h: Heat, label: str) -> Svg:
+    """Return a map: colours for gaps, words in the cells where they fit, and outlines."""
+    wide, high = len(h.across), len(h.up)
+    shades: dict[str, str] = {}
+    for i, j, share, _ in h.cells:
+        shades[shade(share)] = shades.get(shade(share), "") + f"M{i} {high - 1 - j}h1v1h-1z"
+    drawn = [tag("path", cls=kind, d=d) for kind, d in sorted(shades.items())]
+    frames = "".join(f"M{a} {high - d}h{b - a}v{d - c}h{a - b}z" for a, b, c, d in h.outlines)
+    drawn += [tag("path", cls=kind, d=frames) for kind in ("frame-edge", "frame")] if frames else []
+    view = {"width": "100%", "height": "100%", "viewBox": f"0 0 {wide} {high}", "preserveAspectRatio": "none"}
+    parts = [tag("rect", cls="blank", width="100%", height="100%"), tag("svg", *drawn, **view)]
+    if wide <= WORDED:
+        for i, j, _, words in h.cells:
+            x, y = percent((i + 0.5) / wide), percent((high - 0.5 - j) / high)
+            parts.append(tag("text", escape(words), cls="in", x=x, y=y, dy=4))
+    for j, words in enumerate(h.up):
+        parts.append(tag("text", escape(words), cls="yl", x=-7, y=percent((high - 0.5 - j) / high), dy=4))
+    flat = wide <= LEVEL
+    turn = "translate(0 17)" if flat else f"translate(3 10) rotate({-45 if wide <= WORDED else -90})"
+    for i, words in enumerate(h.across):
+        turned = tag(
+            "text", escape(words), transform=turn, text_anchor="middle" if flat else "end", dy=0 if flat else 4
+        )
+        parts.append(tag("svg", turned, x=percent((i + 0.5) / wide), y="100%", overflow="visible"))
+    kind = "heat level" if flat else "heat"
+    return tag("svg", *parts, cls=kind, height=ROW * high, role="img", aria_label=label)
+
+
+def shade(share: float) -> str:
+    """Return the class of a colour, from l4 over z to u4; what is under an eighth of the largest has none."""
+    step = min(4, math.ceil(4 * abs(share) - 0.5))
+    return f"{'u' if share > 0 else 'l'}{step}" if step else "z"
 
 
 # ---- plots that stretch with the page ----

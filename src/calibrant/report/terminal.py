@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.document import Beside, Document, Items, Node, Opening, Paragraph, Ruler, seen
+from calibrant.report.document import Document, Items, Node, Opening, Paragraph, Parts, Ruler, seen
 from calibrant.report.outline import document
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
@@ -61,8 +61,10 @@ def _lines(node: Node) -> list[str]:
             return [*wrap(top), "", *wrap(_said(node.lead)), ""]
         case Ruler():
             return [*_ruler(node), ""]
-        case Paragraph() | Beside():
+        case Paragraph():
             return wrap(_said(node.text))
+        case Parts():
+            return [line for p in node.parts if p.brief for line in wrap(_said(p.brief))]
         case _:
             return []
 

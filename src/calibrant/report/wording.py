@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.findings import (
+    POCKETS,
     check_of,
     draws_of,
     impossible,
     limit_of,
     ordered,
+    pockets_state,
     shift_side,
     told,
     with_verdict,
@@ -29,7 +31,7 @@ from calibrant.report.spans import (
     shown,
     strong,
 )
-from calibrant.results import Outcome
+from calibrant.results import Estimate, Outcome
 from calibrant.visible import visible
 
 VERDICTS = {"met": "Met", "undecided": "Undecided", "broken": "Broken", "none": "Not judged"}
@@ -48,6 +50,19 @@ FINDINGS = {
     "measured": "Measured",
 }
 WHO, LOOKED_AT = "Who they are", "Looked at most closely, not shown to be badly served"  # over rules, if any is shown
+HEADLINE_POCKETS = {  # behind a headline that is otherwise all within the limit
+    "undecided": "; for unnamed pockets too few people to tell",
+    "uncleared": "; error found in unnamed pockets, none shown over it",
+}
+TITLE_POCKETS = {"undecided": ", pockets undecided", "uncleared": ", pockets not cleared"}
+POCKET_WORDS = {
+    "broken": "Over the limit",
+    "undecided": "Undecided",
+    "uncleared": "Not cleared",
+    "met": "Met",
+    "measured": "Not judged",
+    "absent": "Not searched",
+}
 UNPROVEN = "which is not proof of none"
 NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers
     "one-class": ("One outcome", "Everyone has the same outcome: nothing can be said of people with the other."),
@@ -125,7 +140,7 @@ def all_groups(total: int) -> str:
 
 
 def headline(record: AuditRecord) -> str:
-    """Return the headline of a record: one line that answers "within the limit?".
+    """Return the headline of a record: one line that answers "within the limit?", the worst that is known in it.
 
     Parameters
     ----------
@@ -137,38 +152,46 @@ def headline(record: AuditRecord) -> str:
     """
     limit = limit_of(record)
     if limit is None:
-        return _unjudged_headline(record.everyone)
+        return _unjudged_headline(record)
     total = len(record.groups)
     broken, undecided = (len(with_verdict(record, v)) for v in ("broken", "undecided"))
+    over = [of_groups(broken, total)] if broken else []
+    over += ["an unnamed pocket"] if pockets_state(record) == "broken" else []
     verdict = record.everyone.verdict
     if verdict == "broken":
-        more = f", and for {of_groups(broken, total)}" if broken else ""
+        more = f", and for {' and '.join(over)}" if over else ""
         return f"Over the limit for everyone together{more}"
     if verdict == "undecided":
-        if broken:
-            return f"Too few people to tell for everyone together; over the limit for {of_groups(broken, total)}"
+        if over:
+            return f"Too few people to tell for everyone together; over the limit for {' and '.join(over)}"
         return f"Too few people to tell: the limit of {num.limit_points(limit)} lies inside the interval"
-    if broken:
-        return f"Within the limit for everyone together, over it for {of_groups(broken, total)}"
+    if over:
+        return f"Within the limit for everyone together, over it for {' and '.join(over)}"
     if undecided:
         few = of_groups(undecided, total)
         return f"Within the limit for everyone together; for {few} too few people to tell"
-    return "Within the limit for everyone together" + (f" and for {all_groups(total)}" if total else "")
+    rest = HEADLINE_POCKETS.get(pockets_state(record), "")
+    return "Within the limit for everyone together" + (f" and for {all_groups(total)}" if total else "") + rest
 
 
-def _unjudged_headline(one: Finding) -> str:
+def _unjudged_headline(record: AuditRecord) -> str:
+    one, pockets = record.everyone, record.estimates.get(POCKETS)
     low, high = num.bounds(one, None)
+    worse = pockets is not None and pockets.interval.low > one.upper.interval.high
+    more = f"; an unnamed pocket by at least {num.lower_bound(pockets.interval.low)}" if pockets and worse else ""
     if crossed(one):
-        return f"Off by at least {low} points raw, by at most {high} as shown"
-    return f"Off by {low} to {high} points on average"
+        return f"Off by at least {low} points raw, by at most {high} as shown{more}"
+    return f"Off by {low} to {high} points on average{more}"
 
 
 def page_title(record: AuditRecord) -> str:
     """Return the title of the page: the verdict in a few words, and what was audited."""
     broken = len(with_verdict(record, "broken"))
     word = VERDICTS[record.verdict] if limit_of(record) is not None else headline(record)
-    if record.verdict == "broken" and broken and record.everyone.verdict != "broken":
-        word += f" for {of_groups(broken, len(record.groups))}"
+    if record.verdict == "broken" and record.everyone.verdict != "broken":
+        word += f" for {of_groups(broken, len(record.groups)) if broken else 'an unnamed pocket'}"
+    if record.verdict == "met":
+        word += TITLE_POCKETS.get(pockets_state(record), "")
     return f"{word}: calibration audit of {visible(record.name)}"
 
 
@@ -306,6 +329,70 @@ def tally(record: AuditRecord) -> Text:
         "Undecided is not a pass: too few people to tell. " if undecided else "",
         link("See all groups", "groups"),
     )
+
+
+def groups_word(record: AuditRecord) -> tuple[str, str]:
+    """Return the status of the named groups, and its word."""
+    if not record.groups:
+        return "absent", "Not shown" if unshown_reason(record) else "Not asked"
+    if limit_of(record) is None:
+        return "measured", "Not judged"
+    for verdict, words in (("broken", "over the limit"), ("undecided", "undecided")):
+        if n := len(with_verdict(record, verdict)):
+            return verdict, f"{num.count(n)} {words}"
+    return "met", "Met"
+
+
+def pockets_word(record: AuditRecord) -> tuple[str, str]:
+    """Return the status of unnamed pockets, and its word: how many distinct ones are over the limit, where some are."""
+    state, over = pockets_state(record), sum(map(bool, record.curve(POCKETS).columns.get("over", ())))
+    if state == "broken" and over:
+        return state, f"{num.count(over)} over the limit"
+    return "undecided" if state == "uncleared" else state, POCKET_WORDS[state]
+
+
+def pockets_told(record: AuditRecord) -> Text:
+    """Return what is certified of unnamed pockets, and what would decide."""
+    check, e, state = check_of(record, POCKETS), record.estimates.get(POCKETS), pockets_state(record)
+    if check is None or state == "absent" or e is None:
+        return unmade(record, POCKETS, "No search for them was made.")
+    test = ""
+    if check.outcome is not None and record.found(check) and state in ("uncleared", "measured"):
+        end = ", but no pocket is certified over the limit. " if state == "uncleared" else ". "
+        test = f"A test finds error ({p_told(check.outcome)}){end}"
+    decide, need = "", e.settings.get("rows_needed")
+    if check.status == "undecided" and need is not None:
+        n = num.rows_needed(int(need))
+        decide = f" {n if n.startswith('over') else f'about {n}'} rows would decide, if errors are as estimated."
+    return say(test, *_pocket_least(record, e), *_pocket_most(record, e), f" {capital(decide[1:])}" if decide else "")
+
+
+def _pocket_least(record: AuditRecord, e: Estimate) -> Text:
+    """Return the pocket that is certified farthest off; nothing where none is shown to be off."""
+    if e.interval.low <= 0.0:
+        return ()
+    low, rule = num.lower_bound(e.interval.low, limit_of(record)), e.settings.get("box_low")
+    off = strong(f"at least {low} points")
+    if rule is None:
+        return say("Some pocket is off by ", off, ". ")
+    share = f" ({people_share(float(e.settings['share_low']))} of all)" if e.settings.get("share_low") else ""
+    return say("People with ", Span(clipped(visible(rule)), "name"), f"{share} are off by ", off, ". ")
+
+
+def _pocket_most(record: AuditRecord, e: Estimate) -> Text:
+    """Return what no pocket of people enough exceeds; nothing where there is none."""
+    if e.interval.high >= 1.0:
+        return ()
+    high = num.upper_bound(e.interval.high, limit_of(record))
+    of, size = cardinal(int(e.settings["order"])), people_share(float(e.settings["clear_size"]))
+    of = "one trait" if of == "one" else f"{of} traits"
+    return say(f"No pocket of {of} with {size} of the people is off by more than ", strong(high), ".")
+
+
+def people_share(share: float) -> str:
+    """Write a share of people in per cent: a decimal where it is under ten and one says more."""
+    text = num.nearest(share, 0 if share >= 0.1 else 1)
+    return f"{text.removesuffix('.0')}%"
 
 
 def overall_answer(record: AuditRecord) -> Text:

@@ -54,7 +54,7 @@ def one_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_codes_and_orders_are_each_ones_own() -> None:
     asked = questions()
     assert len({q.code for q in asked}) == len({q.order for q in asked}) == len(asked)
-    assert gates() == ("local-calibration", "strong-calibration")
+    assert gates() == ("local-calibration", "strong-calibration", "pockets")
 
 
 def test_a_record_lists_every_check_in_order_even_where_it_was_not_run() -> None:
@@ -76,7 +76,7 @@ def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
         record
     )
     assert "| spread | 20.0 to 30.0 |  | `nothing` |" in markdown.render(record)  # among what is certified
-    assert gates() == ("spread", "local-calibration", "strong-calibration")
+    assert gates() == ("spread", "local-calibration", "strong-calibration", "pockets")
     few = next(c for c in cal.audit(rows(60), quick=True).checks if c.code == "spread")
     assert (few.status, few.reason) == ("not-applicable", "fewer than 100 people")
 
@@ -85,6 +85,10 @@ def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
     ("source", "asked", "code", "reason"),
     [
         (lambda: rows(), {"quick": True}, "strong-calibration", "left out by --quick"),
+        (lambda: rows(), {"quick": True}, "pockets", "left out by --quick"),
+        (lambda: rows(), {"variables": None}, "pockets", "no covariates were given"),
+        (lambda: rows(20), {}, "pockets", "at least 20"),
+        (lambda: cal.sketch(rows(), variables="x"), {}, "pockets", "without what tests need"),
         (lambda: rows(), {"variables": None}, "variables", "no covariates were given"),
         (lambda: rows(), {"variables": None}, "repair", "no rows were kept"),
         (lambda: rows(), {"quick": True}, "error-groups", "no groups were given"),

@@ -82,6 +82,46 @@ def test_every_variable_used_is_defined():
     assert used <= set(themes()["light"])
 
 
+HEAT = svg.Heat(
+    ("a", "b", "c"), ("d", "e"), ((0, 0, 1.0, "+7"), (1, 0, 0.1, "0"), (2, 1, -0.6, "\u22124")), ((1, 3, 0, 1),)
+)
+
+
+def test_a_map_has_colours_words_labels_and_an_outline():
+    drawn = svg.heat(HEAT, "Map of the gap.")
+    assert re.findall(r'<path class="(\S+)" d="(\S+ ?\S*)"', drawn) == [
+        ("l2", "M2 0h1v1h-1z"),
+        ("u4", "M0 1h1v1h-1z"),
+        ("z", "M1 1h1v1h-1z"),
+        ("frame-edge", "M1 1h2v1h-2z"),
+        ("frame", "M1 1h2v1h-2z"),
+    ]
+    assert re.findall(r'class="in"[^>]*>([^<]*)<', drawn) == ["+7", "0", "\u22124"]
+    assert drawn.count("<text") == 3 + 3 + 2
+    assert "rotate" not in drawn
+    wide = svg.heat(svg.Heat(tuple("abcdefghijklm"), ("d",), ((0, 0, 1.0, "+7"),), ()), "label")
+    assert 'class="in"' not in wide
+    assert wide.count("rotate(-90)") == 13
+    assert [svg.shade(v) for v in (0.0, 0.12, 0.13, -0.5, -1.0)] == ["z", "z", "u1", "l2", "l4"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "print"])
+def test_words_in_the_cells_of_a_map_can_be_read(theme):
+    colours, shades = themes()[theme], re.findall(r"\.u(\d), \.l\d \{ fill-opacity: (\S+); \}", asset("style.css"))
+    assert [step for step, _ in shades] == ["2", "3", "4"]
+    for name in ("over", "under"):
+        ends = ["".join(c * 2 for c in v[1:]) if len(v) == 4 else v[1:] for v in (colours[name], colours["bg"])]
+        for _, share in shades:
+            blend = [
+                float(share) * int(ends[0][i : i + 2], 16) + (1 - float(share)) * int(ends[1][i : i + 2], 16)
+                for i in (0, 2, 4)
+            ]
+            cell = "#" + "".join(f"{round(v):02x}" for v in blend)
+            assert contrast(cell, colours["ink"]) >= 4.5, (name, share)
+    assert contrast(colours["over"], colours["bg"]) >= 3
+    assert contrast(colours["under"], colours["bg"]) >= 3
+
+
 def drawn() -> list[str]:
     """Return one picture of every kind."""
     record = factories.variables()
@@ -98,6 +138,8 @@ def drawn() -> list[str]:
         *(svg.spark(a, 4.0) for a in (age, sex)),
         svg.track(track),
         svg.level(sex.levels[0], 4.0, 0.015),
+        svg.signed_track(0.01, 0.02, 0.03, 4.0, 0.015, "broken"),
+        svg.heat(HEAT, "label"),
         svg.bar(0.2, -0.1, 0.5, (-0.1, 0.5)),
         svg.ruler_axis(4.0, "points"),
         svg.ruler_limit(0.02, 4.0, "limit 2"),

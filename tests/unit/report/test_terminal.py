@@ -22,7 +22,7 @@ RECORDS = [
 def test_terminal_fits_and_holds_no_control_characters(make):
     text = terminal(make())
     lines = text.split("\n")
-    assert len(lines) <= 44
+    assert len(lines) <= 48
     assert all(cells(line) <= 120 for line in lines)
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800]", text)
     assert not text.endswith("\n")

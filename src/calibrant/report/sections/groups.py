@@ -197,7 +197,7 @@ def icons(record: AuditRecord) -> Iterator[Beside]:
     name = Span(clipped(label(worst[0])), "name")
     start = say(strong(f"Of every {num.count(d)} people in "), name, ", the model ", *people(record, worst[0]))
     who = "five people" if each == 5 else who
-    yield Beside((*start, *say(f". Each dot is {who}: "), *_legend(record, beyond)), picture, "ico")
+    yield Beside((*start, *say(f". Each dot is {who}: "), *_legend(record, beyond)), picture)
 
 
 def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:

@@ -248,7 +248,7 @@ DECLARED = (
     Declared(
         id="hidden",
         order=50,
-        nav="Hidden pockets?",
+        nav="Hidden in traits?",
         heading="Is error hiding in a mix of traits?",
         nodes=hidden,
         methods=methods,

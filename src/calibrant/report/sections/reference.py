@@ -26,7 +26,7 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import MOST_ROWS, limit_of
+from calibrant.report.findings import MOST_ROWS, POCKETS, limit_of
 from calibrant.report.outline import Asked, Declared, declared
 from calibrant.report.spans import Span, Text, code, given, say, sentence, title
 from calibrant.report.wording import FINDINGS, VERDICTS, notices
@@ -339,8 +339,9 @@ LIMITS = (
     ("Whether the recorded outcome is true.", "Errors in the labels count as errors of the model."),
 )
 SEARCHED = {
-    True: "Only the groups named are certified. The search finds some mixes of traits, not all.",
-    False: "Only the groups named are audited.",
+    "certified": "Pockets of one or two traits are certified; mixes of more are searched, and some are found.",
+    "searched": "Only the groups named are certified. The search finds some mixes of traits, not all.",
+    "": "Only the groups named are audited.",
 }
 ALWAYS = (
     Entry(
@@ -389,7 +390,8 @@ JUDGED = "Met, broken, undecided"  # a word of reports with a limit
 def limits(record: AuditRecord) -> Iterator[Node]:
     """Return what the report does not show."""
     rows = num.count(record.everyone.rows)
-    searched = SEARCHED[any(c.outcome is not None for c in record.checks)]
+    tested = any(c.outcome is not None for c in record.checks)
+    searched = SEARCHED["certified" if POCKETS in record.estimates else "searched" if tested else ""]
     yield Items(tuple(say(title(start), text.format(rows=rows, searched=searched)) for start, text in LIMITS))
 
 

@@ -9,10 +9,10 @@ from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.document import (
     EVERYWHERE,
+    MARKDOWN,
     NOWHERE,
     PAGE,
     TERMINAL,
-    Beside,
     Contents,
     Heading,
     Items,
@@ -21,45 +21,46 @@ from calibrant.report.document import (
     Node,
     Opening,
     Paragraph,
+    Part,
+    Parts,
     Ruler,
 )
-from calibrant.report.findings import MOST_ROWS, limit_of, median_need, ordered, with_verdict
+from calibrant.report.findings import MOST_ROWS, POCKETS, limit_of, median_need, ordered, pockets_state, with_verdict
 from calibrant.report.outline import Declared, declared
 from calibrant.report.sections.repair import step
-from calibrant.report.spans import Text, code, link, name, say, title, value_label, variable_label
+from calibrant.report.spans import Span, Text, clipped, code, link, name, say, title, value_label, variable_label
 from calibrant.report.wording import (
     VERDICTS,
     cardinal,
     certified_range,
+    groups_word,
     headline,
     lead,
     no_groups,
     notices,
+    pockets_told,
+    pockets_word,
     range_label,
     tally,
     too,
     unshown_reason,
     would_decide,
 )
+from calibrant.visible import visible
 
 WORST = 4  # groups on the ruler of the page
 TERSE = 9  # groups on the ruler of a terminal
-COLUMNS = 21  # dots in a row of the tally
-MOST_DOTS = 420  # twenty rows
 
 
 def summary(record: AuditRecord) -> Iterator[Node]:
-    """Return the verdict, the ruler, the tally, three caveats and at most three next steps."""
+    """Return the verdict in three parts, the ruler, three caveats and at most three next steps."""
     limit = limit_of(record)
     verdict, word = ("", "") if limit is None else (record.verdict, VERDICTS[record.verdict])
     yield Opening(headline(record), lead(record), verdict, word)
+    three = parts(record)
+    yield Parts(three, PAGE)
     yield ruler(record)
-    if not record.groups:
-        yield Beside(no_groups(record), where=PAGE | TERMINAL)
-    elif limit is None:
-        yield Beside(say(link(f"See all {len(record.groups)} groups", "groups")), where=PAGE)
-    else:
-        yield Beside(tally(record), tally_dots(record), where=EVERYWHERE)
+    yield Parts(three, MARKDOWN | TERMINAL)
     yield Contents(tuple(Link(d.id, d.nav, d.verdict(record)) for d in declared()))
     yield Heading("Before you use these numbers")
     yield Items(caveats(record), "three")
@@ -73,7 +74,27 @@ def summary(record: AuditRecord) -> Iterator[Node]:
         yield Items(steps, numbered=True, closes=True, where=EVERYWHERE)
 
 
-# ---- pictures ----
+# ---- the three parts of the verdict, and everyone and the worst groups on one axis ----
+
+
+def parts(record: AuditRecord) -> tuple[Part, ...]:
+    """Return everyone, the named groups and unnamed pockets; a part that was not asked for says how to ask."""
+    one, total, limit = record.everyone, len(record.groups), limit_of(record)
+    status, word = ("measured", "Not judged") if limit is None else (one.verdict, VERDICTS[one.verdict])
+    bound = "" if limit is None else f" The limit is {num.limit_points(limit)}."
+    everyone = say(f"Off by {certified_range(one, limit)} points on average.{bound}")
+    unjudged = say("A certified range each. ", link("See all groups", "groups"))
+    named = no_groups(record) if not total else unjudged if limit is None else tally(record)
+    pocket, told = pockets_word(record), pockets_told(record)
+    return (
+        Part("Everyone", status, word, everyone),
+        Part(_named(total), *groups_word(record), named, () if total and limit is None else named),
+        Part("Unnamed pockets", *pocket, told, say(f"Unnamed pockets: {pocket[1].lower()}. ", *told)),
+    )
+
+
+def _named(total: int) -> str:
+    return f"{num.count(total)} named groups" if total > 1 else "The named group" if total else "Named groups"
 
 
 def ruler(record: AuditRecord) -> Ruler:
@@ -105,16 +126,6 @@ def _mark(f: Finding, limit: float | None, top: float) -> Mark:
         word=VERDICTS[f.verdict],
         bar=svg.track(track),
     )
-
-
-def tally_dots(record: AuditRecord) -> str:
-    """Return one dot a group, worst first; nothing where there are too many to see."""
-    groups = ordered(record.groups)
-    if len(groups) > MOST_DOTS:
-        return ""
-    dots = tuple((f.verdict, 6.0 + 14 * (i % COLUMNS), 6.0 + 14 * (i // COLUMNS)) for i, f in enumerate(groups))
-    size = 14 * min(len(groups), COLUMNS), 14 * -(-len(groups) // COLUMNS)
-    return svg.dots(svg.Dots(*size, dots), "One dot a group, worst first", 4.75)
 
 
 # ---- what to know, and what to do ----
@@ -160,7 +171,7 @@ def next_steps(record: AuditRecord) -> tuple[Text, ...]:
 
 
 def _for_broken(record: AuditRecord) -> list[Text]:
-    broken = with_verdict(record, "broken")
+    broken, pocket = with_verdict(record, "broken"), pockets_state(record) == "broken"
     steps: list[Text] = []
     if record.everyone.verdict == "broken":
         on_balance = too(record).strip().replace("The probabilities", "They")
@@ -171,14 +182,22 @@ def _for_broken(record: AuditRecord) -> list[Text]:
                 "Do not take the probabilities at face value for ",
                 name(broken[0], linked=True),
                 _and_others(len(broken) - 1),
-                ". ",
-                _sample_direction(broken[0], len(broken) > 1),
+                " and an unnamed pocket. " if pocket else ". ",
+                _sample_direction(broken[0], len(broken) > 1 or pocket),
             )
         )
+    elif pocket:
+        steps.append(say("Do not take the probabilities at face value for ", *_pocket(record), "."))
     if steps:
         alone = say("Recalibrate the model on people who are not in this audit, then audit it again.")
         steps.append(step(record) or alone)
     return steps
+
+
+def _pocket(record: AuditRecord) -> Text:
+    """Return the pocket that is over the limit, linked to its part of the page."""
+    rule = record.estimates[POCKETS].settings.get("box_low")
+    return say("people with ", Span(clipped(visible(rule)), "name", "#pockets")) if rule else say("an unnamed pocket")
 
 
 def _and_others(k: int) -> str:

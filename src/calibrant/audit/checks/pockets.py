@@ -1,0 +1,110 @@
+"""Unnamed pockets: every conjunction of two traits certified against the limit, and searched in two ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from calibrant.audit.pockets import told_map, told_pockets, told_worst
+from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, NotRun, Question
+from calibrant.audit.record import Check, Status
+from calibrant.audit.rounding import two_digits
+from calibrant.errors import NotComputable
+from calibrant.results import Curve, Estimate, Outcome
+from calibrant.views.boxes import MIN_SIZE, ORDER, tables_of
+from calibrant.views.rules import Condition
+
+CODE = "pockets"
+FEW = "there are {} people: no pocket can be shown of which at least {} are in it"
+PARTS = ("p_scan", "p_adaptive", "weight", "found_by")  # the adaptive test has a check of its own
+
+
+def pockets(case: Case, _: Mapping[str, Curve]) -> Answer:
+    """Certify the worst pocket from below and from above, each end with all of alpha; tell a few, and map the worst."""
+    case.needs_covariates()
+    case.needs_tests()
+    if "boxes" not in case.whole.parts and not case.whole.spec.sample:
+        raise NotRun(NO_TESTS)
+    if case.mask >= case.whole.n:
+        raise NotComputable(FEW.format(case.whole.n, case.mask))
+    case.announce("certifying unnamed pockets")
+    size = max(MIN_SIZE, case.mask / case.whole.n)
+    worst = _worst(case, size)
+    found = _distinct(case, size)
+    check = Check(code=CODE, status=_status(case, worst), estimate=worst, outcome=_searched(case))
+    return Answer(checks=(check,), estimates={CODE: worst}, curves={CODE: found, **_map(case, found)})
+
+
+def _worst(case: Case, size: float) -> Estimate:
+    from calibrant.certify.pockets import CLEAR_SIZE, pockets
+
+    plan, clear = case.judging, max(CLEAR_SIZE, size)
+    least, most = (
+        pockets(
+            case.whole,
+            min_size=size,
+            clear_size=clear,
+            limit=plan.limit,
+            alpha=plan.alpha,
+            side=side,
+            seed=case.seed,
+        )
+        for side in ("lower", "upper")
+    )
+    return told_worst(least, most, tables_of(case.whole, None, ORDER, case.seed), case.mask)
+
+
+def _status(case: Case, worst: Estimate) -> Status:
+    """Judge both ends as they are told: exact ones would follow from one limit after another."""
+    verdict = case.judging.verdict(worst.interval.low, worst.interval.high)
+    return "measured" if verdict == "none" else verdict
+
+
+def _distinct(case: Case, size: float) -> Curve:
+    from calibrant.diagnose.pockets import pockets
+
+    plan = case.judging
+    found = pockets(case.whole, min_size=size, limit=plan.limit, alpha=plan.alpha, seed=case.seed)
+    return told_pockets(found, case.whole.n, case.mask)
+
+
+def _searched(case: Case) -> Outcome | None:
+    """Return both searches as one test, without the people that they found; None where one cannot be made."""
+    from calibrant.detect.pocket_test import joined
+    from calibrant.detect.scan_test import scan_test
+
+    try:
+        adaptive = case.adaptive
+        scan = scan_test(case.whole, tolerance=case.judging.tolerance, draws=DRAWS, seed=case.seed)
+    except (NotComputable, NotRun):
+        return None
+    both = joined(scan, adaptive, case.judging.alpha)
+    impossible = max(int(t.parts.get("impossible", 0)) for t in (scan, adaptive))
+    return Outcome(
+        method=both.method,
+        statistic=two_digits(both.statistic),
+        p_value=min(1.0, two_digits(both.p_value)),
+        alternative=both.alternative,
+        null=both.null,
+        law=both.law,
+        settings={k: scan.settings[k] for k in ("order", "min_size", "tolerance", "draws", "null", "seed")},
+        parts={
+            **{k: two_digits(both.parts[k]) if k[:2] == "p_" else both.parts[k] for k in PARTS},
+            "boxes": scan.parts["boxes"],
+            "impossible": impossible,
+        },
+    )
+
+
+def _map(case: Case, found: Curve) -> dict[str, Curve]:
+    """Return the map of the two traits of the first pocket that has two and is shown to be off."""
+    from calibrant.diagnose.pocket_map import pocket_map
+
+    for conditions, floor in zip(found.settings["conditions"], found.columns["floor"], strict=True):
+        names = [Condition.from_dict(c).variable for c in conditions]
+        if len(names) == 2 and floor > 0.0:
+            drawn = told_map(pocket_map(case.whole, *names, pockets=found, seed=case.seed), case.mask)
+            return {} if drawn is None else {"pocket_map": drawn}
+    return {}
+
+
+DECLARED = (Question(code=CODE, order=105, make=pockets, gate=True),)

@@ -1,0 +1,200 @@
+"""Which pockets a record tells of, and how: as groups are told, and nothing that leaves few people by subtraction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.audit.pooling import pool_pairs
+from calibrant.audit.rounding import Told, told_sets, two_digits
+from calibrant.results import Curve, Estimate
+from calibrant.stats.pockets.family import CASES, ROWS, SCORES, STEPS, sums_of
+from calibrant.views.boxes import Tables, condition
+from calibrant.views.rules import Condition, Rule
+
+LEFT = ("gap_left", "rows_left")
+HOW = ("alpha", "boxes", "halves", "limit", "min_size", "n", "order", "seed")
+NUMBERS = ("number", "date")
+
+
+def few(rows: float, of: float, mask: int) -> bool:
+    """Tell whether some of the people, or all but those, are few, and not none."""
+    return 0 < rows < mask or 0 < of - rows < mask
+
+
+# ---- the distinct pockets ----
+
+
+def told_pockets(curve: Curve, people: int, mask: int) -> Curve:
+    """Return the pockets of people enough as they are told; what is over the limit is judged by the range as told."""
+    c, s = curve.columns, curve.settings
+    kept = _apart(c, people, mask)
+    lines = {k: tuple(v[i] for i in kept) for k, v in c.items()}
+    told = told_sets(Curve(method=curve.method, columns=lines, settings={}), people).columns
+    limit = s.get("limit")
+    floors = tuple(max(low, -high, 0.0) for low, high in zip(told["low"], told["high"], strict=True))
+    whole = len(kept) == len(c["rows"])  # else a gap that is left would be without people of whom nothing is told
+    left = [_left(c, i, mask) if whole else (None, None) for i in kept]
+    columns = {
+        **told,
+        "floor": floors,
+        "evidence": tuple(round(float(v), 2) for v in lines["evidence"]),
+        "side": tuple("too little" if v > 0 else "too much" for v in told["gap"]),
+        "over": tuple(limit is not None and v > limit for v in floors),
+        **{k: tuple(line[j] for line in left) for j, k in enumerate(LEFT)},
+    }
+    settings = {
+        **{k: s[k] for k in HOW},
+        "conditions": tuple(s["conditions"][i] for i in kept),
+        "besides": tuple(_besides(s["besides"][i], c["rows"][i], people, mask) for i in kept),
+    }
+    return Curve(method=curve.method, columns=columns, settings=settings)
+
+
+def _apart(c: Mapping[str, Sequence[Any]], people: int, mask: int) -> list[int]:
+    """Return the pockets that are told: none of few people, or that leaves few, or that few tell from another."""
+    kept: list[int] = []
+    for i, rows in enumerate(c["rows"]):
+        shared = 0 if c["rows_left"][i] is None else rows - c["rows_left"][i]
+        if few(rows, people, mask) or 0 < rows - shared < mask:
+            continue
+        if any(0 < c["rows"][j] - shared < mask for j in kept):  # `shared` with all earlier ones, so with one at most
+            continue
+        kept.append(i)
+    return kept
+
+
+def _left(c: Mapping[str, Sequence[Any]], i: int, mask: int) -> tuple[float | None, int | None]:
+    rows, gap = c["rows_left"][i], c["gap_left"][i]
+    if rows is None or few(rows, c["rows"][i], mask):
+        return None, None
+    told = Told.of(rows, 0, rows * gap)
+    return told.near(gap, "gap_left"), told.rows
+
+
+def _besides(found: Iterable[Sequence[Any]], rows: int, people: int, mask: int) -> tuple[tuple[Any, ...], ...]:
+    """Return what else tells the people of a pocket apart, where it is neither of few people nor of all but few."""
+    own, others = Told.of(rows, 0, 0.0), Told.of(people - rows, 0, 0.0)
+    return tuple(
+        (trait, level, own.near(inside, f"inside {trait} {level}"), others.near(outside, f"outside {trait} {level}"))
+        for trait, level, inside, outside in found
+        if not few(inside * rows, rows, mask) and not few(outside * (people - rows), people - rows, mask)
+    )
+
+
+# ---- the worst of all ----
+
+ABOUT = ("about", "traits", "order", "boxes", "min_size", "clear_size", "seed")
+
+
+def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int) -> Estimate:
+    """Return both ends of the worst pocket as one estimate, each as it is told; a box that leaves few is not named.
+
+    Parameters
+    ----------
+    least, most : Estimate
+        `certify.pockets` from below, and from above.
+    tables : Tables
+        Of what was certified.
+    mask : int
+    """
+    (low, below), (high, above) = _told_end(least, "low", tables, mask), _told_end(most, "high", tables, mask)
+    value = Told.of(tables.n, 0, 0.0).near(max(least.value, most.value), "worst")
+    needed = least.settings["rows_needed"] or most.settings["rows_needed"]
+    return replace(
+        least,
+        value=min(max(value, low), max(low, high)),
+        interval=replace(least.interval, low=low, high=high),
+        settings={
+            **{k: least.settings[k] for k in ABOUT},
+            **below,
+            **above,
+            "rows_needed": None if needed is None else int(two_digits(needed)),
+        },
+    )
+
+
+def _told_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[float, dict[str, Any]]:
+    """Return an end of the worst pocket as it is told, and whose it is."""
+    s, value = of.settings, of.interval.low if end == "low" else of.interval.high
+    rule = tuple(Condition.from_dict(d) for d in s[f"conditions_{end}"])
+    out: dict[str, Any] = {f"box_{end}": None, f"conditions_{end}": (), f"rows_{end}": None, f"share_{end}": None}
+    if not rule:
+        return value, out
+    told = people_in(tables, rule)
+    if not few(told.exact[0], tables.n, mask):
+        out |= {f"box_{end}": s[f"box_{end}"], f"conditions_{end}": s[f"conditions_{end}"]}
+        out |= {f"rows_{end}": told.rows, f"share_{end}": min(told.rows / tables.n, 1.0)}
+    if end == "high":
+        return told.end(value, 1, "most", 0.0), out
+    # the same draw as of that end of its range, so that a pocket told twice is told alike
+    return told.end(value, -1, "low" if told.exact[1] > told.exact[2] else "high", 0.0), out
+
+
+def people_in(tables: Tables, rule: Rule) -> Told:
+    """Return the people who meet a rule that is a box."""
+    names = [condition(t, own[0]).variable for t, own in zip(tables.traits, tables.sets, strict=True)]
+    parts = sorted((names.index(c.variable), c) for c in rule)
+    table = tables.tables[tables.layout.combined.index(tuple(t for t, _ in parts))]
+    sets = [_set_of(tables, t, c) for t, c in parts]
+    sums = sums_of(table, sets).reshape(-1)
+    return Told.of(int(sums[ROWS]), int(sums[CASES]), float(sums[SCORES] / STEPS))
+
+
+def _set_of(tables: Tables, trait: int, asked: Condition) -> NDArray[np.int64]:
+    return next(own[None] for own in tables.sets[trait] if condition(tables.traits[trait], own) == asked)
+
+
+# ---- the map of two traits ----
+
+
+def told_map(curve: Curve, mask: int) -> Curve | None:
+    """Return the cells that may be shown, as they are told; None where none may.
+
+    Blank are cells of few people, and others, so that none of few follows from the totals of rows, columns or pockets.
+    """
+    c, axes = curve.columns, curve.settings["axes"]
+    table = np.zeros(tuple(len(a["labels"]) for a in axes), dtype=np.int64)
+    table[list(c["first"]), list(c["second"])] = c["rows"]
+    groups = pool_pairs(table, mask)
+    shown = np.zeros(table.size, dtype=bool)
+    shown[[g[0] for g in groups if len(g) == 1]] = True
+    _close(shown.reshape(table.shape), table, curve.settings["pockets"], mask)
+    keep = [i for i, at in enumerate(zip(c["first"], c["second"], strict=True)) if shown.reshape(table.shape)[at]]
+    if not keep:
+        return None
+    lines = Curve(method=curve.method, columns={k: tuple(v[i] for i in keep) for k, v in c.items()}, settings={})
+    named = tuple(
+        {**a, "labels": tuple(_label(a, j, int(n), mask) for j, n in enumerate(table.sum(axis=1 - k)))}
+        for k, a in enumerate(axes)
+    )
+    settings = {**curve.settings, "axes": named}
+    return Curve(method=curve.method, columns=told_sets(lines, int(table.sum())).columns, settings=settings)
+
+
+def _label(axis: Mapping[str, Any], cell: int, rows: int, mask: int) -> str | None:
+    """Return the label of a row or column; of a level of few people none, for that it occurs can say who is meant."""
+    return None if axis["kind"] not in NUMBERS and rows < mask else axis["labels"][cell]
+
+
+def _close(shown: NDArray[np.bool_], rows: NDArray[np.int64], pockets: Iterable[Any], mask: int) -> None:
+    """Blank more cells, smallest first, until inside and outside each pocket none, or people enough, are blank."""
+    for ranges in pockets:
+        first, second = (_within(r, n) for r, n in zip(ranges, rows.shape, strict=True))
+        inside = first[:, None] & second[None]
+        for part in (inside, ~inside):
+            while few(int(rows[part & ~shown].sum()), np.inf, mask) and (part & shown).any():
+                where = np.argwhere(part & shown)
+                shown[tuple(where[np.argmin(rows[tuple(where.T)])])] = False
+
+
+def _within(ranges: Sequence[int], size: int) -> NDArray[np.bool_]:
+    at = np.arange(size)
+    out: NDArray[np.bool_] = np.zeros(size, dtype=bool)
+    for k in range(0, len(ranges), 2):
+        out |= (at >= ranges[k]) & (at < ranges[k + 1])
+    return out

@@ -1,0 +1,349 @@
+"""The section about unnamed pockets: what is certified of all of them, a few distinct ones, and where one lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import numbers as num
+from calibrant.report import svg
+from calibrant.report.document import (
+    PAGE,
+    Cell,
+    Column,
+    Entry,
+    Figure,
+    Heading,
+    Node,
+    Panel,
+    Paragraph,
+    Row,
+    Table,
+    number_table,
+)
+from calibrant.report.findings import POCKETS, check_of, impossible, limit_of, pockets_state
+from calibrant.report.outline import Asked, Declared
+from calibrant.report.places import end_of
+from calibrant.report.spans import BREAK, Span, Text, clipped, code, given, lines, say, shown
+from calibrant.report.wording import (
+    LOOKED_AT,
+    TOO,
+    capital,
+    cardinal,
+    p_told,
+    people_share,
+    pockets_told,
+    pockets_word,
+    together,
+)
+from calibrant.results import Estimate
+from calibrant.visible import visible
+
+HEADING = "Is a pocket of people off that nobody named?"
+HALVES = 10  # of the people, at random, in each of which pockets are looked for again
+BESIDES = 2  # traits that tell the people of a pocket apart, besides its rule; more are in the JSON
+FARTHEST = 10  # cells of the map in its table
+LABEL = 13  # characters of a label of the map
+WHOLE_POINTS = 0.03  # where the largest gap of a map is so large, its cells tell whole points
+NOT_SHOWN = "No pocket can be shown: those that are farthest off have too few people, or leave too few outside."
+Line = Mapping[str, Any]
+
+
+def pockets(record: AuditRecord) -> Iterator[Node]:
+    """Return the answer, a few distinct pockets as a forest plot and in numbers, and the map of the worst."""
+    yield Paragraph(pockets_told(record), "quiet" if pockets_state(record) == "absent" else "answer")
+    e, found = record.estimates.get(POCKETS), told(record)
+    if e is None or pockets_state(record) == "absent":
+        return
+    yield Paragraph(say(looked_at(record, e)), "note")
+    if found:
+        yield table(record, found)
+        yield Paragraph(say(note(record, found)), "note")
+    else:
+        yield Paragraph(say(NOT_SHOWN), "quiet")
+    if drawn := figure(record):
+        yield Heading("Where it lies", 3, PAGE)
+        yield drawn
+    if by := searches(record):
+        yield Paragraph(by, "note")
+
+
+def told(record: AuditRecord) -> list[Line]:
+    """Return the distinct pockets, those found first before those found once the first are taken out."""
+    curve = record.curve(POCKETS)
+    c, besides = curve.columns, curve.settings.get("besides") or ()
+    rows = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
+    return [{**row, "besides": besides[i] if i < len(besides) else ()} for i, row in enumerate(rows)]
+
+
+def looked_at(record: AuditRecord, e: Estimate) -> str:
+    """Return what a pocket is, how many were looked at, and what the numbers allow for."""
+    least, s = num.percent(float(e.settings["min_size"])), e.settings
+    return (
+        "A pocket is everyone with the same one or two traits, such as ages 40 to 50 with scores over 80%. All "
+        f"{num.count(int(s['boxes']))} pockets were looked at that have {least}% of the people or more, of one trait "
+        f"or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one. "
+        "Which pockets there are was fixed before any outcome was read, so every bound here is true of all of them at "
+        f"once, {together(record)}."
+    )
+
+
+# ---- the distinct pockets ----
+
+
+def table(record: AuditRecord, found: Sequence[Line]) -> Table:
+    """Return the pockets: their ranges as a picture, and their numbers."""
+    limit, judged = limit_of(record), limit_of(record) is not None
+    top = end_of(100 * max(*(max(abs(r["low"]), abs(r["high"])) for r in found), 1.2 * (limit or 0.0)))
+    axis = f"Gap, {num.MINUS}{top:g} to +{top:g}\N{NO-BREAK SPACE}points"
+    axis += f"; dashed: limit ±{num.limit_points(limit)}" if limit is not None else ""
+    columns = (
+        Column(say("Pocket")),
+        Column(say(axis), "c", where=PAGE),
+        Column(lines("Gap and its", "range, points"), "r iv"),
+        Column(say("Verdict" if judged else "The model says"), "vd"),
+    )
+    caption = "A few distinct pockets, the most evident first; their ranges, and those of all others, hold together."
+    if not any(r["floor"] for r in found):
+        caption = f"{LOOKED_AT}. {caption}"
+    return Table(columns, tuple(_row(r, limit, top) for r in found), caption, "forest pockets", id="pockets-told")
+
+
+def _row(r: Line, limit: float | None, top: float) -> Row:
+    low, high = num.signed_range(float(r["low"]), float(r["high"]))
+    kind, word = verdict(r, limit)
+    name = given(shown(r["rule"]))
+    again = f"found again in {round(HALVES * float(r['stability']))} of {HALVES} halves"
+    says, happened = (num.told_rate(float(r[k]), r["rows"]) for k in ("predicted", "observed"))
+    people = f"{num.count(r['rows'])} people, {people_share(float(r['share']))}"
+    more = [f"{people}: the model says {says} in 100, {happened} happened", again]
+    if r["gap_left"] is not None:
+        more[1] += f"; without those above: {num.gap(float(r['gap_left']))} ({num.count(r['rows_left'])} people)"
+    if r["besides"]:
+        more.append(f"more of them: {besides(r['besides'])}")
+    under = [span for text in more for span in (BREAK, Span(capital(text), "quiet"))]
+    brief = say(name, f" ({'; '.join(more)})")
+    return Row(
+        (
+            Cell(say(name, *under), brief=brief),
+            Cell(picture=svg.signed_track(float(r["low"]), float(r["gap"]), float(r["high"]), top, limit, kind)),
+            Cell(say(f"{num.gap(float(r['gap']))} ({low} to {high})")),
+            Cell(say(word), icon=kind if limit is not None else ""),
+        )
+    )
+
+
+def verdict(r: Line, limit: float | None) -> tuple[str, str]:
+    """Return the status of a pocket, and its word; without a limit, what the model says."""
+    side = "low" if r["low"] > 0 else "high" if r["high"] < 0 else "unclear"
+    if limit is None:
+        return ("undecided" if side == "unclear" else "none"), TOO[side]
+    if r["over"]:
+        return "broken", "Over"
+    return ("met", "Within") if max(abs(r["low"]), abs(r["high"])) <= limit else ("undecided", "Undecided")
+
+
+def besides(found: Sequence[Sequence[Any]]) -> str:
+    """Return what else tells the people of a pocket apart, such as "marital = married (61%, of others 38%)"."""
+    told = []
+    for trait, level, inside, outside in found[:BESIDES]:
+        told.append(
+            f"{clipped(f'{visible(trait)} {visible(level)}', 40)} ({_whole(inside)}, of others {_whole(outside)})"
+        )
+    return "; ".join(told)
+
+
+def _whole(share: float) -> str:
+    return f"{num.nearest(share, 0)}%"
+
+
+def note(record: AuditRecord, found: Sequence[Line]) -> str:
+    """Return how to read the table."""
+    shift, start = record.estimates.get("shift"), "The gap is what happened minus what the model says"
+    everyone = "" if shift is None else f", for everyone together {num.gap(shift.value)}"
+    text = (
+        f"{start}{everyone}, of the raw score; its range is certified. Numbers of people are multiples of five, up or "
+        "down by chance. Halves are random halves of the people, searched anew."
+    )
+    if any(r["gap_left"] is not None for r in found):
+        text += " “Without those above”: the gap of the people who are in no pocket above; near zero, it adds little."
+    return text
+
+
+# ---- the map ----
+
+
+def figure(record: AuditRecord) -> Figure | None:
+    """Return the map of the worst pair of traits; None where there is none."""
+    curve = record.curve("pocket_map")
+    c, axes = curve.columns, curve.settings.get("axes", ())
+    if not c.get("gap") or len(axes) != 2:
+        return None
+    turned = len(axes[0]["labels"]) > len(axes[1]["labels"])  # more room for rows than for columns
+    cells = list(zip(c["first"], c["second"], c["gap"], strict=True))
+    across, up = (axes[1], axes[0]) if turned else (axes[0], axes[1])
+    top = max(max(abs(float(g)) for _, _, g in cells), 1e-9)
+    digits = 0 if top >= WHOLE_POINTS else 1
+    drawn = tuple(
+        (int(b), int(a), float(g) / top, _points(float(g), digits))
+        if turned
+        else (int(a), int(b), float(g) / top, _points(float(g), digits))
+        for a, b, g in cells
+    )
+    size = len(across["labels"]), len(up["labels"])
+    frames = tuple(f for ranges in curve.settings.get("pockets", ()) for f in _frames(ranges, turned, size))
+    names = tuple(clipped(shown(a["name"]), 40) for a in (across, up))
+    worst = told(record)[:1]
+    where = f" Outlined: {worst[0]['rule']}." if worst and frames else ""
+    heat = svg.Heat(_labels(across), _labels(up), drawn, frames)
+    blank = len(cells) < len(heat.across) * len(heat.up)
+    label = f"Map of the gap by {names[0]} and {names[1]}.{where}"
+    key = [("over", "happened more often than the model says"), ("under", "less often")]
+    key += [("blank", "too few people to show")] if blank else []
+    key += [("frame", "the pocket")] if frames else []
+    mask = num.count(int(record.settings.get("mask", 20)))
+    caption = (
+        "Numbers in the cells are gaps in points, what happened minus what the model says. Single cells are not "
+        "certified: chance moves them too, those of few people the most."
+    )
+    if blank:
+        caption += f" Cells of fewer than {mask} people are blank, and some more, so that none follows from totals."
+    return Figure(
+        panels=(Panel("", svg.heat(heat, label), axis=names[0]),),
+        key=tuple(key),
+        caption=say(caption),
+        id="fig-pockets",
+        style="mapped",
+        title=f"Gap by {names[0]} (across) and {names[1]} (up)",
+        numbers=(_numbers(c, axes),),
+    )
+
+
+def _points(gap: float, digits: int) -> str:
+    text = num.gap(gap, digits)
+    return "0" if not text.strip("+0.\N{MINUS SIGN}") else text
+
+
+def _labels(axis: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple("" if v is None else clipped(shown(v), LABEL) for v in axis["labels"])
+
+
+def _frames(
+    ranges: Sequence[Sequence[int]], turned: bool, size: tuple[int, int]
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the rectangles of a pocket: columns, then rows; two runs of cells make two."""
+    first, second = ([r[k : k + 2] for k in range(0, len(r), 2)] for r in ranges)
+    for a, b in product(*((second, first) if turned else (first, second))):
+        yield int(a[0]), min(int(a[1]), size[0]), int(b[0]), min(int(b[1]), size[1])
+
+
+def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the cells farthest off."""
+    heads = (*(clipped(shown(a["name"]), 40) for a in axes), "People", "Model says, in 100", "Happened, in 100", "Gap")
+    order = sorted(range(len(c["gap"])), key=lambda i: -abs(float(c["gap"][i])) * float(c["rows"][i]) ** 0.5)
+    rows = []
+    for i in order[:FARTHEST]:
+        cell = (axes[k]["labels"][int(c[name][i])] for k, name in enumerate(("first", "second")))
+        rates = (num.told_rate(float(c[k][i]), c["rows"][i]) for k in ("predicted", "observed"))
+        gap = num.gap(float(c["gap"][i]))
+        rows.append((*("" if v is None else shown(v) for v in cell), num.count(c["rows"][i]), *rates, gap))
+    return number_table("The cells that stand out most.", heads, rows)
+
+
+# ---- which search found what ----
+
+
+def searches(record: AuditRecord) -> Text:
+    """Return what each of the two searches found; nothing where they were not made."""
+    check = check_of(record, POCKETS)
+    if check is None or check.outcome is None:
+        return ()
+    parts, text = check.outcome.parts, FOUND_BY[str(check.outcome.parts["found_by"])]
+    scan, adaptive = (num.p_value(float(parts[k])) for k in ("p_scan", "p_adaptive"))
+    if impossible(check.outcome):
+        return say(f"Two searches for any error: {p_told(check.outcome)}.")
+    return say(
+        f"Two searches for any error, however small: one of all pockets ({scan}) and one by models trained to find it "
+        f"({adaptive}). {text} together, allowing for both: {p_told(check.outcome)}."
+    )
+
+
+FOUND_BY = {
+    "both": "Both find error;",
+    "scan": "Only the search of pockets finds error: it sits where one or two traits show it;",
+    "adaptive": "Only the models find error: it is spread over more traits than two, or along none of them sharply;",
+    "neither": "Neither finds error, which is not proof of none;",
+}
+
+
+# ---- what the section adds to others ----
+
+METHOD = (
+    "Each covariate and the score is cut into a few cells by rules that see no outcome. A pocket is a run of cells of "
+    "a number or date, or one or two levels of a category, of one trait or of each of two. Given scores and traits, "
+    "the cases in a pocket are a sum of independent outcomes, whose exact binomial limits hold whatever each person’s "
+    "own probability is (Hoeffding 1956); the {alpha}% is shared over all {boxes} pockets for what is said from below, "
+    "and for each range. “No pocket is off by more than” needs no sharing: one pocket is the worst. Functions "
+)
+SEARCH = (
+    "All pockets are scanned for the one whose cases depart most, in units of chance, beside the search by trained "
+    "models (Search, below); one p-value joins the two. Function "
+)
+WORDS = (
+    Entry(
+        "Pocket",
+        say("Everyone with the same one or two traits, whom nobody named beforehand: “age over 70 and site = b”."),
+    ),
+)
+
+
+def methods(record: AuditRecord) -> Iterator[Entry]:
+    """Return how pockets were certified, and how they were searched."""
+    e, check = record.estimates.get(POCKETS), check_of(record, POCKETS)
+    if e is None:
+        return
+    alpha = num.percent(1 - float(e.interval.level))
+    words = METHOD.format(alpha=alpha, boxes=num.count(int(e.settings["boxes"])))
+    yield Entry("Pockets", say(words, code(e.method), " and ", code("diagnose.pockets"), "."))
+    if check is not None and check.outcome is not None:
+        yield Entry("Two searches", say(SEARCH, code(check.outcome.method), "."))
+
+
+def words(record: AuditRecord) -> Iterator[Entry]:
+    """Return the words of the section."""
+    if POCKETS in record.estimates:
+        yield from WORDS
+
+
+def _check(check: Check, record: AuditRecord) -> Asked:
+    e, limit = record.estimates.get(POCKETS), limit_of(record)
+    numbers = ""
+    if e is not None:
+        low, high = num.lower_bound(e.interval.low, limit), num.upper_bound(e.interval.high, limit)
+        numbers = f"worst at least {low}, at most {high} points"
+    if check.outcome is not None:
+        numbers += f"; test: {p_told(check.outcome)}"
+    meaning = "is a pocket off that nobody named? “At most” is of pockets of people enough"
+    return Asked("Unnamed pockets", numbers, meaning, None if check.outcome is None else record.found(check))
+
+
+def _verdict(record: AuditRecord) -> str:
+    status = pockets_word(record)[0]
+    return status if status in ("met", "undecided", "broken") else ""
+
+
+DECLARED = (
+    Declared(
+        id="pockets",
+        order=35,
+        nav="Unnamed pockets",
+        heading=HEADING,
+        nodes=pockets,
+        verdict=_verdict,
+        methods=methods,
+        words=words,
+        checks={POCKETS: _check},
+    ),
+)

@@ -1,0 +1,219 @@
+"""The third part of the verdict: what is said of unnamed pockets, and the section that shows them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+import factories
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import html, markdown, terminal, wording
+from calibrant.report.findings import pockets_state
+from calibrant.report.sections import pockets
+from calibrant.report.sections.reference import limits, line
+from calibrant.report.sections.summary import next_steps
+from calibrant.report.spans import plain
+
+NONE = factories.pocket_lines(("the score over 0.9",), (-0.02,), (0.031,))
+
+
+def met(low: float = 0.0, high: float = 0.039, p_value: float | None = 0.4) -> AuditRecord:
+    """Return a record with everyone and both groups within the limit."""
+    lines = None if low else NONE
+    return factories.pocketed(factories.mixture("met", ["met", "met"]), low, high, p_value=p_value, lines=lines)
+
+
+def broken() -> AuditRecord:
+    """Return the same with a pocket over the limit."""
+    return met(0.0261, 0.119, p_value=0.002)
+
+
+def unjudged(low: float = 0.0261) -> AuditRecord:
+    return factories.pocketed(factories.employment(None), low)
+
+
+def section(record: AuditRecord) -> str:
+    found = re.search(r'<section id="pockets".*?</section>', html.render(record), re.S)[0]
+    return re.sub(r"\s+", " ", re.sub(r"<svg.*?</svg>|<[^>]*>", " ", found, flags=re.S))
+
+
+def told(record: AuditRecord) -> str:
+    return plain(wording.pockets_told(record))
+
+
+# ---- the verdict, its word and its sentence ----
+
+
+@pytest.mark.parametrize(
+    ("record", "state", "word", "headline"),
+    [
+        (broken(), "broken", "1 over the limit", ", over it for an unnamed pocket"),
+        (met(), "undecided", "Undecided", " and for all 2 groups; for unnamed pockets too few people to tell"),
+        (met(0.004, p_value=0.002), "uncleared", "Not cleared", "; error found in unnamed pockets, none shown over it"),
+        (met(high=0.012, p_value=0.002), "uncleared", "Not cleared", "; error found in unnamed pockets, none"),
+        (met(high=0.012), "met", "Met", "Within the limit for everyone together and for all 2 groups"),
+        (met(high=0.012, p_value=None), "met", "Met", "Within the limit for everyone together and for all 2 groups"),
+        (factories.mixture("met", ["met"]), "absent", "Not searched", "everyone together and for the one group"),
+        (
+            unjudged(),
+            "measured",
+            "Not judged",
+            "Off by 0.6 to 1.2 points on average; an unnamed pocket by at least 2.6",
+        ),
+        (unjudged(0.004), "measured", "Not judged", "Off by 0.6 to 1.2 points on average"),
+    ],
+)
+def test_a_state_has_its_word_and_the_headline_says_the_worst(record, state, word, headline):
+    assert pockets_state(record) == state
+    assert wording.pockets_word(record)[1] == word
+    assert headline in wording.headline(record)
+    assert f"Unnamed pockets: {word.lower()}. " in terminal.render(record).replace("\n", " ")
+    assert f"Unnamed pockets: {word.lower()}. " in markdown.render(record)
+
+
+def test_no_green_headline_stands_alone():
+    for record in (met(), met(0.004, p_value=0.002), met(high=0.012, p_value=0.002)):
+        assert record.verdict == "met"
+        assert "unnamed pockets" in wording.headline(record)
+        assert "pockets" in wording.page_title(record).split(":")[0]
+    assert broken().verdict == "broken"
+    assert wording.page_title(broken()).startswith("Broken for an unnamed pocket: ")
+
+
+@pytest.mark.parametrize("everyone", ["broken", "undecided"])
+def test_the_headline_names_pockets_beside_groups(everyone):
+    record = factories.pocketed(factories.mixture(everyone, ["broken", "met"]))
+    assert wording.headline(record).endswith("for 1 of 2 groups and an unnamed pocket")
+
+
+def test_what_is_certified_is_said_in_one_sentence_each():
+    corner = "People with x2 over 0.8 and x3 over 0.8 (4% of all) are off by at least 2.6 points."
+    assert told(broken()) == f"{corner} No pocket of two traits with 5% of the people is off by more than 11.9."
+    assert told(met()).endswith("more than 3.9. About 240\u202f000 rows would decide, if errors are as estimated.")
+    test = "A test finds error (p = 0.0020), but no pocket is certified over the limit. "
+    assert told(met(0.004, p_value=0.002)).startswith(f"{test}People with ")
+    assert told(unjudged()).startswith("A test finds error (p = 0.0020). People with ")
+    unnamed = factories.pocketed(factories.record(), box=None)
+    assert told(unnamed).startswith("Some pocket is off by at least 2.6 points. No pocket")
+
+
+def test_bounds_are_rounded_outward_and_true_to_the_verdict():
+    assert "at least 1.51 points" in told(met(0.01519, 0.119))
+    assert "more than 1.5." in told(met(high=0.014803))
+
+
+def test_a_search_that_was_not_made_says_why():
+    quick = Check(code="pockets", status="not-run", reason="left out by --quick")
+    of = factories.record()
+    record = replace(of, checks=(*of.checks, quick))
+    assert told(record) == "Left out by --quick."
+    assert "Left out by --quick." in section(record)
+    assert pockets.figure(record) is None
+    assert "Unnamed pockets: not searched. Left out by --quick." in terminal.render(record)
+
+
+def test_the_first_screen_has_three_parts_with_shape_and_word():
+    page = html.render(broken())
+    parts = re.search(r'<ul class="parts">.*?</ul>', page, re.S)[0]
+    assert re.findall(r'<li class="(\w+)"><span>([^<]*)', parts) == [
+        ("met", "Everyone"),
+        ("met", "2 named groups"),
+        ("broken", "Unnamed pockets"),
+    ]
+    assert parts.count("<svg") == 3
+    assert re.findall(r"</svg>([^<]*)</b>", parts) == ["Met", "Met", "1 over the limit"]
+    assert page.index('<ul class="parts">') < page.index('<div class="ruler"')
+
+
+# ---- the section ----
+
+
+def test_pockets_are_told_with_all_that_is_known_of_them():
+    shown = section(broken())
+    assert "2 400 people, 4%: the model says 31.0 in 100, 37.8 happened" in shown
+    assert "More of them: marital = married (61%, of others 38%); x1 over 0.5 (70%, of others 50%)" in shown
+    assert "Found again in 7 of 10 halves; without those above: \u22122.3 (1 800 people)" in shown
+    assert "+6.8 (+2.6 to +11.1)" in shown
+    assert "\u22124.7 (\u22128.3 to \u22121.1)" in shown
+    assert re.findall(r"Over|Undecided|Within", shown.split("Verdict")[1]) == [
+        "Over",
+        "Undecided",
+        "Within",
+    ]
+    assert "Only the search of pockets finds error" in shown
+    assert pockets.LOOKED_AT not in shown
+
+
+def test_a_pocket_that_is_not_shown_to_be_off_is_told_as_looked_at():
+    shown = section(met())
+    assert pockets.LOOKED_AT in shown
+    assert "Neither finds error, which is not proof of none" in shown
+
+
+def test_pockets_of_too_few_people_are_not_shown():
+    empty = replace(NONE, columns=dict.fromkeys(NONE.columns, ()), settings={**NONE.settings, "besides": ()})
+    assert pockets.NOT_SHOWN in section(factories.pocketed(factories.record(), lines=empty))
+
+
+def test_without_a_limit_the_direction_is_told():
+    table = pockets.table(unjudged(), pockets.told(unjudged()))
+    assert [plain(r.cells[-1].text) for r in table.rows] == ["too little", "too much", "not shown off"]
+
+
+def test_the_map_has_more_rows_than_columns_and_its_pocket():
+    drawn = pockets.figure(broken())
+    assert drawn is not None
+    assert drawn.title == "Gap by x2 (across) and x3 (up)"
+    assert ("blank", "too few people to show") in drawn.key
+    assert "Cells of fewer than 20 people are blank" in plain(drawn.caption)
+    assert re.search(r'class="frame" d="M8 1h2v2h-2z"', drawn.panels[0].picture)
+    levels = ("a", "b", "c", "d", "e", "f", "g", "h", "j", "k")  # turned: ten levels across, eleven tenths up
+    turned = pockets.figure(factories.pocketed(factories.record(), drawn_map=factories.pocket_map(levels=levels)))
+    assert turned is not None
+    assert turned.title == "Gap by x3 (across) and x2 (up)"
+    assert re.search(r'class="frame" d="M8 1h2v2h-2z"', turned.panels[0].picture)
+
+
+def test_small_gaps_have_a_decimal_and_none_is_minus_zero():
+    drawn = pockets.figure(factories.pocketed(factories.record(), drawn_map=factories.pocket_map(gap=0.02)))
+    assert drawn is not None
+    words = re.findall(r'class="in"[^>]*>([^<]*)<', drawn.panels[0].picture)
+    assert "+2.0" in words
+    assert "\u22120.0" not in words
+    assert all(re.fullmatch(r"0|[+\u2212]\d\.\d", w) for w in words)
+
+
+def test_two_levels_that_are_not_neighbours_are_two_frames_and_a_whole_trait_ends_with_its_labels():
+    found = list(pockets._frames(((1, 2, 4, 5), (0, 11)), True, (10, 6)))
+    assert found == [(0, 10, 1, 2), (0, 10, 4, 5)]
+
+
+def test_the_other_sections_know_of_pockets():
+    record = broken()
+    text = markdown.render(record)
+    assert "- **Pockets:** Each covariate and the score is cut" in text
+    assert "- **Two searches:**" in text
+    assert "- **Pocket:** Everyone with the same one or two traits" in text
+    shown = line(record.checks[-1], record)
+    assert (shown.status, shown.numbers) == ("broken", "worst at least 2.6, at most 11.9 points; test: p = 0.0020")
+    (items,) = limits(record)
+    assert any("Pockets of one or two traits are certified" in plain(t) for t in items.items)
+    assert plain(next_steps(record)[0]) == (
+        "Do not take the probabilities at face value for people with x2 over 0.8 and x3 over 0.8."
+    )
+    both = factories.pocketed(factories.employment())
+    assert "and an unnamed pocket. For the first they are too low" in plain(next_steps(both)[0])
+
+
+def test_hostile_names_stay_text_and_the_record_survives():
+    record = factories.hostile_pockets()
+    page = html.render(record)
+    assert "<img src=x" not in page
+    assert "owned'</script>" not in page
+    assert AuditRecord.from_json(record.to_json()).to_json() == record.to_json()
+    island = re.search(r'id="calibrant-result">(.*?)</script>', page, re.S)[1]
+    assert json.loads(island)["estimates"]["pockets"]["interval"]["low"] == 0.0261
+    assert len(terminal.render(record).split("\n")) <= 50

@@ -66,9 +66,7 @@ class Design:
 
     def rejects(self, null: str, draws: int = DRAWS) -> Callable[[int], bool]:
         def once(replicate: int) -> bool:
-            found = cal.detect.scan_test(
-                self.draw(replicate), null=null, draws=draws, seed=replicate, **self.settings
-            )
+            found = cal.detect.scan_test(self.draw(replicate), null=null, draws=draws, seed=replicate, **self.settings)
             assert 0.0 < found.p_value <= 1.0
             return found.p_value <= ALPHA
 
@@ -89,9 +87,7 @@ CALIBRATED = {
 }
 AT_EDGE = {
     "above by the tolerance": Design(2_000, truth=lambda p: p + 0.05, settings={"tolerance": 0.05}),
-    "above, one-sided": Design(
-        2_000, truth=lambda p: p + 0.05, settings={"tolerance": 0.05, "alternative": "greater"}
-    ),
+    "above, one-sided": Design(2_000, truth=lambda p: p + 0.05, settings={"tolerance": 0.05, "alternative": "greater"}),
     "below, one-sided": Design(
         2_000, truth=lambda p: np.maximum(p - 0.05, 0), settings={"tolerance": 0.05, "alternative": "less"}
     ),

@@ -1,0 +1,155 @@
+"""The scan over boxes by enumeration: every set of outcomes of a few rows, with its probability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from calibrant.kernels.draws import words
+from calibrant.stats.pockets import scan as scan_file
+from calibrant.stats.pockets.scan import Scan, bound
+from calibrant.views.boxes import Held, Tables
+from oracles import scan as oracle
+from validity.acceptance import LEAST
+
+SCORES = {
+    "smooth": [0.11, 0.23, 0.31, 0.37, 0.42, 0.55, 0.61, 0.68, 0.74, 0.83],
+    "rare": [0.01, 0.02, 0.02, 0.03, 0.01, 0.02, 0.05, 0.04, 0.01, 0.3],
+    "ties": [0.2, 0.2, 0.2, 0.5, 0.5, 0.5, 0.5, 0.8, 0.8, 0.8],
+}
+CELLS = [0, 0, 1, 1, 2, 2, 2, 3, 3, 3]  # of the one trait
+SIDES = {"two-sided": (0, 1), "greater": (0,), "less": (1,)}
+FEW = 6  # rows where every rate takes three values
+
+
+def tables(p: Any, y: Any, kinds: str = "n") -> Tables:
+    n = len(p)
+    held = Held(
+        cells=np.array([CELLS[:n]], dtype=np.uint8),
+        p=np.array(p),
+        y=np.array(y, dtype=np.int8),
+        ids=np.arange(n, dtype=np.uint64),
+    )
+    return oracle.tables_of(kinds, 5, held, 1)
+
+
+def scan_of(p: Any, y: Any, tolerance: float, sides: tuple[int, ...], kinds: str = "n") -> Scan:
+    return oracle.scan_of(tables(p, y, kinds), tolerance, sides, fewest=2)
+
+
+def chances(rates: Any) -> tuple[Any, Any]:
+    """Every set of outcomes, and its probability."""
+    y = np.array(list(product([0, 1], repeat=len(rates))))
+    return y, np.where(y == 1, rates, 1.0 - np.asarray(rates)).prod(axis=1)
+
+
+def within(p: Any, tolerance: float) -> Iterator[Any]:
+    """Rates at the score and at either edge of the tolerance, every row by itself."""
+    for shift in product([-tolerance, 0.0, tolerance], repeat=len(p)):
+        yield np.clip(np.asarray(p) + shift, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("kinds", ["n", "c"])
+@pytest.mark.parametrize("name", SCORES)
+def test_the_simulated_law_is_that_of_every_set_of_outcomes(name: str, kinds: str) -> None:
+    p = SCORES[name]
+    y, chance = chances(p)
+    scores = np.round([scan_of(p, own, 0.0, (0, 1), kinds).best().score for own in y], 9)
+    draws = 20_000
+    scan = scan_of(p, y[0], 0.0, (0, 1), kinds)
+    held: Any = tables(p, y[0], kinds).held
+    simulated = np.round(scan.simulated(held.cells, held.p, held.ids, draws), 9)
+    assert set(simulated) <= set(scores)
+    for value in np.unique(scores):
+        exact, seen = min(1.0, float(chance[scores >= value].sum())), int((simulated >= value).sum())
+        assert min(binom.cdf(seen, draws, exact), binom.sf(seen - 1, draws, exact)) > LEAST / 10, value
+
+
+def coupled(p: Any, tolerance: float, sides: tuple[int, ...]) -> tuple[Any, Any]:
+    """The law that is simulated: of every row, one uniform number below both edges, between them, or above both."""
+    low, high = np.maximum(np.asarray(p) - tolerance, 0.0), np.minimum(np.asarray(p) + tolerance, 1.0)
+    each, chance = [], []
+    for where in product([0, 1, 2], repeat=len(p)):
+        at = np.array(where)
+        chance.append(np.select([at == 0, at == 1], [low, high - low], 1.0 - high).prod())
+        y = {0: at < 2, 1: at < 1}
+        each.append(max(scan_of(p, y[s], tolerance, (s,)).best().score for s in sides))
+    return np.array(each), np.array(chance)
+
+
+@pytest.mark.parametrize("alternative", SIDES)
+@pytest.mark.parametrize("name", ["smooth", "rare"])
+def test_no_rates_within_the_tolerance_have_larger_scores_than_are_simulated(name: str, alternative: str) -> None:
+    p, tolerance, sides = SCORES[name][:FEW], 0.08, SIDES[alternative]
+    simulated, weight = coupled(p, tolerance, sides)
+    y = chances(p)[0]
+    scores = np.array([scan_of(p, own, tolerance, sides).best().score for own in y])
+    levels = np.unique(scores)
+    tail = np.array([weight[simulated >= v - 1e-9].sum() for v in levels])
+    beyond = scores[None, :] >= levels[:, None] - 1e-9
+    for rates in within(p, tolerance):
+        assert (beyond @ chances(rates)[1] <= tail + 1e-9).all()
+
+
+def test_saboteur_two_uniform_numbers_a_row() -> None:
+    """Outcomes of the two sides that are independent have another law, which enumeration tells from the one stated."""
+    p, tolerance, draws = SCORES["smooth"][:FEW], 0.08, 50_000
+    simulated, weight = coupled(p, tolerance, (0, 1))
+    scan = scan_of(p, np.zeros(FEW), tolerance, (0, 1))
+    held: Any = tables(p, np.zeros(FEW)).held
+
+    def agrees() -> bool:
+        peaks = scan.simulated(held.cells, held.p, held.ids, draws)
+        for value in np.unique(np.round(simulated, 9)):
+            exact = min(1.0, float(weight[simulated >= value - 1e-9].sum()))
+            seen = int((peaks >= value - 1e-9).sum())
+            if min(binom.cdf(seen, draws, exact), binom.sf(seen - 1, draws, exact)) < LEAST / 10:
+                return False
+        return True
+
+    def apart(ids: Any, low: Any, high: Any, first: int, salt: int) -> Any:
+        below, above = (words(ids, rate, rate, first, salt + k)[:, 0] for k, rate in enumerate((low, high)))
+        return np.stack([below, above], axis=1)
+
+    assert agrees()
+    with patch.object(scan_file, "words", apart):
+        assert not agrees()
+
+
+@pytest.mark.parametrize("alternative", SIDES)
+@pytest.mark.parametrize("name", SCORES)
+def test_the_bound_holds_at_every_level(name: str, alternative: str) -> None:
+    """For rates within the tolerance, the probability of a p-value of at most a is at most a, for every a."""
+    tolerance, sides = 0.08, SIDES[alternative]
+    p = SCORES[name][:FEW]
+    y = chances(p)[0]
+    found = np.array([bound(scan_of(p, own, tolerance, sides))[0] for own in y])
+    small = found[None, :] <= np.unique(found)[:, None] + 1e-12
+    for rates in within(p, tolerance):
+        assert (small @ chances(rates)[1] <= np.unique(found) + 1e-9).all()
+
+
+def unshared(scan: Scan) -> Scan:
+    return replace(scan, family=replace(scan.family, weight=np.ones(scan.family.size)))
+
+
+def one_side(scan: Scan) -> Scan:
+    """The score itself in place of the edge of the tolerance."""
+    return replace(scan, tolerance=0.0)
+
+
+@pytest.mark.parametrize(("broken", "tolerance"), [(unshared, 0.0), (one_side, 0.2)])
+def test_saboteurs_of_the_bound(broken: Any, tolerance: float) -> None:
+    p = SCORES["smooth"]
+    y = chances(p)[0]
+    rates = np.clip(np.array(p) + tolerance, 0.0, 1.0)
+    chance = chances(rates)[1]
+    found = np.array([bound(broken(scan_of(p, own, tolerance, (0,))))[0] for own in y])
+    assert any(chance[found <= a].sum() > a + 1e-9 for a in np.unique(found))

@@ -153,7 +153,7 @@ def _outline(asked: dict[str, Condition], axes: Sequence[tuple[Trait, Ints, int]
 def _labels(t: Trait, rows: Any) -> tuple[str, ...]:
     """Return the names of the cells; the last ones, for other levels and missing values, only where somebody is."""
     if t.kind == "category":
-        names, usual = [*t.levels, "other", "missing"], len(t.levels)
+        names, usual = list(t.labels), len(t.levels)
     else:
         ends = [number_words(v, t.kind, t.whole) for v in t.edges]
         above = [number_words(v + 1.0, t.kind, t.whole) for v in t.edges] if t.whole else ends

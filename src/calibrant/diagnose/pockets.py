@@ -111,7 +111,7 @@ def pockets(
     BadInput
         No such covariate, or a setting that cannot be used; a sketch without the sums.
     NotComputable
-        Weights or clusters; no box with 20 rows; more than 100 covariates.
+        Weights or clusters; no box with 20 rows; more than 100 covariates; a sketch that holds no rows at all.
 
     Notes
     -----
@@ -248,7 +248,7 @@ class Search:
     def held(self) -> Held:
         """Rows at hand: all, or a uniform sample."""
         if self.tables.held is None:
-            raise NotComputable("what pockets share is counted in rows, and there are none")
+            raise NotComputable("this sketch holds no rows, in which people whom pockets share are counted")
         return self.tables.held
 
     @cached_property

@@ -98,6 +98,13 @@ def test_a_pocket_of_one_trait_goes_all_the_way_and_levels_apart_are_two_runs() 
     assert levels == (0, 1, 2, 3)
 
 
+def test_a_level_called_missing_is_told_from_missing_values() -> None:
+    kind = np.array(["missing", "there", None], dtype=object)[RNG.choice(3, N, p=[0.5, 0.3, 0.2])]
+    names = labels(cal.diagnose.pocket_map(cal.predictions(Y, P, {"kind": kind, "x": X}), "kind", "x"), 0)
+    assert names[:2] == ("missing", "there")
+    assert len(set(names)) == len(names)
+
+
 def test_a_sketch_gives_the_same_bits_and_the_curve_round_trips() -> None:
     of_rows = cal.diagnose.pocket_map(DATA, "age", "sex")
     sketched = cal.sketch(TABLE, label="y", score="p", variables="*", tests=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.data import survey
+from calibrant.diagnose.pockets import Search
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.pockets.peeling import Left, sums_in
@@ -317,6 +319,12 @@ def test_weights_have_no_proof() -> None:
     data = cal.predictions([0, 1] * 50, np.linspace(0.1, 0.9, 100), {"x": range(100)}, weights=np.ones(100))
     with pytest.raises(NotComputable, match="weights="):
         cal.diagnose.pockets(data)
+
+
+def test_tables_without_rows_cannot_be_peeled() -> None:
+    tables = replace(tables_of(rows(table(corner, n=500)), None, 2, 0), held=None)
+    with pytest.raises(NotComputable, match="this sketch holds no rows"):
+        list(Search(tables=tables, least=0.01, alpha=0.05).told(5))
 
 
 def test_few_rows_have_no_pocket() -> None:

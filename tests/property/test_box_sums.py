@@ -117,6 +117,17 @@ def test_a_sketch_without_the_sums_says_so() -> None:
             tables_of(sketched(t, **more), None, 2, 0)
 
 
+def test_the_sums_need_no_sample() -> None:
+    spec = replace(everything(), local=None, sample=0)
+    kept = cal.sketch(table(400, 0), spec=spec)
+    tables = tables_of(Sketch.from_bytes(kept.to_bytes()), None, 2, 0)
+    assert tables.held is None
+    assert not tables.complete
+    assert cal.detect.scan_test(kept).settings["null"] == "bound"
+    with pytest.raises(cal.NotComputable, match="order=3"):
+        tables_of(kept, None, 3, 0)
+
+
 # ---- Stored sums that no rows can have ----
 
 

@@ -243,7 +243,7 @@ def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int
     held = _sampled(sketch, chosen)
     left = sketch.spec.left_out
     if order > 2:
-        if len(held.p) < sketch.n:
+        if held is None or len(held.p) < sketch.n:
             raise NotComputable(f"order={order}: a sketch holds pairs of traits; read the rows, or pass order=2")
         return _counted(traits, held, order, left)
     layout = Layout(traits, min(order, len(traits)))
@@ -264,8 +264,10 @@ def _chosen(traits: tuple[Trait, ...], variables: Iterable[str] | str | None) ->
     return [0, *sorted(there.index(name) for name in dict.fromkeys(asked))]
 
 
-def _sampled(sketch: Sketch, chosen: list[int]) -> Held:
+def _sampled(sketch: Sketch, chosen: list[int]) -> Held | None:
     """Return the rows that a sketch holds."""
+    if "sample" not in sketch.parts:
+        return None
     rows = sketch.parts["sample"].rows()
     cells = cells_of([sketch.spec.traits[t] for t in chosen], rows.p, rows.encoded, sketch.spec.codings)
     return Held(cells=cells, p=rows.p, y=rows.y, ids=rows.ids)

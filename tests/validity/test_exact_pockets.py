@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.stats.betting import lower_rates
+from calibrant.stats.betting import lower_rates, rate_evidence
 from calibrant.stats.pockets.ranges import ceiling, ends, floor, floors, over, p_values, together
 from validity import pocket_saboteurs as saboteurs
 from validity.pocket_designs import flat, poisson_binomial
@@ -212,3 +212,5 @@ def test_scores_are_read_to_their_last_step(p: float) -> None:
     low, high = ends(flat(np.full(17, 16), k, p), 0.05, 0.05)
     assert (low <= lower_rates(k, 16, 0.05) - p).all()
     assert (high >= 1.0 - lower_rates(16 - k, 16, 0.05) - p).all()
+    exact = 2.0 * np.minimum(rate_evidence(k, 16, p + 0.1), rate_evidence(16 - k, 16, 1.0 - (p - 0.1)))
+    assert (p_values(flat(np.full(17, 16), k, p), 0.1) >= np.minimum(exact, 1.0) - 1e-15).all()

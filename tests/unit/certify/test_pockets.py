@@ -74,6 +74,13 @@ def test_the_verdict_on_a_limit(limit: float | None, verdict: str) -> None:
         assert s["rows_needed"] >= 450
 
 
+def test_boxes_over_a_limit_spend_what_the_low_end_spends() -> None:
+    both, low = (certified(two_sites(), side=s).interval.low for s in ("two-sided", "lower"))
+    limit = (both + low) / 2
+    over = [certified(two_sites(), side=s, limit=limit).settings["over"] for s in ("two-sided", "lower")]
+    assert over == [0, 1]
+
+
 def test_nothing_certified_names_no_box() -> None:
     s = certified(two_sites(a=50, b=25)).settings
     assert (s["box_low"], s["conditions_low"], s["rows_low"], s["gap_low"]) == (None, (), None, None)

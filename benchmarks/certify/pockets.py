@@ -1,0 +1,79 @@
+"""Certified pockets: the corner that nobody named, what is cleared where nothing is wrong, and CPU seconds.
+
+    OMP_NUM_THREADS=1 python benchmarks/certify/pockets.py [--sets 20] [--traits 8,20] [--rows 60000]
+
+Planted: a truth 7 points above the score where x2 and x3 are both over 0.8, 4 % of the people, among uniform traits;
+and a score that is right for all. Prints a table of docs/methods/pockets.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+import calibrant as cal
+from calibrant.stats.pockets.ranges import together
+from calibrant.views.boxes import tables_of
+
+ALPHA = 0.05
+
+
+def planted(seed: int, n: int, gap: float, traits: int = 8) -> cal.Predictions:
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=(n, traits))
+    p = expit(-0.9 + 0.8 * (x[:, 0] - 0.5) + 0.6 * (x[:, 1] - 0.5) + 0.5 * rng.normal(size=n))
+    rate = p + gap * ((x[:, 1] > 0.8) & (x[:, 2] > 0.8))
+    return cal.predictions(rng.random(n) < rate, p, {f"x{j + 1}": x[:, j] for j in range(traits)})
+
+
+def certified(seed: int, n: int, gap: float, traits: int, side: Any) -> tuple[float, Any, float]:
+    """Return the end asked for, the settings, and CPU seconds, tables included."""
+    data = planted(seed, n, gap, traits)
+    start = time.process_time()
+    found = cal.certify.pockets(data, side=side, limit=0.02, alpha=ALPHA)
+    took = time.process_time() - start
+    return found.interval.low if side == "lower" else found.interval.high, found.settings, took
+
+
+def shared_ceiling(seed: int, n: int, traits: int) -> float:
+    """Return the ceiling of a right score, had its boxes to share alpha."""
+    family = tables_of(planted(seed, n, 0.0, traits), None, 2, 0).family(0.01)
+    low, high = together(family, ALPHA)
+    return float(np.maximum(high, -low)[family.rows >= 0.05 * n].max())
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--sets", type=int, default=20)
+    asked.add_argument("--first", type=int, default=0)
+    asked.add_argument("--rows", type=int, default=60_000)
+    asked.add_argument("--traits", type=lambda text: [int(v) for v in text.split(",")], default=[8, 20])
+    a = asked.parse_args()
+    certified(0, 2000, 0.0, 3, "lower")  # compiles
+    print("| traits | boxes | above 0 | above 2 points | mean floor | mean ceiling | were alpha shared | CPU s |")
+    print("|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for traits in a.traits:
+        seeds = range(a.first, a.first + a.sets)
+        lows = [certified(s, a.rows, 0.07, traits, "lower") for s in seeds]
+        highs = [certified(s, a.rows, 0.0, traits, "upper") for s in seeds]
+        low, high = (np.array([v for v, _, _ in found]) for found in (lows, highs))
+        shared = np.array([shared_ceiling(s, a.rows, traits) for s in seeds])
+        cells = (
+            f"{traits}",
+            f"{lows[0][1]['boxes']:,}",
+            f"{(low > 0).sum()} of {a.sets}",
+            f"{(low > 0.02).sum()}",
+            f"{100 * low.mean():.2f}",
+            f"{100 * high.mean():.2f}",
+            f"{100 * shared.mean():.2f}",
+            f"{np.median([took for _, _, took in lows + highs]):.2f}",
+        )
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

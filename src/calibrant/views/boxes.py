@@ -93,38 +93,35 @@ class Tables:
 
     @cached_property
     def sets(self) -> tuple[Ints, ...]:
-        """Sets of cells of each trait: runs of a number, one or two levels of a category, missing values.
-
-        The finest that make no more boxes than `MOST_BOXES`: with many traits, runs start and end at every second
-        edge, or every third, or at the middle one alone, and levels do not pair.
-        """
-        for step in STEPS:
-            found = tuple(_sets(t, step) for t in self.traits)
-            sizes = [len(own) for own in found]
-            if sum(prod(sizes[t] for t in c) for c in self.layout.combined) <= MOST_BOXES:
-                break
-        return found
+        """Sets of cells of each trait: runs of a number, one or two levels of a category, missing values."""
+        return tuple(_sets(t, 1) for t in self.traits)
 
     def family(self, min_size: float, fewest: int = FEWEST) -> Family:
         """Return the boxes of at least this share of the rows, and so many rows.
 
-        A level of a category that is rarer than a box may be is part of none.
+        A level of a category that is rarer than a box may be is part of none. Where traits are so many that there would
+        be more boxes than `MOST_BOXES`, runs start and end at every second edge, or every third, or at the middle one
+        alone, and levels do not pair.
         """
         least = max(min_size * self.n, fewest)
-        sets = tuple(self._frequent(j, least) for j in range(len(self.traits)))
+        for step in STEPS:
+            sets = tuple(self._frequent(j, _sets(t, step), least) for j, t in enumerate(self.traits))
+            sizes = [len(own) for own in sets]
+            if sum(prod(sizes[t] for t in c) for c in self.layout.combined) <= MOST_BOXES:
+                break
         conditions = [_conditions(t, own) for t, own in zip(self.traits, sets, strict=True)]
         found = family_of(self.tables, self.layout.combined, sets, conditions, self.n, least)
         if not found.size:
             raise NotComputable(f"there are {self.n:,} rows: no box has {int(np.ceil(least)):,} of them and not all")
         return found
 
-    def _frequent(self, trait: int, least: float) -> Ints:
-        sets, t = self.sets[trait], self.traits[trait]
-        if t.kind != "category":
-            return sets
-        enough = self.layout.of(self.sums, trait)[:, 0] >= least  # the first tables are of one trait each
-        second = sets[:, 3] > sets[:, 2]
-        own: Ints = sets[enough[sets[:, 0]] & (~second | enough[np.minimum(sets[:, 2], t.size - 1)])]
+    def _frequent(self, trait: int, sets: Ints, least: float) -> Ints:
+        """Return the sets that have rows enough for a box to lie in them, each of two levels by itself."""
+        rows = self.layout.of(self.sums, trait)[:, 0]  # the first tables are of one trait each
+        below = np.concatenate([[0], np.cumsum(rows)])
+        first, second = (below[sets[:, k + 1]] - below[sets[:, k]] for k in (0, 2))
+        paired = sets[:, 3] > sets[:, 2]
+        own: Ints = sets[np.where(paired, np.minimum(first, second), first) >= least]
         return own
 
     def rule(self, family: Family, box: int) -> Rule:

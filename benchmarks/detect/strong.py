@@ -3,15 +3,20 @@
     python benchmarks/detect/strong.py power [--replicates 100] [--rows 800,1600] [--authors]
     python benchmarks/detect/strong.py level [--replicates 200] [--rows 100,300] [--null fixed,refit,split,forward]
     python benchmarks/detect/strong.py speed [--largest 1000000]
+    python benchmarks/detect/strong.py growth [--replicates 30] [--rows 5000,20000,60000,300000] [--shapes corner,step]
 
 Ten covariates, uniform on [-5, 5]; logit of the event rate ``0.8 x0 + 0.4 x1 + 0.2 x2``, but ``0.2 x1 + 0.2 x2`` where
 ``x0 < -2`` and ``x1 > 2``. Audited: a logistic regression fitted on 10,000 rows. Times are CPU seconds of one run.
+
+`growth` has designs of its own: eight traits, uniform on [0, 1], scores of mean 0.28 (0.007 where events are rare), and
+an error of one shape, planted as many standard errors deep at every number of rows: so its size falls with their root.
 """
 
 import argparse
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +25,8 @@ from sklearn.linear_model import LogisticRegression
 import calibrant as cal
 from calibrant.data.sketches.sample import identities_of
 from calibrant.search.detectors import Settings, detectors_of, question_of
+from calibrant.search.models import BOOSTED, FORESTS
+from calibrant.search.nulls import verdict_of
 from calibrant.stats.cusum import Boundary, observed, path, simulated
 
 TOLERANCES = (0.025, 0.05, 0.075)
@@ -129,12 +136,56 @@ def speed(largest: int) -> None:
         print(f"| {null}{more} | {n:,} | {took:.1f} | {memory:.2f} GiB |", flush=True)
 
 
+# ---- growth: does a test find more with more rows, and what does it cost? ----
+
+# Shape of the error, and how many standard errors it is deep for one who knows where it is, so that about half of the
+# data sets tell it.
+SHAPES: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "corner of two traits, 4 %": (lambda x: (x[1] > 0.8) & (x[2] > 0.8), 7.5),
+    "corner of three, 2.7 %": (lambda x: (x[1] > 0.7) & (x[2] > 0.7) & (x[4] > 0.7), 8.0),
+    "small corner, 1 %": (lambda x: (x[1] > 0.9) & (x[2] > 0.9), 8.0),
+    "corner, none along either trait": (lambda x: ((x[1] > 0.8) - 0.2) * ((x[2] > 0.8) - 0.2), 9.0),
+    "step, 10 %": (lambda x: x[1] > 0.9, 6.0),
+    "smooth": (lambda x: (x[1] - 0.5) * (x[2] - 0.5) + x[4] - 0.5, 6.0),
+    "rare events, corner": (lambda x: (x[1] > 0.8) & (x[2] > 0.8), 7.0),
+    "none": (lambda x: 0.0 * x[1], 0.0),
+}
+
+
+def planted(shape: str, replicate: int, n: int) -> Any:
+    """Predictions that are off in this shape."""
+    rng = np.random.default_rng([0x6F0, replicate, n])
+    x = rng.random((8, n))
+    p = 1 / (1 + np.exp((5 if shape.startswith("rare") else 1) - 0.8 * (x[0] - 0.5) - 0.6 * (x[3] - 0.5)))
+    off = SHAPES[shape][0](x) * (p * (1 - p) if shape.startswith("rare") else 1.0)
+    deep = np.sqrt((off**2 / (p * (1 - p))).sum())
+    rate = np.clip(p + SHAPES[shape][1] * off / max(deep, 1e-12), 0, 1)
+    return cal.predictions(rng.random(n) < rate, p, {f"x{j}": v for j, v in enumerate(x)})
+
+
+def growth(shapes: list[str], rows: list[int], replicates: int) -> None:
+    """Share of data sets found at 0.05, tolerance 0, rows split; forests and boosted trees on the same data."""
+    print("| error | rows | forests | CPU s | boosted trees | CPU s |\n|---|---:|---:|---:|---:|---:|")
+    for shape in shapes:
+        for n in rows:
+            hits, spent = [0, 0], [0.0, 0.0]
+            for r in range(replicates):
+                for k, pool in enumerate((FORESTS, BOOSTED)):
+                    q = replace(question_of(planted(shape, r, n), Settings(seed=r)), pool=pool)
+                    took, found = cpu(lambda q=q: verdict_of(q, "split", 199))
+                    hits[k] += found.p_value <= 0.05
+                    spent[k] += took
+            both = " | ".join(f"{h / replicates:.2f} | {s / replicates:.2f}" for h, s in zip(hits, spent, strict=True))
+            print(f"| {shape} | {n:,} | {both} |", flush=True)
+
+
 def main() -> None:
-    """Run one of the three."""
+    """Run one of the four."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("power", "level", "speed"))
+    parser.add_argument("what", choices=("power", "level", "speed", "growth"))
     parser.add_argument("--replicates", type=int, default=100)
     parser.add_argument("--rows", default="")
+    parser.add_argument("--shapes", default="", help="those whose names begin so; all by default")
     parser.add_argument("--null", default="fixed,refit,split,forward")
     parser.add_argument("--authors", action="store_true")
     parser.add_argument("--largest", type=int, default=1_000_000)
@@ -144,6 +195,9 @@ def main() -> None:
         power(rows or [800, 1600], a.replicates, a.authors)
     elif a.what == "level":
         level(rows or [100, 300], a.replicates, a.null.split(","))
+    elif a.what == "growth":
+        shapes = [k for k in SHAPES if k.startswith(tuple(a.shapes.split(",")))]
+        growth(shapes, rows or [5_000, 20_000, 60_000, 300_000], a.replicates)
     else:
         speed(a.largest)
 

@@ -221,6 +221,58 @@ def test_level_of_the_default_models(null: str, n: int, runs: int) -> None:
     assert not refuted(count(once, runs), runs, ALPHA)
 
 
+# ---- more rows than forests see: boosted trees, fitted to all of them ----
+
+
+def many(n: int, null: str, draws: int, shift: Callable[[Any, Any], Any] = lambda p, x: p) -> Callable[[int], bool]:
+    """Tell whether the default models are refused at a null by rows, two-sided; with a tolerance where it is needed."""
+    tolerance = 0.5 / n**0.5 if null == "fixed" else 0.0
+    return rejects(n, shift, null=null, models=None, draws=draws, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("null", ["split", "forward", "eprocess", "fixed"])
+def test_level_of_boosted_trees(null: str) -> None:
+    assert not refuted(count(many(2500, null, 99), 40), 40, ALPHA)
+
+
+def test_saboteur_boosted_trees_that_saw_the_rows_they_order() -> None:
+    def seen(q: Any) -> Any:
+        every = np.arange(q.n)
+        return every, strong_nulls.predicted(
+            strong_nulls.fit_pool(q.sample, q.pool, every, q.settings.seed), q.sample, q.pool, every
+        )
+
+    with patch.object(strong_nulls, "halves_of", seen):
+        assert refuted(count(many(2500, "split", 99), 20), 20, ALPHA)
+
+
+def test_boosted_trees_find_a_corner_in_any_number_of_rows() -> None:
+    """About twelve standard errors deep at every size: 40 points at 5,000 rows, 10 at 80,000."""
+    for n in (5_000, 80_000):
+
+        def shift(p: Any, x: Any, n: int = n) -> Any:
+            return p + 130 * p * (1 - p) / n**0.5 * ((x[:, 0] < -3) & (x[:, 1] > 3))
+
+        assert count(many(n, "split", 99, shift), 5) == 5
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("null", "n", "runs"),
+    [
+        ("split", 2_500, 1000),
+        ("split", 20_000, 1000),
+        ("split", 100_000, 200),
+        ("fixed", 2_500, 1000),
+        ("fixed", 20_000, 400),
+        ("forward", 20_000, 200),
+        ("eprocess", 20_000, 200),
+    ],
+)
+def test_level_of_the_default_models_with_many_rows(null: str, n: int, runs: int) -> None:
+    assert not refuted(count(many(n, null, 199), runs), runs, ALPHA)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("n", [100, 300])
 def test_inflation_of_models_held_is_no_more_than_documented(n: int) -> None:

@@ -12,7 +12,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, Question, Settings, question_of
-from calibrant.search.models import TRAIN, Models
+from calibrant.search.models import Models
 from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, checked_draws, chosen_null, verdict_of
 from calibrant.stats.cusum import Alternative, Detector
 
@@ -76,7 +76,8 @@ def strong_calibration_test(
     Returns
     -------
     Outcome
-        ``settings["null"]`` names the null used. In ``parts``: ``models``, their ``statistics`` and ``p_values`` (each
+        ``settings["null"]`` names the null used, ``settings["train"]`` how many rows a fit of each learner may see. In
+        ``parts``: ``models``, their ``statistics`` and ``p_values`` (each
         by itself), ``chosen``; at the peak of that model's path ``peak_rows``, ``peak_share`` (of the rows tested, by
         weight), ``threshold`` (predicted residual beyond the tolerance), ``peak_cases``, ``peak_expected`` (by the
         score); ``rows_beyond`` and ``rows_tested``; ``impossible``; what the null adds, such as ``refits``. The peak
@@ -102,14 +103,17 @@ def strong_calibration_test(
     *fixed:* asymptotic (Theorem 3). At tolerance 0, one-sided, and two-sided under ``0.5 / sqrt(n)``, it may reject too
     often: in simulations of calibrated models up to 18 % where 10 % was asked (100 to 1,000 rows). *Clusters:*
     asymptotic in their number. Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default models, from
-    ``[logit p, x]``: mean of two forests on ``Y - p`` (half the features, depth 10, leaf 5; all, depth 6, leaf 10; 50
-    trees each, 10 for ``"refit"``), a ridge logistic regression on all terms of degree two (C = 10, at most 300
-    products), and their mean. Departures from the paper: predictions beyond the tolerance are soft-thresholded, sums
-    studentised (once they cover a null variance of 2 events), the sequence is evaluated only where the prediction
-    changes, and folds are sorted together. Not offered: a test of prevalence (appendix A of the paper), whose level
-    failed in simulation. **Cost.** A few fits, then draws x rows x models additions: 2 s at a thousand rows and 30 s at
-    a million for ``"fixed"``; up to a hundred times the fits for ``"refit"``. A fit sees at most 20,000 rows, a uniform
-    sample of its folds (5,000 a tree); every row is tested. **Reads.** Rows, or the sketch's sample of rows.
+    ``[logit p, x]``: trees on ``Y - p``, a ridge logistic regression on all terms of degree two (C = 10, at most 300
+    products), and their mean. Trees are, up to 2,000 rows, the mean of two forests (half the features, depth 10, leaf
+    5; all, depth 6, leaf 10; 50 trees each, 10 for ``"refit"``); with more rows 50 boosted trees (steps of 0.03, 6
+    leaves of at least ``2 sqrt(rows)`` rows, half the features at each split, 64 bins). Departures from the paper:
+    predictions beyond the tolerance are soft-thresholded, sums studentised (once they cover a null variance of 2
+    events), the sequence is evaluated only where the prediction changes, and folds are sorted together. Not offered: a
+    test of prevalence (appendix A of the paper), whose level failed in simulation. **Cost.** A few fits, then draws x
+    rows x models additions: COST; up to a hundred times the fits for ``"refit"``. A fit sees all rows of its
+    folds, or a uniform sample: of 2^24 values (rows times columns) for boosted trees, 10^9 products (rows times squared
+    terms) for the regression, 20,000 rows for your own models and the paper's forests (5,000 a tree). Every row is
+    tested. **Reads.** Rows, or the sketch's sample of rows.
 
     References
     ----------
@@ -165,7 +169,7 @@ def strong_calibration_test(
             "reads": "rows" if isinstance(data, Predictions) else "a uniform sample of the rows of a sketch",
             "seed": q.settings.seed,
             "tolerance": q.edge.tolerance,
-            "train": TRAIN,
+            "train": q.train,
             "variables": q.sample.x.variables[1:],
         },
         parts=_parts(q, v) | {"impossible": impossible},

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from functools import cache, update_wrapper
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,18 +81,18 @@ def sealed(values: ArrayLike | None, dtype: type[Number]) -> NDArray[Number]:
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _controller(_of: str) -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController()  # of the libraries that are loaded by now
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """Return a context in which linear algebra runs on one thread.
+def one_thread(of: Literal["blas", "openmp"] = "blas") -> AbstractContextManager[object]:
+    """Return a context in which linear algebra, or loops of a library just imported, run on one thread.
 
     The last bits of small decompositions then do not depend on how many threads a machine has.
     """
-    return cast("AbstractContextManager[object]", _controller().limit(limits=1, user_api="blas"))
+    return cast("AbstractContextManager[object]", _controller(of).limit(limits=1, user_api=of))
 
 
 # ---- where machine code is stored ----

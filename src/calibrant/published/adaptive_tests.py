@@ -13,7 +13,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Outcome
 from calibrant.search.detectors import Question, Settings, detectors_of, halves_of, question_of
-from calibrant.search.models import TRAIN, Models, Rows, dealt, fit_pool, predicted
+from calibrant.search.models import Models, Rows, dealt, fit_pool, predicted
 from calibrant.search.nulls import DRAWS, IMPOSSIBLE, LAWS, SALT, by_cluster, checked_draws, law_held, may_hold
 from calibrant.stats.cusum import Alternative, Path, binned, multiplied_squares, simulated_squares, squares
 from calibrant.stats.nulls import p_value
@@ -309,7 +309,7 @@ def _judged(q: Question, paths: Sequence[Path], rows: Rows, reading: Reading, la
             "null": law.null,
             "seed": q.settings.seed,
             "tolerance": q.edge.tolerance,
-            "train": TRAIN,
+            "train": q.train,
         },
         parts={
             "models": q.pool.names,

@@ -143,6 +143,11 @@ class Question:
         return up + down
 
     @property
+    def train(self) -> dict[str, int]:
+        """Rows that one fit of each learner may see."""
+        return {learner.name: learner.most(self.sample.x) for learner in self.pool.learners}
+
+    @property
     def looks_for(self) -> str:
         """What the test looks for, in words."""
         by = f" by more than {self.edge.tolerance:g}" if self.edge.tolerance else ""
@@ -166,7 +171,7 @@ def question_of(data: object, settings: Settings) -> Question:
         settings=s,
         sample=Sample(features_of(rows, s.variables), rows.y.astype(np.float64), rows.p, weights),
         edge=Boundary.of(rows.p, s.tolerance),
-        pool=pool_of(s.detector, s.models),
+        pool=pool_of(s.detector, s.models, rows.n),
         cluster=_clusters(rows, s.folds),
         memory=rows.cache,
     )

@@ -16,7 +16,7 @@ from calibrant.arguments import choice, whole
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import outcomes
 from calibrant.search.detectors import Detectors, Question, detectors_of, halves_of
-from calibrant.search.models import Floats, Rows, cross_fit, fit_pool, predicted
+from calibrant.search.models import FEW, Floats, Rows, cross_fit, fit_pool, predicted
 from calibrant.stats.cusum import Path, beyond, multiplied, observed, simulated
 from calibrant.stats.nulls import p_value
 
@@ -24,7 +24,6 @@ Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
 NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")
 DRAWS, REFITS = 999, 99  # by default: p-values down to 0.001, or 0.01 where each draw takes all fits again
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
-FEW = 2_000  # rows up to which `auto` refits; with more, a hundred repeated fits take minutes
 SALT = 0x57A0C  # of the outcomes simulated with models held
 AGAIN = 0xAEF17  # of the outcomes to which models are fitted again
 EXCEEDANCES = 10  # after which repeated fitting stops (Besag and Clifford); a p-value of 0.1 takes a hundred draws

@@ -21,7 +21,6 @@ from calibrant.report.document import (
     Paragraph,
     Row,
     Table,
-    number_table,
 )
 from calibrant.report.findings import POCKETS, check_of, impossible, limit_of, pockets_state
 from calibrant.report.outline import Asked, Declared
@@ -240,16 +239,19 @@ def _frames(
 
 
 def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the cells farthest off."""
-    heads = (*(clipped(shown(a["name"]), 40) for a in axes), "People", "Model says, in 100", "Happened, in 100", "Gap")
+    """Return the cells farthest off, for their people."""
+    names = tuple(Column(say(given(clipped(shown(a["name"]), 40)))) for a in axes)
+    heads = ("People", "Model says, in 100", "Happened, in 100", "Gap, points")
     order = sorted(range(len(c["gap"])), key=lambda i: -abs(float(c["gap"][i])) * float(c["rows"][i]) ** 0.5)
     rows = []
     for i in order[:FARTHEST]:
-        cell = (axes[k]["labels"][int(c[name][i])] for k, name in enumerate(("first", "second")))
+        labels = (axes[k]["labels"][int(c[name][i])] for k, name in enumerate(("first", "second")))
+        cell = (Cell(say(given("" if v is None else clipped(shown(v), 40)))) for v in labels)
         rates = (num.told_rate(float(c[k][i]), c["rows"][i]) for k in ("predicted", "observed"))
-        gap = num.gap(float(c["gap"][i]))
-        rows.append((*("" if v is None else shown(v) for v in cell), num.count(c["rows"][i]), *rates, gap))
-    return number_table("The cells that stand out most.", heads, rows)
+        numbers = (num.count(c["rows"][i]), *rates, num.gap(float(c["gap"][i])))
+        rows.append(Row((*cell, *(Cell(say(text)) for text in numbers))))
+    columns = (*names, *(Column(say(h), "r") for h in heads))
+    return Table(columns, tuple(rows), "The cells that stand out most.")
 
 
 # ---- which search found what ----

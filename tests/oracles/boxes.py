@@ -38,8 +38,8 @@ def box_peaks(cases: Array, first: Array, second: Array, mean: Array, scale: Arr
         for m, other in enumerate(second):
             if scale[k, m] > 0.0:
                 inside = cases[_cells(own)][:, _cells(other)].sum(axis=(0, 1))
-                z = scale[k, m] * (inside - mean[k, m])
-                peaks[:] = np.maximum(peaks, [z, -z])
+                beyond = inside - mean[0, k, m], mean[1, k, m] - inside
+                peaks[:] = np.maximum(peaks, scale[k, m] * np.array(beyond))
 
 
 def _cells(own: Array) -> list[int]:

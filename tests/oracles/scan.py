@@ -7,6 +7,7 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from calibrant.data.sketches.boxes import Layout
 from calibrant.data.specs.coding import SCORE
@@ -65,25 +66,25 @@ def _sets(t: Trait) -> Iterator[tuple[int, ...]]:
         yield (t.size - 1,)
 
 
-def boxes(tables: Tables, fewest: int) -> Iterator[Any]:
-    """Which rows lie in each box of the family."""
+def boxes(tables: Tables, fewest: int) -> Iterator[tuple[int, Any]]:
+    """The table of each box of the family, and which rows lie in it."""
     cells, n = tables.held.cells, tables.n  # type: ignore[union-attr]
     rare = {
         (j, c): (cells[j] == c).sum() < fewest for j, t in enumerate(tables.traits) for c in named(t)
     }  # such a level is part of no box
-    for own in tables.layout.combined:
+    for table, own in enumerate(tables.layout.combined):
         sets = [[s for s in _sets(tables.traits[j]) if not any(rare.get((j, c)) for c in s)] for j in own]
         for chosen in product(*sets):
             parts = [np.isin(cells[j], s) for j, s in zip(own, chosen, strict=True)]
             inside = np.logical_and.reduce(parts)
             if fewest <= inside.sum() < n and (len(own) == 1 or not any(p.all() for p in parts)):
-                yield inside
+                yield table, inside
 
 
-def subsets(tables: Tables, fewest: int) -> Iterator[tuple[Any, Any]]:
-    """Which rows lie in each subset of levels that leaves one out, and in all levels together."""
+def subsets(tables: Tables, fewest: int) -> Iterator[tuple[int, Any, Any]]:
+    """The table of each subset of levels that leaves one out, which rows lie in it, and in all levels together."""
     cells = tables.held.cells  # type: ignore[union-attr]
-    for own in tables.layout.combined:
+    for table, own in enumerate(tables.layout.combined):
         for category, other in [(own[0], None)] if len(own) == 1 else [own, own[::-1]] if len(own) == 2 else []:
             levels = named(tables.traits[category])
             others = [None] if other is None else _sets(tables.traits[other])
@@ -98,7 +99,7 @@ def subsets(tables: Tables, fewest: int) -> Iterator[tuple[Any, Any]]:
                     for some in combinations(there, k):
                         rows = inside & np.isin(cells[category], some)
                         if rows.sum() >= fewest:
-                            yield rows, inside & np.isin(cells[category], there)
+                            yield table, rows, inside & np.isin(cells[category], there)
 
 
 def score(inside: Any, y: Any, p: Any, tolerance: float, extra: float) -> tuple[float, float]:
@@ -109,9 +110,23 @@ def score(inside: Any, y: Any, p: Any, tolerance: float, extra: float) -> tuple[
     return (residual - allowed) / np.sqrt(variance + extra), (-residual - allowed) / np.sqrt(variance + extra)
 
 
+def needed(tables: Tables, scan: Scan) -> tuple[Any, Any]:
+    """The scores that the boxes need, and of each table the largest: what a subset of levels needs."""
+    own = norm.isf(0.025 * scan.family.weight)
+    table = np.array([t for t, _ in boxes(tables, int(scan.fewest))])
+    most = [own[table == t].max() if (table == t).any() else own.max() for t in range(len(tables.layout.combined))]
+    return own, np.array(most)
+
+
 def largest(tables: Tables, scan: Scan, outcomes: Callable[[int], Any]) -> float:
-    """The largest score of boxes and of subsets, given the outcomes that each side compares with."""
+    """The largest margin of boxes and of subsets, given the outcomes that each side compares with."""
     p = tables.held.p  # type: ignore[union-attr]
     fewest = int(scan.fewest)
-    found = [*boxes(tables, fewest), *(rows for rows, _ in subsets(tables, fewest))]
-    return max(score(b, outcomes(s), p, scan.tolerance, scan.extra)[s] for b in found for s in scan.sides)
+    own, most = needed(tables, scan)
+    found = [(inside, asked) for (_, inside), asked in zip(boxes(tables, fewest), own, strict=True)]
+    found += [(inside, most[t]) for t, inside, _ in subsets(tables, fewest)]
+    return max(
+        score(inside, outcomes(s), p, scan.tolerance, scan.extra)[s] - asked
+        for inside, asked in found
+        for s in scan.sides
+    )

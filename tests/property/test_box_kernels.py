@@ -85,14 +85,14 @@ def test_box_peaks(seed: int, a: int, b: int, category: bool, draws: int) -> Non
     cases = g.integers(0, 50, (a, b, draws), dtype=np.int32)
     first, second = singles_and_pairs(range(a)) if category else runs(0, a), runs(0, b)
     shape = len(first), len(second)
-    mean, scale = g.uniform(0, 100, shape), g.choice([0.0, 1.0, 0.3], shape)
+    mean, scale = g.uniform(0, 100, (2, *shape)), g.choice([0.0, 1.0, 0.3], shape)
     before = np.full((2, draws), g.choice([-np.inf, 0.0, 5.0]))
     peaks = [before.copy() for _ in BOTH]
     for m, out in zip(BOTH, peaks, strict=True):
         m.box_peaks(cases, first, second, mean, scale, out)
     np.testing.assert_allclose(*peaks, rtol=1e-13, atol=1e-12)
     # and so say the sums of all boxes at once
-    z = scale[..., None] * (sums_of(cases.astype(np.int64), (first, second)) - mean[..., None])
+    z = scale[..., None] * (sums_of(cases.astype(np.int64), (first, second)) - mean[0, ..., None])
     up = np.where(scale[..., None] > 0.0, z, -np.inf).max(axis=(0, 1))
     assert (peaks[0][0] >= up - 1e-9).all()
 

@@ -35,10 +35,14 @@ def drawn(seed: int, kinds: str, order: int, n: int = 30, size: int = 4) -> Tabl
     return oracle.tables_of(kinds, size, held, min(order, len(kinds)))
 
 
-def worse_than_all(tables: Tables, fewest: int, y: Any, found: float, tolerance: float) -> bool:
+def worse_than_all(tables: Tables, scan: Any, margin: float) -> bool:
     """Tell whether all levels together, which are no subset, beat the best subset: then another may be the best."""
-    p = tables.held.p  # type: ignore[union-attr]
-    return any(max(oracle.score(all_, y, p, tolerance, 4.0)) > found for _, all_ in oracle.subsets(tables, fewest))
+    held: Any = tables.held
+    most = oracle.needed(tables, scan)[1]
+    return any(
+        max(oracle.score(whole, held.y, held.p, scan.tolerance, scan.extra)) - most[t] > margin
+        for t, _, whole in oracle.subsets(tables, 1)
+    )
 
 
 @examples(60)
@@ -48,8 +52,10 @@ def test_the_best_box(seed: int, kinds: str, order: int, sides: tuple[int, ...],
     scan = oracle.scan_of(tables, tolerance, sides)
     y = tables.held.y  # type: ignore[union-attr]
     found, wanted = scan.best(), oracle.largest(tables, scan, lambda side: y)
-    assert found.score <= wanted + ROUNDING
-    assert wanted <= 0.0 or found.score >= wanted - ROUNDING or worse_than_all(tables, 1, y, found.score, tolerance)
+    assert found.margin <= wanted + ROUNDING
+    # subsets are looked for among those of more cases than expected, or of fewer: no other can be found to be off
+    above = found.score > 0.0
+    assert not above or found.margin >= wanted - ROUNDING or worse_than_all(tables, scan, found.margin)
     assert 1 <= found.rows < tables.n
 
 
@@ -69,7 +75,7 @@ def test_simulated_outcomes_are_searched_as_the_data_are(
         for side in sides:
             again = Held(cells=held.cells, p=held.p, y=at[side][:, draw].astype(np.int8), ids=held.ids)
             own = oracle.tables_of(kinds, 4, again, min(order, len(kinds)))
-            each.append(oracle.scan_of(own, tolerance, (side,)).best().score)
+            each.append(oracle.scan_of(own, tolerance, (side,)).best().margin)
         assert abs(peaks[draw] - max(each)) <= ROUNDING
 
 
@@ -83,7 +89,7 @@ def test_rows_in_another_order_change_nothing(seed: int, kinds: str, sides: tupl
     scans = [oracle.scan_of(oracle.tables_of(kinds, 4, h, 2), tolerance, sides) for h in (held, other)]
     peaks = [s.simulated(h.cells, h.p, h.ids, 100) for s, h in zip(scans, (held, other), strict=True)]
     np.testing.assert_array_equal(*peaks)
-    assert scans[0].best().score == scans[1].best().score
+    assert scans[0].best().margin == scans[1].best().margin
     assert bound(scans[0])[0] == bound(scans[1])[0]
 
 
@@ -104,7 +110,7 @@ def test_boxes_have_rows_enough(seed: int, kinds: str, fewest: int) -> None:
 @given(SEEDS, KINDS)
 def test_a_tolerance_only_takes_evidence_away(seed: int, kinds: str) -> None:
     tables = drawn(seed, kinds, 2)
-    scores = [oracle.scan_of(tables, t).best().score for t in (0.0, 0.03, 0.2)]
-    assert scores == sorted(scores, reverse=True)
+    margins = [oracle.scan_of(tables, t).best().margin for t in (0.0, 0.03, 0.2)]
+    assert margins == sorted(margins, reverse=True)
     p = [bound(oracle.scan_of(tables, t))[0] for t in (0.0, 0.03, 0.2)]
     assert p == sorted(p)

@@ -61,14 +61,14 @@ def within(p: Any, tolerance: float) -> Iterator[Any]:
 def test_the_simulated_law_is_that_of_every_set_of_outcomes(name: str, kinds: str) -> None:
     p = SCORES[name]
     y, chance = chances(p)
-    scores = np.round([scan_of(p, own, 0.0, (0, 1), kinds).best().score for own in y], 9)
+    margins = np.round([scan_of(p, own, 0.0, (0, 1), kinds).best().margin for own in y], 9)
     draws = 20_000
     scan = scan_of(p, y[0], 0.0, (0, 1), kinds)
     held: Any = tables(p, y[0], kinds).held
     simulated = np.round(scan.simulated(held.cells, held.p, held.ids, draws), 9)
-    assert set(simulated) <= set(scores)
-    for value in np.unique(scores):
-        exact, seen = min(1.0, float(chance[scores >= value].sum())), int((simulated >= value).sum())
+    assert set(simulated) <= set(margins)
+    for value in np.unique(margins):
+        exact, seen = min(1.0, float(chance[margins >= value].sum())), int((simulated >= value).sum())
         assert min(binom.cdf(seen, draws, exact), binom.sf(seen - 1, draws, exact)) > LEAST / 10, value
 
 
@@ -80,20 +80,20 @@ def coupled(p: Any, tolerance: float, sides: tuple[int, ...]) -> tuple[Any, Any]
         at = np.array(where)
         chance.append(np.select([at == 0, at == 1], [low, high - low], 1.0 - high).prod())
         y = {0: at < 2, 1: at < 1}
-        each.append(max(scan_of(p, y[s], tolerance, (s,)).best().score for s in sides))
+        each.append(max(scan_of(p, y[s], tolerance, (s,)).best().margin for s in sides))
     return np.array(each), np.array(chance)
 
 
 @pytest.mark.parametrize("alternative", SIDES)
 @pytest.mark.parametrize("name", ["smooth", "rare"])
-def test_no_rates_within_the_tolerance_have_larger_scores_than_are_simulated(name: str, alternative: str) -> None:
+def test_no_rates_within_the_tolerance_have_larger_margins_than_are_simulated(name: str, alternative: str) -> None:
     p, tolerance, sides = SCORES[name][:FEW], 0.08, SIDES[alternative]
     simulated, weight = coupled(p, tolerance, sides)
     y = chances(p)[0]
-    scores = np.array([scan_of(p, own, tolerance, sides).best().score for own in y])
-    levels = np.unique(scores)
+    margins = np.array([scan_of(p, own, tolerance, sides).best().margin for own in y])
+    levels = np.unique(margins)
     tail = np.array([weight[simulated >= v - 1e-9].sum() for v in levels])
-    beyond = scores[None, :] >= levels[:, None] - 1e-9
+    beyond = margins[None, :] >= levels[:, None] - 1e-9
     for rates in within(p, tolerance):
         assert (beyond @ chances(rates)[1] <= tail + 1e-9).all()
 

@@ -49,11 +49,14 @@ def scan_test(
     Null hypothesis: ``|E[Y | p, x] - p| <= tolerance`` with probability one (two-sided), ``E[Y | p, x] - p <=
     tolerance`` (greater), ``p - E[Y | p, x] <= tolerance`` (less). A trait is the score or a covariate cut into at most
     a dozen cells without looking at labels; a box is a run of cells of a number, or a level or two of a category, of
-    each of up to `order` traits. The statistic is the largest standardised residual,
+    each of up to `order` traits. The score of a box is its standardised residual, and the statistic the largest margin
+    by which a score exceeds what its box needs,
 
-    .. math:: T = \max_b \big|\sum_{i \in b} (y_i - p_i)\big| \Big/ \sqrt{\sum_{i \in b} p_i (1 - p_i) + 4},
+    .. math:: T = \max_b \Big( \big|\sum_{i \in b} (y_i - p_i)\big| \Big/ \sqrt{\sum_{i \in b} p_i (1 - p_i) + 4} - a_b
+        \Big),
 
-    less the rows times the tolerance in the numerator.
+    `a` being the normal quantile at the box's share of 0.05; with a tolerance, the rows times the tolerance are taken
+    off the sum.
 
     Parameters
     ----------
@@ -78,12 +81,12 @@ def scan_test(
     Returns
     -------
     Outcome
-        ``statistic`` is the score of the box found: the largest one, or for the bound that of the smallest p-value.
+        ``statistic`` is the margin of the box found: the largest one, or for the bound that of the smallest p-value.
         ``settings["null"]`` names the null used. In ``parts``: ``rule`` (text) and ``conditions`` (data) of the box,
-        its ``rows``, ``share`` of the rows, ``predicted`` and ``observed`` rates, their ``gap``, the ``side`` ("too
-        little": more happens than the model says; "too much"), ``fixed`` (whether the box is one of the family, which
+        its ``rows``, ``share`` of the rows, ``predicted`` and ``observed`` rates, their ``gap``, its ``score`` and what
+        it ``needed``, the ``side`` ("too little": more happens than the model says; "too much"), ``fixed`` (whether the box is one of the family, which
         was fixed before any label was read: a best subset of three levels or more is not), how many ``boxes`` and
-        ``tables`` there are, the largest statistic ``by_order`` (of the boxes of one trait, two, three),
+        ``tables`` there are, the largest score ``by_order`` (of the boxes of one trait, two, three),
         ``impossible``, and covariates ``left_out`` with the reason. The box was chosen by these outcomes: its gap is no
         fair estimate; ``certify.pockets`` has ranges that hold for all boxes at once.
 
@@ -138,13 +141,13 @@ def scan_test(
     # (2) The largest score, and how often chance does as well.
     if used == "simulated" and tables.held is not None:
         held, found = tables.held, scan.best()
-        level = p_value(found.score, scan.simulated(held.cells, held.p, held.ids, count))
+        level = p_value(found.margin, scan.simulated(held.cells, held.p, held.ids, count))
     else:
         level, found = bound(scan)
     impossible = _impossible(tables.held, allowed, scan.sides)
     return Outcome(
         method="detect.scan_test",
-        statistic=found.score,
+        statistic=found.margin,
         p_value=0.0 if impossible else level,
         alternative=_looks_for(looked, allowed),
         null=_doubts(looked, allowed),
@@ -239,6 +242,8 @@ def _parts(tables: Tables, scan: Scan, found: Found) -> dict[str, Any]:
         "predicted": found.expected / found.rows,
         "observed": found.cases / found.rows,
         "gap": (found.cases - found.expected) / found.rows,
+        "score": found.score,
+        "needed": found.score - found.margin,
         "side": "too much" if found.side else "too little",
         "fixed": not isinstance(found.box, Subset),
         "boxes": scan.family.size,

@@ -182,7 +182,7 @@ def _read(plane: np.uint64, worth: int, lanes: NDArray[np.int32]) -> None:
 def box_peaks(
     cases: NDArray[np.int32], first: ArrayLike, second: ArrayLike, mean: ArrayLike, scale: ArrayLike, peaks: Floats
 ) -> None:
-    """Raise `peaks` to ``max over boxes of scale |cases - mean|``, side by side, in every draw.
+    """Raise `peaks` to the largest residual of all boxes, too many cases and too few, in every draw.
 
     Parameters
     ----------
@@ -190,10 +190,12 @@ def box_peaks(
         Cases in each cell of a table of two traits.
     first, second : int64 arrays of shape (k, 4) and (l, 4)
         Sets of cells of each trait: cells from column 0 to below 1, and from 2 to below 3.
-    mean, scale : float64 arrays of shape (k, l)
+    mean : float64 array of shape (2, k, l)
+        Cases of each box that are not too many yet, and that are not too few.
+    scale : float64 array of shape (k, l)
         Of each box; one of scale 0 is not looked at.
     peaks : float64 array of shape (2, draws), written
-        Largest ``scale (cases - mean)``, and largest ``scale (mean - cases)``.
+        Largest ``scale (cases - mean[0])``, and largest ``scale (mean[1] - cases)``.
     """
     sets = sealed(first, np.int64), sealed(second, np.int64)
     _box_peaks(sealed(cases, np.int32), *sets, sealed(mean, np.float64), sealed(scale, np.float64), peaks)
@@ -216,13 +218,13 @@ def _box_peaks(cases: NDArray[np.int32], first: Ints, second: Ints, mean: Floats
                 run[j + 1, d] = run[j, d] + more
         # (3) Each set of the second trait makes a box with it
         for m in range(second.shape[0]):
-            f, mu = scale[k, m], mean[k, m]
+            f, most, least = scale[k, m], mean[0, k, m], mean[1, k, m]
             if f > 0.0:
                 t, u, t2, u2 = second[m]
                 for d in range(draws):
-                    z = f * (run[u, d] - run[t, d] + run[u2, d] - run[t2, d] - mu)
-                    up[d] = max(up[d], z)
-                    down[d] = max(down[d], -z)
+                    inside = run[u, d] - run[t, d] + run[u2, d] - run[t2, d]
+                    up[d] = max(up[d], f * (inside - most))
+                    down[d] = max(down[d], f * (least - inside))
 
 
 @kernel

@@ -42,8 +42,9 @@ def test_a_corner_is_found_and_told(null: Any) -> None:
     assert parts["predicted"] == pytest.approx(data.p[rows].mean(), abs=1e-8)
     assert parts["gap"] == pytest.approx((data.y - data.p)[rows].mean(), abs=1e-8)
     spread = np.sqrt((data.p * (1 - data.p))[rows].sum() + found.settings["extra"])
-    assert found.statistic == pytest.approx((data.y - data.p)[rows].sum() / spread, abs=1e-6)
-    assert parts["by_order"][1] == found.statistic > parts["by_order"][0]
+    assert parts["score"] == pytest.approx((data.y - data.p)[rows].sum() / spread, abs=1e-6)
+    assert found.statistic == pytest.approx(parts["score"] - parts["needed"])
+    assert parts["by_order"][1] == parts["score"] > parts["by_order"][0]
     assert parts["tables"] == 6
 
 

@@ -1,8 +1,9 @@
 """The scan over boxes: the largest standardised residual, its exact simulated null, and the bound over the family.
 
 The score of a box is ``S / sqrt(V + c)``: S the cases beyond those expected and beyond the tolerance, V their null
-variance where the scores are right. Beside the boxes of the family, which are fixed, it looks for the best subset of a
-category's levels, alone and within each set of every other trait.
+variance where the scores are right. What is compared is its margin: the score less the normal quantile at the box's
+share of alpha, so that simple boxes, of which there are few, need less. Beside the boxes of the family, which are
+fixed, the scan looks for the best subset of a category's levels, alone and within each set of every other trait.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ Ids = NDArray[np.uint64]
 #   c = 25   8, 18, 35, 29 %         60 %
 EXTRA = 4.0
 SALT = 0x5CA4  # of the simulated outcomes
+REFERENCE = 0.05  # level at which margins are zero for a normal score; the test has its level whatever this is
 UP, DOWN = 0, 1  # more cases than predicted, and fewer
 ALL = np.array([[0, 1, 1, 1]], dtype=np.int64)  # the one set of a trait that is not there
 
@@ -63,11 +65,11 @@ class Subset:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The box of the largest score.
+    """A box, such as that of the largest margin.
 
     Parameters
     ----------
-    score : float
+    score, margin : float
     side : int
         0: more cases than predicted; 1: fewer.
     box : int or Subset
@@ -76,6 +78,7 @@ class Found:
     """
 
     score: float
+    margin: float
     side: int
     box: int | Subset
     rows: float
@@ -120,10 +123,12 @@ class _Table:
     traits : tuple of int
     shape : tuple of three int
     sets : three int arrays of shape (k, 4)
-    mean : two float arrays of shape (sets of each axis)
-        Cases that are no residual yet: expected ones, and rows times the tolerance more, or fewer.
-    scale : float array of the same shape
+    mean : float array of shape (2, sets of each axis)
+        Cases beyond which the margin is above zero: too many, and too few.
+    scale : float array of shape (sets of each axis)
         ``1 / sqrt(V + c)``; 0 of what is no box of the family.
+    needed : float
+        Score that a subset of levels needs: that of the least favoured box.
     within : tuple of _Within
         The searches for a subset of levels.
     """
@@ -131,16 +136,19 @@ class _Table:
     traits: tuple[int, ...]
     shape: tuple[int, int, int]
     sets: tuple[Ints, Ints, Ints]
-    mean: tuple[Floats, Floats]
+    mean: Floats
     scale: Floats
+    needed: float
     within: tuple[_Within, ...]
 
-    def raise_peaks(self, side: int, cases: Counts, peaks: Floats) -> None:
-        """Take the boxes of a table into account, given the cases of its cells, shape (a, b, c, draws)."""
+    def peaks(self, cases: Counts) -> Floats:
+        """Return the largest margins of the boxes in each draw, given the cells' cases, shape (a, b, c, draws)."""
+        out = np.full((2, cases.shape[-1]), -np.inf)
         for m, own in enumerate(self.sets[2]):
             scale = self.scale[:, :, m]
             if scale.any():
-                box_peaks(contracted(cases, 2, own), *self.sets[:2], self.mean[side][:, :, m], scale, peaks)
+                box_peaks(contracted(cases, 2, own), *self.sets[:2], self.mean[:, :, :, m], scale, out)
+        return out
 
 
 def contracted(table: NDArray[Any], axis: int, own: Ints) -> NDArray[Any]:
@@ -183,22 +191,46 @@ class Scan:
     # ---- The data ----
 
     @cached_property
+    def needed(self) -> Floats:
+        """The score that each box needs: the normal quantile at its share of a level, two-sided."""
+        from scipy.special import ndtri
+
+        return np.asarray(-ndtri(REFERENCE / 2.0 * self.family.weight))
+
+    @cached_property
+    def _spread(self) -> Floats:
+        return np.sqrt(self.family.variance + self.extra)
+
+    @cached_property
+    def _limits(self) -> Floats:
+        """Cases of each box beyond which its margin is above zero, shape (2, boxes): too many, and too few."""
+        f = self.family
+        reach = self.tolerance * f.rows + self.needed * self._spread
+        return np.stack([f.expected + reach, f.expected - reach])
+
+    @cached_property
     def scores(self) -> Floats:
         """The score of each box of the family, shape (2, boxes): of more cases than predicted, and of fewer."""
-        f, shift = self.family, self.tolerance * self.family.rows
-        scale = 1.0 / np.sqrt(f.variance + self.extra)
-        return np.stack([scale * (f.cases - (f.expected + shift)), scale * ((f.expected - shift) - f.cases)])
+        f = self.family
+        beyond, allowed = f.cases - f.expected, self.tolerance * f.rows
+        return np.stack([beyond - allowed, -beyond - allowed]) / self._spread
+
+    @cached_property
+    def margins(self) -> Floats:
+        """The margin of each box of the family, shape (2, boxes), by the arithmetic of the kernel."""
+        cases, scale = self.family.cases, 1.0 / self._spread
+        return np.stack([scale * (cases - self._limits[0]), scale * (self._limits[1] - cases)])
 
     def best(self) -> Found:
-        """Return the box of the largest score; a subset of levels only where it beats every box of the family."""
-        own = self.scores[list(self.sides)]
+        """Return the box of the largest margin; a subset of levels only where it beats every box of the family."""
+        own = self.margins[list(self.sides)]
         side, box = np.unravel_index(int(np.argmax(own)), own.shape)
         found = self.of_family(int(box), self.sides[int(side)])
-        for w, s in product(chain.from_iterable(t.within for t in self._tables), self.sides):
-            peaks = np.full((2, 1), -np.inf)
-            subset_peaks(w.sums[:, CASES, None], w.levels(self._shift(s)), self.extra, self.fewest, peaks)
-            if peaks[s, 0] > found.score:
-                found = self._of_subset(w, s, float(peaks[s, 0]))
+        for table in self._tables:
+            for category, s in product(table.within, self.sides):
+                peak = float(self._subset_peaks(category, s, category.sums[:, CASES, None])[s, 0])
+                if peak - table.needed > found.margin:
+                    found = self._of_subset(category, s, peak, peak - table.needed)
         return found
 
     def of_family(self, box: int, side: int) -> Found:
@@ -206,6 +238,7 @@ class Scan:
         f = self.family
         return Found(
             score=float(self.scores[side, box]),
+            margin=float(self.margins[side, box]),
             side=side,
             box=box,
             rows=float(f.rows[box]),
@@ -213,7 +246,8 @@ class Scan:
             expected=float(f.expected[box]),
         )
 
-    def _of_subset(self, w: _Within, side: int, score: float) -> Found:
+    def _of_subset(self, w: _Within, side: int, score: float, margin: float) -> Found:
+        """Return the subset of levels that has the largest score of all."""
         expected, variance, rows = w.levels(self._shift(side)).T
         residual = (w.sums[:, CASES] - expected) * (1 if side == UP else -1)
         usable = np.flatnonzero(variance > 0)
@@ -225,6 +259,7 @@ class Scan:
         levels = tuple(w.subset.levels[i] for i in taken)
         return Found(
             score=score,
+            margin=margin,
             side=side,
             box=Subset(category=w.subset.category, levels=levels, other=w.subset.other, within=w.subset.within),
             rows=float(sums[ROWS]),
@@ -241,7 +276,7 @@ class Scan:
     # ---- Outcomes simulated at the edge of the tolerance ----
 
     def simulated(self, cells: Cells, p: Floats, ids: Ids, draws: int) -> Floats:
-        """Return the largest score of each of so many simulated sets of outcomes.
+        """Return the largest margin in each of so many simulated sets of outcomes.
 
         The outcome of a row is ``U < min(p + tolerance, 1)`` where more cases are looked for, and
         ``U < max(p - tolerance, 0)`` where fewer are, U being one uniform number a row and draw.
@@ -267,21 +302,25 @@ class Scan:
             drawn = words(ids, low, high, first, SALT)
             for edge, own in bits.items():
                 own[:, turn] = drawn[:, 1 - edge]
-        # (2) Table by table: rows cell by cell, cases of each cell in each draw, the largest score of its boxes.
-        peaks = np.full((2, len(turns) * LANES), -np.inf)
+        # (2) Table by table: rows cell by cell, cases of each cell in each draw, the largest margin of its boxes.
+        best = np.full((2, len(turns) * LANES), -np.inf)
         for table in self._tables:
             order, starts = _sorted_cells(cells[list(table.traits)], table.shape)
             for edge, own in bits.items():
                 cases = lane_sums(own.T, order, starts).reshape(*table.shape, -1)
-                raised = np.full_like(peaks, -np.inf)
-                table.raise_peaks(edge, cases, raised)
-                for category in table.within:
-                    levels = category.levels(self._shift(edge))
-                    subset_peaks(category.cases(cases[:, :, 0]), levels, self.extra, self.fewest, raised)
+                peaks = table.peaks(cases)
+                for w in table.within:
+                    peaks = np.maximum(peaks, self._subset_peaks(w, edge, w.cases(cases[:, :, 0])) - table.needed)
                 looked = [edge] if self.tolerance else [UP, DOWN]
-                peaks[looked] = np.maximum(peaks[looked], raised[looked])
+                best[looked] = np.maximum(best[looked], peaks[looked])
         # (3) The largest over tables and sides.
-        return peaks[list(self.sides)].max(axis=0)[:draws]
+        return best[list(self.sides)].max(axis=0)[:draws]
+
+    def _subset_peaks(self, w: _Within, edge: int, cases: NDArray[Any]) -> Floats:
+        """Return the largest scores of subsets of levels in each draw, given the cases of the levels."""
+        peaks = np.full((2, cases.shape[1]), -np.inf)
+        subset_peaks(cases, w.levels(self._shift(edge)), self.extra, self.fewest, peaks)
+        return peaks
 
     def _shift(self, side: int) -> float:
         return self.tolerance if side == UP else -self.tolerance
@@ -296,17 +335,17 @@ class Scan:
             shape = [len(own) for own in sets]
             boxes = slice(first[t], first[t + 1])
             place = tuple(np.maximum(f.place[boxes], 0).T)
-            up, down, scale = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-            shift = self.tolerance * f.rows[boxes]
-            up[place], down[place] = f.expected[boxes] + shift, f.expected[boxes] - shift
-            scale[place] = 1.0 / np.sqrt(f.variance[boxes] + self.extra)
+            mean, scale = np.zeros((2, *shape)), np.zeros(shape)
+            mean[:, *place], scale[place] = self._limits[:, boxes], 1.0 / self._spread[boxes]
+            needed = self.needed[boxes] if first[t] < first[t + 1] else self.needed
             out.append(
                 _Table(
                     traits=traits,
                     shape=(*self.tables[t].shape[:-1], 1, 1)[:3],
                     sets=(sets[0], sets[1], sets[2]),
-                    mean=(up, down),
+                    mean=mean,
                     scale=scale,
+                    needed=float(needed.max()),
                     within=tuple(self._subsets(t)) if len(traits) < 3 else (),
                 )
             )

@@ -42,7 +42,7 @@ def told_pockets(curve: Curve, people: int, mask: int) -> Curve:
     columns = {
         **told,
         "floor": floors,
-        "evidence": tuple(round(float(v), 2) for v in lines["evidence"]),
+        "evidence": tuple(map(_evidence, lines["evidence"], lines["gap"], told["gap"])),
         "side": tuple("too little" if v > 0 else "too much" for v in told["gap"]),
         "over": tuple(limit is not None and v > limit for v in floors),
         **{k: tuple(line[j] for line in left) for j, k in enumerate(LEFT)},
@@ -53,6 +53,11 @@ def told_pockets(curve: Curve, people: int, mask: int) -> Curve:
         "besides": tuple(_besides(s["besides"][i], c["rows"][i], people, mask) for i in kept),
     }
     return Curve(method=curve.method, columns=columns, settings=settings)
+
+
+def _evidence(exact: float, gap: float, told: float) -> float:
+    """Return the evidence that the gap as told would be: the exact one tells cases to a tenth of a person."""
+    return round(exact * abs(told / gap), 1) if gap else 0.0
 
 
 def _apart(c: Mapping[str, Sequence[Any]], people: int, mask: int) -> list[int]:
@@ -103,7 +108,7 @@ def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int) -> Es
     mask : int
     """
     (low, below), (high, above) = _told_end(least, "low", tables, mask), _told_end(most, "high", tables, mask)
-    value = Told.of(tables.n, 0, 0.0).near(max(least.value, most.value), "worst")
+    value = _told_worst_value(least, max(least.value, most.value), tables)
     needed = least.settings["rows_needed"] or most.settings["rows_needed"]
     return replace(
         least,
@@ -116,6 +121,13 @@ def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int) -> Es
             "rows_needed": None if needed is None else int(two_digits(needed)),
         },
     )
+
+
+def _told_worst_value(least: Estimate, value: float, tables: Tables) -> float:
+    """Return the worst gap as it is told: whosever it is, in steps of people of the smallest box."""
+    rule = tuple(Condition.from_dict(d) for d in least.settings["conditions_low"])
+    _, *facts = people_in(tables, rule).exact if rule else (0, 0, 0.0)
+    return Told.of(least.settings["smallest_box"], *facts).near(value, "worst")
 
 
 def _told_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[float, dict[str, Any]]:

@@ -249,6 +249,28 @@ def test_ranges_move_outward_and_verdicts_are_on_what_is_told(seed: int, limit: 
         assert told["rows"][j] % 5 == 0
 
 
+def test_evidence_says_no_more_than_the_gap_as_told() -> None:
+    """One case more is 0.05 standard deviations here: twenty numbers of cases are told apart by steps of five alone."""
+    told = []
+    for cases in range(690, 710):
+        residual = cases - 600.0
+        one = lines(observed=(cases / 2_400,) * 3, predicted=(0.25,) * 3, gap=(residual / 2_400,) * 3)
+        one = replace(one, columns={**one.columns, "evidence": (residual / np.sqrt(450 + 4),) * 3})
+        c = told_pockets(replace(one, columns={**one.columns, "rows": (2_400,) * 3}), 60_000, 20).columns
+        told.append((c["evidence"][0], c["gap"][0]))
+    assert len({evidence for evidence, _ in told}) == len({gap for _, gap in told}) < 10
+
+
+def test_the_worst_gap_is_told_in_steps_of_people() -> None:
+    data = planted()
+    least, most = (cal.certify.pockets(data, side=side) for side in ("lower", "upper"))
+    tables, u = tables_of(data, None, 2, 0), step(least.settings["smallest_box"])
+    wide = replace(most, interval=replace(most.interval, high=1.0))
+    values = {told_worst(replace(least, value=v), wide, tables, 20).value for v in np.linspace(0.4, 0.5, 50)}
+    assert least.interval.low < 0.35
+    assert all(round(v / u, 6) % 1 == 0 for v in values)
+
+
 def test_the_worst_is_told_like_a_group_and_a_box_that_leaves_few_is_not_named() -> None:
     data = planted()
     least, most = (cal.certify.pockets(data, side=side) for side in ("lower", "upper"))

@@ -14,7 +14,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.pockets.family import Family
 from calibrant.stats.pockets.ranges import ceiling, floor, over, rows_needed, shrunken
-from calibrant.views.boxes import FEWEST, MIN_SIZE, ORDER, Tables, checked_size, tables_of
+from calibrant.views.boxes import FEWEST, MIN_SIZE, ORDER, Tables, checked_size, fewest_rows, tables_of
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.population import shares
 from calibrant.views.rules import text_of
@@ -125,7 +125,7 @@ def pockets(
         raise BadInput(f"clear_size={clear_size:g} is below min_size={min_size:g}: pockets so small are not looked at")
     tables = tables_of(data, variables, order, seed)
     family = tables.family(min_size)
-    clear_rows = max(clear_size * family.n, min_size * family.n, FEWEST)
+    clear_rows = max(fewest_rows(clear_size, family.n), FEWEST)
     low, low_box = floor(family, spend[0]) if spend[0] else (0.0, None)
     high, high_box = ceiling(family, spend[1], clear_rows) if spend[1] else (1.0, None)
     if high_box == -1:
@@ -153,12 +153,12 @@ def pockets(
             "min_size": min_size,
             "clear_size": clear_size,
             "smallest_box": int(family.rows.min()),
-            "clear_rows": int(-(-clear_rows // 1)),
+            "clear_rows": clear_rows,
             "clear_boxes": int((family.rows >= clear_rows).sum()),
             **_box("low", tables, family, low_box if low > 0.0 else None),
             **_box("high", tables, family, high_box),
             "delta": spend,
-            "seed": seed,
+            "seed": data.spec.seed if isinstance(data, Sketch) else seed,
             "limit": limit,
             "over": None if limit is None or not spend[0] else int(over(family, limit, spend[0]).sum()),
             "rows_needed": None if undecided is None else rows_needed(family, estimate, undecided, spend, clear_rows),

@@ -66,9 +66,10 @@ def pockets(
 ) -> Curve:
     r"""Tell who is badly served as a few distinct pockets, such as "age over 76 and income up to 25".
 
-    Estimand, for each pocket B: ``E[Y - p | B]``, the mean of what happened minus what the model says. A trait is the
-    score or a covariate cut into at most a dozen cells without looking at labels; a pocket is a run of cells of a
-    number, or a level or two of a category, of each of up to `order` traits.
+    Estimand, for each pocket B: the mean over its rows of ``eta_i - p_i``, eta_i the event rate of row i given its
+    score and covariates. It is about the people in the data. A trait is the score or a covariate cut into at most a
+    dozen cells without looking at labels; a pocket is a run of cells of a number, or a level or two of a category, of
+    each of up to `order` traits.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ def pockets(
     >>> found.columns["rule"], found.columns["side"], found.columns["floor"][0] > 0.1
     (('age over 76 and income up to 25',), ('too little',), True)
     """
-    level, seed = checked_alpha(alpha), checked_seed(seed)
+    level, seed = checked_alpha(alpha), data.spec.seed if isinstance(data, Sketch) else checked_seed(seed)
     least, most = checked_size("min_size", min_size), whole("rules", rules, 1, MOST)
     if limit is not None:
         limit = number("limit", limit, above=0, below=1, what="a probability", hint="such as 0.05")

@@ -103,7 +103,7 @@ class Tables:
         be more boxes than `MOST_BOXES`, runs start and end at every second edge, or every third, or at the middle one
         alone, and levels do not pair.
         """
-        least = max(min_size * self.n, fewest)
+        least = max(fewest_rows(min_size, self.n), fewest)
         for step in STEPS:
             sets = tuple(self._frequent(j, _sets(t, step), least) for j, t in enumerate(self.traits))
             sizes = [len(own) for own in sets]
@@ -112,7 +112,7 @@ class Tables:
         conditions = [_conditions(t, own) for t, own in zip(self.traits, sets, strict=True)]
         found = family_of(self.tables, self.layout.combined, sets, conditions, self.n, least)
         if not found.size:
-            raise NotComputable(f"there are {self.n:,} rows: no box has {int(np.ceil(least)):,} of them and not all")
+            raise NotComputable(f"there are {self.n:,} rows: no box has {least:,} of them and not all")
         return found
 
     def _frequent(self, trait: int, sets: Ints, least: float) -> Ints:
@@ -195,6 +195,11 @@ def tables_of(data: object, variables: Iterable[str] | str | None, order: int, s
 def checked_size(name: str, value: float) -> float:
     """Return a share of the rows."""
     return number(name, value, least=0, below=1, what="a share of the rows", hint="such as 0.05")
+
+
+def fewest_rows(size: float, n: int) -> int:
+    """Return the rows that a share asks for: 21 of 300 are seven in a hundred, though 0.07 x 300 is a little above."""
+    return int(np.ceil(round(size * n, 6)))
 
 
 def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: int, seed: int) -> Tables:

@@ -95,6 +95,14 @@ def test_the_shares_say_which_boxes() -> None:
     assert certified(two_sites(), min_size=0.5, clear_size=0.5).settings["boxes"] == 1
 
 
+def test_a_pocket_with_just_that_share_is_under_the_ceiling() -> None:
+    """Site a holds 21 rows of 300, seven in a hundred, and it is far off; in floating point 0.07 x 300 is above 21."""
+    site = np.repeat(["a", "b", "c"], [21, 129, 150])
+    y = (site == "a") | (np.arange(300) % 3 == 0)
+    s = certified(cal.predictions(y, np.full(300, 0.4), {"site": site}), clear_size=0.07, side="upper").settings
+    assert (s["box_high"], s["clear_rows"], s["clear_boxes"]) == ("site = a", 21, 6)
+
+
 def test_a_box_has_twenty_rows_at_least() -> None:
     y = np.arange(100) % 3 == 0
     data = cal.predictions(y, np.full(100, 0.3), {"site": np.repeat(["a", "b", "c"], [60, 30, 10])})
@@ -147,3 +155,10 @@ def test_a_sketch_says_the_same() -> None:
     whole = cal.sketch(data, variables=["x", "site"], tests=True)
     for settings in ({}, {"variables": "x", "limit": 0.05}, {"order": 1, "side": "upper"}):
         assert certified(data, **settings) == certified(whole, **settings)
+
+
+def test_a_sketch_brings_its_own_seed() -> None:
+    data = cal.predictions(np.arange(300) % 3 == 0, np.full(300, 0.25), {"x": np.arange(300) % 7})
+    whole = cal.sketch(data, variables=["x"], tests=True, seed=3)
+    assert certified(whole) == certified(data, seed=3)
+    assert cal.diagnose.pockets(whole).settings == cal.diagnose.pockets(data, seed=3).settings

@@ -22,7 +22,7 @@ Options = Callable[["Command"], None]
 
 STATUS = """exit status:
   0   met, or no limit was given
-  1   a limit is certified broken
+  1   a limit is certified broken: for everyone, a group or an unnamed pocket
   2   the data or a setting cannot be used; one line says why
   3   undecided at this sample size, or a limited check was not applicable
   70  an unexpected error: please report it
@@ -326,7 +326,7 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
         metavar="D",
         help="of the strong calibration test: how far off a probability may be for anyone (default 0)",
     )
-    _listed(p, "--fail-on", "exit with 1 if one of these tests finds error: " + ", ".join(gates()), "TESTS")
+    _listed(p, "--fail-on", "exit with 1 if one of these finds error, 3 if undecided: " + ", ".join(gates()), "TESTS")
     p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
     p.add_argument("--date", metavar="DATE", help="date to print in the report (default: none)")

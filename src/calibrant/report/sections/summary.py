@@ -86,10 +86,11 @@ def parts(record: AuditRecord) -> tuple[Part, ...]:
     unjudged = say("A certified range each. ", link("See all groups", "groups"))
     named = no_groups(record) if not total else unjudged if limit is None else tally(record)
     pocket, told = pockets_word(record), pockets_told(record)
+    more = say(link("See pockets", "pockets")) if POCKETS in record.estimates else ()
     return (
         Part("Everyone", status, word, everyone),
         Part(_named(total), *groups_word(record), named, () if total and limit is None else named),
-        Part("Unnamed pockets", *pocket, told, say(f"Unnamed pockets: {pocket[1].lower()}. ", *told)),
+        Part("Unnamed pockets", *pocket, say(*told, " ", *more), say(f"Unnamed pockets: {pocket[1].lower()}. ", *told)),
     )
 
 

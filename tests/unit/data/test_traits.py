@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
 import numpy as np
@@ -232,9 +233,10 @@ def test_the_score_is_cut_too() -> None:
     assert traits_of(np.full(9, 0.3), pa.table({}), ())[0].size == 2
 
 
-def test_a_covariate_of_the_scores_name_is_refused() -> None:
-    data = cal.predictions([0, 1], [0.5, 0.6], {"(score)": [1.0, 2.0]})
-    with pytest.raises(BadInput, match=r"'\(score\)'.*rename"):
+@pytest.mark.parametrize("name", ["(score)", "the score"])
+def test_a_covariate_of_the_scores_name_is_refused(name: str) -> None:
+    data = cal.predictions([0, 1], [0.5, 0.6], {name: [1.0, 2.0]})
+    with pytest.raises(BadInput, match=rf"'{re.escape(name)}'.*rename"):
         tables_of(data, None, 2, 0)
 
 

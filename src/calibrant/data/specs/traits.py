@@ -28,6 +28,7 @@ NEAR = 0.015  # share of the rows by which an edge may miss its tenth for the sa
 LEVELS = 20  # of a category that have a cell of their own
 RARE = 0.01  # share of the rows below which a level has none
 MOST = 100  # covariates whose pairs a sketch counts: 5,050 tables with the score's
+TOLD = "the score"  # its name in every rule and map
 DAYS = tuple(end / 86_400 for end in SECONDS)  # from 1970 to the ends of the calendar
 
 
@@ -103,8 +104,9 @@ class Trait:
 def traits_of(p: Floats, table: pa.Table, how: Sequence[Coding]) -> tuple[Trait, ...]:
     """Cut the score, then each covariate, by a sample of rows; none if there are more than 100 covariates."""
     used = [c for c in how if c.kind != "constant"]
-    if any(c.name == SCORE for c in used):
-        raise BadInput(f"covariate {SCORE!r}: the tests give that name to the score, so rename the column")
+    for c in used:
+        if c.name in (SCORE, TOLD):
+            raise BadInput(f"covariate {c.name!r}: the tests give that name to the score, so rename the column")
     if len(used) > MOST:
         return ()
     score = Trait(name=SCORE, kind="number", edges=edges_of(p, "number", False))

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 import calibrant as cal
-from calibrant.stats.pockets.ranges import together
+from calibrant.stats.pockets.ranges import floor, together
 from calibrant.views.boxes import tables_of
 
 ALPHA = 0.05
@@ -46,6 +47,12 @@ def shared_ceiling(seed: int, n: int, traits: int) -> float:
     return float(np.maximum(high, -low)[family.rows >= 0.05 * n].max())
 
 
+def equal_floor(seed: int, n: int, traits: int) -> float:
+    """Return the floor of the planted corner, had all boxes the same share of alpha."""
+    family = tables_of(planted(seed, n, 0.07, traits), None, 2, 0).family(0.01)
+    return floor(replace(family, weight=np.full(family.size, 1.0 / family.size)), ALPHA)[0]
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--sets", type=int, default=20)
@@ -54,20 +61,22 @@ def main() -> None:
     asked.add_argument("--traits", type=lambda text: [int(v) for v in text.split(",")], default=[8, 20])
     a = asked.parse_args()
     certified(0, 2000, 0.0, 3, "lower")  # compiles
-    print("| traits | boxes | above 0 | above 2 points | mean floor | mean ceiling | were alpha shared | CPU s |")
-    print("|--:|--:|--:|--:|--:|--:|--:|--:|")
+    columns = "traits", "boxes", "above 0", "above 2 points", "mean floor", "shares equal", "mean ceiling", "alpha shared"
+    print(f"| {' | '.join(columns)} | CPU s |\n|{'--:|' * 9}")
     for traits in a.traits:
         seeds = range(a.first, a.first + a.sets)
         lows = [certified(s, a.rows, 0.07, traits, "lower") for s in seeds]
         highs = [certified(s, a.rows, 0.0, traits, "upper") for s in seeds]
         low, high = (np.array([v for v, _, _ in found]) for found in (lows, highs))
         shared = np.array([shared_ceiling(s, a.rows, traits) for s in seeds])
+        equal = np.array([equal_floor(s, a.rows, traits) for s in seeds])
         cells = (
             f"{traits}",
             f"{lows[0][1]['boxes']:,}",
             f"{(low > 0).sum()} of {a.sets}",
             f"{(low > 0.02).sum()}",
             f"{100 * low.mean():.2f}",
+            f"{100 * equal.mean():.2f} ({(equal > 0.02).sum()})",
             f"{100 * high.mean():.2f}",
             f"{100 * shared.mean():.2f}",
             f"{np.median([took for _, _, took in lows + highs]):.2f}",

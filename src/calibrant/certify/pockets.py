@@ -94,7 +94,7 @@ def pockets(
     (Hoeffding 1956). Low end: the ranges of all pockets together, alpha shared by weights. High end: the largest
     one-sided limit of any pocket, nothing shared, for the truly worst pocket is one. The two ends are about pockets of
     different sizes, so the low one can lie above the high one.
-    **Cost.** One pass, then some 0.05 s with eight covariates and 0.5 s with twenty.
+    **Cost.** One pass, then some 0.1 s with eight covariates and 0.3 s with twenty.
     **Reads.** Rows, or the sums of boxes of a sketch: the same bits.
 
     References

@@ -61,7 +61,7 @@ def main() -> None:
     asked.add_argument("--traits", type=lambda text: [int(v) for v in text.split(",")], default=[8, 20])
     a = asked.parse_args()
     certified(0, 2000, 0.0, 3, "lower")  # compiles
-    columns = "traits", "boxes", "above 0", "above 2 points", "mean floor", "shares equal", "mean ceiling", "alpha shared"
+    columns = "traits", "boxes", "above 0", "above 2 points", "mean floor", "shares equal", "mean ceiling", "shared"
     print(f"| {' | '.join(columns)} | CPU s |\n|{'--:|' * 9}")
     for traits in a.traits:
         seeds = range(a.first, a.first + a.sets)

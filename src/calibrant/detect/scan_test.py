@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-import numpy as np
-
 from calibrant.arguments import checked_seed, choice, number, one_source, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -14,7 +12,18 @@ from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.nulls import p_value
 from calibrant.stats.pockets.scan import EXTRA, Found, Scan, Subset, bound
-from calibrant.views.boxes import FEWEST, MIN_SIZE, ORDER, Held, Tables, checked_size, condition, of_levels, tables_of
+from calibrant.views.boxes import (
+    FEWEST,
+    MIN_SIZE,
+    ORDER,
+    Held,
+    Tables,
+    checked_size,
+    condition,
+    fewest_rows,
+    of_levels,
+    tables_of,
+)
 from calibrant.views.rules import Rule, text_of
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -161,7 +170,7 @@ def scan_test(
             "null": used,
             "order": max(map(len, tables.layout.combined)),
             "seed": data.spec.seed if isinstance(data, Sketch) else seed,
-            "smallest_box": int(np.ceil(scan.fewest)),
+            "smallest_box": int(scan.fewest),
             "tolerance": allowed,
             "variables": tuple(t.name for t in tables.traits[1:]),
         },
@@ -175,7 +184,7 @@ def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: str)
         family=tables.family(min_size),
         tables=tables.tables,
         levels=tuple(_levels(tables, t) for t in range(len(tables.traits))),
-        fewest=max(min_size * tables.n, FEWEST),
+        fewest=max(fewest_rows(min_size, tables.n), FEWEST),
         tolerance=tolerance,
         sides=SIDES[alternative],
     )

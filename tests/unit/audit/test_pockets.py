@@ -123,6 +123,16 @@ def test_a_sketch_gives_the_answer_of_its_rows() -> None:
     assert one.curves == two.curves
 
 
+def test_a_sketch_without_rows_is_certified_all_the_same() -> None:
+    whole = cal.sketch(planted(2_000), variables="*", tests=True)
+    whole.parts.pop("sample")
+    of = Case(whole, Judging.of(gates=gates(), limit=0.05))
+    found = QUESTION.make(of, {})
+    assert found.checks[0].status == "broken"
+    assert found.checks[0].outcome is None
+    assert not found.curves
+
+
 def test_the_adaptive_search_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("calibrant.detect.strong_calibration_test")
     made: list[int] = []

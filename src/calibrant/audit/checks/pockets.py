@@ -29,9 +29,9 @@ def pockets(case: Case, _: Mapping[str, Curve]) -> Answer:
     case.announce("certifying unnamed pockets")
     size = max(MIN_SIZE, case.mask / case.whole.n)
     worst = _worst(case, size)
-    found = _distinct(case, size)
+    curves = _distinct(case, size)
     check = Check(code=CODE, status=_status(case, worst), estimate=worst, outcome=_searched(case))
-    return Answer(checks=(check,), estimates={CODE: worst}, curves={CODE: found, **_map(case, found)})
+    return Answer(checks=(check,), estimates={CODE: worst}, curves=curves)
 
 
 def _worst(case: Case, size: float) -> Estimate:
@@ -59,12 +59,17 @@ def _status(case: Case, worst: Estimate) -> Status:
     return "measured" if verdict == "none" else verdict
 
 
-def _distinct(case: Case, size: float) -> Curve:
+def _distinct(case: Case, size: float) -> dict[str, Curve]:
+    """Return a few distinct pockets, and the map of one; none where the sketch holds no rows to tell them apart."""
     from calibrant.diagnose.pockets import pockets
 
     plan = case.judging
-    found = pockets(case.whole, min_size=size, limit=plan.limit, alpha=plan.alpha, seed=case.seed)
-    return told_pockets(found, case.whole.n, case.mask)
+    try:
+        found = pockets(case.whole, min_size=size, limit=plan.limit, alpha=plan.alpha, seed=case.seed)
+    except NotComputable:
+        return {}
+    told = told_pockets(found, case.whole.n, case.mask)
+    return {CODE: told, **_map(case, told)}
 
 
 def _searched(case: Case) -> Outcome | None:

@@ -60,7 +60,7 @@ def pockets(record: AuditRecord) -> Iterator[Node]:
     if found:
         yield table(record, found)
         yield Paragraph(say(note(record, found)), "note")
-    else:
+    elif POCKETS in record.curves:
         yield Paragraph(say(NOT_SHOWN), "quiet")
     if drawn := figure(record):
         yield Heading("Where it lies", 3, PAGE)

@@ -115,8 +115,9 @@ def scan_test(
     as large as that of any rates within the tolerance (as Theorem 4 of Feng et al. 2024), and ``p = (1 + #{T* >= T}) /
     (draws + 1)``. *bound:* the exact binomial tail of each box at the edge of the tolerance, which bounds that of
     unequal rates (Hoeffding 1956), over the box's share of alpha; the smallest of them. **Method.** All boxes from
-    cumulative sums of the tables of all combinations of traits. For the simulated null, the best subset of a category's
-    levels too, alone and within each run or level of every other trait (linear-time subset scanning, Neill 2012).
+    cumulative sums of the tables of all combinations of traits. Two-sided, without a tolerance and with the simulated
+    null, the best subset of a category's levels too, alone and within each run or level of every other trait
+    (linear-time subset scanning, Neill 2012): else its score need not rise with every case, as the argument asks.
     **Cost.** Bound: that of the tables, rows x tables additions. Simulated: rows x tables / 64 word operations a draw,
     and boxes x draws. **Reads.** Rows, or the sketch's tables and, for the simulated null, its rows.
 
@@ -187,6 +188,7 @@ def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: str)
         fewest=max(fewest_rows(min_size, tables.n), FEWEST),
         tolerance=tolerance,
         sides=SIDES[alternative],
+        subsets=alternative == "two-sided" and not tolerance,
     )
 
 

@@ -178,6 +178,9 @@ class Scan:
         0: more cases than predicted; 1: fewer.
     extra : float
         What is added to the null variance.
+    subsets : bool
+        Look for the best subset of a category's levels too. Its score may fall where one outcome becomes a case, so
+        that only a null of one law, that every score is right, may simulate it.
     """
 
     family: Family
@@ -187,6 +190,7 @@ class Scan:
     tolerance: float
     sides: tuple[int, ...]
     extra: float = EXTRA
+    subsets: bool = True
 
     # ---- The data ----
 
@@ -346,7 +350,7 @@ class Scan:
                     mean=mean,
                     scale=scale,
                     needed=float(needed.max()),
-                    within=tuple(self._subsets(t)) if len(traits) < 3 else (),
+                    within=tuple(self._subsets(t)) if self.subsets and len(traits) < 3 else (),
                 )
             )
         return out

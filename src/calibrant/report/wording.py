@@ -54,7 +54,9 @@ HEADLINE_POCKETS = {  # behind a headline that is otherwise all within the limit
     "undecided": "; for unnamed pockets too few people to tell",
     "uncleared": "; error found in unnamed pockets, none shown over it",
 }
+HEADLINE_MODELS = "; error found in a mix of traits, no pocket shown over it"
 TITLE_POCKETS = {"undecided": ", pockets undecided", "uncleared": ", pockets not cleared"}
+TRAITS = ("one trait", "one or two traits", "one to three traits")
 POCKET_WORDS = {
     "broken": "Over the limit",
     "undecided": "Undecided",
@@ -170,8 +172,15 @@ def headline(record: AuditRecord) -> str:
     if undecided:
         few = of_groups(undecided, total)
         return f"Within the limit for everyone together; for {few} too few people to tell"
-    rest = HEADLINE_POCKETS.get(pockets_state(record), "")
+    state = pockets_state(record)
+    rest = HEADLINE_MODELS if state == "uncleared" and _by_models(record) else HEADLINE_POCKETS.get(state, "")
     return "Within the limit for everyone together" + (f" and for {all_groups(total)}" if total else "") + rest
+
+
+def _by_models(record: AuditRecord) -> bool:
+    """Tell whether the error that was found is none that the search of pockets finds."""
+    check = check_of(record, POCKETS)
+    return check is not None and check.outcome is not None and check.outcome.parts.get("found_by") == "adaptive"
 
 
 def _unjudged_headline(record: AuditRecord) -> str:
@@ -368,15 +377,28 @@ def pockets_told(record: AuditRecord) -> Text:
 
 
 def _pocket_least(record: AuditRecord, e: Estimate) -> Text:
-    """Return the pocket that is certified farthest off; nothing where none is shown to be off."""
+    """Return the pocket told that is certified farthest off, and the worst of all; nothing where none is off."""
     if e.interval.low <= 0.0:
         return ()
-    low, rule = num.lower_bound(e.interval.low, limit_of(record)), e.settings.get("box_low")
-    off = strong(f"at least {low} points")
-    if rule is None:
-        return say("Some pocket is off by ", off, ". ")
-    share = f" ({people_share(float(e.settings['share_low']))} of all)" if e.settings.get("share_low") else ""
-    return say("People with ", Span(clipped(visible(rule)), "name"), f"{share} are off by ", off, ". ")
+    told, low = worst_pocket(record), num.lower_bound(e.interval.low, limit_of(record))
+    if told is None:
+        return say("Some pocket is off by ", strong(f"at least {low} points"), ". ")
+    rule, share, floor = told
+    least = num.lower_bound(floor, limit_of(record))
+    off = say(
+        strong(f"at least {least} points"), f"; the worst pocket of all by at least {low}" if least != low else ""
+    )
+    return say(
+        "People with ", Span(clipped(visible(rule)), "name"), f" ({people_share(share)} of all) are off by ", *off, ". "
+    )
+
+
+def worst_pocket(record: AuditRecord) -> tuple[str, float, float] | None:
+    """Return rule, share of the people and certified size of the worst pocket told; None if none is shown to be off."""
+    c = record.curve(POCKETS).columns
+    lines = zip(c.get("floor", ()), c.get("rule", ()), c.get("share", ()), strict=True)
+    floor, rule, share = max(lines, key=lambda line: float(line[0]), default=(0.0, "", 0.0))
+    return (str(rule), float(share), float(floor)) if floor else None
 
 
 def _pocket_most(record: AuditRecord, e: Estimate) -> Text:
@@ -384,9 +406,8 @@ def _pocket_most(record: AuditRecord, e: Estimate) -> Text:
     if e.interval.high >= 1.0:
         return ()
     high = num.upper_bound(e.interval.high, limit_of(record))
-    of, size = cardinal(int(e.settings["order"])), people_share(float(e.settings["clear_size"]))
-    of = "one trait" if of == "one" else f"{of} traits"
-    return say(f"No pocket of {of} with {size} of the people is off by more than ", strong(high), ".")
+    of, size = TRAITS[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
+    return say(f"No pocket of {of} with {size} of the people or more is off by more than ", strong(high), ".")
 
 
 def people_share(share: float) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from calibrant.audit.pockets import told_map, told_pockets, told_worst
 from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, NotRun, Question
 from calibrant.audit.record import Check, Status
 from calibrant.audit.rounding import two_digits
+from calibrant.certify.pockets import CLEAR_SIZE
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.views.boxes import MIN_SIZE, ORDER, tables_of
@@ -28,14 +30,15 @@ def pockets(case: Case, _: Mapping[str, Curve]) -> Answer:
         raise NotComputable(FEW.format(case.whole.n, case.mask))
     case.announce("certifying unnamed pockets")
     size = max(MIN_SIZE, case.mask / case.whole.n)
-    worst = _worst(case, size)
     curves = _distinct(case, size)
+    worst = _worst(case, size, max(curves[CODE].columns["floor"], default=0.0) if curves else 0.0)
     check = Check(code=CODE, status=_status(case, worst), estimate=worst, outcome=_searched(case))
     return Answer(checks=(check,), estimates={CODE: worst}, curves=curves)
 
 
-def _worst(case: Case, size: float) -> Estimate:
-    from calibrant.certify.pockets import CLEAR_SIZE, pockets
+def _worst(case: Case, size: float, floor: float) -> Estimate:
+    """Certify the worst pocket: from below at least as far off as the worst of those that are told."""
+    from calibrant.certify.pockets import pockets
 
     plan, clear = case.judging, max(CLEAR_SIZE, size)
     least, most = (
@@ -50,12 +53,19 @@ def _worst(case: Case, size: float) -> Estimate:
         )
         for side in ("lower", "upper")
     )
-    return told_worst(least, most, tables_of(case.whole, None, ORDER, case.seed), case.mask)
+    told = told_worst(least, most, tables_of(case.whole, None, ORDER, case.seed), case.mask)
+    low = max(told.interval.low, floor)
+    return replace(told, value=max(told.value, low), interval=replace(told.interval, low=low))
 
 
 def _status(case: Case, worst: Estimate) -> Status:
-    """Judge both ends as they are told: exact ones would follow from one limit after another."""
+    """Judge both ends as they are told: exact ones would follow from one limit after another.
+
+    Where the mask leaves larger pockets only under the ceiling, those between are not known to be within the limit.
+    """
     verdict = case.judging.verdict(worst.interval.low, worst.interval.high)
+    if verdict == "met" and worst.settings["clear_size"] > CLEAR_SIZE:
+        return "undecided"
     return "measured" if verdict == "none" else verdict
 
 

@@ -25,7 +25,7 @@ from calibrant.report.document import (
     Table,
     number_table,
 )
-from calibrant.report.findings import carries_curve, check_of, few, limit_of, shift_side, side
+from calibrant.report.findings import POCKETS, carries_curve, check_of, few, limit_of, shift_side, side
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells, key, some
@@ -36,6 +36,7 @@ from calibrant.report.wording import (
     certified_range,
     error_at_most,
     overall_answer,
+    people_share,
     together,
 )
 from calibrant.results import Estimate
@@ -273,7 +274,12 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
             low, high = num.signed_range(e.interval.low, e.interval.high)
             shown = f"{low} to {high}" if name == "shift" else num.upper_bound(e.interval.high)
             rows.append(Certified(quantity, shown, subject, assumption(e)))
-    for name in sorted(record.certified.keys() - about.keys()):
+    if (e := record.estimates.get(POCKETS)) is not None:
+        for end, word, value in (("min_size", "least", e.interval.low), ("clear_size", "most", e.interval.high)):
+            shown = num.lower_bound(value) if word == "least" else num.upper_bound(value)
+            of = f"the raw score, pockets of {people_share(float(e.settings[end]))} of the people or more"
+            rows.append(Certified(f"Gap of the worst unnamed pocket, at {word}", shown, of, assumption(e)))
+    for name in sorted(record.certified.keys() - about.keys() - {POCKETS}):
         e = record.certified[name]
         rows.append(Certified(visible(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
     return tuple(rows)

@@ -84,8 +84,8 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
         "A pocket is everyone with the same one or two traits, such as ages 40 to 50 with scores over 80%. All "
         f"{num.count(int(s['boxes']))} pockets were looked at that have {least}% of the people or more, of one trait "
         f"or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one. "
-        "Which pockets there are was fixed before any outcome was read, so every bound here is true of all of them at "
-        f"once, {together(record)}."
+        "Which pockets there are was fixed before any outcome was read, so the ranges below, and “at least”, hold for "
+        f"all of them at once, {together(record)}; and so, by itself, does “no pocket is off by more than”."
     )
 
 
@@ -166,6 +166,8 @@ def note(record: AuditRecord, found: Sequence[Line]) -> str:
         f"{start}{everyone}, of the raw score; its range is certified. Numbers of people are multiples of five, up or "
         "down by chance. Halves are random halves of the people, searched anew."
     )
+    if shift is not None and all(float(r["low"]) <= shift.value <= float(r["high"]) for r in found):
+        text += " No range leaves out everyone’s gap: no pocket is shown to be off in another way than everyone is."
     if any(r["gap_left"] is not None for r in found):
         text += " “Without those above”: the gap of the people who are in no pocket above; near zero, it adds little."
     return text
@@ -195,13 +197,14 @@ def figure(record: AuditRecord) -> Figure | None:
     frames = tuple(f for ranges in curve.settings.get("pockets", ()) for f in _frames(ranges, turned, size))
     names = tuple(clipped(shown(a["name"]), 40) for a in (across, up))
     worst = told(record)[:1]
-    where = f" Outlined: {worst[0]['rule']}." if worst and frames else ""
+    several = len(curve.settings.get("pockets", ())) > 1
+    where = " Outlined: the pockets." if several else f" Outlined: {worst[0]['rule']}." if worst and frames else ""
     heat = svg.Heat(_labels(across), _labels(up), drawn, frames)
     blank = len(cells) < len(heat.across) * len(heat.up)
     label = f"Map of the gap by {names[0]} and {names[1]}.{where}"
     key = [("over", "happened more often than the model says"), ("under", "less often")]
     key += [("blank", "too few people to show")] if blank else []
-    key += [("frame", "the pocket")] if frames else []
+    key += [("frame", "a pocket" if several else "the pocket")] if frames else []
     mask = num.count(int(record.settings.get("mask", 20)))
     caption = (
         "Numbers in the cells are gaps in points, what happened minus what the model says. Single cells are not "
@@ -324,10 +327,11 @@ def _check(check: Check, record: AuditRecord) -> Asked:
     numbers = ""
     if e is not None:
         low, high = num.lower_bound(e.interval.low, limit), num.upper_bound(e.interval.high, limit)
-        numbers = f"worst at least {low}, at most {high} points"
+        size = people_share(float(e.settings["clear_size"]))
+        numbers = f"worst at least {low} points; of {size} of the people or more, at most {high}"
     if check.outcome is not None:
         numbers += f"; test: {p_told(check.outcome)}"
-    meaning = "is a pocket off that nobody named? “At most” is of pockets of people enough"
+    meaning = "is a pocket off that nobody named?"
     return Asked("Unnamed pockets", numbers, meaning, None if check.outcome is None else record.found(check))
 
 

@@ -44,10 +44,12 @@ from calibrant.report.wording import (
     tally,
     too,
     unshown_reason,
+    worst_pocket,
     would_decide,
 )
 from calibrant.visible import visible
 
+IN_PART = "Met in part"  # everyone and every named group are within the limit, unnamed pockets are not cleared
 WORST = 4  # groups on the ruler of the page
 TERSE = 9  # groups on the ruler of a terminal
 
@@ -56,6 +58,8 @@ def summary(record: AuditRecord) -> Iterator[Node]:
     """Return the verdict in three parts, the ruler, three caveats and at most three next steps."""
     limit = limit_of(record)
     verdict, word = ("", "") if limit is None else (record.verdict, VERDICTS[record.verdict])
+    if verdict == "met" and pockets_state(record) in ("undecided", "uncleared"):
+        verdict, word = "undecided", IN_PART
     yield Opening(headline(record), lead(record), verdict, word)
     three = parts(record)
     yield Parts(three, PAGE)
@@ -167,6 +171,7 @@ def next_steps(record: AuditRecord) -> tuple[Text, ...]:
     elif not record.groups:
         steps.append(say("Name the groups that matter: ", code("--by age,sex"), "."))
     if record.verdict == "met":
+        steps += _for_pockets(record)
         steps.append(say("Audit again when the model, the people or the years change."))
     return tuple(steps[:3])
 
@@ -195,10 +200,25 @@ def _for_broken(record: AuditRecord) -> list[Text]:
     return steps
 
 
+def _for_pockets(record: AuditRecord) -> list[Text]:
+    """Return what to do about unnamed pockets where all else is within the limit."""
+    state, e = pockets_state(record), record.estimates.get(POCKETS)
+    if state == "uncleared":
+        rest = " before you rely on the probabilities for everyone."
+        return [say("Error was found in a mix of traits: look at ", link("unnamed pockets", "pockets"), rest)]
+    need = None if e is None else e.settings.get("rows_needed")
+    if state == "undecided" and need is not None:
+        n = num.rows_needed(int(need))
+        return [say(f"To settle unnamed pockets, audit {n if n.startswith('over') else f'about {n}'} rows.")]
+    return []
+
+
 def _pocket(record: AuditRecord) -> Text:
     """Return the pocket that is over the limit, linked to its part of the page."""
-    rule = record.estimates[POCKETS].settings.get("box_low")
-    return say("people with ", Span(clipped(visible(rule)), "name", "#pockets")) if rule else say("an unnamed pocket")
+    told = worst_pocket(record)
+    return (
+        say("people with ", Span(clipped(visible(told[0])), "name", "#pockets")) if told else say("an unnamed pocket")
+    )
 
 
 def _and_others(k: int) -> str:

@@ -105,7 +105,7 @@ def strong_calibration_test(
     asymptotic in their number. Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default models, from
     ``[logit p, x]``: trees on ``Y - p``, a ridge logistic regression on all terms of degree two (C = 10, at most 300
     products), and their mean. Trees are, up to 2,000 rows, the mean of two forests (half the features, depth 10, leaf
-    5; all, depth 6, leaf 10; 50 trees each, 10 for ``"refit"``); with more rows 50 boosted trees (steps of 0.03, 6
+    5; all, depth 6, leaf 10; 50 trees each, 10 for ``"refit"``); with more rows 50 boosted trees (steps of 0.03, 8
     leaves of at least ``2 sqrt(rows)`` rows, half the features at each split, 64 bins). Departures from the paper:
     predictions beyond the tolerance are soft-thresholded, sums studentised (once they cover a null variance of 2
     events), the sequence is evaluated only where the prediction changes, and folds are sorted together. Not offered: a

@@ -17,8 +17,9 @@ from sklearn.tree import DecisionTreeRegressor
 import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
+from calibrant.search import models as residual_models
 from calibrant.search.detectors import Settings, detectors_of, question_of
-from calibrant.search.models import dealt, fit_logistic
+from calibrant.search.models import BOOSTED, FEW, FORESTS, dealt, fit_logistic, fit_pool, pool_of, predicted
 from calibrant.search.nulls import SALT, fixed
 from calibrant.stats.cusum import Boundary, path, simulated
 from calibrant.views.features import TERMS, features_of
@@ -303,6 +304,60 @@ def test_each_row_is_predicted_from_other_folds() -> None:
     assert not same[~inside].any()
     again = a.predicted(a.question.sample.x, data.p, a.question.fold)
     np.testing.assert_allclose(again, a.g[a.chosen])
+
+
+# ---- boosted trees, of all rows, from 2,001 on ----
+
+
+def stepped(n: int = FEW + 1) -> Any:
+    """A model that says 30 % of everyone, of those over 0.75 by 40 points too little, and a category that is noise."""
+    rng = np.random.default_rng([0xB0, n])
+    x = rng.random(n)
+    covariates = {"x": x, "ward": rng.choice(list("abcdef"), n), "z": rng.random(n)}
+    return cal.predictions(rng.random(n) < np.where(x > 0.75, 0.7, 0.3), np.full(n, 0.3), covariates)
+
+
+def test_the_default_models_depend_on_the_number_of_rows_alone() -> None:
+    assert pool_of("default", None, FEW) is FORESTS
+    assert pool_of("default", None, FEW + 1) is BOOSTED
+    assert pool_of("paper", None, 100).names == pool_of("paper", None, 10**6).names
+    found = strong(stepped(), draws=19)
+    assert found.parts["models"] == ("boosted", "logistic", "both")
+    assert found.settings["train"]["boosted"] > 10**6
+    assert strong(stepped(FEW), null="split", draws=19).settings["train"]["deep"] == 20_000
+
+
+def test_boosted_trees_predict_the_whole_of_an_error() -> None:
+    """Small steps cover 78 % of it, and are divided by that: a tolerance is compared with all of it."""
+    q = question_of(stepped(8_000), Settings())
+    g = predicted(fit_pool(q.sample, BOOSTED, np.arange(4_000), 0), q.sample, BOOSTED, np.arange(4_000, 8_000))[0]
+    high = q.sample.x.flat[4_000:, 1] > np.quantile(q.sample.x.flat[:, 1], 0.76)
+    assert abs(g[high].mean() - 0.4) < 0.05
+    assert abs(g[~high].mean()) < 0.05
+
+
+def test_boosted_trees_are_the_same_on_one_thread_and_two() -> None:
+    from threadpoolctl import threadpool_limits
+
+    q, out = question_of(stepped(), Settings()), []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            out.append(predicted(fit_pool(q.sample, BOOSTED, np.arange(q.n), 0), q.sample, BOOSTED, np.arange(q.n)))
+    np.testing.assert_array_equal(*out)
+
+
+def test_a_fit_sees_a_uniform_sample_of_what_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    q = question_of(stepped(), Settings())
+    fit = residual_models.Boosted.fit
+    monkeypatch.setattr(residual_models, "TRAIN", 300)
+    monkeypatch.setattr(residual_models, "VALUES", 500 * len(q.sample.x.flat_of))
+    monkeypatch.setattr(residual_models.Boosted, "fit", lambda *a: (seen.append(a[2]), fit(*a))[1])
+    fit_pool(q.sample, BOOSTED, np.arange(100, 1100), 0)
+    fit_pool(q.sample, BOOSTED, np.arange(100, 500), 0)
+    assert [len(set(rows)) for rows in seen] == [500, 400]
+    assert 100 <= seen[0].min() < 150
+    assert 1050 < seen[0].max() < 1100
 
 
 def test_a_variable_taken_from_other_rows_changes_its_columns_only() -> None:

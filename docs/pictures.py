@@ -424,6 +424,46 @@ def local_bias() -> Any:
     return alt.hconcat(*panels).resolve_scale(y="shared")
 
 
+def corner(n: int, seed: int, gap: float) -> Any:
+    """Return n rows of five even traits; the rate is above the score by the gap where x2 and x3 are over 0.8."""
+    rng = np.random.default_rng([seed, n])
+    x = rng.uniform(size=(n, 5))
+    p = rng.uniform(0.1, 0.4, n)
+    rate = p + gap * ((x[:, 1] > 0.8) & (x[:, 2] > 0.8))
+    return cal.predictions(rng.uniform(size=n) < rate, p, {f"x{j + 1}": x[:, j] for j in range(5)})
+
+
+def pockets() -> Any:
+    """What some pocket is off by at least, where one is; and what none of 5 % is off by more than, where none is."""
+    names = ["a pocket of 4 % is off by 7: at least", "no pocket is off: at most"]
+    rows = []
+    for n in (3_000, 10_000, 30_000, 100_000, 300_000):
+        for seed in range(5):
+            low = cal.certify.pockets(corner(n, seed, 0.07), side="lower").interval.low
+            high = cal.certify.pockets(corner(n, seed, 0.0), side="upper").interval.high
+            rows += [{"n": n, "y": points(v), "of": of} for v, of in zip((low, high), names, strict=True)]
+    y = alt.Y("y:Q", title="points", scale=alt.Scale(domain=[0, 20], clamp=True))
+    marks = chart(rows).mark_point(size=30, opacity=0.7, filled=True)
+    dots = marks.encode(x=rows_axis(), y=y, color=legend(names, columns=2, symbol="circle"))
+    return (dots + rule(7.0, label="the gap of the pocket", at=3_000)).properties(width=460, height=240)
+
+
+def scan_test() -> Any:
+    """P-values of both nulls by the gap of a corner."""
+    names = {"simulated": "outcomes simulated", "bound": "bound over all boxes"}
+    rows = [
+        {"x": 100 * gap, "y": max(cal.detect.scan_test(corner(20_000, seed, gap), null=null).p_value, 1e-3), "of": of}
+        for gap in (0.0, 0.02, 0.04, 0.06, 0.08, 0.1)
+        for seed in range(5)
+        for null, of in names.items()
+    ]
+    x = alt.X("x:Q", title="gap of 4 % of the people, points", axis=alt.Axis(values=[0, 2, 4, 6, 8, 10]))
+    marks = chart(rows).mark_point(size=30, opacity=0.7, filled=True)
+    y = log_axis("y", "p-value", [0.001, 0.01, 0.1, 1.0], (0.0008, 1.2))
+    dots = marks.encode(x=x, y=y, color=legend(list(names.values()), columns=2, symbol="circle"))
+    return (dots + rule(0.05, label="0.05", at=8.5)).properties(width=460, height=240)
+
+
 PICTURES = (
     raw_lower,
     rounded,
@@ -439,6 +479,8 @@ PICTURES = (
     variable,
     local_calibration_test,
     local_bias,
+    pockets,
+    scan_test,
 )
 
 

@@ -140,7 +140,7 @@ def test_compressed_files_are_what_is_in_them(tmp_path: Path, expected: cal.Sket
     (tmp_path / "unnamed").write_bytes(gzip.compress((tmp_path / "log.parquet").read_bytes()))
     with pytest.raises(cal.BadInput, match="unnamed is a packed file: unpack it first"):
         cal.sketch(tmp_path / "unnamed", label="y", score="p")
-    (tmp_path / "unnamed").write_bytes(gzip.compress(b"ORC,y,p\n1,0,0.2\n2,1,0.7\n"))
+    (tmp_path / "unnamed").write_bytes(gzip.compress(b"ORC,y,p\n1,0,0.2\n2,1,0.7\n", mtime=0))
     assert cal.sketch(tmp_path / "unnamed", label="y", score="p").n == 2
 
 
@@ -150,7 +150,7 @@ def test_compressed_files_are_what_is_in_them(tmp_path: Path, expected: cal.Sket
         (b"$FL2@(#)", "an SPSS file"),
         (b"<stata_dta><header>", "a Stata file"),
         (b"\x80\x04\x95", "a pickle"),
-        (gzip.compress(b"X\n\0\0\0\3"), "a file of R"),
+        (gzip.compress(b"X\n\0\0\0\3", mtime=0), "a file of R"),
         (b"calibrant sketch", "is a sketch: end its name in .sketch"),
         (b"SQLite format 3\0", "an SQLite database"),
         (b"\x01\x02\x03", "none of Parquet, Arrow IPC, ORC, text"),

@@ -12,7 +12,15 @@ import calibrant as cal
 from calibrant.errors import BadInput
 
 TIERS = (cal.certify, cal.detect, cal.diagnose, cal.measure)
-ARGUMENTS = {"variable": "x", "variables": "x", "names": ["x"], "gap": 0.05, "tolerance": 0.001}
+ARGUMENTS = {
+    "variable": "x",
+    "variables": "x",
+    "names": ["x"],
+    "gap": 0.05,
+    "tolerance": 0.001,
+    "first": "x",
+    "second": "g",
+}
 
 
 def seeded() -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from calibrant.kernels.boxes import subset_peaks
 from calibrant.kernels.draws import words
 from calibrant.stats.pockets import scan as scan_file
 from calibrant.stats.pockets.scan import Scan, bound
@@ -153,3 +154,15 @@ def test_saboteurs_of_the_bound(broken: Any, tolerance: float) -> None:
     chance = chances(rates)[1]
     found = np.array([bound(broken(scan_of(p, own, tolerance, (0,))))[0] for own in y])
     assert any(chance[found <= a].sum() > a + 1e-9 for a in np.unique(found))
+
+
+def test_the_best_proper_subset_may_lose_by_a_further_case() -> None:
+    """Why subsets are looked for only where the null is one law: a tolerance, or one side, needs scores that rise."""
+    rate, rows = np.array([0.1, 0.5]), np.array([10.0, 40.0])
+    levels = np.stack([rows * rate, rows * rate * (1 - rate), rows], axis=1)
+    cases = np.array(
+        [[2, 35], [3, 35]], dtype=np.int32
+    ).T  # 1 and 15 too many; then 2, which its variance makes more of
+    peaks = np.full((2, 2), -np.inf)
+    subset_peaks(cases, levels, 4.0, 1.0, peaks)
+    assert peaks[0] == pytest.approx([15 / np.sqrt(14), 2 / np.sqrt(4.9)])

@@ -12,7 +12,14 @@ from calibrant.detect.strong_calibration_test import strong_calibration_test
 from calibrant.results import Outcome
 from calibrant.views.boxes import MIN_SIZE, ORDER
 
-WEIGHT = 0.5  # of the scan
+# Of the scan. How often the two together find an error at the .05 level, in the mean over eleven kinds with 5,000 rows
+# (60 data sets each) and nine with 20,000 (40 each): corners of one, two and three traits, an outer tenth, slopes of
+# one, four and eight traits, products of two and three, four products, a bump; seeds that no test or benchmark has.
+#   w          0.2   0.3   0.4   0.5   0.6   0.7   0.8   0.9
+#   found, %    56    58    58    58    58    59    59    57
+# A corner of 4 % of 5,000 rows: 63 % at 0.2, 80 % at 0.7, 83 % by the scan alone; four products: 77, 67 and 27 %.
+# Beyond 0.7 a p-value of 0.01, the least of repeated fits (up to 2,000 rows), would no more be found.
+WEIGHT = 0.7
 ALPHA = 0.05
 
 
@@ -91,8 +98,8 @@ def pocket_test(
     >>> age, income, p = rng.uniform(20, 90, 5000), rng.uniform(10, 60, 5000), rng.uniform(0.1, 0.6, 5000)
     >>> y = rng.random(5000) < np.where((age > 75) & (income < 25), p + 0.3, p)
     >>> found = cal.detect.pocket_test(cal.predictions(y, p, {"age": age, "income": income}))
-    >>> found.p_value, found.parts["found_by"]
-    (0.002, 'both')
+    >>> round(found.p_value, 4), found.parts["found_by"]
+    (0.0014, 'both')
     """
     share("alpha", alpha, hint="such as 0.05")
     scan = scan_test(

@@ -80,7 +80,8 @@ def test_the_best_subset_of_levels_is_listed_and_is_no_box_of_the_family() -> No
     found = cal.detect.scan_test(data)
     assert found.parts["rule"] == f"x0 over 0.5 and site = {' or '.join(condition['levels'])}"
     assert found.parts["rows"] == within.sum()
-    assert cal.detect.scan_test(data, null="bound").parts["fixed"]
+    for other in ({"null": "bound"}, {"tolerance": 0.01}, {"alternative": "greater"}):
+        assert cal.detect.scan_test(data, **other).parts["fixed"], other
 
 
 def test_levels_of_under_twenty_rows_are_never_listed() -> None:

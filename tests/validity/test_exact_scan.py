@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from calibrant.detect.pocket_test import joined
 from calibrant.kernels.boxes import subset_peaks
 from calibrant.kernels.draws import words
+from calibrant.results import Outcome
 from calibrant.stats.pockets import scan as scan_file
 from calibrant.stats.pockets.scan import Scan, bound
 from calibrant.views.boxes import Held, Tables
@@ -166,3 +168,26 @@ def test_the_best_proper_subset_may_lose_by_a_further_case() -> None:
     peaks = np.full((2, 2), -np.inf)
     subset_peaks(cases, levels, 4.0, 1.0, peaks)
     assert peaks[0] == pytest.approx([15 / np.sqrt(14), 2 / np.sqrt(4.9)])
+
+
+@pytest.mark.parametrize("shift", [0, 1, 35, 500, 965])
+def test_two_p_values_joined_hold_however_they_depend_on_each_other(shift: int) -> None:
+    """Both uniform on thousandths, one the other's turned by so many steps, or all pairs of hundredths."""
+
+    def small(pairs: Any, join: Any, level: float) -> float:
+        return float(np.mean([join(a, b) <= level + 1e-12 for a, b in pairs]))
+
+    def joint(a: float, b: float) -> float:
+        return joined(p_only(a), p_only(b)).p_value
+
+    steps = np.arange(1, 1001)
+    turned = list(zip(steps / 1000, (steps - 1 + shift) % 1000 / 1000 + 0.001, strict=True))
+    every = list(product(np.arange(1, 101) / 100, repeat=2)) if shift == 0 else []
+    for level in (0.01, 0.05, 0.2):
+        assert all(small(pairs, joint, level) <= level + 1e-9 for pairs in (turned, every) if pairs)
+    if shift == 500:
+        assert small(turned, min, 0.05) > 0.09  # the smaller of the two, unadjusted, is a saboteur
+
+
+def p_only(p: float) -> Outcome:
+    return Outcome(method="", statistic=0.0, p_value=float(p), alternative="", null="", law="")

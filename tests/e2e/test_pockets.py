@@ -49,7 +49,7 @@ def test_a_planted_corner_breaks_the_limit_and_is_named(tmp_path: Path, capsys: 
     assert check(record)["outcome"]["parts"]["p_scan"] == 0.001
     assert "Within the limit for everyone together, over it for an unnamed pocket" in said
     assert "Unnamed pockets: 1 over the limit. People with x2 over 0.8 and x3 over 0.8 (" in said
-    assert "No pocket of two traits with 5% of the people is off by more than" in said
+    assert "No pocket of one or two traits with 5% of the people or more is off by more than" in said
     text = page.read_text(encoding="utf-8")
     assert len(text.encode()) < 500_000
     assert 'class="frame"' in text

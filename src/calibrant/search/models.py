@@ -161,7 +161,7 @@ class Boosted:
             max_iter=self.trees,
             learning_rate=self.step,
             max_leaf_nodes=self.leaves,
-            min_samples_leaf=max(20, int(2.0 * len(rows) ** 0.5)),
+            min_samples_leaf=max(20, int(0.5 * len(rows) ** 0.5)),
             max_features=0.5,
             max_bins=BINS,
             early_stopping=False,

@@ -112,7 +112,7 @@ def strong_calibration_test(
     test of prevalence (appendix A of the paper), whose level failed in simulation. **Cost.** A few fits, then draws x
     rows x models additions: 1 s at a thousand rows, 2 s at 100,000 and 15 s at a million for ``"fixed"`` with ten
     covariates; up to a hundred times the fits for ``"refit"``. A fit sees all rows of its folds, or a uniform sample:
-    of 2^24 values (rows times columns) for boosted trees, 10^9 products (rows times squared terms) for the regression,
+    of 1.7e7 values (rows times columns) for boosted trees, 4e8 products (rows times squared terms) for the regression,
     20,000 rows for your own models and the paper's forests (5,000 a tree). Every row is tested. **Reads.** Rows, or the
     sketch's sample of rows.
 

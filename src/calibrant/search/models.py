@@ -24,7 +24,7 @@ TRAIN = 20_000  # rows that any fit may see, a uniform sample of its folds: of a
 BAG = 5_000  # rows that one tree of a forest sees
 BINS = 64  # of a column, for boosted trees: a pocket's edge is known to a sixty-fourth of the rows
 VALUES = 1 << 24  # that boosted trees may see, rows times columns: a second or two, and 128 MB
-PRODUCTS = 10**9  # rows times squared terms that a logistic regression may see: less than a second
+PRODUCTS = 4 * 10**8  # rows times squared terms that a logistic regression may see: half a second or so
 CHUNK = 1 << 16  # rows predicted at once, for memory
 STREAM = 0x1EA2  # of random numbers
 
@@ -191,7 +191,7 @@ class Quadratic:
     strength: float
 
     def most(self, x: Features) -> int:
-        """Return as many rows as less than a second allows."""
+        """Return as many rows as half a second or so allows."""
         return max(TRAIN, PRODUCTS // (len(x.flat_of) + len(x.pairs)) ** 2)
 
     def fit(self, s: Sample, rows: Rows, _seed: int) -> Fitted:
@@ -348,8 +348,9 @@ FORESTS = Pool(
     ("forest", "logistic", "both"),
     ((0.5, 0.5, 0.0), (0.0, 0.0, 1.0), (0.25, 0.25, 0.5)),
 )
-# With more rows boosted trees take the place of the forests: at 20,000 to 300,000 rows they find a corner of two traits
-# about twice as often, and nothing that was tried less often, for a tenth of the time (docs/benchmarks-detect.md).
+# With more rows boosted trees take the place of the forests: for a tenth of the time they find more, and the more so
+# the more rows there are (docs/benchmarks-detect.md). Of what was tried: 4 to 6 leaves find steps and 12 to 20 three
+# traits at once somewhat more often; larger steps and bags find less, and larger leaves lose small pockets.
 BOOSTED = Pool(
     (Boosted("boosted", 50, 0.03, 8), Quadratic("quadratic", 10.0)),
     ("boosted", "logistic", "both"),

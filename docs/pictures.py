@@ -184,9 +184,8 @@ def bounded_variation() -> Any:
 def groups() -> Any:
     """Certified ranges of the groups of two variables of the bundled data."""
     found = cal.certify.groups(employment(["nativity", "age"]), by=["nativity", "age"], levels=50)
-    names = [", ".join(f"{v}: {level}" for v, level in g) for g in found]
     limit, rows = 1.4, []
-    for name, e in zip(names, found.values(), strict=True):
+    for name, e in found.items():
         low, high = points(e.interval.low), points(e.interval.high)
         of = "over the limit" if low > limit else "within the limit" if high <= limit else "undecided"
         rows.append({"g": name, "low": low, "high": high, "of": of})

@@ -71,7 +71,7 @@ for name in [*names, "calibration_intercept", "calibration_slope", "observed_exp
     """By group the intervals are each for itself: with two groups, `alpha` halved makes them hold together.""",
     """rates = cal.measure.by_group(cal.measure.observed_expected, data, by="nativity", alpha=0.025)
 for group, found in rates.items():
-    print(group[0][1], f"{found.value:.3f} ({found.interval.low:.3f} to {found.interval.high:.3f})")""",
+    print(group, f"{found.value:.3f} ({found.interval.low:.3f} to {found.interval.high:.3f})")""",
     """## Where along the score
 
 In a notebook, `curve` by itself draws an interactive chart. Here it is kept as a still picture, which any viewer

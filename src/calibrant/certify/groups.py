@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 import numpy as np
@@ -28,7 +29,7 @@ def groups(
     alpha: float = 0.05,
     side: Side = "two-sided",
     seed: int = 0,
-) -> dict[Group, Estimate]:
+) -> dict[str, Estimate]:
     r"""Certify the average calibration error of every group, all at once.
 
     Estimand, for each group g: from below ``E[|p - E[Y|p, g]| | g]`` of the raw score; from above
@@ -50,8 +51,9 @@ def groups(
 
     Returns
     -------
-    dict of group to Estimate
-        A group is a tuple of ``(variable, level)``; empty groups are left out. Order: as the levels.
+    dict of str to Estimate
+        By names such as ``"sex=f"`` and ``"sex=f, age=40–49"``; in them, a variable or level that holds ``=``, a
+        quote or a comma stands in double quotes, as JSON writes it. Empty groups are left out. Order: as the levels.
 
     Notes
     -----
@@ -73,7 +75,7 @@ def groups(
     >>> p, sex = rng.uniform(size=4000), np.array(["f", "m"])[rng.integers(0, 2, 4000)]
     >>> data = cal.predictions(rng.uniform(size=4000) < p, p, {"sex": sex})
     >>> list(cal.certify.groups(data, by="sex"))
-    [(('sex', 'f'),), (('sex', 'm'),)]
+    ['sex=f', 'sex=m']
     """
     steps = checked_levels(levels)
     whole = grouped_sketch(data, names("by", by), intersections, seed)
@@ -82,7 +84,17 @@ def groups(
         raise NotComputable("there are no groups: pass by=")
     low_share, high_share = shares(alpha, side)
     spend = (low_share / len(present), high_share / len(present))
-    return {name: certified_range(q, steps, spend, 1.0 - alpha, seed) for name, q in present}
+    return {keyed(name): certified_range(q, steps, spend, 1.0 - alpha, seed) for name, q in present}
+
+
+def keyed(group: Group) -> str:
+    """Return the name of a group: ``sex=f, age=40–49``. No two groups have one name."""
+    return ", ".join("=".join(map(_quoted, pair)) for pair in group)
+
+
+def _quoted(text: str) -> str:
+    """Return a variable or a level; in quotes where it could be misread."""
+    return json.dumps(text, ensure_ascii=False) if any(c in text for c in '=",') else text
 
 
 def grouped_sketch(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import names, one_source, shown
-from calibrant.certify.groups import Group, grouped_sketch, named_groups
+from calibrant.certify.groups import Group, grouped_sketch, keyed, named_groups
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import Profile
@@ -31,7 +31,7 @@ def by_group(
     by: Iterable[str] | str | None = None,
     intersections: bool = False,
     **settings: Any,
-) -> dict[Group, Estimate]:
+) -> dict[str, Estimate]:
     r"""Measure each group by itself.
 
     Estimand: that of `function`, given membership of the group.
@@ -51,8 +51,8 @@ def by_group(
 
     Returns
     -------
-    dict of group to Estimate
-        Keys as those of `certify.groups`: tuples of ``(variable, level)``. Empty groups are left out; a group in which
+    dict of str to Estimate
+        Named as by `certify.groups`: ``"sex=f"``, ``"sex=f, age=40–49"``. Empty groups are left out; a group in which
         the measure is not computable is left out with a `CalibrantWarning` that says why.
 
     Raises
@@ -79,24 +79,23 @@ def by_group(
     >>> data = cal.predictions([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.5], {"sex": ["f", "f", "m", "m"]})
     >>> found = cal.measure.by_group(cal.measure.brier, data, by="sex")
     >>> {group: round(e.value, 3) for group, e in found.items()}
-    {(('sex', 'f'),): 0.1, (('sex', 'm'),): 0.17}
+    {'sex=f': 0.1, 'sex=m': 0.17}
     """
     if not callable(function):
         raise BadInput(f"function={shown(function)}: pass a function such as cal.measure.ece")
-    out: dict[Group, Estimate] = {}
-    refused: list[tuple[Group, str]] = []
+    out: dict[str, Estimate] = {}
+    refused: list[tuple[str, str]] = []
     for name, part in _parts(data, names("by", by), intersections):
         try:
-            out[name] = function(part, **settings)
+            out[keyed(name)] = function(part, **settings)
         except NotComputable as e:
-            refused.append((name, e.reason))
+            refused.append((keyed(name), e.reason))
     if not out:
         raise NotComputable(
             f"computable in none of {len(refused)} groups; first: {refused[0][1]}" if refused else "there are no groups"
         )
     for name, reason in refused:
-        label = " and ".join(f"{variable} {level}" for variable, level in name)
-        warnings.warn(f"left out {label}: {reason}", CalibrantWarning, stacklevel=2)
+        warnings.warn(f"left out {name}: {reason}", CalibrantWarning, stacklevel=2)
     return out
 
 

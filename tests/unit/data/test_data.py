@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
+from calibrant.certify.groups import keyed
 from calibrant.data.profile import Profile, round_edges
 from calibrant.data.specs.spec import Spec, bin_labels
 
@@ -119,9 +120,14 @@ def test_specs_round_trip() -> None:
 def test_intersections_are_all_pairs() -> None:
     data = {"y": [0, 1] * 4, "p": [0.5] * 8, "a": list("xxyyxxyy"), "b": list("uvuvuvuv")}
     found = cal.certify.groups(cal.sketch(data, label="y", score="p", by=["a", "b"], intersections=True))
-    assert (("a", "x"), ("b", "u")) in found
+    assert "a=x, b=u" in found
     assert len(found) == 2 + 2 + 4
-    assert found[("a", "x"), ("b", "u")].n == 2
+    assert found["a=x, b=u"].n == 2
+
+
+def test_no_two_groups_have_one_name() -> None:
+    names = [(("a=b", "c"),), (("a", "b=c"),), (("a", "b, c=d"),), (("a", "b"), ("c", "d")), (("a", '"b"'),)]
+    assert [keyed(n) for n in names] == ['"a=b"=c', 'a="b=c"', 'a="b, c=d"', "a=b, c=d", 'a="\\"b\\""']
 
 
 def test_row_labels_of_pandas_are_no_covariate() -> None:

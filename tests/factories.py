@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from calibrant.audit.about import About
+from calibrant.audit.judging import pockets_verdict
 from calibrant.audit.record import AuditRecord, Check, Finding, Verdict
 from calibrant.results import Curve, Estimate, Interval, Outcome
 from calibrant.search.nulls import INFLATED, LAWS
@@ -80,7 +82,7 @@ def finding(
 ) -> Finding:
     """Return what was certified about one population; `expected` and `observed` are rates."""
     pairs = tuple((str(k), str(v)) for k, v in variables)
-    says = verdict(low, high, limit)
+    says, gap = verdict(low, high, limit), observed - expected
     if says == "undecided" and rows_needed is None:
         rows_needed = int(rows * 7.3)
     return Finding(
@@ -92,6 +94,7 @@ def finding(
         lower=estimate(low, 1.0, method="certify.raw_lower", n=rows),
         upper=estimate(0.0, high, method="certify.rounded", n=rows),
         error=min(max((low + high) / 2, 0.0), 1.0),
+        gap=estimate(gap - 0.01, gap + 0.01, method="certify.gap", value=gap, n=rows),
         verdict=says,
         rows_needed=rows_needed if says == "undecided" else None,
         pooled=pooled,
@@ -650,6 +653,7 @@ def pocketed(
     return replace(
         of,
         verdict="broken" if says == "broken" else of.verdict,
+        verdicts={**of.verdicts, "pockets": pockets_verdict(check, 0.05)},
         checks=(*of.checks, check),
         estimates={**of.estimates, "pockets": found},
         curves={**of.curves, **curves},
@@ -831,7 +835,7 @@ def record(
 ) -> AuditRecord:
     """Return a whole record around `everyone` and `groups`; extra keywords replace settings."""
     one = everyone or finding(limit=limit)
-    gap, half = one.gap, 2.0 * math.sqrt(0.25 / one.rows)
+    gap, half = one.gap.value, 2.0 * math.sqrt(0.25 / one.rows)
     held = estimates
     if held is None:
         held = {
@@ -843,6 +847,7 @@ def record(
     return AuditRecord(
         name=name,
         verdict=worst([one, *groups]),
+        verdicts={"everyone": one.verdict, "groups": worst(groups) if groups else "absent", "pockets": "absent"},
         everyone=one,
         groups=tuple(groups),
         checks=checks(one, groups, held),
@@ -865,11 +870,15 @@ def record(
             "key": [],
             "variables": {name: {"kind": "category", "edges": []} for name in by},
             "warnings": [],
+            "display": {"levels": 50},
+            "arrival": None,
             **(data or {}),
         },
         settings={
             "alpha": 0.05,
             "limit": limit,
+            "judge": "error",
+            "about": About().to_dict(),
             "levels": 50,
             "bandwidth": 2**-6,
             "seed": 0,

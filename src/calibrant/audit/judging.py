@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from dataclasses import dataclass, field
+from typing import Literal, TypedDict, Unpack, get_args
 
 from calibrant.arguments import (
     PYTHON,
@@ -20,13 +20,16 @@ from calibrant.arguments import (
     text,
     whole,
 )
+from calibrant.audit.about import About, Given
 from calibrant.audit.pooling import FEWEST, MASK
-from calibrant.audit.record import Verdict
+from calibrant.audit.record import Check, Finding, Verdict
 from calibrant.errors import BadInput
 from calibrant.views.population import checked_bandwidth
 
 LEVELS = 100  # whole per cent: what people are shown most often
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
+Judge = Literal["error", "gap"]
+WORDS = ("noun", "model", "intended_use", "period", "population", "set_by")
 POINTS, DAY = "such as 0.02 for two points", "such as '2026-01-31'"
 
 
@@ -34,6 +37,7 @@ class Asked(TypedDict, total=False):
     """The arguments as `audit` and the command line take them."""
 
     limit: float | None
+    judge: str
     levels: int
     bandwidth: float
     alpha: float
@@ -44,6 +48,13 @@ class Asked(TypedDict, total=False):
     outcome: str | None
     name: str | None
     date: str | None
+    about: Given
+    noun: str | None
+    model: str | None
+    intended_use: str | None
+    period: str | None
+    population: str | None
+    set_by: str | None
     asker: Asker
 
 
@@ -54,9 +65,11 @@ class Judging:
     Parameters
     ----------
     limit : float in (0, 1) or None
-        Largest acceptable average error.
+        Largest acceptable average error, or gap.
+    judge : {"error", "gap"}
+        What the limit is about: the average error, or the gap between what happened and what was said.
     levels : int
-        Steps in which probabilities are shown.
+        Steps in which a score of many values is shown.
     bandwidth : float
         Of the jittered certificate.
     alpha : float in (0, 1)
@@ -71,9 +84,12 @@ class Judging:
         People under whom a count is not shown.
     outcome, name, date : str or None
         Words for the report.
+    about : About
+        More of them.
     """
 
     limit: float | None = None
+    judge: Judge = "error"
     levels: int = LEVELS
     bandwidth: float = 2**-6
     alpha: float = 0.05
@@ -84,6 +100,7 @@ class Judging:
     outcome: str | None = None
     name: str | None = None
     date: str | None = None
+    about: About = field(default_factory=About)
 
     @classmethod
     def of(cls, *, gates: Sequence[str], **asked: Unpack[Asked]) -> Judging:
@@ -99,6 +116,7 @@ class Judging:
             raise BadInput(f"{given}={fail_on[0]!r} needs the tests that {dropped} leaves out: drop one of the two")
         return cls(
             limit=None if limit is None else share(asker.name("limit"), limit, hint=POINTS),
+            judge=choice(asker.name("judge"), asked.get("judge", kept.judge), get_args(Judge)),
             levels=checked_levels(asked.get("levels", kept.levels), asker.name("levels")),
             bandwidth=checked_bandwidth(asked.get("bandwidth", kept.bandwidth), GRID),
             alpha=checked_alpha(asked.get("alpha", kept.alpha), asker.name("alpha")),
@@ -111,6 +129,7 @@ class Judging:
             outcome=None if outcome is None else text(asker.name("outcome"), outcome),
             name=None if name is None else text(asker.name("name"), name),
             date=(None if date is None else text(asker.name("date"), date, hint=DAY)) or _epoch_date(),
+            about=About.of(asked.get("about"), asker=asker, **{k: asked.get(k) for k in WORDS}),
         )
 
     def verdict(self, low: float, high: float) -> Verdict:
@@ -127,6 +146,33 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     found = set(verdicts)
     order: tuple[Verdict, ...] = ("broken", "undecided", "met")
     return next((v for v in order if v in found), "none")
+
+
+def verdicts(findings: Sequence[Finding], checks: Sequence[Check], alpha: float) -> dict[str, str]:
+    """Return the verdict in three parts: everyone, the named groups, unnamed pockets; none stands for another.
+
+    Pockets are "not-cleared" where a test finds error and none is certified over the limit; "absent" is what was not
+    looked at: no group was named or could be shown, or no pocket was searched.
+    """
+    everyone, *groups = findings
+    return {
+        "everyone": everyone.verdict,
+        "groups": worst(g.verdict for g in groups) if groups else "absent",
+        "pockets": pockets_verdict(next((c for c in checks if c.code == "pockets"), None), alpha),
+    }
+
+
+def pockets_verdict(check: Check | None, alpha: float) -> str:
+    """Return the third part of the verdict, by its check."""
+    match "absent" if check is None else check.status:
+        case "broken":
+            return "broken"
+        case "met" | "undecided" as judged:
+            found = check is not None and check.outcome is not None and check.outcome.p_value <= alpha
+            return "not-cleared" if found else judged
+        case "measured":
+            return "none"
+    return "absent"
 
 
 def _epoch_date() -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from calibrant.errors import BadInput
 from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
 
-SCHEMA = "calibrant/2"
+SCHEMA = "calibrant/3"
 NO_CURVE = Curve(method="", columns={})
 Verdict = Literal["met", "undecided", "broken", "none"]
 Status = Literal["met", "undecided", "broken", "measured", "not-applicable", "not-run"]
@@ -37,11 +37,14 @@ class Finding(Plain):
     error : float
         Debiased estimate of the average error of the score shown, moved between the two bounds unless they cross:
         the raw score may be certified off by more than its display.
+    gap : Estimate
+        `certify.gap`: happened minus said on average, with its certified range; of groups all ranges hold together.
     verdict : {"met", "undecided", "broken", "none"}
-        ``"none"`` when no limit was given.
+        ``"none"`` when no limit was given. Groups are decided by closed testing, which may decide where the range of
+        the error still holds the limit.
     rows_needed : int or None
-        Rows of this population that would decide, if the error is as estimated; None when decided,
-        without a limit, or when the estimate sits on the limit.
+        Rows of the whole log that would decide, if the error is as estimated and groups keep their shares; None when
+        decided, without a limit, or when the estimate sits on the limit.
     pooled : int
         Number of small values pooled into this group; 0 for an ordinary group.
     """
@@ -54,14 +57,10 @@ class Finding(Plain):
     lower: Estimate
     upper: Estimate
     error: float
+    gap: Estimate
     verdict: Verdict
     rows_needed: int | None
     pooled: int = 0
-
-    @property
-    def gap(self) -> float:
-        """Observed minus predicted rate; positive when the model says too little."""
-        return (self.cases - self.expected) / self.rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +90,7 @@ class Check(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord(Plain):
-    """Everything one audit found. `to_json` and `from_json` round-trip; the schema is `calibrant/2`.
+    """Everything one audit found. `to_json` and `from_json` round-trip; the schema is `calibrant/3`.
 
     Parameters
     ----------
@@ -100,6 +99,10 @@ class AuditRecord(Plain):
     verdict : {"met", "undecided", "broken", "none"}
         The worst over everyone and all groups, and broken where a pocket is certified over the limit; "none" without a
         limit. Pockets that are undecided leave it as it is.
+    verdicts : Mapping of str to str
+        In three parts, none of which stands for another: ``"everyone"``, ``"groups"``, ``"pockets"``. Each is as
+        `verdict`, or "absent" where it was not asked; pockets also "not-cleared", where a test finds error and no
+        pocket is certified over the limit.
     everyone : Finding
     groups : tuple of Finding
         In the order of the variables; all their bounds hold together with probability ``1 - alpha``.
@@ -140,6 +143,7 @@ class AuditRecord(Plain):
 
     name: str
     verdict: Verdict
+    verdicts: Mapping[str, str]
     everyone: Finding
     groups: tuple[Finding, ...]
     checks: tuple[Check, ...]

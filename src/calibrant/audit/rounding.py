@@ -115,6 +115,14 @@ def told_estimate(estimate: Estimate, told: Told) -> Estimate:
     return replace(estimate, n=told.rows, value=value, interval=replace(of, low=low, high=high))
 
 
+def told_gap(estimate: Estimate, told: Told) -> Estimate:
+    """Return a group's signed gap as its counts tell it, ends moved outward."""
+    of = estimate.interval
+    low, high = told.end(of.low, -1, f"{estimate.method} low"), told.end(of.high, 1, f"{estimate.method} high")
+    value = min(max(told.observed - told.predicted, low), high)
+    return replace(estimate, n=told.rows, value=value, interval=replace(of, low=low, high=high))
+
+
 def two_digits(value: float) -> float:
     """Return a number rounded up to two digits."""
     if not value or not math.isfinite(value):

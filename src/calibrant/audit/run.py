@@ -8,9 +8,10 @@ from importlib.metadata import version
 from typing import Any
 
 from calibrant.arguments import one_source
+from calibrant.audit.about import Given
 from calibrant.audit.checks import gates, questions
 from calibrant.audit.inputs import inputs
-from calibrant.audit.judging import LEVELS, Judging, worst
+from calibrant.audit.judging import LEVELS, Judging, verdicts, worst
 from calibrant.audit.pooling import MASK
 from calibrant.audit.question import Case, NotRun
 from calibrant.audit.record import AuditRecord, Check, Finding
@@ -33,6 +34,7 @@ def audit(
     by: Iterable[str] | str | None = None,
     variables: Iterable[str] | str | None = "*",
     limit: float | None = None,
+    judge: str = "error",
     levels: int = LEVELS,
     bandwidth: float = 2**-6,
     alpha: float = 0.05,
@@ -51,6 +53,13 @@ def audit(
     outcome: str | None = None,
     name: str | None = None,
     date: str | None = None,
+    about: Given = None,
+    noun: str | None = None,
+    model: str | None = None,
+    intended_use: str | None = None,
+    period: str | None = None,
+    population: str | None = None,
+    set_by: str | None = None,
     quick: bool = False,
     mask: int = MASK,
     tolerance: float = 0.0,
@@ -73,7 +82,10 @@ def audit(
     variables : str or sequence of str, optional
         Covariates to rank and test; by default ``"*"``, every other column that can be used.
     limit : float in (0, 1), optional
-        Largest acceptable average error, in probability units: 0.02 is two points.
+        Largest acceptable average error (or gap), in probability units: 0.02 is two points.
+    judge : {"error", "gap"}
+        What the limit is about, for everyone and the groups: the average error, which does not cancel along the score,
+        or the gap between the share that happened and the mean score. Pockets are always judged by their gap.
     levels : int from 2 to 1024
         Steps in which probabilities are shown to people: 100 for whole per cent.
     bandwidth : float
@@ -87,6 +99,13 @@ def audit(
         What a case is, for wording: ``"employed"``.
     name, date : str, optional
         For the report; a date appears only if given (or from SOURCE_DATE_EPOCH).
+    about : mapping, or path of a TOML file, optional
+        The next six at once; what is given by itself wins.
+    noun : str, optional
+        What a row is, in the plural, for wording: ``"people"``, ``"loans"``.
+    model, intended_use, period, population, set_by : str, optional
+        For the report: the model, what it is used for, when the rows were recorded, whom they stand for, who set the
+        limit.
     quick : bool
         Leave out the tests.
     mask : int, 5 or more
@@ -132,6 +151,7 @@ def audit(
     judging = Judging.of(
         gates=gates(),
         limit=limit,
+        judge=judge,
         levels=levels,
         bandwidth=bandwidth,
         alpha=alpha,
@@ -142,6 +162,13 @@ def audit(
         outcome=outcome,
         name=name,
         date=date,
+        about=about,
+        noun=noun,
+        model=model,
+        intended_use=intended_use,
+        period=period,
+        population=population,
+        set_by=set_by,
     )
     asked = Reading.of(
         label=label,
@@ -207,12 +234,13 @@ def _record(case: Case, variables: tuple[str, ...]) -> AuditRecord:
     return AuditRecord(
         name=case.judging.name or case.whole.name,
         verdict="broken" if any(c.status == "broken" for c in checks) else worst(f.verdict for f in findings),
+        verdicts=verdicts(findings, checks, case.judging.alpha),
         everyone=everyone,
         groups=tuple(groups),
         checks=tuple(checks),
         estimates=estimates,
         curves=curves,
-        data=inputs(case.whole, case.judging.mask),
+        data={**inputs(case.whole, case.judging.mask), "display": {"levels": case.judging.levels}, "arrival": None},
         settings=_settings(case, variables),
         versions=_versions(),
     )
@@ -223,6 +251,7 @@ def _settings(case: Case, variables: tuple[str, ...]) -> dict[str, Any]:
     return {
         "alpha": plan.alpha,
         "limit": plan.limit,
+        "judge": plan.judge,
         "levels": plan.levels,
         "bandwidth": plan.bandwidth,
         "seed": case.seed,
@@ -234,6 +263,7 @@ def _settings(case: Case, variables: tuple[str, ...]) -> dict[str, Any]:
         "fail_on": plan.fail_on,
         "tolerance": plan.tolerance,
         "variables": variables,
+        "about": plan.about.to_dict(),
     }
 
 

@@ -313,6 +313,12 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
     p.add_argument(
         "--limit", type=float, default=limit, metavar="L", help="largest acceptable average error; 0.02 is two points"
     )
+    p.add_argument(
+        "--judge",
+        choices=("error", "gap"),
+        default="error",
+        help="what the limit is about: the average error (default), or the gap between what happened and what was said",
+    )
     _levels(p, "steps in which probabilities are shown")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
@@ -328,11 +334,22 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
     )
     _listed(p, "--fail-on", "exit with 1 if one of these finds error, 3 if undecided: " + ", ".join(gates()), "TESTS")
     p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
+    _about(p)
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
     p.add_argument("--date", metavar="DATE", help="date to print in the report (default: none)")
     p.add_argument("--report", default=report, metavar="OUT.html", help="write the HTML report")
     p.add_argument("--markdown", metavar="OUT.md", help="write the report as Markdown (- for standard output)")
     p.add_argument("--json", metavar="OUT.json", help="write the record as JSON (- for standard output)")
+
+
+def _about(p: Command) -> None:
+    p.add_argument("--about", metavar="FILE.toml", help='the next six in a file, such as: model = "risk 3.1"')
+    p.add_argument("--noun", metavar="WORD", help="what a row is, for wording: people, loans (default: rows)")
+    p.add_argument("--model", metavar="TEXT", help="name and version of the model")
+    p.add_argument("--intended-use", metavar="TEXT", help="what the probabilities are used for")
+    p.add_argument("--period", metavar="TEXT", help="when the rows were recorded")
+    p.add_argument("--population", metavar="TEXT", help="whom or what they stand for")
+    p.add_argument("--set-by", metavar="TEXT", help="who set the limit, and when")
 
 
 def _certify(p: Command) -> None:

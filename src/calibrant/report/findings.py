@@ -101,12 +101,5 @@ def pockets_state(record: AuditRecord) -> Pockets:
 
     ``"uncleared"``: error was found, and no pocket is certified over the limit. ``"absent"``: they were not searched.
     """
-    check = check_of(record, POCKETS)
-    match None if check is None else check.status:
-        case "broken":
-            return "broken"
-        case "met" | "undecided" as judged:
-            return "uncleared" if check is not None and record.found(check) else judged
-        case "measured":
-            return "measured"
-    return "absent"
+    state = record.verdicts["pockets"]
+    return {"not-cleared": "uncleared", "none": "measured"}.get(state, state)  # type: ignore[return-value]

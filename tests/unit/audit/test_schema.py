@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 import calibrant as cal
 
 pytestmark = pytest.mark.xdist_group("schema")  # one process makes the records, each once
-SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-2.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-3.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_populations
 from calibrant.audit.question import Answer, Case, NotRun, Question
 from calibrant.audit.record import Check, Finding, Status, Verdict
-from calibrant.audit.rounding import Told, told_estimate, two_digits
+from calibrant.audit.rounding import Told, told_estimate, told_gap, two_digits
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
 from calibrant.certify.raw_lower import raw_lower_of
@@ -59,11 +60,12 @@ def finding(slug: str, name: Name, q: Population, case: Case, spend: tuple[float
     plan, level = case.judging, 1.0 - case.judging.alpha
     lower = raw_lower_of(q, spend[0], level, case.seed)
     upper = rounded_of(q, plan.levels, (0.0, spend[1]), level, case.seed)
+    gap = replace(shift(q, sum(spend) if name else spend[0]), method="certify.gap")
     rows, cases, expected = q.n, q.cases, q.cells.expected
     if name:
         told = Told.of(rows, cases, expected)
         rows, cases, expected = told.rows, told.cases, float(told.expected)
-        lower, upper = told_estimate(lower, told), told_estimate(upper, told)
+        lower, upper, gap = told_estimate(lower, told), told_estimate(upper, told), told_gap(gap, told)
     low, high = lower.interval.low, upper.interval.high
     error = min(max(upper.value, low), high) if low <= high else upper.value
     verdict = plan.verdict(low, high)
@@ -80,6 +82,7 @@ def finding(slug: str, name: Name, q: Population, case: Case, spend: tuple[float
         lower=lower,
         upper=upper,
         error=error,
+        gap=gap,
         verdict=verdict,
         rows_needed=needed,
         pooled=members,

@@ -131,7 +131,7 @@ def _row(f: Finding, limit: float | None, top: float) -> Row:
         Cell(say(num.count(f.rows)), repr(f.rows)),
         Cell(say(num.told_rate(predicted, told_in)), f"{predicted:.6g}"),
         Cell(say(num.told_rate(observed, told_in)), f"{observed:.6g}"),
-        Cell(say(num.gap(f.gap)), f"{f.gap:.6g}"),
+        Cell(say(num.gap(f.gap.value)), f"{f.gap.value:.6g}"),
         Cell(sort=f"{low:.6g}", picture=svg.track(track)),
         Cell(say(certified_range(f, limit)), f"{high:.6g}"),
         Cell(say(VERDICTS[f.verdict]), str(RANK[f.verdict]), icon=f.verdict),

@@ -227,9 +227,9 @@ def _and_others(k: int) -> str:
 
 def _sample_direction(finding: Finding, several: bool) -> str:
     who = "For the first they" if several else "They"
-    if abs(finding.gap) < finding.lower.interval.low / 2:
+    if abs(finding.gap.value) < finding.lower.interval.low / 2:
         return f"{who} err in both directions."
-    return f"{who} are too {'low' if finding.gap > 0 else 'high'} on balance."
+    return f"{who} are too {'low' if finding.gap.value > 0 else 'high'} on balance."
 
 
 def _for_undecided(record: AuditRecord) -> list[Text]:

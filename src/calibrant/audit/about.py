@@ -1,0 +1,69 @@
+"""What nobody can read from the data: the model and its use, whose rows they are, and who set the limit."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from os import PathLike, fspath
+from typing import Any
+
+from calibrant.arguments import PYTHON, Asker, shown, text
+from calibrant.errors import BadInput
+
+Given = Mapping[str, object] | str | PathLike[str] | None
+NOUN = "rows"  # what a row is, where nobody says
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """Words for the report, each given or None.
+
+    Parameters
+    ----------
+    noun : str
+        What a row is, in the plural: ``"people"``, ``"loans"``.
+    model, intended_use : str or None
+        Name and version of the model; what its probabilities are used for.
+    period, population : str or None
+        When the rows were recorded; whom or what they stand for.
+    set_by : str or None
+        Who set the limit, and when.
+    """
+
+    noun: str = NOUN
+    model: str | None = None
+    intended_use: str | None = None
+    period: str | None = None
+    population: str | None = None
+    set_by: str | None = None
+
+    @classmethod
+    def of(cls, about: Given = None, *, asker: Asker = PYTHON, **given: object) -> About:
+        """Join what a mapping or a TOML file says with what is given by itself, which wins."""
+        named = {f.name for f in fields(cls)}
+        told = _read(about, asker)
+        for name in told:
+            if name not in named:
+                raise BadInput(f"{asker.name('about')}: {shown(name)} is not known: use {', '.join(sorted(named))}")
+        told |= {k: v for k, v in given.items() if v is not None}
+        return cls(**{k: text(asker.name(k), v) for k, v in told.items() if v is not None})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the words by name."""
+        return asdict(self)
+
+
+def _read(about: Given, asker: Asker) -> dict[str, object]:
+    if about is None or isinstance(about, Mapping):
+        return dict(about or {})
+    if not isinstance(about, (str, PathLike)):
+        raise BadInput(f"{asker.name('about')}={shown(about)}: pass a mapping or the path of a TOML file")
+    path = fspath(about)
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as e:
+        raise BadInput(f"{asker.name('about')} {path}: {e.strerror or e}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise BadInput(f"{asker.name('about')} {path} is no TOML ({e}): write lines like model = 'risk 3.1'") from None

@@ -36,55 +36,61 @@ def written(points: Decimal, *, signed: bool = False) -> str:
     return (MINUS if points < 0 else "+" if signed else "") + size
 
 
+def decimals_of(limit: float | None) -> int:
+    """Return the decimals of every bound beside a limit: as many as the limit has, and at least one."""
+    exponent = 0 if limit is None else exact(limit).normalize().as_tuple().exponent
+    return max(1, -exponent if isinstance(exponent, int) else 1)
+
+
 def lower_bound(probability: float, limit: float | None = None) -> str:
-    """Write a lower bound in points, rounded down.
+    """Write a lower bound in points, rounded down, with the decimals of the limit.
+
+    What is over the limit is never written as under it: the limit is one of the values that can be written.
 
     Parameters
     ----------
     probability : float
         The bound, as a fraction.
     limit : float, optional
-        Where the bound is above it, digits are added until what is written is above it too.
+        What the bound is compared with.
 
     Returns
     -------
     str
         Points; never more than the bound.
     """
-    points, digits = exact(probability), 1
-    shown = cut(points, digits, ROUND_FLOOR)
-    while limit is not None and probability > limit and shown <= exact(limit):
-        digits += 1
-        shown = cut(points, digits, ROUND_FLOOR)
-    return written(shown)
+    return written(cut(exact(probability), decimals_of(limit), ROUND_FLOOR))
 
 
 def upper_bound(probability: float, limit: float | None = None) -> str:
-    """Write an upper bound in points, rounded up; digits are added where it would seem over a limit it meets.
+    """Write an upper bound in points, rounded up, with the decimals of the limit; one within it is written so.
 
     Parameters
     ----------
     probability : float
         The bound, as a fraction.
     limit : float, optional
-        Where the bound is at most this, what is written is at most this too.
+        What the bound is compared with.
 
     Returns
     -------
     str
         Points; never less than the bound.
     """
-    points, digits = exact(probability), 1
-    shown = cut(points, digits, ROUND_CEILING)
-    while limit is not None and probability <= limit and shown > exact(limit):
-        digits += 1
-        shown = cut(points, digits, ROUND_CEILING)
-    return written(shown)
+    return written(cut(exact(probability), decimals_of(limit), ROUND_CEILING))
 
 
-def bounds(finding: Finding, limit: float | None) -> tuple[str, str]:
-    """Return both certified bounds of a finding, in points: rounded outward, true to its verdict."""
-    return lower_bound(finding.lower.interval.low, limit), upper_bound(finding.upper.interval.high, limit)
+def bounds(finding: Finding, limit: float | None, judge: str = "error") -> tuple[str, str]:
+    """Return both certified bounds of a group's average error, in points: rounded outward, true to its verdict.
+
+    A group over the limit by its gap is over it by its average error too; one within the limit by its gap need not be.
+    """
+    low, high = finding.lower.interval.low, finding.upper.interval.high
+    if limit is not None and finding.verdict == "broken":
+        low = max(low, limit)
+    if limit is not None and finding.verdict == "met" and judge == "error":
+        high = min(high, limit)
+    return lower_bound(low, limit), upper_bound(high, limit)
 
 
 def signed_range(low: float, high: float, digits: int = 1) -> tuple[str, str]:
@@ -133,10 +139,7 @@ def told_of_every(rows: int, people: float, d: int) -> str:
 
 def limit_points(limit: float) -> str:
     """Write the limit in points: every digit it was given with, and at least one decimal."""
-    points = exact(limit).normalize()
-    exponent = points.as_tuple().exponent
-    digits = max(1, -exponent if isinstance(exponent, int) else 1)
-    return written(cut(points, digits, ROUND_HALF_UP))
+    return written(cut(exact(limit), decimals_of(limit), ROUND_HALF_UP))
 
 
 def count(n: float) -> str:
@@ -164,7 +167,7 @@ def denominator(findings: Iterable[Finding]) -> int:
 
 
 def _fair(finding: Finding, d: int) -> bool:
-    true = finding.gap * d
+    true = finding.gap.value * d
     expected, happened = of_every(finding, d)
     return abs(happened - expected - true) <= 0.1 * abs(true) + 1e-12
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from calibrant.audit.about import About
 from calibrant.audit.pooling import MASK
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.data.dates import UNITS
@@ -105,7 +106,11 @@ NOT_GIVEN = say(Span("not given", "missing"))
 
 def about(record: AuditRecord) -> Iterator[Node]:
     """Return what was audited."""
-    one, data, limit = record.everyone, record.data, limit_of(record)
+    one, data, limit, words = record.everyone, record.data, limit_of(record), record.settings["about"]
+
+    def told(word: str) -> Text:
+        return NOT_GIVEN if words[word] is None else say(given(words[word]))
+
     outcome = say(
         code(data.get("label", "")),
         " = ",
@@ -115,16 +120,18 @@ def about(record: AuditRecord) -> Iterator[Node]:
     )
     bound = "none"
     if limit is not None:
-        bound = f"{num.limit_points(limit)} points, given by the caller. "
-        bound += "Whether it was set before the data were seen is not known."
+        by = "the caller" if words["set_by"] is None else str(words["set_by"])
+        bound = f"{num.limit_points(limit)} points, given by {by}. "
+        bound += "Whether it was set before the data were seen is not known." if words["set_by"] is None else ""
     entries = [
-        Entry("Model", NOT_GIVEN),
-        Entry("Meant for", NOT_GIVEN),
+        Entry("Model", told("model")),
+        Entry("Meant for", told("intended_use")),
         Entry("Outcome", outcome),
         Entry("Score", say(code(data.get("score", "")))),
-        Entry("People and dates", NOT_GIVEN),
+        Entry("Population", told("population")),
+        Entry("Period", told("period")),
         Entry("Rows", say(f"{num.count(one.rows + dropped(data))} read, {num.count(dropped(data))} dropped")),
-        Entry("Limit", say(bound)),
+        Entry("Limit", say(visible(bound.strip()))),
         Entry("Groups", _groups(record)),
     ]
     if record.settings.get("date") is not None:
@@ -248,7 +255,7 @@ def reproduce(record: AuditRecord) -> Iterator[Node]:
     yield Entries(
         (
             Entry("Data", say(rows, code(data.get("fingerprint", "")))),
-            Entry("Settings", pairs(record.settings)),
+            Entry("Settings", pairs({k: v for k, v in record.settings.items() if k != "about"})),
             Entry("Software", pairs(record.versions)),
             Entry("Same bytes", say(same), where=PAGE),
             Entry("For machines", machines, where=PAGE),
@@ -310,6 +317,8 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "tolerance", "seed")]
     flags += [("--mask", s.get("mask") if s.get("mask") != MASK else None)]
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
+    flags += [("--judge", s["judge"] if s["judge"] != "error" else None)]
+    flags += [(f"--{k.replace('_', '-')}", v) for k, v in s["about"].items() if v != getattr(About(), k)]
     flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]
     return [(flag, value) for flag, value in flags if value is not None]
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from calibrant.audit.record import AuditRecord, Check, Finding
 from calibrant.results import Estimate, Outcome
+from calibrant.visible import visible
 
 RANK = {"broken": 0, "undecided": 1, "met": 2, "none": 3}
 MOST_ROWS = 500  # groups in the long table; the others are in the JSON only
 SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank among draws
 FEW = 50  # expected cases, and expected non-cases, that a curve needs
 POCKETS = "pockets"  # the code of their check, and the name of their estimate and curve
+NOUN = "rows"  # what a row is, where nobody says
 Side = Literal["low", "high", "unclear"]
 Pockets = Literal["broken", "undecided", "uncleared", "met", "measured", "absent"]
 
@@ -43,6 +46,89 @@ def limit_of(record: AuditRecord) -> float | None:
     """Return the limit as a fraction, or None."""
     limit = record.settings.get("limit")
     return None if limit is None else float(limit)
+
+
+def noun(record: AuditRecord) -> str:
+    """Return what the rows are called, in the plural: "people" only where somebody said so."""
+    said = (record.settings.get("about") or {}).get("noun")
+    return visible(said).strip() or NOUN if said else NOUN
+
+
+def said_of(record: AuditRecord, what: str) -> str:
+    """Return what the caller said of the model, its use, the rows or the limit; empty where nothing was said."""
+    said = (record.settings.get("about") or {}).get(what)
+    return visible(said).strip() if said else ""
+
+
+def by_gap(record: AuditRecord) -> bool:
+    """Tell whether the limit is about the gap, in which errors cancel, and not about the average error."""
+    return record.settings.get("judge") == "gap"
+
+
+def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
+    """Return both certified ends of what is judged, as the verdict leaves them.
+
+    A group may be decided although its own range still holds the limit; what is decided moves the end to the limit.
+    """
+    low, high = finding.lower.interval.low, finding.upper.interval.high
+    if by_gap(record):
+        low, high = size(finding.gap.interval.low, finding.gap.interval.high)
+    return decided(low, high, finding.verdict, limit_of(record))
+
+
+def size(low: float, high: float) -> tuple[float, float]:
+    """Return the range of the size of a gap that lies between two signed ends."""
+    return max(low, -high, 0.0), max(abs(low), abs(high))
+
+
+def decided(low: float, high: float, verdict: str | None, limit: float | None) -> tuple[float, float]:
+    """Return two ends moved to the limit where the verdict is known to be beyond it."""
+    if limit is not None and verdict == "broken":
+        return max(low, limit), high
+    return (low, min(high, limit)) if limit is not None and verdict == "met" else (low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Off:
+    """What is certified to be off: a named group, or a pocket by its rule; where there is a limit, over it.
+
+    Parameters
+    ----------
+    least : float
+        It is off by at least this: the average error or gap of a group, the gap of a pocket.
+    finding : Finding or None
+        The group; None for a pocket.
+    rule : str
+        The pocket's; empty for one that cannot be shown.
+    side : {"low", "high", "unclear"}
+        Whether the probabilities of a pocket are too low or too high.
+    """
+
+    least: float
+    finding: Finding | None = None
+    rule: str = ""
+    side: Side = "unclear"
+
+
+def groups_off(record: AuditRecord) -> list[Off]:
+    """Return the named groups over the limit, the farthest off first; without a limit all that are off."""
+    limit = limit_of(record)
+    found = [Off(ends(record, f)[0], f) for f in record.groups if f.verdict == "broken" or limit is None]
+    return sorted((o for o in found if o.least > 0), key=_by_size)
+
+
+def pockets_off(record: AuditRecord) -> list[Off]:
+    """Return the pockets over the limit, the farthest off first; without a limit all that are off."""
+    limit, e, c = limit_of(record), record.estimates.get(POCKETS), record.curve(POCKETS).columns
+    lines = zip(c.get("floor", ()), c.get("rule", ()), c.get("low", ()), c.get("high", ()), strict=True)
+    found = [Off(float(f), None, str(r), side(float(a), float(b))) for f, r, a, b in lines if f > (limit or 0.0)]
+    if not found and e is not None and e.interval.low > (limit or 0.0):
+        found = [Off(e.interval.low)]
+    return sorted(found, key=_by_size)
+
+
+def _by_size(o: Off) -> tuple[float, str, str]:
+    return -o.least, "" if o.finding is None else o.finding.id, o.rule
 
 
 def check_of(record: AuditRecord, code: str) -> Check | None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from calibrant.audit.record import AuditRecord, Check, Finding
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
+from calibrant.report.commands import groupings
 from calibrant.report.document import (
     MARKDOWN,
     NOWHERE,
@@ -25,7 +26,7 @@ from calibrant.report.document import (
 )
 from calibrant.report.findings import MOST_ROWS, RANK, limit_of, ordered, told, with_verdict
 from calibrant.report.outline import Asked, Declared
-from calibrant.report.sections.reference import folded, groupings
+from calibrant.report.sections.reference import folded
 from calibrant.report.spans import (
     Span,
     Text,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from calibrant.audit.about import About
-from calibrant.audit.pooling import MASK
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.data.dates import UNITS
 from calibrant.report import numbers as num
+from calibrant.report.commands import command, cuts, described, dropped, groupings, listed
 from calibrant.report.document import (
     PAGE,
     TERMINAL,
@@ -179,31 +176,15 @@ def _groups(record: AuditRecord) -> Text:
     return say(*out)
 
 
-def groupings(record: AuditRecord) -> list[tuple[str, ...]]:
-    """Return the columns that form groups, alone or crossed, however the record holds them."""
-    by = record.data.get("by") or ()
-    return [tuple(map(str, b)) if isinstance(b, (list, tuple)) else (str(b),) for b in by]
-
-
-def _variables(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
-    described: Mapping[str, Mapping[str, Any]] = record.data.get("variables") or {}
-    return described
-
-
-def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
-    """Return the numeric columns that were cut into bands, and where."""
-    return {name: d["edges"] for name, d in _variables(record).items() if d.get("edges")}
-
-
 def units(record: AuditRecord) -> dict[str, str]:
     """Return the columns of dates, and the unit of time that makes their groups."""
-    return {name: str(d["kind"]) for name, d in _variables(record).items() if d.get("kind") in UNITS}
+    return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in UNITS}
 
 
 def folded(record: AuditRecord) -> tuple[Text, ...]:
     """Return for each variable with too many values how many of them share the level "other"."""
     out = []
-    for name, d in _variables(record).items():
+    for name, d in described(record).items():
         n = int(d.get("folded") or 0)
         if n:
             values = "1 less frequent value is" if n == 1 else f"{num.count(n)} less frequent values are"
@@ -211,27 +192,8 @@ def folded(record: AuditRecord) -> tuple[Text, ...]:
     return tuple(out)
 
 
-def dropped(data: Mapping[str, Any]) -> int:
-    """Return how many rows were left out, in all."""
-    d = data.get("dropped", 0)
-    return int(sum(d.values())) if isinstance(d, Mapping) else int(d or 0)
-
-
-def listed(value: object) -> list[str]:
-    """Return notes, sources or columns as a list of text, however the record holds them."""
-    if value is None or value == "":
-        return []
-    if isinstance(value, Mapping):
-        return [f"{k}: {v}" for k, v in value.items()]
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [str(v) for v in value]
-    return [str(value)]
-
-
 # ---- the command that does it again ----
 
-EVERY = "*"  # all columns that can be used
-BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 ARRAYS = "The data came as arrays or as a frame, so there is no command: call "
 UNTYPABLE = "The command line cannot name all that this audit was given, so there is no command: call "
 
@@ -271,71 +233,6 @@ def pairs(values: Mapping[str, object]) -> Text:
 
 def _setting(value: object) -> str:
     return " and ".join(map(str, value)) or "none" if isinstance(value, (list, tuple)) else str(value)
-
-
-def command(record: AuditRecord) -> str:
-    """Return the command that writes this report again; empty where no command can."""
-    data, s, by = record.data, record.settings, groupings(record)
-    sources = listed(data.get("sources") or data.get("files"))
-    if not sources or _untypable(record, sources):
-        return ""
-    paths = (f"./{x}" if x.startswith("-") and x != "-" else x for x in sources)
-    lines = [f"calibrant audit {' '.join(map(shlex.quote, paths))}"]
-    for flag, value in _flags(record):
-        typed = shlex.quote(str(value))
-        lines.append(f"  {flag}={typed}" if typed.startswith(("-", "'-")) else f"  {flag} {typed}")
-    switches = {
-        "--intersections": any(len(b) > 1 for b in by),
-        "--percent": bool(data.get("percent")),
-        "--drop-missing": bool(dropped(data)),
-        "--quick": bool(s.get("quick")),
-    }
-    lines += [f"  {flag}" for flag, wanted in switches.items() if wanted]
-    return " \\\n".join(map(visible, [*lines, "  --report audit.html"]))
-
-
-def _list(names: Sequence[str]) -> str | None:
-    """Return names as an option takes them, in quotes those that would be read as something else; None for none."""
-    return ",".join('"' + n.replace('"', '""') + '"' if _odd(n) else n for n in names) or None
-
-
-def _odd(name: str) -> bool:
-    return not name or name != name.strip() or "," in name or name.startswith('"')
-
-
-def _flags(record: AuditRecord) -> list[tuple[str, object]]:
-    """Return every option with a value that changes the result, but those that were not given."""
-    data, s = record.data, record.settings
-    asked, files = s.get("variables", (EVERY,)), listed(data.get("files"))
-    named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
-    flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
-    flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
-    flags += [("--by", _list(_group_columns(record)))]
-    flags += [("--missing", "refuse" if data.get("missing") == "refuse" else None)]
-    flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
-    flags += [("--variables", None if tuple(asked) == (EVERY,) else _list(asked) or "none")]
-    flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "tolerance", "seed")]
-    flags += [("--mask", s.get("mask") if s.get("mask") != MASK else None)]
-    flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
-    flags += [("--judge", s["judge"] if s["judge"] != "error" else None)]
-    flags += [(f"--{k.replace('_', '-')}", v) for k, v in s["about"].items() if v != getattr(About(), k)]
-    flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]
-    return [(flag, value) for flag, value in flags if value is not None]
-
-
-def _edge(edge: float) -> str:
-    """Write the edge of a group, short where that is the same number."""
-    return f"{edge:g}" if float(f"{edge:g}") == edge else repr(float(edge))
-
-
-def _group_columns(record: AuditRecord) -> list[str]:
-    return list(dict.fromkeys(name for pair in groupings(record) for name in pair))
-
-
-def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
-    """Tell whether the record does not name all files, or was made with what is no option."""
-    more = int(record.data.get("file_count") or 0) > len(sources)
-    return more or record.settings.get("bandwidth") not in (None, BANDWIDTH)
 
 
 # ---- what the report does not show, how it was computed, and the words it uses; sections add to the last two ----

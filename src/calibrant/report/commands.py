@@ -1,0 +1,171 @@
+"""The commands that a report prints: the audit again, and the repair that it recommends."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.audit.about import About
+from calibrant.audit.judging import LEVELS
+from calibrant.audit.pooling import MASK
+from calibrant.audit.record import AuditRecord
+from calibrant.visible import visible
+
+EVERY = "*"  # all columns that can be used
+WIDTH = 84  # characters of a line of a command
+DEFAULTS: Mapping[str, object] = {"--levels": LEVELS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0}
+READ = ("--label", "--score", "--positive", "--key", "--by", "--missing", "--bins", "--variables")  # as `repair` asks
+BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
+
+
+def command(record: AuditRecord) -> str:
+    """Return the command that writes this report again, with every setting; empty where no command can."""
+    words = _audit_words(record, _flags(record))
+    return " \\\n  ".join([*words, "--report audit.html"]) if words else ""
+
+
+def audit_again(record: AuditRecord, more: Sequence[str] = (), *, without: Sequence[str] = ()) -> str:
+    """Return the audit as somebody would type it anew, without what is the default; `more` are options to add.
+
+    `without` names options to leave out. Empty where no command can do it.
+    """
+    kept = [(k, v) for k, v in _flags(record) if DEFAULTS.get(k) != v and k not in without]
+    words = _audit_words(record, kept)
+    if not words:
+        return ""
+    return _wrapped([w for w in words if w not in without] + [*more, "--report audit.html"])
+
+
+def repair(record: AuditRecord, method: str = "") -> str:
+    """Return the command that fits a repair and writes its map; empty where no command can."""
+    start, data = _start(record, "repair"), record.data
+    if not start:
+        return ""
+    kept = [(k, v) for k, v in _flags(record) if k in READ]
+    switches = {"--percent": bool(data.get("percent")), "--drop-missing": bool(dropped(data))}
+    words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
+    return _wrapped([*words, *([f"--method {visible(method)}"] if method else []), "--map map.json"])
+
+
+def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:
+    start, data, s = _start(record, "audit"), record.data, record.settings
+    if not start:
+        return []
+    switches = {
+        "--intersections": any(len(b) > 1 for b in groupings(record)),
+        "--percent": bool(data.get("percent")),
+        "--drop-missing": bool(dropped(data)),
+        "--quick": bool(s.get("quick")),
+    }
+    return [start, *_typed(flags), *(flag for flag, wanted in switches.items() if wanted)]
+
+
+def _start(record: AuditRecord, what: str) -> str:
+    """Return the command and its files; empty where the command line cannot name all that was audited."""
+    sources = listed(record.data.get("sources") or record.data.get("files"))
+    if not sources or _untypable(record, sources):
+        return ""
+    paths = (f"./{x}" if x.startswith("-") and x != "-" else x for x in sources)
+    return visible(f"calibrant {what} {' '.join(map(shlex.quote, paths))}")
+
+
+def _typed(flags: Sequence[tuple[str, object]]) -> list[str]:
+    """Return options with their values as a shell reads them."""
+    out = []
+    for flag, value in flags:
+        typed = shlex.quote(str(value))
+        out.append(visible(f"{flag}={typed}" if typed.startswith(("-", "'-")) else f"{flag} {typed}"))
+    return out
+
+
+def _wrapped(words: Sequence[str]) -> str:
+    """Return a command on as few lines as hold it, each but the last with the mark that it goes on."""
+    lines = [words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + 3 > WIDTH:
+            lines.append(f"    {word}")
+        else:
+            lines[-1] += f" {word}"
+    return " \\\n".join(lines)
+
+
+def _list(names: Sequence[str]) -> str | None:
+    """Return names as an option takes them, in quotes those that would be read as something else; None for none."""
+    return ",".join('"' + n.replace('"', '""') + '"' if _odd(n) else n for n in names) or None
+
+
+def _odd(name: str) -> bool:
+    return not name or name != name.strip() or "," in name or name.startswith('"')
+
+
+def _flags(record: AuditRecord) -> list[tuple[str, object]]:
+    """Return every option with a value that changes the result, but those that were not given."""
+    data, s = record.data, record.settings
+    asked, files = s.get("variables", (EVERY,)), listed(data.get("files"))
+    named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
+    flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
+    flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
+    flags += [("--by", _list(_group_columns(record)))]
+    flags += [("--missing", "refuse" if data.get("missing") == "refuse" else None)]
+    flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
+    flags += [("--variables", None if tuple(asked) == (EVERY,) else _list(asked) or "none")]
+    flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "tolerance", "seed")]
+    flags += [("--mask", s.get("mask") if s.get("mask") != MASK else None)]
+    flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
+    flags += [("--judge", s["judge"] if s["judge"] != "error" else None)]
+    flags += [(f"--{k.replace('_', '-')}", v) for k, v in s["about"].items() if v != getattr(About(), k)]
+    flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]
+    return [(flag, value) for flag, value in flags if value is not None]
+
+
+def _edge(edge: float) -> str:
+    """Write the edge of a group, short where that is the same number."""
+    return f"{edge:g}" if float(f"{edge:g}") == edge else repr(float(edge))
+
+
+def _group_columns(record: AuditRecord) -> list[str]:
+    return list(dict.fromkeys(name for pair in groupings(record) for name in pair))
+
+
+def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
+    """Tell whether the record does not name all files, or was made with what is no option."""
+    more = int(record.data.get("file_count") or 0) > len(sources)
+    return more or record.settings.get("bandwidth") not in (None, BANDWIDTH)
+
+
+# ---- what the record holds of the data, as options name it ----
+
+
+def groupings(record: AuditRecord) -> list[tuple[str, ...]]:
+    """Return the columns that form groups, alone or crossed, however the record holds them."""
+    by = record.data.get("by") or ()
+    return [tuple(map(str, b)) if isinstance(b, (list, tuple)) else (str(b),) for b in by]
+
+
+def described(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
+    """Return how each group variable was read: its kind, its edges, and how many values share one level."""
+    held: Mapping[str, Mapping[str, Any]] = record.data.get("variables") or {}
+    return held
+
+
+def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
+    """Return the numeric columns that were cut into bands, and where."""
+    return {name: d["edges"] for name, d in described(record).items() if d.get("edges")}
+
+
+def dropped(data: Mapping[str, Any]) -> int:
+    """Return how many rows were left out, in all."""
+    d = data.get("dropped", 0)
+    return int(sum(d.values())) if isinstance(d, Mapping) else int(d or 0)
+
+
+def listed(value: object) -> list[str]:
+    """Return notes, sources or columns as a list of text, however the record holds them."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, Mapping):
+        return [f"{k}: {v}" for k, v in value.items()]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [str(v) for v in value]
+    return [str(value)]

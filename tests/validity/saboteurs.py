@@ -127,6 +127,22 @@ def leaky_forward(cells: Cells, stake: float) -> Any:
         return REAL_FORWARD(cells, stake)
 
 
+def sign_chosen_afterwards(block_rows: Any, variances: Any, order: Any, delta: float, grow: Any) -> Any:
+    """The bets on a plain shift, both with the sign that has won: the other is not paid for."""
+    bets = REAL_STEADY(block_rows, variances, order, delta, grow)
+    return [max(bets, key=lambda bet: bet.log_wealth)] * len(bets)
+
+
+REAL_STEADY = bounds.steady
+
+
+@contextmanager
+def steady(broken: Callable[..., Any]) -> Iterator[None]:
+    """Put a broken way of betting on a plain shift into the raw lower bound."""
+    with patch.object(bounds, "steady", broken):
+        yield
+
+
 REAL_FORWARD = bounds._forward
 
 

@@ -48,6 +48,11 @@ def test_stake_chosen_on_the_same_block():
         assert mean_e_values().max() > 1.2
 
 
+def test_sign_of_a_shift_chosen_afterwards():
+    with saboteurs.steady(saboteurs.sign_chosen_afterwards):
+        assert mean_e_values().max() > 1.4
+
+
 def notch_excess(s, n, gamma):
     """Largest ``ln E q - n ln(1 - gamma |e - s|)`` of the notch: positive means invalid."""
     full = np.full(n + 1, s), np.full(n + 1, float(n)), np.arange(n + 1.0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,8 +93,21 @@ def log_mean_exp(values: ArrayLike, weights: ArrayLike) -> float:
     return top + float(np.log(np.exp(shifted - top).sum()))
 
 
-def solve_upper(phi: ArrayLike, gamma: Floats, weights: ArrayLike, n: int, delta: float) -> float:
-    r"""Return the x with ``sum_j w_j exp(-phi_j) (1 - gamma_j x)^(-n) = 1 / delta``, in [0, 1] (Theorem U).
+class Evidence(Protocol):
+    """The logarithm of an e-value against hypotheses about an error, one for each x, monotone in x."""
+
+    def at(self, x: float) -> float:
+        """Return the log e-value against the hypothesis at x."""
+
+    def limit(self, delta: float) -> float:
+        """Return the x at which the e-value reaches ``1 / delta``."""
+
+
+@dataclass(frozen=True)
+class Above:
+    r"""Evidence against "the error is at least x" (Theorem U): ``sum_j w_j exp(-phi_j) (1 - gamma_j x)^(-n)``.
+
+    Its mean is at most one whatever the error is, if at least x: ``(1 - gamma CE)^n / (1 - gamma x)^n <= 1``.
 
     Parameters
     ----------
@@ -102,20 +115,28 @@ def solve_upper(phi: ArrayLike, gamma: Floats, weights: ArrayLike, n: int, delta
         Log costs, bets in (0, 1), and weights that add up to one.
     n : int
         Rows.
-    delta : float in (0, 1)
     """
-    target = -np.log(delta)
 
-    def excess(x: float) -> float:
-        return float(log_mean_exp(-np.asarray(phi) - n * np.log1p(-gamma * x), weights) - target)
+    phi: Floats
+    gamma: Floats
+    weights: Floats
+    n: int
 
-    return _root(excess, 1.0)
+    def at(self, x: float) -> float:
+        """Return the log e-value, which rises with x."""
+        return log_mean_exp(-self.phi - self.n * np.log1p(-self.gamma * x), self.weights)
+
+    def limit(self, delta: float) -> float:
+        """Return the error at which it reaches ``1 / delta``, in [0, 1]."""
+        return _root(lambda x: self.at(x) + float(np.log(delta)), 1.0)
 
 
-def solve_lower(growth: Floats, stakes: Floats, rows: Floats, weights: ArrayLike, delta: float) -> float:
-    r"""Return the x with ``sum_j w_j exp(growth_j - sum_b rows_jb ln(1 + stakes_jb x)) = 1 / delta``, in [0, 1].
+@dataclass(frozen=True)
+class Below:
+    r"""Evidence against "the error is at most x" (Theorem L).
 
-    Theorem L.
+    ``sum_j w_j exp(growth_j - sum_b rows_jb ln(1 + stakes_jb x))``. Its mean is at most one whatever the error
+    is, if at most x.
 
     Parameters
     ----------
@@ -124,14 +145,25 @@ def solve_lower(growth: Floats, stakes: Floats, rows: Floats, weights: ArrayLike
     stakes, rows : arrays of shape (m, b)
         Bets in [0, 1) and rows per block.
     weights : array of shape (m,)
-    delta : float in (0, 1)
     """
-    target = -np.log(delta)
 
-    def excess(x: float) -> float:
-        return float(target - log_mean_exp(growth - (rows * np.log1p(stakes * x)).sum(axis=1), weights))
+    growth: Floats
+    stakes: Floats
+    rows: Floats
+    weights: Floats
 
-    return _root(excess, 1.0)
+    def at(self, x: float) -> float:
+        """Return the log e-value, which falls with x."""
+        return log_mean_exp(self.growth - (self.rows * np.log1p(self.stakes * x)).sum(axis=1), self.weights)
+
+    def limit(self, delta: float) -> float:
+        """Return the error at which it falls to ``1 / delta``, in [0, 1]."""
+        return _root(lambda x: -float(np.log(delta)) - self.at(x), 1.0)
+
+
+def solve_upper(phi: ArrayLike, gamma: Floats, weights: ArrayLike, n: int, delta: float) -> float:
+    """Return the x at which the evidence of Theorem U reaches ``1 / delta``: the parameters are those of `Above`."""
+    return Above(np.asarray(phi, dtype=np.float64), gamma, np.asarray(weights, dtype=np.float64), n).limit(delta)
 
 
 def _root(increasing: Excess, top: float) -> float:
@@ -205,6 +237,38 @@ def wager(block_rows: Ints, order: Ints, delta: float, learn: Learn, grow: Grow)
     return Wager(log_wealth, stakes, rows)
 
 
+def steady(block_rows: Ints, variances: Floats, order: Ints, delta: float, grow: Grow) -> list[Wager]:
+    """Bet on every row that its score is too low, and on every row that it is too high: a plain shift is shown so.
+
+    The witness is constant, so nothing is learnt of the outcomes, and every block is bet on. Both bets are made and
+    both are paid for: the sign that would have won is known afterwards only.
+
+    Parameters
+    ----------
+    block_rows : int array of shape (blocks,)
+    variances : array of shape (blocks,)
+        Sums of ``p (1 - p)``: the stake on a block is the best for the scores of the blocks before it, and that on the
+        first the best for the largest variance there is. A single block is bet on with stakes that its size fixes.
+    order : int array of shape (blocks,)
+    delta : float
+        Error probability that the stakes are the best for; valid at every other.
+    grow : callable
+    """
+    rows = block_rows[order]
+    n = max(int(rows.sum()), 1)
+    if len(order) == 1:
+        ladder = FORWARD.bets(np.sqrt(n))[:, None]
+    else:
+        before, spread = (np.cumsum(v) - v for v in (rows, variances[order]))
+        moment = np.minimum((spread + SOFT) / (before + 1.0), SOFT)
+        ladder = np.minimum(np.sqrt(2.0 * -np.log(delta) / (n * moment)), FORWARD.largest)[None]
+    return [
+        Wager(sum(grow(int(b), np.array(sign * k)) for b, k in zip(order, stakes, strict=True)), stakes, rows)
+        for stakes in ladder
+        for sign in (1.0, -1.0)
+    ]
+
+
 def sign_paths(log_wealth: Floats, switch: float) -> float:
     """Return the log of the mean, over paths of signs -1, 0 and 1, of the wealth along the path.
 
@@ -228,12 +292,17 @@ def sign_paths(log_wealth: Floats, switch: float) -> float:
     return total
 
 
-def solve(wagers: Sequence[Wager], weights: ArrayLike, delta: float) -> float:
-    """Average the wagers' e-values and return the error at which they reach ``1 / delta``."""
+def joined(wagers: Sequence[Wager], weights: ArrayLike) -> Below:
+    """Return the average of the wagers' e-values."""
     width = max(len(stakes) for _, stakes, _ in wagers)
     stakes = np.array([np.pad(k, (0, width - len(k))) for _, k, _ in wagers])
     rows = np.array([np.pad(r, (0, width - len(r))) for _, _, r in wagers])
-    return solve_lower(np.array([w for w, _, _ in wagers]), stakes, rows, weights, delta)
+    return Below(np.array([w for w, _, _ in wagers]), stakes, rows, np.asarray(weights, dtype=np.float64))
+
+
+def solve(wagers: Sequence[Wager], weights: ArrayLike, delta: float) -> float:
+    """Average the wagers' e-values and return the error at which they reach ``1 / delta``."""
+    return joined(wagers, weights).limit(delta)
 
 
 # ---- Limits for the mean of a bounded residual (Waudby-Smith & Ramdas 2024, doi:10.1093/jrsssb/qkad009) ----

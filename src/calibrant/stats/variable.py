@@ -24,6 +24,7 @@ from calibrant.stats.betting import (
     sign_paths,
     solve,
     solve_upper,
+    steady,
     wager,
 )
 from calibrant.stats.cells import summed
@@ -223,6 +224,7 @@ def ledger_of(rows: RowLedger) -> RowLedger | PowerLedger:
 # With a jitter of the variable the cells are those of a grid; a row shows at grid point t with probability ``K(t|c)``.
 
 NONE = (0.0,)
+SHIFT = 0.25  # of the evidence from below, what is bet on one sign for all cells; half of the plain score's certificate
 ROOM = 2.0  # residuals less an unknown shift lie within two of zero: bets are capped by this, whatever the data say
 
 
@@ -288,9 +290,9 @@ def lower_bound(
 ) -> float:
     """Return a lower bound that fails with probability at most `delta`, for the worst of the shifts.
 
-    Half of the evidence from signs learnt on earlier blocks and bet on later ones, in four random orders; half, where
-    there is no jitter, from an average over signs that learns nothing (all of it where there are no blocks). Neither
-    signs nor stakes may read the shifts, which come from all rows: signs are learnt about the mean of the past.
+    Evidence from signs learnt on earlier blocks and bet on later ones, in four random orders; from an average over
+    signs that learns nothing, where there is no jitter; and from one sign for all cells, where no shift is taken out.
+    Neither signs nor stakes may read the shifts, which come from all rows: signs are learnt about the mean of the past.
     """
     room = _room(shifts)
     block_rows = ledger.sums[..., 0].sum(axis=1)
@@ -298,20 +300,29 @@ def lower_bound(
         [] if smear is not None else [_forward(ledger, stake, ordered, shifts, room) for stake in FORWARD.multiples]
     )
     learnt: list[Wager] = []
-    if len(block_rows) > 1:
+    cells, blocks = ledger.sums.shape[1], len(block_rows)
 
-        def grow(block: int, tilt: Floats) -> float:
-            return float(np.min([ledger.growth(tilt, m, block) for m in shifts], axis=0).sum())
+    def grow(block: int, tilt: Floats) -> float:
+        tilts = np.broadcast_to(tilt, cells)
+        return float(np.min([ledger.growth(tilts, m, block) for m in shifts], axis=0).sum())
+
+    if blocks > 1:
 
         def learn(past: Ints) -> tuple[Floats, float]:
             return _learn(ledger.sums[past].sum(axis=0), room, smear)
 
-        for order in deals(len(block_rows), seed):
+        for order in deals(blocks, seed):
             wealth, stakes, own = wager(block_rows, order, delta, learn, grow)
             learnt.append(Wager(wealth, stakes / room, own))  # signals are of size 1 / room at most
-    share = 1.0 if not (forward and learnt) else 0.5
-    weights = [share / max(len(learnt), 1)] * len(learnt) + [share / max(len(forward), 1)] * len(forward)
-    return solve(learnt + forward, np.array(weights), delta)
+    constant: list[Wager] = []
+    if shifts == NONE:
+        spread = ledger.sums[..., 2].sum(axis=1)
+        constant = steady(block_rows, spread, np.arange(blocks), 0.5 * SHIFT * delta, grow)
+    others = [part for part in (learnt, forward) if part]
+    kept = SHIFT if constant and others else float(bool(constant))
+    shares = [*((part, (1.0 - kept) / len(others)) for part in others), *([(constant, kept)] if constant else [])]
+    weights = [share / len(part) for part, share in shares for _ in part]
+    return solve([w for part, _ in shares for w in part], np.array(weights), delta)
 
 
 def _learn(past: Floats, room: float, smear: Smear | None) -> tuple[Floats, float]:

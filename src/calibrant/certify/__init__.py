@@ -17,6 +17,7 @@ from calibrant.certify.pockets import pockets
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.certify.rows_needed import rows_needed
+from calibrant.certify.values import values
 from calibrant.certify.variable import variable
 from calibrant.published.certificates import published_kernel, published_lipschitz, published_total_variation
 
@@ -34,6 +35,7 @@ __all__ = [
     "raw_lower",
     "rounded",
     "rows_needed",
+    "values",
     "variable",
 ]
 

@@ -8,9 +8,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import INDEPENDENT, Population, everyone, shares
-
-QUANTISATION = 2.0**-30  # scores are read as whole multiples of this, rounded down
+from calibrant.views.population import INDEPENDENT, QUANTISATION, Population, everyone, shares
 
 
 @certificate(order=10, usual=True, side="lower")
@@ -27,7 +25,7 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
         Probability, at most, that the bound exceeds the truth.
     side : {"lower", "two-sided"}
         Two-sided spends ``alpha / 2`` on the lower end; the upper end is always the trivial 1, because no
-        bound from above exists for an unrounded score without an assumption.
+        bound from above exists for a score of many values without an assumption; of few values, see `values`.
     seed : int
         Deals the rows into blocks.
 
@@ -39,7 +37,8 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     Raises
     ------
     BadInput
-        ``side="upper"``: use `rounded`, `distance` or, with an assumption, `bounded_variation`.
+        ``side="upper"``: use `values` where the score takes few values, else `rounded`, `distance` or, with an
+        assumption, `bounded_variation`.
 
     Notes
     -----
@@ -66,7 +65,7 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     True
     """
     if side == "upper":
-        raise BadInput("side='upper': no assumption-free upper bound exists for a raw score; use rounded or distance")
+        raise BadInput("side='upper': use values where the score takes few values, else rounded or distance")
     low_share, high_share = shares(alpha, side)
     return raw_lower_of(everyone(data, seed), low_share or high_share, 1.0 - alpha, seed)
 

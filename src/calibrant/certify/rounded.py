@@ -69,7 +69,8 @@ def rounded_of(population: Population, levels: int, spend: tuple[float, float], 
     """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
     from calibrant.stats.bounds import debiased_error, lower_bound, product_upper
 
-    shown = population.levels(levels)
+    told = population.as_shown(levels)
+    shown = told.cells
     s, n, k = shown.low, shown.totals.sum(axis=1), shown.totals[:, 1]
     low = lower_bound(shown, spend[0], seed) if spend[0] else 0.0
     high = product_upper(s, n, k, spend[1]) if spend[1] else 1.0
@@ -80,10 +81,5 @@ def rounded_of(population: Population, levels: int, spend: tuple[float, float], 
         n=population.n,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
         assumes=INDEPENDENT,
-        settings={
-            "about": f"the score shown in {levels} steps",
-            "levels": levels,
-            "delta": tuple(spend),
-            "seed": seed,
-        },
+        settings={"about": told.about, **told.display, "delta": tuple(spend), "seed": seed},
     )

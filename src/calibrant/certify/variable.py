@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, number, one_source, shown, whole
-from calibrant.certify.raw_lower import QUANTISATION
 from calibrant.data.columns import is_number
 from calibrant.data.dates import is_date
 from calibrant.data.predictions import Predictions
@@ -42,7 +41,7 @@ from calibrant.views.along import (
     numbers_of,
     sketched_strata,
 )
-from calibrant.views.population import INDEPENDENT, shares
+from calibrant.views.population import INDEPENDENT, QUANTISATION, shares
 
 Floats = NDArray[np.float64]
 Name = str | tuple[str, str]  # of one covariate, or of two that are crossed

@@ -22,7 +22,7 @@ from calibrant.data.rewrite import checked_targets, written
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.query import Query
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 from calibrant.visible import visible
 
 EVERY, STDOUT = ("*",), "-"
@@ -134,7 +134,7 @@ def write(target: str, content: str) -> None:
 
 
 def certify(a: Namespace) -> int:
-    """Print the certificates named, each with its own settings."""
+    """Print the certificates named, each with its own settings; of those usual, the ones that can be had."""
     from calibrant.certify.certificate import certificates
     from calibrant.report import terminal
 
@@ -149,14 +149,18 @@ def certify(a: Namespace) -> int:
         raise BadInput(f"--variables goes with --method {','.join(c.name for c in known.values() if c.tests)}")
     columns = {"tests": True} if tests else {"variables": ()}
     whole = summarised(source(given(a), a.allow_same), reading(a, **columns))
-    found = []
+    found, missed = [], {}
     for c in chosen:
         side = c.side if a.side == "two-sided" else a.side
         own = {s.name: s.default if (v := getattr(a, s.name)) is None else v for s in c.settings}
-        found.append(c.function(whole, alpha=a.alpha, side=side, seed=whole.spec.seed, **own))
-    print(
-        json.dumps([e.to_dict() for e in found], sort_keys=True, indent=1) if a.json else terminal.certificates(found)
-    )
+        try:
+            found.append(c.function(whole, alpha=a.alpha, side=side, seed=whole.spec.seed, **own))
+        except NotComputable as e:
+            if a.method:
+                raise
+            missed[c.name] = e.reason
+    told = [e.to_dict() for e in found]
+    print(json.dumps(told, sort_keys=True, indent=1) if a.json else terminal.certificates(found, missed))
     return 0
 
 

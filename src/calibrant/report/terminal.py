@@ -124,8 +124,11 @@ def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
 # ---- certificates and plans ----
 
 
-def certificates(found: Sequence[Estimate]) -> str:
-    """Return one line a certificate: bounds in points, rounded outward, and what they are about."""
+def certificates(found: Sequence[Estimate], missed: Mapping[str, str]) -> str:
+    """Return two lines a certificate: bounds in points, rounded outward, and what they are about.
+
+    `missed` are those that cannot be had, with the reason.
+    """
     lines = [f"{num.count(found[0].n)} rows. 1 point = 1 person in 100; bounds are rounded outward."]
     for e in found:
         low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
@@ -136,6 +139,7 @@ def certificates(found: Sequence[Estimate]) -> str:
             span = f"at most {high}"
         lines.append(f"{e.method.removeprefix('certify.'):<18} {span:>16} points   {e.settings['about']}")
         lines.append(f"{'':<18} {'':>16}          assumes {e.assumes}; level {e.interval.level:g}")
+    lines += [f"{name:<18} {'none':>16}          {why}" for name, why in missed.items()]
     return "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import get_args
 
@@ -16,12 +16,37 @@ from calibrant.data.read import sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
+from calibrant.kernels.values import MOST
 from calibrant.results import Side
-from calibrant.stats.cells import Cells
+from calibrant.stats.cells import SCALE, Cells
 
 FINE = 200  # levels a sketch keeps
 EXACT_LEVELS = (10, 20, 50, 100)
+ROWS_A_VALUE = 10  # rows, in the mean, that each value must have where the score is certified as it is
+QUANTISATION = 2.0**-30  # scores are read as whole multiples of this, rounded down
+WHOLE = "the score as shown in whole per cent"
+IN_STEPS = "the score as shown in {} steps"
+OF_VALUES = "the score as it is, which takes {} values"
 INDEPENDENT = "independent rows from one distribution"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The score that a certificate from above is about, in finitely many values.
+
+    Parameters
+    ----------
+    cells : Cells
+        One for each value.
+    about : str
+        Which score that is, in words.
+    display : dict
+        ``{"values": m}`` for the score itself, which takes m values, or ``{"levels": K}`` for a display in K steps.
+    """
+
+    cells: Cells
+    about: str
+    display: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -33,10 +58,17 @@ class Population:
     raw : int64 array of shape (blocks, cells, 4 or more)
         Rows and remainder sums by label.
     fine : int64 array of shape (blocks, 200, 2)
+    scores : int64 array of shape (m,)
+        The values of the score, out of ``2^30``, where it is certified as it is; of everyone, so that some may have
+        no rows here. Empty where it takes many values.
+    by_score : int64 array of shape (m, 2)
+        Rows by label of each.
     """
 
     raw: NDArray[np.int64]
     fine: NDArray[np.int64]
+    scores: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    by_score: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
     @cached_property
     def cells(self) -> Cells:
@@ -60,6 +92,11 @@ class Population:
     def grid(self) -> int:
         """Cells of the raw score."""
         return int(self.raw.shape[1])
+
+    @property
+    def exact(self) -> bool:
+        """The score takes few values, and is certified as it is."""
+        return len(self.scores) > 0
 
     @cached_property
     def single(self) -> NDArray[np.bool_]:
@@ -90,6 +127,37 @@ class Population:
                 out[block, :, label] = np.bincount(level, counts[block, :, label], steps + 1)
         return Cells.levels(out, values)
 
+    def as_it_is(self) -> Shown:
+        """Return the score itself, one cell a value; refuse a score of many values.
+
+        A score of 1 is read as ``1 - 2^-30``, and is put back to 1.
+        """
+        if not self.exact:
+            raise NotComputable(
+                f"the score takes too many values (more than {MOST:,}, or more than one for each {ROWS_A_VALUE} rows): "
+                "certify it as it is shown, with rounded"
+            )
+        values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
+        about = "the score as it is, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
+        return Shown(Cells.levels(self.by_score[None], values), about, {"values": len(values)})
+
+    def as_shown(self, steps: int) -> Shown:
+        """Return the score as it is shown in so many steps."""
+        return Shown(self.levels(steps), WHOLE if steps == 100 else IN_STEPS.format(steps), {"levels": steps})
+
+    def judged(self, steps: int) -> Shown:
+        """Return the score that "met" is about: as it is where it takes few values, else as shown in `steps`."""
+        return self.as_it_is() if self.exact else self.as_shown(steps)
+
+
+def few(whole: Sketch) -> bool:
+    """Tell whether the score takes so few values that it is certified as it is: decided once, for every group alike.
+
+    Only scores decide, of all rows and never of a group, and no label.
+    """
+    held = whole.parts["values"]
+    return not held.many and ROWS_A_VALUE * len(held.scores) <= whole.n
+
 
 def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
     """Return a sketch of predictions, or the sketch itself."""
@@ -105,18 +173,25 @@ def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
     whole = sketch_of(data, seed)
     if whole.n == 0:
         raise NotComputable("there are no rows")
-    return Population(whole.cells, whole.levels)
+    return Population(whole.cells, whole.levels, *_by_score(whole, None))
 
 
 def group(whole: Sketch, index: int) -> Population:
     """Return the population of one group of a sketch."""
-    return Population(whole.group_cells[index], whole.group_levels[index])
+    return Population(whole.group_cells[index], whole.group_levels[index], *_by_score(whole, [index]))
 
 
 def pooled(whole: Sketch, indices: Sequence[int]) -> Population:
     """Return several groups of a sketch as one population."""
     rows = list(indices)
-    return Population(whole.group_cells[rows].sum(axis=0), whole.group_levels[rows].sum(axis=0))
+    cells, levels = whole.group_cells[rows].sum(axis=0), whole.group_levels[rows].sum(axis=0)
+    return Population(cells, levels, *_by_score(whole, rows))
+
+
+def _by_score(whole: Sketch, groups: Sequence[int] | None) -> tuple[NDArray[np.int64], ...]:
+    """Return the score's values and the rows of each where they are few, otherwise nothing."""
+    held = whole.parts["values"]
+    return (held.scores, held.counts(groups)) if few(whole) else ()
 
 
 def shares(alpha: float, side: Side) -> tuple[float, float]:

@@ -31,7 +31,8 @@ from calibrant.data.sketches.sample import (
     lines_of,
     scores_of,
 )
-from calibrant.data.specs.coding import Codes, Coding, Encoded, Rows, by_kind, encode
+from calibrant.data.sketches.values import Values
+from calibrant.data.specs.coding import Coding, Encoded, Rows, by_kind, encode
 from calibrant.data.specs.local import LocalSums
 from calibrant.data.specs.sketch_file import Integers, need
 from calibrant.data.specs.spec import MOST_CELLS, Spec
@@ -67,11 +68,12 @@ class Parts(TypedDict, total=False):
     fine: Fine
     local: LocalSums
     sample: SampledRows
+    values: Values
 
 
 def parts_of(spec: Spec) -> Parts:
-    """Return the empty parts that a spec asks for; what the rows hold is always one."""
-    parts: Parts = {"contents": Contents(spec)}
+    """Return the empty parts that a spec asks for; what the rows hold and the scores themselves are always there."""
+    parts: Parts = {"contents": Contents(spec), "values": Values(spec)}
     if spec.codings:
         parts["fine"] = Fine(spec)
     if spec.sample:
@@ -87,22 +89,26 @@ def sound_rows(
     spec: Spec,
     p: Floats,
     y: NDArray[np.int8],
-    codes: Mapping[str, Codes],
+    stacked: NDArray[np.int32],
     columns: Mapping[str, pa.Array],
     origin: Origin,
 ) -> Rows | None:
-    """Return the rows whose score and label are sound, covariates encoded; None if there are none."""
+    """Return the rows whose score and label are sound, covariates encoded; None if there are none.
+
+    `stacked` has a row for each grouping of the spec.
+    """
     table = pa.table({c.name: columns[c.name] for c in spec.codings})
     ids = origin.identities(len(p), spec) if spec.sample or spec.local else np.zeros(len(p), dtype=np.uint64)
     coded = {c.name for c in spec.codings}
-    groups = tuple(codes[v.name] for v in spec.variables if v.name not in coded)
     good, keys = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1)), origin.keys
     if not good.all():
         p, y, ids, keys = p[good], y[good], ids[good], None if keys is None else keys[good]
         table = table.filter(pa.array(good)) if table.num_columns else table
-        groups = tuple(g[good] for g in groups)
+        stacked = stacked[:, good]
     encoded = encode(table, spec.codings, len(p), spec.local is not None)
-    return Rows(p, y, ids, encoded, groups, keys, origin.part) if len(p) else None
+    of = dict(zip(spec.groupings, stacked, strict=True))
+    groups = tuple(of[v.name,] for v in spec.variables if v.name not in coded)
+    return Rows(p, y, ids, encoded, groups, keys, origin.part, stacked) if len(p) else None
 
 
 MOST_ROWS = 1 << 40  # so that no sum over all rows leaves 64 bits

@@ -228,7 +228,7 @@ class Sketch:
         if faults.any():
             self.faults.note(p, y, origin.part, origin.first_row)
         # (3) the parts see the sound rows
-        sound = sound_rows(self.spec, p, labels, codes, covariates, origin)
+        sound = sound_rows(self.spec, p, labels, stacked, covariates, origin)
         if sound is not None:
             for part in self._parts():
                 part.update(sound)
@@ -395,6 +395,7 @@ class Sketch:
         if self.spec.groupings:
             self._check_groups(_folded(at, held, GROUP_REST), levels)
         self.parts["contents"].check(n, cases)
+        self.parts["values"].check(at, held.sum(axis=0), self.group_levels.sum(axis=(1, 2)))
         if "fine" in self.parts:
             self.parts["fine"].check(_folded(at, held.sum(axis=0), SCORE_BITS - 1))
         if "boxes" in self.parts:

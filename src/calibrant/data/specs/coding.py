@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
@@ -152,6 +152,8 @@ class Rows:
         Hashes of the key columns.
     part : str
         The file, relative to the data set's root.
+    stacked : int32 array of shape (groupings, n)
+        Level of each grouping of the spec, counted from zero.
     """
 
     p: Floats
@@ -161,6 +163,7 @@ class Rows:
     groups: tuple[Codes, ...] = ()
     keys: Ids | None = None
     part: str = ""
+    stacked: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
 
 
 # ---- from a sample of rows to codings ----

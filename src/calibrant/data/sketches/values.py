@@ -1,0 +1,146 @@
+"""The scores themselves, where they are few: how many rows have each, by label, in everyone and in each group.
+
+A score of whole per cents takes 101 values, one of a points table a few dozen. Then nothing need be rounded: what is
+certified is the score as it is. Beyond `MOST` values nothing is kept, whatever comes after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import numpy as np
+
+from calibrant.data.specs.coding import Rows
+from calibrant.data.specs.sketch_file import Integers, need, nonzero
+from calibrant.data.specs.spec import Spec
+from calibrant.kernels.tally import CELL_BITS, SCORE_BITS
+from calibrant.kernels.values import MOST, Table, count_numbers, numbers_of
+
+STEPS = float(1 << SCORE_BITS)  # a score is a whole number of these parts of 1
+REST = SCORE_BITS - CELL_BITS  # bits of a score within its cell
+
+
+class Values:
+    """Int64 rows by label of each different score ``q = min(floor(p 2^30), 2^30 - 1)``, at most 1,024 of them.
+
+    Whether scores are too many depends on all of them together and not on their order: a union beyond the limit stays
+    beyond it.
+
+    Parameters
+    ----------
+    spec : Spec
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self._sizes, self._groups = spec.sizes, spec.group_count
+        self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
+        self._table: Table | None = Table.empty(self._groups)
+
+    @property
+    def many(self) -> bool:
+        """The score takes more values than are kept."""
+        return self._table is None
+
+    def update(self, rows: Rows) -> None:
+        """Add rows."""
+        if self._table is None:
+            return
+        numbers = numbers_of(rows.p, self._table)
+        if (numbers < 0).any():
+            self._table = None
+        else:
+            count_numbers(numbers, rows.y, rows.stacked, self._bases, self._table.counts)
+
+    def merge(self, other: Self) -> None:
+        """Add the counts of another part of the same spec."""
+        if self._table is None or other._table is None:
+            self._table = None
+            return
+        theirs = int(other._table.size[0])
+        at = numbers_of(other._table.scores[:theirs] / STEPS, self._table)
+        if (at < 0).any():
+            self._table = None
+        else:
+            self._table.counts[:, at] += other._table.counts[:, :theirs]
+
+    # ---- what it holds ----
+
+    @property
+    def scores(self) -> Integers:
+        """The different scores, increasing; none if they are too many."""
+        return np.sort(self._held())
+
+    def counts(self, groups: Sequence[int] | None = None) -> Integers:
+        """Return rows by label of each of `scores`, shape (scores, 2): everyone's, or those of groups added up."""
+        if self._table is None:
+            return np.zeros((0, 2), dtype=np.int64)
+        own = [0] if groups is None else [1 + g for g in groups]
+        rows: Integers = self._table.counts[own][:, np.argsort(self._held())].sum(axis=0)
+        return rows
+
+    def _held(self) -> Integers:
+        return np.zeros(0, dtype=np.int64) if self._table is None else self._table.scores[: self._table.size[0]]
+
+    # ---- bytes ----
+
+    def arrays(self) -> dict[str, Integers]:
+        """Return the state: scores, and the counts that are not zero behind their places."""
+        order = np.argsort(self._held())
+        empty = np.zeros((1, 0, 2), dtype=np.int64)
+        where, rows = nonzero(empty if self._table is None else self._table.counts[:, order])
+        return {"many": np.array([self.many], dtype=np.int64), "scores": self.scores, "where": where, "rows": rows}
+
+    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Tell whether arrays of these shapes can be this part's state."""
+        if shapes.keys() != {"many", "scores", "where", "rows"} or shapes["many"] != (1,):
+            return False
+        (m, *more), cells = shapes["scores"], shapes["where"]
+        sound = not more and m <= MOST and len(cells) == 1 and shapes["rows"] == cells
+        return sound and cells[0] <= (1 + self._groups) * m * 2
+
+    def load(self, arrays: Mapping[str, Integers]) -> None:
+        """Take over the state that `arrays` described."""
+        (many,), scores, where = arrays["many"].tolist(), arrays["scores"], arrays["where"]
+        sound = many in (0, 1) and (scores >= 0).all() and (scores < 1 << SCORE_BITS).all()
+        need(sound and (scores[1:] > scores[:-1]).all(), "the values", "are no scores in order")
+        need(not many or not len(scores), "the values", "are too many and there")
+        cells = (1 + self._groups) * len(scores) * 2
+        need(
+            (where[1:] > where[:-1]).all() and (where >= 0).all() and (where < cells).all(), "the values", "lie outside"
+        )
+        self._table = None if many else Table.empty(self._groups)
+        if self._table is not None:
+            numbers_of(scores / STEPS, self._table)  # counted from 0, in their order
+            self._table.counts[np.unravel_index(where, (1 + self._groups, len(scores), 2))] = arrays["rows"]
+
+    def check(self, at: Integers, cells: Integers, groups: Integers) -> None:
+        """Refuse stored counts that no rows can have.
+
+        Parameters
+        ----------
+        at : int64 array of shape (cells,)
+            The cells that hold rows, of ``2^14``.
+        cells : int64 array of shape (cells, 4 or more)
+            Everyone's rows by label in each, and the sums of their remainders.
+        groups : int64 array of shape (groups, 2)
+            Rows by label of each group.
+        """
+        where = "the values"
+        if self._table is None:
+            need(int(cells[:, :2].sum()) > MOST, where, "are more than the rows")
+            return
+        scores, held = self.scores, self._table.counts[:, : self._table.size[0]]
+        need((held >= 0).all() and held[0].any(axis=1).all(), where, "have an impossible count")
+        there, first = np.unique(scores >> REST, return_index=True)
+        need(np.array_equal(there, at), where, "are in other cells")
+        rest = (scores & ((1 << REST) - 1))[:, None]
+        own = (
+            np.add.reduceat(np.concatenate([held[0], held[0] * rest], axis=1), first, axis=0) if len(first) else held[0]
+        )
+        need(np.array_equal(own, cells[:, : own.shape[1]]), where, "do not add up to the cells")
+        need(np.array_equal(held[1:].sum(axis=1), groups), where, "do not add up to the groups")
+        start = 1
+        for size in self._sizes:
+            need(np.array_equal(held[start : start + size].sum(axis=0), held[0]), where, "differ from the groups'")
+            start += size

@@ -3,39 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeVar
 
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 
 T = TypeVar("T")
 Guarantee = Literal["finite-sample", "asymptotic", "as published"]
 Side = Literal["two-sided", "lower", "upper"]
 DRAWN_BY = "calibrant.report.charts"  # loaded when a chart is asked for: pixels come last
+SHOWN_BY = "calibrant.report.outputs.notebook"  # and this when a notebook shows a result
+INFINITIES = {"inf": math.inf, "-inf": -math.inf}
+ESCAPE = "\\"
 
 
-def plain(value: Any) -> Any:
-    """Turn a result, or anything inside one, into what JSON can hold; infinities become strings."""
+def escaped(text: str) -> str:
+    """Return a text as `plain` writes it: one that would read as an infinity has a backslash more before it."""
+    return ESCAPE + text if text.lstrip(ESCAPE) in INFINITIES else str(text)
+
+
+def plain(value: Any, text: Callable[[str], str] = escaped) -> Any:
+    """Turn a result, or anything inside one, into what JSON can hold; infinities become ``"inf"`` and ``"-inf"``."""
+    if isinstance(value, str):
+        return text(value)
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {str(k): plain(v, text) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
+        return [plain(v, text) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
-        return plain(value.item())
+        return plain(value.item(), text)
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return plain(value.tolist(), text)
     return value
 
 
 def frozen(value: Any) -> Any:
-    """Make a parsed JSON value immutable: lists become tuples, objects read-only mappings."""
+    """Make what `plain` wrote immutable: lists become tuples, objects read-only mappings, infinities numbers again."""
+    if isinstance(value, str) and value.lstrip(ESCAPE) in INFINITIES:
+        return INFINITIES.get(value, value[1:])
     if isinstance(value, Mapping):
         return MappingProxyType({k: frozen(v) for k, v in value.items()})
     if isinstance(value, (list, tuple)):
@@ -59,10 +72,25 @@ def decoded(d: Mapping[str, Any], kind: type[T]) -> T:
         raise BadInput(f"no {kind.__name__} as `to_dict` writes one: {str(e)[0].lower()}{str(e)[1:]}") from None
 
 
+def _hashed(value: Any) -> int:
+    """Return one number for all plain data that are equal."""
+    if isinstance(value, Mapping):
+        return hash(frozenset((k, _hashed(v)) for k, v in value.items()))
+    return hash(tuple(map(_hashed, value))) if isinstance(value, list) else hash(value)
+
+
 class Plain:
-    """Dictionary round-trip shared by the result shapes."""
+    """Dictionary round-trip shared by the result shapes: two are equal that are written alike."""
 
     __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((type(self), _hashed(self.to_dict())))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain lists, dictionaries, numbers and strings."""
@@ -77,7 +105,7 @@ class Plain:
         return type(self).from_dict, (self.to_dict(),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Interval(Plain):
     """A range that holds the target with probability at least `level`.
 
@@ -99,10 +127,30 @@ class Interval(Plain):
     level: float
     guarantee: Guarantee
 
+    def __contains__(self, number: float) -> bool:
+        return self.low <= number <= self.high
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    def __format__(self, spec: str) -> str:
+        """Return both ends as this writes numbers, each rounded outward: ``0.009 to 0.014``."""
+        return f"{_rounded(self.low, spec, ROUND_FLOOR)} to {_rounded(self.high, spec, ROUND_CEILING)}"
+
+
+def _rounded(number: float, spec: str, direction: str) -> str:
+    """Return a number as a format specification writes it, rounded in one direction where digits are cut."""
+    if "." not in spec or not math.isfinite(number):
+        return format(number, spec)
+    with localcontext() as exact:
+        exact.rounding, exact.prec = direction, 400  # a float's decimals are at most some hundreds
+        return format(Decimal(repr(number)), spec)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimate(Plain):
     """A number with its interval and everything needed to judge it.
+
+    It reads as a number with its range: ``f"{e:.3f}"`` is ``0.012 (0.009 to 0.015)``, ends rounded outward;
+    ``float(e)`` is the value; ``<``, ``<=``, ``>`` and ``>=`` compare values, with numbers and with other estimates.
+    Where a guarantee matters compare an end: ``e.high < 0.02``. ``==`` is agreement in everything, never with a number.
 
     Parameters
     ----------
@@ -129,8 +177,37 @@ class Estimate(Plain):
     assumes: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def low(self) -> float:
+        """The low end of the interval."""
+        return self.interval.low
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    @property
+    def high(self) -> float:
+        """The high end of the interval."""
+        return self.interval.high
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __format__(self, spec: str) -> str:
+        """Return value and interval as this writes numbers: ``0.012 (0.009 to 0.014)``."""
+        return f"{format(self.value, spec)} ({format(self.interval, spec)})"
+
+    def __lt__(self, other: float | Estimate) -> bool:
+        return float(self) < float(other)
+
+    def __le__(self, other: float | Estimate) -> bool:
+        return float(self) <= float(other)
+
+    def __gt__(self, other: float | Estimate) -> bool:
+        return float(self) > float(other)
+
+    def __ge__(self, other: float | Estimate) -> bool:
+        return float(self) >= float(other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome(Plain):
     """What a test found. A small p-value is a finding; a large one is not proof of none.
 
@@ -154,8 +231,12 @@ class Outcome(Plain):
     settings: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, Any] = field(default_factory=dict)
 
+    def __format__(self, spec: str) -> str:
+        """Return the p-value as this writes numbers, never rounded down: ``p = 0.013``."""
+        return f"p = {_rounded(self.p_value, spec, ROUND_CEILING)}"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curve(Plain):
     """A small table to draw: named columns of equal length.
 
@@ -194,9 +275,11 @@ class Curve(Plain):
             raise ImportError('a chart needs Altair: pip install "calibrant[charts]"') from None
         return drawing.chart(self)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        """Return what a notebook shows: the chart where there is one, else the text."""
-        try:
-            return self.chart()._repr_mimebundle_(include, exclude)
-        except (NotComputable, ImportError):
-            return {"text/plain": repr(self)}
+    def __repr__(self) -> str:
+        rows = len(next(iter(self.columns.values()), ()))
+        return f"Curve(method={self.method!r}, {rows:,} rows of {', '.join(self.columns) or 'no columns'})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows, without a network: a picture where there is one, else the first rows."""
+        html: str = import_module(SHOWN_BY).curve(self)
+        return html

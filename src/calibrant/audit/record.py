@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from calibrant.errors import BadInput
 from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
 
 SCHEMA = "calibrant/3"
+SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
+SAVED_BY = "calibrant.report.outputs.files"  # and this when it is saved
 NO_CURVE = Curve(method="", columns={})
 Verdict = Literal["met", "undecided", "broken", "none"]
 Status = Literal["met", "undecided", "broken", "measured", "not-applicable", "not-run"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Finding(Plain):
     """What was certified about one population: everyone, or one group.
 
@@ -63,7 +68,7 @@ class Finding(Plain):
     pooled: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Check(Plain):
     """One question an audit asks, and what it found.
 
@@ -88,7 +93,7 @@ class Check(Plain):
     outcome: Outcome | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AuditRecord(Plain):
     """Everything one audit found. `to_json` and `from_json` round-trip; the schema is `calibrant/3`.
 
@@ -175,6 +180,48 @@ class AuditRecord(Plain):
         if not isinstance(d, dict):
             raise BadInput("not an audit record: pass the text that to_json wrote")
         return cls.from_dict(d)
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str]) -> Self:
+        """Rebuild the record that is in a file: the JSON that `save` wrote, or a report, which holds its record.
+
+        Raises
+        ------
+        BadInput
+            There is no such file, or it holds no record of this schema.
+        """
+        found: Self = import_module(SAVED_BY).loaded(Path(source), cls)
+        return found
+
+    def save(self, target: str | os.PathLike[str]) -> Path:
+        """Write the record to a file, whole or not at all, in the format that the ending of its name says.
+
+        Parameters
+        ----------
+        target : path
+            ``.html`` for the page, which loads nothing from a network; ``.json`` for the record itself, which `load`
+            reads again; ``.md`` for Markdown; ``.pdf`` for the page printed, by a Chromium, Chrome or Edge found here.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        BadInput
+            Another ending, a place that cannot be written, or no browser to print a PDF; the message says the way out.
+        """
+        path: Path = import_module(SAVED_BY).save(self, target)
+        return path
+
+    def __repr__(self) -> str:
+        text: str = import_module(SHOWN_BY).brief_text(self)
+        return text
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the first screen of the report."""
+        html: str = import_module(SHOWN_BY).record(self)
+        return html
 
     @property
     def certified(self) -> dict[str, Estimate]:

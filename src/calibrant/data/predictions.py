@@ -17,6 +17,7 @@ from calibrant.data.given import Given, class_names, class_numbers, clusters_of,
 from calibrant.data.layouts import decoded
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
+from calibrant.visible import visible
 
 Kind = TypeVar("Kind")
 Other = TypeVar("Other")
@@ -24,6 +25,7 @@ Other = TypeVar("Other")
 # ---- What was wrong with the rows read so far, and the one line that says so ----
 
 SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE = range(4)
+NAMED = 6  # covariates in a few words about predictions
 
 
 @dataclass
@@ -175,6 +177,20 @@ class Predictions:
     def __len__(self) -> int:
         return self.n
 
+    def __repr__(self) -> str:
+        extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
+        told = [f"{self.n:,} rows", f"{self.cases:,} cases", *_columns(self.covariates), *extras]
+        return f"Predictions({visible(self.name)}: {', '.join(told)})"
+
+
+def _columns(covariates: Any) -> list[str]:
+    """Return how many covariates there are, and the first few by name."""
+    if covariates is None:
+        return []
+    names = [visible(n) for n in covariates.column_names]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return [f"covariates {', '.join(names[:NAMED])}{more}"] if names else []
+
 
 @dataclass(frozen=True, kw_only=True)
 class MulticlassPredictions:
@@ -197,6 +213,10 @@ class MulticlassPredictions:
     covariates: Any = None
     classes: tuple[str, ...] = ()
     name: str = "data"
+
+    def __repr__(self) -> str:
+        told = [f"{self.n:,} rows", f"{self.p.shape[1]} classes", *_columns(self.covariates)]
+        return f"MulticlassPredictions({visible(self.name)}: {', '.join(told)})"
 
     @property
     def n(self) -> int:

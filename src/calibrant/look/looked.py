@@ -14,7 +14,7 @@ TOLD_BY = "calibrant.report.looked"  # loaded when a look is printed: words come
 Role = Literal["", "label", "score", "group", "key", "covariate", "left out"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Column(Plain):
     """What one column holds, seen by itself: no column is ever held against another.
 
@@ -55,7 +55,7 @@ class Column(Plain):
     frequent: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Look(Plain):
     """What a source holds and the audit that it calls for; made by `calibrant.look`.
 

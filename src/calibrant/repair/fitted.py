@@ -249,7 +249,7 @@ class FittedMap:
         """Return the map as plain lists, dictionaries, numbers and strings."""
         own = {f.name: getattr(self, f.name) for f in fields(self)}
         parts = {"codings": [asdict(c) for c in self.codings], "fitted_on": asdict(self.fitted_on)}
-        return {"format": FORMAT, "kind": self.kind, **plain(own | parts)}
+        return {"format": FORMAT, "kind": self.kind, **plain(own | parts, str)}
 
     def to_json(self) -> str:
         """Return the map as JSON text, from which `from_json` makes an equal one."""

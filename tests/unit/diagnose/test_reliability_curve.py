@@ -144,10 +144,10 @@ def test_a_chart_with_tooltips_in_points():
     assert "in 100" in text
 
 
-def test_a_notebook_shows_the_chart_and_falls_back_to_text():
-    shown = cal.diagnose.reliability_curve(rows(), draws=19)._repr_mimebundle_()
-    assert shown
-    assert Curve(method="other", columns={})._repr_mimebundle_()["text/plain"].startswith("Curve(")
+def test_a_notebook_shows_a_picture_and_falls_back_to_rows():
+    shown = cal.diagnose.reliability_curve(rows(), draws=19)._repr_html_()
+    assert shown.count("<svg") > 2
+    assert "<svg" not in Curve(method="other", columns={})._repr_html_()
     with pytest.raises(NotComputable):
         Curve(method="diagnose.reliability_curve", columns={}).chart()
 

@@ -47,6 +47,7 @@ from calibrant.kernels.tally import (
     carry,
     tally,
 )
+from calibrant.visible import visible
 
 REST = SCORE_BITS - CELL_BITS  # bits of a score within its cell
 GROUP_REST = SCORE_BITS - GROUP_BITS
@@ -166,6 +167,12 @@ class Sketch:
             for numbers in nonzero(counts):
                 digest.update(numbers.astype("<i8").tobytes())
         return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        told = [f"{self.n:,} rows", f"{self.cases:,} cases"]
+        told += [f"{self.spec.group_count:,} groups of {', '.join(self.spec.by_name)}"] if self.spec.by_name else []
+        told += [f"{len(self.spec.codings):,} covariates"] if self.spec.codings else []
+        return f"Sketch({visible(self.name)}: {', '.join(told)})"
 
     # ---- adding rows ----
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any, Literal, Self
 
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import FittedMap
-from calibrant.results import Curve, frozen, plain
+from calibrant.results import Curve, Plain, frozen
 
 # ---- What judging repairs returns ----
 
@@ -123,8 +124,8 @@ def curve_of(part: str, kind: type, rows: Sequence[Any]) -> Curve:
     return Curve(method=METHOD if part == "table" else f"{METHOD}.{part}", columns=columns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Comparison(Plain):
     """Repairs judged on rows that none of them was fitted on.
 
     Parameters
@@ -163,10 +164,6 @@ class Comparison:
         at = self.table.columns["probability"].index(name)
         return {k: v[at] for k, v in self.table.columns.items()}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain lists, dictionaries, numbers and strings."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
         """Rebuild the comparison that `to_dict` described."""
@@ -178,6 +175,20 @@ class Comparison:
             settings=frozen(d["settings"]),
             maps={k: FittedMap.from_dict(v) for k, v in d["maps"].items()},
         )
+
+    def to_json(self) -> str:
+        """Return the comparison as JSON text, from which `from_json` makes an equal one."""
+        return json.dumps(self.to_dict(), sort_keys=True, indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild the comparison that `to_json` wrote."""
+        return cls.from_dict(json.loads(text))
+
+    def __repr__(self) -> str:
+        lines = [*(v["line"] for v in self.verdicts.values()), f"recommended: {self.recommended}"]
+        rows = f"{self.settings.get('rows_judged', 0):,} rows judged"
+        return "\n".join([f"Comparison({len(self.maps)} repairs, {rows})", *(f"  {line}" for line in lines)])
 
 
 # ---- Which repair is better, worse or undecided, and in what ----

@@ -1,0 +1,125 @@
+"""A record as a file: which format the ending of its name asks for, how it is written, and how it is read again."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from calibrant.audit.record import AuditRecord
+from calibrant.data.rewrite import checked_targets, written
+from calibrant.data.sources.query import Query
+from calibrant.errors import BadInput
+from calibrant.report.document import Document
+from calibrant.report.outline import document
+from calibrant.report.outputs import printing, tables
+
+Record = TypeVar("Record", bound=AuditRecord)
+LARGEST = 1 << 28  # bytes of a record that is read
+ISLAND = re.compile(r'<script type="application/json" id="calibrant-result">(.*?)</script>', re.DOTALL)
+KEPT = "report.html", "record.json", "brief.md"  # of a folder, and its tables
+TABLES = "tables"
+
+
+# ---- one file ----
+
+
+def save(record: AuditRecord, target: str | os.PathLike[str]) -> Path:
+    """Write a record to a file in the format of its ending."""
+    out = os.fspath(target)
+    path = checked(out)
+    write(record, document(record), path)
+    return path
+
+
+def checked(out: str, option: str = "the target") -> Path:
+    """Return where a record can be written: a place for a file, of a format that is known and can be made here."""
+    ending = Path(out).suffix.lower()
+    if ending not in FORMATS:
+        raise BadInput(f"cannot write {out!r}: end its name in {', '.join(FORMATS)}")
+    path = checked_targets({option: out}, ())[option]
+    if ending == ".pdf":
+        printing.browser()
+    return path
+
+
+def write(record: AuditRecord, of: Document, path: Path) -> None:
+    """Write a record, whose report is made already, to a place that was checked."""
+    make = FORMATS[path.suffix.lower()]
+    written(str(path), make(record, of))
+
+
+def _html(record: AuditRecord, of: Document) -> bytes:
+    from calibrant.report import html
+
+    return html.written(of, record).encode()
+
+
+def _json(record: AuditRecord, _: Document) -> bytes:
+    return f"{record.to_json()}\n".encode()
+
+
+def _markdown(_: AuditRecord, of: Document) -> bytes:
+    from calibrant.report import markdown
+
+    return markdown.written(of).encode()
+
+
+def _pdf(record: AuditRecord, of: Document) -> bytes:
+    return printing.printed(_html(record, of))
+
+
+FORMATS: Mapping[str, Callable[[AuditRecord, Document], bytes]] = {
+    ".html": _html,
+    ".json": _json,
+    ".md": _markdown,
+    ".pdf": _pdf,
+}
+
+
+# ---- a folder of all that is kept of an audit ----
+
+
+def checked_folder(out: str, read: Iterable[str | Query]) -> Path:
+    """Return a folder to write into, made where there is none; no file that is read may be one that is written."""
+    folder = Path(out)
+    if not out or (folder.exists() and not folder.is_dir()):
+        raise BadInput(f"--out {out!r}: name a directory, which is made where there is none")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise BadInput(f"cannot make the directory {out!r}: {e.strerror or e}") from None
+    given = list(read)
+    inside = [folder / name for name in (*KEPT, *(f"{TABLES}/{name}" for name in tables.NAMES))]
+    checked_targets({str(p): str(p) for p in inside if p.parent.is_dir()}, given)
+    return folder
+
+
+def write_all(record: AuditRecord, of: Document, folder: Path) -> None:
+    """Write the page, the record, the Markdown and every table of a record into a folder."""
+    for name in KEPT:
+        write(record, of, folder / name)
+    (folder / TABLES).mkdir(exist_ok=True)
+    for name, text in tables.tables(record):
+        written(str(folder / TABLES / name), text.encode())
+
+
+# ---- back again ----
+
+
+def loaded(path: Path, kind: type[Record]) -> Record:
+    """Return the record that a file holds: its JSON, or a page with the record inside."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise BadInput(f"{str(path)!r} is too large for a record: pass the JSON or the page of an audit")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        why = e.strerror if isinstance(e, OSError) else "not text"
+        raise BadInput(f"cannot read {str(path)!r}: {why or e}") from None
+    if (held := ISLAND.search(text)) is not None:
+        text = held[1]
+    elif text.lstrip()[:1] == "<":
+        raise BadInput(f"{str(path)!r} holds no record: pass the page or the JSON that an audit wrote")
+    return kind.from_json(text)

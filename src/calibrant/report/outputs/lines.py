@@ -1,0 +1,47 @@
+"""A record in ten lines: what Python shows of it at a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.findings import limit_of, ordered
+from calibrant.report.spans import label
+from calibrant.report.terminal import WIDTH, cells, clip, pad
+from calibrant.report.wording import VERDICTS, certified_range, groups_word, headline, pockets_word, worst_pocket
+from calibrant.visible import visible
+
+LEAD = 17  # cells of the words at the left
+SAVE = 'record.save("audit.html") writes the report; also .json, .md and .pdf.'
+MORE = "In a notebook the record shows its first screen; record.groups, .checks, .estimates and .curves hold the rest."
+
+
+def lines(record: AuditRecord) -> str:
+    """Return the verdict in three parts with the ranges of everyone, the worst group and pocket; and how to save it."""
+    return "\n".join(line for text in _texts(record) if (line := clip(text, WIDTH + 24)))
+
+
+def _texts(record: AuditRecord) -> Iterator[str]:
+    limit, total = limit_of(record), len(record.groups)
+    bound = "no limit" if limit is None else f"limit {num.limit_points(limit)} points"
+    yield f"Audit of {visible(record.name)}: {num.count(record.everyone.rows)} rows, {bound}"
+    word = "" if limit is None else f"{VERDICTS[record.verdict].upper()}. "
+    yield f"{word}{headline(record)}"
+    everyone = VERDICTS[record.everyone.verdict] if limit is not None else "Not judged"
+    yield _part("Everyone", everyone, f"off by {certified_range(record.everyone, limit)} points")
+    of = f"{num.count(total)} named groups" if total > 1 else "1 named group" if total else "Named groups"
+    yield _part(of, groups_word(record)[1], "")
+    for worst in ordered(record.groups)[:1]:
+        yield _part("", "", f"worst, {label(worst)}: off by {certified_range(worst, limit)} points")
+    yield _part("Unnamed pockets", pockets_word(record)[1], "")
+    if (pocket := worst_pocket(record)) is not None:
+        rule, _, least = pocket
+        yield _part("", "", f"worst, {visible(rule)}: off by at least {num.lower_bound(least)} points")
+    yield SAVE
+    yield MORE
+
+
+def _part(who: str, word: str, text: str) -> str:
+    told = " · ".join(t for t in (word, text) if t)
+    return f"  {pad(who, max(LEAD, cells(who)))} {told}"

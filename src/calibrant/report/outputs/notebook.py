@@ -1,0 +1,115 @@
+"""What a notebook shows: the first screen of a report and curves by themselves; nothing is loaded, light and dark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import html, outline
+from calibrant.report.document import Contents
+from calibrant.report.outputs import lines, pictures
+from calibrant.results import Curve
+
+ROOM = "calibrant-shown"  # the class of what is shown; every rule of style is inside it
+THEMES = "[data-jp-theme-light=true], .vscode-light", "[data-jp-theme-light=false], .vscode-dark, html[theme=dark]"
+LINK = re.compile(r"<a [^>]*href=\"#[^>]*>(.*?)</a>", re.DOTALL)
+APART = re.compile(r",\s*(?![^()]*\))")  # commas between selectors, not those inside one
+NARROWED = re.compile(r":{1,2}[\w-]+(\([^)]*\))?|\[[^\]]*\]")  # states and attributes
+FRAME = "margin: .4rem 0; padding: .9rem 1.1rem; border-radius: 8px; max-width: 60rem"
+
+CURVE = """\
+{% for d in drawings %}
+<p class="pt-title">{{ d.title }}</p>
+{% if d.panels %}<div class="{{ "duo" if d.panels|length > 1 }}">
+{% for p in d.panels %}
+<div><p class="quiet">{{ p.title }}</p>{{ p.picture }}<p class="ax-name">{{ p.axis }}</p></div>
+{% endfor %}</div>{% endif %}
+{% if d.text %}<p class="quiet">{{ d.text }}</p>{% endif %}
+{% if d.rows %}
+{% if d.folded %}<details><summary>Numbers</summary>{% endif %}
+<div class="tw forest"><table><thead><tr>{% for h in d.heads %}<th>{{ h }}</th>{% endfor %}</tr></thead>
+<tbody>{% for row in d.rows %}
+<tr>{% for c in row %}<td{% if c.__html__ %} class="c"{% endif %}>{{ c }}</td>{% endfor %}</tr>
+{% endfor %}</tbody></table></div>
+{% if d.folded %}</details>{% endif %}
+{% endif %}
+{% endfor %}"""
+
+
+def record(of: AuditRecord) -> str:
+    """Return the first screen of a record's report for a notebook."""
+    first = outline.declared()[0]
+    return framed(html.show(n for n in first.nodes(of) if not isinstance(n, Contents)))
+
+
+def curve(of: Curve) -> str:
+    """Return a curve for a notebook: its picture as the page draws it, or its first rows."""
+    from jinja2 import Environment
+
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(CURVE)
+    return framed(template.render(drawings=pictures.drawings(of)))
+
+
+def brief_text(of: AuditRecord) -> str:
+    """Return a record in ten lines."""
+    return lines.lines(of)
+
+
+# ---- the page's style, inside one element ----
+
+
+def framed(inside: str) -> str:
+    """Return markup with the rules of the page's style that it needs, which touch nothing else in the notebook."""
+    markup = LINK.sub(r"\1", str(inside))  # a link would lead to a part of the page that is not here
+    return f'<div class="{ROOM}"><style>{palette()}\n{needed(markup)}</style>\n{markup}\n</div>'
+
+
+@cache
+def palette() -> str:
+    """Return the colours: light or dark as the notebook says, and where it says nothing as the reader's system."""
+    style = dict(reversed([*_blocks(html.asset("style.css"))]))
+    light, dark = style[":root"], dict(_blocks(style["@media (prefers-color-scheme: dark)"]))[":root"]
+    system = f"@media (prefers-color-scheme: dark) {{ .{ROOM} {{ {dark} }} }}"
+    said = (f":is({themes}) .{ROOM} {{ {body} }}" for themes, body in zip(THEMES, (light, dark), strict=True))
+    return "\n".join((f".{ROOM} {{ {light} }}", system, *said))
+
+
+def needed(markup: str) -> str:
+    """Return the rules that some element of the markup may obey, each inside the room."""
+    classes = {c for found in re.findall(r'class="([^"]*)"', markup) for c in found.split()}
+    tags = {*re.findall(r"<([a-z][a-z0-9]*)", markup), "body"}
+    out = []
+    for selectors, body in _blocks(html.asset("style.css")):
+        some = [s for s in APART.split(selectors) if not s.startswith(("@", ":root")) and _obeyed(s, classes, tags)]
+        if some:
+            inside = (f".{ROOM}" if s == "body" else f".{ROOM} {s}" for s in some)
+            out.append(f"{', '.join(inside)} {{ {body} }}")
+    own = f".{ROOM} {{ {FRAME} }}", f".{ROOM} :is(table, td) {{ color: var(--ink); text-align: left }}"
+    return "\n".join((*out, *own))
+
+
+def _obeyed(selector: str, classes: set[str], tags: set[str]) -> bool:
+    """Tell whether every class and element that a selector names is there; what it says besides is taken as true."""
+    bare = NARROWED.sub("", selector)
+    return (
+        set(re.findall(r"\.([\w-]+)", bare)) <= classes
+        and set(re.findall(r"(?:^|[\s>+~])([a-z]\w*)", bare)) <= tags
+        and "#" not in bare
+    )
+
+
+def _blocks(style: str) -> Iterator[tuple[str, str]]:
+    """Yield what stands before each outer pair of braces, and between them."""
+    depth, start, inside, head = 0, 0, 0, ""
+    for i, c in enumerate(style):
+        if c == "{":
+            if not depth:
+                head, inside = style[start:i].strip(), i + 1
+            depth += 1
+        elif c == "}":
+            depth -= 1
+            if not depth:
+                yield head, style[inside:i].strip()
+                start = i + 1

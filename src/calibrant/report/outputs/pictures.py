@@ -1,0 +1,146 @@
+"""One curve by itself: pictures as the page draws them, what they show in words, and numbers; else its first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from calibrant.report import numbers as num
+from calibrant.report import svg
+from calibrant.report.along import Along, along_map, along_of, along_score, levels_top, named, shown_of
+from calibrant.report.places import digits_of, score_axis
+from calibrant.report.sections.curves import HEADS, cells, finding, further, heading, reading
+from calibrant.report.spans import clipped, plain, shown
+from calibrant.report.wording import TOO
+from calibrant.results import Curve
+
+FIRST = 12  # rows of a table
+DIGITS = 4  # of its numbers
+PANELS = 6  # groups of a curve
+MANY = 15  # points of a line in its table, about
+RATES = "What happened (solid), and what the model says (dashed)"
+GAP = "Gap: happened minus the model says, in points, with the band that holds all of it"
+EVIDENCE = "Evidence added up over people, most suspicious first; pale: repeats in which the model is right"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A picture, the words over it, and the name of its axis."""
+
+    title: str
+    picture: svg.Svg
+    axis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What is shown of a curve, or of one of its groups: pictures, a sentence and a table.
+
+    Parameters
+    ----------
+    title : str
+    panels : tuple of Panel
+    text : str
+    heads : tuple of str
+    rows : tuple of tuple of str
+        Cells; one that is SVG is a picture.
+    folded : bool
+        The table is opened on demand.
+    """
+
+    title: str
+    panels: tuple[Panel, ...]
+    text: str
+    heads: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    folded: bool = False
+
+
+def drawings(curve: Curve) -> tuple[Drawing, ...]:
+    """Return the pictures of a curve, or its first rows where it has none or nothing to draw."""
+    make = DRAWN.get(curve.method)
+    found = tuple(make(curve)) if make is not None and _rows(curve) else ()
+    return found or (_table(curve),)
+
+
+def _rows(curve: Curve) -> int:
+    return len(next(iter(curve.columns.values()), ()))
+
+
+def _table(curve: Curve) -> Drawing:
+    """Return the first rows of a curve as they are, numbers to four digits."""
+    columns = {k: v for k, v in curve.columns.items() if not k.startswith("null_")}
+    rows = tuple(tuple(_written(v[i]) for v in columns.values()) for i in range(min(FIRST, _rows(curve))))
+    more = _rows(curve) - FIRST
+    text = f"{num.count(more)} more rows: to_frame() has all." if more > 0 else ""
+    return Drawing(f"{curve.method}: {num.count(_rows(curve))} rows", (), text, tuple(map(shown, columns)), rows)
+
+
+def _written(value: object) -> str:
+    if value is None:
+        return "\N{EN DASH}"
+    return f"{value:.{DIGITS}g}" if isinstance(value, float) else clipped(shown(value), 60)
+
+
+# ---- gaps along the score or a variable ----
+
+
+def _reliability(curve: Curve) -> Iterator[Drawing]:
+    along = along_score((), curve)
+    window = shown_of(along.line)
+    yield from _lines(replace(along, across=window, axis=score_axis(window)))
+
+
+def _variable(curve: Curve) -> Iterator[Drawing]:
+    if curve.settings["kind"] == "pair":
+        return
+    name, groups = str(curve.settings["variable"]), list(dict.fromkeys(curve.columns["group"]))
+    for group in groups[:PANELS]:
+        rows = [i for i, g in enumerate(curve.columns["group"]) if g == group]
+        mine = replace(curve, columns={k: tuple(v[i] for i in rows) for k, v in curve.columns.items()})
+        yield from _lines(along_of(name, mine), f"{curve.settings['by']}: {group}" if len(groups) > 1 else "")
+
+
+def _map(curve: Curve) -> Iterator[Drawing]:
+    axes = curve.settings.get("axes", ())
+    if "people" in curve.columns and "group" not in curve.columns and len(axes) == 1:
+        yield from _lines(along_map(str(axes[0]["name"]), curve, None))
+
+
+def _lines(along: Along, group: str = "") -> Iterator[Drawing]:
+    """Return the line of a curve, and its levels."""
+    digits, name = digits_of(along.across), clipped(shown(along.variable))
+    title = f"Along {name}: {heading(along, digits)}"
+    text = f"{plain(finding(along, digits))} {further(along, digits)} {reading(along)}"
+    title, text = (f"{shown(group)}. {title}", text) if group else (title, text)
+    if along.axis is not None:
+        rates = svg.plot(svg.rates(along), f"What the model says and what happened, along {name}.", "", "", "sq")
+        gaps = svg.plot(svg.gaps(along, None, along.top(None)), title, "", "")
+        some = along.line[:: max(1, len(along.line) // MANY)]
+        rows = tuple((along.axis.written(float(p.x or 0.0)), *cells(p, digits)) for p in some)
+        panels = Panel(RATES, rates, name), Panel(GAP, gaps, name)
+        yield Drawing(title, panels, text, (name, *HEADS), rows, folded=True)
+        title, text = f"Without a place along {name}", ""
+    if along.levels:
+        top = levels_top(along)
+        levels = tuple((named(p), *cells(p, digits), svg.level(p, top), TOO[p.side]) for p in along.levels)
+        axis = f"{num.MINUS}{top:g} to +{top:g} points"
+        yield Drawing(title, (), text, (name, *HEADS, axis, "The model says"), levels)
+
+
+# ---- evidence over people ----
+
+
+def _control(curve: Curve) -> Iterator[Drawing]:
+    drawn = svg.control(curve, "line of the repeats", "peak")
+    if drawn is not None:
+        picture = svg.plot(drawn, EVIDENCE, "", "")
+        yield Drawing("Control chart", (Panel(EVIDENCE, picture, "people"),), "")
+
+
+DRAWN: dict[str, Callable[[Curve], Iterator[Drawing]]] = {
+    "diagnose.control_chart": _control,
+    "diagnose.local_bias": _map,
+    "diagnose.reliability_curve": _reliability,
+    "diagnose.variable_curve": _variable,
+}

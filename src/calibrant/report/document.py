@@ -5,7 +5,7 @@ A node says by `where` which of the three ways of writing show it; none of them 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
@@ -23,12 +23,9 @@ EVERYWHERE: Where = WHOLE | TERMINAL  # the terminal shows a summary: what is ma
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The verdict, the headline and the paragraph under it; without a limit there is no verdict."""
+    """The headline: the decision in a sentence."""
 
     headline: str
-    lead: Text
-    verdict: str = ""
-    word: str = ""
     where: Where = EVERYWHERE
 
 
@@ -52,12 +49,11 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list; one that closes comes last in a terminal, where the eye is."""
+    """A list."""
 
     items: tuple[Text, ...]
     style: Literal["plain", "three"] = "plain"
     numbered: bool = False
-    closes: bool = False
     where: Where = WHOLE
 
 
@@ -111,16 +107,14 @@ class Column:
     ----------
     head : Text
     style : str
-        Classes of its cells on the page; ``"r"`` and ``"c"`` set the head as well.
-    sorts : bool
-        Whether its head is a button that sorts by it.
+        Classes of its cells on the page; ``"r"``, ``"c"`` and ``"sp"`` set the head as well. Those of ``"r"`` are
+        numbers, those of ``"c"`` and ``"sp"`` pictures, and the page's script sorts by the first two.
     brief : str
         Its head in Markdown, where that is another.
     """
 
     head: Text
     style: str = ""
-    sorts: bool = False
     brief: str = ""
     where: Where = WHOLE
 
@@ -133,7 +127,7 @@ class Cell:
     ----------
     text : Text
     sort : str
-        What the table is sorted by, where its column sorts.
+        What the table is sorted by where its text does not say it: a picture, a verdict, "over 2 million".
     picture : str
         Drawn in place of the text on the page: SVG markup.
     icon : str
@@ -164,7 +158,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; with `folded`, the page shows so many rows and opens the rest on demand."""
+    """A table; with `folded`, the page's script shows so many rows and opens the rest on demand."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -178,7 +172,7 @@ class Table:
 def number_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """Return a table of numbers, each row under its first cell."""
     columns = tuple(Column(say(h), "r" if i else "") for i, h in enumerate(heads))
-    return Table(columns, tuple(Row(tuple(Cell(say(text)) for text in row)) for row in rows), caption)
+    return Table(columns, tuple(Row(tuple(Cell(say(text)) for text in row)) for row in rows), caption, "nums")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +181,7 @@ class Mark:
 
     value: str
     variable: str
-    people: str
+    rows: str
     range: str
     verdict: str
     word: str
@@ -196,40 +190,35 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Ruler:
-    """Certified ranges under each other on one axis; the page shows the first few.
+    """Certified ranges under each other on one axis.
 
     Parameters
     ----------
     label : str
-        What the page's ruler shows, for those who do not see it.
+        What the ruler shows, for those who do not see it.
     marks : tuple of Mark
-    shown : int
-        How many of them the page shows.
     axis, limit : str
         SVG markup.
-    more : str
-        What a terminal says of the others.
+    judged : bool
+        Whether there is a limit, and with it verdicts.
     """
 
     label: str
     marks: tuple[Mark, ...]
-    shown: int
     axis: str
     limit: str = ""
-    more: str = ""
     judged: bool = True
     where: Where = PAGE | TERMINAL
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the verdict: of whom, its status and word, and its sentence; `brief` is what the other ways say."""
+    """One part of the verdict: of whom, its status and word, and its sentences."""
 
     who: str
     status: str
     word: str
     text: Text
-    brief: Text = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +226,57 @@ class Parts:
     """The parts of the verdict, beside each other."""
 
     parts: tuple[Part, ...]
+    where: Where = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do: one action, and the command that does it; empty where none can."""
+
+    text: Text
+    command: str
+    where: Where = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One population before and after: its name, what it is of, both ranges, the verdict after, and a bar of both."""
+
+    who: str
+    of: str
+    now: str
+    after: str
+    status: str
+    word: str
+    bar: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The same rows before and after a repair; `more` says how many populations are not shown."""
+
+    caption: str
+    rows: tuple[Change, ...]
+    judged: bool
+    more: str = ""
+    where: Where = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """A small figure whose title is its finding; SVG markup, and what is certified."""
+
+    title: Text
+    picture: str
+    note: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Follows:
+    """Small figures beside each other; `more` names what has none."""
+
+    items: tuple[Follow, ...]
+    more: Text = ()
     where: Where = EVERYWHERE
 
 
@@ -262,13 +302,23 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Readout:
-    """The slider under a figure: where it starts and ends, and for the page's script what it says at each place."""
+    """The slider under a figure: what it says at each row of the figure's first table of numbers.
+
+    Parameters
+    ----------
+    label, low, high, start : str
+    form : str
+        The sentence: ``{0}`` is the first cell of a row, and so on; ``{side}`` what the range of its fifth cell shows.
+    sides : tuple of str
+        In words: probabilities too low there, too high, unclear.
+    """
 
     label: str
     low: str
     high: str
     start: str
-    data: Mapping[str, object]
+    form: str
+    sides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +334,7 @@ class Figure:
     id, name : str
         The id of the element; the name that joins it to its readout.
     title : str
-        Stands over the key, where a single picture needs no other.
+        What the figure shows, as its title.
     readout : Readout or None
     table : Table or None
         Stands under the pictures, or in place of them.
@@ -338,6 +388,9 @@ Node: TypeAlias = (
     | Table
     | Ruler
     | Parts
+    | Decision
+    | Changes
+    | Follows
     | Beside
     | Figure
     | Details
@@ -346,13 +399,18 @@ Node: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section: its words in the contents, its heading, the verdict that marks it, and its nodes."""
+    """One section: its words in the contents, its heading, the verdict that marks it, and its nodes.
+
+    With `closed`, words that say what is in it, the page opens it on demand.
+    """
 
     id: str
     nav: str
     heading: str
     nodes: tuple[Node, ...]
     verdict: str = ""
+    closed: str = ""
+    where: Where = EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True)

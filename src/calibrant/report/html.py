@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import svg
+from calibrant.report.brief.brief import brief as first_layer
 from calibrant.report.document import Cell, Column, Document, Kind, Node, seen
 from calibrant.report.outline import document
 from calibrant.report.spans import plain
+from calibrant.report.wording.terms import MARKS
 from calibrant.visible import visible
 
 if TYPE_CHECKING:
@@ -43,19 +45,33 @@ def render(record: AuditRecord) -> str:
     return written(document(record), record)
 
 
+def brief(record: AuditRecord) -> str:
+    """Return the brief by itself as a page that loads nothing, light or dark as its reader's system is."""
+    return environment().get_template("page.html.j2").render(_context(first_layer(record), alone=True))
+
+
 def written(of: Document, record: AuditRecord) -> str:
     """Return a document as a page that holds its record."""
-    style, script = asset("style.css"), asset("script.js")
-    context = {
-        "document": of,
+    context = _context(of) | {
         "version": visible(record.versions.get("calibrant", "")),
+        "result": island(record.to_dict()),
+    }
+    return environment().get_template("page.html.j2").render(context)
+
+
+def _context(of: Document, *, alone: bool = False) -> dict[str, object]:
+    """Return what the page is written from; `alone` leaves out the contents, the script and the record."""
+    style, script = asset("style.css"), asset("script.js")
+    return {
+        "document": of,
+        "alone": alone,
+        "version": "",
+        "result": "",
         "style": style,
         "script": script,
         "style_hash": digest(style),
         "script_hash": digest(script),
-        "result": island(record.to_dict()),
     }
-    return environment().get_template("page.html.j2").render(context)
 
 
 def island(value: object) -> str:
@@ -71,16 +87,19 @@ def digest(text: str) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a template, the style or the script."""
-    return (files("calibrant.report") / "templates" / name).read_text(encoding="utf-8").strip()
+    """Return the text of a template, the script, or the style with that of the brief after it."""
+    parts = ("style.css", "brief.css") if name == "style.css" else (name,)
+    folder = files("calibrant.report") / "templates"
+    return "\n".join((folder / part).read_text(encoding="utf-8").strip() for part in parts)
 
 
 def show(nodes: Iterable[Node]) -> Markup:
     """Return the nodes that the page shows, each written by the macro that has the name of its kind."""
     from markupsafe import Markup
 
-    macros = environment().get_template("nodes.html.j2").module
-    return Markup("").join(getattr(macros, type(n).__name__.lower())(n) for n in seen(nodes, "page"))
+    first, rest = (environment().get_template(f"{name}.html.j2").module for name in ("brief", "nodes"))
+    named = ((type(n).__name__.lower(), n) for n in seen(nodes, "page"))
+    return Markup("").join(getattr(first if hasattr(first, name) else rest, name)(n) for name, n in named)
 
 
 def shown(nodes: Iterable[Kind]) -> tuple[Kind, ...]:
@@ -106,5 +125,5 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals.update(show=show, seen=shown, paired=paired, plain=plain, island=island)
-    made.globals.update(icon=svg.icon, swatch=svg.swatch)
+    made.globals.update(icon=svg.icon, swatch=svg.swatch, marks=MARKS)
     return made

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report.document import (
+    Changes,
     Command,
+    Decision,
     Details,
     Document,
     Entries,
+    Follows,
     Heading,
     Items,
     Node,
@@ -40,7 +43,10 @@ def render(record: AuditRecord) -> str:
 
 def written(of: Document) -> str:
     """Return a document as Markdown; a section with nothing to show is left out."""
-    parts = [f"# Calibration audit of {fenced(of.name)}"]
+    parts = [
+        f"# Calibration audit of {fenced(of.name)}",
+        " · ".join(marked(f.text) for f in seen(of.facts, "markdown")),
+    ]
     for section in of.sections:
         body = [p for p in _parts(section.nodes) if p]
         parts += [f"## {section.heading}", *body] if section.heading and body else body
@@ -54,14 +60,11 @@ def _parts(nodes: Iterable[Node]) -> list[str]:
 def _node(node: Node) -> list[str]:
     match node:
         case Opening():
-            badge = f"**{node.word}.** " if node.word else ""
-            return [f"## {node.headline}", badge + marked(node.lead)]
+            return [f"## {node.headline}"]
         case Heading():
             return [f"### {node.text}"]
         case Paragraph():
             return [marked(node.text)]
-        case Parts():
-            return [marked(p.brief) for p in node.parts if p.brief]
         case Items():
             return ["\n".join(f"{f'{i}.' if node.numbered else '-'} {marked(t)}" for i, t in enumerate(node.items, 1))]
         case Entries():
@@ -75,7 +78,34 @@ def _node(node: Node) -> list[str]:
         case Details():
             return _parts(node.nodes)
         case _:
+            return _of_the_brief(node)
+
+
+def _of_the_brief(node: Node) -> list[str]:
+    match node:
+        case Parts():
+            return ["\n".join(f"- **{p.who}: {p.word.lower()}.** {marked(p.text)}" for p in node.parts)]
+        case Decision():
+            return [f"**What to do.** {marked(node.text)}", *_node(Command(node.command))]
+        case Changes():
+            return _changes(node)
+        case Follows():
+            told = [marked(f.title) + (f" ({marked(f.note)})" if f.note else "") for f in node.items]
+            return ["\n".join(f"- {t}" for t in told), *([marked(node.more)] if node.more else [])]
+        case _:
             return []  # what is drawn is for the page
+
+
+def _changes(changes: Changes) -> list[str]:
+    """Return before and after as a table."""
+    heads = ["Who", "Now", "After", *(["After, against the limit"] if changes.judged else [])]
+    rows = [
+        [f"{fenced(c.who)} ({fenced(c.of)})", c.now, c.after, *([c.word] if changes.judged else [])]
+        for c in changes.rows
+    ]
+    lines = [heads, ["---", "--:", "--:", *(["---"] if changes.judged else [])], *rows]
+    table = "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in lines)
+    return [f"{changes.caption}.", table, *([changes.more] if changes.more else [])]
 
 
 def _table(table: Table) -> str:

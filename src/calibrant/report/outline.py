@@ -13,10 +13,8 @@ from importlib import import_module
 from typing import NamedTuple
 
 from calibrant.audit.record import AuditRecord, Check
-from calibrant.report import numbers as num
-from calibrant.report.document import EVERYWHERE, PAGE, Document, Entry, Node, Paragraph, Section
-from calibrant.report.findings import limit_of
-from calibrant.report.spans import say
+from calibrant.report.brief.brief import facts
+from calibrant.report.document import Document, Entry, Node, Section
 from calibrant.report.wording import page_title
 from calibrant.visible import visible
 
@@ -47,11 +45,13 @@ class Declared:
     nodes : callable
         What it shows of a record.
     verdict : callable
-        The verdict that marks it in the contents; empty for none.
+        The verdict that marks it in the contents; empty where its checks do.
     methods, words : callable
         What it adds to "How this was computed" and to "Words used here".
     checks : Mapping of str to callable
         How to read the checks that it shows, by their codes.
+    closed : callable
+        What is in it, in a few words, where the page opens it on demand; empty for what is always seen.
     """
 
     id: str
@@ -63,6 +63,7 @@ class Declared:
     methods: Callable[[AuditRecord], Iterable[Entry]] = lambda _: ()
     words: Callable[[AuditRecord], Iterable[Entry]] = lambda _: ()
     checks: Mapping[str, Callable[[Check, AuditRecord], Asked]] = field(default_factory=dict)
+    closed: Callable[[AuditRecord], str] = lambda _: ""
 
 
 @cache
@@ -79,19 +80,29 @@ def document(record: AuditRecord) -> Document:
     return Document(
         name=visible(record.name),
         title=page_title(record),
-        facts=tuple(_facts(record)),
-        sections=tuple(Section(d.id, d.nav, d.heading, tuple(d.nodes(record)), d.verdict(record)) for d in declared()),
+        facts=tuple(facts(record)),
+        sections=tuple(
+            Section(d.id, d.nav, d.heading, tuple(d.nodes(record)), mark(d, record), d.closed(record))
+            for d in declared()
+        ),
     )
 
 
-def _facts(record: AuditRecord) -> Iterable[Paragraph]:
-    """Return what was judged, and by what."""
-    limit, outcome = limit_of(record), record.settings.get("outcome")
-    label = record.data.get("label", "") if outcome is None else outcome
-    yield Paragraph(say(f"outcome: {visible(label)}"), where=PAGE)
-    bound = "no limit" if limit is None else f"limit {num.limit_points(limit)} points"
-    yield Paragraph(say(bound), where=EVERYWHERE)
-    level = num.percent(1 - float(record.settings["alpha"]))
-    yield Paragraph(say(f"{level}% certificates"), where=EVERYWHERE)
-    if record.settings.get("date") is not None:
-        yield Paragraph(say(visible(record.settings["date"])), where=PAGE)
+UNDONE = ("not-applicable", "not-run")
+REFERENCE = "reference"  # the mark of what is there to be looked up
+
+
+def mark(of: Declared, record: AuditRecord) -> str:
+    """Return the status that marks a section in the contents: every section has one.
+
+    Its own verdict, or what its checks found: "found", "measured", or "absent" where none of them was made. What has
+    no checks is there for reference.
+    """
+    own = of.verdict(record)
+    if own:
+        return "measured" if own == "none" else own
+    made = [c for c in record.checks if c.code in of.checks]
+    done = [c for c in made if c.status not in UNDONE]
+    if any(record.found(c) or of.checks[c.code](c, record).found for c in done):
+        return "found"
+    return "measured" if done else "absent" if of.checks else REFERENCE

@@ -241,8 +241,13 @@ def track(low: float, high: float, top: float, kind: str, label: str, limit: flo
 
 def ruler_top(findings: Sequence[Finding], limit: float | None) -> float:
     """Return where the axis of a ruler ends, in points: most ranges fit, and every lower end and the limit show."""
-    highs = sorted(max(f.lower.interval.low, f.upper.interval.high) * 100 for f in findings)
-    lows = [f.lower.interval.low * 100 for f in findings]
+    return ruler_top_of([(f.lower.interval.low, f.upper.interval.high) for f in findings], limit)
+
+
+def ruler_top_of(ranges: Sequence[tuple[float, float]], limit: float | None) -> float:
+    """Return the same for ranges given as their ends."""
+    highs = sorted(max(low, high) * 100 for low, high in ranges)
+    lows = [low * 100 for low, _ in ranges]
     most = highs[max(0, -(-len(highs) * 4 // 5) - 1)]  # the widest fifth may go on beyond the edge
     least = max(1.15 * max(lows), 160 * (limit or 0.0))
     cap = max(20.0, 2000 * (limit or 0.0), 2 * least)

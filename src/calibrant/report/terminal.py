@@ -10,8 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.document import Document, Items, Node, Opening, Paragraph, Parts, Ruler, seen
-from calibrant.report.outline import document
+from calibrant.report.brief.brief import brief
+from calibrant.report.document import (
+    Changes,
+    Decision,
+    Document,
+    Follows,
+    Heading,
+    Items,
+    Node,
+    Opening,
+    Paragraph,
+    Part,
+    Parts,
+    Ruler,
+    seen,
+)
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
 from calibrant.results import Estimate
@@ -21,11 +35,12 @@ if TYPE_CHECKING:
 
 WIDTH = 88  # cells of a line: two windows side by side, and it can be quoted in a mail
 NAME = 34  # cells for a name in the table; with the other columns it fits the width
+GLYPHS = {"met": "●", "broken": "◆", "undecided": "○", "not-cleared": "◇", "absent": "–", "measured": "·"}
 FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
 
 
 def render(record: AuditRecord) -> str:
-    """Return a summary for a terminal: headline, certified ranges worst first, and what to do next.
+    """Return the brief for a terminal: the decision, the verdict in three parts, and what to do.
 
     Parameters
     ----------
@@ -36,37 +51,70 @@ def render(record: AuditRecord) -> str:
     str
         Plain text without colour codes.
     """
-    return written(document(record))
+    return written(brief(record))
 
 
 def written(of: Document) -> str:
-    """Return the summary of a document: what is marked for the terminal, and last what closes."""
+    """Return what a document shows in a terminal."""
     blocks = [" · ".join((of.name, *(plain(f.text) for f in seen(of.facts, "terminal"))))]
-    last: list[str] = []
     for section in of.sections:
-        lines: list[str] = []
-        for node in seen(section.nodes, "terminal"):
-            if isinstance(node, Items) and node.closes:
-                last += [line for i, text in enumerate(node.items, 1) for line in wrap(_said(text), f"{i}. ")]
-            else:
-                lines += _lines(node)
-        blocks += ["\n".join(lines).rstrip("\n")] if lines else []
-    return "\n\n".join([*blocks, "\n".join(last)] if last else blocks)
+        lines = [line for node in seen(section.nodes, "terminal") for line in _lines(node)]
+        blocks += ["\n".join(lines).strip("\n")] if lines else []
+    return "\n\n".join(blocks)
 
 
 def _lines(node: Node) -> list[str]:
     match node:
-        case Opening():
-            top = f"{node.word.upper()}. {node.headline}" if node.word else node.headline
-            return [*wrap(top), "", *wrap(_said(node.lead)), ""]
-        case Ruler():
-            return [*_ruler(node), ""]
+        case Heading():
+            return ["", node.text]
+        case Items():
+            return [line for text in node.items for line in wrap(_said(text), "- ")]
         case Paragraph():
             return wrap(_said(node.text))
+        case _:
+            return _of_the_brief(node)
+
+
+def _of_the_brief(node: Node) -> list[str]:
+    match node:
+        case Opening():
+            return [*wrap(node.headline), ""]
         case Parts():
-            return [line for p in node.parts if p.brief for line in wrap(_said(p.brief))]
+            return [*(line for p in node.parts for line in wrap(_part(p), f"{GLYPHS.get(p.status, '·')} ")), ""]
+        case Decision():
+            command = [f"    {line}" for line in node.command.split("\n")] if node.command else []
+            return [*wrap(f"What to do: {_said(node.text)}"), *command, ""]
+        case Changes():
+            return _changes(node)
+        case Ruler():
+            return _ruler(node)
+        case Follows():
+            told = (f"{_said(f.title)} ({_said(f.note)})" if f.note else _said(f.title) for f in node.items)
+            more = wrap(_said(node.more), "  ") if node.more else []
+            return [*(line for text in told for line in wrap(text, "- ")), *more]
         case _:
             return []
+
+
+def _part(part: Part) -> str:
+    return f"{part.who}: {part.word.lower()}. {_said(part.text)}".strip()
+
+
+def _changes(changes: Changes) -> list[str]:
+    """Return before and after as aligned lines."""
+    names = [clip(f"{c.who} ({c.of})" if c.of else c.who, NAME + 8) for c in changes.rows]
+    wide = [
+        max(map(cells, names)),
+        *(
+            max(map(cells, (head, *told)))
+            for head, told in (("now", [c.now for c in changes.rows]), ("after", [c.after for c in changes.rows]))
+        ),
+    ]
+    out = [f"  {pad('', wide[0])}  {'now':>{wide[1]}}  {'after':>{wide[2]}}"]
+    for c, name in zip(changes.rows, names, strict=True):
+        word = f"  {c.word.lower()}" if changes.judged else ""
+        out.append(f"  {pad(name, wide[0])}  {c.now:>{wide[1]}}  {c.after:>{wide[2]}}{word}")
+    return [*out, f"  {changes.more}"] if changes.more else out
 
 
 def _ruler(ruler: Ruler) -> list[str]:
@@ -74,14 +122,14 @@ def _ruler(ruler: Ruler) -> list[str]:
     names = [clip(f"{m.variable}: {m.value}" if m.variable else m.value, NAME) for m in ruler.marks]
     wide = [
         max(map(cells, names)),
-        max(cells(text) for text in ("people", *(m.people for m in ruler.marks))),
-        max(cells(text) for text in ("points off", *(m.range for m in ruler.marks))),
+        max(cells(m.rows) for m in ruler.marks),
+        max(cells(text) for text in ("points", *(m.range for m in ruler.marks))),
     ]
-    out = [f"  {pad('', wide[0])}  {'people':>{wide[1]}}  {'points off':>{wide[2]}}"]
+    out = [f"  {pad('', wide[0])}  {'':>{wide[1]}}  {'points':>{wide[2]}}"]
     for m, name in zip(ruler.marks, names, strict=True):
         word = f"  {m.word.lower()}" if ruler.judged else ""
-        out.append(f"  {pad(name, wide[0])}  {m.people:>{wide[1]}}  {m.range:>{wide[2]}}{word}")
-    return [*out, f"  {ruler.more}"] if ruler.more else out
+        out.append(f"  {pad(name, wide[0])}  {m.rows:>{wide[1]}}  {m.range:>{wide[2]}}{word}")
+    return out
 
 
 def _said(text: Text) -> str:

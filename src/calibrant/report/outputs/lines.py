@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.findings import limit_of, ordered
+from calibrant.report.findings import limit_of, ordered, pockets_off
 from calibrant.report.spans import label
 from calibrant.report.terminal import WIDTH, cells, clip, pad
-from calibrant.report.wording import VERDICTS, certified_range, groups_word, headline, pockets_word, worst_pocket
+from calibrant.report.wording import VERDICTS, certified_range, headline, verdict_word
 from calibrant.visible import visible
 
 LEAD = 17  # cells of the words at the left
@@ -31,13 +31,13 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     everyone = VERDICTS[record.everyone.verdict] if limit is not None else "Not judged"
     yield _part("Everyone", everyone, f"off by {certified_range(record.everyone, limit)} points")
     of = f"{num.count(total)} named groups" if total > 1 else "1 named group" if total else "Named groups"
-    yield _part(of, groups_word(record)[1], "")
+    yield _part(of, verdict_word(record, "groups")[1], "")
     for worst in ordered(record.groups)[:1]:
         yield _part("", "", f"worst, {label(worst)}: off by {certified_range(worst, limit)} points")
-    yield _part("Unnamed pockets", pockets_word(record)[1], "")
-    if (pocket := worst_pocket(record)) is not None:
-        rule, _, least = pocket
-        yield _part("", "", f"worst, {visible(rule)}: off by at least {num.lower_bound(least)} points")
+    yield _part("Unnamed pockets", verdict_word(record, "pockets")[1], "")
+    for pocket in pockets_off(record)[:1]:
+        least = num.lower_bound(pocket.least, limit)
+        yield _part("", "", f"worst, {visible(pocket.rule) or 'not shown'}: a gap of at least {least} points")
     yield SAVE
     yield MORE
 

@@ -13,16 +13,16 @@ from calibrant.report.document import (
     PAGE,
     Cell,
     Column,
+    Details,
     Entry,
     Figure,
-    Heading,
     Node,
     Panel,
     Paragraph,
     Row,
     Table,
 )
-from calibrant.report.findings import POCKETS, check_of, impossible, limit_of, pockets_state
+from calibrant.report.findings import POCKETS, check_of, impossible, limit_of, noun, pockets_state
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import end_of
 from calibrant.report.spans import BREAK, Span, Text, clipped, code, given, lines, say, shown
@@ -34,8 +34,8 @@ from calibrant.report.wording import (
     p_told,
     people_share,
     pockets_told,
-    pockets_word,
     together,
+    verdict_word,
 )
 from calibrant.results import Estimate
 from calibrant.visible import visible
@@ -43,7 +43,6 @@ from calibrant.visible import visible
 HEADING = "Is a pocket of people off that nobody named?"
 HALVES = 10  # of the people, at random, in each of which pockets are looked for again
 BESIDES = 2  # traits that tell the people of a pocket apart, besides its rule; more are in the JSON
-FARTHEST = 10  # cells of the map in its table
 LABEL = 13  # characters of a label of the map
 WHOLE_POINTS = 0.03  # where the largest gap of a map is so large, its cells tell whole points
 NOT_SHOWN = "No pocket can be shown: those that are farthest off have too few people, or leave too few outside."
@@ -56,17 +55,17 @@ def pockets(record: AuditRecord) -> Iterator[Node]:
     e, found = record.estimates.get(POCKETS), told(record)
     if e is None or pockets_state(record) == "absent":
         return
-    yield Paragraph(say(looked_at(record, e)), "note")
+    read = [Paragraph(say(looked_at(record, e)))]
     if found:
         yield table(record, found)
-        yield Paragraph(say(note(record, found)), "note")
+        read.append(Paragraph(say(note(record, found))))
     elif POCKETS in record.curves:
         yield Paragraph(say(NOT_SHOWN), "quiet")
-    if drawn := figure(record):
-        yield Heading("Where it lies", 3, PAGE)
-        yield drawn
     if by := searches(record):
-        yield Paragraph(by, "note")
+        read.append(Paragraph(by))
+    if drawn := figure(record):
+        yield drawn
+    yield Details("What a pocket is, and how these were found", tuple(read), id="pockets-read")
 
 
 def told(record: AuditRecord) -> list[Line]:
@@ -107,27 +106,32 @@ def table(record: AuditRecord, found: Sequence[Line]) -> Table:
     caption = "A few distinct pockets, the most evident first; their ranges, and those of all others, hold together."
     if not any(r["floor"] for r in found):
         caption = f"{LOOKED_AT}. {caption}"
-    return Table(columns, tuple(_row(r, limit, top) for r in found), caption, "forest pockets", id="pockets-told")
+    return Table(
+        columns, tuple(_row(r, limit, top, noun(record)) for r in found), caption, "forest pockets", id="pockets-told"
+    )
 
 
-def _row(r: Line, limit: float | None, top: float) -> Row:
+def _row(r: Line, limit: float | None, top: float, who: str) -> Row:
     low, high = num.signed_range(float(r["low"]), float(r["high"]))
     kind, word = verdict(r, limit)
     name = given(shown(r["rule"]))
     again = f"found again in {round(HALVES * float(r['stability']))} of {HALVES} halves"
     says, happened = (num.told_rate(float(r[k]), r["rows"]) for k in ("predicted", "observed"))
-    people = f"{num.count(r['rows'])} people, {people_share(float(r['share']))}"
-    more = [f"{people}: the model says {says} in 100, {happened} happened", again]
+    people = f"{num.count(r['rows'])} {who}, {people_share(float(r['share']))}"
+    first, more = f"{people}: {says} said, {happened} happened", [again]
     if r["gap_left"] is not None:
-        more[1] += f"; without those above: {num.gap(float(r['gap_left']))} ({num.count(r['rows_left'])} people)"
+        more[0] += f"; without those above: {num.gap(float(r['gap_left']))} ({num.count(r['rows_left'])} {who})"
     if r["besides"]:
         more.append(f"more of them: {besides(r['besides'])}")
-    under = [span for text in more for span in (BREAK, Span(capital(text), "quiet"))]
-    brief = say(name, f" ({'; '.join(more)})")
+    under = [span for text in (first, *more) for span in (BREAK, Span(capital(text), "quiet"))]
+    brief = say(name, f" ({'; '.join((first, *more))})")
     return Row(
         (
             Cell(say(name, *under), brief=brief),
-            Cell(picture=svg.signed_track(float(r["low"]), float(r["gap"]), float(r["high"]), top, limit, kind)),
+            Cell(
+                sort=f"{float(r['gap']):.6g}",
+                picture=svg.signed_track(float(r["low"]), float(r["gap"]), float(r["high"]), top, limit, kind),
+            ),
             Cell(say(f"{num.gap(float(r['gap']))} ({low} to {high})")),
             Cell(say(word), icon=kind if limit is not None else ""),
         )
@@ -202,25 +206,32 @@ def figure(record: AuditRecord) -> Figure | None:
     heat = svg.Heat(_labels(across), _labels(up), drawn, frames)
     blank = len(cells) < len(heat.across) * len(heat.up)
     label = f"Map of the gap by {names[0]} and {names[1]}.{where}"
-    key = [("over", "happened more often than the model says"), ("under", "less often")]
-    key += [("blank", "too few people to show")] if blank else []
+    key = [("over", "happened more often than said"), ("under", "less often")]
+    key += [("blank", "too few to show")] if blank else []
     key += [("frame", "a pocket" if several else "the pocket")] if frames else []
     mask = num.count(int(record.settings.get("mask", 20)))
-    caption = (
-        "Numbers in the cells are gaps in points, what happened minus what the model says. Single cells are not "
-        "certified: chance moves them too, those of few people the most."
-    )
+    caption = "Gaps in points. Single cells are not certified: chance moves them too, small ones the most."
     if blank:
-        caption += f" Cells of fewer than {mask} people are blank, and some more, so that none follows from totals."
+        caption += f" Cells of fewer than {mask} are blank, and some more, so that none follows from totals."
     return Figure(
         panels=(Panel("", svg.heat(heat, label), axis=names[0]),),
         key=tuple(key),
         caption=say(caption),
         id="fig-pockets",
         style="mapped",
-        title=f"Gap by {names[0]} (across) and {names[1]} (up)",
-        numbers=(_numbers(c, axes),),
+        title=title(worst, names),
+        numbers=(_numbers(c, axes, noun(record)),),
     )
+
+
+def title(worst: Sequence[Line], names: Sequence[str]) -> str:
+    """Return what the map shows: where the model is certified farthest off, or of which traits it is."""
+    off = [r for r in worst if r["low"] > 0 or r["high"] < 0]
+    if not off:
+        return f"No cell by {names[0]} and {names[1]} is shown to be off"
+    side = "too low" if off[0]["low"] > 0 else "too high"
+    least = num.lower_bound(float(max(off[0]["low"], -off[0]["high"])))
+    return f"{capital(side)} by at least {least} points: {clipped(visible(off[0]['rule']))}"
 
 
 def _points(gap: float, digits: int) -> str:
@@ -241,20 +252,20 @@ def _frames(
         yield int(a[0]), min(int(a[1]), size[0]), int(b[0]), min(int(b[1]), size[1])
 
 
-def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the cells farthest off, for their people."""
+def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]], who: str) -> Table:
+    """Return the cells, those farthest off for their people first."""
     names = tuple(Column(say(given(clipped(shown(a["name"]), 40)))) for a in axes)
-    heads = ("People", "Model says, in 100", "Happened, in 100", "Gap, points")
+    heads = (capital(who), "Model says, in 100", "Happened, in 100", "Gap, points")
     order = sorted(range(len(c["gap"])), key=lambda i: -abs(float(c["gap"][i])) * float(c["rows"][i]) ** 0.5)
     rows = []
-    for i in order[:FARTHEST]:
+    for i in order:
         labels = (axes[k]["labels"][int(c[name][i])] for k, name in enumerate(("first", "second")))
         cell = (Cell(say(given("" if v is None else clipped(shown(v), 40)))) for v in labels)
         rates = (num.told_rate(float(c[k][i]), c["rows"][i]) for k in ("predicted", "observed"))
         numbers = (num.count(c["rows"][i]), *rates, num.gap(float(c["gap"][i])))
         rows.append(Row((*cell, *(Cell(say(text)) for text in numbers))))
     columns = (*names, *(Column(say(h), "r") for h in heads))
-    return Table(columns, tuple(rows), "The cells that stand out most.")
+    return Table(columns, tuple(rows), style="nums")
 
 
 # ---- which search found what ----
@@ -336,7 +347,7 @@ def _check(check: Check, record: AuditRecord) -> Asked:
 
 
 def _verdict(record: AuditRecord) -> str:
-    status = pockets_word(record)[0]
+    status = verdict_word(record, POCKETS)[0]
     return status if status in ("met", "undecided", "broken") else ""
 
 

@@ -1,0 +1,1 @@
+"""The brief: the first layer of a report, and all that a notebook or a terminal shows."""

@@ -1,0 +1,151 @@
+"""What to do: one action and one command, the most pressing first."""
+
+from __future__ import annotations
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import commands
+from calibrant.report import numbers as num
+from calibrant.report.brief import before_after
+from calibrant.report.document import Decision
+from calibrant.report.findings import limit_of, median_need, noun, said_of, with_verdict
+from calibrant.report.spans import Text, link, say
+from calibrant.report.wording.headline import everyone_off, for_use, off_named
+from calibrant.report.wording.terms import capital, cardinal
+
+MONTHS = 24  # from here on a time is told in years
+LONGEST = 50  # years: a longer time is not told
+PLACEHOLDER = '--intended-use "…"'
+
+
+def decision(record: AuditRecord) -> Decision:
+    """Return the one thing to do next."""
+    state = record.verdicts
+    if limit_of(record) is None:
+        return _give_a_limit(record)
+    if record.verdict == "broken":
+        return _repair(record)
+    if state["pockets"] == "not-cleared":
+        return _pockets(record)
+    if state["everyone"] == "undecided":
+        return Decision(say(_collect(record)), commands.audit_again(record))
+    if state["groups"] == "absent" or state["pockets"] == "absent":
+        return _look_closer(record)
+    if "undecided" in (state["groups"], state["pockets"]):
+        return Decision(say(_collect(record)), commands.audit_again(record))
+    if not for_use(record):
+        text = "Say what it is for and who set the limit; then this page says whether to use it."
+        more = [PLACEHOLDER] if said_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
+        return Decision(say(text), commands.audit_again(record, more))
+    text = "Nothing to repair. Audit again when the model, its use or the population changes."
+    return Decision(say(text), commands.audit_again(record))
+
+
+def _give_a_limit(record: AuditRecord) -> Decision:
+    text = "Choose the largest error you can accept, before you see the next data, and pass it: 0.02 is 2 points."
+    return Decision(say(text), commands.audit_again(record, ["--limit 0.02"]))
+
+
+def _repair(record: AuditRecord) -> Decision:
+    s = record.curve(before_after.FIXED).settings
+    if before_after.judged(record) and before_after.candidate(record):
+        method = str(s.get("command") or "")
+        text = f"Recalibrate by {before_after.candidate(record)}. {before_after.outcome(record)}"
+        still = before_after.left(record)
+        return Decision(say(f"{text} {still}" if still else text), commands.repair(record, method) if method else "")
+    if before_after.judged(record):
+        tried, n = len(s.get("candidates") or ()), num.count(int(s.get("rows_judged") or 0))
+        which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
+        if not tried:
+            which = "no repair tried is"
+        text = f"Retrain, or leave out {_whom(record)}: {which} shown to help, on {n} {noun(record)} held out."
+        return Decision(say(text), commands.audit_again(record))
+    text = f"Recalibrate, judged on {noun(record)} that no repair is fitted on: none was tried in this audit."
+    return Decision(say(text), commands.repair(record))
+
+
+def _whom(record: AuditRecord) -> str:
+    """Return who is farthest over the limit."""
+    over = everyone_off(record)
+    if record.verdicts["everyone"] == "broken" or not over:
+        return "decisions that rest on it"
+    return off_named(over[0]) or "those over the limit"
+
+
+def _pockets(record: AuditRecord) -> Decision:
+    text: Text = say("Look at ", link("the unnamed pockets", "pockets"), " before you rely on it for everyone")
+    if before_after.judged(record) and before_after.candidate(record):
+        method = str(record.curve(before_after.FIXED).settings.get("command") or "")
+        better = f"Recalibrate by {before_after.candidate(record)}. {before_after.outcome(record)}"
+        still = before_after.left(record)
+        return Decision(say(f"{better} {still}" if still else better), commands.repair(record, method))
+    return Decision(say(*text, "; more rows may show where the error is."), commands.audit_again(record))
+
+
+def _look_closer(record: AuditRecord) -> Decision:
+    groups, pockets = (record.verdicts[k] == "absent" for k in ("groups", "pockets"))
+    asked = record.data.get("by")
+    more, without, steps = [], [], []
+    if groups and not asked:
+        steps.append("name the groups that matter")
+        more.append("--by age,sex")
+    elif groups:
+        steps.append("name coarser groups")
+    if pockets and record.settings.get("quick"):
+        steps.append("search the unnamed pockets")
+        without.append("--quick")
+    elif pockets:
+        steps.append("give the columns in which pockets can be searched")
+    return Decision(say(f"{capital(' and '.join(steps))}."), commands.audit_again(record, more, without=without))
+
+
+# ---- rows that would decide ----
+
+
+def _collect(record: AuditRecord) -> str:
+    """Return how far the log must grow, and how long that takes at the rate it grows."""
+    one = record.everyone
+    need = one.rows_needed if one.verdict == "undecided" else _need(record)
+    if need is None:
+        return f"The error is too close to the limit for any number of {noun(record)} to decide surely."
+    return f"Audit again when this log has grown {_growth(record, need)}."
+
+
+def _need(record: AuditRecord) -> int | None:
+    need = median_need(with_verdict(record, "undecided"))
+    if need is None and "pockets" in record.estimates:
+        told = record.estimates["pockets"].settings.get("rows_needed")
+        need = None if told is None else int(told)
+    return need
+
+
+def rows_that_would_decide(record: AuditRecord) -> Text:
+    """Return in a sentence how many groups are undecided and when half of them would settle; empty where none is."""
+    few = with_verdict(record, "undecided")
+    if not few:
+        return ()
+    n, rest = len(few), with_verdict(record, "broken")
+    who = f"{num.count(n)} {'more ' if rest else ''}{'group is' if n == 1 else 'groups are'} undecided"
+    start = f"{who}: too few {noun(record)}. "
+    need = median_need(few)
+    if need is None:
+        return say(f"{start}No number of {noun(record)} is sure to settle most of them.")
+    half = "It" if n == 1 else "Half of them"
+    return say(f"{start}{half} would settle when this log has grown {_growth(record, need)}.")
+
+
+def _growth(record: AuditRecord, need: int) -> str:
+    now, n = record.everyone.rows, num.rows_needed(need)
+    about = n if n.startswith("over") else f"about {n}"
+    return f"from {num.count(now)} to {about} {noun(record)}{_time(record, need - now)}"
+
+
+def _time(record: AuditRecord, more: int) -> str:
+    """Return how long so many rows take to arrive; nothing where no date tells, or it is too long to plan by."""
+    arrival = record.data.get("arrival")
+    rate = 0.0 if not arrival else float(arrival["rows_a_year"])
+    if rate <= 0 or more <= 0 or more / rate > LONGEST:
+        return ""
+    months = max(1.0, -(-more * 12 // rate))
+    if months < MONTHS:
+        return f", in {months:.0f} month{'' if months == 1 else 's'} at your rate"
+    return f", in {-(-more // rate):.0f} years at {num.count(float(f'{rate:.2g}'))} a year"

@@ -1,0 +1,144 @@
+"""Is it fixed? The same rows before and after the repair that is recommended, as the record holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.brief import sparks
+from calibrant.report.document import Change, Changes
+from calibrant.report.findings import decided, limit_of, noun
+from calibrant.report.places import ruler_top_of
+from calibrant.report.spans import clipped, shown
+from calibrant.report.wording.terms import VERDICTS, cardinal, repair_named
+
+MOST = 6  # populations on the brief; the others are in the section about repairs
+LONG = 60  # characters of a name
+KINDS = {"everyone": 0, "pocket": 1, "group": 1}
+FIXED = "fixed"  # the name of the curve
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A certified range and its verdict; None where nothing was judged."""
+
+    low: float
+    high: float
+    verdict: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """One population on held-out rows, as it is now and after the repair."""
+
+    who: str
+    of: str
+    kind: str
+    rows: int
+    now: Side
+    after: Side | None
+
+
+def populations(record: AuditRecord) -> list[Population]:
+    """Return everyone, then the groups and pockets, the farthest off now first."""
+    c = record.curve(FIXED).columns
+    lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
+    found = [_population(line, limit_of(record)) for line in lines]
+    return sorted(found, key=lambda p: (KINDS.get(p.kind, 1), -p.now.low, -p.now.high, p.who))
+
+
+def _population(line: Mapping[str, Any], limit: float | None) -> Population:
+    after = None if line["after_low"] is None else _side(line, "after", limit)
+    value, variable = line.get("value") or line["who"], line.get("variable") or ""
+    kind = str(line["kind"])
+    who = "Everyone" if kind == "everyone" else shown(line["who"] if kind == "pocket" else value)
+    of = "" if kind == "everyone" else "pocket" if kind == "pocket" else shown(variable)
+    return Population(who, of, kind, int(line["rows"]), _side(line, "now", limit), after)
+
+
+def _side(line: Mapping[str, Any], when: str, limit: float | None) -> Side:
+    verdict = line[when]
+    low, high = decided(float(line[f"{when}_low"]), float(line[f"{when}_high"]), verdict, limit)
+    return Side(low, high, verdict)
+
+
+def candidate(record: AuditRecord) -> str:
+    """Return the repair that is recommended, as it is called everywhere; empty where none is shown to help."""
+    name = str(record.curve(FIXED).settings.get("candidate") or "")
+    return repair_named(name) if name else ""
+
+
+def judged(record: AuditRecord) -> bool:
+    """Tell whether repairs were judged by the limit on held-out rows."""
+    return bool(record.curve(FIXED).columns.get("id"))
+
+
+def changes(record: AuditRecord) -> Changes:
+    """Return the table of the same rows, before in grey and after in colour."""
+    limit, found = limit_of(record), populations(record)
+    few = found[:MOST]
+    top = ruler_top_of([(s.low, s.high) for p in few for s in (p.now, p.after) if s is not None], limit)
+    rows = tuple(_change(p, record, limit, top) for p in few)
+    what = "gap" if record.curve(FIXED).columns.get("measure", ("error",))[0] == "gap" else "average error"
+    lines = "; dashed: the limit" if limit is not None else ""
+    caption = f"The same {noun(record)}, before (grey) and after (coloured): {what} in points{lines}"
+    more = len(found) - len(few)
+    return Changes(caption, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else "")
+
+
+def _change(p: Population, record: AuditRecord, limit: float | None, top: float) -> Change:
+    after = p.after or p.now
+    status = after.verdict or "none"
+    rows = f"{num.count(p.rows)} {noun(record)}" if not p.of else f"{clipped(p.of, LONG)} · {num.count(p.rows)}"
+    now, then = _range(p.now, limit), _range(after, limit)
+    label = f"now {now}, after {then} points"
+    bar = sparks.before_after((p.now.low, p.now.high), (after.low, after.high), top, limit, status, label)
+    return Change(clipped(p.who, LONG), rows, now, then, status, VERDICTS[status] if limit is not None else "", bar)
+
+
+def _range(side: Side, limit: float | None) -> str:
+    return f"{num.lower_bound(side.low, limit)} to {num.upper_bound(side.high, limit)}"
+
+
+def outcome(record: AuditRecord) -> str:
+    """Return in a sentence what the repair does on rows it was not fitted on."""
+    limit, found = limit_of(record), [p for p in populations(record) if p.after is not None]
+    n = num.count(int(record.curve(FIXED).settings.get("rows_judged") or 0))
+    start = f"On {n} {noun(record)} that it was not fitted on, "
+    if limit is None:
+        return start + _in_points(found)
+    over, few = ([p for p in found if p.after is not None and p.after.verdict == v] for v in ("broken", "undecided"))
+    was = [p for p in found if p.now.verdict == "broken"]
+    if over:
+        who = clipped(over[0].who, LONG) if over[0].of else "everyone"
+        more = f" and {cardinal(len(over) - 1)} more" if len(over) > 1 else ""
+        first = f"{who}{more} {'stay' if more else 'stays'} over the limit"
+    else:
+        first = "nothing is over the limit any more" if was else "nothing is over the limit"
+    if few:
+        first += f"; {cardinal(len(few))} {'stays' if len(few) == 1 else 'stay'} undecided"
+    return f"{start}{first}."
+
+
+def _in_points(found: list[Population]) -> str:
+    one = next((p for p in found if p.kind == "everyone"), None)
+    if one is None or one.after is None:
+        return "it is shown to help."
+    now, after = num.upper_bound(one.now.high), num.upper_bound(one.after.high)
+    return f"everyone is off by at most {after} points instead of {now}." if now != after else "it is shown to help."
+
+
+def left(record: AuditRecord) -> str:
+    """Return which tests still find error after the repair, and which do not any more."""
+    tests = record.curve(FIXED).settings.get("tests") or {}
+    alpha = float(record.settings["alpha"])
+    ps = {k: t.get("after") for k, t in tests.items()}
+    found = [k for k, p in ps.items() if p is not None and p <= alpha]
+    if not found:
+        return ""
+    least = num.p_value(min(float(ps[k]) for k in found)).partition(",")[0]
+    which = f"The {found[0]} test" if len(found) == 1 else "Tests"
+    return f"{which} still find{'s' if len(found) == 1 else ''} error ({least})."

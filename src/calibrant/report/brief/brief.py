@@ -1,0 +1,83 @@
+"""The brief: the decision, the verdict in three parts, what to do, what the error follows, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.brief.action import decision, rows_that_would_decide
+from calibrant.report.brief.before_after import changes, judged
+from calibrant.report.brief.follows import follows
+from calibrant.report.brief.rests import not_checked, rests
+from calibrant.report.brief.ruler import ruler
+from calibrant.report.document import (
+    EVERYWHERE,
+    PAGE,
+    Document,
+    Heading,
+    Items,
+    Node,
+    Opening,
+    Paragraph,
+    Part,
+    Parts,
+    Section,
+)
+from calibrant.report.findings import by_gap, limit_of, said_of
+from calibrant.report.spans import say
+from calibrant.report.wording.headline import headline, page_title
+from calibrant.report.wording.parts import everyone_told, groups_told, pockets_told, verdict_word
+from calibrant.visible import visible
+
+
+def brief(record: AuditRecord) -> Document:
+    """Return the first layer of a report by itself: what a terminal prints, and a notebook shows."""
+    section = Section("summary", "The brief", "", tuple(nodes(record)), record.verdict)
+    return Document(visible(record.name), page_title(record), tuple(facts(record)), (section,))
+
+
+def nodes(record: AuditRecord) -> Iterator[Node]:
+    """Return what the brief shows, in order."""
+    yield Opening(headline(record))
+    yield Parts(parts(record))
+    yield decision(record)
+    yield changes(record) if judged(record) else ruler(record)
+    if rows := rows_that_would_decide(record):
+        yield Paragraph(rows, "quiet", EVERYWHERE)
+    if found := follows(record):
+        yield Heading("What the error follows", where=EVERYWHERE)
+        yield found
+    resting, left_out = rests(record), not_checked(record)
+    if resting or left_out:
+        yield Heading("What this verdict rests on", where=EVERYWHERE)
+    if resting:
+        yield Items(resting, where=EVERYWHERE)
+    if left_out:
+        yield Paragraph(left_out, "quiet", EVERYWHERE)
+
+
+def parts(record: AuditRecord) -> tuple[Part, ...]:
+    """Return everyone, the named groups and unnamed pockets: always all three."""
+    total = len(record.groups)
+    named = f"{num.count(total)} named groups" if total > 1 else "The named group" if total else "Named groups"
+    return (
+        Part("Everyone", *verdict_word(record, "everyone"), everyone_told(record)),
+        Part(named, *verdict_word(record, "groups"), groups_told(record)),
+        Part("Unnamed pockets", *verdict_word(record, "pockets"), pockets_told(record)),
+    )
+
+
+def facts(record: AuditRecord) -> Iterator[Paragraph]:
+    """Return what was judged, by what limit and whose, at what level, and the date if one was given."""
+    limit, outcome = limit_of(record), record.settings.get("outcome")
+    yield Paragraph(say(visible(record.data.get("label", "") if outcome is None else outcome)), where=EVERYWHERE)
+    bound = "no limit"
+    if limit is not None:
+        about = " on the gap" if by_gap(record) else ""
+        by = said_of(record, "set_by")
+        bound = f"limit {num.limit_points(limit)} points{about}{f', set by {by}' if by else ''}"
+    yield Paragraph(say(bound), where=EVERYWHERE)
+    yield Paragraph(say(f"{num.percent(1 - float(record.settings['alpha']))}% certificates"), where=EVERYWHERE)
+    if record.settings.get("date") is not None:
+        yield Paragraph(say(visible(record.settings["date"])), where=PAGE)

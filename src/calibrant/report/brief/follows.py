@@ -1,0 +1,130 @@
+"""What the error follows: up to three small figures whose titles are their findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.along import Along, along_of, named
+from calibrant.report.brief import sparks
+from calibrant.report.document import Follow, Follows
+from calibrant.report.places import digits_of
+from calibrant.report.spans import Span, Text, clipped, plain, say, shown, strong
+from calibrant.report.wording.terms import variable_names
+
+MOST = 3  # figures
+LONG = 32  # characters of a level or a variable in a title
+SIDES = {"low": "Too low", "high": "Too high"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A variable, what is certified along it beyond the shift of everyone, and whether any is shown."""
+
+    variable: str
+    low: float | None
+    high: float | None
+    found: bool
+    worst: str
+    gap: float
+
+
+def ranked(record: AuditRecord) -> list[Ranked]:
+    """Return the variables, the one the error follows most first; pairs are left out."""
+    c, alpha = record.curve("ranking").columns, float(record.settings["alpha"])
+    lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
+    return [
+        Ranked(
+            str(line["variable"]),
+            line["beyond_low"],
+            line["beyond_high"],
+            float(line["p_adjusted"]) <= alpha,
+            str(line["worst"]) if line["worst_rows"] is not None else "",
+            float(line["worst_beyond_shift"]) if line["worst_rows"] is not None else 0.0,
+        )
+        for line in lines
+        if line["kind"] != "pair"
+    ]
+
+
+def follows(record: AuditRecord) -> Follows | None:
+    """Return the figures; None where no variables were ranked. What shows nothing is said once."""
+    found = ranked(record)
+    if not found:
+        return None
+    curves = {v: c for v, c in record.family("variable_curve").items() if c.columns.get("gap")}
+    yes, no = [r for r in found if r.found], [r for r in found if not r.found]
+    room = MOST - bool(no)
+    made = [_follow(r, along_of(r.variable, curves[r.variable]) if r.variable in curves else None) for r in yes[:room]]
+    more = yes[room:]
+    rest = say("Also follows ", *variable_names([r.variable for r in more]), ".") if more else ()
+    return Follows((*made, *([_nothing(no, bool(yes))] if no else [])), rest)
+
+
+def _follow(r: Ranked, along: Along | None) -> Follow:
+    title = _title(r, along)
+    picture = sparks.flat(plain(title)) if along is None else sparks.figure(along, plain(title))
+    range_ = ""
+    if r.low is not None and r.high is not None:
+        range_ = f"certified {num.lower_bound(r.low)} to {num.upper_bound(r.high)} beyond the shift"
+    name = Span(clipped(shown(r.variable), LONG), "given", "" if along is None else "#variables")
+    return Follow(title, picture, say(name, f" · {range_}") if range_ else say(name))
+
+
+def _nothing(no: Sequence[Ranked], after: bool) -> Follow:
+    """Return what is said once of all variables along which nothing is found."""
+    names = variable_names([r.variable for r in no])
+    title = (*say(strong("Nothing along ")), *names, *say(" beyond the shift of everyone"))
+    if not after and len(no) > MOST:
+        title = say(strong(f"Nothing along {num.count(len(no))} variables"), " beyond the shift of everyone")
+    highs = [r.high for r in no if r.high is not None]
+    most = f"largest possible: {num.upper_bound(max(highs))}" if highs else ""
+    return Follow(title, sparks.flat(plain(title)), say(most) if most else ())
+
+
+def _title(r: Ranked, along: Along | None) -> Text:
+    """Return what is found along a variable: where the probabilities are too low or too high, and the farthest."""
+    told = () if along is None else _stretches(along) or _level(along)
+    if told:
+        return told
+    name = clipped(shown(r.variable), LONG)
+    if not r.worst:
+        return say(strong(f"Off along {name}"), " beyond the shift of everyone")
+    at = clipped(shown(r.worst), LONG)
+    return say(strong(f"Off most for {name} {at}"), f": {num.gap(r.gap)} points beyond the shift of everyone")
+
+
+def _stretches(along: Along) -> Text:
+    """Return the stretch that holds the farthest place shown to be off, and the other side where there is one."""
+    if along.axis is None or not along.runs or along.p_value > float(str(along.settings["alpha"])):
+        return ()
+    written, digits = along.axis.written, digits_of(along.across)
+    inside = {
+        run: max((p for p in along.line if p.x is not None and run.low <= p.x <= run.high), key=lambda p: abs(p.gap))
+        for run in along.runs
+    }
+    first = max(along.runs, key=lambda run: abs(inside[run].gap))
+    peak, name = inside[first], clipped(shown(along.variable), LONG)
+    low, high = written(first.low), written(first.high)
+    at = f"{low} to {high}" if low != high else low
+    start = say(strong(f"{SIDES[first.side]} for {name} {at}"))
+    most = f", most at {written(float(peak.x or 0.0))}" if low != high else ""
+    other = next((run for run in sorted(along.runs, key=lambda r: -abs(inside[r].gap)) if run.side != first.side), None)
+    turn = ""
+    if other is not None:
+        turn = f"; {SIDES[other.side].lower()} at {written(float(inside[other].x or 0.0))}"
+    return say(*start, f"{most}: {num.gap(peak.gap, digits)} points{turn}")
+
+
+def _level(along: Along) -> Text:
+    """Return the level that is shown to be farthest off."""
+    off = [p for p in along.levels if p.side != "unclear"]
+    if not off or along.p_value > float(str(along.settings["alpha"])):
+        return ()
+    worst, digits = max(off, key=lambda p: abs(p.gap)), digits_of(along.across)
+    other = max((p for p in off if p.side != worst.side), key=lambda p: abs(p.gap), default=None)
+    turn = "" if other is None else f"; {SIDES[other.side].lower()} for {clipped(named(other), LONG)}"
+    start = strong(f"{SIDES[worst.side]} for {clipped(named(worst), LONG)}")
+    return say(start, f": {num.gap(worst.gap, digits)} points{turn}")

@@ -1,0 +1,106 @@
+"""What the verdict rests on, chosen by what is true of these data, and what was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibrant.audit.record import AuditRecord
+from calibrant.look.roles import UNITS, called
+from calibrant.report import numbers as num
+from calibrant.report.findings import FEW, POCKETS, by_gap, check_of, few, limit_of
+from calibrant.report.spans import Text, code, link, say
+from calibrant.report.wording.notices import NOTICES, notices
+from calibrant.report.wording.terms import TRAITS
+
+MOST = 3  # lines
+BEYOND = {1: "two or more traits", 2: "three or more traits", 3: "four or more traits"}
+UNDONE = ("not-applicable", "not-run")
+CHECKS = {  # what a check is about, where it was not made; the parts of the verdict say it for theirs
+    "shift": "the shift of everyone",
+    "distance": "the distance from calibration",
+    "jittered": "the jittered score",
+    "variables": "variables",
+    "local-calibration": "the local test",
+    "strong-calibration": "the strong test",
+    "repair": "repairs",
+    "inference": "use in place of labels",
+    "reliability": "the curve along the score",
+}
+PARTS = {"error-groups": "named groups", POCKETS: "unnamed pockets"}
+
+
+def rests(record: AuditRecord) -> tuple[Text, ...]:
+    """Return at most three lines, what weighs most first; nothing that every report would say."""
+    return tuple(_lines(record))[:MOST]
+
+
+def _lines(record: AuditRecord) -> Iterator[Text]:
+    for lead, text in notices(record):
+        if lead != NOTICES["likely-id"][0]:
+            yield say(f"{lead}: " if lead else "", *text)
+    one = record.everyone
+    if few(record):
+        least = min(one.expected, one.rows - one.expected)
+        which = "cases" if one.expected <= one.rows - one.expected else "non-cases"
+        yield say(f"Few {which}: {num.count(least)} expected. Under {FEW} no curve is drawn, and ranges are wide.")
+    for lead, text in notices(record):
+        if lead == NOTICES["likely-id"][0]:
+            known = say(". If one names a household or a site, its rows are not independent and ranges are too narrow.")
+            yield (*say(f"{lead}: "), *_names(text), *known)
+    yield from _score(record)
+    yield from _pockets(record)
+    yield from _units(record)
+
+
+def _units(record: AuditRecord) -> Iterator[Text]:
+    """Say that rows count as independent, and whether a column is called like what rows could belong to."""
+    held = record.data.get("columns") or {}
+    named = [name for name, c in held.items() if c.get("used") not in ("label", "score", "key") and called(name, UNITS)]
+    if named:
+        more = f" and {num.count(len(named) - 1)} more" if len(named) > 1 else ""
+        yield say("Rows count as independent, yet ", code(named[0]), f"{more} may join them: ranges may be too narrow.")
+    elif held:
+        yield say("Rows count as independent: no column is called like a household or a site.")
+
+
+def _names(text: Text) -> Text:
+    """Return the columns that a notice names."""
+    return tuple(s for s in text if s.kind == "code" or s.text == ", ") or text
+
+
+def _score(record: AuditRecord) -> Iterator[Text]:
+    """Say which score "at most" is about."""
+    display = record.data.get("display") or {}
+    if "values" in display:
+        values = num.count(int(display["values"]))
+        yield say(f"The score takes {values} values, so both ends are about the score as it is.")
+    elif "levels" in display:
+        step = num.step(int(display["levels"]))
+        steps = "whole per cent" if step == "1%" else f"steps of {step}"
+        yield say(f"The score takes many values, so “at most” is about the score shown in {steps}.")
+
+
+def _pockets(record: AuditRecord) -> Iterator[Text]:
+    e = record.estimates.get(POCKETS)
+    if e is None:
+        return
+    order = int(e.settings["order"])
+    judged = "" if by_gap(record) or not record.groups else " Groups are judged by their average error, pockets by gap."
+    tested = check_of(record, POCKETS)
+    how = "tested, not certified" if tested is not None and tested.outcome is not None else "not certified"
+    yield say(f"Pockets of {TRAITS[order - 1]} are certified, those of {BEYOND.get(order, 'more')} are {how}.{judged}")
+
+
+def not_checked(record: AuditRecord) -> Text:
+    """Return what was left out, in one sentence; empty where nothing was."""
+    undone = [c for c in record.checks if c.status in UNDONE]
+    missing = [PARTS[c.code] if c.code in PARTS else CHECKS.get(c.code, c.code) for c in undone]
+    if record.verdicts["pockets"] == "absent" and PARTS[POCKETS] not in missing:
+        missing.insert(0, PARTS[POCKETS])
+    if limit_of(record) is None:
+        missing.insert(0, "against a limit")
+    if not missing:
+        return ()
+    listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
+    quick = say(" ", code("--quick"), " left out tests and repairs.") if record.settings.get("quick") else ()
+    return say(f"Not checked, which is not a pass: {listed}.", *quick, " ", link("Every check", "checks"))

@@ -1,0 +1,128 @@
+"""What the sections of a report answer in their first lines, and what they say of one group."""
+
+from __future__ import annotations
+
+from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import numbers as num
+from calibrant.report.findings import by_gap, check_of, limit_of, noun, shift_side, told, with_verdict
+from calibrant.report.spans import Text, code, given, say, sentence, strong
+from calibrant.report.wording.terms import all_groups, capital, cardinal
+
+
+def crossed(finding: Finding) -> bool:
+    """Tell whether the raw lower bound exceeds the upper bound of the score shown: two scores, two truths."""
+    return finding.lower.interval.low > finding.upper.interval.high
+
+
+def certified_range(finding: Finding, limit: float | None) -> str:
+    """Return the certified range in points, such as "0.6 to 1.2"."""
+    low, high = num.bounds(finding, limit)
+    return f"raw {low}, shown {high}" if crossed(finding) else f"{low} to {high}"
+
+
+def error_at_most(record: AuditRecord) -> str:
+    """Return what the limit is a limit of."""
+    limit, what = limit_of(record), "gap" if by_gap(record) else "average error"
+    return what if limit is None else f"{what} at most {num.limit_points(limit)} points"
+
+
+def range_label(finding: Finding, limit: float | None) -> str:
+    """Return the certified range as the text of its picture."""
+    low, high = num.bounds(finding, limit)
+    shown = f"{low} to {high} points"
+    if crossed(finding):
+        shown = f"raw score at least {low} points, as shown at most {high}"
+    return shown if limit is None else f"{shown}; limit {num.limit_points(limit)}"
+
+
+def people(record: AuditRecord, finding: Finding) -> Text:
+    """Return the natural frequencies of a finding, such as "expects 562 to be employed; 585 were"."""
+    d = num.denominator(told(record))
+    expected, happened = map(num.count, num.of_every(finding, d))
+    if finding.variables:
+        expected, happened = (num.told_of_every(finding.rows, n, d) for n in (finding.expected, finding.cases))
+    outcome, was = record.settings.get("outcome"), "was" if happened == "1" else "were"
+    if outcome is None:
+        cases = "case" if expected == "1" else "cases"
+        return say(f"expects {expected} {cases}; there {was} {happened}")
+    return say(f"expects {expected} to be ", given(outcome), f"; {happened} {was}")
+
+
+def every(record: AuditRecord) -> str:
+    """Return the one denominator of the page, written."""
+    return num.count(num.denominator(told(record)))
+
+
+def too(record: AuditRecord) -> str:
+    """Return the direction of the overall shift as a sentence, or nothing where it is not shown."""
+    words = {"low": "The probabilities are too low. ", "high": "The probabilities are too high. "}
+    return words.get(shift_side(record) or "", "")
+
+
+def would_decide(record: AuditRecord, finding: Finding, where: str = "") -> Text:
+    """Return how many people would decide, and on what condition."""
+    e = num.nearest(finding.error)
+    if finding.rows_needed is None:
+        close = f"The error is estimated at {e} points, so close to the limit that no number of {noun(record)}"
+        return say(f"{close}{where} is sure to decide. ")
+    n = num.rows_needed(finding.rows_needed)
+    amount = strong(f"{n.removeprefix('over ')} {noun(record)}")
+    condition = f"{where} would decide, if the error is as estimated ({e} points). "
+    return say("Over " if n.startswith("over ") else "About ", amount, condition)
+
+
+def overall_answer(record: AuditRecord) -> Text:
+    """Return the first line of "How far off are the probabilities?"."""
+    one = record.everyone
+    predicted, observed = num.rates(one.expected / one.rows, one.cases / one.rows)
+    limit = limit_of(record)
+    start = f"On average by {certified_range(one, limit)} points."
+    if crossed(one):
+        low, high = num.bounds(one, limit)
+        start = f"On average the raw score by at least {low} points, the score as shown by at most {high}."
+    mostly = {
+        "low": "Mostly the model says too little: it",
+        "high": "Mostly the model says too much: it",
+        "unclear": "On balance it is not shown to be off: the model",
+    }.get(shift_side(record) or "", "The model")
+    return say(f"{start} {mostly} promises {predicted} in 100, and {observed} in 100 happened.")
+
+
+def unshown_reason(record: AuditRecord) -> str:
+    """Return why no group is shown although some were named; empty where none were named."""
+    check = check_of(record, "error-groups")
+    if record.groups or check is None or check.status != "not-applicable":
+        return ""
+    return sentence(check.reason or "no group could be certified")
+
+
+def no_groups(record: AuditRecord) -> Text:
+    """Return what is said in place of the groups: that none were given, or why none is shown."""
+    reason = unshown_reason(record)
+    if reason:
+        return say(strong("No group can be shown."), f" {reason} Name coarser groups, or audit more {noun(record)}.")
+    return say(
+        strong("No groups were given."), " Add ", code("--by age,sex"), " to see for whom the probabilities are off."
+    )
+
+
+def groups_answer(record: AuditRecord) -> Text:
+    """Return the first line of "For whom are they off?"."""
+    total = len(record.groups)
+    if not total:
+        reason = unshown_reason(record)
+        return say(f"Not answered. {reason}" if reason else "Not asked: no groups were given.")
+    if limit_of(record) is None:
+        return say("No limit was given; the largest certified errors come first.")
+    broken, undecided = (len(with_verdict(record, v)) for v in ("broken", "undecided"))
+    if not broken and not undecided:
+        return say(f"{all_groups(total).capitalize()} {'are' if total > 1 else 'is'} within the limit.")
+    first = f"{capital(cardinal(broken))} of {num.count(total)} groups {'is' if broken == 1 else 'are'} over the limit."
+    if not broken:
+        first = "No group is shown to be over the limit."
+    if not undecided:
+        return say(f"{first} The largest certified errors come first.")
+    few = (
+        f"For {cardinal(undecided)} there are too few {noun(record)} to tell; the largest certified errors come first."
+    )
+    return say(f"{first} {few}")

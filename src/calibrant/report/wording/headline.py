@@ -1,0 +1,202 @@
+"""The headline: the decision in one sentence of at most sixteen words, the worst that is known in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.findings import Off, by_gap, ends, groups_off, limit_of, noun, pockets_off, said_of, with_verdict
+from calibrant.report.spans import shown, value_label
+from calibrant.report.wording.answers import crossed
+from calibrant.report.wording.terms import cardinal
+from calibrant.visible import visible
+
+MOST_WORDS = 16
+MOST_LETTERS = 130
+NAME_WORDS, NAME_LETTERS = 9, 56  # of a group or a rule that a headline names
+ODD = re.compile(r"true|false|yes|no|y|n|other|missing|none|unknown|\W*", re.IGNORECASE)  # no name by itself
+
+
+def headline(record: AuditRecord) -> str:
+    """Return the decision: for whom to use it, for whom not, or what is missing to say.
+
+    "Use it" stands only where a limit and an intended use were given; with a limit alone the same sentence speaks of
+    the limit, and without one of points.
+
+    Parameters
+    ----------
+    record : AuditRecord
+
+    Returns
+    -------
+    str
+        At most 16 words; never better than the worst of the three verdicts.
+    """
+    if limit_of(record) is None:
+        return _first_that_fits(_in_points(record))
+    told = {"broken": _everyone_over, "undecided": _everyone_undecided}.get(record.verdicts["everyone"], _everyone_met)
+    return _first_that_fits(told(record))
+
+
+def for_use(record: AuditRecord) -> bool:
+    """Tell whether a decision about use can be made: a limit and an intended use were given."""
+    return limit_of(record) is not None and bool(said_of(record, "intended_use"))
+
+
+def page_title(record: AuditRecord) -> str:
+    """Return the title of the page: the decision, and what was audited."""
+    return f"{headline(record).rstrip('.')}: calibration audit of {visible(record.name)}"
+
+
+def words_of(text: str) -> int:
+    """Return how many words a sentence has; a number with spaces between its thousands is one."""
+    return len(text.split(" "))
+
+
+def _first_that_fits(forms: Iterator[str]) -> str:
+    """Return the first form that is short enough, else the last, which always is."""
+    form = ""
+    for form in forms:
+        if words_of(form) <= MOST_WORDS and len(form) <= MOST_LETTERS:
+            break
+    return form
+
+
+# ---- who is over the limit, in a few words ----
+
+
+def off_named(o: Off) -> str:
+    """Return the name of a group or a pocket as it stands in a sentence; empty where it is too long or unknown."""
+    text = visible(o.rule).strip()
+    if o.finding is not None:
+        pairs, text = o.finding.variables, value_label(o.finding)
+        if not o.finding.pooled and len(pairs) == 1 and (ODD.fullmatch(text) or not re.search(r"[^\W\d_]{3}", text)):
+            text = f"{shown(pairs[0][0])} {text}"
+    return text if 0 < words_of(text) <= NAME_WORDS and 0 < len(text) <= NAME_LETTERS else ""
+
+
+def counted(found: Sequence[Off]) -> str:
+    """Return such as "two groups and one pocket"."""
+    groups = sum(o.finding is not None for o in found)
+    kinds = ((groups, "group", "groups"), (len(found) - groups, "unnamed pocket", "unnamed pockets"))
+    return " and ".join(f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in kinds if n)
+
+
+def _whom(found: Sequence[Off], joined: str) -> Iterator[str]:
+    """Yield ways to say who is off, the longest first; the one farthest off is named where it has a short name."""
+    first = off_named(found[0])
+    second = off_named(found[1]) if len(found) == 2 else ""
+    if first and second:
+        yield f"{first} {joined} {second}"
+    if first:
+        yield first if len(found) == 1 else f"{first} and {cardinal(len(found) - 1)} more"
+    yield counted(found)
+
+
+def everyone_off(record: AuditRecord) -> list[Off]:
+    """Return groups and pockets over the limit together, the farthest off first."""
+    return sorted((*groups_off(record), *pockets_off(record)), key=lambda o: -o.least)
+
+
+# ---- each state of everyone ----
+
+
+def _everyone_over(record: AuditRecord) -> Iterator[str]:
+    least = ends(record, record.everyone)[0]
+    worse = [o for o in everyone_off(record) if o.least > least]
+    start, more = "Do not use it as it is", "least of all for"
+    if not for_use(record):
+        start, more = "Over the limit for everyone together", "most of all for"
+    for whom in _whom(worse, "and") if worse else ():
+        yield f"{start}, {more} {whom}."
+    yield f"{start}."
+
+
+def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
+    use, over, few = for_use(record), everyone_off(record), f"Too few {_short_noun(record)} to decide"
+    if over:
+        for whom in _whom(over, "or" if use else "and"):
+            if use:
+                yield f"Do not use it as it is for {whom}. {few} for everyone."
+            yield f"{'Do not use it' if use else 'Over the limit'} for {whom}. {few} for everyone."
+        return
+    if record.verdicts["pockets"] == "not-cleared":
+        yield f"{few} for everyone, and error was found in unnamed pockets."
+        return
+    need = record.everyone.rows_needed
+    if need is None:
+        yield f"{few}: the error is too close to the limit."
+        return
+    n = num.rows_needed(need)
+    yield f"{few}: {n if n.startswith('over') else f'about {n}'} would."
+
+
+def _everyone_met(record: AuditRecord) -> Iterator[str]:
+    use, over = for_use(record), everyone_off(record)
+    start = "Use it for" if use else "Within the limit for"
+    if over:
+        for whom in _whom(over, "or" if use else "and"):
+            if use:
+                yield f"{start} everyone together. Do not use it as it is for {whom}."
+                yield f"{start} everyone together, not for {whom}."
+            else:
+                yield f"{start} everyone together. Over it for {whom}."
+        return
+    groups, pockets = record.verdicts["groups"], record.verdicts["pockets"]
+    if (groups, pockets) == ("met", "met"):
+        yield f"{start} everyone, every named group and unnamed pockets."
+        return
+    whom = "everyone together"
+    if groups == "met":
+        whom += " and every named group"
+    elif pockets == "met":
+        whom += " and unnamed pockets"
+    yield f"{start} {whom}. {_left_open(record)}"
+
+
+def _left_open(record: AuditRecord) -> str:
+    """Return what is not within the limit, where nothing is over it."""
+    groups, pockets = record.verdicts["groups"], record.verdicts["pockets"]
+    few = f"Too few {_short_noun(record)} to decide for"
+    if groups == "undecided":
+        n, total = len(with_verdict(record, "undecided")), len(record.groups)
+        some = f"{num.count(n)} groups" if n > 1 else "one group" if total > 1 else "the one group"
+        one = "is" if n == 1 else "are"
+        if pockets == "not-cleared":
+            return f"{some[:1].upper()}{some[1:]} {one} undecided; unnamed pockets are not cleared."
+        if pockets == "undecided":
+            return f"{some[:1].upper()}{some[1:]} and unnamed pockets are undecided."
+        return f"{few} {some}."
+    if pockets == "not-cleared":
+        return "Not cleared for unnamed pockets."
+    if pockets == "undecided":
+        return "Unnamed pockets are undecided."
+    if pockets == "met":
+        return "No named groups were checked."
+    return "Unnamed pockets were not checked." if groups == "met" else "Groups and pockets were not checked."
+
+
+def _short_noun(record: AuditRecord) -> str:
+    """Return what the rows are called, where that is one word."""
+    said = noun(record)
+    return said if words_of(said) == 1 and len(said) <= 24 else "rows"
+
+
+def _in_points(record: AuditRecord) -> Iterator[str]:
+    """Yield how far off everyone is, and who is farther off; without a limit nothing is judged."""
+    low, high = ends(record, record.everyone)
+    if crossed(record.everyone) and not by_gap(record):
+        start = f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} as shown"
+    else:
+        start = f"Off by {num.lower_bound(low)} to {num.upper_bound(high)} points for everyone"
+    worse = [o for o in everyone_off(record) if num.lower_bound(o.least) != num.lower_bound(low) and o.least > low]
+    if worse:
+        least = num.lower_bound(worse[0].least)
+        for whom in _whom(worse[:1], "and"):
+            yield f"{start}, by at least {least} for {whom}."
+            yield f"Off by at least {least} points for {whom}."
+        yield f"{start}."
+        return
+    yield f"{start}."

@@ -1,0 +1,63 @@
+"""What to know of the data before its numbers are used."""
+
+from __future__ import annotations
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.spans import Text, code, given, say
+from calibrant.report.wording.terms import NAMED, capital
+
+NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers
+    "one-class": ("One outcome", "All have the same outcome: nothing can be said of the other."),
+    "repeated-rows": (
+        "Repeated rows",
+        "If they are copies, they count more than once and the ranges are too narrow.",
+    ),
+    "likely-id": ("Identifiers left out", "Columns that look like identifiers are neither ranked nor tested"),
+    "scores-are-decisions": (
+        "Decisions, not probabilities",
+        "Every score is 0 or 1. Audit the probabilities behind them.",
+    ),
+    "one-score": ("One score", "All have the same score, to within 0.01 points."),
+}
+
+
+def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
+    """Return what to know of the data before its numbers are used, each with the words that open it.
+
+    A code that nothing knows is shown as it is, and nothing opens it.
+    """
+    out = []
+    for warning in record.data.get("warnings") or ():
+        lead, text = NOTICES.get(warning, ("", ""))
+        if not lead:
+            out.append(("", say(given(warning))))
+        elif warning == "likely-id":
+            out.append((lead, say(text, *_identifiers(record), ".")))
+        else:
+            counted = f"{_repeats(record)} " if warning == "repeated-rows" else ""
+            out.append((lead, say(counted + text)))
+    return tuple(out)
+
+
+def _repeats(record: AuditRecord) -> str:
+    """Say how many rows are repeated."""
+    found = record.data.get("repeats") or {}
+    if not found:
+        return "More rows are equal than chance explains."
+    about = "" if found["exact"] else "about "
+    count = f"{about}{num.count(found['rows'])} of {num.count(found['of'])} rows"
+    if found["by"] == "key":
+        return capital(f"{count} have the key of an earlier one.")
+    return capital(f"{count} equal an earlier one, more than chance explains.")
+
+
+def _identifiers(record: AuditRecord) -> Text:
+    """Return the names of columns that were left out as identifiers, as the end of a sentence."""
+    held = record.data.get("columns") or {}
+    names = [name for name, c in held.items() if c.get("kind") == "id" and c.get("used") == "left out"]
+    if not names:
+        return ()
+    more = f" and {num.count(len(names) - NAMED)} more" if len(names) > NAMED else ""
+    listed = [piece for name in names[:NAMED] for piece in (code(name), ", ")][:-1]
+    return say(": ", *listed, *((more,) if more else ()))

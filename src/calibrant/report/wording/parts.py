@@ -1,0 +1,176 @@
+"""The verdict in three parts: everyone, the named groups, unnamed pockets; none of them stands for another."""
+
+from __future__ import annotations
+
+from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import numbers as num
+from calibrant.report.findings import (
+    MOST_ROWS,
+    POCKETS,
+    Off,
+    by_gap,
+    check_of,
+    ends,
+    groups_off,
+    limit_of,
+    noun,
+    pockets_off,
+    with_verdict,
+)
+from calibrant.report.spans import Span, Text, clipped, code, say, sentence, strong, value_label, variable_label
+from calibrant.report.wording.answers import crossed, unshown_reason
+from calibrant.report.wording.terms import TRAITS, VERDICTS, p_told, people_share
+from calibrant.results import Estimate
+from calibrant.visible import visible
+
+STATES = {  # of a part of the verdict: the status that marks it, and its word
+    **{k: (k, word) for k, word in VERDICTS.items() if k != "none"},
+    "none": ("measured", VERDICTS["none"]),
+    "not-cleared": ("not-cleared", "Not cleared"),
+    "absent": ("absent", "Not checked"),
+}
+SIDES = {"low": "too low", "high": "too high", "unclear": "off"}
+NAMED = 2  # groups that a part names
+CLIPPED = 60  # characters of a name in a part
+
+
+def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
+    """Return the status of a part of the verdict and its word: how many are over the limit, where some are."""
+    state = record.verdicts[part]
+    status, word = STATES.get(state, (state, visible(state)))
+    if part == "everyone" or state not in ("broken", "undecided"):
+        return status, word
+    n = len(with_verdict(record, state)) if part == "groups" else len(pockets_off(record)) if state == "broken" else 0
+    return status, f"{num.count(n)} {word.lower()}" if n else word
+
+
+def page_status(record: AuditRecord) -> str:
+    """Return the status of the three parts together: the worst of them; "measured" without a limit."""
+    states = set(record.verdicts.values())
+    order = ("broken", "not-cleared", "undecided", "met")
+    return "measured" if limit_of(record) is None else next((s for s in order if s in states), "measured")
+
+
+# ---- everyone ----
+
+
+def everyone_told(record: AuditRecord) -> Text:
+    """Return how far off everyone is, together, and how many rows would decide."""
+    one, limit = record.everyone, limit_of(record)
+    low, high = judged(record, one)
+    if by_gap(record):
+        told = say(f"Gap of {' to '.join(num.signed_range(one.gap.interval.low, one.gap.interval.high))} points.")
+    elif crossed(one):
+        told = say(f"Raw score at least {low} points off, as shown at most {high}.")
+    else:
+        told = say(f"Off by {low} to {high} points on average.")
+    return say(*told, " ", *rows_would(record, one)) if limit is not None and one.verdict == "undecided" else told
+
+
+def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:
+    """Return both ends of what is judged, in points: rounded outward, true to the verdict."""
+    low, high = ends(record, finding)
+    return num.lower_bound(low, limit_of(record)), num.upper_bound(high, limit_of(record))
+
+
+def rows_would(record: AuditRecord, finding: Finding) -> Text:
+    """Return how many rows of the log would decide."""
+    if finding.rows_needed is None:
+        return say("The limit is too close for any number of rows to decide surely.")
+    n = num.rows_needed(finding.rows_needed)
+    return say(f"{n.capitalize() if n.startswith('over') else f'About {n}'} {noun(record)} in the log would decide.")
+
+
+# ---- the named groups ----
+
+
+def groups_told(record: AuditRecord) -> Text:
+    """Return which groups are over the limit, and what no group exceeds; or how to name some."""
+    if not record.groups:
+        reason = unshown_reason(record)
+        return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code("--by age,sex"), ".")
+    over, limit = groups_off(record), limit_of(record)
+    told: list[Text] = []
+    if limit is None:
+        told += [_one_group(record, over[0], linked=True)] if over else []
+    else:
+        told += [_one_group(record, o, linked=True) for o in over[:NAMED]]
+        more = len(over) - NAMED
+        told += [say(f"{num.count(more)} more.")] if more > 0 else []
+        few = len(with_verdict(record, "undecided"))
+        if few and over:
+            told.append(say(f"{num.count(few)} undecided."))
+    told.append(no_group(record))
+    return _joined(told)
+
+
+def _one_group(record: AuditRecord, o: Off, *, linked: bool) -> Text:
+    if o.finding is None:
+        return ()
+    value, of = value_label(o.finding), variable_label(o.finding)
+    href = f"#{o.finding.id}" if linked and len(record.groups) <= MOST_ROWS else ""
+    text = clipped(f"{of}: {value}", CLIPPED)
+    return say(Span(text, "name", href), f": at least {num.lower_bound(o.least, limit_of(record))}.")
+
+
+def no_group(record: AuditRecord) -> Text:
+    """Return what no named group exceeds."""
+    e, limit = record.estimates.get("worst_group"), limit_of(record)
+    high = max(ends(record, f)[1] for f in record.groups) if e is None else e.interval.high
+    if record.verdicts["groups"] == "met" and limit is not None:
+        high = min(high, limit)
+    if high >= 1.0:
+        return ()
+    what = "No group’s gap is more than " if by_gap(record) else "No group is off by more than "
+    return say(what, strong(num.upper_bound(high, limit)), ".")
+
+
+# ---- unnamed pockets ----
+
+
+def pockets_told(record: AuditRecord) -> Text:
+    """Return the pockets that are off, each by its gap, what no pocket exceeds, and what would decide."""
+    check, e = check_of(record, POCKETS), record.estimates.get(POCKETS)
+    if check is None or e is None:
+        why = "" if check is None else sentence(check.reason)
+        quick = say("Left out by ", code("--quick"), ".") if record.settings.get("quick") else say(why)
+        return quick if quick[0].text else say("They were not searched.")
+    state, told = record.verdicts["pockets"], [_one_pocket(record, o) for o in _two_sides(pockets_off(record))]
+    if check.outcome is not None and record.found(check) and state in ("not-cleared", "none"):
+        end = "; no pocket is certified over the limit" if state == "not-cleared" else ""
+        told.insert(0, say(f"A test finds error ({p_told(check.outcome)}){end}."))
+    told.append(_no_pocket(record, e))
+    need = e.settings.get("rows_needed")
+    if state == "undecided" and need is not None:
+        n = num.rows_needed(int(need))
+        told.append(say(f"{n.capitalize() if n.startswith('over') else f'About {n}'} {noun(record)} would decide."))
+    return _joined(told)
+
+
+def _two_sides(found: list[Off]) -> list[Off]:
+    """Return the pocket farthest off, and the farthest of those that are off to the other side."""
+    other = next((o for o in found[1:] if o.side != found[0].side), None)
+    return found[:1] if other is None else [found[0], other]
+
+
+def _one_pocket(record: AuditRecord, o: Off) -> Text:
+    least = num.lower_bound(o.least, limit_of(record))
+    who = Span(clipped(visible(o.rule), CLIPPED), "name", "#pockets") if o.rule else Span("One pocket")
+    return say(who, f": {SIDES[o.side]}, a gap of at least {least}.")
+
+
+def _no_pocket(record: AuditRecord, e: Estimate) -> Text:
+    """Return what no pocket of rows enough exceeds; nothing where there is none."""
+    if e.interval.high >= 1.0:
+        return ()
+    limit, high = limit_of(record), e.interval.high
+    if record.verdicts["pockets"] == "met" and limit is not None:
+        high = min(high, limit)
+    of, share = TRAITS[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
+    start = f"No pocket of {of} with {share} of {noun(record)} has a gap over "
+    return say(start, strong(num.upper_bound(high, limit)), ".")
+
+
+def _joined(texts: list[Text]) -> Text:
+    """Return sentences after each other."""
+    return tuple(span for text in texts if text for span in say(*text, " "))[:-1]

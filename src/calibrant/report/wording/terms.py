@@ -1,0 +1,114 @@
+"""Words for one thing each, wherever a report says it: verdicts, directions, counts, names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calibrant.audit.record import AuditRecord
+from calibrant.repair.catalogue import recipes
+from calibrant.report import numbers as num
+from calibrant.report.findings import check_of, draws_of, impossible
+from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
+from calibrant.results import Outcome
+from calibrant.visible import visible
+
+VERDICTS = {"met": "Met", "undecided": "Undecided", "broken": "Over the limit", "none": "Not judged"}
+MARKS = {  # what a mark says, for those who do not see it
+    "met": "met",
+    "broken": "over the limit",
+    "undecided": "undecided",
+    "not-cleared": "not cleared",
+    "found": "error found",
+    "measured": "measured",
+    "absent": "not checked",
+    "reference": "for reference",
+}
+DIRECTIONS = {
+    "low": "the model says too little here",
+    "high": "the model says too much here",
+    "unclear": "not shown to be off here",
+}
+TOO = {"low": "too little", "high": "too much", "unclear": "not shown off"}
+NAMED = 3  # variables in a sentence
+FINDINGS = {
+    "found": "Error found",
+    "unfound": "No error found (not proof of none)",
+    "not-applicable": "Not applicable (not a pass)",
+    "not-run": "Not run",
+    "measured": "Measured",
+}
+WHO, LOOKED_AT = "Who they are", "Looked at most closely, not shown to be badly served"  # over rules, if any is shown
+TRAITS = ("one trait", "one or two traits", "one to three traits")
+UNPROVEN = "which is not proof of none"
+CARDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def cardinal(n: int) -> str:
+    """Write a small number as a word."""
+    return CARDINALS[n] if 0 <= n < len(CARDINALS) else num.count(n)
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital first."""
+    return text[:1].upper() + text[1:]
+
+
+def together(record: AuditRecord) -> str:
+    """Return how often all ranges hold, such as "95 of 100 times"."""
+    times, of = num.confidence(1 - float(record.settings["alpha"]))
+    return f"{times} of {of} times"
+
+
+def unmade(record: AuditRecord, code: str, otherwise: str) -> Text:
+    """Return in one line why what a check would show is not there, and how to get it."""
+    check = check_of(record, code)
+    refused = check is not None and check.status in ("not-applicable", "not-run") and check.reason
+    return say(sentence(check.reason) if check is not None and refused else otherwise)
+
+
+def p_told(outcome: Outcome) -> str:
+    """Write the p-value of a test; where an outcome was impossible, say so instead."""
+    n = impossible(outcome)
+    if n:
+        return f"certain: {num.count(n)} outcome{'' if n == 1 else 's'} that the score called impossible"
+    return num.p_value(outcome.p_value, draws=draws_of(outcome))
+
+
+def variable_name(variable: str) -> Span:
+    """Return the name of a variable in a sentence."""
+    return Span(clipped(shown(variable), 40), "name")
+
+
+def variable_names(variables: Sequence[str]) -> Text:
+    """Return a few variables as "age, race and two more"."""
+    few, more = variables[:NAMED], len(variables) - NAMED
+    if more == 1:
+        few, more = variables[: NAMED + 1], 0
+    out: list[str | Span] = []
+    for i, v in enumerate(few):
+        last = i == len(few) - 1 and more <= 0
+        out += [" and " if last else ", "] if i else []
+        out.append(variable_name(v))
+    return say(*out, f" and {cardinal(more)} more" if more > 0 else "")
+
+
+def of_groups(k: int, total: int) -> str:
+    """Return such as "1 of 41 groups"; "the one group" where there is only one."""
+    return f"{num.count(k)} of {num.count(total)} groups" if total > 1 else "the one group"
+
+
+def all_groups(total: int) -> str:
+    """Return such as "all 12 groups"."""
+    return f"all {num.count(total)} groups" if total > 1 else "the one group"
+
+
+def people_share(share: float) -> str:
+    """Write a share of people in per cent: a decimal where it is under ten and one says more."""
+    text = num.nearest(share, 0 if share >= 0.1 else 1)
+    return f"{text.removesuffix('.0')}%"
+
+
+def repair_named(recipe: str) -> str:
+    """Return what a repair is called, everywhere."""
+    known = recipes().get(recipe)
+    return visible(recipe) if known is None else known.words

@@ -241,32 +241,30 @@ def steady(block_rows: Ints, variances: Floats, order: Ints, delta: float, grow:
     """Bet on every row that its score is too low, and on every row that it is too high: a plain shift is shown so.
 
     The witness is constant, so nothing is learnt of the outcomes, and every block is bet on. Both bets are made and
-    both are paid for: the sign that would have won is known afterwards only.
-
-    Parameters
-    ----------
-    block_rows : int array of shape (blocks,)
-    variances : array of shape (blocks,)
-        Sums of ``p (1 - p)``: the stake on a block is the best for the scores of the blocks before it, and that on the
-        first the best for the largest variance there is. A single block is bet on with stakes that its size fixes.
-    order : int array of shape (blocks,)
-    delta : float
-        Error probability that the stakes are the best for; valid at every other.
-    grow : callable
+    both are paid for: the sign that would have won is known afterwards only. `delta` is what stakes are the best for.
     """
     rows = block_rows[order]
-    n = max(int(rows.sum()), 1)
-    if len(order) == 1:
-        ladder = FORWARD.bets(np.sqrt(n))[:, None]
-    else:
-        before, spread = (np.cumsum(v) - v for v in (rows, variances[order]))
-        moment = np.minimum((spread + SOFT) / (before + 1.0), SOFT)
-        ladder = np.minimum(np.sqrt(2.0 * -np.log(delta) / (n * moment)), FORWARD.largest)[None]
     return [
         Wager(sum(grow(int(b), np.array(sign * k)) for b, k in zip(order, stakes, strict=True)), stakes, rows)
-        for stakes in ladder
+        for stakes in steady_stakes(rows, variances[order], delta, FORWARD.largest)
         for sign in (1.0, -1.0)
     ]
+
+
+def steady_stakes(rows: Ints, variances: Floats, delta: float, largest: float) -> Floats:
+    """Return stakes on a shift that are the best at `delta`, shape (bets, blocks); valid at every other.
+
+    `variances` are the blocks' sums of ``p (1 - p)``: the stake on a block is the best for the scores of the blocks
+    before it, that on the first for the largest variance there is. A single block is bet on with stakes that its size
+    fixes.
+    """
+    n = max(int(rows.sum()), 1)
+    if len(rows) == 1:
+        return np.minimum(np.array(FORWARD.multiples)[:, None] / np.sqrt(n), largest)
+    before, spread = (np.cumsum(v) - v for v in (rows, variances))
+    moment = np.minimum((spread + SOFT) / (before + 1.0), SOFT)
+    best: Floats = np.minimum(np.sqrt(2.0 * -np.log(delta) / (n * moment)), largest)
+    return best[None]
 
 
 def sign_paths(log_wealth: Floats, switch: float) -> float:

@@ -1,7 +1,8 @@
-"""Certificates of calibration error from score cells: of the shown score, the raw score, and the distance."""
+"""Certificates from score cells: error of the shown score and of the raw score, the gap, and the distance."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -21,9 +22,12 @@ from calibrant.stats.betting import (
     deals,
     gammas,
     joined,
+    log_mean_exp,
+    refuted_up_to,
     sign_paths,
     solve,
     steady,
+    steady_stakes,
     wager,
 )
 from calibrant.stats.cells import SCALE, Cells, log_growth, summed
@@ -224,6 +228,56 @@ def _forward(cells: Cells, stake: float) -> Wager:
         gain = log_growth(cells, None, np.full(len(where), sign * kappa), where)
         log_wealth[:, column] = np.bincount(bins[where], gain, BINS)
     return Wager(sign_paths(log_wealth, SWITCH), np.array([kappa]), np.array([cells.n]))
+
+
+# ---- The gap E[Y - p], signed ----
+
+GAP_CELLS = 256  # cells of consecutive scores that bet together: the limits widen little
+
+
+@dataclass(frozen=True)
+class GapEvidence:
+    r"""Evidence about the mean residual: ``prod_i (1 + kappa (y_i - p_i - m))`` has mean one at the true mean m.
+
+    Per cell the product is bounded below by the chord through the cell's ends at the exact mean score.
+
+    Parameters
+    ----------
+    residual : array of shape (cells, 2, 2)
+        At the ends of each cell, by label.
+    weight : array of shape (blocks, cells, 2, 2)
+        Rows that the chord puts there.
+    stakes : array of shape (bets, blocks)
+    """
+
+    residual: Floats
+    weight: Floats
+    stakes: Floats
+
+    @classmethod
+    def of(cls, cells: Cells, delta: float) -> GapEvidence:
+        """Bet on the rows of cells, with the stakes that are the best at `delta`."""
+        starts = np.arange(0, cells.size, max(cells.size // GAP_CELLS, 1))
+        low, high = cells.low[starts], cells.high[np.append(starts[1:], cells.size) - 1]
+        counts, sums = (np.add.reduceat(v, starts, axis=1) for v in (cells.counts, cells.sums))
+        width = np.where(high > low, high - low, 1.0)[:, None]
+        share = np.clip((sums / SCALE / np.maximum(counts, 1) - low[:, None]) / width, 0.0, 1.0)
+        held = counts.sum(axis=(0, 2)) > 0
+        residual = np.array([0.0, 1.0])[None, :, None] - np.stack([low, high], axis=1)[:, None]
+        weight = counts[..., None] * np.stack([1.0 - share, share], axis=-1)
+        largest = FORWARD.largest / 2.0  # a residual less a mean is below 2
+        stakes = steady_stakes(cells.block_rows, cells.variances.sum(axis=1), delta, largest)
+        return cls(residual[held], weight[:, held], stakes)
+
+    def at(self, mean: float, side: float) -> float:
+        """Return the log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
+        away = side * (self.residual - mean)
+        growth = [(self.weight * np.log1p(k[:, None, None, None] * away)).sum() for k in self.stakes]
+        return log_mean_exp(growth, np.full(len(growth), 1.0 / len(growth)))
+
+    def limit(self, delta: float, side: float) -> float:
+        """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""
+        return refuted_up_to(lambda m: self.at(m, side) + float(np.log(delta)), -side, side)
 
 
 # ---- The distance from calibration, which needs no assumption and no change to the classifier (theory 1.1) ----

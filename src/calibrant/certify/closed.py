@@ -1,0 +1,153 @@
+"""Which of several populations are over a limit, and which are within: closed testing by averages of e-values.
+
+An *intersection* is the hypothesis that every population of a set S is within the limit. The mean of their e-values is
+an e-value for it, however the populations overlap; it is rejected where that mean reaches ``1 / delta``. A population
+is over the limit if every set that holds it is rejected: then any population is wrongly so with probability at most
+`delta` (Marcus, Peritz and Gabriel 1976; Vovk and Wang 2021, for averages).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.stats.betting import Above, Below, log_mean_exp
+from calibrant.stats.bounds import GapEvidence, lower_evidence, product_evidence
+from calibrant.views.population import QUANTISATION, Population
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Judge = Literal["error", "gap"]
+Verdict = Literal["met", "undecided", "broken"]
+
+
+def refuted(log_e: ArrayLike, delta: float) -> Flags:
+    """Return which hypotheses closed testing rejects, all rightly with probability at least ``1 - delta``.
+
+    Notes
+    -----
+    With ``a = delta e`` the mean over a set reaches ``1 / delta`` if its sum of ``a - 1`` is not negative. Of the sets
+    that hold g the worst is therefore g with all others whose ``a`` is below 1, so that g is rejected if and only if
+    ``a_g - 1 >= sum of (1 - a_i) over those``, and ``a_g >= 1``. That is never fewer than Holm's procedure finds with
+    the p-values ``1 / e``; and where all reach 1, all are rejected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> refuted(np.log([20.0, 20.0, 20.0]), 0.05).tolist(), refuted(np.log([45.0, 15.0, 0.0]), 0.05).tolist()
+    ([True, True, True], [True, False, False])
+    """
+    a = np.asarray(log_e, dtype=np.float64) + np.log(delta)
+    short = float(-np.expm1(np.minimum(a, 0.0)).sum())
+    found: Flags = a >= np.log1p(short)
+    return found
+
+
+class Limit(NamedTuple):
+    """How much more may happen than was said, and how much less; an error has no sign, and reads the first."""
+
+    up: float
+    down: float
+
+
+class Evidence(Protocol):
+    """Log e-values of one population at a limit."""
+
+    def over(self, limit: Limit) -> float:
+        """Return the evidence that the population is over the limit, on either side."""
+
+    def within(self, limit: Limit) -> float:
+        """Return the evidence that it is within, on both."""
+
+    def ends(self, low: float, high: float) -> tuple[float, float]:
+        """Return the ends of its range at these error probabilities; the trivial end for 0."""
+
+
+@dataclass(frozen=True)
+class ErrorEvidence:
+    """Of the average error: of the raw score from below, of the judged score from above.
+
+    Parameters
+    ----------
+    below : Below
+    above : Above
+    slack : float
+        By how much reading scores to fixed precision can move the judged score's error.
+    """
+
+    below: Below
+    above: Above
+    slack: float
+
+    @classmethod
+    def of(cls, q: Population, levels: int, delta: float, seed: int) -> ErrorEvidence:
+        """Bet on one population, with the stakes that are the best at `delta`."""
+        shown = q.judged(levels).cells
+        above = product_evidence(shown.low, shown.totals.sum(axis=1), shown.totals[:, 1])
+        return cls(lower_evidence(q.cells, delta, seed), above, QUANTISATION if q.exact else 0.0)
+
+    def over(self, limit: Limit) -> float:
+        """Theorem L at the limit."""
+        return self.below.at(min(limit.up + QUANTISATION, 1.0))
+
+    def within(self, limit: Limit) -> float:
+        """Theorem U at the limit; nothing is within a limit below zero."""
+        return self.above.at(min(limit.up - self.slack, 1.0)) if limit.up >= self.slack else -np.inf
+
+    def ends(self, low: float, high: float) -> tuple[float, float]:
+        """Solve both for the error."""
+        least = max(self.below.limit(low) - QUANTISATION, 0.0) if low else 0.0
+        return least, min(self.above.limit(high) + self.slack, 1.0) if high else 1.0
+
+
+@dataclass(frozen=True)
+class SignedEvidence:
+    """Of the gap between what happened and what was said, of the raw score."""
+
+    gap: GapEvidence
+
+    @classmethod
+    def of(cls, q: Population, delta: float) -> SignedEvidence:
+        """Bet on one population, with the stakes that are the best at `delta`."""
+        return cls(GapEvidence.of(q.cells, delta))
+
+    def over(self, limit: Limit) -> float:
+        """The mean of two e-values: against "at most `up`", and against "at least ``-down``"."""
+        each = self.gap.at(min(limit.up, 1.0), 1.0), self.gap.at(max(-limit.down, -1.0), -1.0)
+        return log_mean_exp(each, np.full(2, 0.5))
+
+    def within(self, limit: Limit) -> float:
+        """The lesser of two e-values: against "at least `up`", and against "at most ``-down``"; one of them is true."""
+        if min(limit) < 0.0:
+            return -np.inf
+        return min(self.gap.at(min(limit.up, 1.0), -1.0), self.gap.at(max(-limit.down, -1.0), 1.0))
+
+    def ends(self, low: float, high: float) -> tuple[float, float]:
+        """Solve each side for the gap."""
+        return self.gap.limit(low, 1.0) if low else -1.0, self.gap.limit(high, -1.0) if high else 1.0
+
+
+def evidence_of(q: Population, judge: Judge, levels: int, delta: float, seed: int) -> Evidence:
+    """Return the evidence about one population, with the stakes that are the best at `delta`."""
+    return ErrorEvidence.of(q, levels, delta, seed) if judge == "error" else SignedEvidence.of(q, delta)
+
+
+def stakes_for(delta: float, populations: int) -> float:
+    """Return the error probability to choose stakes for: between alone and shared by all, as closed testing is."""
+    return delta / float(np.sqrt(populations))
+
+
+def verdicts(over: Sequence[float], within: Sequence[float], judge: Judge, alpha: float) -> tuple[Verdict, ...]:
+    """Return the verdict on each population, of its log e-values at the limit.
+
+    Each side is closed by itself. With probability at least ``1 - alpha / 2`` nothing is wrongly "met"; with as much,
+    or ``1 - alpha`` where gaps are judged, whose e-value against "within" is a mean over two signs, nothing is wrongly
+    "broken". Where both are refuted (they may be about different scores), "broken" wins.
+    """
+    broken = refuted(over, alpha / 2.0 if judge == "error" else alpha)
+    met = refuted(within, alpha / 2.0)
+    return tuple("broken" if b else "met" if m else "undecided" for b, m in zip(broken, met, strict=True))

@@ -1,0 +1,83 @@
+"""Evidence about a population at a limit, exactly: every label vector, so that a mean of e-values is a number."""
+
+import numpy as np
+import pytest
+
+from calibrant.certify.closed import ErrorEvidence, Limit, SignedEvidence
+from calibrant.stats.bounds import GapEvidence, lower_evidence, product_evidence
+from calibrant.stats.cells import SCALE, Cells
+from validity.enumeration import blocked_labels, level_cells
+
+ROWS = np.array([[2, 1], [1, 2], [0, 1]])
+VALUES = np.array([0.3, 0.6])
+NEAR = (0.0, 0.02, 0.1, 0.3)  # how far a limit is from the truth, on the side where its hypothesis is true
+
+
+def means(log_e_values, off):
+    """Exact means of e-values, from their logarithms as a function of cells; scores are off by `off`."""
+    return sum(p * np.exp(log_e_values(level_cells(k, VALUES))) for p, k in blocked_labels(ROWS, VALUES + off))
+
+
+@pytest.mark.parametrize("off", [(0.0, 0.0), (0.2, 0.2), (-0.3, -0.3), (0.25, 0.1)])
+def test_gap_evidence_has_mean_at_most_one(off):
+    """Also where rows of one mean gap are off unequally: the product is largest where they are not."""
+    gap = float(ROWS.sum(axis=0) @ np.array(off) / ROWS.sum())
+
+    def both(cells):
+        found = GapEvidence.of(cells, 0.1)
+        return np.array([found.at(gap + side * away, side) for side in (1.0, -1.0) for away in NEAR])
+
+    found = means(both, np.array(off))
+    assert (found <= 1 + 1e-9).all()
+    if off[0] == off[1]:
+        assert found[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("off", [0.0, 0.15, -0.25])
+def test_signed_evidence_has_mean_at_most_one_at_every_limit(off):
+    def true(cells):
+        found = SignedEvidence(GapEvidence.of(cells, 0.1))
+        over = [found.over(Limit(max(off, 0.0) + away, max(-off, 0.0) + away)) for away in NEAR]
+        short = [Limit(1.0, -off - away) if off < 0 else Limit(off - away, 1.0) for away in NEAR]
+        return np.array(over + [found.within(limit) for limit in short])
+
+    assert (means(true, off) <= 1 + 1e-9).all()
+
+
+@pytest.mark.parametrize("off", [0.0, 0.1, -0.2])
+def test_error_evidence_has_mean_at_most_one_at_every_limit(off):
+    def true(cells):
+        above = product_evidence(VALUES, cells.totals.sum(axis=1), cells.totals[:, 1])
+        found = ErrorEvidence(lower_evidence(cells, 0.2, 3), above, 0.0)
+        over = [found.over(Limit(abs(off) + away, 0.0)) for away in NEAR]
+        return np.array(over + [found.within(Limit(abs(off) - away, 0.0)) for away in NEAR])
+
+    assert (means(true, off) <= 1 + 1e-9).all()
+
+
+def test_ends_are_where_the_evidence_reaches_the_price():
+    rng = np.random.default_rng(5)
+    cells = level_cells(rng.binomial(40, 0.4, (4, 2, 2)) + 5, VALUES)
+    found = SignedEvidence(GapEvidence.of(cells, 0.05))
+    low, high = found.ends(0.01, 0.02)
+    assert found.gap.at(low, 1.0) == pytest.approx(-np.log(0.01), abs=1e-6)
+    assert found.gap.at(high, -1.0) == pytest.approx(-np.log(0.02), abs=1e-6)
+    assert low < cells.residuals.sum() / cells.n < high
+    below = lower_evidence(cells, 0.05, 1)
+    if below.limit(0.3) > 0:
+        assert below.at(below.limit(0.3)) == pytest.approx(-np.log(0.3), abs=1e-6)
+
+
+def test_gap_evidence_of_a_grid_is_below_that_of_rows():
+    rng = np.random.default_rng(6)
+    p = rng.uniform(size=3000)
+    y, block = (rng.random(3000) < p).astype(int), rng.integers(0, 8, 3000)
+    q = (p * SCALE).astype(np.int64)
+    counts, sums = np.zeros((8, 1024, 2), dtype=np.int64), np.zeros((8, 1024, 2), dtype=np.int64)
+    np.add.at(counts, (block, q >> 20, y), 1)
+    np.add.at(sums, (block, q >> 20, y), q)
+    found = GapEvidence.of(Cells.grid(counts, sums), 0.05)
+    kappa = found.stakes[0][block]
+    for m, side in ((0.02, 1.0), (-0.03, -1.0)):
+        rows = float(np.log1p(side * kappa * (y - q / SCALE - m)).sum())
+        assert rows - 0.01 <= found.at(m, side) <= rows + 1e-9

@@ -7,7 +7,7 @@ that text never shrinks and strokes keep their width.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby, pairwise
@@ -318,8 +318,8 @@ def plot(p: Plot, label: str, low: object, high: object, kind: str = "") -> Svg:
     return tag("svg", *parts, cls=f"plot {kind}".strip(), **given)
 
 
-def gaps(along: Along, limit: float | None, top: float) -> Plot:
-    """Return the gap as a line in its band, over the zone of the limit and the strip of people.
+def gaps(along: Along, limit: float | None, top: float, noun: str = "rows") -> Plot:
+    """Return the gap as a line in its band, over the zone of the limit and the strip of people; words at each.
 
     A point with no neighbour is a dot with its range; of levels nothing is drawn.
 
@@ -330,6 +330,8 @@ def gaps(along: Along, limit: float | None, top: float) -> Plot:
         Drawn as a zone around zero, for scale.
     top : float
         Where the axis of gaps ends, in points.
+    noun : str
+        What the rows of the data are, for the words at the strip.
     """
     axis = along.axis
     if axis is None:
@@ -358,7 +360,27 @@ def gaps(along: Along, limit: float | None, top: float) -> Plot:
     shapes += [("curve" if len(run) > 1 else "lone", path([at(p, p.gap) for p in run])) for run in runs]
     labels = tuple((percent(y(v) / SIZE), signed(v)) for v in (top * k / 2 for k in (2, 1, 0, -1, -2)))
     across = tuple((percent(axis.share(t)), axis.labelled(t)) for t in axis.ticks)
-    return Plot(labels, across, tuple(s for s in shapes if s[1]))
+    marks = [Mark("100%", "100%", -5, "end", "mark small", noun)] if along.strip else []
+    at_right = True  # where words at a line stand clear of the curve
+    if along.shift is not None and abs(along.shift) * 100 < top:
+        at_right, place_ = _clear(along.line, along.shift), percent(y(along.shift * 100) / SIZE)
+        marks.append(_words(at_right, place_, -5, f"everyone {signed(round(along.shift * 100, 1))}"))
+    if limit is not None and limit * 100 < top:
+        free = not at_right if along.shift is not None else _clear(along.line, -limit)
+        marks.append(_words(free, percent(y(-limit * 100) / SIZE), 14, f"limit ±{limit * 100:g}, on the average"))
+    return Plot(labels, across, tuple(s for s in shapes if s[1]), marks=tuple(marks))
+
+
+def _words(right: bool, y: str, dy: int, text: str) -> Mark:
+    """Return words at the left or the right end of a line."""
+    return Mark("100%" if right else "0", y, dy, "end" if right else "start", "mark small", text)
+
+
+def _clear(line: Sequence[Point], value: float) -> bool:
+    """Tell whether a curve is farther from a value at its right end than at its left."""
+    few = max(1, len(line) // 4)
+    left, right = (min(abs(p.gap - value) for p in part) for part in (line[:few], line[-few:]))
+    return right >= left
 
 
 def rates(along: Along) -> Plot:
@@ -377,7 +399,25 @@ def rates(along: Along) -> Plot:
     labels = ticks(along.across, 5 if high - low in FOURTHS else 6)
     up = tuple((percent((high - v) / (high - low)), f"{v:g}%") for v in labels)
     every = 1 if len(axis.ticks) < 4 else 2  # the picture is narrow
-    return Plot(up, tuple((percent(axis.share(t)), axis.labelled(t)) for t in axis.ticks)[::every], tuple(shapes))
+    across = tuple((percent(axis.share(t)), axis.labelled(t)) for t in axis.ticks)[::every]
+    return Plot(up, across, tuple(shapes), marks=_two(along.line, at))
+
+
+def _two(line: Sequence[Point], at: Callable[[Point, float], At]) -> tuple[Mark, ...]:
+    """Return the names of the two lines of rates, above the upper and below the lower, where both are level."""
+    inner = line[len(line) // 4 : len(line) - len(line) // 4]
+    if len(inner) < 4:
+        return ()
+    tilt = [abs(a.observed - b.observed) for a, b in zip(inner, inner[3:], strict=False)]
+    p = inner[tilt.index(min(tilt)) + 1]
+    x, said = at(p, p.predicted)
+    _, happened = at(p, p.observed)
+    over = happened <= said  # of the picture, whose foot is its largest number
+
+    def words(y: int, above: bool, text: str) -> Mark:
+        return Mark(percent(x / SIZE), percent(y / SIZE), -8 if above else 17, "middle", "mark small", text)
+
+    return words(happened, over, "happened"), words(said, not over, "the model says")
 
 
 def cross(bins: Sequence[Bin], across: Window) -> Plot:

@@ -2,76 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.along import MOST_LEVELS, Along, Point, levels_top, named, share
-from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Readout, Row, Table, number_table
-from calibrant.report.findings import limit_of
+from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Readout, Row, Table
+from calibrant.report.findings import limit_of, noun
 from calibrant.report.places import digits_of
 from calibrant.report.spans import Span, Text, clipped, given, lines, say, shown
 from calibrant.report.wording import DIRECTIONS, TOO, capital, cardinal, together, variable_name
 
-EVERY = 5  # of the points of a curve, the one its table shows
 TOLD = 4  # places in a sentence
+NOWHERE_OFF = "not shown to be off anywhere"
+SIDES = {"low": "too low", "high": "too high"}
 RATES = "What the model says, and what happened"
-GAP = "Gap between what happened and what the model says"
-ABOVE = "points; above zero: happened more often"
+GAP = "Gap: happened minus what the model says"
 HEADS = ("Model says, in 100", "Happened, in 100", "Gap, points", "Band, points")
 
 
 # ---- the figure of one variable ----
 
 
-def figure(record: AuditRecord, along: Along, opened: bool) -> Details:
+def figure(record: AuditRecord, along: Along) -> Details:
     """Return what the page shows on demand of one variable: its rates, its gap, its levels and what they say."""
     limit, digits = limit_of(record), digits_of(along.across)
     name, told = clipped(shown(along.variable)), heading(along, digits)
     panels: tuple[Panel, ...] = ()
-    keys: tuple[tuple[str, str], ...] = () if limit is None else (zone(limit),)
     readout = None
     if along.axis is not None:
         low, high = f"{along.axis.low:.8g}", f"{along.axis.high:.8g}"
         words = f"What the model says and what happened, along {name}."
         rates = svg.plot(svg.rates(along), words, low, high, "sq")
-        gaps = svg.plot(svg.gaps(along, limit, along.top(limit)), f"Gap along {name}: {told}.", low, high)
-        note = "Solid: happened. Dashed: the model says."
-        panels = Panel(RATES, rates, axis=name, note=note), Panel(GAP, gaps, small=ABOVE, axis=name)
-        shift = "" if along.shift is None else num.gap(along.shift, digits)
-        keys = tuple(key("happened minus model says", f"band holding all of it, {together(record)}", limit, shift))
+        gaps = svg.plot(svg.gaps(along, limit, along.top(limit), noun(record)), f"Gap along {name}: {told}.", low, high)
+        above = f"points; the band holds all of it, {together(record)}"
+        panels = Panel(RATES, rates, axis=name), Panel(GAP, gaps, small=above, axis=name)
         start = float(max(along.line, key=lambda p: abs(p.gap)).x or 0.0)  # where the gap is largest
-        readout = Readout(f"Read the figure along {name}", low, high, f"{start:.6g}", readouts(along, digits))
+        form = f"\u2068{clipped(shown(along.variable), 40)}\u2069 {{0}}: the model says {{1}} in 100, {{2}} happened; "
+        form += "gap {3} points (band {4}), {side}."
+        words = f"Read the figure along {name}"
+        readout = Readout(words, low, high, f"{start:.6g}", form, tuple(DIRECTIONS.values()))
     drawn = Figure(
         panels=panels,
-        key=keys,
+        key=(),
         caption=(*finding(along, digits), *say(f"{further(along, digits)} {reading(along)}")),
-        name=along.anchor if panels else "",
         readout=readout,
-        table=_levels(along, digits, limit, together(record)) if along.levels else None,
-        numbers=(points_table("The curve, at some of its points.", name, along, digits),) if panels else (),
+        table=_levels(along, digits, limit, noun(record), together(record)) if along.levels else None,
+        numbers=(points_table(name, along, digits),) if panels else (),
     )
-    return Details(told, (drawn,), along.anchor, name, 3, opened, PAGE)
-
-
-def key(
-    line: str, band: str, limit: float | None, shift: str = "", signs: tuple[str, str] = ("curve", "band")
-) -> Iterator[tuple[str, str]]:
-    """Return the key of a figure of gaps: its sign and its words for each line."""
-    yield signs[0], line
-    yield signs[1], band
-    if shift:
-        yield "shift", f"overall shift of everyone, {shift}"
-    if limit is not None:
-        yield zone(limit)
-    yield "hist", "where the people are (square-root height)"
-
-
-def zone(limit: float) -> tuple[str, str]:
-    """Return the line of a key that explains the zone of the limit."""
-    return "okzone", f"±{num.limit_points(limit)} points, for scale: the limit is on the average"
+    return Details(told, (drawn,), along.anchor, name, 3, where=PAGE)
 
 
 def cells(p: Point, digits: int) -> tuple[str, str, str, str]:
@@ -81,53 +62,40 @@ def cells(p: Point, digits: int) -> tuple[str, str, str, str]:
     return says, happened, num.gap(p.gap, digits), f"{low} to {high}"
 
 
-def some(line: Sequence[Point]) -> Sequence[Point]:
-    """Return the points that the table of a curve shows: about a fifth, and five at least."""
-    return line[:: max(1, min(EVERY, len(line) // 5))]
-
-
-def points_table(caption: str, name: str, along: Along, digits: int) -> Table:
-    """Return the numbers of a curve at some of its points."""
+def points_table(name: str, along: Along, digits: int) -> Table:
+    """Return the numbers of a curve at all of its points; the readout walks along them."""
     written = along.axis.written if along.axis is not None else str
-    rows = [(written(float(p.x or 0.0)), *cells(p, digits)) for p in some(along.line)]
-    return number_table(caption, (name, *HEADS), rows)
+    rows = []
+    for p in along.line:
+        x = float(p.x or 0.0)
+        text = written(x)
+        first = Cell(say(text), "" if _reads(text, x) else f"{x:.8g}")
+        rows.append(Row((first, *(Cell(say(c)) for c in cells(p, digits)))))
+    columns = (Column(say(name)), *(Column(say(h), "r") for h in HEADS))
+    return Table(columns, tuple(rows), style="nums")
 
 
-def readouts(along: Along, digits: int) -> Mapping[str, object]:
-    """Return each point of a curve as cells, and the sentence they are told in, one for each side."""
-    written = along.axis.written if along.axis is not None else str
-    numbers = "the model says {1} in 100, {2} happened; gap {3} points (band {4})"
-    sides = tuple(DIRECTIONS)
-    rows = [(written(float(p.x or 0.0)), *cells(p, digits), sides.index(p.side)) for p in along.line]
-    return {
-        "x": [_short(float(p.x or 0.0)) for p in along.line],
-        "n": f"\u2068{clipped(shown(along.variable), 40)}\u2069",
-        "f": [f" {{0}}: {numbers}, {DIRECTIONS[side]}." for side in sides],
-        "v": rows,
-    }
-
-
-def _short(x: float) -> float:
-    """Return a place as few characters can tell it."""
-    near = float(f"{x:.7g}")
-    return int(near) if near == int(near) else near
+def _reads(text: str, x: float) -> bool:
+    """Tell whether a place is the number that is written."""
+    try:
+        return abs(float(text.replace(num.THIN, "").replace(num.MINUS, "-")) - x) <= 1e-3 * abs(x)
+    except ValueError:
+        return False
 
 
 # ---- the levels of one variable ----
 
 
-def _levels(along: Along, digits: int, limit: float | None, times: str) -> Table:
+def _levels(along: Along, digits: int, limit: float | None, who: str, times: str) -> Table:
     """Return the levels as rows: their numbers, and the gap as a picture."""
     top, held = levels_top(along), along.levels[:MOST_LEVELS]
-    sorts = len(held) > 1
     columns = (
-        Column(say("Level"), sorts=sorts),
-        Column(lines("Share of", "people"), "r hide", sorts),
-        Column(lines("Model says,", "in 100"), "r hide", sorts),
-        Column(lines("Happened,", "in 100"), "r hide", sorts),
-        Column(lines("Gap,", "points"), "r hide", sorts),
-        Column(lines("Gap and its range,", f"{num.MINUS}{top:g} to +{top:g} points"), "c", sorts),
-        Column(lines("Range,", "points"), "r iv", sorts),
+        Column(say("Level")),
+        Column(lines("Share of", who), "r hide"),
+        Column(lines("Model says,", "in 100"), "r hide"),
+        Column(lines("Happened,", "in 100"), "r hide"),
+        Column(lines("Gap and its range,", f"{num.MINUS}{top:g} to +{top:g} points"), "c"),
+        Column(lines("Gap (range),", "points"), "r iv"),
         Column(lines("The model", "says"), "vd"),
     )
     rows = []
@@ -136,22 +104,21 @@ def _levels(along: Along, digits: int, limit: float | None, times: str) -> Table
         rows.append(
             Row(
                 (
-                    Cell(say(given(named(p))), named(p)),
+                    Cell(say(given(named(p)))),
                     Cell(say(share(along, p)), f"{p.density:.3g}"),
-                    Cell(say(says), f"{p.predicted:.6g}"),
-                    Cell(say(happened), f"{p.observed:.6g}"),
-                    Cell(say(gap), f"{p.gap:.6g}"),
+                    Cell(say(says)),
+                    Cell(say(happened)),
                     Cell(sort=f"{p.gap:.6g}", picture=svg.level(p, top, limit)),
-                    Cell(say(band), f"{p.low:.6g}"),
+                    Cell(say(f"{gap} ({band})")),
                     Cell(say(TOO[p.side]), style=p.side),
                 )
             )
         )
-    return Table(columns, tuple(rows), _levels_caption(along, top, times), "forest levels" + " sort" * sorts)
+    return Table(columns, tuple(rows), _levels_caption(along, top, times), "forest levels")
 
 
 def _levels_caption(along: Along, top: float, times: str) -> str:
-    first = "People without a place on the axis." if along.axis else f"The ranges of all levels hold together, {times}."
+    first = "Without a place on the axis." if along.axis else f"The ranges of all levels hold together, {times}."
     cut = any(max(-p.low, p.high) * 100 > top for p in along.levels[:MOST_LEVELS])
     beyond = " A range that reaches the edge of the picture goes on beyond it." if cut else ""
     more = len(along.levels) - MOST_LEVELS
@@ -170,7 +137,6 @@ class Off:
     side: str
     where: str
     wide: bool = False
-    level: bool = True
 
     def by(self, digits: int) -> str:
         """Return by how much."""
@@ -178,14 +144,17 @@ class Off:
 
 
 def heading(along: Along, digits: int) -> str:
-    """Return in a few words what is found along a variable, for the line that opens it."""
-    off = sorted(_off(along), key=lambda o: -o.size)
-    if unclear(along) or not off:
-        return "not shown to be off anywhere"
-    first = off[0]
-    more = f"; {cardinal(len(off) - 1)} more" if len(off) > 1 else ""
-    at = "for" if first.level else "at"
-    return f"{TOO[first.side]} {at} {clipped(first.where, 40)}, {first.by(digits)}{more}"
+    """Return in a few words what is found along a variable: the title of its figure, and the line that opens it."""
+    first, off = worst_off(along), len(_off(along))
+    if unclear(along) or first is None:
+        return NOWHERE_OFF
+    more = f"; {cardinal(off - 1)} more" if off > 1 else ""
+    return f"{SIDES[first.side]} for {clipped(first.where, 40)}, {first.by(digits)}{more}"
+
+
+def worst_off(along: Along) -> Off | None:
+    """Return where the model is shown to be farthest off along a variable; None where it is not."""
+    return max(_off(along), key=lambda o: o.size, default=None)
 
 
 def unclear(along: Along) -> bool:
@@ -201,7 +170,7 @@ def _off(along: Along) -> list[Off]:
         for run in along.runs:
             size = max(abs(p.gap) for p in along.line if p.x is not None and run.low <= p.x <= run.high)
             low, high = written(run.low), written(run.high)
-            out.append(Off(size, run.side, low if low == high else f"{low} to {high}", low != high, level=False))
+            out.append(Off(size, run.side, low if low == high else f"{low} to {high}", low != high))
     return out + [Off(abs(p.gap), p.side, named(p)) for p in along.levels if p.side != "unclear"]
 
 
@@ -282,4 +251,4 @@ def reading(along: Along) -> str:
     """Return how the whole figure was tested."""
     told = num.p_value(along.p_value, draws=along.draws)
     what = "the whole curve" if along.axis is not None else "all levels together"
-    return f"Test of {what}: {told}. Gaps include the overall shift of everyone."
+    return f"Test of {what}: {told}. Gaps include the overall shift."

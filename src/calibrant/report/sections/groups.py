@@ -24,7 +24,7 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import MOST_ROWS, RANK, limit_of, ordered, told, with_verdict
+from calibrant.report.findings import MOST_ROWS, RANK, by_gap, ends, limit_of, noun, ordered, told, with_verdict
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.sections.reference import folded
 from calibrant.report.spans import (
@@ -42,115 +42,121 @@ from calibrant.report.spans import (
 )
 from calibrant.report.wording import (
     VERDICTS,
+    capital,
     certified_range,
+    crossed,
     error_at_most,
     groups_answer,
     no_groups,
     people,
-    range_label,
     together,
     unshown_reason,
 )
 
 SHORT = 9  # groups in the short table
 # As audit/rounding.py tells them
-FIVES = "Numbers of people are multiples of five, up or down by chance; “under”: fewer than five people."
+FIVES = "Counts are multiples of five, up or down by chance; “under”: fewer than five."
 ACROSS, DOTS = 20, 200  # of the picture of people
 MISSED = ", an expected case that did not happen; empty, no case."
 GAP = (
-    "The gap is what happened minus what the model says, so errors in both directions cancel; the average error does "
-    "not cancel and can be larger."
+    "Gap: happened minus said, so errors in both directions cancel. Average error: of those given the same score, each "
+    "by itself, so they do not and it can be larger."
 )
 
 
 def groups(record: AuditRecord) -> Iterator[Node]:
-    """Return the picture of the worst group and the table of groups."""
+    """Return the table of groups, and the worst group as people."""
     yield Paragraph(groups_answer(record), "answer", PAGE)
     if not record.groups:
         yield Paragraph(no_groups(record), "panel")
         return
-    yield from icons(record)
-    whole, total = table(record), len(record.groups)
-    if total > SHORT:
-        first = f"The nine groups with the largest certified error. All {num.count(total)} ranges hold together"
-        shown = tuple(replace(r, id="") for r in whole.rows if "page" in r.where)[:SHORT]
-        columns = (*whole.columns[:-1], replace(whole.columns[-1], where=NOWHERE))
-        caption = f"{first}, {together(record)}."
-        yield Table(columns, shown, caption, "forest sort short", where=PAGE)
-    yield Paragraph(say(GAP), "note", PAGE)
-    if total > SHORT:
-        which = (
-            f"the first {num.count(MOST_ROWS)} of {num.count(total)}"
-            if total > MOST_ROWS
-            else f"all {num.count(total)}"
-        )
-        need = ", and the rows that would decide each" if limit_of(record) is not None else ""
-        yield Details(f"Show {which} groups{need}", (whole,), id="groups-all")
-    else:
-        yield replace(whole, id="groups-all")
+    yield Paragraph(say(about(record)), "note")
+    yield table(record)
     if cut_short(record):
         yield Paragraph(say(cut_short(record)), where=MARKDOWN)
     for text in notes(record):
         yield Paragraph(text, "note")
+    if people_drawn := tuple(icons(record)):
+        yield Details("The worst group as people", people_drawn, id="people", where=PAGE)
+
+
+def about(record: AuditRecord) -> str:
+    """Return what the two measures of a group are, and which of them the limit is about."""
+    limit = limit_of(record)
+    if limit is None:
+        return GAP
+    which = "gap" if by_gap(record) else "average error"
+    return f"{GAP} The limit of {num.limit_points(limit)} points is about the {which}."
 
 
 def table(record: AuditRecord) -> Table:
-    """Return all groups, the worst first; everyone is the first row where there is no ruler."""
+    """Return all groups, the worst first: gap and average error with their ranges; the picture is of what is judged."""
     limit, held = limit_of(record), ordered(record.groups)[:MOST_ROWS]
-    top, judged = places.ruler_top(held, limit), limit is not None
-    axis = f"Average error, 0 to {top:g}\N{NO-BREAK SPACE}points"
+    judged, gap = limit is not None, by_gap(record)
+    top = places.ruler_top_of([ends(record, f) for f in held], limit)
+    axis = f"{'Gap, either way' if gap else 'Average error'}, 0 to {top:g}\N{NO-BREAK SPACE}points"
     if limit is not None:
         axis += f"; dashed: limit {num.limit_points(limit)}"
     columns = (
-        Column(say("Group"), sorts=True),
-        Column(say("People"), "r n", True),
-        Column(lines("Model says,", "in 100"), "r hide", True),
-        Column(lines("Happened,", "in 100"), "r hide", True),
-        Column(lines("Gap,", "points"), "r hide", True),
-        Column(say(axis), "c", True, where=PAGE),
-        Column(say("Points"), "r iv", True, "Certified range, points"),
-        Column(say("Verdict"), "vd", True, where=WHOLE if judged else NOWHERE),
-        Column(lines("Rows that", "would decide"), "r need", True, where=WHOLE if judged else NOWHERE),
+        Column(say("Group")),
+        Column(say(capital(noun(record))), "r n"),
+        Column(lines("Model says,", "in 100"), "r hide"),
+        Column(lines("Happened,", "in 100"), "r hide"),
+        Column(lines("Gap (range),", "points"), "r gp", "Gap (certified range), points"),
+        Column(say(axis), "c", where=PAGE),
+        Column(lines("Average error,", "points"), "r iv", "Average error, certified range, points"),
+        Column(say("Verdict"), "vd", where=WHOLE if judged else NOWHERE),
+        Column(lines("Rows of the log", "that would decide"), "r need", where=WHOLE if judged else NOWHERE),
     )
-    rows = [replace(_row(record.everyone, limit, top), id="", where=MARKDOWN)]
-    rows += [_row(f, limit, top) for f in held]
-    return Table(columns, tuple(rows), _caption(record), "forest sort long")
+    rows = [replace(_row(record, record.everyone, top), id="", where=MARKDOWN)]
+    rows += [_row(record, f, top) for f in held]
+    return Table(columns, tuple(rows), _caption(record), "forest long", "groups-all", SHORT)
 
 
-def _row(f: Finding, limit: float | None, top: float) -> Row:
-    low, high = f.lower.interval.low, f.upper.interval.high
-    predicted, observed = f.expected / f.rows, f.cases / f.rows
-    track = places.track(low, high, top, f.verdict, range_label(f, limit), limit)
+def _row(record: AuditRecord, f: Finding, top: float) -> Row:
+    limit, predicted, observed = limit_of(record), f.expected / f.rows, f.cases / f.rows
+    low, high = ends(record, f)
+    track = places.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
     told_in = f.rows if f.variables else 0  # everyone is told exactly
     name = Cell(say("Everyone"))
     if f.variables:
         value, variable = value_label(f), variable_label(f)
         name = Cell(say(given(value), Span(variable, "small")), f"{variable}: {value}", brief=say(given(label(f))))
     need = "–" if f.rows_needed is None else num.rows_needed(f.rows_needed)
+    first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
     cells = (
         name,
-        Cell(say(num.count(f.rows)), repr(f.rows)),
-        Cell(say(num.told_rate(predicted, told_in)), f"{predicted:.6g}"),
-        Cell(say(num.told_rate(observed, told_in)), f"{observed:.6g}"),
-        Cell(say(num.gap(f.gap.value)), f"{f.gap.value:.6g}"),
-        Cell(sort=f"{low:.6g}", picture=svg.track(track)),
-        Cell(say(certified_range(f, limit)), f"{high:.6g}"),
-        Cell(say(VERDICTS[f.verdict]), str(RANK[f.verdict]), icon=f.verdict),
-        Cell(say(need), str(f.rows_needed or 0)),
+        Cell(say(num.count(f.rows))),
+        Cell(say(num.told_rate(predicted, told_in))),
+        Cell(say(num.told_rate(observed, told_in))),
+        Cell(say(f"{num.gap(f.gap.value)} ({first} to {last})")),
+        Cell(sort=f"{low:.4g}", picture=svg.track(track)),
+        Cell(say(error_range(record, f))),
+        Cell(say(VERDICTS[f.verdict]), str(-RANK[f.verdict]), icon=f.verdict),
+        Cell(say(need), str(f.rows_needed) if need.startswith("over") else ""),
     )
     return Row(cells, f.id)
+
+
+def error_range(record: AuditRecord, f: Finding) -> str:
+    """Return the certified range of the average error; where the limit is about it, as its verdict leaves it."""
+    if by_gap(record) or crossed(f):
+        return certified_range(f, None)
+    return _range(*ends(record, f), limit_of(record))
+
+
+def _range(low: float, high: float, limit: float | None) -> str:
+    return f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
 
 
 def _caption(record: AuditRecord) -> str:
     total = len(record.groups)
     if total == 1:
         return "The one group that was given."
-    if total <= SHORT:
-        return f"All groups; their {num.count(total)} ranges hold together, {together(record)}. {FIVES}"
     mask = num.count(int(record.settings.get("mask", 20)))
     return (
-        f"{cut_short(record) or 'All groups.'} A group under {mask} people is never shown; it is pooled with the next "
-        f"smallest, so that it cannot be found by subtraction. {FIVES}"
+        f"{cut_short(record) or f'All {num.count(total)} ranges of each hold together, {together(record)}.'} "
+        f"Under {mask}, groups are pooled. {FIVES}"
     )
 
 

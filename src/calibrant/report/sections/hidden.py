@@ -7,35 +7,21 @@ from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
-from calibrant.report.document import (
-    PAGE,
-    TERMINAL,
-    Cell,
-    Column,
-    Entry,
-    Heading,
-    Node,
-    Paragraph,
-    Row,
-    Table,
-)
-from calibrant.report.findings import MOST_ROWS, draws_of, impossible, ran
+from calibrant.report.document import MARKDOWN, PAGE, TERMINAL, Entry, Node, Paragraph
+from calibrant.report.findings import draws_of, impossible, ran
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.sections import maps, search
-from calibrant.report.sections.variables import floored, ranked
-from calibrant.report.spans import Span, Text, clipped, code, given, say, shown
+from calibrant.report.spans import Text, code, say
 from calibrant.report.wording import UNPROVEN, capital, cardinal, p_told, unmade, variable_names
 
 LOCAL = "local-calibration"
-SHORT = 12  # variables in the table of evidence
 SCORE = "(score)"  # how the test calls the score among its variables
 SCORE_NAME = "the score itself"
 UNTESTED = "Error hidden in traits was not tested."
-TRAITS = "Which traits carry the evidence"
 
 
 def hidden(record: AuditRecord) -> Iterator[Node]:
-    """Return what was found among people with the same score, and where."""
+    """Return what was found among people with the same score, and what the search for a mix of traits found."""
     if ran(record, LOCAL) is None and ran(record, search.STRONG) is None:
         yield Paragraph(unmade(record, LOCAL, UNTESTED), "quiet", PAGE)
         return
@@ -43,20 +29,11 @@ def hidden(record: AuditRecord) -> Iterator[Node]:
     yield Paragraph(answer(record), "answer")
     yield Paragraph(say("Error hiding in traits: ", *answer(record)), where=TERMINAL)
     if made:
-        yield Paragraph(maps.farthest(record, made))
+        yield Paragraph(maps.farthest(record, made), where=MARKDOWN)
     for what, test in (("test of each trait", LOCAL), ("search for a mix of traits", search.STRONG)):
         if ran(record, test) is None:
             yield Paragraph(say(f"The {what} was not made. ", *unmade(record, test, UNTESTED)), "quiet")
     yield from search.search(record)
-    if carried(record):
-        yield Heading(TRAITS, 3, PAGE)
-        yield table(record, made)
-        yield Paragraph(say(note(record)), "note")
-    if made:
-        yield Heading("Where it is off", 3, PAGE)
-        yield Paragraph(say(maps.note(record, made)), "note", PAGE)
-        for i, m in enumerate(made):
-            yield maps.figure(record, m, opened=i == 0 and m.worst is not None)
 
 
 # ---- the test of each trait ----
@@ -73,50 +50,14 @@ class Evidence:
 
 
 def carried(record: AuditRecord) -> tuple[Evidence, ...]:
-    """Return the variables of the test, the strongest evidence first; ties in the order of the ranking."""
+    """Return the variables of the test, the strongest evidence first."""
     check = ran(record, LOCAL)
     if check is None or check.outcome is None:
         return ()
     parts, alpha, found = check.outcome.parts, float(record.settings["alpha"]), record.found(check)
     lines = zip(*(parts.get(k, ()) for k in ("variables", "variable_p", "variable_adjusted_p")), strict=True)
-    order = {r.variable: i for i, r in enumerate(ranked(record))}
     rows = [Evidence(str(v), float(p), float(q), found and float(q) <= alpha) for v, p, q in lines]
-    return tuple(sorted(rows, key=lambda e: (e.adjusted, e.p, order.get(e.variable, len(order)), e.variable)))
-
-
-def table(record: AuditRecord, made: tuple[maps.Map, ...]) -> Table:
-    """Return the variables of the test as a table, with the place of each map; the page folds a long one."""
-    columns = (
-        Column(say("Variable")),
-        Column(say("Evidence"), "vd"),
-        Column(say("Adjusted p"), "r p"),
-        Column(say("On its map, farthest off at"), "at"),
-        Column(say("Gap there, points (band)"), "r iv"),
-    )
-    check, by = ran(record, LOCAL), {m.along.variable: m for m in made}
-    n = draws_of(check.outcome) if check is not None and check.outcome is not None else None
-    rows = tuple(_row(e, by.get(e.variable), n) for e in carried(record)[:MOST_ROWS])
-    return Table(columns, rows, style="forest traits", folded=SHORT)
-
-
-def _row(e: Evidence, drawn: maps.Map | None, n: int | None) -> Row:
-    place = None if drawn is None else drawn.worst
-    where, gap = say("–" if drawn is None else "nowhere shown"), say("–")
-    if place is not None and drawn is not None:
-        low, high = num.signed_range(place.low, place.high, drawn.digits)
-        where, gap = say(given(clipped(place.where, 60))), say(f"{num.gap(place.gap, drawn.digits)} ({low} to {high})")
-    none = "" if place is not None else "none"
-    name = SCORE_NAME if e.variable == SCORE else shown(e.variable)
-    word = say("carries evidence" if e.found else "not shown")
-    return Row(
-        (
-            Cell(say(Span(name, "given", "" if drawn is None else f"#{drawn.along.anchor}"))),
-            Cell(word, style="found" if e.found else "unfound"),
-            Cell(say(floored(e.adjusted, n))),
-            Cell(where, style=none),
-            Cell(gap, style=none),
-        )
-    )
+    return tuple(sorted(rows, key=lambda e: (e.adjusted, e.p, e.variable)))
 
 
 # ---- in words ----

@@ -10,10 +10,10 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.along import Along, Point, along_map, in_units, levels_top, named
-from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Row, Table, number_table
-from calibrant.report.findings import limit_of
+from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Row, Table
+from calibrant.report.findings import limit_of, noun
 from calibrant.report.places import digits_of
-from calibrant.report.sections.curves import ABOVE, GAP, cells, finding, key, reading, some
+from calibrant.report.sections.curves import GAP, NOWHERE_OFF, SIDES, cells, finding, points_table, reading
 from calibrant.report.spans import Span, Text, clipped, given, say, shown
 from calibrant.report.wording import TOO, UNPROVEN, cardinal, together
 from calibrant.results import Curve
@@ -121,13 +121,13 @@ def _place(along: Along, curve: Curve, region: Mapping[str, Any]) -> Place:
 
 
 def heading(m: Map) -> str:
-    """Return in a few words what a map shows, for the line that opens it."""
+    """Return in a few words what a map shows: the title of its figure, and the line that opens it."""
     if m.worst is None:
-        return "not shown to be off anywhere"
-    p, alone = m.worst, m.worst.where in {named(v) for v in m.along.levels}
+        return NOWHERE_OFF
+    p = m.worst
     more = f"; {cardinal(m.places - 1)} more" if m.places > 1 else ""
     by = f"by {'up to ' if p.where != p.at else ''}{num.nearest(abs(p.gap), m.digits)} points"
-    return f"{TOO['low' if p.sign > 0 else 'high']} {'for' if alone else 'at'} {clipped(p.where, 40)}, {by}{more}"
+    return f"{SIDES['low' if p.sign > 0 else 'high']} for {clipped(p.where, 40)}, {by}{more}"
 
 
 def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
@@ -139,7 +139,7 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
     place, alone = found.worst, found.worst.at == found.worst.where
     name = f"{clipped(place.variable, 40)}{': ' if alone else ' '}{clipped(place.where, 48)}"
     start = say("Farthest off along a group variable: ", Span(clipped(name), "name"), ". ")
-    people = f"{num.count(place.people)} people" if place.people >= int(record.settings.get("mask", 20)) else ""
+    people = f"{num.count(place.people)} {noun(record)}" if place.people >= int(record.settings.get("mask", 20)) else ""
     says, happened = (num.told_rate(v, place.rows, found.digits) for v in (place.predicted, place.observed))
     low, high = num.signed_range(place.low, place.high, found.digits)
     side, by = "too low" if place.sign > 0 else "too high", num.nearest(abs(place.gap), found.digits)
@@ -150,22 +150,10 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
     return say(*start, f"{among} at {place.at} are farthest off: {told}.")
 
 
-def note(record: AuditRecord, made: tuple[Map, ...]) -> str:
-    """Return what the maps show and what their bands hold."""
-    n = len(made)
-    if n == 1:
-        return f"The map below is of the group variable. The band holds all of it, {together(record)}."
-    text = f"One map a group variable, the farthest off first. Each band holds all of its map, {together(record)}"
-    if worst(made, float(record.settings["alpha"])) is None:
-        return f"{text}."
-    every = "both" if n == 2 else f"all {cardinal(n)}"
-    return f"{text}; the place named above is shown to be off allowing for {every} maps."
-
-
 # ---- as a picture ----
 
 
-def figure(record: AuditRecord, m: Map, opened: bool) -> Details:
+def figure(record: AuditRecord, m: Map) -> Details:
     """Return the picture of one map: a line in its band, or levels with their ranges."""
     along, limit = m.along, limit_of(record)
     name, told = clipped(shown(along.variable)), heading(m)
@@ -177,19 +165,16 @@ def figure(record: AuditRecord, m: Map, opened: bool) -> Details:
     drawn = Figure((), (), say(f"{more}{tested}"), table=_levels(m) if along.levels else None)
     if along.axis is not None:
         low, high = f"{along.axis.low:.8g}", f"{along.axis.high:.8g}"
-        gaps = svg.plot(svg.gaps(along, limit, along.top(limit)), f"Gap along {name}: {told}.", low, high, "flat")
-        shift = "" if along.shift is None else num.gap(along.shift)
-        band = f"band holding all of a map, {together(record)}"
-        heads = (name, "Model says, in 100", "Happened, in 100", GAPS, "Band, points")
-        rows = [(along.axis.written(float(p.x or 0.0)), *cells(p, m.digits)) for p in some(along.line)]
+        picture = svg.gaps(along, limit, along.top(limit), noun(record))
+        gaps = svg.plot(picture, f"Gap along {name}: {told}.", low, high, "flat")
+        above = f"points; the band holds all of it, {together(record)}"
         drawn = replace(
             drawn,
-            panels=(Panel(GAP, gaps, small=ABOVE, axis=name),),
-            key=tuple(key("happened minus model says, of people near", band, limit, shift)),
+            panels=(Panel(GAP, gaps, small=above, axis=name),),
             caption=(*finding(along, m.digits), *drawn.caption),
-            numbers=(number_table("The map, at some of its points.", heads, rows),),
+            numbers=(points_table(name, along, m.digits),),
         )
-    return Details(told, (drawn,), along.anchor, name, 4, opened, PAGE)
+    return Details(told, (drawn,), along.anchor, name, 3, where=PAGE)
 
 
 def _levels(m: Map) -> Table:

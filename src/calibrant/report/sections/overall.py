@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.along import Along, Bin, Point, Stretch, along_score, bins_of
+from calibrant.report.along import Along, Bin, Stretch, along_score, bins_of
 from calibrant.report.document import (
     MARKDOWN,
     PAGE,
     WHOLE,
     Cell,
     Column,
+    Details,
     Entry,
     Figure,
     Node,
@@ -25,13 +26,14 @@ from calibrant.report.document import (
     Table,
     number_table,
 )
-from calibrant.report.findings import POCKETS, carries_curve, check_of, few, limit_of, shift_side, side
+from calibrant.report.findings import POCKETS, carries_curve, check_of, few, limit_of, noun, shift_side, side
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import Window, digits_of
-from calibrant.report.sections.curves import GAP, HEADS, RATES, cells, key, some
-from calibrant.report.spans import Text, code, say, sentence, strong
+from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
+from calibrant.report.spans import Text, code, plain, say, sentence, strong
 from calibrant.report.wording import (
     DIRECTIONS,
+    capital,
     cardinal,
     certified_range,
     error_at_most,
@@ -69,9 +71,9 @@ def overall(record: AuditRecord) -> Iterator[Node]:
     """Return the reliability figure, what is certified, and the standard measures."""
     yield Paragraph(overall_answer(record), "answer")
     yield figure(record) if carries_curve(record) else Paragraph(no_figure(record), "panel", PAGE)
-    yield certified(record)
+    yield Details("What is certified, and about which score", (certified(record),), id="certified")
     if record.measures:
-        yield measures(record)
+        yield Details(f"Standard measures, not certified: {first_measure(record)}", (measures(record),), id="measures")
         yield Paragraph(say(measures_note(record)), where=MARKDOWN)
 
 
@@ -94,33 +96,38 @@ def figure(record: AuditRecord) -> Figure:
     low, high = (f"{v:g}" for v in along.across)
     top, digits, finds = along.top(limit), digits_of(along.across), finding(record)
     cross = replace(svg.cross(bins, along.across), marks=(HAPPENED, SAYS))
-    gaps = replace(svg.gaps(along, limit, top), marks=(*ABOVE, SAYS), ruled=True)
+    drawn = svg.gaps(along, limit, top, noun(record))
+    gaps = replace(drawn, marks=(*ABOVE, SAYS, *drawn.marks), ruled=True)
     of_cross = "What happened against what the model says, one dot a range of the score."
     of_gaps = f"{GAP}, along the score. {finds}"
-    note = "Larger dots stand for more people. On the dashed line, what the model says is what happens."
-    band, signs = f"range of each gap; all {len(bins)} hold together, {together(record)}", ("dot", "whisker")
+    held = f"Ranges: all {len(bins)} hold together, {together(record)}."
     if smooth(record):
-        band, signs = f"band holding the whole curve, {together(record)}", ("curve", "band")
-    told, start = _readouts(along, bins, digits), len(along.line) * 4 // 5
+        held = f"Band: holds the whole curve, {together(record)}."
     cut = any(max(-p.low, p.high) * 100 > top for p in along.line)
+    form = f"Where the model says {{0}}%, {{2}} in 100 happened: {{3}} points ({{4}}), {{side}}. {{5}} {noun(record)} "
+    form += "from {6}."
     return Figure(
         panels=(
-            Panel(RATES, svg.plot(cross, of_cross, low, high, "cross"), note=note),
+            Panel(RATES, svg.plot(cross, of_cross, low, high, "cross"), small="a dot is a range; its area, people"),
             Panel(GAP, svg.plot(gaps, of_gaps, low, high, "score")),
         ),
-        key=tuple(key("happened minus model says", band, limit, signs=signs)),
-        caption=say(f"{finds} {reading(smooth(record), along.across, cut)}"),
+        key=(),
+        caption=say(f"{held} {reading(smooth(record), along.across, cut)}"),
         id="fig-reliability",
-        name="reliability",
-        readout=Readout("Read the figure along the score", low, high, str(told["x"][start]), told),
-        numbers=_tables(along.line if smooth(record) else (), bins, digits),
+        title=finds,
+        readout=Readout("Read the figure along the score", low, high, _start(along), form, tuple(DIRECTIONS.values())),
+        numbers=_tables(along, bins, digits, noun(record)),
     )
+
+
+def _start(along: Along) -> str:
+    return f"{100 * float(along.line[len(along.line) * 4 // 5].x or 0.0):.4f}"
 
 
 def no_figure(record: AuditRecord) -> Text:
     """Return why there is no curve, with the counts."""
     one, check = record.everyone, check_of(record, "reliability")
-    counts = strong(f"No curve: {num.count(one.rows)} people, {num.count(one.cases)} cases.")
+    counts = strong(f"No curve: {num.count(one.rows)} {noun(record)}, {num.count(one.cases)} cases.")
     why = "A curve needs at least 50 expected cases and 50 expected non-cases."
     if not few(record) and check is not None and check.status in ("not-applicable", "not-run"):
         why = sentence(check.reason or "it was not drawn")
@@ -179,40 +186,20 @@ def reading(smooth: bool, across: Window, cut: bool) -> str:
     at, gap = across[0] + 0.7 * (across[1] - across[0]), 0.02 * (across[1] - across[0])
     of = 100 if gap >= 1 else 1_000 if gap >= 0.1 else 10_000
     happened = num.count(round((at + gap) * of / 100))
-    each = "the band" if smooth else "a range"
-    words = (
-        f"Reading the figure: at {at:g}%, a gap of +{gap:g} means that it happened to {happened} of {num.count(of)} "
-        f"such people. Where {each} lies wholly on one side of zero, the model is shown to be off there."
-    )
-    more = f" A {each.split()[1]} that reaches the edge of the figure goes on beyond it." if cut else ""
-    return words + more
+    words = f"At {at:g}%, a gap of +{gap:g}: it happened to {happened} of {num.count(of)} such people."
+    what = "band" if smooth else "range"
+    return f"{words} A {what} at the edge goes on beyond it." if cut else words
 
 
-def _readouts(along: Along, bins: Sequence[Bin], digits: int) -> Mapping[str, Sequence[object]]:
-    """Return each point as cells with the people of its range of the score, and the sentence they are told in."""
-    band = "{4}" if any(isinstance(p, Bin) for p in along.line) else "band {4}"
-    form = f"Where the model says {{0}}%, {{2}} in 100 happened: {{3}} points ({band}), "
-    sides, cells_ = tuple(DIRECTIONS), []
+def _tables(along: Along, bins: Sequence[Bin], digits: int, who: str) -> tuple[Table, ...]:
+    """Return every point of the curve with the people of its range of the score; without a curve every range."""
+    heads = ("Score, %", *HEADS[:3], HEADS[3] if along.line[0] not in bins else "Range of the gap, points")
+    rows = []
     for p in along.line:
         b = p if isinstance(p, Bin) else next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
-        at, span = num.nearest(float(p.x or 0.0), digits), f"{b.start * 100:.3g}% to {b.end * 100:.3g}%"
-        cells_.append((at, *cells(p, digits), sides.index(p.side), num.count(b.rows), span))
-    return {
-        "x": [round(100 * float(p.x or 0.0), 4) for p in along.line],
-        "n": "",
-        "f": [f"{form}{DIRECTIONS[side]}. {{6}} people from {{7}}." for side in sides],
-        "v": cells_,
-    }
-
-
-def _tables(line: Sequence[Point], bins: Sequence[Bin], digits: int) -> tuple[Table, ...]:
-    heads = ("Score, %", *HEADS[:3])
-    ranges = [(f"{b.start * 100:.3g} to {b.end * 100:.3g}", *cells(b, digits), num.count(b.rows)) for b in bins]
-    told = f"Every range of the score; all {len(bins)} ranges of the gap hold together."
-    whole = number_table(told, (*heads, "Range of the gap, points", "People"), ranges)
-    rows = [(num.nearest(float(p.x or 0.0), digits), *cells(p, digits)) for p in some(line)]
-    drawn = number_table("The curve, at some of its points.", (*heads, HEADS[3]), rows)
-    return (drawn, whole) if line else (whole,)
+        span = f"{b.start * 100:.3g}% to {b.end * 100:.3g}%"
+        rows.append((num.nearest(float(p.x or 0.0), digits), *cells(p, digits), num.count(b.rows), span))
+    return (number_table("", (*heads, f"{capital(who)} in range", "Range of the score"), rows),)
 
 
 # ---- what is certified ----
@@ -277,7 +264,7 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
     if (e := record.estimates.get(POCKETS)) is not None:
         for end, word, value in (("min_size", "least", e.interval.low), ("clear_size", "most", e.interval.high)):
             shown = num.lower_bound(value) if word == "least" else num.upper_bound(value)
-            of = f"the raw score, pockets of {people_share(float(e.settings[end]))} of the people or more"
+            of = f"the raw score, pockets of {people_share(float(e.settings[end]))} of the {noun(record)} or more"
             rows.append(Certified(f"Gap of the worst unnamed pocket, at {word}", shown, of, assumption(e)))
     for name in sorted(record.certified.keys() - about.keys() - {POCKETS}):
         e = record.certified[name]
@@ -305,7 +292,13 @@ def measures(record: AuditRecord) -> Table:
         Column(say("What it says"), "quiet"),
     )
     rows = tuple(_measure(k, record.measures[k]) for k in (*known, *others))
-    return Table(columns, rows, f"Standard measures, not certified. {measures_note(record)}", id="measures")
+    return Table(columns, rows, measures_note(record))
+
+
+def first_measure(record: AuditRecord) -> str:
+    """Return the first of the measures and its value, for the line that opens the others."""
+    row = measures(record).rows[0]
+    return " ".join(plain(cell.text) for cell in row.cells[:2])
 
 
 def _measure(name: str, e: Estimate) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord, Check
@@ -24,7 +24,7 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import MOST_ROWS, POCKETS, limit_of
+from calibrant.report.findings import MOST_ROWS, POCKETS, limit_of, noun
 from calibrant.report.outline import Asked, Declared, declared
 from calibrant.report.spans import Span, Text, code, given, say, sentence, title
 from calibrant.report.wording import FINDINGS, VERDICTS, notices
@@ -320,11 +320,67 @@ def glossary(record: AuditRecord) -> Iterator[Node]:
 
 # ---- the sections, in their order ----
 
+
+def _count(things: Callable[[AuditRecord], Iterable[Node]], what: str) -> Callable[[AuditRecord], str]:
+    """Return how many terms a section explains, for the line that opens it."""
+
+    def told(record: AuditRecord) -> str:
+        return f"{sum(len(n.entries) for n in things(record) if isinstance(n, Entries))} {what}"
+
+    return told
+
+
+def _tally(record: AuditRecord) -> str:
+    """Return how many checks there are, and how many could not be made."""
+    undone = sum(c.status in UNDONE for c in record.checks)
+    rest = f", {num.count(undone)} not made, which is not a pass" if undone else ""
+    return f"{num.count(len(record.checks))} checks{rest}"
+
+
+def _rows(record: AuditRecord) -> str:
+    return f"{num.count(record.everyone.rows)} {noun(record)}"
+
+
 DECLARED = (
-    Declared(id="checks", order=70, nav="Every check", heading="Every check, and what it found", nodes=checks),
-    Declared(id="about", order=80, nav="What was audited", heading="What was audited", nodes=about),
-    Declared(id="limits", order=90, nav="Not shown here", heading="What this report does not show", nodes=limits),
-    Declared(id="methods", order=100, nav="How computed", heading="How this was computed", nodes=methods),
-    Declared(id="glossary", order=110, nav="Words used", heading="Words used here", nodes=glossary),
-    Declared(id="reproduce", order=120, nav="Reproduce it", heading="Reproduce this report", nodes=reproduce),
+    Declared(
+        id="checks",
+        order=70,
+        nav="Every check",
+        heading="Every check, and what it found",
+        nodes=checks,
+        closed=_tally,
+    ),
+    Declared(id="about", order=80, nav="What was audited", heading="What was audited", nodes=about, closed=_rows),
+    Declared(
+        id="limits",
+        order=90,
+        nav="Not shown here",
+        heading="What this report does not show",
+        nodes=limits,
+        closed=lambda _: f"{len(LIMITS)} things",
+    ),
+    Declared(
+        id="methods",
+        order=100,
+        nav="How computed",
+        heading="How this was computed",
+        nodes=methods,
+        closed=_count(methods, "methods"),
+    ),
+    Declared(
+        id="glossary",
+        order=110,
+        nav="Words used",
+        heading="Words used here",
+        nodes=glossary,
+        closed=_count(glossary, "words"),
+    ),
+    Declared(
+        id="reproduce",
+        order=120,
+        nav="Reproduce it",
+        heading="Reproduce this report",
+        nodes=reproduce,
+        closed=lambda _: "command, data, settings, versions",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -16,6 +16,7 @@ from calibrant.report.document import (
     WHOLE,
     Cell,
     Column,
+    Details,
     Entry,
     Figure,
     Heading,
@@ -27,21 +28,18 @@ from calibrant.report.document import (
     Table,
     number_table,
 )
-from calibrant.report.findings import ran
+from calibrant.report.findings import noun, ran
 from calibrant.report.outline import Asked
 from calibrant.report.spans import BREAK, Span, code, given, lines, say, shown
 from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_told
 from calibrant.visible import visible
 
 STRONG = "strong-calibration"
-MOST_VARIABLES = 8
-UNNEEDED = "not shown to be needed"
+UNNEEDED = "not shown"
 UNDECIDED = "undecided"
 SEARCHES = 5  # anew, each without a fifth of the half that finds the rules
 FEW, MANY = 0.2, 0.5  # shares of people: a peak before the first is concentrated, one after the second spread
 TITLE = "Evidence of error, people sorted most suspicious first"
-EVERY = 6  # of the points of the chart, the one its table shows
-At = tuple[float, float]  # share of people, evidence
 Line = Mapping[str, Any]  # one row of a curve, by its columns
 
 
@@ -50,9 +48,6 @@ def search(record: AuditRecord) -> Iterator[Node]:
     check = ran(record, STRONG)
     if check is None:
         return
-    chart = control(record)
-    none = "No control chart: no model predicts an error for enough people to draw it."
-    yield chart if chart is not None else Paragraph(say(none), "quiet", PAGE)
     if spread(record):
         yield Paragraph(say(spread(record)), where=MARKDOWN)
     found = rules(record)
@@ -66,10 +61,12 @@ def search(record: AuditRecord) -> Iterator[Node]:
         told = f": the model says {says} in 100, {happened} happened; "
         name = Span(visible(who["rule"]), "name")
         yield Paragraph(say(f"{WHO}: ", name, f"{told}{num.count(who['rows'])} people judged."), where=TERMINAL)
-    if needs(record):
-        yield Heading("Which variables the search needs", 3, PAGE)
-        yield needs_table(record)
-    yield Paragraph(say(needs_note(record)), "note")
+    chart = control(record)
+    if chart is not None:
+        title = f"Evidence of error: {peak_told(record)}"
+        yield Details(title, (chart,), id="evidence", where=PAGE)
+    if not needs(record):
+        yield Paragraph(say(needs_note(record)), where=MARKDOWN)
 
 
 def _rows(record: AuditRecord, curve: str) -> list[Line]:
@@ -148,28 +145,37 @@ def control(record: AuditRecord) -> Figure | None:
         return None
     line = None if s.get("line") is None else float(s["line"])
     points = [(float(x), float(y)) for x, y in zip(c["x"], c["evidence"], strict=True)]
-    repeats = cardinal(sum(k.startswith("null_") for k in c))
-    keys = [("curve", "evidence so far, standard units"), ("sim", f"{repeats} repeats in which the model is right")]
-    if line is not None:  # it rests on few repeats where all was fitted anew in each
-        rests = f", as far as {num.count(s['draws'])} can tell" if s.get("null") == "refit" else ""
-        keys.append(("limit", f"line crossed in {times} of {of} such repeats{rests}"))
     most = max(y for _, y in points)
     crosses = "crosses the line" if line is not None and most > line else "stays under the line"
     under = "" if line is None else f" of {_evidence(line, ROUND_CEILING)}"
     label = f"{TITLE}. It {crosses}{under}, and is {_evidence(most, signed=True)} at most. {spread(record)}".strip()
-    start, axis = num.nearest(float(s["peak_share"]), 1), "of people, most suspicious first"
-    rows = [(whole(x), _evidence(y, signed=True)) for x, y in points[::EVERY]]
+    start, axis = num.nearest(float(s["peak_share"]), 1), f"of {noun(record)}, most suspicious first"
+    rows = [(num.nearest(x), _evidence(y, signed=True)) for x, y in points]
+    times, of = num.confidence(1 - float(s["alpha"]))
+    under = ""
+    if line is not None:
+        under = f"; a model that is right stays under {_evidence(line, ROUND_CEILING)} in {times} of {of} repeats"
+    form = f"After the {{0}}% most suspicious people: evidence {{1}}{under}."
     return Figure(
         panels=(Panel("", svg.plot(drawn, label, 0, 100), axis=axis),),
-        key=tuple(keys),
+        key=(),
         caption=say(_caption(record, points[-1][0], line)),
         id="fig-control",
-        name="control",
         style="along",
-        title=TITLE,
-        readout=Readout("Read the evidence along people", "0", "100", start, _readouts(points, line, s)),
-        numbers=(number_table("The line, at some of its points.", ("Most suspicious people, %", "Evidence"), rows),),
+        readout=Readout("Read the evidence along people", "0", "100", start, form),
+        numbers=(number_table("", ("Most suspicious people, %", "Evidence"), rows),),
     )
+
+
+def peak_told(record: AuditRecord) -> str:
+    """Return in a few words where the evidence peaks: the title of the chart."""
+    c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
+    line, most = s.get("line"), max(map(float, c["evidence"]))
+    if line is None or not s.get("peak_rows"):
+        return f"{_evidence(most, signed=True)} at most"
+    crosses = "over" if most > float(line) else "under"
+    who = f"among the {whole(float(s['peak_share']))}% most suspicious people"
+    return f"{_evidence(most)} {who}, {crosses} the {_evidence(float(line), ROUND_CEILING)} of a model that is right"
 
 
 def _evidence(score: float, rounding: str = ROUND_HALF_UP, signed: bool = False) -> str:
@@ -182,6 +188,8 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
     check, s = ran(record, STRONG), record.curve("control_chart").settings
     text = f"{num.count(s['rows_tested'])} people, "
     text += "whom the models had not seen." if s.get("null") == "split" else "each judged by models fitted to others."
+    repeats = cardinal(sum(k.startswith("null_") for k in record.curve("control_chart").columns))
+    text += f" Grey: {repeats} repeats in which the model is right."
     if line is None:
         text += " There are too few simulations for a line."
     elif check is not None and not record.found(check):
@@ -195,17 +203,6 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
         early = ", and then no more: enough of them had shown as much evidence" if made < most else ""
         text += f" All was fitted anew in {num.count(made)} repeats{early}."
     return f"{text} {spread(record)}".strip()
-
-
-def _readouts(points: Sequence[At], line: float | None, s: Mapping[str, Any]) -> Mapping[str, object]:
-    """Return each point as cells, and the sentence they are told in."""
-    times, of = num.confidence(1 - float(s["alpha"]))
-    under = ""
-    if line is not None:
-        under = f"; a model that is right stays under {_evidence(line, ROUND_CEILING)} in {times} of {of} repeats"
-    cells = [(whole(x), _evidence(y, signed=True), "", "", "", 0) for x, y in points]
-    form = "After the {0}% most suspicious people: evidence {1}" + under + "."
-    return {"x": [round(100 * x, 1) for x, _ in points], "n": "", "f": [form], "v": cells}
 
 
 # ---- the rules: groups in words, judged on people who did not find them ----
@@ -283,34 +280,10 @@ def needs(record: AuditRecord) -> list[Line]:
     return _rows(record, "importance") if check is not None and record.found(check) else []
 
 
-def needs_table(record: AuditRecord) -> Table:
-    """Return what the search loses without each variable, as bars on an axis that holds every range whole."""
-    total, held = float(record.curve("importance").settings["statistic"]), needs(record)[:MOST_VARIABLES]
-    ends = [float(n[k]) / total for n in held for k in ("drop", "low", "high")]
-    axis = min(0.0, *ends), max(1e-9, *ends)
-    columns = (
-        Column(say("Variable"), brief="Which variables the search needs"),
-        Column(say(f"Evidence lost without it, {_percents(axis[0])} to {_percents(axis[1])}%"), "c", where=PAGE),
-        Column(say("Share lost"), "r vd", brief="Evidence lost without it"),
-        Column(say("Range"), "r rng"),
-        Column((), where=MARKDOWN),
-    )
-    rows = []
-    for n in held:
-        lost, low, high = (float(n[k]) / total for k in ("drop", "low", "high"))
-        word, range_ = "" if low > 0 else UNNEEDED, f"{_percents(low)} to {_percents(high)}%"
-        rows.append(
-            Row(
-                (
-                    Cell(say(given(shown(n["variable"])))),
-                    Cell(picture=svg.bar(lost, low, high, axis)),
-                    Cell(say(f"{_percents(lost)}%")),
-                    Cell(lines(range_, Span(word, "quiet")) if word else say(range_), brief=say(range_)),
-                    Cell(say(word)),
-                )
-            )
-        )
-    return Table(columns, tuple(rows), style="forest needs")
+def share_lost(line: Line, statistic: float) -> str:
+    """Return the share of the evidence that the search loses without a variable, with its range."""
+    lost, low, high = (float(line[k]) / statistic for k in ("drop", "low", "high"))
+    return f"{_percents(lost)}% ({_percents(low)} to {_percents(high)})"
 
 
 def _percents(share: float) -> str:
@@ -325,8 +298,6 @@ def needs_note(record: AuditRecord) -> str:
         return "Which variables the search needs is not shown: where nothing is found it would be noise."
     if not found:
         return "Which variables the search needs is not shown: no model predicts an error that what happened bears out."
-    more = len(found) - MOST_VARIABLES
-    rest = f" {num.count(more)} more variables are in the JSON of this audit." if more > 0 else ""
     few = "shuffles are few"
     if s.get("repeats"):
         few = f"the shuffles are few ({num.count(s['repeats'])} of each variable)"
@@ -339,7 +310,7 @@ def needs_note(record: AuditRecord) -> str:
         f"The evidence split up here, {num.decimals(s['statistic'], 2)} in all, comes from a fit of its own{fitted}; "
         f"it is not that of the test and the chart above. A share may lie outside 0 to 100%: {few}, and variables "
         f"share what they know, so that those that say the same hide each other. Where a range takes in 0, the "
-        f"variable is {UNNEEDED}.{rest}"
+        f"variable is {UNNEEDED}."
     )
 
 

@@ -1,9 +1,9 @@
-"""The section about variables: which of them the error follows, as a ranking, and a figure of each."""
+"""The section about variables: one line for each, from the ranking, the tests and the search, and its curve."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from calibrant.report import places, svg
 from calibrant.report.along import Along, along_of
 from calibrant.report.document import (
     MARKDOWN,
+    NOWHERE,
     PAGE,
     TERMINAL,
     WHOLE,
@@ -24,43 +25,111 @@ from calibrant.report.document import (
     Paragraph,
     Row,
     Table,
+    Where,
 )
-from calibrant.report.findings import MOST_ROWS
+from calibrant.report.findings import MOST_ROWS, carries_curve, draws_of, noun, ran
 from calibrant.report.outline import Asked, Declared
-from calibrant.report.sections.curves import figure
+from calibrant.report.places import digits_of
+from calibrant.report.sections import maps
+from calibrant.report.sections.curves import figure, unclear, worst_off
+from calibrant.report.sections.hidden import LOCAL, SCORE, SCORE_NAME, Evidence, carried, note
 from calibrant.report.sections.inference import inference, wrong
-from calibrant.report.spans import Span, Text, code, given, lines, say, shown
+from calibrant.report.sections.overall import score
+from calibrant.report.sections.search import UNNEEDED, needs, needs_note, share_lost
+from calibrant.report.spans import Span, Text, clipped, code, given, say, shown
 from calibrant.report.wording import UNPROVEN, cardinal, unmade, variable_name, variable_names
 from calibrant.visible import visible
 
-SHORT = 9  # variables in the short table
+SHORT = 9  # variables that the page shows at first
+SCORES = ("the score", SCORE)  # how the search calls the score among its variables
 
 
 def variables(record: AuditRecord) -> Iterator[Node]:
-    """Return the ranking and the figures, or why there is none."""
-    found, drawn = ranked(record), curves(record)
-    if not found:
+    """Return one table with a line for each variable, and its curve on demand; or why there is none."""
+    found, rows = ranked(record), told(record)
+    if found:
+        yield Paragraph(answer(record), "answer")
+        yield Paragraph(say("Variables the error follows: ", *answer(record)), where=TERMINAL)
+    else:
         why = unmade(record, "variables", "No variables were ranked in this audit.")
         yield Paragraph(why, "quiet", WHOLE if wrong(record) else PAGE)
-        yield from inference(record)
-        return
-    yield Paragraph(answer(record), "answer")
-    yield Paragraph(say("Variables the error follows: ", *answer(record)), where=TERMINAL)
-    whole = table(record, drawn)
-    many = len(whole.rows) > SHORT
-    short = replace(whole, rows=whole.rows[:SHORT], style=f"{whole.style} short" if many else whole.style, where=PAGE)
-    yield short if many else whole
-    for text in notes(record, spark_scale(drawn)):
-        yield Paragraph(say(text), "note", PAGE)
-    if many:
-        total = num.count(len(found))
-        which = f"the first {num.count(MOST_ROWS)} of {total}" if len(found) > MOST_ROWS else f"all {total}"
-        long = replace(whole, caption="All variables.", style=f"{whole.style} long")
-        yield Details(f"Show {which} variables", (long,), id="variables-all")
-    yield Paragraph(say(shift_note(record)), where=MARKDOWN)
+    if rows:
+        whole = table(record, rows)
+        read = Details("How to read this table", tuple(Paragraph(say(n)) for n in notes(record, rows)), where=PAGE)
+        shown_off = sum(v.shown for v in rows)
+        if shown_off:
+            yield replace(whole, folded=min(shown_off, SHORT))
+            yield read
+        else:
+            yield Details(f"What was looked at: {num.count(len(rows))} variables", (whole, read), id="variables-all")
+    if found:
+        yield Paragraph(say(shift_note(record)), where=MARKDOWN)
+    drawn = tuple(d for v in rows for d in v.figure(record))
+    if drawn:
+        yield Details(f"Show the curves of {cardinal(len(drawn))} variables", drawn, id="curves", where=PAGE)
     yield from inference(record)
-    for i, along in enumerate(drawn.values()):
-        yield figure(record, along, opened=i == 0)
+
+
+# ---- one line for each variable ----
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """All that is known of one variable: by the ranking, the test of each trait, the search, and as a curve.
+
+    Parameters
+    ----------
+    name : str
+    ranked : Ranked or None
+    evidence : Evidence or None
+    needed : Mapping or None
+    along : Along or None
+        Its curve, or its map where there is no curve.
+    drawn : Map or None
+        Its map, where there is no curve.
+    """
+
+    name: str
+    ranked: Ranked | None
+    evidence: Evidence | None
+    needed: Mapping[str, Any] | None
+    along: Along | None
+    drawn: maps.Map | None
+
+    @property
+    def shown(self) -> bool:
+        """Whether any of the three shows error along it."""
+        by = self.ranked is not None and self.ranked.found, self.evidence is not None and self.evidence.found
+        return any(by) or (self.needed is not None and float(self.needed["low"]) > 0)
+
+    @property
+    def anchor(self) -> str:
+        """Where its curve is on the page; empty where there is none."""
+        if self.along is None:
+            return ""
+        return "fig-reliability" if self.name == SCORE_NAME else self.along.anchor
+
+    def figure(self, record: AuditRecord) -> tuple[Details, ...]:
+        """Return its curve or map, on demand."""
+        if self.along is None or self.name == SCORE_NAME:
+            return ()
+        return (figure(record, self.along) if self.drawn is None else maps.figure(record, self.drawn),)
+
+
+def told(record: AuditRecord) -> tuple[Told, ...]:
+    """Return every variable: in the order of the ranking, then what only the tests looked at."""
+    by, drawn = {r.variable: r for r in ranked(record)}, curves(record)
+    carries = {SCORE_NAME if e.variable == SCORE else e.variable: e for e in carried(record)}
+    needed = {SCORE_NAME if n["variable"] in SCORES else str(n["variable"]): n for n in needs(record)}
+    mapped = {m.along.variable: m for m in maps.maps(record)}
+    if carries_curve(record):
+        drawn[SCORE_NAME] = score(record)
+    out = []
+    for name in dict.fromkeys((*by, *carries, *needed)):
+        only = None if name in drawn else mapped.get(name)
+        along = drawn.get(name, only.along if only is not None else None)
+        out.append(Told(name, by.get(name), carries.get(name), needed.get(name), along, only))
+    return tuple(sorted(out, key=lambda v: not v.shown))
 
 
 # ---- the ranking, as the record holds it ----
@@ -151,51 +220,74 @@ def curves(record: AuditRecord) -> dict[str, Along]:
 # ---- the table ----
 
 
-def table(record: AuditRecord, drawn: Mapping[str, Along]) -> Table:
-    """Return the ranking as a table; the page draws the ranges, and of each variable a small curve."""
-    found = ranked(record)
-    top = places.end_of(1.05 * max(max(r.beyond, r.high or 0.0) * 100 for r in found))
-    scale, n = spark_scale(drawn), draws(record)
-    beyond = f"Beyond the overall shift, 0 to {top:g}\N{NO-BREAK SPACE}points"
+def table(record: AuditRecord, rows: Sequence[Told]) -> Table:
+    """Return the table; a column about which nothing is known is left out."""
+    scale, n = spark_scale([v.along for v in rows if v.along is not None]), draws(record)
+    check = ran(record, LOCAL)
+    simulated = draws_of(check.outcome) if check is not None and check.outcome is not None else None
+
+    def where(known: Iterable[object], shown: Where = WHOLE) -> Where:
+        return shown if any(k is not None for k in known) else NOWHERE
+
+    ranks, tests = where(v.ranked for v in rows), where(v.evidence for v in rows)
     columns = (
-        Column(say("Variable"), sorts=True),
-        Column(say("Gap along it"), "sp", where=PAGE if drawn else frozenset()),
-        Column(say(beyond), "c", True, "Beyond the overall shift, points"),
-        Column(say("Points"), "r iv", True, "Range, points"),
-        Column(say("Adds most at"), "at", True, where=PAGE),
-        Column(lines("With the shift,", "points"), "r hide", True),
-        Column(say("Adjusted p"), "r vd", True),
+        Column(say("Variable")),
+        Column(say("Gap along it"), "sp", where=where((v.along for v in rows), PAGE)),
+        Column(say("Beyond the shift, points (certified)"), "r", "Beyond the overall shift, points (range)", ranks),
+        Column(say("With the shift, points"), "r", where=MARKDOWN & ranks),
+        Column(say("Adjusted p"), "r p", where=ranks),
+        Column(say("Farthest off at (gap)"), "at", where=where((v.along or v.ranked for v in rows), PAGE)),
+        Column(say("Among equal scores, p"), "r", where=tests),
+        Column(say("Evidence the search loses without it"), "r", where=where(v.needed for v in rows)),
     )
-    rows = tuple(_row(r, drawn.get(r.variable), top, scale, n) for r in found[:MOST_ROWS])
-    return Table(columns, rows, caption(record), "forest follow sort")
+    lost = float(record.curve("importance").settings.get("statistic") or 1.0)
+    made = tuple(_row(v, (scale, n, simulated), lost) for v in rows[:MOST_ROWS])
+    return Table(columns, made, caption(record, rows), "cards follow", id="variables-told")
 
 
-def _row(r: Ranked, along: Along | None, top: float, scale: float, n: int | None) -> Row:
-    name, range_, p = shown(r.variable), certified_or(r.beyond, r.low, r.high), floored(r.adjusted, n)
-    worst = place(r) if r.found else ""
-    at = say(given(worst), " ", Span(f"({num.gap(r.gap)})", "small")) if worst else say("–")
+def _row(v: Told, known: tuple[float, int | None, int | None], lost: float) -> Row:
+    scale, n, simulated = known
+    r, at = v.ranked, farthest(v)
+    beyond, whole, p = ((), (), "–") if r is None else (_beyond(r), _whole(r), floored(r.adjusted, n))
+    equal = "–" if v.evidence is None else floored(v.evidence.adjusted, simulated)
+    search, unneeded = "–", False
+    if v.needed is not None:
+        search, unneeded = share_lost(v.needed, lost), float(v.needed["low"]) <= 0
     return Row(
         (
-            Cell(say(Span(name, "given", "" if along is None else f"#{along.anchor}")), name),
-            Cell(picture="" if along is None else svg.spark(along, scale)),
-            Cell(say(num.nearest(r.beyond)), f"{r.beyond:.6g}", svg.track(_track(r, top, range_))),
-            Cell(say(range_), f"{r.beyond if r.low is None else r.low:.6g}", brief=say("–") if r.high is None else ()),
-            Cell(at, f"{r.gap:.6g}", style="" if worst else "none"),
-            Cell(
-                say(certified_or(r.whole, r.whole_low, r.whole_high)), f"{r.whole:.6g}", brief=say(num.nearest(r.whole))
-            ),
-            Cell(say(p), f"{r.adjusted:.6g}", brief=say(p.removesuffix("*"))),
+            Cell(say(Span(shown(v.name), "given", f"#{v.anchor}" if v.anchor else ""))),
+            Cell(picture="" if v.along is None else svg.spark(v.along, scale)),
+            Cell(beyond or say("–"), style="" if r is not None and r.found else "quiet"),
+            Cell(whole or say("–")),
+            Cell(say(p), style="" if r is not None and r.found else "quiet"),
+            Cell(at or say("–"), style="" if at else "none"),
+            Cell(say(equal), style="" if v.evidence is not None and v.evidence.found else "quiet"),
+            Cell(say(UNNEEDED if unneeded else search), style="quiet" if unneeded else "", brief=say(search)),
         )
     )
 
 
-def _track(r: Ranked, top: float, range_: str) -> places.Track:
-    """Return the certified range with the estimate; the estimate alone where no proof covers the data."""
-    at, kind, label = places.place(r.beyond * 100, top), "along" if r.found else "unfound", f"{range_} points"
+def _beyond(r: Ranked) -> Text:
+    """Return the estimate with its certified range; the estimate alone where no proof covers the data."""
     if r.low is None or r.high is None:
-        return places.Track("", "", "", False, kind, label, at)
-    label = f"{label}, estimated {num.nearest(r.beyond)}"
-    return replace(places.track(r.low, r.high, top, kind, label), at=at)
+        return say(f"about {num.nearest(r.beyond)}")
+    return say(f"{num.nearest(r.beyond)} ({certified_or(r.beyond, r.low, r.high)})")
+
+
+def _whole(r: Ranked) -> Text:
+    return say(certified_or(r.whole, r.whole_low, r.whole_high))
+
+
+def farthest(v: Told) -> Text:
+    """Return where the model is farthest off along a variable, and by how much; empty where it is not shown to be."""
+    if v.along is None:
+        at = place(v.ranked) if v.ranked is not None and v.ranked.found else ""
+        return say(given(at)) if at else ()
+    top = None if unclear(v.along) else worst_off(v.along)
+    if top is None:
+        return ()
+    gap = num.gap(top.size if top.side == "low" else -top.size, digits_of(v.along.across))
+    return say(given(clipped(top.where, 40)), f" ({gap})")
 
 
 def certified_or(estimate: float, low: float | None, high: float | None) -> str:
@@ -219,9 +311,9 @@ def floored(p: float, n: int | None) -> str:
     return told if "," not in told else f"{told.partition(',')[0]}*"
 
 
-def spark_scale(drawn: Mapping[str, Along]) -> float:
+def spark_scale(drawn: Sequence[Along]) -> float:
     """Return where the small curves end, in points: the largest gap that is shown fits in all of them."""
-    shown_off = [abs(p.gap) * 100 for a in drawn.values() for p in a.points if p.side != "unclear"]
+    shown_off = [abs(p.gap) * 100 for a in drawn for p in a.points if p.side != "unclear"]
     return places.end_of(max(1.1 * max(shown_off, default=0.0), 1.0), places.NICE)
 
 
@@ -245,30 +337,33 @@ def answer(record: AuditRecord) -> Text:
     return say(variable_name(yes[0]), " first", *rest, ".", *unshown)
 
 
-def caption(record: AuditRecord) -> str:
-    """Return the caption of the ranking."""
-    first = "Ranked by the average gap along the variable once the overall shift is taken out, as estimated (dots)."
-    bars = ""
-    if certified(record):
-        level = num.percent(1 - float(record.settings["alpha"]))
-        bars = f" Bars: certified ranges, all true together at {level}%; where they overlap the order is open."
-    return f"{first}{bars} Filled: shown to be there. Hollow: not shown."
+def caption(record: AuditRecord, rows: Sequence[Told]) -> str:
+    """Return the caption of the table."""
+    level = num.percent(1 - float(record.settings["alpha"]))
+    held = f"Certified ranges hold together at {level}%. " if certified(record) else ""
+    grey = "Grey: not shown." if any(not v.shown for v in rows) else ""
+    return f"{held}{grey}".strip()
 
 
-def notes(record: AuditRecord, scale: float) -> Iterator[str]:
-    """Return what is to be known about the numbers of the ranking."""
-    found, n, drawn = ranked(record), draws(record), record.family("variable_curve")
-    looked = f"p-values are adjusted for looking at {cardinal(len(found))} variables." if len(found) > 1 else ""
-    starred = n and any(r.adjusted <= 1 / (n + 1) for r in found)
-    star = f"* The smallest value that {num.count(n)} simulations can show." if n and starred else ""
-    if looked or star:
-        yield f"{looked} {star}".strip()
-    text = "With the shift: the same without taking it out. In brackets: the gap there, less the overall shift."
+def notes(record: AuditRecord, rows: Sequence[Told]) -> Iterator[str]:
+    """Return what is to be known about the numbers of the table."""
+    drawn = [v.along for v in rows if v.along is not None]
     if drawn:
-        text += f" Small curves reach from {num.MINUS}{scale:g} to +{scale:g} points; the grey line is no gap."
-    if drawn and any(r.variable not in drawn for r in found):
-        text += " A variable without one is farther down the ranking, or has a level of too few people to show."
-    yield text
+        scale = spark_scale(drawn)
+        reach = f"from {num.MINUS}{scale:g} to +{scale:g} points; the grey line is no gap"
+        yield f"Small curves are what happened minus what the model says, {reach}."
+    found, n = ranked(record), draws(record)
+    if found:
+        looked = f", adjusted for looking at {cardinal(len(found))} variables" if len(found) > 1 else ""
+        starred = n and any(r.adjusted <= 1 / (n + 1) for r in found)
+        star = f" * The smallest value that {num.count(n)} simulations can show." if n and starred else ""
+        bars = " Where certified ranges overlap the order is open." if certified(record) else ""
+        yield f"Beyond the shift: once the overall shift is taken out, as estimated. p is of that{looked}.{star}{bars}"
+    if any(v.evidence is not None for v in rows):
+        same = f"{noun(record)} with the same score"
+        yield f"Among equal scores: does what happens depend on it among {same}? {note(record)}"
+    if any(v.needed is not None for v in rows):
+        yield needs_note(record)
 
 
 def shift_note(record: AuditRecord) -> str:

@@ -240,7 +240,11 @@ def _record(case: Case, variables: tuple[str, ...]) -> AuditRecord:
         checks=tuple(checks),
         estimates=estimates,
         curves=curves,
-        data={**inputs(case.whole, case.judging.mask), "display": {"levels": case.judging.levels}, "arrival": None},
+        data={
+            **inputs(case.whole, case.judging.mask),
+            "display": case.everyone.judged(case.judging.levels).display,
+            "arrival": None,
+        },
         settings=_settings(case, variables),
         versions=_versions(),
     )

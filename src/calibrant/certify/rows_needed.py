@@ -209,6 +209,12 @@ def _upper_gap(mass: Floats, method: Method, levels: int, bandwidth: float, delt
     return lambda n: jittered_gap(mass, h, n, delta) - own
 
 
+def _judged_gap(population: Population, levels: int, delta: float) -> Callable[[float], float]:
+    shown = population.judged(levels).cells
+    mass = shown.totals.sum(axis=1) / population.n
+    return lambda n: rounded_gap(shown.low, mass, n, delta)
+
+
 def _lower_gap(mass: Floats, delta: float) -> Callable[[float], float]:
     middle = (np.arange(len(mass)) + 0.5) / len(mass)
     moment = float((mass * middle * (1 - middle)).sum())
@@ -227,7 +233,7 @@ def rows_to_decide(
     gap = abs(limit - error)
     if gap < 1e-4:
         return None
-    mass = _masses(population)
-    shrinking = _upper_gap(mass, "rounded", levels, 0.0, spend[1]) if error < limit else _lower_gap(mass, spend[0])
+    met = error < limit
+    shrinking = _judged_gap(population, levels, spend[1]) if met else _lower_gap(_masses(population), spend[0])
     found = least_rows(shrinking, gap, max(population.n / 2.0, 20.0))
     return None if not np.isfinite(found) else max(int(np.ceil(found)), population.n + population.n // 2)

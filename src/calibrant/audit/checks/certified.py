@@ -17,8 +17,8 @@ from calibrant.audit.record import Check, Finding, Status, Verdict
 from calibrant.audit.rounding import Told, told_estimate, told_gap, two_digits
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
+from calibrant.certify.judged import judged_of
 from calibrant.certify.raw_lower import raw_lower_of
-from calibrant.certify.rounded import rounded_of
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
@@ -59,7 +59,7 @@ def finding(slug: str, name: Name, q: Population, case: Case, spend: tuple[float
     """
     plan, level = case.judging, 1.0 - case.judging.alpha
     lower = raw_lower_of(q, spend[0], level, case.seed)
-    upper = rounded_of(q, plan.levels, (0.0, spend[1]), level, case.seed)
+    upper = judged_of(q, plan.levels, (0.0, spend[1]), level, case.seed)
     gap = replace(shift(q, sum(spend) if name else spend[0]), method="certify.gap")
     rows, cases, expected = q.n, q.cases, q.cells.expected
     if name:

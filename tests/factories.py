@@ -760,6 +760,63 @@ def repaired(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
     return drawn(replace(of, checks=done), repairs=repairs(**settings))
 
 
+def fixed(
+    limit: float | None = 0.015,
+    candidate: str = "AugmentedLogistic",
+    command: str = "augmented-logistic",
+    after: Sequence[tuple[float, float]] = ((0.0021, 0.0092), (0.0024, 0.0262), (0.0011, 0.0131)),
+    tests: Mapping[str, Any] | None = None,
+) -> Curve:
+    """Return everyone, a group and a pocket before and after a repair; with no candidate there is no after."""
+    who = (
+        ("everyone", "everyone", "everyone", "", "", 138_838, 0.0064, 0.0118),
+        ("nativity: foreign born", "group", "group", "nativity", "foreign born", 20_160, 0.0162, 0.0334),
+        (CORNER, "pocket-1", "pocket", "", "", 5_620, 0.0261, 0.0442),
+    )
+    columns: dict[str, list[Any]] = {
+        k: []
+        for k in (
+            *("id", "who", "kind", "variable", "value", "rows", "measure", "now_low", "now_high", "now"),
+            *("after_low", "after_high", "after"),
+        )
+    }
+    for (name, id_, kind, variable, value, rows, low, high), (a, b) in zip(who, after, strict=True):
+        told = (a, b, verdict(a, b, limit)) if candidate else (None, None, None)
+        measure = "gap" if kind == "pocket" else "error"
+        row = (id_, name, kind, variable, value, rows, measure, low, high, verdict(low, high, limit), *told)
+        for key, cell in zip(columns, row, strict=True):
+            columns[key].append(cell)
+    tried = ("Platt", "Isotonic", "AugmentedLogistic")
+    settings = {
+        "candidate": candidate,
+        "command": command if candidate else "",
+        "rows_fit": 138_839,
+        "rows_judged": 138_838,
+        "alpha": 0.05,
+        "limit": limit,
+        "candidates": tuple(
+            {"name": n, "command": n.lower(), "over": 1, "undecided": 1, "met": 1, "low": 0.0021, "high": 0.0092}
+            for n in tried
+        ),
+        "tests": tests or {"local": {"now": 0.001, "after": 0.34}},
+    }
+    return Curve(method="repair.compare", columns={k: tuple(v) for k, v in columns.items()}, settings=settings)
+
+
+def whole(limit: float | None = 0.015, use: str | None = None, **settings: Any) -> AuditRecord:
+    """Return the record of the mock-up with all that an audit finds: pockets, repairs, before and after."""
+    of = drawn(pocketed(repaired(limit)), fixed=fixed(limit))
+    told = About(noun="people", intended_use=use).to_dict()
+    rate = {"column": "date", "first": "2015-01-01", "last": "2018-12-31", "rows_a_year": 69_000.0}
+    bound = estimate(0.0, 0.049, method="certify.worst_group", n=of.everyone.rows)
+    return replace(
+        of,
+        estimates={**of.estimates, "worst_group": bound},
+        data={**of.data, "arrival": rate},
+        settings={**of.settings, "about": told, **settings},
+    )
+
+
 def measures(n: int = 10_000) -> dict[str, Estimate]:
     """Return the standard measures, as `calibrant.measure` would."""
     told = {
@@ -942,7 +999,15 @@ def employment(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
     """Return the record the mock-up shows: 41 groups, one broken, most undecided."""
     groups = [
         finding(
-            lo, hi, variables=[(k, v)], rows=n, expected=e, observed=o, limit=limit, pooled=2 if v == "pooled" else 0
+            lo,
+            hi,
+            variables=[(k, v)],
+            rows=n,
+            expected=e,
+            observed=o,
+            limit=limit,
+            rows_needed=277_677 + 20_000_000_000 // n,
+            pooled=2 if v == "pooled" else 0,
         )
         for k, v, n, lo, hi, e, o in EMPLOYMENT
     ]

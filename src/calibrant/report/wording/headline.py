@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from calibrant.audit.record import AuditRecord
+from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.findings import Off, by_gap, ends, groups_off, limit_of, noun, pockets_off, said_of, with_verdict
 from calibrant.report.spans import shown, value_label
@@ -69,12 +69,15 @@ def _first_that_fits(forms: Iterator[str]) -> str:
 
 def off_named(o: Off) -> str:
     """Return the name of a group or a pocket as it stands in a sentence; empty where it is too long or unknown."""
-    text = visible(o.rule).strip()
-    if o.finding is not None:
-        pairs, text = o.finding.variables, value_label(o.finding)
-        if not o.finding.pooled and len(pairs) == 1 and (ODD.fullmatch(text) or not re.search(r"[^\W\d_]{3}", text)):
-            text = f"{shown(pairs[0][0])} {text}"
+    text = visible(o.rule).strip().replace(" and ", ", ") if o.finding is None else group_named(o.finding)
     return text if 0 < words_of(text) <= NAME_WORDS and 0 < len(text) <= NAME_LETTERS else ""
+
+
+def group_named(finding: Finding) -> str:
+    """Return the name of a group in a sentence: its value, and the variable where the value alone says nothing."""
+    text, pairs = value_label(finding), finding.variables
+    alone = len(pairs) > 1 or finding.pooled or (not ODD.fullmatch(text) and re.search(r"[^\W\d_]{3}", text))
+    return text if alone else f"{shown(pairs[0][0])} {text}"
 
 
 def counted(found: Sequence[Off]) -> str:
@@ -106,11 +109,15 @@ def everyone_off(record: AuditRecord) -> list[Off]:
 def _everyone_over(record: AuditRecord) -> Iterator[str]:
     least = ends(record, record.everyone)[0]
     worse = [o for o in everyone_off(record) if o.least > least]
-    start, more = "Do not use it as it is", "least of all for"
+    start, forms = (
+        "Do not use it as it is",
+        ("Do not use it as it is, least of all for", "Do not use it, least of all for"),
+    )
     if not for_use(record):
-        start, more = "Over the limit for everyone together", "most of all for"
-    for whom in _whom(worse, "and") if worse else ():
-        yield f"{start}, {more} {whom}."
+        start = "Over the limit for everyone together"
+        forms = ("Over the limit for everyone together, most of all for", "Over the limit for everyone, most for")
+    for whom in (*_whom(worse, "and"), off_named(worse[0])) if worse else ():
+        yield from (f"{form} {whom}." for form in forms if whom)
     yield f"{start}."
 
 
@@ -121,6 +128,7 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
             if use:
                 yield f"Do not use it as it is for {whom}. {few} for everyone."
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}. {few} for everyone."
+            yield f"{'Do not use it' if use else 'Over the limit'} for {whom}."
         return
     if record.verdicts["pockets"] == "not-cleared":
         yield f"{few} for everyone, and error was found in unnamed pockets."
@@ -143,6 +151,7 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
                 yield f"{start} everyone together, not for {whom}."
             else:
                 yield f"{start} everyone together. Over it for {whom}."
+                yield f"Within the limit together, over it for {whom}."
         return
     groups, pockets = record.verdicts["groups"], record.verdicts["pockets"]
     if (groups, pockets) == ("met", "met"):
@@ -187,16 +196,16 @@ def _short_noun(record: AuditRecord) -> str:
 def _in_points(record: AuditRecord) -> Iterator[str]:
     """Yield how far off everyone is, and who is farther off; without a limit nothing is judged."""
     low, high = ends(record, record.everyone)
+    start, short = f"Off by {num.lower_bound(low)} to {num.upper_bound(high)} points", " for everyone"
     if crossed(record.everyone) and not by_gap(record):
-        start = f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} as shown"
-    else:
-        start = f"Off by {num.lower_bound(low)} to {num.upper_bound(high)} points for everyone"
-    worse = [o for o in everyone_off(record) if num.lower_bound(o.least) != num.lower_bound(low) and o.least > low]
-    if worse:
+        start, short = (
+            f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} as shown",
+            "",
+        )
+    worse = [o for o in everyone_off(record) if o.least > low and num.lower_bound(o.least) != num.lower_bound(low)]
+    for whom in _whom(worse[:1], "and") if worse else ():
         least = num.lower_bound(worse[0].least)
-        for whom in _whom(worse[:1], "and"):
-            yield f"{start}, by at least {least} for {whom}."
-            yield f"Off by at least {least} points for {whom}."
-        yield f"{start}."
-        return
-    yield f"{start}."
+        yield f"{start}{short}, by at least {least} for {whom}."
+        yield f"{start}; at least {least} for {whom}."
+        yield f"Off by at least {least} points for {whom}."
+    yield f"{start}{short}."

@@ -17,8 +17,9 @@ from calibrant.report.findings import (
     pockets_off,
     with_verdict,
 )
-from calibrant.report.spans import Span, Text, clipped, code, say, sentence, strong, value_label, variable_label
+from calibrant.report.spans import Span, Text, clipped, code, say, sentence, strong
 from calibrant.report.wording.answers import crossed, unshown_reason
+from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.terms import TRAITS, VERDICTS, p_told, people_share
 from calibrant.results import Estimate
 from calibrant.visible import visible
@@ -92,9 +93,9 @@ def groups_told(record: AuditRecord) -> Text:
     over, limit = groups_off(record), limit_of(record)
     told: list[Text] = []
     if limit is None:
-        told += [_one_group(record, over[0], linked=True)] if over else []
+        told += [_one_group(record, over[0])] if over else []
     else:
-        told += [_one_group(record, o, linked=True) for o in over[:NAMED]]
+        told += [_one_group(record, o) for o in over[:NAMED]]
         more = len(over) - NAMED
         told += [say(f"{num.count(more)} more.")] if more > 0 else []
         few = len(with_verdict(record, "undecided"))
@@ -104,13 +105,14 @@ def groups_told(record: AuditRecord) -> Text:
     return _joined(told)
 
 
-def _one_group(record: AuditRecord, o: Off, *, linked: bool) -> Text:
+def _one_group(record: AuditRecord, o: Off) -> Text:
     if o.finding is None:
         return ()
-    value, of = value_label(o.finding), variable_label(o.finding)
-    href = f"#{o.finding.id}" if linked and len(record.groups) <= MOST_ROWS else ""
-    text = clipped(f"{of}: {value}", CLIPPED)
-    return say(Span(text, "name", href), f": at least {num.lower_bound(o.least, limit_of(record))}.")
+    href = f"#{o.finding.id}" if len(record.groups) <= MOST_ROWS else ""
+    return say(
+        Span(clipped(group_named(o.finding), CLIPPED), "name", href),
+        f": at least {num.lower_bound(o.least, limit_of(record))}.",
+    )
 
 
 def no_group(record: AuditRecord) -> Text:

@@ -106,18 +106,22 @@ def _is_bridge(cell: int, pool: Sequence[int], columns: int) -> bool:
 
 
 def pooled_rows(rows: Predictions, smallest: int) -> Predictions:
-    """Return rows with small levels joined, as `pool_levels`; a category that pools away altogether is left out."""
+    """Return rows with small levels joined, as `pool_levels`; a category that pools away altogether is left out.
+
+    Where no level is small these are the same rows, and what was remembered with them.
+    """
     import pyarrow as pa
 
     if rows.covariates is None:
         return rows
-    columns = {}
+    columns, same = {}, True
     for name in rows.covariates.schema.names:
         column = decoded(rows.covariates.column(name))
-        kept = _pooled_text(column, smallest) if pa.types.is_string(column.type) else column
-        if kept is not None:
-            columns[name] = kept
-    return replace(rows, covariates=pa.table(columns) if columns else None, cache={})
+        pooled = _pooled_text(column, smallest) if pa.types.is_string(column.type) else column
+        same &= pooled is column
+        if pooled is not None:
+            columns[name] = pooled
+    return rows if same else replace(rows, covariates=pa.table(columns) if columns else None, cache={})
 
 
 def _pooled_text(column: Any, smallest: int) -> Any:
@@ -130,6 +134,8 @@ def _pooled_text(column: Any, smallest: int) -> Any:
     groups = pool_levels(counts, smallest)
     if not groups:
         return None
+    if len(groups[-1]) == 1:
+        return column
     names, new = [*labels, None], np.full(len(labels) + 1, -1, dtype=np.int32)
     titles: list[str] = []
     for members in groups:

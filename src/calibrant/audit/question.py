@@ -60,24 +60,34 @@ class Case:
         return everyone(self.whole, self.seed)
 
     @cached_property
+    def held(self) -> Predictions | None:
+        """The rows that a sketch for tests holds, as they are: what is tested, and not shown level by level."""
+        sample = self.whole.parts.get("sample")
+        return None if sample is None else sample.predictions(self.whole.name)
+
+    @cached_property
     def rows(self) -> Predictions | None:
-        """The rows that a sketch for tests holds, small levels pooled; None without."""
-        held = self.whole.parts.get("sample")
-        return None if held is None else pooled_rows(held.predictions(self.whole.name), self.mask)
+        """The same with small levels pooled: whatever names a level reads these."""
+        return None if self.held is None else pooled_rows(self.held, self.mask)
 
     @cached_property
     def adaptive(self) -> Outcome:
         """The strong calibration test of the rows held; made once for the checks that read it."""
         from calibrant.detect.strong_calibration_test import strong_calibration_test
 
-        rows = self.needs_rows()
+        rows = self.needs_held()
         self.announce("searching for badly served groups")
         return strong_calibration_test(rows, tolerance=self.judging.tolerance, seed=self.seed)
 
     @property
     def fullest(self) -> Predictions | Sketch:
         """The rows where the sketch holds every one, so that outcomes can be simulated for each; else the sketch."""
-        return self.rows if self.rows is not None and self.rows.n == self.whole.n else self.whole
+        return self.held if self.held is not None and self.held.n == self.whole.n else self.whole
+
+    @property
+    def fullest_pooled(self) -> Predictions | Sketch:
+        """The same, of rows those with small levels pooled."""
+        return self.rows if self.rows is not None and self.fullest is self.held else self.whole
 
     def needs_covariates(self) -> None:
         """Say that a check is not run where there are no covariates."""
@@ -89,8 +99,15 @@ class Case:
         if self.judging.quick:
             raise NotRun(QUICK)
 
+    def needs_held(self) -> Predictions:
+        """Return the rows that the sketch holds, as they are, or say why a test of them is not run."""
+        self.needs_tests()
+        if self.held is None:
+            raise NotRun(NO_TESTS)
+        return self.held
+
     def needs_rows(self, without: str = NO_TESTS) -> Predictions:
-        """Return the rows that the sketch holds, or say why a check of them is not run."""
+        """Return the rows that the sketch holds, small levels pooled, or say why a check of them is not run."""
         self.needs_tests()
         if self.rows is None:
             raise NotRun(without)

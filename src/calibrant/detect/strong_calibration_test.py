@@ -49,7 +49,7 @@ def strong_calibration_test(
         Of a sketch (made with ``tests=True``) its uniform sample of rows is tested. Weights enter the fits, the scores
         and their law. Clusters share a fold, and a sign under the null.
     variables : str or sequence of str, optional
-        Covariates beside the score that groups may depend on; all of them by default.
+        Covariates beside the score that groups may depend on; all that can be used by default, so no identifiers.
     tolerance : float in [0, 1)
         How far off a probability may be, in probability units.
     alternative : {"two-sided", "greater", "less"}

@@ -108,7 +108,7 @@ class Layout:
     view: View = "probability"
     span: float = 0.75
     degree: int = 2
-    grid: int | Sequence[Any] = 101
+    grid: int | Sequence[Any] = 41
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from calibrant.arguments import names
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import Encoded, codings, encode
+from calibrant.data.specs.spec import Spec
+from calibrant.data.survey import EVERY, survey_rows
 from calibrant.errors import NotComputable
 
 Matrix = NDArray[np.float32]
@@ -96,7 +98,7 @@ def features_of(data: Predictions, variables: Iterable[str] | str | None) -> Fea
 
 
 def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
-    how = codings(data.covariates, variables)
+    how = codings(data.covariates, _usable(data) if variables is None else variables)
     p = np.clip(data.p, EDGE, 1.0 - EDGE)
     logit = np.log(p / (1.0 - p))
     spread = float(logit.std()) or 1.0
@@ -110,6 +112,13 @@ def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
     trees = [score, scaled, x.codes.astype(np.float32)]
     tree_of, flat_of = (SCORE, *x.number_names, *x.level_of), (SCORE, *x.number_names, *levels)
     return _assembled(trees, tree_of, [score, scaled, columns], flat_of, numeric)
+
+
+def _usable(data: Predictions) -> tuple[str, ...]:
+    """Return the covariates that an audit would use: identifiers and what cannot be read are none."""
+    every = () if data.covariates is None else (EVERY,)
+    found = survey_rows(data, Spec(label="y_true", score="y_prob"), every)
+    return () if found is None else found.names
 
 
 def _indicators(x: Encoded) -> tuple[Matrix, tuple[str, ...]]:

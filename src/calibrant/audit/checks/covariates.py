@@ -24,7 +24,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve
 
 CURVES = 8  # variables with a curve of their own, the first of the ranking: what a reader takes in
-POINTS = 41  # of a curve or map: about one a pixel of ten
+POINTS = 41  # of a map: about one a pixel of ten
 LOCAL = "local-calibration"
 MAPS = 12  # group variables with a map of their own
 MAPPED = (
@@ -51,16 +51,16 @@ MORE: dict[str, dict[str, Any]] = {"importance": {"folds": 2}}  # two fits inste
 def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Rank the covariates, and draw the first.
 
-    Where the sketch holds every row, the rows are read: outcomes can then be simulated for each. Small levels are
-    pooled first, so that nothing shown is about fewer people than may be shown.
+    Where the sketch holds every row, the rows are read: outcomes can then be simulated for each. Variables are ranked
+    with the levels that they have, as by `rank_variables` itself; where levels are drawn, small ones are pooled.
     """
     from calibrant.diagnose.rank_variables import rank_variables
 
     case.needs_covariates()
     ranked = rank_variables(case.fullest, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
     first = ranked.columns.get("variable", ())[:CURVES]
-    hidden = {name: unshown_levels(case.fullest, name, case.mask) for name in first}
-    curves = {f"variable_curve/{name}": _curve(case, name, hidden[name]) for name in first}
+    curves = {f"variable_curve/{name}": _curve(case, name) for name in first}
+    hidden = {name: unshown_levels(case.fullest, name, case.mask) for name in ranked.columns.get("variable", ())}
     made = {name: curve for name, curve in curves.items() if curve is not None}
     return Answer(
         checks=(Check(code="variables", status="measured"),),
@@ -75,7 +75,7 @@ def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: 
     if not keys:
         return ranking
     keep = [
-        rows >= mask and not 0 < n - rows < mask and worst not in (hidden.get(name) or ())
+        rows >= mask and not 0 < n - rows < mask and (levels := hidden[name]) is not None and worst not in levels
         for name, worst, rows in zip(c["variable"], c["worst"], c["worst_rows"], strict=True)
     ]
     told = [told_worst({k: c[k][i] for k in keys}) if kept else dict.fromkeys(keys) for i, kept in enumerate(keep)]
@@ -83,14 +83,17 @@ def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: 
     return Curve(method=ranking.method, columns={**c, **told_sizes(c, n), **worst}, settings=ranking.settings)
 
 
-def _curve(case: Case, name: str, hidden: tuple[str, ...] | None) -> Curve | None:
+def _curve(case: Case, name: str) -> Curve | None:
     """Return the curve along a variable without the levels of few people; None where it cannot be drawn or shown."""
     from calibrant.diagnose.variable_curve import variable_curve
 
-    if hidden is None:
+    data = case.fullest_pooled
+    if isinstance(data, Predictions) and (data.covariates is None or name not in data.covariates.schema.names):
+        return None  # pooled away
+    if (hidden := unshown_levels(data, name, case.mask)) is None:
         return None
     try:
-        curve = variable_curve(case.fullest, name, grid=POINTS, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
+        curve = variable_curve(data, name, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
     except NotComputable:  # the ranking has a line for it
         return None
     labels, s = curve.columns["label"], curve.settings
@@ -163,17 +166,19 @@ def strong(case: Case, _: Mapping[str, Curve]) -> Answer:
     case.needs_covariates()
     rows = case.needs_rows()
     check = Check(code=STRONG, status="measured", outcome=told_outcome(guarded(case.adaptive, "peak_", case.mask)))
-    return Answer(checks=(check,), curves=_diagnosis(rows, case))
+    return Answer(checks=(check,), curves=_diagnosis(case.needs_held(), rows, case))
 
 
-def _diagnosis(rows: Predictions, case: Case) -> dict[str, Curve]:
+def _diagnosis(held: Predictions, rows: Predictions, case: Case) -> dict[str, Curve]:
+    """Draw what the test of the rows held says; the rules, which name levels, read the pooled ones."""
     from calibrant import diagnose
 
     out: dict[str, Curve] = {}
     for name in DIAGNOSED:
         make = getattr(diagnose, name)
+        read = rows if name == "subgroups" else held
         try:
-            out[name] = make(rows, tolerance=case.judging.tolerance, seed=case.seed, **MORE.get(name, {}))
+            out[name] = make(read, tolerance=case.judging.tolerance, seed=case.seed, **MORE.get(name, {}))
         except NotComputable:
             continue  # the outcome says what was found; its picture is left out
     if "control_chart" in out:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from calibrant.audit.pockets import told_map, told_pockets, told_worst
 from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, NotRun, Question
 from calibrant.audit.record import Check, Status
-from calibrant.audit.rounding import two_digits
 from calibrant.certify.pockets import CLEAR_SIZE
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
@@ -96,14 +95,14 @@ def _searched(case: Case) -> Outcome | None:
     impossible = max(int(t.parts.get("impossible", 0)) for t in (scan, adaptive))
     return Outcome(
         method=both.method,
-        statistic=two_digits(both.statistic),
-        p_value=min(1.0, two_digits(both.p_value)),
+        statistic=both.statistic,
+        p_value=both.p_value,
         alternative=both.alternative,
         null=both.null,
         law=both.law,
         settings={k: scan.settings[k] for k in ("order", "min_size", "tolerance", "draws", "null", "seed")},
         parts={
-            **{k: two_digits(both.parts[k]) if k[:2] == "p_" else both.parts[k] for k in PARTS},
+            **{k: both.parts[k] for k in PARTS},
             "boxes": scan.parts["boxes"],
             "impossible": impossible,
         },

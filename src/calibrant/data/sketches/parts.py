@@ -30,6 +30,7 @@ from calibrant.data.sketches.sample import (
     labels_of,
     lines_of,
     scores_of,
+    source_order,
 )
 from calibrant.data.sketches.values import Values
 from calibrant.data.specs.coding import Coding, Encoded, Rows, by_kind, encode
@@ -245,9 +246,9 @@ class SampledRows(Sample):
         self.add(lines_of(hashes[kept], rows.p[kept], rows.y[kept], covariates))
 
     def predictions(self, name: str = "data") -> Predictions:
-        """Return the sample as rows, covariates as the user knows them."""
-        lines = self.lines
-        self._check_key(lines)
+        """Return the sample as rows, covariates as the user knows them; in the order of the source if these are all."""
+        self._check_key(self.lines)
+        lines = self.lines[source_order(self.lines[:, HASH].view(np.uint64), self.spec)]
         values = {c.name: lines[:, j] for j, c in enumerate((*self.numbers, *self.categories), COVARIATES)}
         table = pa.table({c.name: _column(values[c.name], c) for c in self.spec.codings if c.name in values})
         return Predictions(y=labels_of(lines), p=scores_of(lines), covariates=table if values else None, name=name)

@@ -106,6 +106,16 @@ def hashes_of(ids: Ids) -> Ids:
     return mix(ids ^ SALT)
 
 
+def source_order(hashes: Ids, spec: Spec) -> Indices:
+    """Return where each row of the one file or frame stands among increasing hashes, if they are those of all its rows.
+
+    Otherwise (a key, several files, rows left out) the order is that of the hashes.
+    """
+    own = hashes_of(identities(len(hashes), 0, spec.salt("")))
+    order = np.argsort(own, kind="stable")
+    return np.argsort(order) if np.array_equal(own[order], hashes) else np.arange(len(hashes))
+
+
 # ---- which rows are kept ----
 
 

@@ -82,14 +82,14 @@ def rank_variables(
     Curve
         A line for each variable, the largest ``beyond_shift`` first, then the best pairs, the largest ``gain`` first.
         ``beyond_shift`` and ``vece`` are freed of label noise, the columns ``_plain`` are not; ``p_value`` and
-        ``p_adjusted`` are of ``beyond_shift`` (of a pair: of what its variables' sum leaves unexplained, adjusted over
-        all pairs tried); ``low`` and ``high`` certify ``vece``, ``beyond_low`` and ``beyond_high`` certify
-        ``beyond_shift``, all ends of all variables together (None for a pair, and where no proof covers the data:
-        ``settings["not_certified"]`` says why); ``worst`` is the bin that adds most, with ``worst_predicted``,
-        ``worst_observed``, ``worst_gap``, ``worst_beyond_shift`` and ``worst_rows``; ``bins`` hold rows,
-        ``bins_collapsed`` do not exist for ties. ``settings``: ``left_out`` (variables not ranked, with the reason),
-        ``null`` and ``pairs_null`` (where p-values come from), ``shift``, ``variables_tried``, ``pairs_tried``.
-        ``.chart()`` draws it.
+        ``p_adjusted`` are of error beyond the shift, in size, in one level, along a trend or beyond a split (of a pair:
+        of the size of what its variables' sum leaves unexplained, adjusted over all pairs tried); ``low`` and ``high``
+        certify ``vece``, ``beyond_low`` and ``beyond_high`` certify ``beyond_shift``, all ends of all variables
+        together (None for a pair, and where no proof covers the data: ``settings["not_certified"]`` says why);
+        ``worst`` is the bin that adds most, with ``worst_predicted``, ``worst_observed``, ``worst_gap``,
+        ``worst_beyond_shift`` and ``worst_rows``; ``bins`` hold rows, ``bins_collapsed`` do not exist for ties.
+        ``settings``: ``left_out`` (variables not ranked, with the reason), ``null`` and ``pairs_null`` (where p-values
+        come from), ``shift``, ``variables_tried``, ``pairs_tried``. ``.chart()`` draws it.
 
     Raises
     ------
@@ -107,7 +107,13 @@ def rank_variables(
     the rest in large samples. Beyond that size (or from a sketch) the residual sums are Gaussian with the larger of
     these variances, and Holm's correction needs no dependence: asymptotic. *Intervals.* Finite-sample and simultaneous
     over the variables: see `certify.variable`. **Method.** Paper, Section 6: variables ranked by plain VECE (Table 1).
-    Here: by the size from which label noise would produce the plain value on average, beyond the shift. Pairs: numbers
+    Here: by the size from which label noise would produce the plain value on average, beyond the shift. The p-value
+    joins several statistics of the same sums: that size; of a category the largest standardised residual of a level; of
+    a number or date the score test of a trend over its ranks and the largest standardised residual of a split between
+    bins, or of the missing. A level or split is looked at from two expected events of variance on. Each statistic
+    becomes minus the logarithm of its p-value among the draws (`stats.nulls.surprises`), the largest counts, and is
+    ranked among the draws' largest: three looks for the price of less than two. The noise seen in a bin is drawn
+    towards that of all bins, as far as chance explains their difference (DerSimonian and Laird 1986). Pairs: numbers
     are cut into six; ``gain`` is the pair's ``beyond_shift`` less the larger of its variables' in the same cut; its
     test fits an additive residual to the cells and sums what remains, so that two variables that err separately are no
     finding. **Cost.** A sort per variable, and the draws: at a million rows 0.1 s a variable; pairs about 20 ms a pair

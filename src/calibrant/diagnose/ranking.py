@@ -18,7 +18,7 @@ from calibrant.data.specs.coding import OTHER
 from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_cases
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
-from calibrant.stats.nulls import holm, p_value, step_down, total_interval
+from calibrant.stats.nulls import holm, p_value, step_down, surprises, total_interval
 from calibrant.stats.strata import SUMS, Strata, View, beyond_shift, widened
 from calibrant.views.along import along_of, strata_of
 
@@ -27,6 +27,7 @@ SIZE_DRAWS = 1000  # of the label noise that debiased sizes are free of
 GAUSSIAN_DRAWS = 99_999  # so many that Holm's correction over hundreds of variables can still find something
 NUMBERS_HELD = 50_000_000  # normal numbers at once, 400 MB
 TIE = 1e-6  # sizes whose relative difference is smaller are equal
+LEAST = 2.0  # null variance of a level or a split that is looked at by itself, in expected events
 MEAN = float(np.sqrt(2.0 / np.pi))  # of the absolute value of a standard normal
 EXACT = (
     "exact: outcomes of every row simulated at its score, the same for every variable, and again with the noise seen, "
@@ -76,16 +77,60 @@ class Line:
         share: Floats = self.bins.weight / self.bins.total
         return share
 
-    def statistic(self, left: Floats, variance: Floats) -> Floats:
-        """Return the size of residuals beyond the shift, standardised if residual sums are noise of this variance."""
-        noise, share = variance / self.bins.total**2, self.share
-        return standardised(left, np.maximum(noise * (1.0 - 2.0 * share) + share**2 * noise.sum(), 0.0))
+    def statistics(self, sums: Floats, variance: Floats) -> Floats:
+        """Return what speaks for error beyond the shift, in standard deviations of noise, shape (statistics, draws).
+
+        The size; of a category the level that stands out most; of a number or date its trend, and the split that
+        stands out most.
+
+        Parameters
+        ----------
+        sums : float array of shape (draws, bins)
+            Residual sums over the total weight.
+        variance : float array of shape (bins,)
+            Of the residual sums, if they are noise.
+        """
+        left, share, noise = beyond_shift(sums, self.share), self.share, variance / self.bins.total**2
+        spread = np.maximum(noise * (1.0 - 2.0 * share) + share**2 * noise.sum(), 0.0)
+        out, least = [standardised(left, spread)], LEAST / self.bins.total**2
+        if not self.bins.ordered:
+            enough = spread >= least
+            if enough.any():
+                scale = np.where(enough, 1.0 / np.sqrt(np.where(enough, spread, 1.0)), 0.0)
+                out.append(np.abs(left * scale).max(axis=-1))
+        else:
+            for contrasts in self._contrasts():
+                size = contrasts**2 @ noise
+                if (enough := size >= least).any():
+                    scores = left @ contrasts[enough].T / np.sqrt(size[enough])
+                    out.append(np.abs(scores).max(axis=-1))
+        return np.stack(out)
+
+    def _contrasts(self) -> tuple[Floats, Floats]:
+        """Return the trend over the ranks of a number's values, and its splits; the overall shift changes neither."""
+        there, mass = self.bins.there, self.bins.weight
+        trend = np.zeros((1, self.bins.size))
+        trend[0, :there] = np.cumsum(mass[:there]) - 0.5 * mass[:there]
+        trend[0, there:] = mass[:there] @ trend[0, :there] / mass[:there].sum()  # a missing value has no place in it
+        trend = trend - trend @ self.share
+        splits = np.tri(there - 1, self.bins.size)
+        if self.bins.missing:
+            splits = np.vstack([splits, np.arange(self.bins.size) == there])
+        return trend / np.abs(trend).max(initial=1e-300), splits - (splits @ self.share)[:, None]
 
     def measured(self, sums: Floats, variance: Floats) -> tuple[float, Floats]:
-        """Return the statistic as observed, and of simulated sums over the total weight, shape (draws,)."""
-        observed = beyond_shift(self.bins.residual / self.bins.total, self.share)
-        drawn = beyond_shift(sums, self.share)
-        return float(self.statistic(observed, variance)), self.statistic(drawn, variance)
+        """Return the statistics joined: how surprising is the most surprising? As observed, and of simulated sums.
+
+        Parameters
+        ----------
+        sums : float array of shape (draws, bins)
+            Simulated residual sums over the total weight.
+        variance : float array of shape (bins,)
+        """
+        observed = (self.bins.residual / self.bins.total)[None, :]
+        both = np.hstack([self.statistics(observed, variance), self.statistics(sums, variance)])
+        joined = surprises(both).max(axis=0)
+        return float(joined[0]), joined[1:]
 
     def sizes(self, seed: int, alpha: float) -> dict[str, float]:
         """Return the size beyond the shift and the whole one, each freed of label noise and plain."""

@@ -84,6 +84,41 @@ def _deviation(row: Floats) -> float:
     return float(row.std() if largest < 1e150 else largest * (row / largest).std())
 
 
+# ---- Several statistics of one question, made comparable by their draws ----
+
+BULK, EDGE = 0.1, 0.01  # shares of the largest values between which a tail is measured, and from which it is continued
+FEWEST = 5  # values beyond the edge at least, and four times as many in the bulk: one has no rank beside itself
+
+
+def surprises(scores: ArrayLike) -> Floats:
+    """Return minus the logarithm of the p-value of every entry among all of its row, finer than draws can tell.
+
+    Among the largest hundredth, where ranks are coarse, it goes on as a line in minus the logarithm of the normal
+    tail, as steep as between the largest tenth and the hundredth, at most 1: rare events have heavier tails. Data and
+    draws are treated alike, so that what is made of the surprises of several statistics can be ranked again.
+
+    Parameters
+    ----------
+    scores : array of shape (statistics, columns) or (columns,)
+        In about standard normal deviations: larger speaks more against the null.
+
+    Returns
+    -------
+    float array of shape (statistics, columns)
+    """
+    from scipy.special import log_ndtr
+
+    scale = -log_ndtr(-np.atleast_2d(np.asarray(scores, dtype=float)))
+    columns = scale.shape[1]
+    far = min(max(int(np.ceil(EDGE * columns)), FEWEST), columns)
+    near = min(max(int(np.ceil(BULK * columns)), 4 * FEWEST), columns)
+    top = np.partition(scale, (columns - near, columns - far), axis=1)
+    edge, length = top[:, columns - far, None], (top[:, columns - far] - top[:, columns - near])[:, None]
+    steep = np.divide(np.log(near / far), length, out=np.ones_like(length), where=length > TIE)
+    beyond = np.log(columns / far) + np.minimum(steep, 1.0) * (scale - edge)
+    return np.where(scale > edge, beyond, -np.log(ranked(scale)))
+
+
 # ---- p-values of several tests that are looked at together ----
 
 

@@ -35,12 +35,15 @@ class Block:
         Columns scanned one by one.
     levels : bool
         The columns are levels, weighted by the inverse of their frequency.
+    trend : float array of shape (smooth,), optional
+        The straight line, one at most, as a sum of the kernel's columns.
     """
 
     name: str
     smooth: Columns
     steps: Columns
     levels: bool = False
+    trend: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -53,16 +56,15 @@ class Centred:
         The data's, then the simulated ones.
     covariance : float array of shape (columns, columns)
         Under the null.
-    intercept, slope : float arrays of shape (1 + draws,)
-        Score tests of the intercept, and of intercept and slope.
+    everyone : Mapping of str to float array of shape (1 + draws,)
+        Score tests of the intercept, of the slope about a free intercept, and of both.
     share : float array of shape (columns,)
         Share of the null variance of the constant that lies where the column is one.
     """
 
     score: Floats
     covariance: Floats
-    intercept: Floats
-    slope: Floats
+    everyone: Mapping[str, Floats]
     share: Floats
 
 
@@ -80,7 +82,12 @@ def centred(score: Floats, gram: Floats) -> Centred:
     left = score - along @ base
     covariance[nothing], covariance[:, nothing], left[nothing] = 0.0, 0.0, 0.0
     total = max(float(gram[0, 0]), 1e-300)
-    return Centred(left, covariance, score[0] ** 2 / total, (base**2).sum(axis=0), gram[:, 0] / total)
+    # (3) The two by themselves: the sum of residuals, what the logit's sum has beside it, and both.
+    everyone = {"intercept": score[0] ** 2 / total}
+    if kept.all():
+        beside = float(gram[0, 1]) / total
+        everyone["slope"] = (score[1] - beside * score[0]) ** 2 / (float(gram[1, 1]) - beside * float(gram[0, 1]))
+    return Centred(left, covariance, everyone | {"intercept and slope": (base**2).sum(axis=0)}, gram[:, 0] / total)
 
 
 def gaussian_scores(gram: Floats, draws: int, rng: np.random.Generator) -> Floats:
@@ -169,7 +176,7 @@ def combined(p: Floats, weights: Sequence[float]) -> Floats:
 GAMMA = 0.1  # of a single variable's spectrum
 # Weights in the harmonic mean of p-values (Wilson 2019, doi:10.1073/pnas.1814092116), calibrated by the draws whatever
 # they are: everyone, each joint and additive view, and single steps and variables get power at the others' expense.
-GLOBAL = {"intercept": 2.0, "intercept and slope": 1.0}
+GLOBAL = {"intercept": 3.0, "slope": 1.5, "intercept and slope": 1.0}
 LOCAL = {
     "joint": 0.25,
     "joint 0.1": 0.25,
@@ -232,7 +239,7 @@ def findings(score: Floats, gram: Floats, joint: Columns, blocks: Sequence[Block
         Null variance from which on a step or level is scanned.
     """
     c = centred(score, gram)
-    by_name = {"intercept": c.intercept, "intercept and slope": c.slope}
+    by_name = dict(c.everyone)
     by_name |= flattened("joint", spectrum(c, joint)) | flattened("additive", additive(c, blocks))
     column, z, excess = -1, 0.0, 0.0
     kept, squares = scanned(c, np.concatenate([b.steps for b in blocks] or [np.zeros(0, np.int64)]), least)
@@ -278,7 +285,7 @@ def additive(c: Centred, blocks: Sequence[Block]) -> Spectrum | None:
 
 
 def surprise(c: Centred, b: Block, least: float) -> Floats | None:
-    """Return the larger of what one variable's spectrum and its steps say; None if nothing is left of it."""
+    """Return the largest of what one variable's spectrum, its steps and its trend say; None if nothing is left."""
     said = []
     s = spectrum(c, b.smooth, level_weights(c, b.smooth) if b.levels else 1.0)
     if s is not None:
@@ -286,6 +293,10 @@ def surprise(c: Centred, b: Block, least: float) -> Floats | None:
     kept, squares = scanned(c, b.steps, least)
     if len(kept):
         said.append(surprise_of(squares))
+    if b.trend is not None:
+        variance = float(b.trend @ c.covariance[np.ix_(b.smooth, b.smooth)] @ b.trend)
+        if variance >= least:
+            said.append(surprise_of((b.trend @ c.score[b.smooth])[None, :] ** 2 / variance))
     return np.max(said, axis=0) if said else None
 
 

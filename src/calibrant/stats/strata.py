@@ -247,9 +247,32 @@ class Strata:
 
     @cached_property
     def variance(self) -> Floats:
-        """Variance of the residual sums, shape (c,): `noise`, or what is seen about each cell's own mean if more."""
+        """Variance of the residual sums, shape (c,): `noise`, or what is seen about each cell's own mean if more.
+
+        What is seen in a cell, as a multiple of `noise`, is drawn towards the same of all cells, the more the less it
+        is known (DerSimonian & Laird 1986): of few rows or events, chance alone would be taken for noise.
+        """
         seen = self.resid2 - self.weight2 * (self.residual / self.weight) ** 2
-        return np.maximum(self.noise, seen * self.rows / np.maximum(self.rows - 1.0, 1.0))
+        seen = np.maximum(seen * self.rows / np.maximum(self.rows - 1.0, 1.0), 0.0)
+        live = self.noise > 0.0
+        out = np.maximum(self.noise, seen)
+        if live.sum() > 1:
+            out[live] = self.noise[live] * np.maximum(self._dispersion(seen[live], live), 1.0)
+        return out
+
+    def _dispersion(self, seen: Floats, live: NDArray[np.bool_]) -> Floats:
+        """Return the variance of some cells as a multiple of `noise`, each drawn towards that of all of them."""
+        noise, rows = self.noise[live], self.rows[live]
+        own, common = seen / noise, float(seen.sum() / noise.sum())
+        # (1) How well each is known: (y - p)^2 of a row has variance p (1 - p) (1 - 2 p)^2, and the mean is estimated.
+        each = noise / self.weight2[live]
+        error = max(common, 1.0) * np.maximum(1.0 - 4.0 * each, 0.0) / (each * rows) + 2.0 / rows**2
+        # (2) How much they differ beyond that, from Cochran's Q, and what is kept of each cell's own.
+        held = 1.0 / error
+        excess = float(held @ (own - common) ** 2) - (len(own) - 1.0)
+        apart = max(excess, 0.0) / float(held.sum() - (held @ held) / held.sum())
+        found: Floats = common + apart / (apart + error) * (own - common)
+        return found
 
     @cached_property
     def effective(self) -> Floats:

@@ -102,12 +102,15 @@ class Off:
         The pocket's; empty for one that cannot be shown.
     side : {"low", "high", "unclear"}
         Whether the probabilities of a pocket are too low or too high.
+    traits : tuple of str
+        The variables of a pocket's rule.
     """
 
     least: float
     finding: Finding | None = None
     rule: str = ""
     side: Side = "unclear"
+    traits: tuple[str, ...] = ()
 
 
 def groups_off(record: AuditRecord) -> list[Off]:
@@ -119,9 +122,13 @@ def groups_off(record: AuditRecord) -> list[Off]:
 
 def pockets_off(record: AuditRecord) -> list[Off]:
     """Return the pockets over the limit, the farthest off first; without a limit all that are off."""
-    limit, e, c = limit_of(record), record.estimates.get(POCKETS), record.curve(POCKETS).columns
-    lines = zip(c.get("floor", ()), c.get("rule", ()), c.get("low", ()), c.get("high", ()), strict=True)
-    found = [Off(float(f), None, str(r), side(float(a), float(b))) for f, r, a, b in lines if f > (limit or 0.0)]
+    limit, e, curve = limit_of(record), record.estimates.get(POCKETS), record.curve(POCKETS)
+    found = []
+    for i, least in enumerate(curve.columns.get("floor", ())):
+        if least > (limit or 0.0):
+            rule, low, high = (curve.columns[k][i] for k in ("rule", "low", "high"))
+            named = dict.fromkeys(str(c["variable"]) for c in curve.settings["conditions"][i])
+            found.append(Off(float(least), None, str(rule), side(float(low), float(high)), tuple(named)))
     if not found and e is not None and e.interval.low > (limit or 0.0):
         found = [Off(e.interval.low)]
     return sorted(found, key=_by_size)

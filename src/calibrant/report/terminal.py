@@ -66,7 +66,7 @@ def written(of: Document) -> str:
 def _lines(node: Node) -> list[str]:
     match node:
         case Heading():
-            return ["", node.text]
+            return [f"{node.text}:"]
         case Items():
             return [line for text in node.items for line in wrap(_said(text), "- ")]
         case Paragraph():

@@ -53,7 +53,7 @@ def _repair(record: AuditRecord) -> Decision:
         still = before_after.left(record)
         return Decision(say(f"{text} {still}" if still else text), commands.repair(record, method) if method else "")
     if before_after.judged(record):
-        tried, n = len(s.get("candidates") or ()), num.count(int(s.get("rows_judged") or 0))
+        tried, n = sum(bool(c["command"]) for c in s.get("candidates") or ()), num.count(int(s.get("rows_judged") or 0))
         which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
         if not tried:
             which = "no repair tried is"

@@ -10,7 +10,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.brief import sparks
 from calibrant.report.document import Change, Changes
-from calibrant.report.findings import decided, limit_of, noun
+from calibrant.report.findings import decided, limit_of, noun, size
 from calibrant.report.places import ruler_top_of
 from calibrant.report.spans import clipped, shown
 from calibrant.report.wording.terms import VERDICTS, cardinal, repair_named
@@ -61,8 +61,10 @@ def _population(line: Mapping[str, Any], limit: float | None) -> Population:
 
 def _side(line: Mapping[str, Any], when: str, limit: float | None) -> Side:
     verdict = line[when]
-    low, high = decided(float(line[f"{when}_low"]), float(line[f"{when}_high"]), verdict, limit)
-    return Side(low, high, verdict)
+    low, high = float(line[f"{when}_low"]), float(line[f"{when}_high"])
+    if line["measure"] == "gap":
+        low, high = size(low, high)
+    return Side(*decided(low, high, verdict, limit), verdict)
 
 
 def candidate(record: AuditRecord) -> str:
@@ -84,7 +86,7 @@ def changes(record: AuditRecord) -> Changes:
     rows = tuple(_change(p, record, limit, top) for p in few)
     what = "gap" if record.curve(FIXED).columns.get("measure", ("error",))[0] == "gap" else "average error"
     lines = "; dashed: the limit" if limit is not None else ""
-    caption = f"The same {noun(record)}, before (grey) and after (coloured): {what} in points{lines}"
+    caption = f"The same {noun(record)}, held out: before (grey) and after (coloured), {what} in points{lines}"
     more = len(found) - len(few)
     return Changes(caption, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else "")
 
@@ -139,6 +141,6 @@ def left(record: AuditRecord) -> str:
     found = [k for k, p in ps.items() if p is not None and p <= alpha]
     if not found:
         return ""
-    least = num.p_value(min(float(ps[k]) for k in found)).partition(",")[0]
+    least = num.p_value(min(float(ps[k]) for k in found)).partition(",")[0].replace(" ", "\N{NO-BREAK SPACE}")
     which = f"The {found[0]} test" if len(found) == 1 else "Tests"
     return f"{which} still find{'s' if len(found) == 1 else ''} error ({least})."

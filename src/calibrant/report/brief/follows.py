@@ -57,18 +57,21 @@ def follows(record: AuditRecord) -> Follows | None:
     curves = {v: c for v, c in record.family("variable_curve").items() if c.columns.get("gap")}
     yes, no = [r for r in found if r.found], [r for r in found if not r.found]
     room = MOST - bool(no)
-    made = [_follow(r, along_of(r.variable, curves[r.variable]) if r.variable in curves else None) for r in yes[:room]]
+    drawn = {v: along_of(v, c) for v, c in curves.items() if v in [r.variable for r in yes[:room]]}
+    made = [_follow(r, drawn.get(r.variable), first=i == 0) for i, r in enumerate(yes[:room])]
     more = yes[room:]
     rest = say("Also follows ", *variable_names([r.variable for r in more]), ".") if more else ()
     return Follows((*made, *([_nothing(no, bool(yes))] if no else [])), rest)
 
 
-def _follow(r: Ranked, along: Along | None) -> Follow:
+def _follow(r: Ranked, along: Along | None, *, first: bool) -> Follow:
+    """Return the figure of a variable; the first says what its certified range is about."""
     title = _title(r, along)
     picture = sparks.flat(plain(title)) if along is None else sparks.figure(along, plain(title))
     range_ = ""
     if r.low is not None and r.high is not None:
-        range_ = f"certified {num.lower_bound(r.low)} to {num.upper_bound(r.high)} beyond the shift"
+        range_ = f"{num.lower_bound(r.low)} to {num.upper_bound(r.high)}"
+        range_ = f"certified {range_} beyond the shift" if first else range_
     name = Span(clipped(shown(r.variable), LONG), "given", "" if along is None else "#variables")
     return Follow(title, picture, say(name, f" · {range_}") if range_ else say(name))
 

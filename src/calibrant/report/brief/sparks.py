@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from calibrant.report import numbers as num
 from calibrant.report.along import Along, Point, named
-from calibrant.report.places import percent, place, signed
+from calibrant.report.places import percent, place
 from calibrant.report.svg import SIZE, Svg, area, path, tag
 
 POINTS = 48  # of a line, that a small picture shows
@@ -94,7 +95,7 @@ def _levels(along: Along, label: str) -> Svg:
 
 def signed_gap(p: Point) -> str:
     """Return the gap at a place in points, with its sign."""
-    return signed(round(p.gap * 100, 1))
+    return num.gap(p.gap)
 
 
 def _short(text: str) -> str:

@@ -70,7 +70,14 @@ def _first_that_fits(forms: Iterator[str]) -> str:
 def off_named(o: Off) -> str:
     """Return the name of a group or a pocket as it stands in a sentence; empty where it is too long or unknown."""
     text = visible(o.rule).strip().replace(" and ", ", ") if o.finding is None else group_named(o.finding)
-    return text if 0 < words_of(text) <= NAME_WORDS and 0 < len(text) <= NAME_LETTERS else ""
+    if _short(text) or not o.traits:
+        return text if _short(text) else ""
+    text = f"a pocket of {' and '.join(map(shown, o.traits))}"
+    return text if _short(text) else ""
+
+
+def _short(text: str) -> bool:
+    return 0 < words_of(text) <= NAME_WORDS and 0 < len(text) <= NAME_LETTERS
 
 
 def group_named(finding: Finding) -> str:
@@ -93,8 +100,11 @@ def _whom(found: Sequence[Off], joined: str) -> Iterator[str]:
     second = off_named(found[1]) if len(found) == 2 else ""
     if first and second:
         yield f"{first} {joined} {second}"
-    if first:
-        yield first if len(found) == 1 else f"{first} and {cardinal(len(found) - 1)} more"
+    if first and len(found) == 1:
+        yield first
+    elif first:
+        yield f"{first} and {counted(found[1:])}"
+        yield f"{first} and {cardinal(len(found) - 1)} more"
     yield counted(found)
 
 

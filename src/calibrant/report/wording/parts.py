@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.findings import (
@@ -32,7 +34,7 @@ STATES = {  # of a part of the verdict: the status that marks it, and its word
 }
 SIDES = {"low": "too low", "high": "too high", "unclear": "off"}
 NAMED = 2  # groups that a part names
-CLIPPED = 60  # characters of a name in a part
+CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule of a pocket
 
 
 def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
@@ -90,29 +92,30 @@ def groups_told(record: AuditRecord) -> Text:
     if not record.groups:
         reason = unshown_reason(record)
         return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code("--by age,sex"), ".")
-    over, limit = groups_off(record), limit_of(record)
-    told: list[Text] = []
-    if limit is None:
-        told += [_one_group(record, over[0])] if over else []
-    else:
-        told += [_one_group(record, o) for o in over[:NAMED]]
-        more = len(over) - NAMED
-        told += [say(f"{num.count(more)} more.")] if more > 0 else []
-        few = len(with_verdict(record, "undecided"))
-        if few and over:
-            told.append(say(f"{num.count(few)} undecided."))
-    told.append(no_group(record))
-    return _joined(told)
+    over = groups_off(record)
+    told = [*_worst_groups(record, over[: NAMED if limit_of(record) is not None else 1])]
+    if limit_of(record) is not None:
+        more, few = len(over) - NAMED, len(with_verdict(record, "undecided"))
+        told += [say(f"{num.count(more)} more")] if more > 0 else []
+        told += [say(f"{num.count(few)} undecided")] if few and over else []
+    first = tuple(span for text in told for span in say(*text, "; "))[:-1]
+    return _joined([say(*first, ".") if first else (), no_group(record)])
 
 
-def _one_group(record: AuditRecord, o: Off) -> Text:
-    if o.finding is None:
-        return ()
-    href = f"#{o.finding.id}" if len(record.groups) <= MOST_ROWS else ""
-    return say(
-        Span(clipped(group_named(o.finding), CLIPPED), "name", href),
-        f": at least {num.lower_bound(o.least, limit_of(record))}.",
-    )
+def _worst_groups(record: AuditRecord, found: list[Off]) -> Iterator[Text]:
+    """Yield the groups farthest off, each with what it is off by at least; told once where it reads the same."""
+    least = [num.lower_bound(o.least, limit_of(record)) for o in found]
+    names = [_linked(record, o.finding) for o in found if o.finding is not None]
+    if len(names) == 2 and least[0] == least[1]:
+        yield say(names[0], " and ", names[1], f": at least {least[0]}")
+        return
+    for name, at in zip(names, least, strict=True):
+        yield say(name, f": at least {at}")
+
+
+def _linked(record: AuditRecord, finding: Finding) -> Span:
+    href = f"#{finding.id}" if len(record.groups) <= MOST_ROWS else ""
+    return Span(clipped(group_named(finding), CLIPPED), "name", href)
 
 
 def no_group(record: AuditRecord) -> Text:
@@ -157,7 +160,7 @@ def _two_sides(found: list[Off]) -> list[Off]:
 
 def _one_pocket(record: AuditRecord, o: Off) -> Text:
     least = num.lower_bound(o.least, limit_of(record))
-    who = Span(clipped(visible(o.rule), CLIPPED), "name", "#pockets") if o.rule else Span("One pocket")
+    who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("One pocket")
     return say(who, f": {SIDES[o.side]}, a gap of at least {least}.")
 
 

@@ -149,12 +149,17 @@ def _told_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[float,
 
 def people_in(tables: Tables, rule: Rule) -> Told:
     """Return the people who meet a rule that is a box."""
-    names = [condition(t, own[0]).variable for t, own in zip(tables.traits, tables.sets, strict=True)]
-    parts = sorted((names.index(c.variable), c) for c in rule)
+    parts = parts_of(tables, rule)
     table = tables.tables[tables.layout.combined.index(tuple(t for t, _ in parts))]
-    sets = [_set_of(tables, t, c) for t, c in parts]
-    sums = sums_of(table, sets).reshape(-1)
+    sums = sums_of(table, [own for _, own in parts]).reshape(-1)
     return Told.of(int(sums[ROWS]), int(sums[CASES]), float(sums[SCORES] / STEPS))
+
+
+def parts_of(tables: Tables, rule: Rule) -> list[tuple[int, NDArray[np.int64]]]:
+    """Return the traits of a rule that is a box, in order, and its set of cells in each, shape (1, 4)."""
+    names = [condition(t, own[0]).variable for t, own in zip(tables.traits, tables.sets, strict=True)]
+    asked = sorted((names.index(c.variable), i) for i, c in enumerate(rule))
+    return [(t, _set_of(tables, t, rule[i])) for t, i in asked]
 
 
 def _set_of(tables: Tables, trait: int, asked: Condition) -> NDArray[np.int64]:

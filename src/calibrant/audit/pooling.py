@@ -169,7 +169,12 @@ def pool_name(labels: Sequence[str], people: Sequence[int], smallest: int) -> st
 
 
 def group_populations(whole: Sketch, mask: int = MASK) -> list[tuple[Name, Population, int]]:
-    """Return name, population and pool size of every group that may be shown.
+    """Return name, population and pool size of every group that may be shown."""
+    return [(name, pooled(whole, members), size) for name, members, size in shown_groups(whole, mask)]
+
+
+def shown_groups(whole: Sketch, mask: int = MASK) -> list[tuple[Name, list[int], int]]:
+    """Return name, numbers in the sketch and pool size of every group that may be shown.
 
     Levels that are pooled in their own variable stay together in every pair table; otherwise a pooled level's
     count would follow from the pair table's margins.
@@ -188,8 +193,8 @@ def group_populations(whole: Sketch, mask: int = MASK) -> list[tuple[Name, Popul
         people |= {label: int(n) for label, n in zip(labels, rows[base : base + size], strict=True)}
         for members in shown:
             present = int(np.count_nonzero(rows[[base + m for m in members]]))
-            q = pooled(whole, [base + m for m in members])
-            out.append((group_name([labels[m] for m in members], people, mask), q, present if present > 1 else 0))
+            name = group_name([labels[m] for m in members], people, mask)
+            out.append((name, [base + m for m in members], present if present > 1 else 0))
         base += size
     return out
 

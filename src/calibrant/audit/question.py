@@ -38,11 +38,14 @@ class Case:
     judging : Judging
     announce : callable
         Told what is being done.
+    findings : list of Finding
+        What was certified of everyone and of groups so far.
     """
 
     whole: Sketch
     judging: Judging
     announce: Callable[[str], None] = lambda _: None
+    findings: list[Finding] = field(default_factory=list)
 
     @property
     def seed(self) -> int:

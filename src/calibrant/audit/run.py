@@ -14,7 +14,7 @@ from calibrant.audit.inputs import inputs
 from calibrant.audit.judging import LEVELS, Judging, verdicts, worst
 from calibrant.audit.pooling import MASK
 from calibrant.audit.question import Case, NotRun
-from calibrant.audit.record import AuditRecord, Check, Finding
+from calibrant.audit.record import AuditRecord, Check
 from calibrant.data.read import summarised
 from calibrant.data.reading import Progress, Reading
 from calibrant.data.sketches.sketch import Sketch
@@ -212,7 +212,7 @@ def audited(
 def _record(case: Case, variables: tuple[str, ...]) -> AuditRecord:
     """Ask every question in order."""
     checks: list[Check] = []
-    findings: list[Finding] = []
+    findings = case.findings
     estimates: dict[str, Estimate] = {}
     curves: dict[str, Curve] = {}
     step = ""

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.audit.question import NO_TESTS, Answer, Case, Question
-from calibrant.audit.record import Check
+from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, Question
+from calibrant.audit.record import NO_CURVE, Check
 from calibrant.audit.rounding import step, stepped
+from calibrant.repair.catalogue import tried_by_default
 from calibrant.repair.judge.verdict import Comparison
 from calibrant.results import Curve
 
 REPAIR = "repair"
 NO_ROWS = "no rows were kept: a repair is fitted on rows, which an audit keeps where there are covariates"
+TEST_ROWS = 20_000  # people tested, of those judged
 COLUMNS = (
     "probability",
     "recipe",
@@ -48,26 +50,46 @@ SETTINGS = (
 
 
 def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
-    """Compare repairs on held-out rows; the error along the first variable of the ranking is shown for each."""
-    from calibrant.repair.judge.compare import compare
+    """Compare the repairs that `calibrant repair` tries; hold the same people against the limit before and after."""
+    from calibrant.audit.before_after import Populations
+    from calibrant.repair.judge.compare import Asked, Judging, audited_variables, compared
+    from calibrant.repair.judge.evidence import TESTS
+    from calibrant.repair.judge.fixed import Against
 
     rows, plan = case.needs_rows(NO_TESTS if case.whole.spec.codings else NO_ROWS), case.judging
     case.announce("comparing repairs")
     held = () if rows.covariates is None else tuple(rows.covariates.schema.names)
     by = tuple(v.name for v in case.whole.spec.variables if v.name in held)
-    found = compare(
-        rows,
-        by=by or None,
+    along, left_out = audited_variables(rows, None, case.seed)
+    people = Populations(case, case.needs_held(), so_far.get("pockets", NO_CURVE))
+    asked = Asked(
+        repairs=tried_by_default(along, quick=False),
+        variables=along,
+        by=by,
         bins={v.name: v.edges for v in case.whole.spec.variables if v.name in by and v.edges},
+        left_out=left_out,
+        people=people.of,
+    )
+    judging = Judging(
         levels=plan.levels,
         alpha=plan.alpha,
-        tests=("local",),
+        tests=tuple(TESTS),
+        test_rows=TEST_ROWS,
+        draws=DRAWS,
         certify_groups=False,
         smallest_group=case.mask,
         seed=case.seed,
+        against=Against(
+            limit=plan.limit, judge=plan.judge, levels=plan.levels, alpha=plan.alpha, seed=case.seed, told=people.ends
+        ),
+        every=False,
     )
+    found = compared(rows, asked, judging)
     ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()
-    return Answer(checks=(Check(code=REPAIR, status="measured"),), curves={"repairs": _shortened(found, ranked)})
+    curves = {"repairs": _shortened(found, ranked)}
+    if found.fixed.columns:
+        curves["fixed"] = people.shown(found.fixed)
+    return Answer(checks=(Check(code=REPAIR, status="measured"),), curves=curves)
 
 
 def _shortened(found: Comparison, ranked: Sequence[str]) -> Curve:

@@ -17,7 +17,7 @@ from calibrant.data.profile import Profile
 from calibrant.data.read import levels_of, make_spec
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
-from calibrant.detect import local_calibration_test, strong_calibration_test
+from calibrant.detect import local_calibration_test, scan_test, strong_calibration_test
 from calibrant.errors import NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.repair.judge.rows import LOSSES, Judged, sampled
@@ -370,7 +370,11 @@ def _averaged(folds: Sequence[Population], values: Sequence[float]) -> float:
 
 # ---- Tests of each probability ----
 
-TESTS: Mapping[str, Callable[..., Outcome]] = {"local": local_calibration_test, "strong": strong_calibration_test}
+TESTS: Mapping[str, Callable[..., Outcome]] = {
+    "local": local_calibration_test,
+    "strong": strong_calibration_test,
+    "scan": scan_test,
+}
 
 
 @dataclass(frozen=True)
@@ -385,11 +389,11 @@ class Testing:
 
 
 def tested(
-    rows: Mapping[str, Summary], judged: Judged, how: Testing
+    rows: Mapping[str, Summary], judged: Judged, how: Testing, names: Sequence[str]
 ) -> tuple[dict[str, Summary], int, tuple[tuple[str, str], ...]]:
-    """Return the rows with p-values, how many people were tested, and which tests did not apply and why.
+    """Return the rows with p-values of some probabilities, how many people were tested, and what did not apply and why.
 
-    All probabilities are tested on the same people. Folds' p-values are joined by Bonferroni: the smallest times their
+    All are tested on the same people. Folds' p-values are joined by Bonferroni: the smallest times their
     number.
     """
     out, refused = dict(rows), {}
@@ -398,7 +402,8 @@ def tested(
     data = [taken(judged.data, at) for at in folds]
     settings = {"variables": how.variables, "draws": how.draws, "seed": how.seed}
     for test in how.tests:
-        for name, q in judged.scores.items():
+        for name in names:
+            q = judged.scores[name]
             try:
                 found = [
                     TESTS[test](replace(d, p=q[at], cache={}), **settings).p_value
@@ -408,5 +413,5 @@ def tested(
                 refused[f"{test}_p"] = e.reason
                 continue
             p = min(1.0, len(found) * min(found))
-            out[name] = replace(out[name], local_p=p) if test == "local" else replace(out[name], strong_p=p)
+            out[name] = out[name].with_p(test, p)
     return out, len(people) if how.tests else 0, tuple(refused.items())

@@ -167,6 +167,8 @@ class Fits:
     how : {"halves", "fit_on", "folds", "fitted"}
     rows_fit : int
     left_out : tuple of (str, str)
+    at : int array
+        Which rows of the data the judged ones are.
     """
 
     judged: Judged
@@ -174,6 +176,7 @@ class Fits:
     how: str
     rows_fit: int
     left_out: LeftOut
+    at: Whole
 
 
 def named(repairs: object) -> dict[str, Repair]:
@@ -208,10 +211,11 @@ def fits_of(
         raise BadInput("fit_on= and folds= are two ways to keep fit and judgement apart: pass one")
     if folds:
         return _cross_fitted(data, repairs, folds, seed)
-    fit, judge, how = fit_on, data, "fit_on" if recipes else "fitted"
+    fit, judge, how, at = fit_on, data, "fit_on" if recipes else "fitted", np.arange(data.n)
     if recipes and fit_on is None:
         half = dealt(data, 2, seed) == 0
-        fit, judge, how = taken(data, np.flatnonzero(half)), taken(data, np.flatnonzero(~half)), "halves"
+        at = np.flatnonzero(~half)
+        fit, judge, how = taken(data, np.flatnonzero(half)), taken(data, at), "halves"
     elif fit_on is not None:
         refuse_overlap(fit_on, judge)
     for name, one in given.items():
@@ -221,7 +225,7 @@ def fits_of(
     maps = {name: both[name] for name in repairs if name in both}
     scores = {AS_AUDITED: judge.p, **{k: m(judge).p for k, m in maps.items()}}
     judged = Judged(judge, scores, np.zeros(judge.n, dtype=np.int64))
-    return Fits(judged, maps, how, 0 if fit is None else fit.n, left_out)
+    return Fits(judged, maps, how, 0 if fit is None else fit.n, left_out, at)
 
 
 def _fitted(recipes: Mapping[str, Recipe], rows: Predictions) -> tuple[dict[str, FittedMap], LeftOut]:
@@ -261,7 +265,7 @@ def _cross_fitted(data: Predictions, repairs: Mapping[str, Repair], folds: int, 
     if not kept:
         raise NotComputable(f"no repair could be fitted: {next(iter(gone.values()))}")
     judged = Judged(data, {AS_AUDITED: data.p, **{k: scores[k] for k in kept}}, part)
-    return Fits(judged, {k: maps[k] for k in kept}, "folds", data.n, tuple(gone.items()))
+    return Fits(judged, {k: maps[k] for k in kept}, "folds", data.n, tuple(gone.items()), np.arange(data.n))
 
 
 def refuse_own_rows(name: str, one: FittedMap, rows: Predictions) -> None:

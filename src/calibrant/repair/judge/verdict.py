@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 from calibrant.repair.catalogue import recipes
@@ -35,7 +35,7 @@ class Summary:
     brier, log_loss, auroc, accuracy : float or None
     impossible : int
         Outcomes that happened and that it had called impossible, with a score of 0 or 1.
-    local_p, strong_p : float or None
+    local_p, strong_p, scan_p : float or None
         p-values of the tests.
     largest_vece, largest_vece_variable
         Error along the variable along which it is largest.
@@ -61,6 +61,7 @@ class Summary:
     impossible: int = 0
     local_p: float | None = None
     strong_p: float | None = None
+    scan_p: float | None = None
     largest_vece: float | None = None
     largest_vece_variable: str | None = None
     largest_gap: float | None = None
@@ -74,6 +75,16 @@ class Summary:
     groups_worse: int = 0
     groups_shown_better: int = 0
     groups_shown_worse: int = 0
+
+    def p(self, test: str) -> float | None:
+        """Return the p-value of a test."""
+        found: float | None = getattr(self, f"{test}_p")
+        return found
+
+    def with_p(self, test: str, p: float) -> Self:
+        """Return the row with the p-value of a test."""
+        given: dict[str, Any] = {f"{test}_p": p}
+        return replace(self, **given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +150,10 @@ class Comparison(Plain):
         One row for each probability and variable: error along it, and the change of its square with its range.
     groups : Curve
         One row for each probability and group: gap, and the change of its size with its range.
+    fixed : Curve
+        With a limit: a line for everyone, and for each group over it before or after the repair recommended, with
+        certified range and verdict now and after; how each repair does, and what tests find, are in its settings.
+        Without a limit it has no columns.
     verdicts : Mapping
         For each repair what is ``better``, ``worse`` and ``undecided`` (tuples of names), and a ``line`` of plain
         words.
@@ -154,6 +169,7 @@ class Comparison(Plain):
     differences: Curve
     variables: Curve
     groups: Curve
+    fixed: Curve
     verdicts: Mapping[str, Mapping[str, Any]]
     recommended: str
     maps: Mapping[str, FittedMap]
@@ -167,7 +183,7 @@ class Comparison(Plain):
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
         """Rebuild the comparison that `to_dict` described."""
-        curves = {k: Curve.from_dict(d[k]) for k in ("table", "differences", "variables", "groups")}
+        curves = {k: Curve.from_dict(d[k]) for k in ("table", "differences", "variables", "groups", "fixed")}
         return cls(
             **curves,
             verdicts=frozen(d["verdicts"]),
@@ -178,7 +194,7 @@ class Comparison(Plain):
 
     def to_json(self) -> str:
         """Return the comparison as JSON text, from which `from_json` makes an equal one."""
-        return json.dumps(self.to_dict(), sort_keys=True, indent=1, allow_nan=False)
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -296,6 +312,7 @@ def recommended(
     table: Mapping[str, Summary],
     verdicts: Mapping[str, Mapping[str, Any]],
     worse_than: Mapping[str, Sequence[str]],
+    over: Mapping[str, Mapping[str, int]] | None = None,
 ) -> str:
     """Return the repair to take, or ``"as audited"``.
 
@@ -305,6 +322,8 @@ def recommended(
     verdicts : Mapping
     worse_than : Mapping
         For each name those that it is shown to be worse than in Brier score.
+    over : Mapping, optional
+        With a limit: for each name how many populations are ``"broken"`` and ``"undecided"`` under it.
     """
     # (1) Candidates: something that matters (certified error, worst group, Brier score, log loss, error along a
     # variable, the gap of a group) is shown better than as audited; neither Brier score, log loss, certified error nor
@@ -314,6 +333,12 @@ def recommended(
         for name, v in verdicts.items()
         if any(item.startswith(MATTERS) for item in v["better"]) and not any(item in NEVER for item in v["worse"])
     ]
+    # With a limit, those under which the fewest populations are over it, and of these the fewest undecided; none that
+    # brings more over it than there are.
+    if over:
+        candidates = [name for name in candidates if over[name]["broken"] <= over[AS_AUDITED]["broken"]]
+        least = min((_left(over[name]) for name in candidates), default=None)
+        candidates = [name for name in candidates if _left(over[name]) == least]
     if not candidates:
         return AS_AUDITED
     # (2) The best candidate is the one with the least Brier score.
@@ -327,6 +352,10 @@ def recommended(
     ]
     # (4) The simplest of those; the order of the table decides between equally simple ones.
     return min(fit or [best], key=lambda name: simplicity(table[name].recipe))
+
+
+def _left(counts: Mapping[str, int]) -> tuple[int, int]:
+    return counts["broken"], counts["undecided"]
 
 
 def _certified_worse(one: Summary, other: Summary) -> bool:

@@ -290,13 +290,14 @@ def _boosted(rows: Predictions, x: Binned, learner: Trees, seed: int) -> Boosted
     problem = Problem(x.columns, log_odds(rows.p), rows.y, even_weights(rows))
     clusters = clusters_of(rows)
     what, units = ("rows", rows.n) if clusters is None else ("clusters", int(clusters.max()) + 1)
-    if units < learner.folds:
-        raise NotComputable(f"{NAME} needs a row for each of its {learner.folds} folds and there are {units} {what}")
-    fold = dealt(rows.n, learner.folds, seed, clusters)
+    folds = learner.parts(rows.n)
+    if units < folds:
+        raise NotComputable(f"{NAME} needs a row for each of its {folds} folds and there are {units} {what}")
+    fold = dealt(rows.n, folds, seed, clusters)
     choice = choose(problem, learner, fold, rows, clusters, seed)
     return BoostedTrees(
         recipe=NAME,
-        settings={"learner": "trees", **_plain(learner), "seed": seed, **asdict(choice)},
+        settings={"learner": "trees", **_plain(learner), "folds": folds, "seed": seed, **asdict(choice)},
         codings=x.codings,
         fitted_on=fitted_on(rows),
         **_grown(problem, learner, choice, x.edges, seed),

@@ -1,0 +1,157 @@
+"""Who is held against the limit before and after a repair, and what is told of them.
+
+These are everyone, every group that the audit found over the limit, and every pocket certified to be. All groups that
+may be shown, and all boxes, have their share of alpha: which of them are looked at was chosen with outcomes that are
+judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.audit.pockets import few, parts_of
+from calibrant.audit.pooling import shown_groups
+from calibrant.audit.question import Case
+from calibrant.audit.rounding import Told
+from calibrant.certify.groups import keyed
+from calibrant.data.predictions import Predictions
+from calibrant.data.specs.coding import encode
+from calibrant.data.specs.spec import Variable
+from calibrant.data.specs.traits import cells_of
+from calibrant.repair.judge.compare import EVERYONE, everyone_of
+from calibrant.repair.judge.fixed import Ends, People
+from calibrant.repair.judge.rows import Fits
+from calibrant.results import Curve
+from calibrant.stats.pockets.family import Family
+from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
+from calibrant.views.rules import Condition, Rule
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Populations:
+    """Who is held against the limit.
+
+    Parameters
+    ----------
+    case : Case
+    held : Predictions
+        The rows that were dealt, with their levels as they are.
+    pockets : Curve
+        The pockets told.
+    told : dict of str to Told
+        What is told of each group and pocket, once it was made.
+    """
+
+    case: Case
+    held: Predictions
+    pockets: Curve
+    told: dict[str, Told] = field(default_factory=dict)
+
+    def of(self, fits: Fits) -> list[People]:
+        """Return everyone, the groups and the pockets certified off, those of people enough among the judged rows."""
+        n, mask = fits.judged.data.n, self.case.mask
+        some = [*self._groups(fits.at), *self._pockets(fits.at)]
+        some = [one for one in some if len(one.rows) and not few(len(one.rows), n, mask)]
+        y, p = fits.judged.data.y, fits.judged.data.p
+        self.told.update({x.id: Told.of(len(x.rows), int(y[x.rows].sum()), float(p[x.rows].sum())) for x in some})
+        return [everyone_of(fits), *some]
+
+    def ends(self, one: People, name: str, ends: Ends) -> Ends:
+        """Return the ends of a range as they are told: of everyone as they are, of others moved outward."""
+        told, gap = self.told.get(one.id), one.kind == "pocket" or self.case.judging.judge == "gap"
+        if told is None:
+            return ends
+        low, high, least = *ends, -1.0 if gap else 0.0
+        return told.end(low, -1, f"{name} low", least), told.end(high, 1, f"{name} high", least)
+
+    def shown(self, curve: Curve) -> Curve:
+        """Return the table with numbers of people as they are told; ranges and verdicts are told already."""
+        c = dict(curve.columns)
+        c["rows"] = tuple(n if k == EVERYONE else self.told[k].rows for k, n in zip(c["id"], c["rows"], strict=True))
+        return replace(curve, columns=c)
+
+    # ---- groups ----
+
+    def _groups(self, at: Whole) -> Iterator[People]:
+        """Yield every group; those that the audit found over the limit are told of in any case."""
+        found = {f.variables: f for f in self.case.findings if f.variables}
+        shown, numbers = shown_groups(self.case.whole, self.case.mask), self._numbers(at)
+        for name, members, _ in shown:
+            codes = next((own for first, last, own in numbers if first <= members[0] < last), None)
+            if codes is None or name not in found:
+                continue
+            (variable, value), *more = name
+            yield People(
+                id=found[name].id,
+                who=keyed(name),
+                kind="group",
+                rows=np.flatnonzero(np.isin(codes, members)),
+                share=1.0 / len(shown),
+                variable=" and ".join([variable, *(v for v, _ in more)]),
+                value=" and ".join([value, *(v for _, v in more)]),
+                shown=found[name].verdict == "broken",
+            )
+
+    def _numbers(self, at: Whole) -> list[tuple[int, int, Whole]]:
+        """Return, for each grouping whose columns were kept, its first and last number and each judged row's."""
+        spec, codes = self.case.whole.spec, {}
+        for v in spec.variables:
+            if self._kept(v):
+                codes[v.name] = v.codes(self.held.covariates.column(v.name))[at].astype(np.int64)
+        out, base = [], 0
+        for names, size in zip(spec.groupings, spec.sizes, strict=True):
+            if all(name in codes for name in names):
+                own = codes[names[0]]
+                for name in names[1:]:
+                    own = own * len(spec.by_name[name].labels) + codes[name]
+                out.append((base, base + size, base + own))
+            base += size
+        return out
+
+    def _kept(self, v: Variable) -> bool:
+        """Tell whether the rows held tell the levels of a group column apart: rare levels may be one there."""
+        how = {c.name: c for c in self.case.whole.spec.codings}.get(v.name)
+        if how is None or self.held.covariates is None or v.name not in self.held.covariates.column_names:
+            return False
+        return how.kind != "category" or not set(v.values) - set(how.levels)
+
+    # ---- pockets ----
+
+    def _pockets(self, at: Whole) -> Iterator[People]:
+        """Yield the pockets certified over the limit, without a limit those certified off."""
+        c, limit = self.pockets.columns, self.case.judging.limit
+        chosen = [i for i, low in enumerate(c.get("floor", ())) if low > (limit or 0.0)]
+        if not chosen:
+            return
+        whole = self.case.whole
+        tables = tables_of(whole, None, ORDER, self.case.seed)
+        family = tables.family(max(MIN_SIZE, self.case.mask / whole.n))
+        rows = self.held.covariates.take(at)
+        encoded = encode(rows, whole.spec.codings, len(at), scale=False)
+        cells = cells_of(tables.traits, self.held.p[at], encoded, whole.spec.codings)
+        for number, i in enumerate(chosen, 1):
+            rule = tuple(Condition.from_dict(d) for d in self.pockets.settings["conditions"][i])
+            box = box_of(tables, family, rule)
+            yield People(
+                id=f"pocket-{number}",
+                who=c["rule"][i],
+                kind="pocket",
+                rows=np.flatnonzero(family.inside(box, cells)),
+                share=float(family.weight[box]),
+            )
+
+
+def box_of(tables: Tables, family: Family, rule: Rule) -> int:
+    """Return the number of a rule's box in a family."""
+    parts = parts_of(tables, rule)
+    table = family.combined.index(tuple(t for t, _ in parts))
+    there = family.table == table
+    for axis, (trait, own) in enumerate(parts):
+        there = there & (family.place[:, axis] == np.flatnonzero((family.sets[trait] == own).all(axis=1))[0])
+    return int(np.flatnonzero(there)[0])

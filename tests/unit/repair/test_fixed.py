@@ -1,0 +1,157 @@
+"""Is it fixed? Who is held against a limit before and after a repair, and which repair is taken."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.repair.judge.fixed import verdict_on
+from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, recommended
+
+REPAIRS = {"Platt": cal.repair.Platt(), "mended": cal.repair.AugmentedLogistic(variables=["site"])}
+
+
+def two_sites(n: int = 30_000, off: float = 0.15, seed: int = 3) -> Any:
+    """Return predictions that are right at one site, and too low by `off` at the other, where one row in four is."""
+    rng = np.random.default_rng([seed, 0xF1])
+    p, north = rng.uniform(0.2, 0.7, n), rng.uniform(size=n) < 0.25
+    side = {"site": np.where(north, "north", "south")}
+    return cal.predictions(rng.uniform(size=n) < p + off * north, p, side)
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return cal.repair.compare(two_sites(), repairs=REPAIRS, by="site", limit=0.05, tests="scan", draws=99)
+
+
+def line(found: Comparison, who: str) -> dict[str, Any]:
+    """Return the line of a population."""
+    c = found.fixed.columns
+    return {k: v[c["id"].index(who)] for k, v in c.items()}
+
+
+@pytest.mark.parametrize(
+    ("ends", "limit", "verdict"),
+    [
+        ((0.03, 0.04), 0.02, "broken"),
+        ((0.01, 0.04), 0.02, "undecided"),
+        ((0.01, 0.02), 0.02, "met"),
+        ((-0.04, -0.03), 0.02, "broken"),
+        ((-0.04, 0.01), 0.02, "undecided"),
+        ((-0.02, 0.01), 0.02, "met"),
+        ((-0.02, 0.01), None, "none"),
+    ],
+)
+def test_a_range_is_judged_on_either_side(ends: Any, limit: Any, verdict: str) -> None:
+    assert verdict_on(ends, limit) == verdict
+
+
+def test_a_group_is_over_the_limit_before_and_not_after(found: Comparison) -> None:
+    north = line(found, "site=north")
+    assert found.recommended == "mended"
+    assert (north["now"], north["kind"], north["variable"], north["value"]) == ("broken", "group", "site", "north")
+    assert north["after"] in ("met", "undecided")
+    assert north["after_high"] < north["now_low"]
+    everyone = line(found, "everyone")
+    assert everyone["rows"] == found.settings["rows_judged"] > north["rows"]
+    assert everyone["after"] == "met"
+    assert found.fixed.settings["candidate"] == "mended"
+    assert found.fixed.settings["command"] == "augmented-logistic"
+    assert found.fixed.settings["tests"]["scan"]["now"] == 0.01 < found.fixed.settings["tests"]["scan"]["after"]
+
+
+def test_a_group_that_a_repair_brings_over_the_limit_is_counted(found: Comparison) -> None:
+    """A map of the score alone splits the error: it leaves one site, and harms the other."""
+    moved = cal.repair.compare(two_sites(off=0.3), repairs=cal.repair.Platt(), by="site", limit=0.05, tests=())
+    counts = {c["name"]: c for c in moved.fixed.settings["candidates"]}
+    assert (counts[AS_AUDITED]["over"], counts["Platt"]["over"]) == (2, 2)  # everyone and north; north and south
+    assert "site=south" not in found.fixed.columns["id"]
+
+
+def test_gaps_have_a_sign_and_move_by_what_the_repair_moves() -> None:
+    data = two_sites()
+    found = cal.repair.compare(data, repairs=REPAIRS, by="site", limit=0.05, judge="gap", tests=())
+    north = line(found, "site=north")
+    assert north["measure"] == "gap"
+    assert 0.1 < north["now_low"] < 0.15 < north["now_high"] < 0.2
+    assert north["after_low"] < 0.0 < north["after_high"]
+    width = north["now_high"] - north["now_low"]
+    assert north["after_high"] - north["after_low"] == pytest.approx(width)  # one range serves every repair
+
+
+def test_choice_is_paid_for_by_every_repair_but_not_by_what_was_audited() -> None:
+    data = two_sites()
+    one = cal.repair.compare(data, repairs={"mended": REPAIRS["mended"]}, by="site", limit=0.05, tests=())
+    many = cal.repair.compare(
+        data, repairs={**REPAIRS, "third": cal.repair.Beta()}, by="site", limit=0.05, tests=(), certify_groups=False
+    )
+    alone, shared = line(one, "everyone"), line(many, "everyone")
+    assert (alone["now_low"], alone["now_high"]) == (shared["now_low"], shared["now_high"])
+    assert shared["after_high"] > alone["after_high"]
+
+
+def test_without_a_limit_nobody_is_held_against_it() -> None:
+    found = cal.repair.compare(two_sites(4000), repairs=cal.repair.Platt(), tests=())
+    assert not found.fixed.columns
+    assert Comparison.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_weights_have_gaps_and_no_certified_error() -> None:
+    base = two_sites(4000)
+    data = cal.predictions(base.y, base.p, base.covariates, weights=np.linspace(1.0, 2.0, 4000))
+    how = {"repairs": REPAIRS, "by": "site", "limit": 0.05, "tests": ()}
+    assert not cal.repair.compare(data, **how).fixed.columns
+    assert ("fixed", "certificates are proved for independent rows of equal weight, not for weights=") in (
+        cal.repair.compare(data, **how).settings["not_applicable"]
+    )
+    assert line(cal.repair.compare(data, judge="gap", **how), "everyone")["measure"] == "gap"
+
+
+@pytest.mark.parametrize("judge", ["error", "gap"])
+def test_folds_are_averaged(judge: Any) -> None:
+    found = cal.repair.compare(two_sites(2000), repairs=REPAIRS, by="site", limit=0.05, folds=2, judge=judge, tests=())
+    everyone = line(found, "everyone")
+    assert everyone["rows"] == 2000
+    assert everyone["now_low"] < everyone["now_high"]
+
+
+@pytest.mark.parametrize("how", [{"limit": 0.0}, {"limit": 1.5}, {"limit": 0.02, "judge": "gaps"}])
+def test_settings_that_cannot_be_used(how: Any) -> None:
+    with pytest.raises(cal.BadInput):
+        cal.repair.compare(two_sites(400), repairs=cal.repair.Platt(), tests=(), **how)
+
+
+# ---- which repair is taken ----
+
+
+def taken(over: dict[str, tuple[int, int]], shown: dict[str, tuple[str, ...]] | None = None) -> str:
+    """Return what is recommended of three repairs, the first the simplest, by populations over and undecided."""
+    recipe = {"first": "Platt", "second": "Beta", "third": "Isotonic"}
+    table = {
+        name: Summary(probability=name, recipe=recipe.get(name, ""), order="kept", brier=0.2)
+        for name in (AS_AUDITED, *recipe)
+    }
+    better = {"first": ("brier",), "second": ("brier",), "third": ("brier",), **(shown or {})}
+    verdicts = {name: {"better": better[name], "worse": ()} for name in recipe}
+    counts = {name: {"broken": b, "undecided": u} for name, (b, u) in over.items()}
+    return recommended(table, verdicts, dict.fromkeys(table, ()), counts)
+
+
+def test_fewest_over_the_limit_then_fewest_undecided_then_the_simplest() -> None:
+    now = {AS_AUDITED: (3, 1)}
+    assert taken({**now, "first": (2, 0), "second": (1, 5), "third": (1, 6)}) == "second"
+    assert taken({**now, "first": (1, 2), "second": (1, 1), "third": (1, 1)}) == "second"
+    assert taken({**now, "first": (1, 1), "second": (1, 1), "third": (1, 1)}) == "first"
+
+
+def test_a_repair_under_which_more_are_over_the_limit_is_not_taken() -> None:
+    assert taken({AS_AUDITED: (1, 1), "first": (2, 0), "second": (2, 0), "third": (2, 0)}) == AS_AUDITED
+
+
+def test_fewer_over_the_limit_is_not_enough_where_nothing_is_shown_better() -> None:
+    over = {AS_AUDITED: (3, 0), "first": (0, 0), "second": (1, 0), "third": (1, 0)}
+    assert taken(over, {"first": ()}) == "second"

@@ -1,0 +1,98 @@
+"""A score of few values, exactly: means of e-values over every draw of scores and outcomes, unseen values included."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import binom
+
+from calibrant.stats.bounds import linear_cost, notch_cost, product_upper
+from validity.enumeration import log_mean
+from validity.test_exact_upper import notch, refined
+
+VALUES = np.array([0.01, 0.5, 0.99])
+SHARES = np.array([0.55, 0.4, 0.05])  # of eight rows, the last value is unseen in two samples of three
+RATES = ([0.01, 0.5, 0.99], [0.0, 1.0, 0.0], [0.2, 0.4, 0.1], [0.06, 0.55, 0.94], [0.01, 0.5, 0.0])
+GAMMAS = (0.2, 0.6, 0.95)
+
+
+def forms(n: int, gamma: float) -> Iterator[Any]:
+    """Yield ``ln q`` by value, rows and cases, of both products; a value without rows contributes a factor of 1."""
+    linear, cheaper = np.zeros((3, n + 1, n + 1)), np.zeros((3, n + 1, n + 1))
+    for c, m in itertools.product(range(3), range(1, n + 1)):
+        k = np.arange(m + 1.0)
+        s, rows = np.full(m + 1, VALUES[c]), np.full(m + 1, float(m))
+        linear[c, m, : m + 1] = -linear_cost(s, rows, k, gamma)
+        cost, better = notch_cost(s, rows, k, gamma)
+        cheaper[c, m, : m + 1] = np.where(better, -cost, linear[c, m, : m + 1])
+    yield linear
+    yield cheaper
+
+
+def means(log_q: Any, rates: Any, n: int) -> Any:
+    """Return ``E q`` of each value at each number of rows."""
+    of = [[np.exp(log_mean(log_q[c, m, : m + 1], m, [rates[c]])[0]) for m in range(n + 1)] for c in range(3)]
+    return np.array(of)
+
+
+def samples(n: int) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Yield every number of rows a value, with its probability."""
+    for rows in itertools.product(range(n + 1), repeat=3):
+        if sum(rows) == n:
+            m = np.array(rows)
+            yield float(np.exp(gammaln(n + 1) - gammaln(m + 1).sum() + (m * np.log(SHARES)).sum())), rows
+
+
+@pytest.mark.parametrize("rates", RATES, ids=str)
+@pytest.mark.parametrize("n", [1, 4, 8])
+def test_no_value_need_be_declared(rates: list[float], n: int) -> None:
+    """For the population: the e-value has mean at most 1, values that no row has among those of the error."""
+    error = float(SHARES @ np.abs(VALUES - rates))
+    for gamma in GAMMAS:
+        for log_q in forms(n, gamma):
+            mean = means(log_q, rates, n)
+            e = sum(w * np.prod([mean[c, m] for c, m in enumerate(rows)]) for w, rows in samples(n))
+            assert e <= (1 - gamma * error) ** n * (1 + 1e-9), gamma
+
+
+@pytest.mark.parametrize("rates", RATES, ids=str)
+def test_given_the_scores_their_own_mean_error_is_bounded(rates: list[float]) -> None:
+    """Whatever the scores decided: the same, sample by sample, for the error averaged over its rows."""
+    n = 8
+    for gamma in GAMMAS:
+        for log_q in forms(n, gamma):
+            mean = means(log_q, rates, n)
+            for _, rows in samples(n):
+                error = float(np.dot(rows, np.abs(VALUES - rates))) / n
+                e = np.prod([mean[c, m] for c, m in enumerate(rows)])
+                assert e <= (1 - gamma * error) ** n * (1 + 1e-9), (gamma, rows)
+
+
+@pytest.mark.parametrize("s", [2.0**-30, 1e-8, 1e-6, 1 - 1e-6, 1 - 2.0**-29])
+@pytest.mark.parametrize("n", [1, 2, 7, 60, 400])
+def test_the_notch_holds_at_scores_next_to_zero_and_one(s: float, n: int) -> None:
+    """A display in steps has no such levels; a score as it is may."""
+    for gamma in (0.01, 0.2, 0.6, 0.95):
+        assert -1e-7 < refined(notch(s, n, gamma), s, n, gamma) <= 0.0
+
+
+def test_a_choice_by_scores_costs_at_most_what_both_bounds_may_err() -> None:
+    """Values where two of three occur at most, else all shown as one: wrong at most twice as often."""
+    n, delta, rates = 5, 0.3, [0.3, 0.75, 0.2]
+    error = float(SHARES @ np.abs(VALUES - rates))
+    shown = float(abs(SHARES @ VALUES - SHARES @ np.array(rates)))
+    wrong = 0.0
+    for w, rows in samples(n):
+        for cases in itertools.product(*(range(m + 1) for m in rows)):
+            chance = w * float(np.prod(binom.pmf(cases, rows, rates)))
+            if min(rows) == 0:
+                wrong += chance * (product_upper(VALUES, rows, cases, delta) < error)
+            else:
+                mean = float(SHARES @ VALUES)
+                wrong += chance * (product_upper([mean], [n], [sum(cases)], delta) < shown)
+    assert wrong <= 2 * delta

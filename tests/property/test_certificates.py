@@ -190,9 +190,9 @@ def test_other_levels_round_the_middle_of_the_cell(steps):
 
 
 def test_the_ends_of_a_group_are_about_two_displays_and_may_cross():
-    """Scores 0.46 and 0.54, event rate 1/2: the model is off by 0.04, its display in ten steps is not."""
+    """Scores next to 0.46 and 0.54, event rate 1/2: the model is off by 0.04, its display in ten steps is not."""
     n = 60_000
-    p, y = np.where(np.arange(n) % 2, 0.46, 0.54), np.arange(n) // 2 % 2
+    p, y = np.where(np.arange(n) % 2, 0.46, 0.54) + np.arange(n) * 1e-9, np.arange(n) // 2 % 2
     (found,) = groups(cal.predictions(y, p, {"g": ["x"] * n}), by="g", levels=10).values()
     low, high = ends(found)
     assert high < low <= 0.04

@@ -134,7 +134,7 @@ def score_axis(across: Window) -> Axis:
     """Return the axis of the score; values are fractions, labels per cent."""
     low, high = across
     at = tuple(v / 100 for v in ticks(across, LABELS))
-    return Axis(low / 100, high / 100, at, lambda x: f"{100 * x:g}%", lambda x: f"{round(100 * x, 6):g}%")
+    return Axis(low / 100, high / 100, at, lambda x: f"{round(100 * x, 1):g}%", lambda x: f"{round(100 * x, 6):g}%")
 
 
 def _writer(step: float, low: float, high: float) -> Callable[[float], str]:

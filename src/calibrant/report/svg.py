@@ -25,6 +25,7 @@ FOURTHS = (100, 20, 2)  # lengths of an axis that four steps divide well
 TALL = 270  # pixels of a plot, as the style sheet has it
 ROW = 27  # pixels of a row of a map
 LEVEL = 3  # columns of a map up to which their labels need not be turned
+LINE = 14  # characters of a label of a map on one line
 WORDED = 12  # columns of a map up to which its cells have room for words
 DOT_AREAS = (7.0, 90.0)  # square pixels of a dot of nobody, and of the dot of most people
 At = tuple[int, int]
@@ -238,16 +239,34 @@ def heat(h: Heat, label: str) -> Svg:
             x, y = percent((i + 0.5) / wide), percent((high - 0.5 - j) / high)
             parts.append(tag("text", escape(words), cls="in", x=x, y=y, dy=4))
     for j, words in enumerate(h.up):
-        parts.append(tag("text", escape(words), cls="yl", x=-7, y=percent((high - 0.5 - j) / high), dy=4))
+        two, y = _folded(words), percent((high - 0.5 - j) / high)
+        for k, text in enumerate(two):
+            parts.append(tag("text", escape(text), cls="yl", x=-7, y=y, dy=4 + 12 * k - 6 * (len(two) - 1)))
     flat = wide <= LEVEL
     turn = "translate(0 17)" if flat else f"translate(3 10) rotate({-45 if wide <= WORDED else -90})"
     for i, words in enumerate(h.across):
-        turned = tag(
-            "text", escape(words), transform=turn, text_anchor="middle" if flat else "end", dy=0 if flat else 4
-        )
-        parts.append(tag("svg", turned, x=percent((i + 0.5) / wide), y="100%", overflow="visible"))
+        side = "middle" if flat else "end"
+        two = _folded(words)
+        turned = [
+            tag("text", escape(text), transform=turn, text_anchor=side, dy=(0 if flat else 4) + 12 * k)
+            for k, text in enumerate(two)
+        ]
+        parts.append(tag("svg", *turned, x=percent((i + 0.5) / wide), y="100%", overflow="visible"))
     kind = "heat level" if flat else "heat"
     return tag("svg", *parts, cls=kind, height=ROW * high, role="img", aria_label=label)
+
+
+def _folded(words: str) -> list[str]:
+    """Return a label on one line, or a long one on two, parted at the space nearest its middle; each fits its place."""
+    spaces = [i for i, c in enumerate(words) if c == " "]
+    if len(words) <= LINE or not spaces:
+        return [_cut(words)]
+    at = min(spaces, key=lambda i: abs(i - len(words) / 2))
+    return [_cut(words[:at]), _cut(words[at + 1 :])]
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= LINE + 3 else f"{words[: LINE + 2].rstrip()}…"
 
 
 def shade(share: float) -> str:

@@ -239,11 +239,11 @@ def _masked(along: Along) -> str:
         return "Drawn from the 1st to the 99th percentile." if along.axis is not None else ""
     if along.axis is None:
         levels = "One level is" if along.masked == 1 else f"{capital(cardinal(along.masked))} levels are"
-        return f"{levels} left out: too few people, or too few expected cases or non-cases."
+        return f"{levels} left out: too small, or too few expected cases or non-cases."
     n = len(along.points) + along.masked
     return (
         f"Drawn from the 1st to the 99th percentile; {num.count(along.masked)} of {num.count(n)} points are left out: "
-        "too few people near them, or too few expected cases or non-cases."
+        "too few near them, or too few expected cases or non-cases."
     )
 
 

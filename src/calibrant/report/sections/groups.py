@@ -76,8 +76,18 @@ def groups(record: AuditRecord) -> Iterator[Node]:
         yield Paragraph(say(cut_short(record)), where=MARKDOWN)
     for text in notes(record):
         yield Paragraph(text, "note")
+    mask = num.count(int(record.settings.get("mask", 20)))
+    pooled = f"A group under {mask} is never shown; it is pooled with the next smallest, so that it cannot be found by "
+    told_so = Paragraph(say(f"{pooled}subtraction. {FIVES}"))
+    yield Details("How groups are counted", (told_so,), id="groups-read", where=PAGE)
+    yield replace(told_so, style="note", where=MARKDOWN)
     if people_drawn := tuple(icons(record)):
-        yield Details("The worst group as people", people_drawn, id="people", where=PAGE)
+        yield Details(
+            f"The worst group as {num.count(min(num.denominator(told(record)), DOTS))} dots",
+            people_drawn,
+            id="people",
+            where=PAGE,
+        )
 
 
 def about(record: AuditRecord) -> str:
@@ -85,8 +95,7 @@ def about(record: AuditRecord) -> str:
     limit = limit_of(record)
     if limit is None:
         return GAP
-    which = "gap" if by_gap(record) else "average error"
-    return f"{GAP} The limit of {num.limit_points(limit)} points is about the {which}."
+    return f"{GAP} The limit is about the {'gap' if by_gap(record) else 'average error'}."
 
 
 def table(record: AuditRecord) -> Table:
@@ -94,19 +103,17 @@ def table(record: AuditRecord) -> Table:
     limit, held = limit_of(record), ordered(record.groups)[:MOST_ROWS]
     judged, gap = limit is not None, by_gap(record)
     top = places.ruler_top_of([ends(record, f) for f in held], limit)
-    axis = f"{'Gap, either way' if gap else 'Average error'}, 0 to {top:g}\N{NO-BREAK SPACE}points"
-    if limit is not None:
-        axis += f"; dashed: limit {num.limit_points(limit)}"
+    axis = lines("Gap, either way," if gap else "Average error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
         Column(say("Group")),
         Column(say(capital(noun(record))), "r n"),
         Column(lines("Model says,", "in 100"), "r hide"),
         Column(lines("Happened,", "in 100"), "r hide"),
         Column(lines("Gap (range),", "points"), "r gp", "Gap (certified range), points"),
-        Column(say(axis), "c", where=PAGE),
+        Column(axis, "c", where=PAGE),
         Column(lines("Average error,", "points"), "r iv", "Average error, certified range, points"),
         Column(say("Verdict"), "vd", where=WHOLE if judged else NOWHERE),
-        Column(lines("Rows of the log", "that would decide"), "r need", where=WHOLE if judged else NOWHERE),
+        Column(lines("Log rows that", "would decide"), "r need", where=WHOLE if judged else NOWHERE),
     )
     rows = [replace(_row(record, record.everyone, top), id="", where=MARKDOWN)]
     rows += [_row(record, f, top) for f in held]
@@ -133,7 +140,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
         Cell(sort=f"{low:.4g}", picture=svg.track(track)),
         Cell(say(error_range(record, f))),
         Cell(say(VERDICTS[f.verdict]), str(-RANK[f.verdict]), icon=f.verdict),
-        Cell(say(need), str(f.rows_needed) if need.startswith("over") else ""),
+        Cell(say(need), str(f.rows_needed) if need.startswith("over") else "", style="none" if need == "–" else ""),
     )
     return Row(cells, f.id)
 
@@ -150,14 +157,12 @@ def _range(low: float, high: float, limit: float | None) -> str:
 
 
 def _caption(record: AuditRecord) -> str:
-    total = len(record.groups)
+    total, limit = len(record.groups), limit_of(record)
+    dashed = "" if limit is None else f" Dashed: the limit of {num.limit_points(limit)}."
     if total == 1:
-        return "The one group that was given."
-    mask = num.count(int(record.settings.get("mask", 20)))
-    return (
-        f"{cut_short(record) or f'All {num.count(total)} ranges of each hold together, {together(record)}.'} "
-        f"Under {mask}, groups are pooled. {FIVES}"
-    )
+        return f"The one group that was given.{dashed}"
+    held = f"All {num.count(total)} ranges of each kind hold together, {together(record)}."
+    return (cut_short(record) or held) + dashed
 
 
 def cut_short(record: AuditRecord) -> str:
@@ -197,13 +202,13 @@ def icons(record: AuditRecord) -> Iterator[Beside]:
     kinds = ["ic1"] * same + ["ic2"] * apart + ["ic0"] * (total - same - apart)
     dots = tuple((k, 6 + 12.6 * (i % ACROSS), 6 + 12.4 * (i // ACROSS)) for i, k in enumerate(kinds))
     each = d // total
-    who = "one person" if each == 1 else f"{each} people"
+    who = f"one of the {noun(record)}" if each == 1 else f"{each} {noun(record)}"
     rest = "more for those beyond that" if beyond else "of them did not happen"
-    words = f"{total} dots, {who} each: {expected} for the people the model expects, {apart} {rest}"
+    words = f"{total} dots, {who} each: {expected} that the model expects, {apart} {rest}"
     picture = svg.dots(svg.Dots(252, round(12.4 * (total // ACROSS)), dots), words, 4.3)
     name = Span(clipped(label(worst[0])), "name")
-    start = say(strong(f"Of every {num.count(d)} people in "), name, ", the model ", *people(record, worst[0]))
-    who = "five people" if each == 5 else who
+    start = say(strong(f"Of every {num.count(d)} {noun(record)} in "), name, ", the model ", *people(record, worst[0]))
+    who = f"five {noun(record)}" if each == 5 else who
     yield Beside((*start, *say(f". Each dot is {who}: "), *_legend(record, beyond)), picture)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, TERMINAL, Entry, Node, Paragraph
-from calibrant.report.findings import draws_of, impossible, ran
+from calibrant.report.findings import draws_of, impossible, noun, ran
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.sections import maps, search
 from calibrant.report.spans import Text, code, say
@@ -76,7 +76,7 @@ def answer(record: AuditRecord) -> Text:
         return say(*local_answer(record), f" {capital(clause)}{unproven} ({p}).")
     by_trait = p_told(local.outcome)
     if record.found(strong):
-        rest = f"Among people with the same score, no trait is shown to carry it by itself ({by_trait})."
+        rest = f"Among {noun(record)} with the same score, no trait is shown to carry it by itself ({by_trait})."
         return say(f"Yes: {clause} ({p}). {rest}")
     return say(f"None was found, {UNPROVEN}: not by trait ({by_trait}), and {clause} ({p}).")
 
@@ -94,12 +94,12 @@ def local_answer(record: AuditRecord) -> Text:
     yes = [e.variable for e in carried(record) if e.found]
     traits = [v for v in yes if v != SCORE]
     if traits:
-        start = "Yes: among people with the same score, what happens still depends on "
+        start = f"Yes: among {noun(record)} with the same score, what happens still depends on "
         return say(start, *variable_names(traits), f" ({told}).")
     if yes:
         return say(f"Yes, along the score itself ({told}); no trait is shown to add to it, {UNPROVEN}.")
     if float(check.outcome.parts.get("p_local", 1.0)) <= float(record.settings["alpha"]):
-        start = "Yes: among people with the same score some error is left"
+        start = f"Yes: among {noun(record)} with the same score some error is left"
         return say(f"{start} ({told}), though no single trait is shown to carry it.")
     start = "Only in the level or slope of the score as a whole"
     return say(f"{start} ({told}): no error was found that follows a trait, {UNPROVEN}.")

@@ -188,7 +188,7 @@ def _told(line: Line, whom: str) -> Text:
 
 def _cases(record: AuditRecord) -> Text:
     outcome = record.settings.get("outcome")
-    return say("the cases") if outcome is None else say("the people who are ", given(outcome))
+    return say("the cases") if outcome is None else say("those who are ", given(outcome))
 
 
 def _decimals(x: float) -> int:

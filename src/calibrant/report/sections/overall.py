@@ -99,7 +99,7 @@ def figure(record: AuditRecord) -> Figure:
     drawn = svg.gaps(along, limit, top, noun(record))
     gaps = replace(drawn, marks=(*ABOVE, SAYS, *drawn.marks), ruled=True)
     of_cross = "What happened against what the model says, one dot a range of the score."
-    of_gaps = f"{GAP}, along the score. {finds}"
+    of_gaps = f"{GAP}, along the score. {finds}."
     held = f"Ranges: all {len(bins)} hold together, {together(record)}."
     if smooth(record):
         held = f"Band: holds the whole curve, {together(record)}."
@@ -108,7 +108,11 @@ def figure(record: AuditRecord) -> Figure:
     form += "from {6}."
     return Figure(
         panels=(
-            Panel(RATES, svg.plot(cross, of_cross, low, high, "cross"), small="a dot is a range; its area, people"),
+            Panel(
+                RATES,
+                svg.plot(cross, of_cross, low, high, "cross"),
+                small=f"a dot is a range; its area, {noun(record)}",
+            ),
             Panel(GAP, svg.plot(gaps, of_gaps, low, high, "score")),
         ),
         key=(),
@@ -135,19 +139,19 @@ def no_figure(record: AuditRecord) -> Text:
 
 
 def finding(record: AuditRecord) -> str:
-    """Return what the figure shows, in a sentence."""
+    """Return what the figure shows: its title."""
     along = score(record)
     if smooth(record):
         shown_off = along.p_value <= float(record.settings["alpha"])
         return curve_finding(along.runs if shown_off else None, digits_of(along.across))
     off, total = bins_off(record), len(along.line)
     if not off:
-        return f"In none of {total} ranges of the score is the model shown to be off."
-    return f"In {off} of {total} ranges of the score the model is shown to be off."
+        return f"In none of {total} ranges of the score shown to be off"
+    return f"Shown to be off in {off} of {total} ranges of the score"
 
 
 def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
-    """Return what the smoothed curve shows, in a sentence.
+    """Return what the smoothed curve shows, in a few words.
 
     Parameters
     ----------
@@ -157,15 +161,15 @@ def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
         Decimals of the figure.
     """
     if stretches is None:
-        return "Nowhere along the score is the model shown to be off."
+        return "Nowhere along the score shown to be off"
     if not stretches:
-        return "The curve as a whole departs from zero, but at no single score far enough to be shown off there."
+        return "Off as a whole, but at no single score far enough to be shown off there"
     told: list[str] = []
-    for where, words in (("low", "too little"), ("high", "too much")):
+    for where, words in (("low", "too low"), ("high", "too high")):
         spans = [_span(s, digits - 1) for s in stretches if s.side == where]
         if spans:
             told.append(f"{words} {'where it says' if not told else 'at'} {_several(spans)}")
-    return f"The model says {', and '.join(told)}; elsewhere it is not shown to be off."
+    return f"{capital('; '.join(told))}"
 
 
 def _span(stretch: Stretch, digits: int) -> str:
@@ -186,7 +190,7 @@ def reading(smooth: bool, across: Window, cut: bool) -> str:
     at, gap = across[0] + 0.7 * (across[1] - across[0]), 0.02 * (across[1] - across[0])
     of = 100 if gap >= 1 else 1_000 if gap >= 0.1 else 10_000
     happened = num.count(round((at + gap) * of / 100))
-    words = f"At {at:g}%, a gap of +{gap:g}: it happened to {happened} of {num.count(of)} such people."
+    words = f"At {at:g}%, a gap of +{gap:g}: it happened to {happened} of {num.count(of)} such."
     what = "band" if smooth else "range"
     return f"{words} A {what} at the edge goes on beyond it." if cut else words
 

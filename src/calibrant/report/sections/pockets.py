@@ -10,12 +10,15 @@ from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.document import (
+    MARKDOWN,
+    NOWHERE,
     PAGE,
     Cell,
     Column,
     Details,
     Entry,
     Figure,
+    Items,
     Node,
     Panel,
     Paragraph,
@@ -29,6 +32,7 @@ from calibrant.report.spans import BREAK, Span, Text, clipped, code, given, line
 from calibrant.report.wording import (
     LOOKED_AT,
     TOO,
+    VERDICTS,
     capital,
     cardinal,
     p_told,
@@ -43,9 +47,9 @@ from calibrant.visible import visible
 HEADING = "Is a pocket of people off that nobody named?"
 HALVES = 10  # of the people, at random, in each of which pockets are looked for again
 BESIDES = 2  # traits that tell the people of a pocket apart, besides its rule; more are in the JSON
-LABEL = 13  # characters of a label of the map
+LABEL = 32  # characters of a label of the map
 WHOLE_POINTS = 0.03  # where the largest gap of a map is so large, its cells tell whole points
-NOT_SHOWN = "No pocket can be shown: those that are farthest off have too few people, or leave too few outside."
+NOT_SHOWN = "No pocket can be shown: those that are farthest off are too small, or leave too few outside."
 Line = Mapping[str, Any]
 
 
@@ -55,17 +59,23 @@ def pockets(record: AuditRecord) -> Iterator[Node]:
     e, found = record.estimates.get(POCKETS), told(record)
     if e is None or pockets_state(record) == "absent":
         return
-    read = [Paragraph(say(looked_at(record, e)))]
+    read: list[Node] = [Paragraph(say(looked_at(record, e)))]
     if found:
         yield table(record, found)
         read.append(Paragraph(say(note(record, found))))
+        told_apart = [say(given(shown(r["rule"])), f": {besides(r['besides'])}") for r in found if r["besides"]]
+        if told_apart:
+            read += [Paragraph(say("What more of them have than others:")), Items(tuple(told_apart))]
     elif POCKETS in record.curves:
         yield Paragraph(say(NOT_SHOWN), "quiet")
     if by := searches(record):
         read.append(Paragraph(by))
     if drawn := figure(record):
         yield drawn
-    yield Details("What a pocket is, and how these were found", tuple(read), id="pockets-read")
+    yield Details("What a pocket is, and how these were found", tuple(read), id="pockets-read", where=PAGE)
+    for text in (looked_at(record, e), note(record, found) if found else ""):
+        yield Paragraph(say(text), "note", MARKDOWN if text else NOWHERE)
+    yield Paragraph(by, "note", MARKDOWN if by else NOWHERE)
 
 
 def told(record: AuditRecord) -> list[Line]:
@@ -81,8 +91,8 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
     least, s = num.percent(float(e.settings["min_size"])), e.settings
     return (
         "A pocket is everyone with the same one or two traits, such as ages 40 to 50 with scores over 80%. All "
-        f"{num.count(int(s['boxes']))} pockets were looked at that have {least}% of the people or more, of one trait "
-        f"or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one. "
+        f"{num.count(int(s['boxes']))} pockets were looked at that have {least}% of the {noun(record)} or more, of one "
+        f"trait or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one. "
         "Which pockets there are was fixed before any outcome was read, so the ranges below, and “at least”, hold for "
         f"all of them at once, {together(record)}; and so, by itself, does “no pocket is off by more than”."
     )
@@ -120,11 +130,10 @@ def _row(r: Line, limit: float | None, top: float, who: str) -> Row:
     people = f"{num.count(r['rows'])} {who}, {people_share(float(r['share']))}"
     first, more = f"{people}: {says} said, {happened} happened", [again]
     if r["gap_left"] is not None:
-        more[0] += f"; without those above: {num.gap(float(r['gap_left']))} ({num.count(r['rows_left'])} {who})"
-    if r["besides"]:
-        more.append(f"more of them: {besides(r['besides'])}")
+        more[0] += f"; without those above: {num.gap(float(r['gap_left']))}"
+    also = f"; more of them: {besides(r['besides'])}" if r["besides"] else ""
     under = [span for text in (first, *more) for span in (BREAK, Span(capital(text), "quiet"))]
-    brief = say(name, f" ({'; '.join((first, *more))})")
+    brief = say(name, f" ({'; '.join((first, *more))}{also})")
     return Row(
         (
             Cell(say(name, *under), brief=brief),
@@ -144,8 +153,9 @@ def verdict(r: Line, limit: float | None) -> tuple[str, str]:
     if limit is None:
         return ("undecided" if side == "unclear" else "none"), TOO[side]
     if r["over"]:
-        return "broken", "Over"
-    return ("met", "Within") if max(abs(r["low"]), abs(r["high"])) <= limit else ("undecided", "Undecided")
+        return "broken", VERDICTS["broken"]
+    kind = "met" if max(abs(r["low"]), abs(r["high"])) <= limit else "undecided"
+    return kind, VERDICTS[kind]
 
 
 def besides(found: Sequence[Sequence[Any]]) -> str:
@@ -167,13 +177,13 @@ def note(record: AuditRecord, found: Sequence[Line]) -> str:
     shift, start = record.estimates.get("shift"), "The gap is what happened minus what the model says"
     everyone = "" if shift is None else f", for everyone together {num.gap(shift.value)}"
     text = (
-        f"{start}{everyone}, of the raw score; its range is certified. Numbers of people are multiples of five, up or "
-        "down by chance. Halves are random halves of the people, searched anew."
+        f"{start}{everyone}, of the raw score; its range is certified. Counts are multiples of five, up or down by "
+        f"chance. Halves are random halves of the {noun(record)}, searched anew."
     )
     if shift is not None and all(float(r["low"]) <= shift.value <= float(r["high"]) for r in found):
         text += " No range leaves out everyone’s gap: no pocket is shown to be off in another way than everyone is."
     if any(r["gap_left"] is not None for r in found):
-        text += " “Without those above”: the gap of the people who are in no pocket above; near zero, it adds little."
+        text += " “Without those above”: the gap of those in no pocket above; near zero, it adds little."
     return text
 
 
@@ -339,7 +349,7 @@ def _check(check: Check, record: AuditRecord) -> Asked:
     if e is not None:
         low, high = num.lower_bound(e.interval.low, limit), num.upper_bound(e.interval.high, limit)
         size = people_share(float(e.settings["clear_size"]))
-        numbers = f"worst at least {low} points; of {size} of the people or more, at most {high}"
+        numbers = f"worst at least {low} points; of {size} of the {noun(record)} or more, at most {high}"
     if check.outcome is not None:
         numbers += f"; test: {p_told(check.outcome)}"
     meaning = "is a pocket off that nobody named?"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.data.dates import UNITS
@@ -68,7 +68,7 @@ def line(check: Check, record: AuditRecord) -> Line:
     question = say(asked.question) if asked.question else say("Check ", code(check.code))
     status, words = _finding(check, record, asked.found)
     numbers = sentence(check.reason or "no reason given") if check.status in UNDONE else asked.numbers
-    return Line(question, status, words, numbers, asked.meaning)
+    return Line(question, status, words, numbers, asked.meaning.replace("people", noun(record)))
 
 
 def _plainly(check: Check, _: AuditRecord) -> Asked:
@@ -240,7 +240,7 @@ def _setting(value: object) -> str:
 LIMITS = (
     ("Whether decisions are good or fair.", "Probabilities can be right and the rule built on them wrong."),
     ("Whether the model ranks people well.", "A model that says 50% to everyone can be perfectly calibrated."),
-    ("Other people, places or years.", "The certificate covers the population these {rows} rows were drawn from."),
+    ("Other people, places or years.", "The certificate covers the population these {rows} were drawn from."),
     ("Groups nobody listed.", "{searched} No finding is not a proof."),
     ("Whether the recorded outcome is true.", "Errors in the labels count as errors of the model."),
 )
@@ -295,7 +295,7 @@ JUDGED = "Met, broken, undecided"  # a word of reports with a limit
 
 def limits(record: AuditRecord) -> Iterator[Node]:
     """Return what the report does not show."""
-    rows = num.count(record.everyone.rows)
+    rows = _rows(record)
     tested = any(c.outcome is not None for c in record.checks)
     searched = SEARCHED["certified" if POCKETS in record.estimates else "searched" if tested else ""]
     yield Items(tuple(say(title(start), text.format(rows=rows, searched=searched)) for start, text in LIMITS))
@@ -303,7 +303,7 @@ def limits(record: AuditRecord) -> Iterator[Node]:
 
 def methods(record: AuditRecord) -> Iterator[Node]:
     """Return how each number was computed, in the order of the sections."""
-    yield Entries((*(e for d in declared() for e in d.methods(record)), *ALWAYS))
+    yield Entries(tuple(_called(e, record) for e in (*(e for d in declared() for e in d.methods(record)), *ALWAYS)))
 
 
 def glossary(record: AuditRecord) -> Iterator[Node]:
@@ -315,7 +315,13 @@ def glossary(record: AuditRecord) -> Iterator[Node]:
         for word, text in WORDS.items()
         if word != JUDGED or limit_of(record) is not None
     )
-    yield Entries((*ours, *(e for d in declared() for e in d.words(record))))
+    yield Entries(tuple(_called(e, record) for e in (*ours, *(e for d in declared() for e in d.words(record)))))
+
+
+def _called(entry: Entry, record: AuditRecord) -> Entry:
+    """Return a text of this library with what the rows of this data are called."""
+    text = (replace(s, text=s.text.replace("people", noun(record))) if s.kind == "text" else s for s in entry.text)
+    return replace(entry, text=tuple(text))
 
 
 # ---- the sections, in their order ----

@@ -60,11 +60,12 @@ def search(record: AuditRecord) -> Iterator[Node]:
         says, happened = (num.told_rate(float(who[k]), who["rows"]) for k in ("predicted", "observed"))
         told = f": the model says {says} in 100, {happened} happened; "
         name = Span(visible(who["rule"]), "name")
-        yield Paragraph(say(f"{WHO}: ", name, f"{told}{num.count(who['rows'])} people judged."), where=TERMINAL)
-    chart = control(record)
+        yield Paragraph(say(f"{WHO}: ", name, f"{told}{num.count(who['rows'])} {noun(record)} judged."), where=TERMINAL)
+    chart, read = control(record), (Paragraph(say(rules_note(record)), "note"),) if found else ()
     if chart is not None:
-        title = f"Evidence of error: {peak_told(record)}"
-        yield Details(title, (chart,), id="evidence", where=PAGE)
+        yield Details(f"Evidence of error: {peak_told(record)}", (*read, chart), id="evidence", where=PAGE)
+    elif read:
+        yield Details("How the rules were found", read, id="evidence", where=PAGE)
     if not needs(record):
         yield Paragraph(say(needs_note(record)), where=MARKDOWN)
 
@@ -94,7 +95,7 @@ def predicts(record: AuditRecord) -> str:
     check = ran(record, STRONG)
     verb = "predicts" if check is not None and record.found(check) else "does not predict"
     them = "them" if tolerance(record) else "it"
-    return f"a model trained to find {sought(record)} {verb} {them} on people it has not seen"
+    return f"a model trained to find {sought(record)} {verb} {them} on {noun(record)} it has not seen"
 
 
 def told(record: AuditRecord) -> str:
@@ -109,14 +110,14 @@ def spread(record: AuditRecord) -> str:
     if check is None or not record.found(check) or not s.get("peak_rows"):
         return ""
     share = float(s["peak_share"])
-    what = "neither in few people nor spread over most"
+    what = f"neither in few {noun(record)} nor spread over most"
     if share < FEW:
-        what = "concentrated in few people"
+        what = f"concentrated in few {noun(record)}"
     elif share > MANY:
         what = "widely spread, not confined to a small pocket"
     side = {"too little": " The model says too little for them.", "too much": " The model says too much for them."}
     both = " For some of them the model says too little, for others too much."
-    peak = f"The peak comes after {whole(share)}% of people: the error is {what}."
+    peak = f"The peak comes after {whole(share)}% of {noun(record)}: the error is {what}."
     return peak + side.get(str(s.get("side")), both)
 
 
@@ -139,7 +140,7 @@ def control(record: AuditRecord) -> Figure | None:
     times, of = num.confidence(float(s["alpha"])) if "alpha" in s else ("", "")
     peak = ""
     if s.get("peak_rows"):
-        peak = f"peak {_evidence(float(s['peak_score']))} at {whole(float(s['peak_share']))}% of people"
+        peak = f"peak {_evidence(float(s['peak_score']))} at {whole(float(s['peak_share']))}% of {noun(record)}"
     drawn = svg.control(record.curve("control_chart"), f"line crossed in {times} of {of} repeats", peak)
     if drawn is None:
         return None
@@ -155,15 +156,15 @@ def control(record: AuditRecord) -> Figure | None:
     under = ""
     if line is not None:
         under = f"; a model that is right stays under {_evidence(line, ROUND_CEILING)} in {times} of {of} repeats"
-    form = f"After the {{0}}% most suspicious people: evidence {{1}}{under}."
+    form = f"After the {{0}}% most suspicious {noun(record)}: evidence {{1}}{under}."
     return Figure(
         panels=(Panel("", svg.plot(drawn, label, 0, 100), axis=axis),),
         key=(),
         caption=say(_caption(record, points[-1][0], line)),
         id="fig-control",
         style="along",
-        readout=Readout("Read the evidence along people", "0", "100", start, form),
-        numbers=(number_table("", ("Most suspicious people, %", "Evidence"), rows),),
+        readout=Readout(f"Read the evidence along {noun(record)}", "0", "100", start, form),
+        numbers=(number_table("", (f"Most suspicious {noun(record)}, %", "Evidence"), rows),),
     )
 
 
@@ -174,7 +175,7 @@ def peak_told(record: AuditRecord) -> str:
     if line is None or not s.get("peak_rows"):
         return f"{_evidence(most, signed=True)} at most"
     crosses = "over" if most > float(line) else "under"
-    who = f"among the {whole(float(s['peak_share']))}% most suspicious people"
+    who = f"among the {whole(float(s['peak_share']))}% most suspicious {noun(record)}"
     return f"{_evidence(most)} {who}, {crosses} the {_evidence(float(line), ROUND_CEILING)} of a model that is right"
 
 
@@ -186,7 +187,7 @@ def _evidence(score: float, rounding: str = ROUND_HALF_UP, signed: bool = False)
 def _caption(record: AuditRecord, end: float, line: float | None) -> str:
     """Return who was judged, why the curve ends before the last person, and on how many repeats all rests."""
     check, s = ran(record, STRONG), record.curve("control_chart").settings
-    text = f"{num.count(s['rows_tested'])} people, "
+    text = f"{num.count(s['rows_tested'])} {noun(record)}, "
     text += "whom the models had not seen." if s.get("null") == "split" else "each judged by models fitted to others."
     repeats = cardinal(sum(k.startswith("null_") for k in record.curve("control_chart").columns))
     text += f" Grey: {repeats} repeats in which the model is right."
@@ -197,7 +198,7 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
     if end <= 1.0 - 0.005 and s.get("rows_beyond", s["rows_tested"]) != s["rows_tested"]:
         t = float(s.get("tolerance", 0.0))
         off = f"to be off by no more than the tolerance of {num.limit_points(t)} points" if t else "not to be off"
-        text += f" The curve ends at {whole(end)}% of people: the others are predicted {off}."
+        text += f" The curve ends at {whole(end)}% of {noun(record)}: the others are predicted {off}."
     if s.get("null") == "refit" and check is not None and check.outcome is not None:
         made, most = int(s["draws"]), int(check.outcome.settings.get("draws", 0))
         early = ", and then no more: enough of them had shown as much evidence" if made < most else ""
@@ -222,20 +223,20 @@ def rules_table(record: AuditRecord) -> Table:
     """Return the rules as a table."""
     columns = (
         Column(say("Rule")),
-        Column(lines("Share of", "people"), "r"),
+        Column(lines("Share of", noun(record)), "r"),
         Column(lines("Model says,", "in 100"), "r"),
         Column(lines("Happened,", "in 100"), "r"),
         Column(lines("Gap and its", "range, points"), "r"),
         Column(say("The model says"), "now"),
     )
-    return Table(columns, tuple(map(_rule, rules(record))), rules_note(record), id="rules")
+    return Table(columns, tuple(_rule(r, noun(record)) for r in rules(record)), style="cards", id="rules")
 
 
-def _rule(c: Line) -> Row:
+def _rule(c: Line, who: str) -> Row:
     low, high = num.signed_range(float(c["low"]), float(c["high"]))
     found, name = bool(c["finding"]), given(shown(c["rule"]))
     searches = f"found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches"
-    again = f"{num.count(c['rows'])} people judged; {searches}"
+    again = f"{num.count(c['rows'])} {who} judged; {searches}"
     return Row(
         (
             Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
@@ -253,13 +254,13 @@ def rules_note(record: AuditRecord) -> str:
     c, s = record.curve("subgroups").columns, record.curve("subgroups").settings
     n = len(c.get("rule", ()))
     if not n:
-        why = "no rule was worth judging." if "rule" in c else "there are too few people for two halves."
+        why = "no rule was worth judging." if "rule" in c else f"there are too few {noun(record)} for two halves."
         return f"No rule tells who they are: {why}"
     times, of = num.confidence(1 - float(s["alpha"]))
     every = "Its range holds" if n == 1 else f"{'Both' if n == 2 else f'All {cardinal(n)}'} ranges hold together"
     note = (
-        f"Found in one half of the people; but for the share, every number is from the other half, "
-        f"{num.count(s['rows_judged'])} people who did not find {'it' if n == 1 else 'them'}. "
+        f"Found in one half of the {noun(record)}; but for the share, every number is from the other half, "
+        f"{num.count(s['rows_judged'])} that did not find {'it' if n == 1 else 'them'}. "
         f"{every} in at least {times} of {of} audits."
     )
     t = float(s.get("tolerance", 0.0))
@@ -303,9 +304,9 @@ def needs_note(record: AuditRecord) -> str:
         few = f"the shuffles are few ({num.count(s['repeats'])} of each variable)"
     parts = int(s.get("folds", 0))
     others = "half" if parts == 2 else f"{cardinal(parts - 1)} of {cardinal(parts)} parts"
-    fitted = f", each judging people by models fitted to the other {others}" if parts > 1 else ""
+    fitted = f", each judging {noun(record)} by models fitted to the other {others}" if parts > 1 else ""
     return (
-        f"Share of the evidence that is lost when the variable is shuffled among people; "
+        f"Share of the evidence that is lost when the variable is shuffled among {noun(record)}; "
         f"{num.percent(1 - float(s['alpha']))}% range, approximate, each by itself. "
         f"The evidence split up here, {num.decimals(s['statistic'], 2)} in all, comes from a fit of its own{fitted}; "
         f"it is not that of the test and the chart above. A share may lie outside 0 to 100%: {few}, and variables "

@@ -3,10 +3,10 @@ const make = (name, text, given) => Object.assign(document.createElement(name), 
 
 // ---- what a cell says: its text, the number in it, or the number it is sorted by ----
 
-const said = cell => {
+const said = (cell, apart = ' ') => {
   const copy = cell.cloneNode(true);
   copy.querySelectorAll('svg').forEach(svg => svg.remove());
-  copy.querySelectorAll('br, small').forEach(part => part.before(' '));
+  copy.querySelectorAll('br, small').forEach(part => part.before(apart));
   return copy.textContent.replace(/[ \n\t]+/g, ' ').trim();
 };
 const bare = text => text.replace(/[\u00a0\u2009\u202f]/g, '').replace(/\u2212/g, '-');
@@ -76,7 +76,7 @@ const csv = table => {
   const heads = [...table.tHead.rows[0].cells], rows = [...table.tBodies[0].rows].filter(row => !row.dataset.off);
   const columns = heads.flatMap((head, j) => {
     if (head.matches('.c, .sp')) return [];
-    const title = said(head), texts = rows.map(row => j ? said(row.cells[j]) : row.cells[0].dataset.s || said(row.cells[0]));
+    const title = said(head), texts = rows.map(({ cells }) => (!j && !table.matches('.nums') && cells[0].dataset.s) || said(cells[j], '; '));
     const ranges = texts.map(text => bare(text).match(RANGE));
     if (!ranges.some(Boolean) || ranges.some((m, i) => !m && texts[i] && texts[i] !== '\u2013')) return [[title, ...texts]];
     const part = k => ranges.map(m => m && m[k] || '');
@@ -106,14 +106,17 @@ const painted = (from, to) => {
     to.setAttribute(k, `rgb(${m[1]})`);
     to.setAttribute(`${k}-opacity`, m[2] * (to.getAttribute(`${k}-opacity`) || 1));
   });
-  to.removeAttribute('class');
+  if (!from.matches('.cursor')) to.removeAttribute('class');
   [...from.children].forEach((child, i) => painted(child, to.children[i]));
 };
-const LEFT_OUT = 'svg, details details, figure details, .tools, .scrub, .read, .more, .hush, script';
+const leftOut = (root, element) => {
+  const found = element.closest('svg, details, .tools, .scrub, .read, .more, .hush, script');
+  return found && found !== root && root.contains(found);
+};
 const words = (root, box) => {
   const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), range = document.createRange(), out = [];
   for (let node; (node = walk.nextNode());) {
-    if (node.parentElement.closest(LEFT_OUT)) continue;
+    if (leftOut(root, node.parentElement)) continue;
     const style = getComputedStyle(node.parentElement);
     let line = null;
     for (const m of node.data.matchAll(/[^ \n\t]+/g)) {
@@ -132,20 +135,23 @@ const words = (root, box) => {
   }, text));
 };
 const picture = root => {
-  const box = root.getBoundingClientRect(), width = Math.ceil(box.width) + 24, height = Math.ceil(box.height) + 24;
-  const made = element('svg', { xmlns: NS, width, height, viewBox: `-12 -12 ${width} ${height}` });
-  made.append(element('rect', { x: -12, y: -12, width, height, fill: getComputedStyle(document.body).backgroundColor }));
+  const box = root.getBoundingClientRect(), width = Math.ceil(box.width) + 24, texts = words(root, box), made = element('svg', {});
+  let foot = Math.max(0, ...texts.map(text => +text.getAttribute('y') + 12));
   root.querySelectorAll('svg').forEach(svg => {
     const r = svg.getBoundingClientRect();
-    if (!r.width || svg.parentElement.closest(LEFT_OUT)) return;
+    if (!r.width || leftOut(root, svg.parentElement)) return;
     const copy = svg.cloneNode(true);
     painted(svg, copy);
     const place = { x: r.left - box.left, y: r.top - box.top, width: r.width, height: r.height };
     Object.entries(place).forEach(([k, v]) => copy.setAttribute(k, v));
     copy.querySelectorAll('.cursor').forEach(line => line.remove());
+    foot = Math.max(foot, place.y + place.height + parseFloat(getComputedStyle(svg).marginBottom));
     made.append(copy);
   });
-  made.append(...words(root, box));
+  const height = Math.ceil(foot) + 24, view = { width, height, viewBox: `-12 -12 ${width} ${height}` };
+  Object.entries(view).forEach(([k, v]) => made.setAttribute(k, v));
+  made.prepend(element('rect', { x: -12, y: -12, width, height, fill: getComputedStyle(document.body).backgroundColor }));
+  made.append(...texts);
   return { width, height, text: new XMLSerializer().serializeToString(made) };
 };
 const png = (root, name) => {
@@ -225,7 +231,7 @@ document.querySelectorAll('section:not(#summary) figure').forEach(figure => {
   if (!figure.querySelector('svg[role=img]')) return;
   const root = figure.closest('details.along') || figure, numbers = figure.querySelector('table.nums');
   const rest = numbers ? [button('CSV', 'Download the numbers of this figure as CSV', () => save(named(figure, 'csv'), csv(numbers), 'text/csv'))] : [];
-  figure.append(tools(...rest, ...charts(root, 'this figure')));
+  figure.insertBefore(tools(...rest, ...charts(root, 'this figure')), figure.querySelector(':scope > details'));
 });
 
 // ---- print shows everything; a link into closed details or a folded table opens them ----

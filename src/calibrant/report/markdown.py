@@ -23,7 +23,7 @@ from calibrant.report.document import (
     seen,
 )
 from calibrant.report.outline import document
-from calibrant.report.spans import Span, Text, leads, plain, titled
+from calibrant.report.spans import Span, Text, leads, plain, say, titled
 
 
 def render(record: AuditRecord) -> str:
@@ -60,7 +60,7 @@ def _parts(nodes: Iterable[Node]) -> list[str]:
 def _node(node: Node) -> list[str]:
     match node:
         case Opening():
-            return [f"## {node.headline}"]
+            return [f"## {marked(say(node.headline))}"]
         case Heading():
             return [f"### {node.text}"]
         case Paragraph():

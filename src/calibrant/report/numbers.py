@@ -30,7 +30,7 @@ def cut(points: Decimal, digits: int, rounding: str) -> Decimal:
 
 def written(points: Decimal, *, signed: bool = False) -> str:
     """Write points with a true minus; `signed` puts a plus before what is positive."""
-    size = f"{abs(points):f}"
+    size = f"{points.copy_abs():f}"
     if not points:
         return size
     return (MINUS if points < 0 else "+" if signed else "") + size
@@ -38,7 +38,7 @@ def written(points: Decimal, *, signed: bool = False) -> str:
 
 def decimals_of(limit: float | None) -> int:
     """Return the decimals of every bound beside a limit: as many as the limit has, and at least one."""
-    exponent = 0 if limit is None else exact(limit).normalize().as_tuple().exponent
+    exponent = 0 if limit is None else exact(limit).normalize(WIDE).as_tuple().exponent
     return max(1, -exponent if isinstance(exponent, int) else 1)
 
 

@@ -26,8 +26,16 @@ def test_bounds_round_outward(p, limit):
 def test_what_is_written_has_the_verdict_of_the_number(low, high, limit):
     shown_low, shown_high = points(num.lower_bound(low, limit)), points(num.upper_bound(high, limit))
     at = points(num.limit_points(limit))
-    assert (low > limit) == (shown_low > at)
+    assert shown_low >= at if low > limit else shown_low <= at
     assert (high <= limit) == (shown_high <= at)
+
+
+@given(probabilities, probabilities)
+def test_bounds_beside_a_limit_have_its_decimals(p, limit):
+    decimals = {
+        -points(write(x, limit)).as_tuple().exponent for write in (num.lower_bound, num.upper_bound) for x in (p, limit)
+    }
+    assert decimals == {-points(num.limit_points(limit)).as_tuple().exponent}
 
 
 @given(gaps, gaps)
@@ -45,7 +53,7 @@ def test_signed_ranges_round_outward_and_keep_what_they_say_about_zero(a, b):
     [
         (0.012, None, "1.2"),
         (0.0121, None, "1.3"),
-        (0.0123, 0.0125, "1.23"),
+        (0.0121, 0.0125, "1.21"),
         (0.015, 0.015, "1.5"),
         (1.0, None, "100.0"),
     ],
@@ -56,7 +64,7 @@ def test_upper_bounds(p, limit, shown):
 
 @pytest.mark.parametrize(
     ("p", "limit", "shown"),
-    [(0.0, 0.015, "0.0"), (0.0162, 0.015, "1.6"), (0.01504, 0.015, "1.504"), (0.0004, None, "0.0")],
+    [(0.0, 0.015, "0.0"), (0.0162, 0.015, "1.6"), (0.01504, 0.015, "1.5"), (0.0004, None, "0.0")],
 )
 def test_lower_bounds(p, limit, shown):
     assert num.lower_bound(p, limit) == shown

@@ -23,23 +23,40 @@ def test_terminal_fits_and_holds_no_control_characters(make):
     text = terminal(make())
     lines = text.split("\n")
     assert len(lines) <= 48
-    assert all(cells(line) <= 120 for line in lines)
+    assert all(cells(line) <= 120 for line in lines if not line.startswith("    "))  # a command stays whole
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800]", text)
     assert not text.endswith("\n")
 
 
-def test_terminal_aligns_and_leads_with_the_verdict():
+@pytest.mark.parametrize("make", [factories.employment, factories.whole, factories.tiny, factories.record])
+def test_the_brief_is_one_screen(make):
+    assert len(terminal(make()).split("\n")) <= 37
+
+
+def test_terminal_aligns_and_leads_with_the_decision():
     lines = terminal(factories.employment()).split("\n")
-    assert lines[2] == "BROKEN. Within the limit for everyone together, over it for 1 of 41 groups"
-    rows = [line for line in lines if re.search(r"\d to \d.*(met|broken|undecided)$", line)]
-    assert len(rows) == 10
+    assert lines[2] == "Within the limit for everyone together. Over it for foreign born."
+    assert lines[4:6] == [
+        "● Everyone: met. Off by 0.6 to 1.2 points on average.",
+        "◆ 41 named groups: 1 over the limit. foreign born: at least 1.6; 32 undecided. No group",
+    ]
+    rows = [line for line in lines if re.search(r"\d to \d.*(met|over the limit|undecided)$", line)]
+    assert len(rows) == 5
     assert len({line.rindex(" to ") for line in rows}) == 1
-    assert [line.split()[-1] for line in rows[:3]] == ["met", "broken", "undecided"]
+    assert [line.split()[-1] for line in rows[:3]] == ["met", "limit", "undecided"]
     assert any("nativity: foreign born" in line and "1.6 to 3.4" in line for line in rows)
 
 
+def test_terminal_shows_before_and_after():
+    lines = terminal(factories.whole()).split("\n")
+    rows = [line for line in lines if re.search(r"^  .*\d to \d.*\d to \d", line)]
+    assert [re.split(r"\s{2,}", line)[-1] for line in rows] == ["met", "met", "undecided"]
+    assert any("--method augmented-logistic --map map.json" in line for line in lines)
+
+
 def test_terminal_names_what_was_not_checked():
-    assert "Not checked, which is not a pass: variables, local-calibration" in terminal(factories.employment())
+    said = " ".join(terminal(factories.employment()).split())
+    assert "Not checked, which is not a pass: unnamed pockets, variables, the local test" in said
 
 
 def test_a_long_name_is_cut_at_once():

@@ -1,101 +1,258 @@
+"""The headline and the three parts of the verdict, in every mixture; and what sections answer."""
+
 from __future__ import annotations
 
 import itertools
+import re
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import factories
+from calibrant.audit.about import About
 from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import numbers as num
 from calibrant.report import wording
+from calibrant.report.findings import Off
 from calibrant.report.sections.reference import line
-from calibrant.report.sections.summary import caveats, next_steps
 from calibrant.report.spans import label, plain
+from calibrant.report.wording.headline import off_named, words_of
+from calibrant.report.wording.parts import page_status
 
-MIXTURES = [
-    ("met", ["met"] * 12, "Within the limit for everyone together and for all 12 groups"),
-    ("met", [], "Within the limit for everyone together"),
-    ("met", ["met"], "Within the limit for everyone together and for the one group"),
-    ("broken", [], "Over the limit for everyone together"),
-    ("broken", ["met", "undecided"], "Over the limit for everyone together"),
-    ("broken", ["met", "broken"], "Over the limit for everyone together, and for 1 of 2 groups"),
-    ("met", ["broken"] + ["met"] * 40, "Within the limit for everyone together, over it for 1 of 41 groups"),
-    ("met", ["broken", "undecided"], "Within the limit for everyone together, over it for 1 of 2 groups"),
-    ("undecided", [], "Too few people to tell: the limit of 1.5 lies inside the interval"),
-    ("undecided", ["undecided", "met"], "Too few people to tell: the limit of 1.5 lies inside the interval"),
-    ("undecided", ["broken", "met"], "Too few people to tell for everyone together; over the limit for 1 of 2 groups"),
-    ("met", ["undecided", "met"], "Within the limit for everyone together; for 1 of 2 groups too few people to tell"),
+EVERYONE = ("met", "undecided", "broken")
+GROUPS = (
+    [],
+    ["met", "met"],
+    ["undecided", "met"],
+    ["undecided"] * 3,
+    ["broken", "met"],
+    ["broken"] * 3 + ["undecided"],
+)
+POCKETS = {  # low, high, p-value; None where none were searched
+    "absent": None,
+    "met": (0.0, 0.012, 0.4),
+    "undecided": (0.0, 0.039, 0.4),
+    "not-cleared": (0.0, 0.039, 0.002),
+    "broken": (0.0261, 0.119, 0.002),
+}
+SHORT = factories.pocket_lines(("age over 72",), (0.0261,), (0.11,))
+LONG = factories.pocket_lines(
+    ("a very long rule of many traits = that no sentence has any room for",), (0.0261,), (0.11,)
+)
+NONE = factories.pocket_lines(("the score over 0.9",), (-0.02,), (0.031,))
+
+
+def mixed(everyone: str, groups: list[str], pockets: str, use: str | None = "lending", **about: str) -> AuditRecord:
+    """Return a record with these three verdicts, and an intended use or none."""
+    record = factories.mixture(everyone, groups)
+    if (ends := POCKETS[pockets]) is not None:
+        lines = SHORT if pockets == "broken" else NONE
+        record = factories.pocketed(record, *ends[:2], p_value=ends[2], lines=lines, needed=700_000)
+    return replace(record, settings={**record.settings, "about": About(intended_use=use, **about).to_dict()})
+
+
+ALL = list(itertools.product(EVERYONE, GROUPS, POCKETS, (None, "lending")))
+
+
+@pytest.mark.parametrize(("everyone", "groups", "pockets", "use"), ALL)
+def test_every_headline_is_short_and_never_better_than_the_worst_part(everyone, groups, pockets, use):
+    record = mixed(everyone, groups, pockets, use)
+    said = wording.headline(record)
+    assert record.verdicts["pockets"] == pockets
+    assert words_of(said) <= 16
+    assert said[0].isupper()
+    assert said.endswith(".")
+    assert not any(odd in said for odd in ("  ", "..", "None", "nan", " ."))
+    states = set(record.verdicts.values())
+    assert ("Use it" in said or "not use" in said) <= (use is not None)
+    if "broken" in states:
+        over = ("Do not use it", "not for") if use else ("Over the limit", "Over it for", "over it for")
+        assert any(words in said for words in over)
+        assert said.startswith("Use it for everyone together") <= (everyone == "met" and use is not None)
+    else:
+        assert "not use" not in said
+        assert "ver the limit" not in said.replace("Over all", "")
+    if everyone == "broken":
+        assert said.startswith(("Do not use it", "Over the limit"))
+    if "undecided" in states and not states & {"broken"}:
+        assert "Too few" in said or "undecided" in said or "not cleared" in said.lower()
+    if "not-cleared" in states and "broken" not in states:
+        assert "not cleared" in said.lower() or "error was found in unnamed pockets" in said
+    if states == {"met"}:
+        assert said in (
+            "Use it for everyone, every named group and unnamed pockets.",
+            "Within the limit for everyone, every named group and unnamed pockets.",
+        )
+    if pockets == "absent" and "broken" not in states and "undecided" not in states:
+        assert "not checked" in said
+
+
+@pytest.mark.parametrize(("everyone", "groups", "pockets", "use"), ALL)
+def test_words_and_marks_of_the_parts_are_the_verdicts(everyone, groups, pockets, use):
+    record = mixed(everyone, groups, pockets, use)
+    words = {"met": "Met", "undecided": "Undecided", "broken": "Over the limit", "not-cleared": "Not cleared"}
+    words |= {"absent": "Not checked"}
+    for part, state in record.verdicts.items():
+        status, word = wording.verdict_word(record, part)
+        assert status == state
+        assert words[state].lower() in word.lower()
+    assert wording.verdict_word(record, "everyone")[1] == words[everyone]
+    worst = next((s for s in ("broken", "not-cleared", "undecided", "met") if s in record.verdicts.values()), "")
+    assert page_status(record) == worst
+    for told in (wording.everyone_told, wording.groups_told, wording.pockets_told):
+        said = plain(told(record))
+        assert said.endswith(".")
+        assert not any(odd in said for odd in ("  ", "..", "None", "nan", " .", "1 groups"))
+    assert ("gap" in plain(wording.pockets_told(record))) == (pockets != "absent")
+
+
+EXACT = [
+    ("met", ["broken", "met"], "absent", "use", "Use it for everyone together. Do not use it as it is for region 0."),
+    ("met", ["broken", "met"], "absent", None, "Within the limit for everyone together. Over it for region 0."),
+    ("met", ["met"], "broken", "use", "Use it for everyone together. Do not use it as it is for age over 72."),
+    (
+        "met",
+        ["broken"],
+        "broken",
+        None,
+        "Within the limit for everyone together. Over it for region 0 and age over 72.",
+    ),
+    ("broken", ["met"], "met", "use", "Do not use it as it is."),
+    ("broken", ["met"], "met", None, "Over the limit for everyone together."),
+    ("undecided", [], "met", "use", "Too few rows to decide: about 1\u202f500\u202f000 would."),
+    ("undecided", ["met"], "broken", "use", "Do not use it for age over 72. Too few rows to decide for everyone."),
+    (
+        "met",
+        ["met"],
+        "not-cleared",
+        "use",
+        "Use it for everyone together and every named group. Not cleared for unnamed pockets.",
+    ),
+    ("met", ["undecided"] * 3, "met", "use", "Use it for everyone together. Too few rows to decide for 3 groups."),
 ]
 
 
-@pytest.mark.parametrize(("everyone", "groups", "headline"), MIXTURES)
-def test_headlines(everyone, groups, headline):
-    assert wording.headline(factories.mixture(everyone, groups)) == headline
+@pytest.mark.parametrize(("everyone", "groups", "pockets", "use", "said"), EXACT)
+def test_headlines(everyone, groups, pockets, use, said):
+    assert wording.headline(mixed(everyone, groups, pockets, use)) == said
 
 
-def test_headline_without_a_limit():
-    assert wording.headline(factories.employment(limit=None)) == "Off by 0.6 to 1.2 points on average"
+def test_a_pocket_worse_than_the_worst_group_is_named_first():
+    record = factories.pocketed(factories.employment(), lines=SHORT)
+    assert wording.headline(record).endswith("Over it for age over 72 and foreign born.")
+
+
+def test_a_long_rule_is_told_by_its_traits_and_odd_names_are_counted():
+    record = factories.pocketed(factories.employment(), lines=LONG)
+    assert "a pocket of x2 and x3" in wording.headline(record)
+    group = factories.finding(0.03, 0.05, variables=[("g", "@everyone <b>")])
+    assert off_named(Off(0.03, group)) == ""
+    assert wording.headline(factories.record(groups=[group])).endswith("Over it for one group.")
+    assert off_named(Off(0.03, factories.finding(variables=[("age", "45–54")]))) == "age 45–54"
+    assert off_named(Off(0.03, factories.finding(variables=[("disability", "yes")]))) == "disability yes"
+
+
+@given(st.text(min_size=1, max_size=60), st.sampled_from(EVERYONE), st.booleans(), st.text(min_size=1, max_size=30))
+def test_no_name_makes_a_headline_long(name, everyone, use, noun):
+    group = factories.finding(0.03, 0.05, variables=[("g", name)])
+    one = factories.mixture(everyone, []).everyone
+    record = factories.record(one, [group], about=About(noun=noun, intended_use="x" if use else None).to_dict())
+    said = wording.headline(record)
+    assert words_of(said) <= 16
+    assert len(said) <= 130
+
+
+# ---- without a limit: points ----
+
+
+def test_headline_without_a_limit_names_who_is_farther_off():
+    assert wording.headline(factories.employment(limit=None)) == (
+        "Off by 0.6 to 1.2 points for everyone, by at least 1.6 for foreign born."
+    )
+    record = factories.pocketed(factories.employment(limit=None), lines=SHORT)
+    assert wording.headline(record).endswith("by at least 2.6 for age over 72.")
+    alone = factories.record(factories.finding(limit=None), limit=None)
+    assert wording.headline(alone) == "Off by 0.4 to 1.2 points for everyone."
 
 
 def test_headline_where_the_raw_score_is_off_by_more_than_the_score_shown():
     record = factories.record(factories.finding(0.0351, 0.0099, limit=None), limit=None)
-    assert wording.headline(record) == "Off by at least 3.5 points raw, by at most 1.0 as shown"
+    assert wording.headline(record) == "Off by at least 3.5 points raw, at most 1.0 as shown."
     assert "3.5 to 1.0" not in plain(wording.overall_answer(record))
 
 
-def test_lead_of_the_mock_up():
-    assert plain(wording.lead(factories.employment())).replace("\u202f", " ") == (
-        "Over all 277 677 people, the probabilities shown are off by at most 1.2 points on average, "
-        "within the limit of 1.5. For the group nativity: foreign born they are off by at least 1.6: of "
-        "every 1 000 people in it the model expects 562 to be employed; 585 were."
+# ---- the parts ----
+
+
+def test_the_part_of_groups_names_the_worst_two_and_what_none_exceeds():
+    groups = [factories.finding(0.02 + 0.01 * i, 0.08, variables=[("region", f"north {i}")]) for i in range(4)]
+    bound = factories.estimate(0.0, 0.0712)
+    record = factories.record(groups=groups)
+    record = replace(record, estimates={**record.estimates, "worst_group": bound})
+    assert wording.verdict_word(record, "groups") == ("broken", "4 over the limit")
+    assert plain(wording.groups_told(record)) == (
+        "north 3: at least 5.0; north 2: at least 4.0; 2 more. No group is off by more than 7.2."
     )
 
 
-def test_leads_of_the_other_states():
-    def lead(record: AuditRecord) -> str:
-        return plain(wording.lead(record)).replace("\u202f", " ")
-
-    assert lead(factories.mixture("met", ["met"] * 2)).endswith(
-        "within the limit of 1.5. The group with the largest upper bound is region: region 0, at most 0.7."
-    )
-    assert lead(factories.mixture("undecided", [])).endswith(
-        "off by 0.4 to 3.9 points on average. About 1 500 000 people would decide, "
-        "if the error is as estimated (2.2 points)."
-    )
-    assert lead(factories.mixture("broken", [])).endswith(
-        "off by at least 2.9 points on average; the limit is 1.5. Of every 100 people "
-        "the model expects 31 cases; there were 24. The probabilities are too high."
-    )
-    assert "No limit was given" in lead(factories.employment(limit=None))
+def test_what_closed_testing_decided_is_never_contradicted():
+    """A group may be over the limit though its own lower end is not, or within it though its upper end is not."""
+    over, within = (factories.finding(0.012, 0.03, variables=[("g", v)]) for v in ("over it", "within it"))
+    groups = [replace(over, verdict="broken"), replace(within, verdict="met")]
+    record = factories.record(groups=groups)
+    assert "over it: at least 1.5" in plain(wording.groups_told(record))
+    assert num.bounds(groups[0], 0.015) == ("1.5", "3.0")
+    assert num.bounds(groups[1], 0.015) == ("1.2", "1.5")
+    assert num.bounds(groups[1], 0.015, "gap") == ("1.2", "3.0")
 
 
-@pytest.mark.parametrize(
-    ("everyone", "groups"),
-    list(
-        itertools.product(("met", "undecided", "broken"), ([], ["met"], ["undecided"] * 3, ["broken", "broken", "met"]))
-    ),
-)
-def test_every_mixture_reads_as_sentences(everyone, groups):
+def test_pockets_of_opposite_signs_are_both_named():
+    lines = factories.pocket_lines(("age over 72", "age up to 30"), (0.0261, -0.09), (0.11, -0.0311))
+    record = factories.pocketed(factories.mixture("met", ["met"]), lines=lines)
+    said = plain(wording.pockets_told(record))
+    assert "age up to 30: too high, a gap of at least 3.1." in said
+    assert "age over 72: too low, a gap of at least 2.6." in said
+
+
+def test_judged_by_the_gap_the_words_speak_of_the_gap():
+    one = factories.finding(0.004, 0.039, observed=0.52)
+    record = factories.record(replace(one, verdict="broken"), judge="gap", limit=0.005)
+    assert plain(wording.everyone_told(record)) == "Gap of +1.0 to +3.1 points."
+    group = factories.finding(0.004, 0.039, observed=0.52, variables=[("g", "north")])
+    assert "No group’s gap is more than 3.1." in plain(
+        wording.groups_told(factories.record(one, [group], judge="gap", limit=0.005))
+    )
+
+
+def test_the_unit_noun_is_said_only_where_it_was_given():
+    for noun in (None, "loans"):
+        about = About.of(noun=noun).to_dict()
+        record = mixed("undecided", ["undecided"], "met")
+        record = replace(record, settings={**record.settings, "about": about})
+        said = " ".join((wording.headline(record), plain(wording.everyone_told(record))))
+        assert (noun or "rows") in said
+        assert "people" not in said
+
+
+# ---- the sections ----
+
+
+@pytest.mark.parametrize(("everyone", "groups"), list(itertools.product(EVERYONE, GROUPS)))
+def test_answers_read_as_sentences(everyone, groups):
     record = factories.mixture(everyone, groups)
-    steps = next_steps(record)
-    assert 1 <= len(steps) <= 3
-    assert len(caveats(record)) == 3
-    for text in (wording.lead(record), wording.overall_answer(record), wording.groups_answer(record), *steps):
+    for text in (wording.overall_answer(record), wording.groups_answer(record)):
         said = plain(text)
-        assert said[0].isupper() or said.startswith("region")
+        assert said[0].isupper()
         assert said.endswith(".")
         assert not any(odd in said for odd in ("  ", "..", "None", "nan", "1 groups", " ."))
 
 
-def test_only_the_caveat_speaks_of_a_confidence_interval_and_denies_it():
-    said = [plain(c) for c in caveats(factories.employment())]
-    assert [("confidence interval" in s) for s in said] == [False, False, True]
-    assert "not a confidence interval" in said[2]
-
-
-def test_estimate_on_the_limit_promises_no_number_of_people():
+def test_estimate_on_the_limit_promises_no_number_of_rows():
     one = factories.finding(0.004, 0.039)
     record = factories.record(factories.Finding.from_dict({**one.to_dict(), "rows_needed": None}))
-    assert "no number of people is sure to decide" in plain(wording.lead(record))
+    assert "too close for any number of rows" in plain(wording.everyone_told(record))
 
 
 def test_pooled_and_blank_names():
@@ -106,7 +263,7 @@ def test_pooled_and_blank_names():
 @pytest.mark.parametrize(
     ("code", "status", "found"),
     [
-        ("error-everyone", "broken", "Broken"),
+        ("error-everyone", "broken", "Over the limit"),
         ("shift", "measured", "Error found"),
         ("reliability", "measured", "Error found"),
         ("distance", "measured", "Measured"),
@@ -115,7 +272,7 @@ def test_pooled_and_blank_names():
         ("a-code-from-the-future", "measured", "Measured"),
     ],
 )
-def test_checks_never_call_a_measurement_met_or_broken(code, status, found):
+def test_checks_never_call_a_measurement_met_or_over_the_limit(code, status, found):
     check = Check(code=code, status=status, reason="why")
     read = line(check, factories.employment())
     assert read.found == found
@@ -130,3 +287,10 @@ def test_a_shift_that_may_be_zero_is_no_proof_of_none():
     read = line(Check(code="shift", status="measured"), record)
     assert read.found == "No error found (not proof of none)"
     assert "not shown to be off" in plain(wording.overall_answer(record))
+
+
+def test_no_verdict_is_called_broken():
+    for everyone, groups in itertools.product(EVERYONE, GROUPS):
+        record = mixed(everyone, groups, "broken")
+        texts = (wording.headline(record), *(wording.verdict_word(record, p)[1] for p in record.verdicts))
+        assert not re.search("broken", " ".join(texts), re.I)

@@ -25,7 +25,7 @@ from calibrant.report.document import (
     Section,
 )
 from calibrant.report.findings import by_gap, limit_of, said_of
-from calibrant.report.spans import say
+from calibrant.report.spans import given, say
 from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.parts import everyone_told, groups_told, pockets_told, verdict_word
 from calibrant.visible import visible
@@ -71,13 +71,13 @@ def parts(record: AuditRecord) -> tuple[Part, ...]:
 def facts(record: AuditRecord) -> Iterator[Paragraph]:
     """Return what was judged, by what limit and whose, at what level, and the date if one was given."""
     limit, outcome = limit_of(record), record.settings.get("outcome")
-    yield Paragraph(say(visible(record.data.get("label", "") if outcome is None else outcome)), where=EVERYWHERE)
-    bound = "no limit"
+    yield Paragraph(say(given(record.data.get("label", "") if outcome is None else outcome)), where=EVERYWHERE)
+    bound = say("no limit")
     if limit is not None:
         about = " on the gap" if by_gap(record) else ""
         by = said_of(record, "set_by")
-        bound = f"limit {num.limit_points(limit)} points{about}{f', set by {by}' if by else ''}"
-    yield Paragraph(say(bound), where=EVERYWHERE)
+        bound = say(f"limit {num.limit_points(limit)} points{about}", *((", set by ", given(by)) if by else ()))
+    yield Paragraph(bound, where=EVERYWHERE)
     yield Paragraph(say(f"{num.percent(1 - float(record.settings['alpha']))}% certificates"), where=EVERYWHERE)
     if record.settings.get("date") is not None:
-        yield Paragraph(say(visible(record.settings["date"])), where=PAGE)
+        yield Paragraph(say(given(record.settings["date"])), where=PAGE)

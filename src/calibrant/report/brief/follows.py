@@ -92,11 +92,16 @@ def _title(r: Ranked, along: Along | None) -> Text:
     told = () if along is None else _stretches(along) or _level(along)
     if told:
         return told
-    name = clipped(shown(r.variable), LONG)
+    name = _name(r.variable)
     if not r.worst:
-        return say(strong(f"Off along {name}"), " beyond the shift of everyone")
-    at = clipped(shown(r.worst), LONG)
-    return say(strong(f"Off most for {name} {at}"), f": {num.gap(r.gap)} points beyond the shift of everyone")
+        return say(strong("Off along "), name, " beyond the shift of everyone")
+    where = say(strong("Off most for "), name, " ", _name(r.worst))
+    return say(*where, f": {num.gap(r.gap)} points beyond the shift of everyone")
+
+
+def _name(text: object) -> Span:
+    """Return the name of a variable or a level in a title."""
+    return Span(clipped(shown(text), LONG), "name")
 
 
 def _stretches(along: Along) -> Text:
@@ -109,10 +114,10 @@ def _stretches(along: Along) -> Text:
         for run in along.runs
     }
     first = max(along.runs, key=lambda run: abs(inside[run].gap))
-    peak, name = inside[first], clipped(shown(along.variable), LONG)
+    peak = inside[first]
     low, high = written(first.low), written(first.high)
     at = f"{low} to {high}" if low != high else low
-    start = say(strong(f"{SIDES[first.side]} for {name} {at}"))
+    start = say(strong(f"{SIDES[first.side]} for "), _name(along.variable), strong(f" {at}"))
     most = f", most at {written(float(peak.x or 0.0))}" if low != high else ""
     other = next((run for run in sorted(along.runs, key=lambda r: -abs(inside[r].gap)) if run.side != first.side), None)
     turn = ""
@@ -128,6 +133,6 @@ def _level(along: Along) -> Text:
         return ()
     worst, digits = max(off, key=lambda p: abs(p.gap)), digits_of(along.across)
     other = max((p for p in off if p.side != worst.side), key=lambda p: abs(p.gap), default=None)
-    turn = "" if other is None else f"; {SIDES[other.side].lower()} for {clipped(named(other), LONG)}"
-    start = strong(f"{SIDES[worst.side]} for {clipped(named(worst), LONG)}")
-    return say(start, f": {num.gap(worst.gap, digits)} points{turn}")
+    turn = () if other is None else (f"; {SIDES[other.side].lower()} for ", _name(named(other)))
+    start = strong(f"{SIDES[worst.side]} for ")
+    return say(start, _name(named(worst)), f": {num.gap(worst.gap, digits)} points", *turn)

@@ -16,6 +16,7 @@ from calibrant.visible import visible
 MOST_WORDS = 16
 MOST_LETTERS = 130
 NAME_WORDS, NAME_LETTERS = 9, 56  # of a group or a rule that a headline names
+PLAIN = re.compile(r"[\w\s=,.:;%+/&'’\"()≤≥–\u2212\u202f-]*")  # a name of other characters is counted, not written
 ODD = re.compile(r"true|false|yes|no|y|n|other|missing|none|unknown|\W*", re.IGNORECASE)  # no name by itself
 
 
@@ -77,7 +78,7 @@ def off_named(o: Off) -> str:
 
 
 def _short(text: str) -> bool:
-    return 0 < words_of(text) <= NAME_WORDS and 0 < len(text) <= NAME_LETTERS
+    return bool(text.strip() and PLAIN.fullmatch(text)) and words_of(text) <= NAME_WORDS and len(text) <= NAME_LETTERS
 
 
 def group_named(finding: Finding) -> str:
@@ -170,7 +171,7 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
     whom = "everyone together"
     if groups == "met":
         whom += " and every named group"
-    elif pockets == "met":
+    elif (groups, pockets) == ("absent", "met"):
         whom += " and unnamed pockets"
     yield f"{start} {whom}. {_left_open(record)}"
 

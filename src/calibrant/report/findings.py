@@ -122,14 +122,22 @@ def groups_off(record: AuditRecord) -> list[Off]:
 
 def pockets_off(record: AuditRecord) -> list[Off]:
     """Return the pockets over the limit, the farthest off first; without a limit all that are off."""
-    limit, e, curve = limit_of(record), record.estimates.get(POCKETS), record.curve(POCKETS)
+    limit = limit_of(record)
+    if limit is not None and record.verdicts["pockets"] != "broken":
+        return []
+    return pockets_known(record, limit or 0.0)
+
+
+def pockets_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
+    """Return the pockets that are certified to be off by more than this, the farthest off first."""
+    e, curve = record.estimates.get(POCKETS), record.curve(POCKETS)
     found = []
     for i, least in enumerate(curve.columns.get("floor", ())):
-        if least > (limit or 0.0):
+        if least > beyond:
             rule, low, high = (curve.columns[k][i] for k in ("rule", "low", "high"))
             named = dict.fromkeys(str(c["variable"]) for c in curve.settings["conditions"][i])
             found.append(Off(float(least), None, str(rule), side(float(low), float(high)), tuple(named)))
-    if not found and e is not None and e.interval.low > (limit or 0.0):
+    if not found and e is not None and e.interval.low > beyond:
         found = [Off(e.interval.low)]
     return sorted(found, key=_by_size)
 

@@ -16,6 +16,7 @@ from calibrant.report.findings import (
     groups_off,
     limit_of,
     noun,
+    pockets_known,
     pockets_off,
     with_verdict,
 )
@@ -140,7 +141,14 @@ def pockets_told(record: AuditRecord) -> Text:
         why = "" if check is None else sentence(check.reason)
         quick = say("Left out by ", code("--quick"), ".") if record.settings.get("quick") else say(why)
         return quick if quick[0].text else say("They were not searched.")
-    state, told = record.verdicts["pockets"], [_one_pocket(record, o) for o in _two_sides(pockets_off(record))]
+    state = record.verdicts["pockets"]
+    known = pockets_known(record)
+    told = [
+        _one_pocket(record, o) for o in (_two_sides(pockets_off(record)) if state in ("broken", "none") else known[:1])
+    ]
+    least = num.lower_bound(e.interval.low, limit_of(record))
+    if known and known[0].rule and e.interval.low > known[0].least and least != _least(record, known[0]):
+        told.append(say(f"The worst of all, not shown: at least {least}."))
     if check.outcome is not None and record.found(check) and state in ("not-cleared", "none"):
         end = "; no pocket is certified over the limit" if state == "not-cleared" else ""
         told.insert(0, say(f"A test finds error ({p_told(check.outcome)}){end}."))
@@ -154,14 +162,19 @@ def pockets_told(record: AuditRecord) -> Text:
 
 def _two_sides(found: list[Off]) -> list[Off]:
     """Return the pocket farthest off, and the farthest of those that are off to the other side."""
+    if not found:
+        return []
     other = next((o for o in found[1:] if o.side != found[0].side), None)
     return found[:1] if other is None else [found[0], other]
 
 
 def _one_pocket(record: AuditRecord, o: Off) -> Text:
-    least = num.lower_bound(o.least, limit_of(record))
     who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("One pocket")
-    return say(who, f": {SIDES[o.side]}, a gap of at least {least}.")
+    return say(who, f": {SIDES[o.side]}, a gap of at least {_least(record, o)}.")
+
+
+def _least(record: AuditRecord, o: Off) -> str:
+    return num.lower_bound(o.least, limit_of(record))
 
 
 def _no_pocket(record: AuditRecord, e: Estimate) -> Text:

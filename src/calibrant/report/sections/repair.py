@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, Check
-from calibrant.repair.catalogue import recipes
 from calibrant.report import numbers as num
 from calibrant.report.document import (
     MARKDOWN,
     NOWHERE,
     PAGE,
-    TERMINAL,
     WHOLE,
     Cell,
     Column,
@@ -22,8 +20,8 @@ from calibrant.report.document import (
     Table,
 )
 from calibrant.report.outline import Asked, Declared
-from calibrant.report.spans import BREAK, Span, Text, code, given, lines, link, say
-from calibrant.report.wording import capital, cardinal, unmade
+from calibrant.report.spans import BREAK, Span, Text, code, given, lines, say
+from calibrant.report.wording import capital, cardinal, repair_named, unmade
 from calibrant.visible import visible
 
 AS_AUDITED = "as audited"
@@ -42,7 +40,6 @@ def repair(record: AuditRecord) -> Iterator[Node]:
         yield Paragraph(unmade(record, "repair", "No repairs were compared in this audit."), "quiet", PAGE)
         return
     yield Paragraph(answer(record), "answer")
-    yield Paragraph(say("What would repair it: ", *answer(record)), where=TERMINAL)
     yield Paragraph(say(caption(record)), where=MARKDOWN)
     yield table(record)
     yield Paragraph(say(note(record)), "note")
@@ -53,12 +50,6 @@ def repair(record: AuditRecord) -> Iterator[Node]:
 def compared(record: AuditRecord) -> bool:
     """Tell whether repairs were compared."""
     return bool(record.curve("repairs").columns.get("probability"))
-
-
-def named(recipe: str) -> str:
-    """Return what a repair is called in the report."""
-    known = recipes().get(recipe)
-    return visible(recipe) if known is None else known.words
 
 
 def rows(record: AuditRecord) -> list[Line]:
@@ -92,7 +83,7 @@ def answer(record: AuditRecord) -> Text:
     if s["groups"]:
         gaps = f" The gap shrinks for {chosen['groups_better']} of {num.count(s['groups'])} groups"
         gaps += f" and grows for {chosen['groups_worse']}."
-    return say(f"{capital(named(chosen['recipe']))}: {_gain(record, chosen, before)}.{gaps}")
+    return say(f"{capital(repair_named(chosen['recipe']))}: {_gain(record, chosen, before)}.{gaps}")
 
 
 def _gain(record: AuditRecord, chosen: Line, before: Line) -> str:
@@ -149,7 +140,7 @@ def orders(record: AuditRecord) -> str:
     """Return which repairs keep the order of people."""
     kinds: dict[str, list[str]] = {}
     for r in rows(record)[1:]:
-        kinds.setdefault(r["order"], []).append(named(r["recipe"]))
+        kinds.setdefault(r["order"], []).append(repair_named(r["recipe"]))
     told: list[str] = []
     for order, words in KEEPS.items():
         if who := kinds.get(order):
@@ -165,26 +156,11 @@ def how(record: AuditRecord) -> Text:
     if chosen is None:
         return ()
     return say(
-        f"{capital(named(chosen['recipe']))} is the simplest repair that is shown to help and is not shown to be worse "
+        f"{capital(repair_named(chosen['recipe']))} is the simplest repair that is shown to help and is not shown to be worse "
         f"than the best of them: {visible(_verdict(record, chosen))}. To repair a file: ",
         code("calibrant repair FILE --label … --score … --out repaired.parquet --map map.json"),
         ".",
     )
-
-
-def step(record: AuditRecord) -> Text:
-    """Return what to do next in a line; empty where no repair is recommended."""
-    chosen = recommended(record)
-    if chosen is None:
-        return ()
-    before, name = rows(record)[0], named(chosen["recipe"])
-    change = f"Recalibrating by {name} is shown to help on people held out"
-    if _falls(chosen, before):
-        change = f"Recalibrating by {name} brings the certified error from at most {_upper(before)} to at most "
-        change += f"{_upper(chosen)} points on people held out"
-    if record.curve("repairs").settings["groups"]:
-        change += f"; the gap shrinks for {chosen['groups_better']} groups and grows for {chosen['groups_worse']}"
-    return say(f"{change}. ", link("Compare repairs", "repair"))
 
 
 # ---- in numbers ----
@@ -218,7 +194,7 @@ def table(record: AuditRecord) -> Table:
 def _row(r: Line, draws: int, recommended: str) -> Row:
     first = r["probability"] == AS_AUDITED
     chosen = r["probability"] == recommended and not first
-    name = AS_AUDITED if first else named(r["recipe"])
+    name = AS_AUDITED if first else repair_named(r["recipe"])
     low = "" if r["error_low"] is None else f"{num.lower_bound(float(r['error_low']))} to "
     gap, group = _points(r["largest_gap"]), visible(r["largest_gap_group"] or "")
     whose = Cell(lines(gap, Span(group, "quiet")), brief=say(f"{gap} ", given(group))) if group else Cell(say(gap))
@@ -249,7 +225,7 @@ def _check(_: Check, record: AuditRecord) -> Asked:
     numbers = ""
     if compared(record):
         chosen = recommended(record)
-        taken = "none" if chosen is None else named(chosen["recipe"])
+        taken = "none" if chosen is None else repair_named(chosen["recipe"])
         numbers = f"{cardinal(len(rows(record)) - 1)} compared; {taken} recommended"
     return Asked("Comparing repairs", numbers, "what would lower the error, judged on people held out?")
 

@@ -160,8 +160,8 @@ class AuditRecord(Plain):
     schema: str = field(default=SCHEMA)
 
     def to_json(self) -> str:
-        """Return the record as JSON text: sorted keys, full precision, no NaN; the same bytes every time."""
-        return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=True, indent=1, allow_nan=False)
+        """Return the record as JSON text: keys in their order, full precision, no NaN; the same bytes every time."""
+        return json.dumps(self.to_dict(), ensure_ascii=True, indent=1, allow_nan=False)
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:

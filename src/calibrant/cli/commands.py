@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +11,10 @@ from calibrant.arguments import COMMAND
 from calibrant.audit.checks import gates
 from calibrant.audit.judging import Asked as AskedToJudge
 from calibrant.audit.judging import Judging
-from calibrant.audit.record import AuditRecord
 from calibrant.audit.run import audited
 from calibrant.cli.parser import bin_edges
 from calibrant.cli.progress import Progress, told_first
+from calibrant.cli.reporting import check_outputs, deliver
 from calibrant.data.read import summarised
 from calibrant.data.reading import Asked, Reading
 from calibrant.data.rewrite import checked_targets, written
@@ -25,7 +24,7 @@ from calibrant.data.sources.query import Query
 from calibrant.errors import BadInput, NotComputable
 from calibrant.visible import visible
 
-EVERY, STDOUT = ("*",), "-"
+EVERY = ("*",)
 
 # ---- from options to what is read and what is judged ----
 
@@ -76,58 +75,25 @@ def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> S
 def audit(a: Namespace) -> int:
     """Audit files or sketches."""
     data = given(a)
-    _outputs(a, data)
+    check_outputs(a, data)
     asked, plan, whole = reading(a), judging(a), source(data, a.allow_same)
     opened = told_first(whole, asked)
     with Progress() as progress:
         record = audited(opened, asked, plan, progress)
-    return _deliver(record, a)
+    deliver(record, a)
+    return record.exit_status
 
 
 def example(a: Namespace) -> int:
     """Audit the bundled data; whatever is found, the example has worked."""
     from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
-    _outputs(a, [str(employment_path())])
+    check_outputs(a, [str(employment_path())])
     asked, plan = reading(a, **EMPLOYMENT, by=EMPLOYMENT_BY, variables=None), judging(a)
     with Progress() as progress:
         record = audited(employment_path(), asked, plan, progress)
-    _deliver(record, a)
+    deliver(record, a)
     return 0
-
-
-def _outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
-    """Refuse outputs that cannot be written, or that claim one place, before any work is done."""
-    outs = {"--json": a.json, "--report": a.report, "--markdown": a.markdown}
-    claims = [option for option, out in outs.items() if out == STDOUT]
-    if len(claims) > 1:
-        raise BadInput(f"{claims[0]} - and {claims[1]} - both claim standard output: write one to a file")
-    checked_targets({option: out for option, out in outs.items() if out != STDOUT}, files)
-
-
-def _deliver(record: AuditRecord, a: Namespace) -> int:
-    """Write what was asked for; print the summary unless standard output was claimed."""
-    from calibrant.report import html, markdown, outline, terminal
-
-    report = outline.document(record)
-    if a.report:
-        write(a.report, html.written(report, record))
-        print(f"report: {visible(a.report)}", file=sys.stderr)
-    if a.json:
-        write(a.json, record.to_json() + "\n")
-    if a.markdown:
-        write(a.markdown, markdown.written(report))
-    if STDOUT not in (a.report, a.json, a.markdown):
-        print(terminal.written(report))
-    return record.exit_status
-
-
-def write(target: str, content: str) -> None:
-    """Write text to a file, or to standard output for ``-``."""
-    if target == STDOUT:
-        sys.stdout.write(content)
-    else:
-        written(target, content.encode())
 
 
 # ---- certificates ----

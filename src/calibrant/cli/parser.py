@@ -62,6 +62,19 @@ examples:
 EXAMPLE = """277 677 Massachusetts residents, 2015 to 2018: a classifier's probability that a person is employed.
 Writes calibrant-example.html into the current directory; open it in a browser.
 """
+REPORT = """\
+Writes from the record alone, which holds no rows: the same bytes as the audit wrote.
+
+examples:
+  calibrant audit log.parquet --label y --score p --limit 0.02 --json record.json
+  calibrant report record.json --report audit.html --open
+  calibrant report record.json --pdf audit.pdf --markdown audit.md
+"""
+REPORT_STATUS = """exit status:
+  0   it is written, whatever its verdict
+  2   there is no such record, or it cannot be written; one line says why
+  70  an unexpected error: please report it
+"""
 CERTIFY = """Each line says which classifier it is about: the raw score, the score shown in steps, or a jittered score.
 
 example:
@@ -337,9 +350,7 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
     _about(p)
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
     p.add_argument("--date", metavar="DATE", help="date to print in the report (default: none)")
-    p.add_argument("--report", default=report, metavar="OUT.html", help="write the HTML report")
-    p.add_argument("--markdown", metavar="OUT.md", help="write the report as Markdown (- for standard output)")
-    p.add_argument("--json", metavar="OUT.json", help="write the record as JSON (- for standard output)")
+    _written(p, report)
 
 
 def _about(p: Command) -> None:
@@ -350,6 +361,20 @@ def _about(p: Command) -> None:
     p.add_argument("--period", metavar="TEXT", help="when the rows were recorded")
     p.add_argument("--population", metavar="TEXT", help="whom or what they stand for")
     p.add_argument("--set-by", metavar="TEXT", help="who set the limit, and when")
+
+
+def _written(p: Command, report: str | None = None) -> None:
+    p.add_argument("--report", default=report, metavar="OUT.html", help="write the HTML report")
+    p.add_argument("--markdown", metavar="OUT.md", help="write the report as Markdown (- for standard output)")
+    p.add_argument("--json", metavar="OUT.json", help="write the record as JSON (- for standard output)")
+    p.add_argument("--pdf", metavar="OUT.pdf", help="print the report with a Chromium, Chrome or Edge found here")
+    p.add_argument("--out", metavar="DIR", help="write page, record, Markdown and tables as CSV into a directory")
+    p.add_argument("--open", action="store_true", help="then show the report in a browser")
+
+
+def _report(p: Command) -> None:
+    p.add_argument("record", metavar="RECORD.json", help="that an audit wrote with --json or --out, or its HTML report")
+    _written(p)
 
 
 def _certify(p: Command) -> None:
@@ -447,6 +472,7 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "look": ("look at a file before anything is computed", LOOK, _look, LOOK_STATUS),
     "audit": ("audit a file of labels, probabilities and covariates", AUDIT, _audit, STATUS),
     "example": ("run the audit on the bundled employment data", EXAMPLE, _example, STATUS),
+    "report": ("write the report of an audit that was kept, in any format", REPORT, _report, REPORT_STATUS),
     "certify": ("print certificates for everyone together", CERTIFY, _certify, STATUS),
     "plan": ("rows that a certificate of a given tightness takes", PLAN, _plan, STATUS),
     "sketch": ("summarise a file into a small mergeable sketch", SKETCH, _sketch, STATUS),

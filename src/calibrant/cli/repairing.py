@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND
-from calibrant.cli.commands import given, reading, write
+from calibrant.cli.commands import given, reading
 from calibrant.cli.progress import Progress
+from calibrant.cli.reporting import write
 from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.read import each_once
 from calibrant.data.reading import Reading, counted

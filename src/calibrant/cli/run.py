@@ -16,7 +16,12 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.visible import visible
 
 BAD, UNEXPECTED, STOPPED = 2, 70, 130
-ELSEWHERE = {"look": "looking", "repair": "repairing", "apply": "repairing"}  # the other commands are in `commands`
+ELSEWHERE = {
+    "look": "looking",
+    "repair": "repairing",
+    "apply": "repairing",
+    "report": "reporting",
+}  # the other commands are in `commands`
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -76,7 +76,7 @@ def _context(of: Document, *, alone: bool = False) -> dict[str, object]:
 
 def island(value: object) -> str:
     """Return a value as JSON that is safe inside a page: ASCII only, and no ``<``."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")
 
 

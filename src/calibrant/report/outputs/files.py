@@ -19,7 +19,8 @@ from calibrant.report.outputs import printing, tables
 Record = TypeVar("Record", bound=AuditRecord)
 LARGEST = 1 << 28  # bytes of a record that is read
 ISLAND = re.compile(r'<script type="application/json" id="calibrant-result">(.*?)</script>', re.DOTALL)
-KEPT = "report.html", "record.json", "brief.md"  # of a folder, and its tables
+PAGE = "report.html"
+KEPT = PAGE, "record.json", "brief.md"  # of a folder, beside its tables
 TABLES = "tables"
 
 
@@ -83,25 +84,23 @@ FORMATS: Mapping[str, Callable[[AuditRecord, Document], bytes]] = {
 
 
 def checked_folder(out: str, read: Iterable[str | Query]) -> Path:
-    """Return a folder to write into, made where there is none; no file that is read may be one that is written."""
+    """Return a folder to write into, which need not be there yet; no file that is read may be one that is written."""
     folder = Path(out)
-    if not out or (folder.exists() and not folder.is_dir()):
-        raise BadInput(f"--out {out!r}: name a directory, which is made where there is none")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise BadInput(f"cannot make the directory {out!r}: {e.strerror or e}") from None
-    given = list(read)
-    inside = [folder / name for name in (*KEPT, *(f"{TABLES}/{name}" for name in tables.NAMES))]
-    checked_targets({str(p): str(p) for p in inside if p.parent.is_dir()}, given)
+    above = next(p for p in (folder, *folder.resolve().parents) if p.exists())
+    if not out or not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise BadInput(
+            f"cannot write into {out!r}: name a directory that may be written; it is made if it is not there"
+        )
+    inside = {*(folder / name for name in KEPT), *folder.glob(f"{TABLES}/*.csv")}
+    checked_targets({str(p): str(p) for p in inside if p.exists()}, read)
     return folder
 
 
 def write_all(record: AuditRecord, of: Document, folder: Path) -> None:
     """Write the page, the record, the Markdown and every table of a record into a folder."""
+    (folder / TABLES).mkdir(parents=True, exist_ok=True)
     for name in KEPT:
         write(record, of, folder / name)
-    (folder / TABLES).mkdir(exist_ok=True)
     for name, text in tables.tables(record):
         written(str(folder / TABLES / name), text.encode())
 

@@ -14,7 +14,8 @@ from calibrant.results import Curve
 
 ROOM = "calibrant-shown"  # the class of what is shown; every rule of style is inside it
 THEMES = "[data-jp-theme-light=true], .vscode-light", "[data-jp-theme-light=false], .vscode-dark, html[theme=dark]"
-LINK = re.compile(r"<a [^>]*href=\"#[^>]*>(.*?)</a>", re.DOTALL)
+LEADS = re.compile(r' ?<a [^>]*href="#[^>]*>[^<]*</a>')  # words that only lead elsewhere on the page
+LINK = re.compile(r'<a [^>]*href="#[^>]*>(.*?)</a>', re.DOTALL)  # a name that does
 APART = re.compile(r",\s*(?![^()]*\))")  # commas between selectors, not those inside one
 NARROWED = re.compile(r":{1,2}[\w-]+(\([^)]*\))?|\[[^\]]*\]")  # states and attributes
 FRAME = "margin: .4rem 0; padding: .9rem 1.1rem; border-radius: 8px; max-width: 60rem"
@@ -62,15 +63,15 @@ def brief_text(of: AuditRecord) -> str:
 
 def framed(inside: str) -> str:
     """Return markup with the rules of the page's style that it needs, which touch nothing else in the notebook."""
-    markup = LINK.sub(r"\1", str(inside))  # a link would lead to a part of the page that is not here
+    markup = LINK.sub(r"\1", LEADS.sub("", inside))  # that part of the page is not here
     return f'<div class="{ROOM}"><style>{palette()}\n{needed(markup)}</style>\n{markup}\n</div>'
 
 
 @cache
 def palette() -> str:
     """Return the colours: light or dark as the notebook says, and where it says nothing as the reader's system."""
-    style = dict(reversed([*_blocks(html.asset("style.css"))]))
-    light, dark = style[":root"], dict(_blocks(style["@media (prefers-color-scheme: dark)"]))[":root"]
+    style = dict(reversed([*blocks(html.asset("style.css"))]))
+    light, dark = style[":root"], dict(blocks(style["@media (prefers-color-scheme: dark)"]))[":root"]
     system = f"@media (prefers-color-scheme: dark) {{ .{ROOM} {{ {dark} }} }}"
     said = (f":is({themes}) .{ROOM} {{ {body} }}" for themes, body in zip(THEMES, (light, dark), strict=True))
     return "\n".join((f".{ROOM} {{ {light} }}", system, *said))
@@ -81,7 +82,7 @@ def needed(markup: str) -> str:
     classes = {c for found in re.findall(r'class="([^"]*)"', markup) for c in found.split()}
     tags = {*re.findall(r"<([a-z][a-z0-9]*)", markup), "body"}
     out = []
-    for selectors, body in _blocks(html.asset("style.css")):
+    for selectors, body in blocks(html.asset("style.css")):
         some = [s for s in APART.split(selectors) if not s.startswith(("@", ":root")) and _obeyed(s, classes, tags)]
         if some:
             inside = (f".{ROOM}" if s == "body" else f".{ROOM} {s}" for s in some)
@@ -100,7 +101,7 @@ def _obeyed(selector: str, classes: set[str], tags: set[str]) -> bool:
     )
 
 
-def _blocks(style: str) -> Iterator[tuple[str, str]]:
+def blocks(style: str) -> Iterator[tuple[str, str]]:
     """Yield what stands before each outer pair of braces, and between them."""
     depth, start, inside, head = 0, 0, 0, ""
     for i, c in enumerate(style):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.along import Along, along_map, along_of, along_score, levels_top, named, shown_of
+from calibrant.report.along import Along, along_map, along_of, along_score, bins_of, levels_top, named, shown_of
 from calibrant.report.places import digits_of, score_axis
 from calibrant.report.sections.curves import HEADS, cells, finding, further, heading, reading
 from calibrant.report.spans import clipped, plain, shown
@@ -86,9 +86,13 @@ def _written(value: object) -> str:
 
 
 def _reliability(curve: Curve) -> Iterator[Drawing]:
-    along = along_score((), curve)
-    window = shown_of(along.line)
-    yield from _lines(replace(along, across=window, axis=score_axis(window)))
+    if "stretch" in curve.columns:
+        along = along_score((), curve)
+        window = shown_of(along.line)
+        yield from _lines(replace(along, across=window, axis=score_axis(window)))
+    elif "x_low" in curve.columns:  # bins by themselves were put to no test
+        along = along_score(bins_of(curve), Curve(method="", columns={}))
+        yield Drawing("Along the score, in bins", tuple(_panels(along, "score")), "", *_numbers(along, "score"))
 
 
 def _variable(curve: Curve) -> Iterator[Drawing]:
@@ -114,18 +118,26 @@ def _lines(along: Along, group: str = "") -> Iterator[Drawing]:
     text = f"{plain(finding(along, digits))} {further(along, digits)} {reading(along)}"
     title, text = (f"{shown(group)}. {title}", text) if group else (title, text)
     if along.axis is not None:
-        rates = svg.plot(svg.rates(along), f"What the model says and what happened, along {name}.", "", "", "sq")
-        gaps = svg.plot(svg.gaps(along, None, along.top(None)), title, "", "")
-        some = along.line[:: max(1, len(along.line) // MANY)]
-        rows = tuple((along.axis.written(float(p.x or 0.0)), *cells(p, digits)) for p in some)
-        panels = Panel(RATES, rates, name), Panel(GAP, gaps, name)
-        yield Drawing(title, panels, text, (name, *HEADS), rows, folded=True)
+        yield Drawing(title, tuple(_panels(along, name)), text, *_numbers(along, name))
         title, text = f"Without a place along {name}", ""
     if along.levels:
         top = levels_top(along)
         levels = tuple((named(p), *cells(p, digits), svg.level(p, top), TOO[p.side]) for p in along.levels)
         axis = f"{num.MINUS}{top:g} to +{top:g} points"
         yield Drawing(title, (), text, (name, *HEADS, axis, "The model says"), levels)
+
+
+def _panels(along: Along, name: str) -> Iterator[Panel]:
+    rates, gaps = svg.rates(along), svg.gaps(along, None, along.top(None))
+    yield Panel(RATES, svg.plot(rates, f"What the model says and what happened, along {name}.", "", "", "sq"), name)
+    yield Panel(GAP, svg.plot(gaps, f"Happened minus the model says, along {name}.", "", ""), name)
+
+
+def _numbers(along: Along, name: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], bool]:
+    """Return head and rows of some points of a line, which are opened on demand."""
+    written, digits = along.axis.written if along.axis is not None else str, digits_of(along.across)
+    some = along.line[:: max(1, len(along.line) // MANY)]
+    return (name, *HEADS), tuple((written(float(p.x or 0.0)), *cells(p, digits)) for p in some), True
 
 
 # ---- evidence over people ----

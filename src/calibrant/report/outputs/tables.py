@@ -11,7 +11,6 @@ from calibrant.report.along import anchor_of
 from calibrant.report.findings import ordered
 from calibrant.results import plain
 
-NAMES = "groups.csv", "checks.csv", "estimates.csv"  # and one for each curve that has rows
 GROUPS = (
     "id",
     "group",
@@ -33,7 +32,7 @@ FORMULA = "=+-@\t\r"  # first letters by which a spreadsheet takes text for a fo
 
 
 def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each table."""
+    """Yield the name and the text of each table: groups, checks, estimates, and every curve that has rows."""
     yield "groups.csv", _csv(GROUPS, (_group(f) for f in (record.everyone, *ordered(record.groups))))
     checks = (
         (c.code, c.status, c.reason, *((None, None) if c.outcome is None else (c.outcome.p_value, c.outcome.statistic)))

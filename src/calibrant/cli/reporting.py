@@ -1,0 +1,91 @@
+"""What is written of a record, by audits and from a record that was kept: files, a folder, a page that is opened."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from calibrant.audit.record import AuditRecord
+from calibrant.data.rewrite import checked_targets, written
+from calibrant.data.sources.query import Query
+from calibrant.errors import BadInput
+from calibrant.visible import visible
+
+STDOUT = "-"
+TEXTS = ("report", "json", "markdown")  # options whose file may be standard output
+
+
+def report(a: Namespace) -> int:
+    """Write what is asked for of a record that was kept; print its summary unless standard output was claimed."""
+    check_outputs(a, [a.record])
+    deliver(AuditRecord.load(a.record), a)
+    return 0
+
+
+def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
+    """Refuse outputs that cannot be written, or that claim one place, before any work is done."""
+    outs = {f"--{name}": getattr(a, name) for name in (*TEXTS, "pdf")}
+    claims = [option for option, out in outs.items() if out == STDOUT]
+    if a.pdf == STDOUT:
+        raise BadInput("--pdf -: a PDF goes to a file")
+    if len(claims) > 1:
+        raise BadInput(f"{claims[0]} - and {claims[1]} - both claim standard output: write one to a file")
+    if a.open and not a.out and a.report in (None, STDOUT):
+        raise BadInput("--open shows a page: name one with --report OUT.html, or a directory with --out DIR")
+    checked_targets({option: out for option, out in outs.items() if out != STDOUT}, files)
+    if a.pdf:
+        from calibrant.report.outputs.printing import browser
+
+        browser()
+    if a.out is not None:
+        from calibrant.report.outputs.files import checked_folder
+
+        checked_folder(a.out, files)
+
+
+def deliver(record: AuditRecord, a: Namespace) -> None:
+    """Write what was asked for; print the summary unless standard output was claimed."""
+    from calibrant.report import html, markdown, outline, terminal
+    from calibrant.report.outputs import files, printing
+
+    document = outline.document(record)
+    page = html.written(document, record) if a.report or a.pdf else ""
+    if a.report:
+        write(a.report, page)
+        _say("report", a.report)
+    if a.pdf:
+        written(a.pdf, printing.printed(page.encode()))
+        _say("pdf", a.pdf)
+    if a.json:
+        write(a.json, record.to_json() + "\n")
+    if a.markdown:
+        write(a.markdown, markdown.written(document))
+    if a.out:
+        files.write_all(record, document, Path(a.out))
+        _say("written to", a.out)
+    if STDOUT not in (a.report, a.json, a.markdown):
+        print(terminal.written(document))
+    if a.open:
+        _open(Path(a.out) / files.PAGE if a.report in (None, STDOUT) else Path(a.report))
+
+
+def write(target: str, content: str) -> None:
+    """Write text to a file, or to standard output for ``-``."""
+    if target == STDOUT:
+        sys.stdout.write(content)
+    else:
+        written(target, content.encode())
+
+
+def _say(what: str, target: str) -> None:
+    print(f"{what}: {visible(target)}", file=sys.stderr)
+
+
+def _open(page: Path) -> None:
+    """Show a page that is written in the browser of this desktop."""
+    import webbrowser
+
+    if not webbrowser.open(page.resolve().as_uri()):
+        print(f"no browser could be opened: open {visible(page)} in one", file=sys.stderr)

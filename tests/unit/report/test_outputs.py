@@ -1,0 +1,217 @@
+"""Where a report goes: files of four formats, a folder, a notebook, a few lines; all from the record alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import calibrant as cal
+import factories
+from calibrant.errors import BadInput
+from calibrant.report import html, markdown
+from calibrant.report.outline import document
+from calibrant.report.outputs import files, notebook, printing, tables
+from calibrant.results import Curve
+
+CURVES = {
+    "score": factories.curve(),
+    "bins": factories.reliability(),
+    "number": factories.along(),
+    "date": factories.along("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
+    "levels": factories.along("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
+    "number and missing": factories.along("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
+    "map": factories.bias_map(),
+    "map of levels": factories.bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
+    "control": factories.control_chart(),
+}
+TABLES = {
+    "rules": factories.subgroups(),
+    "pockets": factories.pocket_lines(),
+    "pocket map": factories.pocket_map(),
+    "ranking": factories.ranking(),
+    "unknown": Curve(method="other", columns={"a": (1.0, None), "b": ("x", "y")}),
+    "empty": Curve(method="diagnose.reliability_curve", columns={}),
+}
+RECORDS = {
+    "groups": factories.employment(),
+    "all": factories.pocketed(factories.repaired()),
+    "few people": factories.tiny(),
+    "no limit": factories.employment(limit=None),
+}
+
+
+# ---- a notebook ----
+
+
+def outside(text: str) -> list[str]:
+    """Return what a page would fetch or run."""
+    return re.findall(r"<(?:script|link|iframe|img)\b|https?://|@import|url\(|\son\w+=", text)
+
+
+@pytest.mark.parametrize("name", [*CURVES, *TABLES])
+def test_a_curve_is_shown_without_a_network(name: str) -> None:
+    curve = {**CURVES, **TABLES}[name]
+    shown = curve._repr_html_()
+    assert ("<svg" in shown) == (name in CURVES)
+    assert "<table" in shown or not curve.columns or name == "control"
+    assert outside(shown) == []
+    assert len(shown) < 60_000
+    assert "nan" not in shown.lower()
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_is_its_first_screen(name: str) -> None:
+    shown = RECORDS[name]._repr_html_()
+    assert outside(shown) == []
+    assert "href" not in shown
+    assert "<svg" in shown
+    assert len(shown) < 60_000
+
+
+def test_names_from_the_data_stay_text() -> None:
+    record = factories.hostile_pockets()
+    shown = [record._repr_html_(), *(c._repr_html_() for c in record.curves.values())]
+    shown += [c._repr_html_() for c in (factories.along(factories.HOSTILE[1], labels=factories.HOSTILE),)]
+    for text in shown:
+        assert outside(re.sub(r"&lt;.*?&gt;", "", text)) == []
+        assert re.findall(r"<(?!/?[a-z!])", text) == []
+    assert all(len(line) < 120 for line in repr(record).splitlines())
+
+
+def test_every_rule_of_style_stays_inside_the_room() -> None:
+    shown = RECORDS["all"]._repr_html_()
+    style = re.search("<style>(.*?)</style>", shown, re.DOTALL)
+    assert style is not None
+    outer = list(notebook.blocks(style[1]))
+    inner = [r for head, body in outer if head.startswith("@") for r in notebook.blocks(body)]
+    rules = [head for head, _ in outer if not head.startswith("@")] + [head for head, _ in inner]
+    selectors = [s for head in rules for s in notebook.APART.split(head)]
+    assert selectors
+    assert all(f".{notebook.ROOM}" in s for s in selectors)
+
+
+def test_colours_are_those_of_the_page_light_and_dark() -> None:
+    page, room = html.asset("style.css"), notebook.palette()
+    for variable in ("--ink", "--line", "--band", "--bro", "--met"):
+        colours = re.findall(rf"{variable}: ([^;]+);", page)
+        light, dark, *said = re.findall(rf"{variable}: ([^;]+);", room)
+        assert [light, dark] == colours[:2]
+        assert said == [light, dark], "as the notebook says"
+
+
+# ---- a few lines ----
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_is_ten_lines_at_a_prompt(name: str) -> None:
+    record = RECORDS[name]
+    lines = repr(record).splitlines()
+    assert 5 <= len(lines) <= 10
+    assert record.name in lines[0]
+    for who in ("Everyone", "named group", "Unnamed pockets", "record.save("):
+        assert any(who in line for line in lines)
+
+
+# ---- a file ----
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_file_is_what_its_ending_says_and_is_read_again(name: str, tmp_path: Path) -> None:
+    record = RECORDS[name]
+    for ending in ("html", "json", "md"):
+        record.save(tmp_path / f"audit.{ending}")
+    assert (tmp_path / "audit.html").read_text() == html.render(record)
+    assert (tmp_path / "audit.json").read_text() == f"{record.to_json()}\n"
+    assert (tmp_path / "audit.md").read_text() == markdown.render(record)
+    for ending in ("html", "json"):
+        again = cal.AuditRecord.load(tmp_path / f"audit.{ending}")
+        assert again == record
+        assert html.render(again) == html.render(record)
+    assert [p.name for p in sorted(tmp_path.iterdir())] == ["audit.html", "audit.json", "audit.md"]
+
+
+def test_what_cannot_be_written_or_read_says_the_way_out(tmp_path: Path) -> None:
+    record = RECORDS["few people"]
+    for target, why in (
+        ("audit.docx", "end its name in .html, .json, .md, .pdf"),
+        ("no/audit.html", "there is no directory"),
+    ):
+        with pytest.raises(BadInput, match=why):
+            record.save(tmp_path / target)
+    (tmp_path / "x.html").write_text("<p>")
+    (tmp_path / "x.json").write_text("{}")
+    (tmp_path / "x.bin").write_bytes(b"\xff\xfe")
+    for source, why in (
+        ("absent.json", "cannot read"),
+        ("x.html", "holds no record"),
+        ("x.json", "schema is None"),
+        ("x.bin", "not text"),
+    ):
+        with pytest.raises(BadInput, match=why):
+            cal.AuditRecord.load(tmp_path / source)
+
+
+def test_a_pdf_without_a_browser_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(printing.shutil, "which", lambda _: None)
+    with pytest.raises(BadInput, match=r"install Chromium, Chrome or Edge, or save \.html"):
+        RECORDS["few people"].save(tmp_path / "audit.pdf")
+    monkeypatch.setenv(printing.NAMED, "nothing")
+    with pytest.raises(BadInput, match="CALIBRANT_BROWSER='nothing' is no program"):
+        RECORDS["few people"].save(tmp_path / "audit.pdf")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_browser_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "browser"
+    broken.write_text("#!/bin/sh\necho cannot start >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv(printing.NAMED, str(broken))
+    with pytest.raises(BadInput, match=r"could not print \(cannot start\)"):
+        RECORDS["few people"].save(tmp_path / "audit.pdf")
+    assert list(tmp_path.iterdir()) == [broken]
+
+
+@pytest.mark.all
+@pytest.mark.skipif(not any(map(shutil.which, printing.COMMANDS)), reason="no browser")
+def test_a_pdf_is_printed(tmp_path: Path) -> None:
+    made = RECORDS["all"].save(tmp_path / "audit.pdf").read_bytes()
+    assert made.startswith(b"%PDF")
+    assert made.count(b"/Type /Page") > 2
+
+
+# ---- a folder ----
+
+
+def test_a_folder_holds_page_record_markdown_and_tables(tmp_path: Path) -> None:
+    record = RECORDS["all"]
+    files.write_all(record, document(record), files.checked_folder(str(tmp_path / "a" / "b"), []))
+    folder = tmp_path / "a" / "b"
+    assert {p.name for p in folder.iterdir()} == {*files.KEPT, files.TABLES}
+    assert cal.AuditRecord.load(folder / "record.json") == record
+    names = {p.name for p in (folder / "tables").iterdir()}
+    assert {"groups.csv", "checks.csv", "estimates.csv", "reliability.csv", "repairs.csv", "pockets.csv"} <= names
+    groups = list(csv.DictReader(io.StringIO((folder / "tables" / "groups.csv").read_text(encoding="utf-8"))))
+    assert len(groups) == 1 + len(record.groups)
+    assert groups[0]["group"] == "everyone"
+    assert float(groups[0]["error_low"]) == record.everyone.lower.interval.low
+
+
+def test_no_cell_is_a_formula() -> None:
+    curve = Curve(method="m", columns={"=a": ("=1+1", "@x", "-2"), "n": (-1.5, None, "+")})
+    made = dict(tables.tables(factories.drawn(factories.tiny(), x=curve)))["x.csv"]
+    assert list(csv.reader(io.StringIO(made))) == [["'=a", "n"], ["'=1+1", "-1.5"], ["'@x", ""], ["'-2", "'+"]]
+
+
+def test_a_folder_that_cannot_be_is_refused_before_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for out in ("", str(tmp_path / "file"), str(tmp_path / "file" / "inside")):
+        with pytest.raises(BadInput, match="name a directory"):
+            files.checked_folder(out, [])
+    (tmp_path / "record.json").write_text("{}")
+    with pytest.raises(BadInput, match="among the files to read"):
+        files.checked_folder(str(tmp_path), [str(tmp_path / "record.json")])

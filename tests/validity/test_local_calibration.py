@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.stats import spectra
+from calibrant.stats.nulls import ranked
 from validity.acceptance import LEAST, refuted
 from validity.local_designs import DESIGNS, rows
 
@@ -168,3 +169,29 @@ def test_saboteur_single_precision_whitening_at_a_millionth() -> None:
     assert one_sided(whitened(true, single, 1e-6))
     assert not one_sided(whitened(true, single, spectra.TOLERANCE))
     assert not one_sided(whitened(true, true, 1e-6))
+
+
+def test_saboteur_the_smallest_of_the_p_values_of_everyone() -> None:
+    rng, gram, runs = np.random.default_rng(0x65), np.array([[40.0, 10.0], [10.0, 90.0]]), 600
+    smallest = together = 0
+    for _ in range(runs):
+        each = spectra.centred(spectra.gaussian_scores(gram, 200, rng), gram).everyone
+        p = dict(zip(each, ranked(np.array(list(each.values()))), strict=True))
+        assert set(p) == set(spectra.GLOBAL)
+        smallest += min(float(v[0]) for v in p.values()) <= ALPHA
+        together += spectra.together(p, spectra.GLOBAL) <= ALPHA
+    assert refuted(smallest, runs, ALPHA), f"{smallest} of {runs}"
+    assert not refuted(together, runs, ALPHA), f"{together} of {runs}"
+
+
+def test_a_slope_alone_is_found_more_often_than_with_the_intercept() -> None:
+    """The slope about a free intercept has one degree of freedom, the two together have two."""
+    rng, gram, runs = np.random.default_rng(0x66), np.array([[40.0, 10.0], [10.0, 90.0]]), 300
+    found = dict.fromkeys(spectra.GLOBAL, 0)
+    for _ in range(runs):
+        score = spectra.gaussian_scores(gram, 200, rng)
+        score[:, 0] += 0.25 * gram @ [-0.25, 1.0]  # along the slope, with nothing left of the intercept
+        each = spectra.centred(score, gram).everyone
+        for name, p in zip(each, ranked(np.array(list(each.values()))), strict=True):
+            found[name] += float(p[0]) <= ALPHA
+    assert found["slope"] > found["intercept and slope"] + 20 > found["intercept"] + 60

@@ -14,6 +14,7 @@ from calibrant.data.specs.local import LocalSpec, local_spec
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.local_calibration_test import blocks_of, natural, populous, sums_of_rows
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.features import CELLS, REACH, UNIT
 from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
 
@@ -261,3 +262,25 @@ def test_the_features_survive_plain_data() -> None:
     how = [c for c in codings(t, ["site", "ward", "age", "income"]) if c.kind != "constant"]
     spec = local_spec(t["p"].to_numpy(), t, how, 99, 7)
     assert msgspec.json.decode(msgspec.json.encode(spec), type=LocalSpec) == spec
+
+
+def test_a_trend_is_the_straight_line_between_the_knots() -> None:
+    rng = np.random.default_rng(0x7E)
+    p, x = rng.uniform(0.2, 0.8, 2000), rng.normal(size=2000)
+    spec = sums_of_rows(cal.predictions(rng.random(2000) < p, p, {"x": x}), None, 0, "gaussian", 0, 32)[0].spec
+    z = (np.arange(CELLS) + 0.5) * (2.0 * REACH / CELLS) - REACH
+    for q, block in zip(spec.lines, blocks_of(spec), strict=True):
+        assert block.trend is not None
+        between = (z >= q.knots[0]) & (z <= q.knots[-1])
+        line = q.table[between, : q.smooth] / UNIT @ block.trend
+        np.testing.assert_allclose(line, z[between] / np.abs(q.knots).max(), atol=0.02)
+
+
+def test_a_trend_is_found_and_named() -> None:
+    rng = np.random.default_rng(0x7F)
+    x, eta = rng.normal(size=(3000, 3)), rng.normal(size=3000)
+    y = rng.random(3000) < 1 / (1 + np.exp(-eta - 0.2 * x[:, 1]))
+    parts = local(cal.predictions(y, 1 / (1 + np.exp(-eta)), {f"x{j}": v for j, v in enumerate(x.T)}), draws=199).parts
+    adjusted = dict(zip(parts["variables"], parts["variable_adjusted_p"], strict=True))
+    assert adjusted["x1"] == 0.005
+    assert parts["p_slope"] > 0.05

@@ -16,8 +16,9 @@ from calibrant.report.spans import clipped, shown
 from calibrant.report.wording.terms import VERDICTS, cardinal, repair_named
 
 MOST = 6  # populations on the brief; the others are in the section about repairs
-LONG = 60  # characters of a name
+LONG = 90  # characters of a name
 KINDS = {"everyone": 0, "pocket": 1, "group": 1}
+TESTS = {"scan": "pocket"}  # what a test is called, where that is not its name
 FIXED = "fixed"  # the name of the curve
 
 
@@ -142,5 +143,5 @@ def left(record: AuditRecord) -> str:
     if not found:
         return ""
     least = num.p_value(min(float(ps[k]) for k in found)).partition(",")[0].replace(" ", "\N{NO-BREAK SPACE}")
-    which = f"The {found[0]} test" if len(found) == 1 else "Tests"
+    which = f"The {TESTS.get(found[0], found[0])} test" if len(found) == 1 else "Tests"
     return f"{which} still find{'s' if len(found) == 1 else ''} error ({least})."

@@ -156,8 +156,8 @@ def how(record: AuditRecord) -> Text:
     if chosen is None:
         return ()
     return say(
-        f"{capital(repair_named(chosen['recipe']))} is the simplest repair that is shown to help and is not shown to be worse "
-        f"than the best of them: {visible(_verdict(record, chosen))}. To repair a file: ",
+        f"{capital(repair_named(chosen['recipe']))} is the simplest repair that is shown to help and is not shown to "
+        f"be worse than the best of them: {visible(_verdict(record, chosen))}. To repair a file: ",
         code("calibrant repair FILE --label … --score … --out repaired.parquet --map map.json"),
         ".",
     )

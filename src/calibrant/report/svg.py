@@ -66,15 +66,6 @@ ICONS = {
     "": '<path d="M3 8h10" stroke="currentColor" stroke-width="1.2" stroke-dasharray="2 2"/>',
 }
 SWATCHES = {
-    "curve": '<line class="curve" x2="22" y1="6" y2="6"/>',
-    "band": '<rect class="band" width="22" height="12"/>',
-    "dot": '<circle class="dot" cx="11" cy="6" r="3.5"/>',
-    "whisker": '<line class="whisker" x1="11" x2="11" y2="12"/>',
-    "shift": '<path class="shift" d="M0 6h22"/>',
-    "okzone": '<rect class="okzone" width="22" height="12"/>',
-    "hist": '<rect class="hist" y="2" width="6" height="10"/><rect class="hist" x="8" y="6" width="6" height="6"/>',
-    "sim": '<path class="sim" d="M0 8l7-4l8 5l7-4"/>',
-    "limit": '<path class="limit" d="M0 6h22"/>',
     "over": '<rect class="u4" width="22" height="12"/>',
     "under": '<rect class="l4" width="22" height="12"/>',
     "blank": '<rect class="blank" width="22" height="12"/>',
@@ -137,18 +128,6 @@ def signed_track(low: float, at: float, high: float, top: float, limit: float | 
         *(tag("line", cls="lim", x1=x, x2=x, y2="100%") for x in edges),
         tag("circle", cls="est", cx=middle, cy="50%", r=3.25),
     ]
-    return tag("svg", *parts, cls="t", aria_hidden="true")
-
-
-def bar(value: float, low: float, high: float, axis: tuple[float, float]) -> Svg:
-    """Return a bar from zero to a value, with its range, on an axis with these ends."""
-    zero, first, last = (place(v, axis[1], axis[0]) for v in (0.0, low, high))
-    start, width = place(min(0.0, value), axis[1], axis[0]), percent(abs(value) / (axis[1] - axis[0]))
-    parts = (
-        tag("rect", cls="need-bar", x=start, width=width, y="30%", height="40%"),
-        tag("line", cls="ax", x1=zero, x2=zero, y2="100%"),
-        tag("line", cls="whisker", x1=first, x2=last, y1="50%", y2="50%"),
-    )
     return tag("svg", *parts, cls="t", aria_hidden="true")
 
 

@@ -140,7 +140,6 @@ def drawn() -> list[str]:
         svg.level(sex.levels[0], 4.0, 0.015),
         svg.signed_track(0.01, 0.02, 0.03, 4.0, 0.015, "broken"),
         svg.heat(HEAT, "label"),
-        svg.bar(0.2, -0.1, 0.5, (-0.1, 0.5)),
         svg.ruler_axis(4.0, "points"),
         svg.ruler_limit(0.02, 4.0, "limit 2"),
         svg.dots(svg.Dots(40, 20, (("broken", 6, 6), ("undecided", 20, 6), ("met", 34, 6))), "label", 4.75),
@@ -244,19 +243,6 @@ def test_the_words_of_peak_and_line_do_not_cross(top, said, above):
     assert plot is not None
     assert len(plot.marks) == said
     assert (plot.marks[-1].dy < -9) is above
-
-
-def test_a_bar_starts_at_zero_and_lies_inside_its_axis():
-    def places_of(value: float, low: float, high: float) -> list[float]:
-        found = re.findall(r'(?:x|width|x1|x2)="([\d.]+)%"', svg.bar(value, low, high, (-0.25, 1.5)))
-        return [float(v) for v in found]
-
-    for value, low, high in ((0.7, 0.5, 1.5), (0.4, -0.25, 1.0), (-0.02, -0.05, 0.5)):
-        x, width, zero, _, first, last = places_of(value, low, high)
-        assert all(0 <= v <= 100 for v in (x, width, zero, first, last))
-        assert (x if value > 0 else x + width) == pytest.approx(zero, abs=0.01)
-    assert places_of(0.7, 0.5, 1.5)[-1] == 100
-    assert places_of(0.4, -0.25, 1.0)[-2] == 0
 
 
 def test_text_in_a_picture_is_escaped():

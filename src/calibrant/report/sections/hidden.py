@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
-from calibrant.report.document import MARKDOWN, PAGE, TERMINAL, Entry, Node, Paragraph
+from calibrant.report.document import MARKDOWN, PAGE, Entry, Node, Paragraph
 from calibrant.report.findings import draws_of, impossible, noun, ran
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.sections import maps, search
@@ -27,7 +27,6 @@ def hidden(record: AuditRecord) -> Iterator[Node]:
         return
     made = maps.maps(record)
     yield Paragraph(answer(record), "answer")
-    yield Paragraph(say("Error hiding in traits: ", *answer(record)), where=TERMINAL)
     if made:
         yield Paragraph(maps.farthest(record, made), where=MARKDOWN)
     for what, test in (("test of each trait", LOCAL), ("search for a mix of traits", search.STRONG)):

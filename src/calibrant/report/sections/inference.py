@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.document import MARKDOWN, PAGE, TERMINAL, Details, Node, Paragraph, number_table
+from calibrant.report.document import MARKDOWN, PAGE, Details, Node, Paragraph, number_table
 from calibrant.report.places import EARLIEST, LARGE, LATEST, SMALL, day, number
 from calibrant.report.spans import Span, Text, clipped, given, say, shown
 from calibrant.report.wording import UNPROVEN, capital, cardinal, together
@@ -39,7 +39,6 @@ def inference(record: AuditRecord) -> Iterator[Node]:
     yield Details(opened, (Paragraph(answer(record)), table), id="inference", where=PAGE)
     if wrong(record):
         yield Paragraph(short(record), where=MARKDOWN)
-        yield Paragraph(say(f"In place of labels: {heading(record)}."), where=TERMINAL)
 
 
 @dataclass(frozen=True, slots=True)

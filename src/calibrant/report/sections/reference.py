@@ -11,7 +11,6 @@ from calibrant.report import numbers as num
 from calibrant.report.commands import command, cuts, described, dropped, groupings, listed
 from calibrant.report.document import (
     PAGE,
-    TERMINAL,
     Cell,
     Column,
     Command,
@@ -45,9 +44,6 @@ def checks(record: AuditRecord) -> Iterator[Node]:
     columns = tuple(Column(say(h), "quiet" if h == heads[-1] else "") for h in heads)
     yield Table(columns, tuple(_row(line(c, record)) for c in record.checks))
     yield Paragraph(say(NOTE), "note", PAGE)
-    undone = [visible(c.code) for c in record.checks if c.status in UNDONE]
-    if undone:
-        yield Paragraph(say(f"Not checked, which is not a pass: {', '.join(undone)}."), where=TERMINAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from calibrant.report import svg
 from calibrant.report.document import (
     MARKDOWN,
     PAGE,
-    TERMINAL,
     WHOLE,
     Cell,
     Column,
@@ -32,7 +31,6 @@ from calibrant.report.findings import noun, ran
 from calibrant.report.outline import Asked
 from calibrant.report.spans import BREAK, Span, code, given, lines, say, shown
 from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_told
-from calibrant.visible import visible
 
 STRONG = "strong-calibration"
 UNNEEDED = "not shown"
@@ -55,12 +53,6 @@ def search(record: AuditRecord) -> Iterator[Node]:
         yield Heading(WHO if first_shown(record) else LOOKED_AT, 3)
         yield rules_table(record)
     yield Paragraph(say(rules_note(record)), "note", MARKDOWN if found else WHOLE)
-    who = first_shown(record)
-    if who is not None:
-        says, happened = (num.told_rate(float(who[k]), who["rows"]) for k in ("predicted", "observed"))
-        told = f": the model says {says} in 100, {happened} happened; "
-        name = Span(visible(who["rule"]), "name")
-        yield Paragraph(say(f"{WHO}: ", name, f"{told}{num.count(who['rows'])} {noun(record)} judged."), where=TERMINAL)
     chart, read = control(record), (Paragraph(say(rules_note(record)), "note"),) if found else ()
     if chart is not None:
         yield Details(f"Evidence of error: {peak_told(record)}", (*read, chart), id="evidence", where=PAGE)

@@ -15,7 +15,6 @@ from calibrant.report.document import (
     MARKDOWN,
     NOWHERE,
     PAGE,
-    TERMINAL,
     WHOLE,
     Cell,
     Column,
@@ -49,7 +48,6 @@ def variables(record: AuditRecord) -> Iterator[Node]:
     found, rows = ranked(record), told(record)
     if found:
         yield Paragraph(answer(record), "answer")
-        yield Paragraph(say("Variables the error follows: ", *answer(record)), where=TERMINAL)
     else:
         why = unmade(record, "variables", "No variables were ranked in this audit.")
         yield Paragraph(why, "quiet", WHOLE if wrong(record) else PAGE)
@@ -122,10 +120,11 @@ def told(record: AuditRecord) -> tuple[Told, ...]:
     carries = {SCORE_NAME if e.variable == SCORE else e.variable: e for e in carried(record)}
     needed = {SCORE_NAME if n["variable"] in SCORES else str(n["variable"]): n for n in needs(record)}
     mapped = {m.along.variable: m for m in maps.maps(record)}
+    names = dict.fromkeys((*by, *carries, *needed, *drawn, *mapped))
     if carries_curve(record):
         drawn[SCORE_NAME] = score(record)
     out = []
-    for name in dict.fromkeys((*by, *carries, *needed)):
+    for name in names:
         only = None if name in drawn else mapped.get(name)
         along = drawn.get(name, only.along if only is not None else None)
         out.append(Told(name, by.get(name), carries.get(name), needed.get(name), along, only))

@@ -163,7 +163,7 @@ def test_page_and_texts_say_it_in_plain_words():
     sentence = plain(inference.answer(record))
     c = record.curve("inference").columns
     assert sentence.startswith(
-        "If the probabilities stood in for the labels, the people who are well would look different: "
+        "If the probabilities stood in for the labels, those who are well would look different: "
     )
     assert f"age would average {c['inferred'][0]:.1f} and not {c['observed'][0]:.1f}" in sentence
     page = section(render(record))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import numpy as np
@@ -23,11 +22,8 @@ from calibrant.views.population import everyone
 
 def test_findings_in_words():
     low = [Stretch("low", 0.03, 0.21), Stretch("low", 0.35, 0.35), Stretch("high", 0.8, 0.9)]
-    assert overall.curve_finding(low, 1) == (
-        "The model says too little where it says 3% to 21% and about 35%, and too much at 80% to 90%; "
-        "elsewhere it is not shown to be off."
-    )
-    assert overall.curve_finding(None, 1) == "Nowhere along the score is the model shown to be off."
+    assert overall.curve_finding(low, 1) == ("Too low where it says 3% to 21% and about 35%; too high at 80% to 90%")
+    assert overall.curve_finding(None, 1) == "Nowhere along the score shown to be off"
     assert "at no single score" in overall.curve_finding([], 1)
     many = [Stretch("low", i / 10, i / 10 + 0.05) for i in range(6)]
     assert "and two more stretches" in overall.curve_finding(many, 1)
@@ -49,8 +45,8 @@ def test_a_record_without_the_curve_still_draws_its_bins():
     old = AuditRecord.from_dict(d)
     page = render(old)
     assert old.measures == {}
-    assert "range of each gap; all 20 hold together" in page
-    assert "band holding the whole curve" not in page
+    assert "Ranges: all 20 hold together" in page
+    assert "Band: holds the whole curve" not in page
     assert "ranges of the score" in overall.finding(old)
 
 
@@ -62,13 +58,14 @@ def test_rare_events_get_an_axis_of_their_own():
     assert "+" in "".join(labels)
     for text in labels:
         assert re.fullmatch(r"[+−]?[\d.]+%?", text), text
-    assert made.readout.data["v"][0][0].startswith("0.")
+    assert plain(made.numbers[0].rows[0].cells[0].text).startswith("0.")
 
 
 def test_measures_are_a_table():
     record = factories.record(measured=factories.measures())
     page, text = render(record), markdown(record)
-    assert "Standard measures, not certified. 95% ranges are approximate" in page
+    assert "Standard measures, not certified: Binned calibration error (ECE)" in page
+    assert "95% ranges are approximate" in page
     assert "| Calibration slope | 1.021 | 1.013 to 1.029 |" in text
     assert [plain(row.cells[0].text) for row in overall.measures(record).rows][:2] == [
         "Binned calibration error (ECE)",
@@ -90,9 +87,10 @@ def test_the_curve_of_an_audit_rests_on_cells_of_at_least_twenty_people():
     made = record.curve("reliability")
     assert made.settings["smallest"] == record.settings["mask"] == 20
     assert min(made.columns["rows"]) >= 20
-    told = json.loads(re.search(r'id="pts-reliability">(.*?)</script>', render(record), re.S)[1])
-    assert all("{6} people from" in form for form in told["f"])
-    assert min(int(cells[6].replace("\u202f", "")) for cells in told["v"]) >= 20
+    drawn = overall.figure(record)
+    assert "{5} rows from {6}." in drawn.readout.form
+    people = (plain(row.cells[5].text) for row in drawn.numbers[0].rows)
+    assert min(int(text.replace("\u202f", "")) for text in people) >= 20
 
 
 def test_three_people_at_a_score_of_their_own_leave_no_trace_of_their_number():

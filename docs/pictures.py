@@ -116,6 +116,27 @@ def rounded() -> Any:
     return (base.mark_line() + base.mark_point(filled=True, size=40)).properties(width=460, height=240)
 
 
+def values() -> Any:
+    """Upper bounds of whole per cents that are off by 2.5 points, up and down in turn: as they are, and in 50 steps."""
+    names = {"as they are": 0, "shown in 50 steps": 50}
+    rows = []
+    for n in [*SIZES[1:], 300_000]:
+        for seed in range(3):
+            rng = np.random.default_rng([n, seed, 19])
+            k = rng.integers(10, 91, n)
+            y = rng.uniform(size=n) < k / 100 + np.where(k % 2, 0.025, -0.025)
+            data = cal.predictions(y, k / 100)
+            for of, steps in names.items():
+                found = cal.certify.rounded(data, levels=steps, side="upper") if steps else None
+                found = found or cal.certify.values(data, side="upper")
+                rows.append({"n": n, "seed": seed, "y": points(found.interval.high), "of": of})
+    y = alt.Y("y:Q", title="off by at most, points", scale=alt.Scale(domain=[0, 12], clamp=True))
+    base = chart(rows).encode(x=rows_axis(), color=legend(list(names)))
+    dots = base.mark_point(size=30, opacity=0.7, filled=True).encode(y=y)
+    lines = base.mark_line().encode(y=alt.Y("mean(y):Q"))
+    return (lines + dots + rule(2.5, label="the error of this model", at=SIZES[1])).properties(width=460, height=240)
+
+
 def jittered() -> Any:
     """What a jitter costs and what it buys, on the bundled data."""
     data = employment()
@@ -466,6 +487,7 @@ def scan_test() -> Any:
 PICTURES = (
     raw_lower,
     rounded,
+    values,
     jittered,
     distance,
     bounded_variation,

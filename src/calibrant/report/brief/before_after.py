@@ -87,7 +87,7 @@ def changes(record: AuditRecord) -> Changes:
     rows = tuple(_change(p, record, limit, top) for p in few)
     what = "gap" if record.curve(FIXED).columns.get("measure", ("error",))[0] == "gap" else "average error"
     lines = "; dashed: the limit" if limit is not None else ""
-    caption = f"The same {noun(record)}, held out: before (grey) and after (coloured), {what} in points{lines}"
+    caption = f"The same {noun(record)} before (grey) and after (coloured): {what} in points{lines}"
     more = len(found) - len(few)
     return Changes(caption, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else "")
 
@@ -110,7 +110,7 @@ def outcome(record: AuditRecord) -> str:
     """Return in a sentence what the repair does on rows it was not fitted on."""
     limit, found = limit_of(record), [p for p in populations(record) if p.after is not None]
     n = num.count(int(record.curve(FIXED).settings.get("rows_judged") or 0))
-    start = f"On {n} {noun(record)} that it was not fitted on, "
+    start = f"On {n} {noun(record)} held out, "
     if limit is None:
         return start + _in_points(found)
     over, few = ([p for p in found if p.after is not None and p.after.verdict == v] for v in ("broken", "undecided"))

@@ -1,0 +1,271 @@
+"""The first layer: what to do, before and after, what the error follows, what the verdict rests on, how long it is."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import factories
+from calibrant.audit.about import About
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.cli.parser import build_parser
+from calibrant.report import html
+from calibrant.report.brief import before_after, sparks
+from calibrant.report.brief.action import decision, rows_that_would_decide
+from calibrant.report.brief.brief import brief, parts
+from calibrant.report.brief.follows import follows
+from calibrant.report.brief.rests import not_checked, rests
+from calibrant.report.document import Changes, Decision, Follows, Opening, Parts, Ruler
+from calibrant.report.numbers import THIN, exact
+from calibrant.report.spans import plain
+
+
+def about(record: AuditRecord, **words: str) -> AuditRecord:
+    return replace(record, settings={**record.settings, "about": About(**words).to_dict()})
+
+
+def of(record: AuditRecord, kind: type) -> object:
+    return next(n for n in brief(record).sections[0].nodes if isinstance(n, kind))
+
+
+def all_words(record: AuditRecord) -> list[str]:
+    """Return the words that somebody reads on the page's brief, those in pictures left out."""
+    page = html.brief(record)
+    body = re.sub(r"<svg.*?</svg>", " ", page.split("<main>")[1].split("</main>")[0], flags=re.S)
+    return [w for w in re.split(r"[ \n]+", re.sub(r"<[^>]*>", " ", body)) if w]
+
+
+# ---- as a whole ----
+
+
+@pytest.mark.parametrize("make", [factories.whole, factories.employment, factories.tiny, factories.record])
+def test_the_brief_has_one_headline_three_parts_one_action_and_one_picture(make):
+    record = make()
+    kinds = [type(n) for n in brief(record).sections[0].nodes]
+    assert kinds[:3] == [Opening, Parts, Decision]
+    assert kinds[3] in (Changes, Ruler)
+    assert kinds.count(Opening) == kinds.count(Parts) == kinds.count(Decision) == 1
+    assert len(parts(record)) == 3
+    assert len(all_words(record)) <= 350
+
+
+def test_the_brief_by_itself_is_a_page_that_loads_nothing():
+    page = html.brief(factories.whole())
+    assert page.count("<h1") == 1
+    assert "<script" not in page
+    assert "calibrant-result" not in page
+    assert 'class="toc"' not in page
+    assert not re.search(r'(src|href)="(?!#)', page)
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_hostile_names_stay_text_in_the_brief():
+    page = html.brief(factories.hostile_pockets())
+    assert "<img src=x" not in page
+    assert "<script>document" not in page
+
+
+# ---- what to do ----
+
+
+def test_a_repair_that_helps_is_the_action_with_its_whole_command():
+    made = decision(factories.whole())
+    assert plain(made.text).replace(THIN, " ") == (
+        "Recalibrate by logistic regression with traits. On 138 838 people held out, nothing is over "
+        "the limit any more; one stays undecided."
+    )
+    words = shlex.split(made.command.replace("\\\n", " "))
+    assert words[:3] == ["calibrant", "repair", "employment_ma.parquet"]
+    assert words[-4:] == ["--method", "augmented-logistic", "--map", "map.json"]
+    build_parser().parse_args(words[1:])
+
+
+def test_what_stays_over_the_limit_and_what_still_finds_error_is_said():
+    after = ((0.002, 0.009), (0.0181, 0.0262), (0.0011, 0.0131))
+    fixed = factories.fixed(after=after, tests={"local": {"now": 0.001, "after": 0.004}})
+    said = plain(decision(factories.drawn(factories.whole(), fixed=fixed)).text)
+    assert "foreign born stays over the limit" in said
+    assert said.replace("\N{NO-BREAK SPACE}", " ").endswith("The local test still finds error (p = 0.0040).")
+
+
+def test_that_nothing_helps_is_an_answer():
+    made = decision(factories.drawn(factories.whole(), fixed=factories.fixed(candidate="")))
+    said = plain(made.text).replace(THIN, " ")
+    assert "none of the three repairs tried is shown to help, on 138 838 people held out" in said
+    assert "calibrant repair" not in made.command
+
+
+def test_advice_never_repeats_a_number_that_did_not_change():
+    fixed = factories.fixed(None, after=((0.0064, 0.0118), (0.0024, 0.0262), (0.0011, 0.0131)))
+    record = factories.drawn(factories.whole(None), fixed=fixed)
+    assert "instead" not in before_after.outcome(record)
+    better = factories.drawn(factories.whole(None), fixed=factories.fixed(None))
+    assert "at most 1.0 points instead of 1.2" in before_after.outcome(better)
+
+
+@pytest.mark.parametrize(
+    ("record", "words", "option"),
+    [
+        (factories.employment(None), "Choose the largest error you can accept", "--limit 0.02"),
+        (factories.mixture("undecided", ["met"]), "Audit again when this log has grown from 204 311", "--limit 0.015"),
+        (factories.mixture("met", []), "Name the groups that matter", "--by age,sex"),
+        (
+            factories.pocketed(factories.mixture("met", ["met"]), 0.0, 0.012, p_value=0.4),
+            "Say what it is for",
+            '--intended-use "…"',
+        ),
+        (
+            about(factories.pocketed(factories.mixture("met", ["met"]), 0.0, 0.012, p_value=0.4), intended_use="x"),
+            "Nothing to repair",
+            "--limit 0.015",
+        ),
+    ],
+)
+def test_each_state_has_one_action_and_one_command(record, words, option):
+    made = decision(record)
+    assert words in plain(made.text).replace(THIN, " ")
+    assert option in made.command.replace("\\\n   ", "")
+
+
+def test_quick_says_how_to_search_the_pockets():
+    record = factories.mixture("met", ["met"])
+    quick = replace(record, settings={**record.settings, "quick": True})
+    made = decision(quick)
+    assert plain(made.text) == "Search the unnamed pockets."
+    assert "--quick" not in made.command
+
+
+# ---- rows that would decide ----
+
+
+def test_rows_are_rows_of_the_log_and_a_time_stands_only_where_the_rate_is_known():
+    record = factories.whole()
+    assert plain(rows_that_would_decide(record)).replace(THIN, " ") == (
+        "32 more groups are undecided: too few people. Half of them would settle when this log has grown from 277 677 "
+        "to about 940 000 people, in 10 years at 69 000 a year."
+    )
+    soon = replace(record, data={**record.data, "arrival": {"column": "d", "rows_a_year": 600_000.0}})
+    assert plain(rows_that_would_decide(soon)).endswith("in 14 months at your rate.")
+    never = replace(record, data={**record.data, "arrival": None})
+    assert plain(rows_that_would_decide(never)).endswith("people.")
+    assert rows_that_would_decide(factories.mixture("met", ["met"])) == ()
+
+
+# ---- before and after ----
+
+
+def test_before_and_after_are_the_records_numbers_rounded_outward():
+    record = factories.whole()
+    table = of(record, Changes)
+    assert [c.who for c in table.rows] == ["Everyone", factories.CORNER, "foreign born"]
+    c = record.curve("fixed").columns
+    for change in table.rows:
+        i = next(k for k, who in enumerate(c["who"]) if change.who.lower() in who)
+        for text, when in ((change.now, "now"), (change.after, "after")):
+            low, high = map(Decimal, text.split(" to "))
+            assert low <= exact(c[f"{when}_low"][i])
+            assert exact(c[f"{when}_high"][i]) <= high
+        assert change.status == c["after"][i]
+    assert "1.5 points" not in table.caption
+
+
+@given(st.floats(0, 0.5), st.floats(0, 0.5), st.sampled_from(["met", "undecided", "broken"]))
+def test_a_range_after_never_contradicts_its_verdict(a, b, verdict):
+    low, high = sorted((a, b))
+    fixed = factories.fixed(0.015, after=((low, high), (0.0, 0.01), (0.0, 0.01)))
+    fixed = replace(fixed, columns={**fixed.columns, "after": (verdict, "met", "met")})
+    record = factories.drawn(factories.whole(), fixed=fixed)
+    shown = next(c for c in before_after.changes(record).rows if c.who == "Everyone")
+    least, most = map(Decimal, shown.after.split(" to "))
+    if verdict == "broken":
+        assert least >= Decimal("1.5")
+    if verdict == "met":
+        assert most <= Decimal("1.5")
+
+
+def test_a_gap_is_told_by_its_size():
+    fixed = factories.fixed()
+    fixed = replace(
+        fixed, columns={**fixed.columns, "now_low": (0.0064, 0.0162, -0.09), "now_high": (0.0118, 0.0334, -0.02)}
+    )
+    rows = before_after.changes(factories.drawn(factories.whole(), fixed=fixed)).rows
+    assert next(c for c in rows if c.who == factories.CORNER).now == "2.0 to 9.0"
+
+
+# ---- what the error follows ----
+
+
+def test_titles_are_findings_and_what_shows_nothing_is_said_once():
+    made = of(factories.hidden(), Follows)
+    titles = [plain(f.title) for f in made.items]
+    assert titles[0] == "Too low for age 20 to 50, most at 34: +2.1 points"
+    assert titles[-1] == "Nothing along sex beyond the shift of everyone"
+    assert plain(made.more) == "Also follows marital."
+    assert plain(made.items[0].note) == "age · certified 0.1 to 1.1 beyond the shift"
+    assert plain(made.items[1].note) == "start · 0.1 to 0.9"
+    assert all('role="img" aria-label=' in f.picture for f in made.items)
+    assert follows(factories.record()) is None
+
+
+def test_a_level_is_named_by_its_gap_and_the_other_side_too():
+    curve = factories.along("marital", labels=("married", "separated"), gaps=(0.02, -0.03))
+    record = factories.followed(factories.employment(), factories.ranking(("marital",), found=1), {"marital": curve})
+    (made,) = follows(record).items
+    assert plain(made.title) == "Too high for separated: −3.0 points; too low for married"
+    assert "separated −3.0" in made.picture
+
+
+def test_nothing_found_along_many_variables_is_one_sentence():
+    names = tuple(f"x{i}" for i in range(8))
+    record = factories.followed(factories.employment(), factories.ranking(names, found=0), {})
+    (made,) = follows(record).items
+    assert plain(made.title) == "Nothing along 8 variables beyond the shift of everyone"
+
+
+@given(st.lists(st.floats(-0.5, 0.5), min_size=1, max_size=30), st.floats(0.0, 0.5))
+def test_pictures_stay_inside_their_plot(gaps, half):
+    curve = factories.along(xs=[float(i) for i in range(len(gaps))], gaps=gaps, half=half)
+    drawn = sparks.figure(sparks_along(curve), "a label")
+    heights = [int(y) for y in re.findall(r'class="(?:curve|lone)" d="M\d+ (-?\d+)', drawn)]
+    assert heights
+    assert all(0 <= y <= 1000 for y in heights)
+
+
+def sparks_along(curve):
+    from calibrant.report.along import along_of
+
+    return along_of("age", curve)
+
+
+# ---- what it rests on ----
+
+
+def test_what_it_rests_on_is_true_of_the_data():
+    record = factories.whole()
+    few_values = replace(record, data={**record.data, "display": {"values": 51}})
+    assert "takes 51 values, so both ends are about the score as it is" in plain(rests(few_values)[0])
+    whole = replace(record, data={**record.data, "display": {"levels": 100}})
+    assert "about the score shown in whole per cent" in plain(rests(whole)[0])
+    copies = replace(record, data={**record.data, "warnings": ["repeated-rows"]})
+    assert plain(rests(copies)[0]).startswith("Repeated rows: ")
+    assert "Few cases: 8 expected." in plain(rests(factories.tiny())[0])
+    site = replace(factories.employment(), data={**record.data, "columns": {"site": {"kind": "text", "used": "group"}}})
+    assert any("yet site may join them" in plain(t) for t in rests(site))
+    assert len(rests(copies)) <= 3
+
+
+def test_what_was_not_checked_is_on_the_brief():
+    said = plain(not_checked(factories.employment()))
+    assert said.startswith("Not checked, which is not a pass: unnamed pockets, variables, the local test")
+    quick = replace(factories.employment(), settings={**factories.employment().settings, "quick": True})
+    assert plain(not_checked(quick)).endswith("--quick left out tests and repairs.")
+    unknown = replace(factories.whole(), checks=(Check(code="rain", status="not-run", reason="dry"),))
+    assert "rain" in plain(not_checked(unknown))
+    done = replace(factories.whole(), checks=())
+    assert not_checked(done) == ()

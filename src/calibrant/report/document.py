@@ -52,8 +52,6 @@ class Items:
     """A list."""
 
     items: tuple[Text, ...]
-    style: Literal["plain", "three"] = "plain"
-    numbered: bool = False
     where: Where = WHOLE
 
 

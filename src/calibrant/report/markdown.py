@@ -66,7 +66,7 @@ def _node(node: Node) -> list[str]:
         case Paragraph():
             return [marked(node.text)]
         case Items():
-            return ["\n".join(f"{f'{i}.' if node.numbered else '-'} {marked(t)}" for i, t in enumerate(node.items, 1))]
+            return ["\n".join(f"- {marked(t)}" for t in node.items)]
         case Entries():
             told = (e for e in node.entries if "markdown" in e.where)
             return ["\n".join(f"- **{e.term}:** {marked(e.text)}" for e in told)]

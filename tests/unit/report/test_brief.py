@@ -38,7 +38,7 @@ def all_words(record: AuditRecord) -> list[str]:
     """Return the words that somebody reads on the page's brief, those in pictures left out."""
     page = html.brief(record)
     body = re.sub(r"<svg.*?</svg>", " ", page.split("<main>")[1].split("</main>")[0], flags=re.S)
-    return [w for w in re.split(r"[ \n]+", re.sub(r"<[^>]*>", " ", body)) if w]
+    return [w for w in re.split(r"[ \n]+", re.sub(r"<[^>]*>", " ", body)) if re.search(r"\w", w)]
 
 
 # ---- as a whole ----

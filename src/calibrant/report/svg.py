@@ -60,6 +60,9 @@ ICONS = {
     'stroke="var(--bg)" stroke-width="1.8" stroke-linecap="round"/>',
     "undecided": '<circle cx="8" cy="8" r="6.3" fill="none" stroke="currentColor" stroke-width="1.5"/>'
     '<path d="M5.2 8h5.6" stroke="currentColor" stroke-width="1.7" stroke-linecap="round"/>',
+    "not-cleared": '<path d="M8 1.4L14.6 8 8 14.6 1.4 8z" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+    '<path d="M8 4.9v3.8M8 10.6v.6" stroke="currentColor" stroke-width="1.7" stroke-linecap="round"/>',
+    "reference": '<path d="M3.2 3.5h9.6M3.2 8h9.6M3.2 12.5h6" stroke="currentColor" stroke-width="1.3"/>',
     "found": '<path d="M2.5 8h8.2M7.4 4.2L11.4 8l-4 3.8" fill="none" stroke="currentColor" stroke-width="1.8"/>',
     "measured": '<path d="M2.5 5v6M13.5 5v6M2.5 8h11" fill="none" stroke="currentColor" stroke-width="1.6"/>',
     "unfound": '<circle cx="8" cy="8" r="2.6" fill="none" stroke="currentColor" stroke-width="1.5"/>',

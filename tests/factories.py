@@ -41,6 +41,7 @@ def estimate(
     level: float = 0.95,
     guarantee: Any = "finite-sample",
     assumes: str = "independent rows",
+    **settings: Any,
 ) -> Estimate:
     """Return an estimate with the interval from `low` to `high`."""
     return Estimate(
@@ -50,8 +51,11 @@ def estimate(
         n=n,
         interval=Interval(low=low, high=high, level=level, guarantee=guarantee),
         assumes=assumes,
-        settings={"seed": 0},
+        settings={"seed": 0, **settings},
     )
+
+
+SHOWN = {"about": "the score as shown in 50 steps", "levels": 50}
 
 
 def slug(variables: Sequence[tuple[str, str]]) -> str:
@@ -92,7 +96,7 @@ def finding(
         cases=round(observed * rows),
         expected=expected * rows,
         lower=estimate(low, 1.0, method="certify.raw_lower", n=rows),
-        upper=estimate(0.0, high, method="certify.rounded", n=rows),
+        upper=estimate(0.0, high, method="certify.rounded", n=rows, **SHOWN),
         error=min(max((low + high) / 2, 0.0), 1.0),
         gap=estimate(gap - 0.01, gap + 0.01, method="certify.gap", value=gap, n=rows),
         verdict=says,

@@ -332,7 +332,7 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
         default="error",
         help="what the limit is about: the average error (default), or the gap between what happened and what was said",
     )
-    _levels(p, "steps in which probabilities are shown")
+    _levels(p, "steps in which scores of many values are shown; of few, they are judged as they are")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
     p.add_argument(

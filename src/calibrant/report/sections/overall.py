@@ -249,10 +249,9 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
     """Return the lines of the table of what is certified; an estimate not known here is shown by its name."""
     one, limit = record.everyone, limit_of(record)
     low, high = num.bounds(one, limit)
-    steps = f"the score in steps of {num.step(record.settings['levels'])}"
     rows = [
         Certified("Average error, at least", low, "the raw score", assumption(one.lower)),
-        Certified("Average error, at most", high, steps, assumption(one.upper)),
+        Certified("Average error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
     ]
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
@@ -328,9 +327,7 @@ AT_LEAST = (
     "Part of the rows, dealt at random, guesses where the raw score is too low or too high; "
     "the other rows put the guess to the test."
 )
-AT_MOST = (
-    "At each step of {step}, what happened is compared with what the step says, and an allowance for chance is added."
-)
+AT_MOST = "At each {step}, what happened is compared with what it says, and an allowance for chance is added."
 FURTHER = {
     "distance": ("Distance", "The error of a coarser or noisier score, plus how far that is from the raw score."),
     "jittered": ("Noise", "A little random noise, of width {width}, is added to the score on paper only."),
@@ -352,7 +349,8 @@ CURVE = (
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
     """Return how the certificates and the figure were made."""
-    one, step = record.everyone, num.step(record.settings["levels"])
+    one, exact = record.everyone, "values" in record.data["display"]
+    step = "value of the score" if exact else f"step of {num.step(record.settings['levels'])}"
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
     yield Entry("At least", made(AT_LEAST, one.lower))
     yield Entry("At most", made(AT_MOST.format(step=step), one.upper))

@@ -268,7 +268,7 @@ WORDS = {
         "Proved to hold in at least {times} of {of} audits like this one, whatever the model, if rows are independent."
     ),
     "Certified range": (
-        "From the least the raw score can be off to the most the score as shown can be off. "
+        "From the least the raw score can be off to the most the score, as it is or as shown, can be off. "
         "A headline calls it the interval."
     ),
     "Met, broken, undecided": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,6 +49,22 @@ def test_a_record_without_the_curve_still_draws_its_bins():
     assert "Ranges: all 20 hold together" in page
     assert "Band: holds the whole curve" not in page
     assert "ranges of the score" in overall.finding(old)
+
+
+def test_at_most_says_which_score_it_is_about():
+    record = factories.record()
+    text = markdown(record)
+    assert "the score as shown in 50 steps" in text
+    assert "At each step of 2%, what happened" in text
+    about = "the score as it is, which takes 51 values"
+    upper = replace(record.everyone.upper, method="certify.values", settings={"about": about, "values": 51, "seed": 0})
+    exact = replace(
+        record, everyone=replace(record.everyone, upper=upper), data={**record.data, "display": {"values": 51}}
+    )
+    text = markdown(exact)
+    assert about in text
+    assert "At each value of the score, what happened" in text
+    assert "in 50 steps" not in text
 
 
 def test_rare_events_get_an_axis_of_their_own():

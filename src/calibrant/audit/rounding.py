@@ -95,6 +95,23 @@ class Told:
         moved = round(moved, 12) + 0.0  # no -0.0, which would be written so
         return min(max(moved, least), value) if side < 0 else max(min(moved, most), value)
 
+    def over(self, limit: float, about: str) -> float:
+        """Return the least that an end from below must be for its end as told to be over a limit.
+
+        With the step u and the draw d it is told as ``u floor(low / u - d)``. That is above the limit if and only if
+        ``floor(low / u - d) >= floor(limit / u) + 1``, so if ``low >= u (floor(limit / u) + 1 + d)``.
+        """
+        u = step(self.exact[0])
+        return u * (math.floor(limit / u + 1e-9) + 1 + chance(about, self.exact))
+
+    def within(self, limit: float, about: str) -> float:
+        """Return the most that an end from above may be for its end as told to be within a limit.
+
+        It is told as ``u ceil(high / u + d)``, at most the limit if and only if ``high <= u (floor(limit / u) - d)``.
+        """
+        u = step(self.exact[0])
+        return u * (math.floor(limit / u + 1e-9) - chance(about, self.exact))
+
     def near(self, value: float, about: str) -> float:
         """Round a number to a step, up or down by chance."""
         u = step(self.exact[0])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
-from calibrant.certify.groups import groups
+from calibrant.certify.groups import groups, worst_group
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
 from calibrant.certify.pockets import pockets
 from calibrant.certify.raw_lower import raw_lower
@@ -37,6 +37,7 @@ __all__ = [
     "rows_needed",
     "values",
     "variable",
+    "worst_group",
 ]
 
 

@@ -1,4 +1,4 @@
-"""What a certificate of everyone's error says of itself, in its own file; `calibrant certify` offers those.
+"""What a certificate of everyone's error, or of the worst of many, says of itself; `calibrant certify` offers those.
 
 To add a certificate, write one file beside this one, with its function under ``@certificate(...)``, and its line in the
 face of the folder. Nothing else lists the certificates.
@@ -54,6 +54,8 @@ class Certificate:
     settings : tuple of Setting
     tests : bool
         It reads what a sketch holds if it is made with ``tests=True``.
+    grouped : bool
+        It is about the groups of a sketch that was made with them.
     """
 
     function: Callable[..., Estimate]
@@ -62,6 +64,7 @@ class Certificate:
     side: Side
     settings: tuple[Setting, ...]
     tests: bool
+    grouped: bool
 
     @property
     def name(self) -> str:
@@ -79,11 +82,12 @@ def certificate(
     side: Side = "two-sided",
     settings: tuple[Setting, ...] = (),
     tests: bool = False,
+    grouped: bool = False,
 ) -> Callable[[Function], Function]:
     """Declare a function as a certificate; the arguments are those of `Certificate`."""
 
     def declared(function: Function) -> Function:
-        _DECLARED[function.__name__] = Certificate(function, order, usual, side, settings, tests)
+        _DECLARED[function.__name__] = Certificate(function, order, usual, side, settings, tests, grouped)
         return function
 
     return declared

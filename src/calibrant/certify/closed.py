@@ -38,7 +38,7 @@ def refuted(log_e: ArrayLike, delta: float) -> Flags:
     Examples
     --------
     >>> import numpy as np
-    >>> refuted(np.log([20.0, 20.0, 20.0]), 0.05).tolist(), refuted(np.log([45.0, 15.0, 0.0]), 0.05).tolist()
+    >>> refuted(np.log([20.0, 20.0, 20.0]), 0.05).tolist(), refuted(np.log([45.0, 15.0, 1.0]), 0.05).tolist()
     ([True, True, True], [True, False, False])
     """
     a = np.asarray(log_e, dtype=np.float64) + np.log(delta)

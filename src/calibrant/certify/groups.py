@@ -1,15 +1,19 @@
-"""Everyone's turn: certified intervals for all groups at once."""
+"""Everyone's turn: certified intervals for all groups at once, who is over a limit, and the worst of all."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 
-from calibrant.arguments import checked_levels, names, one_source
+from calibrant.arguments import checked_levels, choice, names, one_source, share
+from calibrant.certify.certificate import Setting, certificate
+from calibrant.certify.closed import Evidence, Judge, Limit, SignedEvidence, evidence_of, stakes_for, verdicts
+from calibrant.certify.judged import judged_of
 from calibrant.certify.raw_lower import raw_lower_of
-from calibrant.certify.rounded import rounded_of
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
@@ -17,6 +21,7 @@ from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import INDEPENDENT, Population, group, shares, sketch_of
 
 Group = tuple[tuple[str, str], ...]
+GAP = "the raw score: happened minus said"
 
 
 @one_source
@@ -25,15 +30,19 @@ def groups(
     *,
     by: Iterable[str] | str | None = None,
     intersections: bool = False,
+    limit: float | None = None,
+    judge: Judge = "error",
     levels: int = 100,
     alpha: float = 0.05,
     side: Side = "two-sided",
     seed: int = 0,
 ) -> dict[str, Estimate]:
-    r"""Certify the average calibration error of every group, all at once.
+    r"""Certify the average calibration error of every group, or its gap, all at once; and who is over a limit.
 
     Estimand, for each group g: from below ``E[|p - E[Y|p, g]| | g]`` of the raw score; from above
-    ``E[|r - E[Y|r, g]| | g]`` of the score rounded to `levels` steps. In probability units.
+    ``E[|r - E[Y|r, g]| | g]`` of the score rounded to `levels` steps, or of the raw score too if it takes few values:
+    at most 1,024, and at most one for ten rows of all groups together. With ``judge="gap"``, from both sides
+    ``E[Y - p | g]``, in which errors cancel. In probability units.
 
     Parameters
     ----------
@@ -43,29 +52,42 @@ def groups(
         Covariates whose levels are the groups; numbers are binned at round numbers without looking at labels.
     intersections : bool
         Also every pair of the covariates.
+    limit : float in (0, 1), optional
+        Size of error, or of gap, to judge every group by.
+    judge : {"error", "gap"}
     levels : int from 2 to 1024
     alpha : float in (0, 1)
         Probability, at most, that *any* end of *any* group's interval is wrong.
     side : {"two-sided", "lower", "upper"}
+        A limit is judged from both sides.
     seed : int
 
     Returns
     -------
     dict of str to Estimate
-        By names such as ``"sex=f"`` and ``"sex=f, age=40–49"``; in them, a variable or level that holds ``=``, a
-        quote or a comma stands in double quotes, as JSON writes it. Empty groups are left out. Order: as the levels.
+        A group is named as ``"sex=f"``; empty groups are left out. Order: as the levels. ``settings["verdict"]`` is
+        "met", "broken", "undecided" or, without a limit, "none".
 
     Notes
     -----
     **Assumes.** Independent rows from one distribution; groups named without looking at outcomes.
-    **Guarantee.** Finite-sample and simultaneous: alpha is shared equally over all ends of all groups (Bonferroni).
-    The two ends are about different classifiers: call it a certified range. Where the display repairs the score, the
-    low end can lie above the high one; ``value`` is about the display.
-    **Method.** `raw_lower` and `rounded` within each group, conditionally on membership; the raw score on ``2^10``
-    cells, so that rounding is exact for 10, 20, 50 and 100 levels and powers of two up to 512, and otherwise rounds
-    the middle of the score's cell.
+    **Guarantee.** Finite-sample, in three statements of their own. All ends of all groups hold together with
+    probability ``1 - alpha``. No group is wrongly "broken" with probability ``1 - alpha / 2`` (``1 - alpha`` for gaps,
+    which have two signs). No group is wrongly "met" with probability ``1 - alpha / 2``. Where the score takes many
+    values the two ends of an error are about different classifiers: call it a certified range. Where the display
+    repairs the score, the low end can lie above the high one; ``value`` is about the display.
+    **Method.** `raw_lower` and `values` or `rounded` within each group, conditionally on membership; the raw score on
+    ``2^10`` cells, so that rounding is exact for 10, 20, 50 and 100 levels and powers of two up to 512, and otherwise
+    rounds the middle of the score's cell. Gaps: bets on the mean residual, stakes by earlier blocks. Ranges share alpha
+    equally over all ends (Bonferroni). Verdicts come from closed testing by averages of e-values, which never decides
+    less than the ranges, and all groups as "met" where no group needs to share: see `worst_group`.
     **Cost.** Linear in the rows, then about 20 ms a group.
     **Reads.** The sketch.
+
+    References
+    ----------
+    R. Marcus, E. Peritz, K. R. Gabriel (1976), On closed testing procedures, doi:10.1093/biomet/63.3.655. V. Vovk,
+    R. Wang (2021), E-values: calibration, combination and applications, doi:10.1214/20-AOS2020.
 
     Examples
     --------
@@ -74,17 +96,167 @@ def groups(
     >>> rng = np.random.default_rng(0)
     >>> p, sex = rng.uniform(size=4000), np.array(["f", "m"])[rng.integers(0, 2, 4000)]
     >>> data = cal.predictions(rng.uniform(size=4000) < p, p, {"sex": sex})
-    >>> list(cal.certify.groups(data, by="sex"))
-    ['sex=f', 'sex=m']
+    >>> {name: e.settings["verdict"] for name, e in cal.certify.groups(data, by="sex", limit=0.1).items()}
+    {'sex=f': 'met', 'sex=m': 'met'}
     """
-    steps = checked_levels(levels)
+    steps, judge, limit = checked_levels(levels), checked_judge(judge), checked_limit(limit)
+    if limit is not None and side != "two-sided":
+        raise BadInput(f"side={side!r} goes without limit=: a limit is judged from both sides")
+    _, present = _present(data, by, intersections, seed)
+    count, spend = len(present), shares(alpha, side)
+    each = spend[0] / count, spend[1] / count
+    stakes = stakes_for(alpha / 2.0, count)
+    found = {
+        name: certified_range(q, steps, each, 1.0 - alpha, seed, stakes)
+        if judge == "error"
+        else signed(q, each, 1.0 - alpha, stakes)
+        for name, q in present
+    }
+    says: Iterable[str] = ("none",) * count
+    if limit is not None:
+        of = [evidence_of(q, judge, steps, stakes, seed) for _, q in present]
+        at = Limit(limit, limit)
+        says = verdicts([e.over(at) for e in of], [e.within(at) for e in of], judge, alpha)
+    more = {"judge": judge, "limit": limit}
+    return {
+        name: _with(e, {**more, "verdict": verdict}) for (name, e), verdict in zip(found.items(), says, strict=True)
+    }
+
+
+@certificate(
+    order=55,
+    grouped=True,
+    settings=(Setting("levels", 100, "K", "steps in which the score is shown"),),
+)
+@one_source
+def worst_group(
+    data: Predictions | Sketch,
+    *,
+    by: Iterable[str] | str | None = None,
+    intersections: bool = False,
+    judge: Judge = "error",
+    levels: int = 100,
+    alpha: float = 0.05,
+    side: Side = "two-sided",
+    seed: int = 0,
+) -> Estimate:
+    r"""Certify the worst of all groups: no named group is off by more than the high end.
+
+    Estimand: ``max over groups g of E[|p - E[Y|p, g]| | g]``, from above of the score shown, as `groups`; with
+    ``judge="gap"`` ``max over groups g of |E[Y - p | g]|``. In probability units.
+
+    Parameters
+    ----------
+    data, by, intersections, judge, levels
+        As `groups`.
+    alpha : float in (0, 1)
+        Probability, at most, that an end is wrong.
+    side : {"two-sided", "lower", "upper"}
+        Two-sided spends ``alpha / 2`` on each end.
+    seed : int
+
+    Returns
+    -------
+    Estimate
+        ``value`` is the largest estimate of a group, moved into the interval. ``settings`` tell the groups behind the
+        two ends, ``group_low`` and ``group_high``.
+
+    Notes
+    -----
+    **Assumes.** Independent rows from one distribution; groups named without looking at outcomes.
+    **Guarantee.** Finite-sample. The high end shares alpha with nobody: the group that is truly the worst is one group,
+    fixed before any outcome was read; its own upper end covers it, and the largest of all upper ends is no smaller. The
+    low end is the largest of floors that hold together, and shares alpha over the groups.
+    **Method.** That of `groups`. The high end is at most a limit if and only if `groups` calls every group "met".
+    **Cost.** As `groups`. **Reads.** The sketch.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p, site = rng.uniform(size=20_000), np.array([f"site {i}" for i in range(10)])[rng.integers(0, 10, 20_000)]
+    >>> data = cal.predictions(rng.uniform(size=20_000) < p, p, {"site": site})
+    >>> worst = cal.certify.worst_group(data, by="site").interval.high
+    >>> bool(worst < max(e.interval.high for e in cal.certify.groups(data, by="site").values()))
+    True
+    """
+    steps, judge = checked_levels(levels), checked_judge(judge)
+    whole, present = _present(data, by, intersections, seed)
+    low_share, high_share = shares(alpha, side)
+    stakes = stakes_for(alpha / 2.0, len(present))
+    of = [evidence_of(q, judge, steps, stakes, seed) for _, q in present]
+    floors = [sizes(e, low_share / len(present), judge)[0] for e in of]
+    tops = [sizes(e, high_share, judge)[1] for e in of]
+    values = [_estimated(q, steps, judge) for _, q in present]
+    low, high = max(floors), max(tops)
+    shown = present[0][1].judged(steps)
+    return Estimate(
+        method="certify.worst_group",
+        value=min(max(*values, low), max(low, high)),
+        unit="probability",
+        n=whole.n,
+        interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
+        assumes=INDEPENDENT,
+        settings={
+            "about": f"the worst of {len(present)} groups, of {GAP if judge == 'gap' else shown.about}",
+            "judge": judge,
+            **shown.display,
+            "groups": len(present),
+            "group_low": present[int(np.argmax(floors))][0] if low > 0.0 else None,
+            "group_high": present[int(np.argmax(tops))][0],
+            "delta": (low_share, high_share),
+            "seed": seed,
+        },
+    )
+
+
+def sizes(of: Evidence, delta: float, judge: Judge) -> tuple[float, float]:
+    """Return how large an error, or a gap of either sign, is at least and at most, each wrong at most with `delta`.
+
+    A gap is below its floor on one of two sides, which share; above its top it is on one side only, and nothing is.
+    """
+    if not delta:
+        return 0.0, 1.0
+    if judge == "error":
+        return of.ends(delta, delta)
+    (low, high), (least, most) = of.ends(delta / 2.0, delta / 2.0), of.ends(delta, delta)
+    return max(low, -high, 0.0), max(most, -least)
+
+
+def checked_judge(judge: Judge) -> Judge:
+    """Return what is judged, or refuse it."""
+    return choice("judge", judge, get_args(Judge))
+
+
+def checked_limit(limit: float | None) -> float | None:
+    """Return a limit, or refuse it."""
+    return None if limit is None else share("limit", limit, hint="such as 0.02 for two points")
+
+
+def _present(
+    data: Predictions | Sketch, by: Iterable[str] | str | None, intersections: bool, seed: int
+) -> tuple[Sketch, list[tuple[str, Population]]]:
+    """Return a sketch with groups, and the name and the population of each that has rows."""
     whole = grouped_sketch(data, names("by", by), intersections, seed)
-    present = [(name, group(whole, i)) for name, i in named_groups(whole)]
+    present = [(keyed(name), group(whole, i)) for name, i in named_groups(whole)]
     if not present:
         raise NotComputable("there are no groups: pass by=")
-    low_share, high_share = shares(alpha, side)
-    spend = (low_share / len(present), high_share / len(present))
-    return {keyed(name): certified_range(q, steps, spend, 1.0 - alpha, seed) for name, q in present}
+    return whole, present
+
+
+def _estimated(q: Population, levels: int, judge: Judge) -> float:
+    """Return the size of the error, or of the gap, as estimated."""
+    from calibrant.stats.bounds import debiased_error
+
+    if judge == "gap":
+        return abs(q.cases - q.cells.expected) / q.n
+    shown = q.judged(levels).cells
+    return debiased_error(shown.low, shown.totals.sum(axis=1), shown.totals[:, 1])
+
+
+def _with(estimate: Estimate, more: dict[str, Any]) -> Estimate:
+    return replace(estimate, settings={**estimate.settings, **more})
 
 
 def keyed(group: Group) -> str:
@@ -117,10 +289,13 @@ def named_groups(whole: Sketch) -> list[tuple[Group, int]]:
     return [(name, i) for i, name in enumerate(names) if rows[i] > 0]
 
 
-def certified_range(q: Population, levels: int, spend: tuple[float, float], level: float, seed: int) -> Estimate:
-    """Return one group's estimate: raw score from below, rounded score from above."""
-    above = rounded_of(q, levels, (0.0, spend[1]), level, seed)
-    low = raw_lower_of(q, spend[0], level, seed).interval.low if spend[0] else 0.0
+def certified_range(
+    q: Population, levels: int, spend: tuple[float, float], level: float, seed: int, stakes: float = 0.0
+) -> Estimate:
+    """Return one group's estimate: raw score from below, by bets the best at `stakes`, judged score from above."""
+    above = judged_of(q, levels, (0.0, spend[1]), level, seed)
+    low = raw_lower_of(q, spend[0], level, seed, stakes).interval.low if spend[0] else 0.0
+    shown = q.judged(levels)
     return Estimate(
         method="certify.groups",
         value=above.value,
@@ -129,10 +304,25 @@ def certified_range(q: Population, levels: int, spend: tuple[float, float], leve
         interval=Interval(low=low, high=above.interval.high, level=level, guarantee="finite-sample"),
         assumes=INDEPENDENT,
         settings={
-            "about": f"from below the raw score, from above the score shown in {levels} steps",
-            "levels": levels,
+            "about": shown.about if q.exact else f"from below the raw score, from above {shown.about}",
+            **shown.display,
             "delta": tuple(spend),
             "grid": q.grid,
             "seed": seed,
         },
+    )
+
+
+def signed(q: Population, spend: tuple[float, float], level: float, stakes: float) -> Estimate:
+    """Return one group's gap, happened minus said on average, by bets the best at `stakes`."""
+    low, high = SignedEvidence.of(q, stakes).ends(*spend)
+    value = (q.cases - q.cells.expected) / q.n
+    return Estimate(
+        method="certify.gap",
+        value=min(max(value, low), high),
+        unit="probability",
+        n=q.n,
+        interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
+        assumes=INDEPENDENT,
+        settings={"about": GAP, "delta": tuple(spend), "grid": q.grid},
     )

@@ -46,7 +46,8 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     **Guarantee.** Finite-sample: ``P(low > CE) <= alpha`` for every classifier and every distribution.
     **Method.** Theorem L of the theory page: bets on the sign of the residual, learnt on earlier random blocks
     and settled on later ones, averaged over four deals, and mixed with a forward recursion over signs that
-    needs no learning; the average e-value is solved for the error. Scores are read to ``2^-30``, which is subtracted.
+    needs no learning, and with bets on a plain shift either way, which have half of the weight; the average e-value is
+    solved for the error. Scores are read to ``2^-30``, which is subtracted.
     **Cost.** Linear in the rows, then about 0.1 s whatever their number.
     **Reads.** The sketch.
 
@@ -70,11 +71,11 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     return raw_lower_of(everyone(data, seed), low_share or high_share, 1.0 - alpha, seed)
 
 
-def raw_lower_of(population: Population, delta: float, level: float, seed: int) -> Estimate:
-    """Certify one population from below at error probability `delta`."""
-    from calibrant.stats.bounds import lower_bound
+def raw_lower_of(population: Population, delta: float, level: float, seed: int, stakes: float = 0.0) -> Estimate:
+    """Certify one population from below at error probability `delta`, by bets that are the best at `stakes`."""
+    from calibrant.stats.bounds import lower_evidence
 
-    low = max(lower_bound(population.cells, delta, seed) - QUANTISATION, 0.0)
+    low = max(lower_evidence(population.cells, stakes or delta, seed).limit(delta) - QUANTISATION, 0.0)
     return Estimate(
         method="certify.raw_lower",
         value=low,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_levels, choice, one_source, share
+from calibrant.certify.closed import Judge
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
@@ -222,18 +223,37 @@ def _lower_gap(mass: Floats, delta: float) -> Callable[[float], float]:
 
 
 def rows_to_decide(
-    population: Population, error: float, limit: float, levels: int, spend: tuple[float, float]
-) -> int | None:
-    """Return about how many rows of this population would decide a limit, if its error is as estimated.
+    population: Population, off: float, limit: float, levels: int, spend: tuple[float, float], judge: Judge
+) -> float | None:
+    """Return about how many times as many rows of this population would decide a limit, if it is off as estimated.
 
     None when the estimate sits on the limit (no number of rows decides) or beyond 1e12 rows. At least half as many
     again as there are, which did not decide.
-    """
 
-    gap = abs(limit - error)
-    if gap < 1e-4:
+    Parameters
+    ----------
+    population : Population
+    off : float
+        Its error, or the size of its gap.
+    limit : float
+    levels : int
+    spend : pair of float
+        Error probabilities that show it over the limit, and within.
+    judge : {"error", "gap"}
+    """
+    room = abs(limit - off)
+    if room < 1e-4:
         return None
-    met = error < limit
-    shrinking = _judged_gap(population, levels, spend[1]) if met else _lower_gap(_masses(population), spend[0])
-    found = least_rows(shrinking, gap, max(population.n / 2.0, 20.0))
-    return None if not np.isfinite(found) else max(int(np.ceil(found)), population.n + population.n // 2)
+    within, mass = off < limit, _masses(population)
+    if judge == "gap":
+        shrinking = _signed_gap(mass, spend[1] if within else spend[0] / 2.0)
+    else:
+        shrinking = _judged_gap(population, levels, spend[1]) if within else _lower_gap(mass, spend[0])
+    found = least_rows(shrinking, room, max(population.n / 2.0, 20.0))
+    return None if not np.isfinite(found) else max(found / population.n, 1.5)
+
+
+def _signed_gap(mass: Floats, delta: float) -> Callable[[float], float]:
+    middle = (np.arange(len(mass)) + 0.5) / len(mass)
+    moment = float((mass * middle * (1 - middle)).sum())
+    return lambda n: float(np.sqrt(2.0 * moment * -np.log(delta) / n))

@@ -324,8 +324,9 @@ def variable(
     jittered *score*, this lower end is evidence against the model: binning or jittering the *variable* can only average
     its error away (Jensen), so the error given the variable itself is at least as large.
     **Method.** Upper end: Theorem U (theory 1.3, 1.4) in its linear form with the raw residuals as bets, four stakes.
-    Lower end: Theorem L, signs learnt on earlier blocks, mixed with an average over all signs. Bins of a number are cut
-    at quantiles of at most 1,000 pilot rows, a tenth at most, which then leave the certificate. With `beyond_shift` a
+    Lower end: Theorem L, signs learnt on earlier blocks, mixed with an average over all signs and, where no shift is
+    taken out, with one sign for all. Bins of a number are cut at quantiles of at most 1,000 pilot rows, a tenth at
+    most, which then leave the certificate. With `beyond_shift` a
     tenth of each end's alpha pays for limits of the mean residual, and the worst mean in them is taken; the bounds are
     monotone towards the ends of the limits. Above 20,000 rows logarithms are replaced by their series to the fourth
     power less a bound of the rest. **Cost.** Linear in the rows, then about 10 ms. **Reads.** Rows; or the cells of the

@@ -113,12 +113,15 @@ def certify(a: Namespace) -> int:
     tests = any(c.tests for c in chosen)
     if a.variables is not None and not tests:
         raise BadInput(f"--variables goes with --method {','.join(c.name for c in known.values() if c.tests)}")
+    if a.by is not None and not any(c.grouped for c in chosen):
+        raise BadInput(f"--by goes with --method {','.join(c.name for c in known.values() if c.grouped)}")
     columns = {"tests": True} if tests else {"variables": ()}
     whole = summarised(source(given(a), a.allow_same), reading(a, **columns))
     found, missed = [], {}
     for c in chosen:
         side = c.side if a.side == "two-sided" else a.side
         own = {s.name: s.default if (v := getattr(a, s.name)) is None else v for s in c.settings}
+        own |= {"judge": a.judge} if c.grouped else {}
         try:
             found.append(c.function(whole, alpha=a.alpha, side=side, seed=whole.spec.seed, **own))
         except NotComputable as e:

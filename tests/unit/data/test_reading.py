@@ -203,8 +203,9 @@ def test_the_rows_that_would_decide_decide_about_half_the_time(kind: str, error:
         rate = p + (error if kind == "shift" else error * np.where(p < 0.5, 1, -1))
         return everyone(cal.predictions(rng.uniform(size=n) < rate, p))
 
-    n = rows_to_decide(draw(300, 0), error, limit, 50, (0.05, 0.05))
-    assert n is not None
+    times = rows_to_decide(draw(300, 0), error, limit, 50, (0.05, 0.05), "error")
+    assert times is not None
+    n = int(np.ceil(300 * times))
     decided = sum(lower_bound(draw(n, seed).cells, 0.05) > limit for seed in range(1, 41))
     assert 8 <= decided <= 38
 

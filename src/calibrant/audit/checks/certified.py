@@ -1,26 +1,21 @@
-"""What is certified: the average error of everyone and of every group, judged against the limit; more of everyone."""
+"""What is certified of everyone: the average error, judged against the limit, and more."""
 
 from __future__ import annotations
 
-import hashlib
-import re
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.audit.judging import worst
-from calibrant.audit.pooling import Name, group_populations
-from calibrant.audit.question import Answer, Case, NotRun, Question
+from calibrant.audit.question import Answer, Case, Question
 from calibrant.audit.record import Check, Finding, Status, Verdict
-from calibrant.audit.rounding import Told, told_estimate, told_gap, two_digits
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
 from calibrant.certify.judged import judged_of
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rows_needed import rows_to_decide
-from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
 from calibrant.stats.betting import residual_mean_limits
 from calibrant.views.population import INDEPENDENT, Population
@@ -28,76 +23,53 @@ from calibrant.views.population import INDEPENDENT, Population
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 SHIFT_CELLS = 256  # cells whose residuals bet together: the limits widen little, and take milliseconds
-UNGROUPED = "no groups were given: add --by age,sex"
-HIDDEN = "every group has fewer than {} people"
 
 
 def of_everyone(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Certify everyone: each end of the range spends all of alpha."""
-    alpha = case.judging.alpha
-    found = finding("everyone", (), case.everyone, case, (alpha, alpha))
-    check = Check(code="error-everyone", status=_status(found.verdict), estimate=found.upper)
-    return Answer(checks=(check,), findings=(found,))
-
-
-def of_groups(case: Case, _: Mapping[str, Curve]) -> Answer:
-    """Certify all groups at once: alpha is shared over both ends of every group (theory 1.2)."""
-    if not case.whole.spec.groupings:
-        raise NotRun(UNGROUPED)
-    shown = group_populations(case.whole, case.mask)
-    if not shown:
-        raise NotComputable(HIDDEN.format(case.mask))
-    spend = (case.judging.alpha / (2 * len(shown)),) * 2
-    found = tuple(finding(_identifier(name), name, q, case, spend, members) for name, q, members in shown)
-    return Answer(checks=(Check(code="error-groups", status=_status(worst(g.verdict for g in found))),), findings=found)
-
-
-def finding(slug: str, name: Name, q: Population, case: Case, spend: tuple[float, float], members: int = 0) -> Finding:
-    """Certify and judge one population; `spend` is for the lower and the upper end. What is told of a group is rounded.
-
-    The verdict is on the ends as told: judged against one limit after another, exact ends would follow from it.
-    """
-    plan, level = case.judging, 1.0 - case.judging.alpha
-    lower = raw_lower_of(q, spend[0], level, case.seed)
-    upper = judged_of(q, plan.levels, (0.0, spend[1]), level, case.seed)
-    gap = replace(shift(q, sum(spend) if name else spend[0]), method="certify.gap")
-    rows, cases, expected = q.n, q.cases, q.cells.expected
-    if name:
-        told = Told.of(rows, cases, expected)
-        rows, cases, expected = told.rows, told.cases, float(told.expected)
-        lower, upper, gap = told_estimate(lower, told), told_estimate(upper, told), told_gap(gap, told)
-    low, high = lower.interval.low, upper.interval.high
-    error = min(max(upper.value, low), high) if low <= high else upper.value
-    verdict = plan.verdict(low, high)
-    needed = None
+    plan, q = case.judging, case.everyone
+    alpha, level = plan.alpha, 1.0 - plan.alpha
+    lower = raw_lower_of(q, alpha, level, case.seed)
+    upper = judged_of(q, plan.levels, (0.0, alpha), level, case.seed)
+    gap = replace(shift(q, alpha), method="certify.gap")
+    low, high = (lower.interval.low, upper.interval.high) if plan.judge == "error" else size(gap)
+    error, verdict = between(lower, upper), plan.verdict(low, high)
+    times = None
     if verdict == "undecided" and plan.limit is not None:
-        needed = rows_to_decide(q, error, plan.limit, plan.levels, spend)
-        needed = int(two_digits(needed)) if name and needed is not None else needed
-    return Finding(
-        id=slug,
-        variables=name,
-        rows=rows,
-        cases=cases,
-        expected=expected,
+        off = error if plan.judge == "error" else abs(gap.value)
+        times = rows_to_decide(q, off, plan.limit, plan.levels, (alpha, alpha), plan.judge)
+    found = Finding(
+        id="everyone",
+        variables=(),
+        rows=q.n,
+        cases=q.cases,
+        expected=q.cells.expected,
         lower=lower,
         upper=upper,
         error=error,
         gap=gap,
         verdict=verdict,
-        rows_needed=needed,
-        pooled=members,
+        rows_needed=None if times is None else math.ceil(times * q.n),
     )
+    check = Check(code="error-everyone", status=status(verdict), estimate=upper if plan.judge == "error" else gap)
+    return Answer(checks=(check,), findings=(found,))
 
 
-def _status(verdict: Verdict) -> Status:
+def between(lower: Estimate, upper: Estimate) -> float:
+    """Return the estimate of the judged score's error, moved between the two ends unless they cross."""
+    low, high = lower.interval.low, upper.interval.high
+    return min(max(upper.value, low), high) if low <= high else upper.value
+
+
+def size(gap: Estimate) -> tuple[float, float]:
+    """Return how large a gap is at least and at most, by its range."""
+    low, high = gap.interval.low, gap.interval.high
+    return max(low, -high, 0.0), max(high, -low)
+
+
+def status(verdict: Verdict) -> Status:
+    """Return the status of a check by its verdict."""
     return "measured" if verdict == "none" else verdict
-
-
-def _identifier(name: Name) -> str:
-    text = "-".join(f"{v}-{level}" for v, level in name)
-    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
-    digest = hashlib.sha256(repr(name).encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    return f"{slug}-{digest}" if slug else digest
 
 
 def shift(q: Population, alpha: float) -> Estimate:
@@ -145,7 +117,6 @@ def _jittered(case: Case) -> Estimate:
 
 DECLARED = (
     Question(code="error-everyone", order=10, make=of_everyone, step="certifying everyone"),
-    Question(code="error-groups", order=20, make=of_groups, step="certifying groups"),
     Question(code="shift", order=30, make=_asked("shift", lambda case: shift(case.everyone, case.judging.alpha))),
     Question(code="distance", order=40, make=_asked("distance", _distance)),
     Question(code="jittered", order=50, make=_asked("jittered", _jittered)),

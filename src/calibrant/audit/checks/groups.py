@@ -1,0 +1,200 @@
+"""What is certified of every group: ranges of all together, verdicts against the limit, and the worst of all."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from calibrant.audit.checks.certified import between, status
+from calibrant.audit.judging import worst
+from calibrant.audit.pooling import Name, group_populations
+from calibrant.audit.question import Answer, Case, NotRun, Question
+from calibrant.audit.record import Check, Finding, Verdict
+from calibrant.audit.rounding import Told, told_estimate, told_gap, two_digits
+from calibrant.certify.closed import Evidence, Judge, Limit, evidence_of, stakes_for, verdicts
+from calibrant.certify.groups import GAP, signed
+from calibrant.certify.judged import judged_of
+from calibrant.certify.raw_lower import raw_lower_of
+from calibrant.certify.rows_needed import rows_to_decide
+from calibrant.errors import NotComputable
+from calibrant.results import Curve, Estimate, Interval
+from calibrant.views.population import INDEPENDENT, Population
+
+UNGROUPED = "no groups were given: add --by age,sex"
+HIDDEN = "every group has fewer than {} people"
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group, certified, and as it is told.
+
+    Parameters
+    ----------
+    name : tuple of (str, str)
+    members : int
+        Of a pool.
+    people : Population
+    told : Told
+    lower, upper, gap : Estimate
+        With ranges that hold together, as they are told.
+    evidence : Evidence
+        Of what the limit is about; exact.
+    judge : {"error", "gap"}
+    """
+
+    name: Name
+    members: int
+    people: Population
+    told: Told
+    lower: Estimate
+    upper: Estimate
+    gap: Estimate
+    evidence: Evidence
+    judge: Judge
+
+    @property
+    def error(self) -> float:
+        """The error as estimated."""
+        return between(self.lower, self.upper)
+
+    @property
+    def off(self) -> float:
+        """The size of what the limit is about, as estimated."""
+        return self.error if self.judge == "error" else abs(self.gap.value)
+
+    @property
+    def _draws(self) -> tuple[str, str]:
+        """What the ends of its range are told by: the same draws for its verdict, and as the worst of all."""
+        if self.judge == "error":
+            return f"{self.lower.method} low", f"{self.upper.method} high"
+        return f"{self.gap.method} low", f"{self.gap.method} high"
+
+    # The verdict as a function of the limit tells no more than ends as told do. An end from below, as told, is over the
+    # limit if and only if the exact end is at least `Told.over(limit)`, and the exact end is at least x if and only if
+    # the e-value at x reaches the price. So evidence is taken at that point in place of the limit: the e-value "at the
+    # limit as told" is 1 / delta or more exactly where the end as told is over the limit, at whatever delta closed
+    # testing asks for. It reads the limit by ``floor(limit / step)`` only, so that verdicts at one limit after another
+    # change at multiples of the step, moved by chance, as the ends as told do. And it is moved outward: what is found
+    # over the moved limit is over the limit, and the guarantee holds all the more. From above the same with `within`.
+
+    def over(self, limit: float) -> float:
+        """Return the log e-value that it is over the limit, as it may be told."""
+        low, high = self._draws
+        return self.evidence.over(Limit(self.told.over(limit, low), self.told.over(limit, high)))
+
+    def within(self, limit: float) -> float:
+        """Return the log e-value that it is within the limit, as it may be told."""
+        low, high = self._draws
+        return self.evidence.within(Limit(self.told.within(limit, high), self.told.within(limit, low)))
+
+    def top(self, delta: float) -> float:
+        """Return what it is off by at most, as it is told, wrong with probability at most `delta`."""
+        low, high = self._draws
+        least, most = self.evidence.ends(delta, delta)
+        if self.judge == "error":
+            return self.told.end(most, 1, high, 0.0)
+        return max(self.told.end(most, 1, high), -self.told.end(least, -1, low))
+
+
+def of_groups(case: Case, _: Mapping[str, Curve]) -> Answer:
+    """Certify all groups: ranges that hold together, who is over the limit and who within, and the worst of all.
+
+    Each is a statement of its own. Ranges share alpha over both ends of every group; verdicts come from closed testing
+    (`certify.closed`); no group is off by more than the worst of all, which shares alpha with nobody.
+    """
+    if not case.whole.spec.groupings:
+        raise NotRun(UNGROUPED)
+    shown = group_populations(case.whole, case.mask)
+    if not shown:
+        raise NotComputable(HIDDEN.format(case.mask))
+    plan = case.judging
+    groups = [_certified(name, members, q, case, len(shown)) for name, q, members in shown]
+    says: Sequence[Verdict] = ["none"] * len(groups)
+    if (limit := plan.limit) is not None:
+        says = verdicts([g.over(limit) for g in groups], [g.within(limit) for g in groups], plan.judge, plan.alpha)
+    over = sum(plan.limit is not None and g.off > plan.limit for g in groups)
+    found = tuple(_finding(g, verdict, case, (over, len(groups))) for g, verdict in zip(groups, says, strict=True))
+    check = Check(code="error-groups", status=status(worst(says)))
+    return Answer(checks=(check,), findings=found, estimates={"worst_group": _worst(groups, case)})
+
+
+def _certified(name: Name, members: int, q: Population, case: Case, count: int) -> Group:
+    """Certify one of so many groups."""
+    plan, level = case.judging, 1.0 - case.judging.alpha
+    each, stakes = plan.alpha / (2.0 * count), stakes_for(plan.alpha / 2.0, count)
+    told = Told.of(q.n, q.cases, q.cells.expected)
+    return Group(
+        name=name,
+        members=members,
+        people=q,
+        told=told,
+        lower=told_estimate(raw_lower_of(q, each, level, case.seed, stakes), told),
+        upper=told_estimate(judged_of(q, plan.levels, (0.0, each), level, case.seed), told),
+        gap=told_gap(signed(q, (each, each), level, stakes), told),
+        evidence=evidence_of(q, plan.judge, plan.levels, stakes, case.seed),
+        judge=plan.judge,
+    )
+
+
+def _finding(g: Group, verdict: Verdict, case: Case, counts: tuple[int, int]) -> Finding:
+    """Return what the record tells of a group; `counts` of groups estimated over the limit, and of all."""
+    plan, needed = case.judging, None
+    if verdict == "undecided" and plan.limit is not None:
+        # In the end groups over the limit are never found within, and those within never over: only they share.
+        over, every = counts
+        spend = plan.alpha / 2.0 / (every - over + 1), plan.alpha / 2.0 / (over + 1)
+        times = rows_to_decide(g.people, g.off, plan.limit, plan.levels, spend, plan.judge)
+        needed = None if times is None else int(two_digits(math.ceil(times * case.whole.n)))
+    return Finding(
+        id=_identifier(g.name),
+        variables=g.name,
+        rows=g.told.rows,
+        cases=g.told.cases,
+        expected=float(g.told.expected),
+        lower=g.lower,
+        upper=g.upper,
+        error=g.error,
+        gap=g.gap,
+        verdict=verdict,
+        rows_needed=needed,
+        pooled=g.members,
+    )
+
+
+def _worst(groups: Sequence[Group], case: Case) -> Estimate:
+    """Return what no group is off by more than: the largest end as told of any, at alpha / 2 each.
+
+    The truly worst group is one group, and its own end covers it. The largest is at most a limit if and only if every
+    e-value reaches the price alone, so if and only if every group is "met".
+    """
+    plan = case.judging
+    tops = [g.top(plan.alpha / 2.0) for g in groups]
+    high = max(tops)
+    shown = case.everyone.judged(plan.levels)
+    return Estimate(
+        method="certify.worst_group",
+        value=min(max(g.off for g in groups), high),
+        unit="probability",
+        n=case.whole.n,
+        interval=Interval(low=0.0, high=high, level=1.0 - plan.alpha, guarantee="finite-sample"),
+        assumes=INDEPENDENT,
+        settings={
+            "about": f"the worst of {len(groups)} groups, of {GAP if plan.judge == 'gap' else shown.about}",
+            "judge": plan.judge,
+            "groups": len(groups),
+            "group_high": _identifier(groups[tops.index(high)].name),
+        },
+    )
+
+
+def _identifier(name: Name) -> str:
+    text = "-".join(f"{v}-{level}" for v, level in name)
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
+    digest = hashlib.sha256(repr(name).encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return f"{slug}-{digest}" if slug else digest
+
+
+DECLARED = (Question(code="error-groups", order=20, make=of_groups, step="certifying groups"),)

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
+from unicodedata import east_asian_width
 
 from calibrant.report.along import Along, Bar, Bin, Point
 from calibrant.report.places import Track, Window, anchor, percent, place, ruler_ticks, signed, ticks
@@ -248,7 +249,11 @@ def _folded(words: str) -> list[str]:
 
 
 def _cut(words: str) -> str:
-    return words if len(words) <= LINE + 3 else f"{words[: LINE + 2].rstrip()}…"
+    """Return words that fit beside a map: a wide letter takes the room of two narrow ones."""
+    room = [2.0 if c in "mwMW@%⟨⟩" or east_asian_width(c) in "WF" else 1.0 for c in words]
+    if sum(room) <= LINE + 3:
+        return words
+    return f"{words[: sum(total <= LINE + 2 for total in accumulate(room))].rstrip()}…"
 
 
 def shade(share: float) -> str:

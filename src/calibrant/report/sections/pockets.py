@@ -224,7 +224,7 @@ def figure(record: AuditRecord) -> Figure | None:
     if blank:
         caption += f" Cells of fewer than {mask} are blank, and some more, so that none follows from totals."
     return Figure(
-        panels=(Panel("", svg.heat(heat, label), axis=names[0]),),
+        panels=(Panel(f"Gap by {names[0]} (across) and {names[1]} (up)", svg.heat(heat, label), axis=names[0]),),
         key=tuple(key),
         caption=say(caption),
         id="fig-pockets",

@@ -75,7 +75,7 @@ def test_no_green_headline_stands_alone():
     assert broken().verdict == "broken"
 
 
-NUMBERS = "worst at least 2.6 points; of 5% of the people or more, at most 11.9; test: p = 0.0020"
+NUMBERS = "worst at least 2.6 points; of 5% of the rows or more, at most 11.9; test: p = 0.0020"
 MOST = "No pocket of one or two traits with 5% of rows has a gap over 11.9."
 
 
@@ -126,15 +126,18 @@ def test_the_first_screen_has_three_parts_with_shape_and_word():
 
 def test_pockets_are_told_with_all_that_is_known_of_them():
     shown = section(broken())
-    assert "2 400 people, 4%: the model says 31.0 in 100, 37.8 happened" in shown
-    assert "More of them: marital = married (61%, of others 38%); x1 over 0.5 (70%, of others 50%)" in shown
-    assert "Found again in 7 of 10 halves; without those above: \u22122.3 (1 800 people)" in shown
+    assert "2 400 rows, 4%: 31.0 said, 37.8 happened" in shown
+    assert (
+        "x2 over 0.8 and x3 over 0.8 : marital = married (61%, of others 38%); x1 over 0.5 (70%, of others 50%)"
+        in shown
+    )
+    assert "Found again in 7 of 10 halves; without those above: \u22122.3" in shown
     assert "+6.8 (+2.6 to +11.1)" in shown
     assert "\u22124.7 (\u22128.3 to \u22121.1)" in shown
-    assert re.findall(r"Over|Undecided|Within", shown.split("Verdict")[1]) == [
-        "Over",
+    assert re.findall(r"Over the limit|Undecided|Met", shown.split("Verdict")[1])[:3] == [
+        "Over the limit",
         "Undecided",
-        "Within",
+        "Met",
     ]
     assert "Only the search of pockets finds error" in shown
     assert pockets.LOOKED_AT not in shown
@@ -159,14 +162,14 @@ def test_without_a_limit_the_direction_is_told():
 def test_the_map_has_more_rows_than_columns_and_its_pocket():
     drawn = pockets.figure(broken())
     assert drawn is not None
-    assert drawn.title == "Gap by x2 (across) and x3 (up)"
-    assert ("blank", "too few people to show") in drawn.key
-    assert "Cells of fewer than 20 people are blank" in plain(drawn.caption)
+    assert drawn.title == "Too low by at least 2.6 points: x2 over 0.8 and x3 over 0.8"
+    assert ("blank", "too few to show") in drawn.key
+    assert "Cells of fewer than 20 are blank" in plain(drawn.caption)
     assert re.search(r'class="frame" d="M8 1h2v2h-2z"', drawn.panels[0].picture)
     levels = ("a", "b", "c", "d", "e", "f", "g", "h", "j", "k")  # turned: ten levels across, eleven tenths up
     turned = pockets.figure(factories.pocketed(factories.record(), drawn_map=factories.pocket_map(levels=levels)))
     assert turned is not None
-    assert turned.title == "Gap by x3 (across) and x2 (up)"
+    assert turned.panels[0].title == "Gap by x3 (across) and x2 (up)"
     assert re.search(r'class="frame" d="M8 1h2v2h-2z"', turned.panels[0].picture)
 
 

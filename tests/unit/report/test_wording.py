@@ -252,7 +252,9 @@ def test_answers_read_as_sentences(everyone, groups):
 def test_estimate_on_the_limit_promises_no_number_of_rows():
     one = factories.finding(0.004, 0.039)
     record = factories.record(factories.Finding.from_dict({**one.to_dict(), "rows_needed": None}))
-    assert "too close for any number of rows" in plain(wording.everyone_told(record))
+    assert wording.headline(record) == "Too few rows to decide: the error is too close to the limit."
+    over = replace(record, verdict="broken")
+    assert "too close for any number of rows" in plain(wording.everyone_told(over))
 
 
 def test_pooled_and_blank_names():

@@ -7,10 +7,11 @@ from calibrant.report import commands
 from calibrant.report import numbers as num
 from calibrant.report.brief import before_after
 from calibrant.report.document import Decision
-from calibrant.report.findings import limit_of, median_need, noun, said_of, with_verdict
-from calibrant.report.spans import Text, link, say
+from calibrant.report.findings import POCKETS, limit_of, median_need, noun, pockets_known, said_of, with_verdict
+from calibrant.report.spans import Span, Text, clipped, say
 from calibrant.report.wording.headline import everyone_off, for_use, off_named
 from calibrant.report.wording.terms import capital, cardinal
+from calibrant.visible import visible
 
 MONTHS = 24  # from here on a time is told in years
 LONGEST = 50  # years: a longer time is not told
@@ -46,12 +47,9 @@ def _give_a_limit(record: AuditRecord) -> Decision:
 
 
 def _repair(record: AuditRecord) -> Decision:
+    if before_after.helped(record):
+        return _recalibrate(record)
     s = record.curve(before_after.FIXED).settings
-    if before_after.judged(record) and before_after.candidate(record):
-        method = str(s.get("command") or "")
-        text = f"Recalibrate by {before_after.candidate(record)}. {before_after.outcome(record)}"
-        still = before_after.left(record)
-        return Decision(say(f"{text} {still}" if still else text), commands.repair(record, method) if method else "")
     if before_after.judged(record):
         tried, n = sum(bool(c["command"]) for c in s.get("candidates") or ()), num.count(int(s.get("rows_judged") or 0))
         which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
@@ -63,6 +61,14 @@ def _repair(record: AuditRecord) -> Decision:
     return Decision(say(text), commands.repair(record))
 
 
+def _recalibrate(record: AuditRecord) -> Decision:
+    """Return the repair that is shown to help, with what it does on rows held out."""
+    method = str(record.curve(before_after.FIXED).settings.get("command") or "")
+    text = f"Recalibrate by {before_after.candidate(record)}. {before_after.outcome(record)}"
+    still = before_after.left(record)
+    return Decision(say(f"{text} {still}" if still else text), commands.repair(record, method) if method else "")
+
+
 def _whom(record: AuditRecord) -> str:
     """Return who is farthest over the limit."""
     over = everyone_off(record)
@@ -72,13 +78,13 @@ def _whom(record: AuditRecord) -> str:
 
 
 def _pockets(record: AuditRecord) -> Decision:
-    text: Text = say("Look at ", link("the unnamed pockets", "pockets"), " before you rely on it for everyone")
-    if before_after.judged(record) and before_after.candidate(record):
-        method = str(record.curve(before_after.FIXED).settings.get("command") or "")
-        better = f"Recalibrate by {before_after.candidate(record)}. {before_after.outcome(record)}"
-        still = before_after.left(record)
-        return Decision(say(f"{better} {still}" if still else better), commands.repair(record, method))
-    return Decision(say(*text, "; more rows may show where the error is."), commands.audit_again(record))
+    """Return what to do where a test finds error and no pocket is certified over the limit."""
+    if before_after.helped(record):
+        return _recalibrate(record)
+    known, need = pockets_known(record)[:1], record.estimates[POCKETS].settings.get("rows_needed")
+    who = Span(clipped(visible(known[0].rule)), "name", "#pockets") if known and known[0].rule else "unnamed pockets"
+    more = f" Audit again when this log has grown {_growth(record, int(need))}." if need is not None else ""
+    return Decision(say("Do not rely on it yet for ", who, f".{more}"), commands.audit_again(record))
 
 
 def _look_closer(record: AuditRecord) -> Decision:
@@ -112,8 +118,8 @@ def _collect(record: AuditRecord) -> str:
 
 def _need(record: AuditRecord) -> int | None:
     need = median_need(with_verdict(record, "undecided"))
-    if need is None and "pockets" in record.estimates:
-        told = record.estimates["pockets"].settings.get("rows_needed")
+    if need is None and POCKETS in record.estimates:
+        told = record.estimates[POCKETS].settings.get("rows_needed")
         need = None if told is None else int(told)
     return need
 

@@ -79,6 +79,11 @@ def judged(record: AuditRecord) -> bool:
     return bool(record.curve(FIXED).columns.get("id"))
 
 
+def helped(record: AuditRecord) -> bool:
+    """Tell whether a repair is shown to help, so that there is an after."""
+    return judged(record) and bool(candidate(record))
+
+
 def changes(record: AuditRecord) -> Changes:
     """Return the table of the same rows, before in grey and after in colour."""
     limit, found = limit_of(record), populations(record)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.brief.action import decision, rows_that_would_decide
-from calibrant.report.brief.before_after import changes, judged
+from calibrant.report.brief.before_after import changes, helped
 from calibrant.report.brief.follows import follows
 from calibrant.report.brief.rests import not_checked, rests
 from calibrant.report.brief.ruler import ruler
@@ -42,7 +42,7 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
     yield Opening(headline(record))
     yield Parts(parts(record))
     yield decision(record)
-    yield changes(record) if judged(record) else ruler(record)
+    yield changes(record) if helped(record) else ruler(record)
     if rows := rows_that_would_decide(record):
         yield Paragraph(rows, "quiet", EVERYWHERE)
     if found := follows(record):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from calibrant.report.wording.terms import variable_names
 
 MOST = 3  # figures
 LONG = 32  # characters of a level or a variable in a title
+FINE = re.compile(r"\d+\.\d{3,}")  # an end of a range, written more finely than anybody reads it
 SIDES = {"low": "Too low", "high": "Too high"}
 
 
@@ -95,7 +97,7 @@ def _title(r: Ranked, along: Along | None) -> Text:
     name = _name(r.variable)
     if not r.worst:
         return say(strong("Off along "), name, " beyond the shift of everyone")
-    where = say(strong("Off most for "), name, " ", _name(r.worst))
+    where = say(strong("Off most for "), name, " ", _name(FINE.sub(lambda m: f"{float(m[0]):.3g}", r.worst)))
     return say(*where, f": {num.gap(r.gap)} points beyond the shift of everyone")
 
 

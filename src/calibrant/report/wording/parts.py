@@ -68,7 +68,9 @@ def everyone_told(record: AuditRecord) -> Text:
         told = say(f"Raw score at least {low} points off, as shown at most {high}.")
     else:
         told = say(f"Off by {low} to {high} points on average.")
-    return say(*told, " ", *rows_would(record, one)) if limit is not None and one.verdict == "undecided" else told
+    more = limit is not None and one.verdict == "undecided"
+    elsewhere = record.verdict == "undecided" and record.verdicts["pockets"] != "not-cleared"  # in the headline
+    return say(*told, " ", *rows_would(record, one)) if more and not elsewhere else told
 
 
 def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:

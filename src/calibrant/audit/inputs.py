@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import date, timedelta
 from typing import Any
 
 from calibrant.audit.pooling import MASK
+from calibrant.audit.rounding import two_digits
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import ONE_VALUE
 
+EPOCH = date(1970, 1, 1)
+LEAST_DAYS, DAYS_A_YEAR = 7, 365.25  # in a few days rows may arrive at another rate than in a year
 FILES = 20  # named in a record
 FINEST = 0.01  # step in which a share of missing values is told
 IDENTIFIER = "identifier"  # in the reason why a column is left out
@@ -40,6 +44,31 @@ def inputs(whole: Sketch, mask: int = MASK) -> dict[str, Any]:
         "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
         "warnings": tuple(warnings(whole, repeats.copied)),
     }
+
+
+def arrival(whole: Sketch, mask: int = MASK) -> dict[str, Any] | None:
+    """Return from when to when rows arrived, and how many a year, where exactly one covariate is a date; else None.
+
+    So many rows at either end are left out, that the first and the last day are nobody's own, and that a date mistyped
+    does not stretch the years. Dates outside the range that a sketch first saw count at its ends.
+    """
+    dates = [c for c in whole.spec.codings if c.kind == "date"]
+    if len(dates) != 1:
+        return None
+    (when,) = dates
+    rows = whole.parts["fine"].held[when.name][:-1, ..., 0].sum(axis=(1, 2))  # the last cell is of missing dates
+    starts = [math.floor(v) for v in when.cells[:-1]]
+    if int(rows.sum()) < 2 * mask:
+        return None
+    first, last = (int((side.cumsum() >= mask).argmax()) for side in (rows, rows[::-1]))
+    last = len(rows) - 1 - last
+    between = int(rows[first : last + 1].sum())
+    days = starts[last] - starts[first] + 1
+    if last <= first or days < LEAST_DAYS:
+        return None
+    told = [(EPOCH + timedelta(days=starts[i])).isoformat() for i in (first, last)]
+    a_year = two_digits(between / days * DAYS_A_YEAR)
+    return {"column": when.name, "first": told[0], "last": told[1], "rows_a_year": a_year}
 
 
 def columns(whole: Sketch, mask: int) -> dict[str, dict[str, Any]]:

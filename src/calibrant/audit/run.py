@@ -10,7 +10,7 @@ from typing import Any
 from calibrant.arguments import one_source
 from calibrant.audit.about import Given
 from calibrant.audit.checks import gates, questions
-from calibrant.audit.inputs import inputs
+from calibrant.audit.inputs import arrival, inputs
 from calibrant.audit.judging import LEVELS, Judging, verdicts, worst
 from calibrant.audit.pooling import MASK
 from calibrant.audit.question import Case, NotRun
@@ -243,7 +243,7 @@ def _record(case: Case, variables: tuple[str, ...]) -> AuditRecord:
         data={
             **inputs(case.whole, case.judging.mask),
             "display": case.everyone.judged(case.judging.levels).display,
-            "arrival": None,
+            "arrival": arrival(case.whole, case.judging.mask),
         },
         settings=_settings(case, variables),
         versions=_versions(),

@@ -15,7 +15,11 @@ from calibrant.visible import visible
 EVERY = "*"  # all columns that can be used
 WIDTH = 84  # characters of a line of a command
 DEFAULTS: Mapping[str, object] = {"--levels": LEVELS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0}
-READ = ("--label", "--score", "--positive", "--key", "--by", "--missing", "--bins", "--variables")  # as `repair` asks
+REPAIRING = (  # options that `repair` takes too
+    *("--label", "--score", "--positive", "--key", "--by", "--missing", "--bins", "--variables"),
+    *("--limit", "--judge", "--levels", "--alpha", "--seed"),
+)
+GROUPS = 2  # columns that a report proposes
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 
 
@@ -42,10 +46,17 @@ def repair(record: AuditRecord, method: str = "") -> str:
     start, data = _start(record, "repair"), record.data
     if not start:
         return ""
-    kept = [(k, v) for k, v in _flags(record) if k in READ]
+    kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
     switches = {"--percent": bool(data.get("percent")), "--drop-missing": bool(dropped(data))}
     words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
     return _wrapped([*words, *([f"--method {visible(method)}"] if method else []), "--map map.json"])
+
+
+def naming_groups(record: AuditRecord) -> str:
+    """Return the option that names groups, such as ``--by branch``: of the columns those that are categories."""
+    held = record.data.get("columns") or {}
+    found = [name for name, c in held.items() if c.get("kind") == "category" and c.get("used") == "covariate"]
+    return _typed([("--by", _list(found[:GROUPS]) or "age,sex")])[0]
 
 
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:

@@ -133,6 +133,17 @@ def test_each_state_has_one_action_and_one_command(record, words, option):
     assert option in made.command.replace("\\\n   ", "")
 
 
+def test_groups_are_proposed_of_the_columns_there_are():
+    columns = {
+        "branch": {"kind": "category", "used": "covariate"},
+        "a, b": {"kind": "category", "used": "covariate"},
+        "amount": {"kind": "number", "used": "covariate"},
+    }
+    record = factories.record(data={"columns": columns})
+    made = decision(record)
+    assert """--by 'branch,"a, b"'""" in made.command.replace("\\\n   ", "")
+
+
 def test_quick_says_how_to_search_the_pockets():
     record = factories.mixture("met", ["met"])
     quick = replace(record, settings={**record.settings, "quick": True})

@@ -93,7 +93,7 @@ def _look_closer(record: AuditRecord) -> Decision:
     more, without, steps = [], [], []
     if groups and not asked:
         steps.append("name the groups that matter")
-        more.append("--by age,sex")
+        more.append(commands.naming_groups(record))
     elif groups:
         steps.append("name coarser groups")
     if pockets and record.settings.get("quick"):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
+from calibrant.report.commands import naming_groups
 from calibrant.report.findings import (
     MOST_ROWS,
     POCKETS,
@@ -94,7 +95,7 @@ def groups_told(record: AuditRecord) -> Text:
     """Return which groups are over the limit, and what no group exceeds; or how to name some."""
     if not record.groups:
         reason = unshown_reason(record)
-        return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code("--by age,sex"), ".")
+        return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
     over = groups_off(record)
     told = [*_worst_groups(record, over[: NAMED if limit_of(record) is not None else 1])]
     if limit_of(record) is not None:

@@ -58,6 +58,7 @@ PAGES: dict[str, Callable[[], AuditRecord]] = {
     "undecided": lambda: factories.mixture("undecided", ["undecided", "met", "broken"]),
     "unshown": factories.unshown,
     "variables": factories.variables,
+    "whole": factories.whole,
 }
 
 

@@ -9,13 +9,14 @@ import json
 import re
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import factories
-from calibrant.report.html import render
+from calibrant.report.html import brief, render
 
 pytestmark = pytest.mark.xdist_group("browser")
 FLAGS = (
@@ -65,11 +66,11 @@ f.addEventListener('load', () => setTimeout(() => {
   }
   d.querySelectorAll('details').forEach(x => { x.open = true; });
   out.opened_overflow = d.documentElement.scrollWidth - w.innerWidth;
-  const button = d.querySelectorAll('table.sort th button')[1];
+  const button = d.querySelectorAll('#groups-all th button')[1];
   if (button) {
     button.click();
     out.sorted = button.parentNode.getAttribute('aria-sort');
-    out.people = [...button.closest('table').tBodies[0].rows].map(r => +r.cells[1].dataset.s);
+    out.people = [...button.closest('table').tBodies[0].rows].map(r => +r.cells[1].textContent.replace(/\\D/g, ''));
   }
   document.title = 'done';
   document.body.textContent = '\\u0001' + JSON.stringify(out) + '\\u0001';
@@ -172,3 +173,19 @@ def test_the_harness_would_notice_a_script_that_the_policy_stops(browser, tmp_pa
     done = run(browser, tmp_path, "--dump-dom", (tmp_path / "page.html").as_uri())
     assert "<title>owned" not in done.stdout
     assert "CONSOLE" in done.stderr
+
+
+def test_the_brief_is_at_most_two_printed_pages_and_the_appendix_begins_on_its_own(browser, tmp_path):
+    record = factories.whole(use="lending")
+    more = [factories.finding(0.0, 0.04, variables=[("site", f"site {i}")], rows=900) for i in range(21)]
+    record = replace(record, groups=(*record.groups, *more))
+    pages = {}
+    for name, text in (("brief", brief(record)), ("page", render(record))):
+        source, target = tmp_path / f"{name}.html", tmp_path / f"{name}.pdf"
+        source.write_text(text, encoding="utf-8")
+        command = (browser, *FLAGS, "--no-pdf-header-footer", f"--print-to-pdf={target}", source.as_uri())
+        subprocess.run(command, capture_output=True, timeout=180, check=True)
+        pages[name] = len(re.findall(rb"/Type\s*/Page\b", target.read_bytes()))
+    assert len(record.groups) == 62
+    assert pages["brief"] <= 2
+    assert pages["page"] > pages["brief"]

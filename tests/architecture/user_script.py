@@ -17,7 +17,7 @@ rows: int = data.n + data.cases
 
 table = {"label": label, "score": score, "age": age, "sex": sex}
 read = cal.read(table, label="label", score="score", by=["age", "sex"])
-whole = cal.sketch(table, label="label", score="score", by="sex", variables="*", progress=lambda step, done: None)
+whole = cal.sketch(table, label="label", score="score", by="sex", variables="*", progress=lambda doing: None)
 both: cal.Sketch = whole.merge(cal.sketch(table, spec=whole.spec), allow_same=True)
 
 # ---- audit ----

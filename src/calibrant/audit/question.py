@@ -136,6 +136,52 @@ class Answer:
     curves: Mapping[str, Curve] = field(default_factory=dict)
 
 
+FEW = 2.0  # thousand rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """What the time of a question depends on: groups, covariates, thousands of rows held, and whether tests are run."""
+
+    groups: int
+    covariates: int
+    held: float
+    tests: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Seconds that a question takes on one core, about: progress tells from it how far an audit is.
+
+    Parameters
+    ----------
+    flat, group, covariate, held, each : float
+        In any case; for each group; each covariate; each thousand rows held; each thousand, times each covariate.
+    few : float
+        More, for few rows: models are then fitted anew for every simulated outcome.
+    tests : bool
+        It takes none where tests are left out.
+    """
+
+    flat: float = 0.01
+    group: float = 0.0
+    covariate: float = 0.0
+    held: float = 0.0
+    each: float = 0.0
+    few: float = 0.0
+    tests: bool = False
+
+    def seconds(self, size: Size) -> float:
+        """Return the seconds for a size."""
+        if self.tests and not size.tests:
+            return 0.0
+        by_rows = size.held * (self.held + self.each * size.covariates) + (self.few if size.held <= FEW else 0.0)
+        return self.flat + self.group * size.groups + self.covariate * size.covariates + by_rows
+
+
+LITTLE = Cost()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question as its file declares it.
@@ -151,6 +197,8 @@ class Question:
         `NotRun` one that was not run.
     step : str
         What progress says meanwhile; empty where `make` announces it, once it knows that there is something to do.
+    cost : Cost
+        How long it takes, about; to be given where that is more than a few hundredths of a second.
     gate : bool
         A test that may count for the exit status.
     asks, means : str
@@ -161,6 +209,7 @@ class Question:
     order: int
     make: Callable[[Case, Mapping[str, Curve]], Answer]
     step: str = ""
+    cost: Cost = LITTLE
     gate: bool = False
     asks: str = ""
     means: str = ""

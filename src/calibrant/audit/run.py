@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -13,16 +13,19 @@ from calibrant.audit.checks import gates, questions
 from calibrant.audit.inputs import arrival, inputs
 from calibrant.audit.judging import LEVELS, Judging, verdicts, worst
 from calibrant.audit.pooling import MASK
-from calibrant.audit.question import Case, NotRun
+from calibrant.audit.question import Case, NotRun, Size
 from calibrant.audit.record import AuditRecord, Check
+from calibrant.data.progress import Course, Doing, Progress
 from calibrant.data.read import summarised
-from calibrant.data.reading import Progress, Reading
+from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.survey import ONE_VALUE
+from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import NotComputable
 from calibrant.kernels.runtime import one_thread
 from calibrant.look.run import glance
 from calibrant.results import Curve, Estimate
+
+MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
 
 
 @one_source
@@ -116,8 +119,8 @@ def audit(
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``,
         ``"pockets"`` (which also counts while it is undecided).
     progress : callable, optional
-        Called with what is being done and the rows read so far: ``progress=print`` will do. The first calls say what
-        the data are taken for.
+        Called with a `calibrant.data.progress.Doing`: the step, its rows, the share of the audit that is done and the
+        seconds left, about; ``progress=print`` will do. The first calls say what the data are taken for.
     engine : SparkSession or distributed.Client, optional
         As `calibrant.sketch`.
 
@@ -193,7 +196,7 @@ def audit(
         source, seen = glance(source, asked, engine)
         if seen is not None:
             for line in seen.lines():
-                progress(line, seen.rows_read)
+                progress(Doing(step=line))
     return audited(source, asked, judging, progress, engine)
 
 
@@ -202,14 +205,29 @@ def audited(
 ) -> AuditRecord:
     """Return the record of an audit: what `audit` and the command both run."""
     asked = asked.with_tests(not judging.quick)
-    whole = summarised(source, asked, progress, engine)
+    course = Course(progress, 2 if asked.by or asked.variables else 1, _ahead(asked, judging))
+    whole = summarised(source, asked, None if progress is None else course.reading, engine)
     variables = _variables(whole) if isinstance(source, Sketch) else asked.variables
-    case = Case(whole, judging, lambda step: None if progress is None else progress(step, whole.n))
+    case = Case(whole, judging, course.begin)
+    spec, held = whole.spec, whole.parts.get("sample")
+    course.expect(_costs(spec.group_count, len(spec.codings), whole.n, held is not None and not judging.quick))
     with one_thread():  # its products are too small to share: threads that wait for each other only burn time
-        return _record(case, variables)
+        return _record(case, variables, course)
 
 
-def _record(case: Case, variables: tuple[str, ...]) -> AuditRecord:
+def _costs(groups: int, covariates: int, rows: int, tests: bool) -> dict[str, float]:
+    """Return the seconds that each question takes, about."""
+    size = Size(groups=groups, covariates=covariates, held=min(rows, KEPT) / 1000, tests=tests and covariates > 0)
+    return {q.code: q.cost.seconds(size) for q in questions()}
+
+
+def _ahead(asked: Reading, judging: Judging) -> Callable[[int], float]:
+    """Return the seconds that all questions take for a number of rows, before covariates and groups are known."""
+    covariates = MANY if EVERY in asked.variables else len(asked.variables)
+    return lambda rows: sum(_costs(LEVELS_EACH * len(asked.by), covariates, rows, not judging.quick).values())
+
+
+def _record(case: Case, variables: tuple[str, ...], course: Course) -> AuditRecord:
     """Ask every question in order."""
     checks: list[Check] = []
     findings = case.findings
@@ -230,6 +248,7 @@ def _record(case: Case, variables: tuple[str, ...]) -> AuditRecord:
             findings += answer.findings
             estimates |= answer.estimates
             curves |= answer.curves
+        course.finish(question.code)
     everyone, *groups = findings
     return AuditRecord(
         name=case.judging.name or case.whole.name,

@@ -3,44 +3,90 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from calibrant.data.progress import Doing
 from calibrant.visible import visible
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as Bar
-    from rich.progress import TaskID
+    from rich.progress import Task
 
     from calibrant.data.reading import Reading
 
+WIDE = 24  # cells of the bar
+BLOCK, SPACE = "\u2588", "\u2591"  # done, and to do
+LEAST = 0.05  # of the time that was left when last told: less is not claimed until the next call
+
 
 class Progress:
-    """The hook for progress that the commands pass: what is being done, on standard error when it is a terminal."""
+    """The hook for progress that the commands pass: the step, its share of the run and the time left, on a terminal.
 
-    def __init__(self) -> None:
-        self._shown: tuple[Bar, TaskID] | None = None
+    Where standard error is none, nothing is shown. Between two calls the share moves on with the time, as far as the
+    estimate of what is left allows.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where to show it; standard error if that is a terminal.
+    clock : callable
+        Seconds since any moment.
+    """
+
+    def __init__(self, console: Console | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._clock = console, clock
+        self._bar: Bar | None = None
+        self._doing, self._told = Doing(step="reading"), clock()
 
     def __enter__(self) -> Progress:
-        if sys.stderr.isatty():
+        if self._console is None and sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import Progress as Bar
-            from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-            bar = Bar(*columns, console=Console(stderr=True), transient=True)
-            bar.start()
-            self._shown = bar, bar.add_task("reading", total=None)
+            self._console = Console(stderr=True)
+        if self._console is not None:
+            from rich.progress import Progress as Bar
+            from rich.progress import ProgressColumn, SpinnerColumn, TimeElapsedColumn
+            from rich.text import Text
+
+            line = self.line
+
+            class Told(ProgressColumn):
+                """What is being done, rendered anew whenever the terminal is."""
+
+                def render(self, _: Task) -> Text:
+                    return Text(line())
+
+            self._bar = Bar(SpinnerColumn(), Told(), TimeElapsedColumn(), console=self._console, transient=True)
+            self._bar.start()
+            self._bar.add_task("", total=None)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._shown is not None:
-            self._shown[0].stop()
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
-    def __call__(self, step: str, rows: int) -> None:
-        """Show what is being done, and of how many rows."""
-        if self._shown is not None:
-            bar, task = self._shown
-            bar.update(task, description=visible(f"{step}: {rows:,} rows" if rows else step))
+    def __call__(self, doing: Doing) -> None:
+        """Show what is being done, and how far the run is."""
+        self._doing, self._told = doing, self._clock()
+
+    def line(self) -> str:
+        """Return what is shown now: a bar where the share is known, then the step, its rows and the time left."""
+        doing = self.now()
+        drawn = "" if doing.share is None else f"{BLOCK * int(WIDE * doing.share):{SPACE}<{WIDE}} "
+        return visible(f"{drawn}{doing}")
+
+    def now(self) -> Doing:
+        """Return where the run is: what was told last, and what has passed since."""
+        doing, passed = self._doing, self._clock() - self._told
+        if doing.share is None or not doing.left:
+            return doing
+        left = max(doing.left - passed, LEAST * doing.left)  # a step that takes longer than planned does not end it
+        return replace(doing, share=1.0 - (1.0 - doing.share) * left / doing.left, left=left)
 
 
 def told_first(source: object, asked: Reading) -> object:

@@ -16,8 +16,9 @@ from calibrant.cli.commands import given, reading
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import write
 from calibrant.data.engines.reduce import chosen_rows
+from calibrant.data.progress import Doing, counted
 from calibrant.data.read import each_once
-from calibrant.data.reading import Reading, counted
+from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows, checked_targets
 from calibrant.data.sketches.repeats import in_both
 from calibrant.data.sketches.sample import Chosen
@@ -54,7 +55,7 @@ def repair(a: Namespace) -> int:
             write(a.map, replace(found.maps[chosen], percent=asked.percent).to_json() + "\n")
         if chosen and path:
             checked_map(found.maps[chosen], source, a.score)
-            rows_done = counted(progress, "writing")
+            rows_done = counted(progress, "writing", source.rows)
             apply_map(found.maps[chosen], source, asked.rows_spec(), Output(path, fitted), rows_done)
     _say(found, chosen, a)
     return _status(found, chosen)
@@ -70,7 +71,7 @@ def apply(a: Namespace) -> int:
     checked_rows(path, source, (repaired_name(a.score),))
     with Progress() as progress:
         spec = replace(asked.rows_spec(), percent=a.percent or one.percent)
-        rows = apply_map(one, source, spec, Output(path), counted(progress, "writing"))
+        rows = apply_map(one, source, spec, Output(path), counted(progress, "writing", source.rows))
     print(visible(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
     return 0
 
@@ -87,7 +88,7 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
     spec, columns = asked.rows_spec(), _covariates(asked, source)
 
     def sampled(rows: Source) -> Chosen:
-        return chosen_rows(rows, spec, columns, KEPT, counted(progress, "reading"), COMMAND)
+        return chosen_rows(rows, spec, columns, KEPT, counted(progress, "reading", rows.rows), COMMAND)
 
     mine, other = sampled(source), None
     each_once(mine.contents, source, asked)
@@ -99,7 +100,7 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
     else:
         _check_keys(mine.hashes, asked.key)
     usable = audited_variables(mine.data, asked.variables, asked.seed)[0]
-    progress("comparing repairs", 0)
+    progress(Doing(step="comparing repairs"))
     found = compare(
         mine.data if other is None else other.data,
         repairs=_recipes(tuple(a.method or ("auto",)), usable, a.quick),

@@ -13,7 +13,8 @@ from calibrant.data.columns import label_values, require, score_values
 from calibrant.data.engines.reduce import first_look, not_per_cent, sketch_source, source_of
 from calibrant.data.predictions import SEVERAL, Faults, MulticlassPredictions, Predictions, predictions
 from calibrant.data.profile import Profile
-from calibrant.data.reading import NO_NUMBERS, Progress, Reading, counted, fits
+from calibrant.data.progress import Progress, counted
+from calibrant.data.reading import NO_NUMBERS, Reading, fits
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.repeats import same_files
 from calibrant.data.sketches.sample import Origin
@@ -189,7 +190,8 @@ def sketch(
     allow_same : bool
         Read two files that hold the same rows, which then count twice; by default they are refused.
     progress : callable, optional
-        Called with ``"reading"`` and the number of rows read so far; on a cluster at the beginning and at the end.
+        Called with a `calibrant.data.progress.Doing`: ``"looking"`` or ``"reading"``, the rows so far, and of how many
+        where the source can tell; on a cluster at the beginning and at the end. ``progress=print`` will do.
     engine : SparkSession or distributed.Client, optional
         Live and yours: it reads the Parquet files that `source` names on its own machines, past table formats and row
         policies. A DataFrame brings its own.
@@ -243,7 +245,7 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
     spec = asked.spec
     if spec is None:
         opened = readable_twice(source_of(source, asked.columns, engine, asked.form), asked.named(), progress)
-        spec, looked = fixed_spec(opened, asked)
+        spec, looked = fixed_spec(opened, asked, progress)
     else:
         asked.for_a_spec()
         spec = spec if asked.missing == "level" else replace(spec, missing=asked.missing)
@@ -253,7 +255,8 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
         if not opened.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
             key = asked.asker.says("key")
             raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with {key}")
-    out = sketch_source(opened, spec, counted(progress, "reading"), looked, asked.asker)
+    rows = opened.rows if looked is None else looked.rows_read
+    out = sketch_source(opened, spec, counted(progress, "reading", rows), looked, asked.asker)
     out.name, out.files = opened.name, opened.files
     each_once(out.parts["contents"], opened, asked)
     return out
@@ -280,7 +283,7 @@ def readable_twice(opened: Source, asked: Reading, progress: Progress | None) ->
     return held(opened, [plain.label, plain.score, *asked.by, *names, *plain.key], counted(progress, "holding"))
 
 
-def fixed_spec(opened: Source, asked: Reading) -> tuple[Spec, FirstLook | None]:
+def fixed_spec(opened: Source, asked: Reading, progress: Progress | None = None) -> tuple[Spec, FirstLook | None]:
     """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
     plain, every = asked.plain_spec(opened), EVERY in asked.variables
     names = wanted_covariates(asked.variables, opened.columns, plain) if asked.variables else ()
@@ -290,7 +293,7 @@ def fixed_spec(opened: Source, asked: Reading) -> tuple[Spec, FirstLook | None]:
         if every:  # there is no other column: nothing to look at, but rows may be kept
             return replace(plain, sample=KEPT if asked.tests else 0), None
         return with_parts(plain, None, asked.tests), None
-    looked = first_look(opened, plain, asked.by, names)
+    looked = first_look(opened, plain, asked.by, names, counted(progress, "looking", opened.rows))
     spec = grouped(plain, levels_of(looked.profiles, asked.bins), asked.intersections)
     found = survey(looked.look, names, every) if asked.variables else None
     if found is not None and every:

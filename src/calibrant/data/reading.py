@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from threading import Lock
 from typing import TypedDict, Unpack, cast
 
 from calibrant.arguments import (
@@ -21,37 +20,15 @@ from calibrant.arguments import (
 )
 from calibrant.data.columns import require, short
 from calibrant.data.sources.formats.known import FORMATS
-from calibrant.data.sources.source import FOUND_OUT, Form, OnRows, Source
+from calibrant.data.sources.source import FOUND_OUT, Form, Source
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
 Columns = Iterable[str] | str | None
-Progress = Callable[[str, int], None]
-"""The one hook for progress: called with what is being done and the rows read of it so far, 0 when it begins.
-
-``progress=print`` will do. Rows are read on several threads, and the calls come one at a time.
-"""
-
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
 OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key"
 BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
-
-
-def counted(progress: Progress | None, what: str) -> OnRows | None:
-    """Return a function that adds rows up, from any thread, and tells the hook; None where there is no hook."""
-    if progress is None:
-        return None
-    lock, rows = Lock(), 0
-
-    def add(more: int) -> None:
-        nonlocal rows
-        with lock:
-            rows += more
-            progress(what, rows)
-
-    progress(what, 0)
-    return add
 
 
 class Asked(TypedDict, total=False):

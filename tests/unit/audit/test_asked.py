@@ -11,7 +11,8 @@ import pytest
 import calibrant as cal
 from calibrant.arguments import COMMAND, PYTHON
 from calibrant.audit.judging import Judging, worst
-from calibrant.data.reading import Reading, counted
+from calibrant.data.progress import Doing, counted
+from calibrant.data.reading import Reading
 from calibrant.errors import BadInput
 
 GATES = ("local-calibration", "strong-calibration")
@@ -132,16 +133,20 @@ def test_the_verdict_is_three_valued_and_the_worst_counts() -> None:
 
 
 def test_progress_is_told_what_is_done_and_the_rows_so_far() -> None:
-    told: list[tuple[str, int]] = []
-    add = counted(lambda step, rows: told.append((step, rows)), "reading")
+    told: list[Doing] = []
+    add = counted(told.append, "reading", 9)
     assert add is not None
     add(3)
     add(4)
-    assert told == [("reading", 0), ("reading", 3), ("reading", 7)]
+    assert told == [Doing(step="reading", rows=n, of=9) for n in (0, 3, 7)]
     assert counted(None, "reading") is None
     told.clear()
-    cal.audit(ROWS, label="y", score="p", quick=True, progress=lambda step, rows: told.append((step, rows)))
-    assert told[0][0].startswith("data: 80 rows"), "a look comes first"
-    assert ("reading", 0) in told
-    assert told[-1] == ("ranking variables", 80)
-    assert ("reading", 80) in told
+    cal.audit(ROWS, label="y", score="p", quick=True, progress=told.append)
+    assert told[0].step.startswith("data: 80 rows"), "a look comes first"
+    steps = [d.step for d in told]
+    assert steps.index("reading") < steps.index("certifying everyone")
+    assert steps[-1] == "ranking variables"
+    assert {(d.rows, d.of) for d in told if d.step == "reading"} == {(0, 80), (80, 80)}
+    shares = [d.share for d in told if d.share is not None]
+    assert shares == sorted(shares)
+    assert all(d.share is not None and d.left is not None for d in told if "certifying" in d.step)

@@ -66,7 +66,7 @@ def test_a_record_lists_every_check_in_order_even_where_it_was_not_run() -> None
 
 def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
     told: list[str] = []
-    record = cal.audit(rows(), quick=True, progress=lambda step, _: told.append(step))
+    record = cal.audit(rows(), quick=True, progress=lambda doing: told.append(doing.step))
     assert record.estimates["spread"].value == 0.25
     assert set(record.certified) == {"shift", "distance", "jittered", "spread"}
     codes = [c.code for c in record.checks]

@@ -173,12 +173,12 @@ def test_of_a_lazy_frame_only_what_is_read_is_computed() -> None:
 
 def test_a_stream_is_held_for_groups_and_covariates_and_said() -> None:
     said: list[str] = []
-    whole = cal.sketch(iter(batches()), **ASKED, progress=lambda what, rows: said.append(f"{what} {rows}"))
+    whole = cal.sketch(iter(batches()), **ASKED, progress=lambda doing: said.append(f"{doing.step} {doing.rows}"))
     assert whole.fingerprint == printed(TABLE)
     assert f"holding {N}" in said
     assert f"reading {N}" in said
     said.clear()
-    assert cal.sketch(batches(), label="y", score="p", progress=lambda what, rows: said.append(what)).n == N
+    assert cal.sketch(batches(), label="y", score="p", progress=lambda doing: said.append(doing.step)).n == N
     assert "holding" not in said
 
 

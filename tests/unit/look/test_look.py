@@ -398,7 +398,7 @@ def test_an_audit_with_progress_looks_first_and_opens_once(monkeypatch: pytest.M
     opened: list[object] = []
     real = reduce.open_source
     monkeypatch.setattr(reduce, "open_source", lambda *a, **k: opened.append(a) or real(*a, **k))
-    cal.audit(table(), label="y", score="p", quick=True, progress=lambda what, rows: told.append(what))
+    cal.audit(table(), label="y", score="p", quick=True, progress=lambda doing: told.append(doing.step))
     assert told[0].replace("\u202f", " ").startswith("data: 300 rows, 4 columns")
     assert len(opened) == 1
 
@@ -408,7 +408,7 @@ def test_a_stream_is_not_spent_by_the_look() -> None:
     stream = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
     told: list[str] = []
     record = cal.audit(
-        stream, label="y", score="p", by="sex", quick=True, progress=lambda what, rows: told.append(what)
+        stream, label="y", score="p", by="sex", quick=True, progress=lambda doing: told.append(doing.step)
     )
     assert record.everyone.rows == 300
 

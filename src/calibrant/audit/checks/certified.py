@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.audit.question import Answer, Case, Question
+from calibrant.audit.question import Answer, Case, Cost, Question
 from calibrant.audit.record import Check, Finding, Status, Verdict
 from calibrant.certify.distance import distance
 from calibrant.certify.jittered import jittered
@@ -116,7 +116,7 @@ def _jittered(case: Case) -> Estimate:
 
 
 DECLARED = (
-    Question(code="error-everyone", order=10, make=of_everyone, step="certifying everyone"),
+    Question(code="error-everyone", order=10, make=of_everyone, step="certifying everyone", cost=Cost(flat=0.1)),
     Question(code="shift", order=30, make=_asked("shift", lambda case: shift(case.everyone, case.judging.alpha))),
     Question(code="distance", order=40, make=_asked("distance", _distance)),
     Question(code="jittered", order=50, make=_asked("jittered", _jittered)),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.audit.pooling import guarded, pool_levels, unshown_levels
-from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, NotRun, Question
+from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, Cost, NotRun, Question
 from calibrant.audit.record import Check
 from calibrant.audit.rounding import (
     Told,
@@ -189,7 +189,15 @@ def _diagnosis(held: Predictions, rows: Predictions, case: Case) -> dict[str, Cu
 
 
 DECLARED = (
-    Question(code="variables", order=80, make=ranking, step="ranking variables"),
-    Question(code=LOCAL, order=90, make=local, gate=True),
-    Question(code=STRONG, order=100, make=strong, gate=True),
+    Question(
+        code="variables", order=80, make=ranking, step="ranking variables", cost=Cost(covariate=0.06, each=0.0005)
+    ),
+    Question(code=LOCAL, order=90, make=local, cost=Cost(tests=True, held=0.007), gate=True),
+    Question(
+        code=STRONG,
+        order=100,
+        make=strong,
+        cost=Cost(tests=True, flat=0.3, covariate=0.2, each=0.0085, few=6.0),
+        gate=True,
+    ),
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from calibrant.audit.checks.certified import between, status
 from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_populations
-from calibrant.audit.question import Answer, Case, NotRun, Question
+from calibrant.audit.question import Answer, Case, Cost, NotRun, Question
 from calibrant.audit.record import Check, Finding, Verdict
 from calibrant.audit.rounding import Told, told_estimate, told_gap, two_digits
 from calibrant.certify.closed import Evidence, Judge, Limit, evidence_of, stakes_for, verdicts
@@ -197,4 +197,4 @@ def _identifier(name: Name) -> str:
     return f"{slug}-{digest}" if slug else digest
 
 
-DECLARED = (Question(code="error-groups", order=20, make=of_groups, step="certifying groups"),)
+DECLARED = (Question(code="error-groups", order=20, make=of_groups, step="certifying groups", cost=Cost(group=0.02)),)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from calibrant.audit.pockets import told_map, told_pockets, told_worst
-from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, NotRun, Question
+from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, Cost, NotRun, Question
 from calibrant.audit.record import Check, Status
 from calibrant.certify.pockets import CLEAR_SIZE
 from calibrant.errors import NotComputable
@@ -121,4 +121,6 @@ def _map(case: Case, found: Curve) -> dict[str, Curve]:
     return {}
 
 
-DECLARED = (Question(code=CODE, order=105, make=pockets, gate=True),)
+DECLARED = (
+    Question(code=CODE, order=105, make=pockets, cost=Cost(tests=True, covariate=0.03, each=0.0007), gate=True),
+)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.checks.certified import coarse
-from calibrant.audit.question import DRAWS, Answer, Case, Question
+from calibrant.audit.question import DRAWS, Answer, Case, Cost, Question
 from calibrant.audit.record import Check
 from calibrant.audit.rounding import told_line, told_sets
 from calibrant.errors import NotComputable
@@ -98,4 +98,4 @@ def smoothed(case: Case) -> Curve:
         return Curve(method=METHOD, columns={}, settings={"reason": e.reason})
 
 
-DECLARED = (Question(code="reliability", order=60, make=along_the_score),)
+DECLARED = (Question(code="reliability", order=60, make=along_the_score, cost=Cost(flat=0.12)),)

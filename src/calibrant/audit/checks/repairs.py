@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, Question
+from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, Cost, Question
 from calibrant.audit.record import NO_CURVE, Check
 from calibrant.audit.rounding import step, stepped
 from calibrant.repair.catalogue import tried_by_default
@@ -135,4 +135,5 @@ def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "line": verdict["line"]}
 
 
-DECLARED = (Question(code=REPAIR, order=110, make=repairs),)
+TAKES = Cost(tests=True, flat=0.3, covariate=0.08, each=0.0035, few=12.0)
+DECLARED = (Question(code=REPAIR, order=110, make=repairs, cost=TAKES),)

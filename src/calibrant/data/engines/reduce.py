@@ -116,10 +116,12 @@ def _cluster_frame(frame: Any, kind: str, engine: object) -> Source:
 # ---- the passes ----
 
 
-def first_look(source: Source, spec: Spec, by: Sequence[str], covariates: Sequence[str]) -> FirstLook:
+def first_look(
+    source: Source, spec: Spec, by: Sequence[str], covariates: Sequence[str], progress: OnRows | None = None
+) -> FirstLook:
     """Read groups and covariates once, never the labels."""
     task = Task(kind="look", spec=spec, by=tuple(by), covariates=tuple(covariates))
-    found = cast(FirstLook, _reduced(source, task, None))
+    found = cast(FirstLook, _reduced(source, task, progress))
     if source.rows not in (None, found.rows_read):
         raise BadInput(CHANGED.format(source.rows, found.rows_read))
     return found

@@ -1,0 +1,123 @@
+"""Progress: the step, the share of the whole that is done, and the time left, from declared costs and a clock."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from calibrant.audit.checks import questions
+from calibrant.audit.question import Cost, Size
+from calibrant.cli.progress import Progress
+from calibrant.data.progress import Course, Doing, about
+
+
+class Clock:
+    """A clock that is set."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("doing", "text"),
+    [
+        (Doing(step="reading"), "reading"),
+        (Doing(step="reading", rows=12_000), "reading: 12,000 rows"),
+        (
+            Doing(step="reading", rows=1000, of=4000, share=0.125, left=7.0),
+            "reading: 1,000 of 4,000 rows, 12%, about 7 s left",
+        ),
+        (Doing(step="certifying groups", share=0.5, left=100.0), "certifying groups: 50%, about 2 min left"),
+    ],
+)
+def test_print_will_do(doing: Doing, text: str) -> None:
+    assert str(doing) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "1 s"), (9.4, "9 s"), (43.0, "40 s"), (100.0, "2 min"), (3599.0, "60 min"), (9e3, "2 h")],
+)
+def test_times_are_said_roughly(seconds: float, text: str) -> None:
+    assert about(seconds) == f"about {text}"
+
+
+def test_the_share_grows_with_the_rows_and_the_declared_costs() -> None:
+    clock, told = Clock(), list[Doing]()
+    course = Course(told.append, 2, lambda rows: 20.0, clock)
+    course.reading(Doing(step="looking", of=100))
+    clock.now = 5.0
+    course.reading(Doing(step="looking", rows=100, of=100))
+    assert told[0].share is None
+    assert told[-1].share == pytest.approx(5 / 30)
+    assert told[-1].left == pytest.approx(25.0)
+    clock.now = 10.0
+    course.reading(Doing(step="reading", rows=100, of=100))
+    assert told[-1].share == pytest.approx(10 / 30)
+    course.expect({"a": 5.0, "b": 14.0})
+    course.begin("a")
+    assert told[-1].share == pytest.approx(10 / 29, abs=0.01)
+    clock.now = 20.0
+    course.finish("a")
+    course.begin("b")
+    assert told[-1].left == pytest.approx(14 * 11 / 6), "this machine is slower than planned"
+    clock.now = 50.0
+    course.finish("b")
+    course.begin("c")
+    assert (told[-1].share, told[-1].left) == (1.0, 0.0)
+    shares = [d.share for d in told if d.share is not None]
+    assert shares == sorted(shares)
+
+
+def test_a_source_that_cannot_tell_its_rows_has_no_share() -> None:
+    told = list[Doing]()
+    course = Course(told.append, 1, lambda rows: 20.0, Clock())
+    course.reading(Doing(step="reading", rows=100))
+    assert (told[-1].share, told[-1].left) == (None, None)
+
+
+def test_costs_grow_with_what_they_depend_on() -> None:
+    small = Size(groups=2, covariates=2, held=2.0, tests=True)
+    large = Size(groups=40, covariates=12, held=100.0, tests=True)
+    assert Cost(tests=True, flat=9.0).seconds(Size(groups=2, covariates=2, held=2.0, tests=False)) == 0.0
+    for q in questions():
+        assert 0.0 < replace(q.cost, few=0.0).seconds(small) <= q.cost.seconds(large)
+    dear = max(questions(), key=lambda q: q.cost.seconds(small))
+    assert dear.code in ("strong-calibration", "repair")
+
+
+def shown(clock: Clock) -> tuple[Progress, io.StringIO]:
+    out = io.StringIO()
+    return Progress(Console(file=out, force_terminal=True, width=120, color_system=None), clock), out
+
+
+def test_a_terminal_shows_step_share_and_time_left() -> None:
+    clock = Clock()
+    progress, out = shown(clock)
+    with progress:
+        progress(Doing(step="certifying groups", share=0.5, left=40.0))
+        assert progress.line() == f"{'█' * 12}{'░' * 12} certifying groups: 50%, about 40 s left"
+        clock.now = 20.0
+        assert progress.line().endswith("certifying groups: 75%, about 20 s left"), "time goes on"
+        clock.now = 500.0
+        assert progress.line().endswith("98%, about 2 s left"), "and never claims to be done"
+        progress(Doing(step="reading", rows=7))
+        assert progress.line() == "reading: 7 rows"
+        progress(Doing(step="bad \x1b[31m name", share=0.1))
+        assert "\x1b" not in progress.line()
+    assert "reading" in out.getvalue() or "bad" in out.getvalue()
+
+
+def test_nothing_is_shown_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    with Progress() as progress:
+        progress(Doing(step="reading", rows=7, share=0.5, left=3.0))
+    assert capsys.readouterr() == ("", "")

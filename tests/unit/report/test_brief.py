@@ -71,6 +71,16 @@ def test_hostile_names_stay_text_in_the_brief():
     assert "<script>document" not in page
 
 
+def test_judged_by_the_gap_the_ruler_is_in_the_order_of_gaps():
+    groups = [
+        factories.finding(0.0, 0.05, variables=[("g", v)], observed=0.5 + d) for v, d in zip("abc", (0.01, 0.03, 0.02))
+    ]
+    groups = [replace(g, verdict="undecided") for g in groups]
+    made = of(factories.record(factories.finding(), groups, judge="gap"), Ruler)
+    assert [m.value for m in made.marks] == ["Everyone", "b", "c", "a"]
+    assert made.label.startswith("Certified gap of everyone")
+
+
 # ---- what to do ----
 
 

@@ -130,7 +130,7 @@ EXACT = [
         "use",
         "Use it for everyone together and every named group. Not cleared for unnamed pockets.",
     ),
-    ("met", ["undecided"] * 3, "met", "use", "Use it for everyone together. Too few rows to decide for 3 groups."),
+    ("met", ["undecided"] * 3, "met", "use", "Use it for everyone together. Too few rows to decide for three groups."),
 ]
 
 

@@ -6,7 +6,7 @@ from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.document import Mark, Ruler
-from calibrant.report.findings import by_gap, ends, limit_of, noun, ordered
+from calibrant.report.findings import RANK, by_gap, ends, limit_of, noun
 from calibrant.report.spans import clipped, value_label, variable_label
 from calibrant.report.wording.answers import crossed
 from calibrant.report.wording.parts import judged
@@ -18,7 +18,7 @@ LONG = 44  # characters of a name
 
 def ruler(record: AuditRecord) -> Ruler:
     """Return everyone and the groups with the largest certified error or gap on one axis."""
-    limit, worst = limit_of(record), ordered(record.groups)[:WORST]
+    limit, worst = limit_of(record), farthest(record)[:WORST]
     shown = [record.everyone, *worst]
     top = places.ruler_top_of([ends(record, f) for f in shown], limit)
     what = "gap" if by_gap(record) else "average error"
@@ -30,6 +30,17 @@ def ruler(record: AuditRecord) -> Ruler:
         limit="" if limit is None else svg.ruler_limit(limit, top, f"limit {num.limit_points(limit)}"),
         judged=limit is not None,
     )
+
+
+def farthest(record: AuditRecord) -> list[Finding]:
+    """Return the groups worst first, by what is judged: over the limit, undecided, met, then by their ends."""
+
+    def key(f: Finding) -> tuple[float, float, float, str]:
+        low, high = ends(record, f)
+        first, second = (high, low) if f.verdict == "met" else (low, high)
+        return RANK.get(f.verdict, 3), -first, -second, f.id
+
+    return sorted(record.groups, key=key)
 
 
 def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:

@@ -358,7 +358,7 @@ def _check(check: Check, record: AuditRecord) -> Asked:
 
 def _verdict(record: AuditRecord) -> str:
     status = verdict_word(record, POCKETS)[0]
-    return status if status in ("met", "undecided", "broken") else ""
+    return status if status in ("met", "undecided", "broken", "not-cleared") else ""
 
 
 DECLARED = (

@@ -182,7 +182,7 @@ def _left_open(record: AuditRecord) -> str:
     few = f"Too few {_short_noun(record)} to decide for"
     if groups == "undecided":
         n, total = len(with_verdict(record, "undecided")), len(record.groups)
-        some = f"{num.count(n)} groups" if n > 1 else "one group" if total > 1 else "the one group"
+        some = f"{cardinal(n)} groups" if n > 1 else "one group" if total > 1 else "the one group"
         one = "is" if n == 1 else "are"
         if pockets == "not-cleared":
             return f"{some[:1].upper()}{some[1:]} {one} undecided; unnamed pockets are not cleared."

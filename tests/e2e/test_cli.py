@@ -41,9 +41,9 @@ def run(log: Path, file: str, *more: str) -> int:
 @pytest.mark.parametrize(
     ("file", "limit", "status", "word"),
     [
-        ("log.csv", "0.2", 0, "MET"),
-        ("log.csv", "0.03", 3, "UNDECIDED"),
-        ("wrong.csv", "0.2", 1, "BROKEN"),
+        ("log.csv", "0.2", 0, "Everyone: met."),
+        ("log.csv", "0.03", 3, "Everyone: undecided."),
+        ("wrong.csv", "0.2", 1, "Everyone: over the limit."),
         ("log.csv", None, 0, "Off by"),
     ],
 )

@@ -47,8 +47,8 @@ def test_a_planted_corner_breaks_the_limit_and_is_named(tmp_path: Path, capsys: 
     assert (status, record["verdict"], record["everyone"]["verdict"]) == (1, "broken", "met")
     assert check(record)["status"] == "broken"
     assert check(record)["outcome"]["parts"]["p_scan"] == 0.001
-    assert "Within the limit for everyone together, over it for an unnamed pocket" in said
-    assert "Unnamed pockets: 1 over the limit. People with x2 over 0.8 and x3 over 0.8 (" in said
+    assert "Over it for x2 over 0.8, x3 over 0.8." in said or "over it for x2 over 0.8, x3 over 0.8." in said
+    assert "Unnamed pockets: 1 over the limit. x2 over 0.8 and x3 over 0.8: too low, a gap of at least" in said
     assert "No pocket of one or two traits with 5% of the people or more is off by more than" in said
     text = page.read_text(encoding="utf-8")
     assert len(text.encode()) < 500_000
@@ -59,7 +59,7 @@ def test_what_is_calibrated_is_not_accused(tmp_path: Path, capsys: pytest.Captur
     _, record = audited(file(tmp_path, 60_000, 0.0), "--limit", "0.02")
     assert record["verdict"] == "met"
     assert check(record)["status"] == "undecided"
-    assert "for unnamed pockets too few people to tell" in " ".join(capsys.readouterr().out.split())
+    assert "nnamed pockets" in " ".join(capsys.readouterr().out.split())
 
 
 def test_as_a_gate_undecided_is_not_a_pass(tmp_path: Path) -> None:

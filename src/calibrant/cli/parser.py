@@ -22,7 +22,7 @@ Options = Callable[["Command"], None]
 
 STATUS = """exit status:
   0   met, or no limit was given
-  1   a limit is certified broken: for everyone, a group or an unnamed pocket
+  1   certified over the limit: everyone, a group or an unnamed pocket
   2   the data or a setting cannot be used; one line says why
   3   undecided at this sample size, or a limited check was not applicable
   70  an unexpected error: please report it

@@ -73,7 +73,8 @@ def test_hostile_names_stay_text_in_the_brief():
 
 def test_judged_by_the_gap_the_ruler_is_in_the_order_of_gaps():
     groups = [
-        factories.finding(0.0, 0.05, variables=[("g", v)], observed=0.5 + d) for v, d in zip("abc", (0.01, 0.03, 0.02))
+        factories.finding(0.0, 0.05, variables=[("g", v)], observed=0.5 + d)
+        for v, d in zip("abc", (0.01, 0.03, 0.02), strict=True)
     ]
     groups = [replace(g, verdict="undecided") for g in groups]
     made = of(factories.record(factories.finding(), groups, judge="gap"), Ruler)

@@ -268,10 +268,9 @@ WORDS = {
         "Proved to hold in at least {times} of {of} audits like this one, whatever the model, if rows are independent."
     ),
     "Certified range": (
-        "From the least the raw score can be off to the most the score, as it is or as shown, can be off. "
-        "A headline calls it the interval."
+        "From the least the raw score can be off to the most the score, as it is or as shown, can be off."
     ),
-    "Met, broken, undecided": (
+    "Met, over the limit, undecided": (
         "The whole certified range is within the limit; the whole range is over it; the limit lies inside."
     ),
     "Calibrated": "Of all people told 70%, 70 in 100 have the outcome; likewise for every other number.",
@@ -286,7 +285,7 @@ WORDS = {
     ),
     "AUROC": "How often a person with the outcome has a higher score than one without; 0.5 is guessing.",
 }
-JUDGED = "Met, broken, undecided"  # a word of reports with a limit
+JUDGED = "Met, over the limit, undecided"  # a word of reports with a limit
 
 
 def limits(record: AuditRecord) -> Iterator[Node]:

@@ -101,16 +101,20 @@ class Told:
         With the step u and the draw d it is told as ``u floor(low / u - d)``. That is above the limit if and only if
         ``floor(low / u - d) >= floor(limit / u) + 1``, so if ``low >= u (floor(limit / u) + 1 + d)``.
         """
-        u = step(self.exact[0])
-        return u * (math.floor(limit / u + 1e-9) + 1 + chance(about, self.exact))
+        return step(self.exact[0]) * (self._steps(limit) + 1 + chance(about, self.exact))
 
     def within(self, limit: float, about: str) -> float:
         """Return the most that an end from above may be for its end as told to be within a limit.
 
         It is told as ``u ceil(high / u + d)``, at most the limit if and only if ``high <= u (floor(limit / u) - d)``.
         """
+        return step(self.exact[0]) * (self._steps(limit) - chance(about, self.exact))
+
+    def _steps(self, limit: float) -> int:
+        """Return how many whole steps, as ends are written, are at most a limit."""
         u = step(self.exact[0])
-        return u * (math.floor(limit / u + 1e-9) - chance(about, self.exact))
+        most = math.floor(limit / u + 1e-9)
+        return most if round(u * most, 12) <= limit else most - 1
 
     def near(self, value: float, about: str) -> float:
         """Round a number to a step, up or down by chance."""

@@ -1,0 +1,126 @@
+"""Groups against a limit, as they are told: verdicts, the worst of all, gaps, and rows of the log that would decide."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.audit.checks import groups as checked
+from calibrant.audit.checks.groups import of_groups
+from calibrant.audit.judging import Judging
+from calibrant.audit.question import Case
+from calibrant.audit.rounding import step
+
+ROWS = {"a": 4000, "b": 4000, "c": 900, "d": 60}
+OFF = {"a": 0.0, "b": 0.15, "c": 0.0, "d": 0.0}
+LIMITS = (*np.linspace(0.0071, 0.2971, 60), 0.01, 0.02, 0.035, 0.05, 0.1)
+
+
+@pytest.fixture(scope="module")
+def whole() -> Any:
+    rng = np.random.default_rng(11)
+    site = np.repeat(list(ROWS), list(ROWS.values()))
+    p = rng.uniform(0.2, 0.7, len(site))
+    y = rng.uniform(size=len(site)) < p + np.vectorize(OFF.get)(site)
+    return cal.sketch(cal.predictions(y, p, {"site": site}), by="site")
+
+
+def case(whole: Any, limit: float | None, judge: str = "error") -> Case:
+    return Case(whole, Judging.of(gates=(), limit=limit, judge=judge))
+
+
+def asked(whole: Any, limit: float | None, judge: str = "error") -> Any:
+    answer = of_groups(case(whole, limit, judge), {})
+    return answer.findings, answer.estimates["worst_group"]
+
+
+def size(finding: Any, judge: str) -> tuple[float, float]:
+    if judge == "error":
+        return finding.lower.interval.low, finding.upper.interval.high
+    low, high = finding.gap.interval.low, finding.gap.interval.high
+    return max(low, -high, 0.0), max(high, -low)
+
+
+@pytest.mark.parametrize("judge", ["error", "gap"])
+def test_verdicts_follow_ranges_and_the_worst_of_all(whole: Any, judge: str) -> None:
+    """Whatever a range as told decides is decided so; U is at most the limit if and only if all are met."""
+    seen = set()
+    for limit in (0.02, 0.05, 0.08, 0.12, 0.2, 0.4):
+        findings, worst = asked(whole, limit, judge)
+        for f in findings:
+            low, high = size(f, judge)
+            assert low <= limit or f.verdict == "broken"
+            assert high > limit or f.verdict in ("met", "broken")
+        says = [f.verdict for f in findings]
+        assert (worst.interval.high <= limit) == all(v == "met" for v in says)
+        seen |= set(says)
+    assert seen == {"met", "broken", "undecided"}
+
+
+@pytest.mark.parametrize("judge", ["error", "gap"])
+def test_a_verdict_tells_no_more_than_an_end_as_told(whole: Any, judge: str) -> None:
+    """Evidence, as a function of the limit, changes at multiples of the group's step only."""
+    for name, q, members in checked.group_populations(whole, 20):
+        g = checked._certified(name, members, q, case(whole, 0.05, judge), 4)
+        unit = step(g.told.exact[0])
+        for limit in LIMITS[:59]:
+            first = unit * (np.floor(limit / unit) + 1e-6)
+            assert g.over(limit) == pytest.approx(g.over(first), abs=1e-9)
+            assert g.within(limit) == pytest.approx(g.within(first), abs=1e-9)
+
+
+def test_evidence_at_the_limit_itself_would_tell_more(whole: Any) -> None:
+    """What the test above must see: without the step, two limits near each other tell exact ends apart."""
+    (name, q, members), *_ = checked.group_populations(whole, 20)
+    g = checked._certified(name, members, q, case(whole, 0.05), 4)
+    unit = step(g.told.exact[0])
+    near = [g.evidence.over(checked.Limit(x, x)) for x in (0.1 * unit, 0.9 * unit)]
+    assert abs(near[0] - near[1]) > 1e-6
+
+
+@pytest.mark.parametrize("judge", ["error", "gap"])
+def test_the_price_is_reached_where_the_end_as_told_is_over(whole: Any, judge: str) -> None:
+    delta = 0.05 / 8
+    for name, q, members in checked.group_populations(whole, 20):
+        g = checked._certified(name, members, q, case(whole, 0.05, judge), 4)
+        for limit in LIMITS:
+            if judge == "error":
+                told = g.lower.interval.low, g.upper.interval.high
+                assert (told[0] > limit) == (g.over(limit) >= -np.log(delta))
+            else:
+                told = g.gap.interval.low, max(g.gap.interval.high, -g.gap.interval.low)
+                assert told[0] <= limit or g.over(limit) >= -np.log(2 * delta)
+            assert (told[1] <= limit) == (g.within(limit) >= -np.log(delta))
+
+
+def test_rows_needed_are_rows_of_the_log(whole: Any) -> None:
+    findings, _ = asked(whole, 0.05)
+    undecided = [f for f in findings if f.verdict == "undecided"]
+    assert undecided
+    for f in undecided:
+        assert f.rows_needed is None or f.rows_needed >= 1.5 * whole.n * 0.999
+
+
+def test_gaps_have_signed_ranges_that_hold_the_truth(whole: Any) -> None:
+    for f in asked(whole, None)[0]:
+        off = OFF[dict(f.variables)["site"]]
+        assert f.gap.method == "certify.gap"
+        assert f.gap.interval.low <= off <= f.gap.interval.high
+        assert f.gap.interval.low <= f.gap.value <= f.gap.interval.high
+    assert asked(whole, None)[0][1].gap.interval.low > 0.08
+
+
+def test_the_public_functions_agree(whole: Any) -> None:
+    """The same verdicts where nothing is rounded, and U is at most the limit if and only if every group is met."""
+    for judge in ("error", "gap"):
+        for limit in (0.05, 0.12, 0.4):
+            found = cal.certify.groups(whole, limit=limit, judge=judge)
+            worst = cal.certify.worst_group(whole, judge=judge)
+            met = [e.settings["verdict"] == "met" for e in found.values()]
+            assert (worst.interval.high <= limit) == all(met)
+            floors = [max(e.interval.low, -e.interval.high if judge == "gap" else 0.0) for e in found.values()]
+            assert worst.interval.low == pytest.approx(max(floors), abs=0.01)
+            assert worst.settings["group_low"] == "site=b"
+    with pytest.raises(cal.BadInput, match="both sides"):
+        cal.certify.groups(whole, limit=0.1, side="lower")

@@ -32,7 +32,7 @@ def tally(rows: Rows, plain: Counters, faults: Array) -> None:
         high = mix(identity ^ np.uint64(rows.salt)) >> np.uint64(32)
     block = ((high * np.uint64(plain.cells.shape[0])) >> np.uint64(32)).astype(np.int64)[good]
     cell, rest = q >> (SCORE_BITS - CELL_BITS), q & ((1 << (SCORE_BITS - CELL_BITS)) - 1)
-    level = (q * LEVELS) >> SCORE_BITS
+    level = np.minimum(((q + 1) * LEVELS) >> SCORE_BITS, LEVELS - 1)
     one = np.ones_like(q)
     np.add.at(plain.cells, (block, cell, label), one)
     np.add.at(plain.cells, (block, cell, 2 + label), rest)

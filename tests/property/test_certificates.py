@@ -154,8 +154,15 @@ def rounded_by_library(p, steps, by=None):
 @many
 @given(st.lists(scores, min_size=1, max_size=30))
 def test_exact_levels_follow_integer_arithmetic(steps, p):
-    level = (fixed_point(p) * steps + (1 << 29)) >> 30
+    level = ((fixed_point(p) + 1) * steps + (1 << 29)) >> 30
     assert (rounded_by_library(p, steps) == np.bincount(level, minlength=steps + 1)).all()
+
+
+@pytest.mark.parametrize("steps", EXACT_LEVELS)
+def test_every_decimal_half_goes_up(steps):
+    """As people round: 0.005 is 0.01 in whole per cent, though its nearest double may be a hair less."""
+    p = [(2 * k + 1) / (2 * steps) for k in range(steps)]
+    assert rounded_by_library(p, steps).tolist() == [0, *[1] * steps]
 
 
 @pytest.mark.parametrize("steps", [2**j for j in range(1, 11)])
@@ -171,7 +178,7 @@ def test_dyadic_levels_follow_integer_arithmetic(steps, p):
 @given(st.lists(scores, min_size=1, max_size=30))
 def test_levels_of_a_group_follow_integer_arithmetic(steps, p):
     """All but 1024 steps, where a group's cells are as wide as a step."""
-    level = (fixed_point(p) * steps + (1 << 29)) >> 30
+    level = ((fixed_point(p) + (steps in EXACT_LEVELS)) * steps + (1 << 29)) >> 30
     assert (rounded_by_library(p, steps, ["x"] * len(p)) == np.bincount(level, minlength=steps + 1)).all()
 
 

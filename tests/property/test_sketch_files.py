@@ -31,7 +31,7 @@ import pytest
 import calibrant as cal
 from calibrant.cli import main
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.sketch_file import BEGIN, MAGIC, stored_sketch
+from calibrant.data.specs.sketch_file import BEGIN, FORMAT, MAGIC, stored_sketch
 from calibrant.views.boxes import tables_of
 from calibrant.views.rules import text_of
 
@@ -340,7 +340,7 @@ def bombs() -> dict[str, bytes]:
     header, body = opened(sound()[0])
     zeros = zlib.compress(bytes(1 << 26), 9)
     tested, _ = opened(sound()[4])
-    deep = b'{"format": 5, "spec": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+    deep = b'{"format": 6, "spec": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     full = {**header, "lengths": [6 << 17, 3200, 0, 0]}
     names = [f"v{i}" for i in range(200)]
     wide = copy.deepcopy(opened(sound()[1])[0])
@@ -424,8 +424,8 @@ def test_a_sketch_that_finds_no_memory_is_refused_in_one_line(tmp_path: Path) ->
 
 def test_files_that_are_no_sketch_are_refused_by_name(tmp_path: Path, capsys: Any) -> None:
     raw = sound()[0]
-    newer = packed(*(lambda h, b: ({**h, "format": 6}, bytes(b)))(*opened(raw)))
-    older = packed(*(lambda h, b: ({**h, "format": 4}, bytes(b)))(*opened(raw)))
+    newer = packed(*(lambda h, b: ({**h, "format": FORMAT + 1}, bytes(b)))(*opened(raw)))
+    older = packed(*(lambda h, b: ({**h, "format": FORMAT - 1}, bytes(b)))(*opened(raw)))
     (tmp_path / "sound.sketch").write_bytes(raw)
     cases = {
         "foreign": (b"PAR1" * 100, "not a calibrant sketch"),

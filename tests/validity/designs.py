@@ -77,7 +77,7 @@ def atoms(name: str, values: Any, rates: Any, shares: Any = None, **more: Any) -
     """Finitely many scores, each with its event rate."""
     v, r = np.array(values, dtype=float), np.array(rates, dtype=float)
     w = np.full(len(v), 1 / len(v)) if shares is None else np.array(shares, dtype=float)
-    kept = np.floor(v * 2**30) / 2**30  # a score half-way between two steps is shown as these digits are
+    kept = np.minimum((np.floor(v * 2**30) + 1) / 2**30, 1.0)  # a score half-way between two steps goes up
 
     def masses(edges: Any) -> tuple[Any, Any]:
         return tuple(np.histogram(kept, edges, weights=m)[0] for m in (w, w * r))

@@ -18,8 +18,8 @@ def rounded(
     r"""Certify the average calibration error of the score rounded to `levels` steps.
 
     Estimand: ``CE = E|r - E[Y|r]|`` with r the score rounded to the nearest multiple of ``1 / levels`` (halves
-    up, after the score is cut to ``2^-30``, so that 0.005, stored as a little less, becomes 0.00 at 100 levels); in
-    probability units. ``levels=100`` is whole per cent.
+    up: 0.005 becomes 0.01 at 100 levels; scores are read to ``2^-30``, so that those less than that below a half go up
+    with it); in probability units. ``levels=100`` is whole per cent.
 
     Parameters
     ----------

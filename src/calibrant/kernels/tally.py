@@ -33,7 +33,7 @@ AT_ONCE_ALONE = 1 << 20  # and without
 # Unsigned throughout: numba then leaves out the check for negative indices.
 _S16, _S20, _S30, _S31, _S32 = (np.uint64(bits) for bits in (16, 20, 30, 31, 32))
 _Q, _REST, _GROUP_REST = np.uint64(0x3FFFFFFF), np.uint64(0xFFFF), np.uint64(0xFFFFF)
-_FINE = np.uint64(LEVELS)
+_FINE, _ONE, _LAST_LEVEL = np.uint64(LEVELS), np.uint64(1), np.uint64(LEVELS - 1)
 _STEPS, _LAST = float(1 << SCORE_BITS), (1 << SCORE_BITS) - 1
 _ONE_ROW, _SUM = 1 << 40, 0xFFFFFFFFFF
 _POSITIVE, _NEGATIVES = 0xFFFFFFFF, 0xFFFFFFFF  # what a positive adds beyond the one of a negative; the lower half
@@ -47,6 +47,12 @@ def fixed_point(p: ArrayLike) -> Ints:
 @inlined
 def fixed(score: float) -> np.int64:
     return min(np.int64(score * _STEPS), np.int64(_LAST))
+
+
+@inlined
+def _level(q: np.uint64) -> np.uint64:
+    """Return the fine level of a score, which lies up to a step above q: 0.005 is in the level that begins there."""
+    return min(((q + _ONE) * _FINE) >> _S30, _LAST_LEVEL)
 
 
 def carry(cells: Ints) -> None:
@@ -205,7 +211,7 @@ def _tally(rows: Rows, dealt: Dealt, counters: Counters, faults: Ints) -> None:
             rest = np.int64(q & _REST)
             own[q >> _S16, label] += _ONE_ROW + rest
             own[q >> _S16, 2] += rest * rest
-            fine[(q * _FINE) >> _S30] += 1 + np.int64(label) * _POSITIVE
+            fine[_level(q)] += 1 + np.int64(label) * _POSITIVE
         for v in range(rows.codes.shape[0]):
             mine, groups, group_fine = dealt.levels[v, b], counters.group_cells[b], counters.group_levels[b]
             for at in range(words.shape[0]):
@@ -213,7 +219,7 @@ def _tally(rows: Rows, dealt: Dealt, counters: Counters, faults: Ints) -> None:
                 q, label = word & _Q, word >> _S31
                 g = np.uint64(rows.bases[v] + mine[at])
                 groups[g, q >> _S20, label] += _ONE_ROW + np.int64(q & _GROUP_REST)
-                group_fine[g, (q * _FINE) >> _S30] += 1 + np.int64(label) * _POSITIVE
+                group_fine[g, _level(q)] += 1 + np.int64(label) * _POSITIVE
 
 
 @kernel

@@ -444,7 +444,8 @@ def _check_everyone(at: Integers, held: Integers, levels: Integers) -> None:
     need_within(levels, np.zeros(1, dtype=np.int64), 1, "the levels")
     need((levels.sum(axis=1) == rows).all(), "the levels", "do not add up to the cells")
     below = np.concatenate([np.zeros_like(rows[:, None]), counts.cumsum(axis=1)], axis=1)
-    end, up_to = -(-(np.arange(1, LEVELS + 1, dtype=np.int64) << SCORE_BITS) // LEVELS), levels.cumsum(axis=1)
+    end = -(-(np.arange(1, LEVELS + 1, dtype=np.int64) << SCORE_BITS) // LEVELS) - 1  # of q in each level, not reached
+    end[-1], up_to = 1 << SCORE_BITS, levels.cumsum(axis=1)
     least, most = (below[:, np.searchsorted(at, cell)] for cell in (end >> REST, -(-end >> REST)))
     need((least <= up_to).all() and (up_to <= most).all(), "the levels", "do not agree with the cells")
 

@@ -41,8 +41,8 @@ class Rounded(FittedMap):
     def values(self, rows: Batch) -> Floats:
         """Return the rounded scores."""
         q, k = fixed_point(rows.p), self.levels
-        if k in EXACT_LEVELS or k & (k - 1) == 0:  # floor(p K + 1/2), of p in 2^30 parts
-            step = (q * k + (1 << (SCORE_BITS - 1))) >> SCORE_BITS
+        if k in EXACT_LEVELS or k & (k - 1) == 0:  # floor(p K + 1/2), of p in 2^30 parts, up for decimal halves
+            step = ((q + (k in EXACT_LEVELS)) * k + (1 << (SCORE_BITS - 1))) >> SCORE_BITS
         else:  # floor(m K + 1/2), m the middle of the score's cell of 2^14, in 2^15 parts
             step = ((2 * (q >> (SCORE_BITS - CELL_BITS)) + 1) * k + (1 << CELL_BITS)) >> (CELL_BITS + 1)
         shown: Floats = step / np.float64(k)
@@ -71,8 +71,9 @@ class Rounding:
     **Assumes.** Nothing.
     **Guarantee.** ``certify.rounded(data, levels)`` of the raw data is a certificate of these scores. No score moves by
     more than ``1 / (2 levels)``; order is kept up to ties. **Method.** Integers: with ``q = floor(p 2^30)`` the step is
-    ``(q K + 2^29) >> 30`` for K = 10, 20, 50, 100 and powers of two; otherwise the middle of the score's cell, of
-    ``2^14``, is rounded, which can move a score by ``2^-15`` more. (Certificates of groups use cells of ``2^10`` for
+    ``((q + 1) K + 2^29) >> 30`` for K = 10, 20, 50, 100, so that 0.005 goes up, and ``(q K + 2^29) >> 30`` for powers
+    of two, whose halves q holds exactly; otherwise the middle of the score's cell, of ``2^14``, is rounded, which can
+    move a score by ``2^-15`` more. (Certificates of groups use cells of ``2^10`` for
     those other K.) **Cost.** One pass. **Reads.** Scores.
 
     Examples

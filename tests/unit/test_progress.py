@@ -66,6 +66,7 @@ def test_the_share_grows_with_the_rows_and_the_declared_costs() -> None:
     clock.now = 20.0
     course.finish("a")
     course.begin("b")
+    assert told[-1].until == pytest.approx(1.0)
     assert told[-1].left == pytest.approx(14 * 11 / 6), "this machine is slower than planned"
     clock.now = 50.0
     course.finish("b")
@@ -101,14 +102,19 @@ def test_a_terminal_shows_step_share_and_time_left() -> None:
     clock = Clock()
     progress, out = shown(clock)
     with progress:
-        progress(Doing(step="certifying groups", share=0.5, left=40.0))
-        assert progress.line() == f"{'█' * 12}{'░' * 12} certifying groups: 50%, about 40 s left"
-        clock.now = 20.0
+        progress(Doing(step="reading", rows=7))
+        clock.now = 3.0
+        assert progress.line() == "reading: 7 rows, 3 s so far"
+        progress(Doing(step="certifying groups", share=0.5, left=40.0, until=0.8))
+        assert progress.line() == f"{'█' * 8}{'░' * 8} certifying groups: 50%, about 40 s left"
+        clock.now = 23.0
         assert progress.line().endswith("certifying groups: 75%, about 20 s left"), "time goes on"
         clock.now = 500.0
-        assert progress.line().endswith("98%, about 2 s left"), "and never claims to be done"
-        progress(Doing(step="reading", rows=7))
-        assert progress.line() == "reading: 7 rows"
+        assert progress.line().endswith("80%, about 20 s left"), "to the end of the step and no further"
+        progress(Doing(step="measuring", share=0.7, left=30.0, until=1.0))
+        assert progress.line().endswith("80%, about 20 s left"), "nor ever back"
+        clock.now = 900.0
+        assert progress.line().endswith("99%, about 1 s left"), "and a run that goes on is not done"
         progress(Doing(step="bad \x1b[31m name", share=0.1))
         assert "\x1b" not in progress.line()
     assert "reading" in out.getvalue() or "bad" in out.getvalue()

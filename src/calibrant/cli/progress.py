@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from calibrant.data.reading import Reading
 
-WIDE = 24  # cells of the bar
+WIDE = 16  # cells of the bar
 BLOCK, SPACE = "\u2588", "\u2591"  # done, and to do
-LEAST = 0.05  # of the time that was left when last told: less is not claimed until the next call
+ALMOST = 0.99  # of a run that has not ended, at most
 
 
 class Progress:
@@ -40,7 +40,7 @@ class Progress:
     def __init__(self, console: Console | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock = console, clock
         self._bar: Bar | None = None
-        self._doing, self._told = Doing(step="reading"), clock()
+        self._doing, self._told, self._began, self._shown = Doing(step="reading"), clock(), clock(), 0.0
 
     def __enter__(self) -> Progress:
         if self._console is None and sys.stderr.isatty():
@@ -49,7 +49,7 @@ class Progress:
             self._console = Console(stderr=True)
         if self._console is not None:
             from rich.progress import Progress as Bar
-            from rich.progress import ProgressColumn, SpinnerColumn, TimeElapsedColumn
+            from rich.progress import ProgressColumn, SpinnerColumn
             from rich.text import Text
 
             line = self.line
@@ -60,7 +60,7 @@ class Progress:
                 def render(self, _: Task) -> Text:
                     return Text(line())
 
-            self._bar = Bar(SpinnerColumn(), Told(), TimeElapsedColumn(), console=self._console, transient=True)
+            self._bar = Bar(SpinnerColumn(), Told(), console=self._console, transient=True)
             self._bar.start()
             self._bar.add_task("", total=None)
         return self
@@ -75,18 +75,22 @@ class Progress:
         self._doing, self._told = doing, self._clock()
 
     def line(self) -> str:
-        """Return what is shown now: a bar where the share is known, then the step, its rows and the time left."""
+        """Return what is shown now: a bar, the step, its rows and the time left; the time so far where that is open."""
         doing = self.now()
-        drawn = "" if doing.share is None else f"{BLOCK * int(WIDE * doing.share):{SPACE}<{WIDE}} "
-        return visible(f"{drawn}{doing}")
+        if doing.share is None:
+            return visible(f"{doing}, {self._clock() - self._began:.0f} s so far")
+        return visible(f"{BLOCK * int(WIDE * doing.share):{SPACE}<{WIDE}} {doing}")
 
     def now(self) -> Doing:
         """Return where the run is: what was told last, and what has passed since."""
         doing, passed = self._doing, self._clock() - self._told
         if doing.share is None or not doing.left:
             return doing
-        left = max(doing.left - passed, LEAST * doing.left)  # a step that takes longer than planned does not end it
-        return replace(doing, share=1.0 - (1.0 - doing.share) * left / doing.left, left=left)
+        share = doing.share + (1.0 - doing.share) * passed / doing.left
+        share = min(share, doing.until or doing.share, ALMOST)  # a step that takes longer than planned does not end
+        self._shown = max(self._shown, share)
+        left = doing.left * (1.0 - self._shown) / max(1.0 - doing.share, 1.0 - ALMOST)
+        return replace(doing, share=self._shown, left=left)
 
 
 def told_first(source: object, asked: Reading) -> object:

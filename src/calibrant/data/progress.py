@@ -28,6 +28,8 @@ class Doing:
         Of the whole run that is done, from 0 to 1; it never falls. None while that cannot be told.
     left : float or None
         Seconds until the end, about.
+    until : float or None
+        The share at the end of this step, about.
     """
 
     step: str
@@ -35,6 +37,7 @@ class Doing:
     of: int | None = None
     share: float | None = None
     left: float | None = None
+    until: float | None = None
 
     def __str__(self) -> str:
         read = f" {self.rows:,}{f' of {self.of:,}' if self.of else ''} rows" if self.rows else ""
@@ -98,39 +101,42 @@ class Course:
         self.hook, self.passes, self.later, self.clock = hook, passes, later, clock
         self.start = self.read = clock()
         self.steps: list[str] = []
-        self.costs: Mapping[str, float] = {}
+        self.costs: dict[str, float] = {}  # of what is not done, in order
         self.done = self.share = 0.0
 
     def reading(self, doing: Doing) -> None:
         """Tell of rows that are read, and how far the run is where the source told how many there are."""
         if doing.step not in self.steps:
             self.steps.append(doing.step)
-        if doing.of and doing.rows:
+        before = len(self.steps) - 1  # passes that are over
+        if doing.of and (doing.rows or before):
             passed = self.clock() - self.start
-            part = (len(self.steps) - 1 + min(doing.rows / doing.of, 1.0)) / max(self.passes, len(self.steps))
+            part = (before + min(doing.rows / doing.of, 1.0)) / max(self.passes, before + 1)
             self._tell(doing, passed, passed / part * (1.0 - part) + self.later(doing.of))
         elif self.hook is not None:
             self.hook(doing)
 
     def expect(self, costs: Mapping[str, float]) -> None:
         """Say what each step to come costs, now that the rows are read."""
-        self.costs, self.read = costs, self.clock()
+        self.costs, self.read = dict(costs), self.clock()
 
     def begin(self, step: str) -> None:
         """Tell that a step begins."""
-        self._tell(Doing(step=step), self.clock() - self.start, self.pace * (sum(self.costs.values()) - self.done))
+        now = next(iter(self.costs.values()), 0.0)
+        self._tell(Doing(step=step), self.clock() - self.start, self.pace * sum(self.costs.values()), self.pace * now)
 
     def finish(self, code: str) -> None:
         """Count the cost of what is done."""
-        self.done += self.costs.get(code, 0.0)
+        self.done += self.costs.pop(code, 0.0)
 
     @property
     def pace(self) -> float:
         """Seconds of this machine for a second of a usual one, as far as the steps taken tell."""
         return (self.clock() - self.read + SOON) / (self.done + SOON)
 
-    def _tell(self, doing: Doing, passed: float, left: float) -> None:
+    def _tell(self, doing: Doing, passed: float, left: float, step: float = 0.0) -> None:
         whole = passed + left
-        self.share = max(self.share, min(passed / whole, 1.0) if whole > 0 else 0.0)
+        self.share = max(self.share, passed / whole if whole > 0 else 0.0)
+        until = max(self.share, (passed + step) / whole if whole > 0 else 0.0)
         if self.hook is not None:
-            self.hook(replace(doing, share=self.share, left=max(left, 0.0)))
+            self.hook(replace(doing, share=self.share, left=left, until=until))

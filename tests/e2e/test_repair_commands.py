@@ -144,7 +144,7 @@ def test_judging_on_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     args = [
         "repair",
         str(tmp_path / "old.parquet"),
-        "--judge",
+        "--judge-on",
         str(tmp_path / "new.parquet"),
         "--label",
         "y",
@@ -187,7 +187,7 @@ def test_a_repair_shown_to_be_worse_exits_with_one(tmp_path: Path, capsys: pytes
     args = [
         "repair",
         str(tmp_path / "old.parquet"),
-        "--judge",
+        "--judge-on",
         str(tmp_path / "new.parquet"),
         "--label",
         "y",

@@ -58,7 +58,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "merge a.sketch b.sketch --out a.sketch",
         "apply map.json good.csv --score p --out good.csv",
         "repair good.csv LS --out good.csv",
-        "repair good.csv LS --judge in/more.csv --out in/more.csv",
+        "repair good.csv LS --judge-on in/more.csv --out in/more.csv",
         "example --quick --json EXAMPLE",
     ],
 )

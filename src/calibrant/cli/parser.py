@@ -119,7 +119,8 @@ never be judged.
 examples:
   calibrant repair log.parquet --label y --score p
   calibrant repair log.parquet --label y --score p --by sex,age --out repaired.parquet --map map.json
-  calibrant repair 2015.parquet --judge 2017.parquet --label y --score p --method platt,isotonic --map map.json
+  calibrant repair log.parquet --label y --score p --by sex,age --limit 0.02
+  calibrant repair 2015.parquet --judge-on 2017.parquet --label y --score p --method platt,isotonic --map map.json
 """
 APPLY = """\
 Streams files of any size; covariates that the map reads must be there. OUT holds every column and SCORE_repaired.
@@ -455,7 +456,14 @@ def _repair(p: Command) -> None:
     _groups(p, "audit and repair by")
     some = ", ".join(e.command for e in offered)
     _listed(p, "--method", f"auto: {score} and, with covariates, {more}; or some of: {some}", "NAMES")
-    p.add_argument("--judge", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
+    p.add_argument("--judge-on", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
+    p.add_argument("--limit", type=float, metavar="E", help="who is over it before and after: 0.02 is two points")
+    p.add_argument(
+        "--judge",
+        choices=("error", "gap"),
+        default="error",
+        help="what the limit is about: the average error (default), or the gap between what happened and what was said",
+    )
     _levels(p, "steps of the certified error")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of the verdicts (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests, and multicalibration from auto")

@@ -43,7 +43,7 @@ def repair(a: Namespace) -> int:
     if a.map is not None and not a.map.lower().endswith(".json"):
         raise BadInput(f"cannot write the map to {a.map!r}: end its name in .json")
     data = given(a)
-    read = (*data, *([a.judge] if a.judge else ()))
+    read = (*data, *([a.judge_on] if a.judge_on else ()))
     path = checked_targets({"--out": a.out, "--map": a.map}, read).get("--out")
     source = _opened(data, asked.form)
     if path:
@@ -92,11 +92,13 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
 
     mine, other = sampled(source), None
     each_once(mine.contents, source, asked)
-    if a.judge:
+    if a.judge_on:
         texts = [name for name, taken in source.kinds.items() if taken.kind == "text"]
-        other = sampled(_opened([a.judge], asked.form).knowing(texts))
+        other = sampled(_opened([a.judge_on], asked.form).knowing(texts))
         if why := in_both(mine.contents, other.contents, (), alike=1.0):
-            raise BadInput(f"the files and --judge {a.judge} {why}: judge a map on rows that it was not fitted on")
+            raise BadInput(
+                f"the files and --judge-on {a.judge_on} {why}: judge a map on rows that it was not fitted on"
+            )
     else:
         _check_keys(mine.hashes, asked.key)
     usable = audited_variables(mine.data, asked.variables, asked.seed)[0]
@@ -108,6 +110,8 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
         by=asked.by,
         variables=usable,
         bins=asked.bins,
+        limit=a.limit,
+        judge=a.judge,
         levels=a.levels,
         alpha=a.alpha,
         tests=() if a.quick else ("local",),
@@ -122,7 +126,7 @@ def _check_keys(hashes: NDArray[np.uint64], key: tuple[str, ...]) -> None:
     if repeated := len(hashes) - len(np.unique(hashes)):
         raise BadInput(
             f"--key {','.join(key)}: {repeated:,} of {len(hashes):,} rows repeat the key of another; name columns that "
-            "identify a row, or judge on another file (--judge)"
+            "identify a row, or judge on another file (--judge-on)"
         )
 
 

@@ -26,9 +26,12 @@ from calibrant.report.document import (
     Ruler,
     seen,
 )
+from calibrant.report.findings import decided, size
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
+from calibrant.report.wording.terms import VERDICTS, capital
 from calibrant.results import Estimate
+from calibrant.visible import visible
 
 if TYPE_CHECKING:
     from calibrant.repair.judge.verdict import Comparison
@@ -228,6 +231,8 @@ def comparison(found: Comparison) -> str:
     lines += ["  ".join(r[i].ljust(wide[i]) if i == 0 else r[i].rjust(wide[i]) for i in kept).rstrip() for r in rows]
     lines += ["", *(v["line"] + "." for v in found.verdicts.values())]
     lines += [f"{name}: left out, {reason}." for name, reason in s["left_out"]]
+    if found.fixed.columns:
+        lines += ["", *before_and_after(found)]
     lines.append(recommendation(found))
     lines.append(
         f"error: certified range in points ({100 * (1 - s['alpha']):g} %, all rows of the table together), shown in "
@@ -237,11 +242,40 @@ def comparison(found: Comparison) -> str:
     return "\n".join(lines)
 
 
+def before_and_after(found: Comparison) -> list[str]:
+    """Return who is over the limit before and after the repair recommended, and how many are under each repair."""
+    c, s = found.fixed.columns, found.fixed.settings
+    limit, after = float(s["limit"]), s["candidate"]
+    what = "average error" if s["judge"] == "error" else "gap"
+    heads = ("", "rows", "now", "", *((f"after {after}", "") if after else ()))
+    rows = [heads]
+    for i, who in enumerate(c["who"]):
+        line = [visible(who), num.count(c["rows"][i])]
+        for when in ("now", "after") if after else ("now",):
+            low, high, verdict = c[f"{when}_low"][i], c[f"{when}_high"][i], c[when][i]
+            low, high = size(low, high) if c["measure"][i] == "gap" else (low, high)
+            low, high = decided(low, high, verdict, limit)
+            line += [f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}", VERDICTS[verdict].lower()]
+        rows.append(tuple(line))
+    wide = [max(cells(r[i]) for r in rows) for i in range(len(heads))]
+    lines = [f"{capital(what)} in points against the limit of {num.limit_points(limit)}, on the rows judged:"]
+    lines += ["  ".join(pad(text, n) for text, n in zip(r, wide, strict=True)).rstrip() for r in rows]
+    lines += wrap(
+        "over the limit, undecided: "
+        + "; ".join(f"{d['name']} {d['over']}, {d['undecided']}" for d in s["candidates"])
+        + ("." if not s["groups"] else f". Of {num.count(s['groups'])} groups those over it now or after are listed.")
+    )
+    return lines
+
+
 def recommendation(found: Comparison) -> str:
     """Return the recommendation in one line."""
     if found.recommended == AS_AUDITED:
         return "Recommended: leave it as it is; no repair is shown to be better."
-    return f"Recommended: {found.recommended}, the simplest that is shown better and not shown worse than the best."
+    first = "with the fewest over the limit, then the fewest undecided, then " if found.fixed.columns else ""
+    return (
+        f"Recommended: {found.recommended}, {first}the simplest that is shown better and not shown worse than the best."
+    )
 
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:

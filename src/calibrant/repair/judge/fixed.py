@@ -188,8 +188,8 @@ class Fixed:
             every = np.array([residual_limits(data, rows, delta)[1:] for rows, _ in folds])
             low, high = np.array([share for _, share in folds]) @ every
             self._gaps[one.id] = float(low), float(high)
-        step = self.judged.scores[name] - data.p
-        moved = sum(share * _mean(step[rows], data, rows) for rows, share in folds)
+        q = self.judged.scores[name]
+        moved = sum(share * _mean(q[rows] - data.p[rows], data, rows) for rows, share in folds)
         low, high = self._gaps[one.id]
         return low - moved, high - moved
 

@@ -1,4 +1,4 @@
-"""The section about repairs: before and after, on people that no repair was fitted on."""
+"""The section about repairs: who is over the limit before and after, which repairs were tried, and the command."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import commands
 from calibrant.report import numbers as num
 from calibrant.report.document import (
     MARKDOWN,
@@ -14,37 +15,49 @@ from calibrant.report.document import (
     WHOLE,
     Cell,
     Column,
+    Command,
     Node,
     Paragraph,
     Row,
     Table,
 )
+from calibrant.report.findings import decided, limit_of, noun, size
 from calibrant.report.outline import Asked, Declared
-from calibrant.report.spans import BREAK, Span, Text, code, given, lines, say
-from calibrant.report.wording import capital, cardinal, repair_named, unmade
+from calibrant.report.spans import Span, Text, given, lines, say, shown
+from calibrant.report.wording import VERDICTS, capital, cardinal, repair_named, unmade
 from calibrant.visible import visible
 
 AS_AUDITED = "as audited"
 CLEAR = "half a point"  # a smaller change of a gap is not called one: `repair.compare` tests beyond it
 KEEPS = {
-    "kept": "keep{s} the order of people",
+    "kept": "keep{s} the order of {noun}",
     "kept up to ties": "keep{s} it up to ties",
     "may change": "may change it",
 }
-Line = Mapping[str, Any]  # one probability of the table, by the names of its columns
+TESTS = {
+    "local": "local test (error among those with the same score)",
+    "strong": "strong test (a badly served group)",
+    "scan": "scan test (every pocket of two traits)",
+}
+Line = Mapping[str, Any]  # one probability of a table, or one population, by the names of its columns
 
 
 def repair(record: AuditRecord) -> Iterator[Node]:
-    """Return the answer, the table and its notes; or why there is none."""
+    """Return the answer, who is over the limit before and after, what was compared, and the command."""
     if not compared(record):
         yield Paragraph(unmade(record, "repair", "No repairs were compared in this audit."), "quiet", PAGE)
         return
     yield Paragraph(answer(record), "answer")
+    if populations(record):
+        yield Paragraph(say(fixed_caption(record)), where=MARKDOWN)
+        yield fixed_table(record)
+        yield Paragraph(say(fixed_note(record)), "note")
     yield Paragraph(say(caption(record)), where=MARKDOWN)
     yield table(record)
     yield Paragraph(say(note(record)), "note")
-    if recommended(record) is not None:
+    if typed := command(record):
         yield Paragraph(how(record))
+        yield Command(typed)
 
 
 def compared(record: AuditRecord) -> bool:
@@ -54,7 +67,16 @@ def compared(record: AuditRecord) -> bool:
 
 def rows(record: AuditRecord) -> list[Line]:
     """Return what was compared, "as audited" first."""
-    c = record.curve("repairs").columns
+    return _lines(record, "repairs")
+
+
+def populations(record: AuditRecord) -> list[Line]:
+    """Return who was held against the limit before and after."""
+    return _lines(record, "fixed")
+
+
+def _lines(record: AuditRecord, curve: str) -> list[Line]:
+    c = record.curve(curve).columns
     return [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
 
 
@@ -76,14 +98,36 @@ def answer(record: AuditRecord) -> Text:
         tried = len(rows(record)) - 1
         which = "the repair tried is" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
         return say(
-            f"None is shown to help: on {num.count(s['rows_judged'])} people it was not fitted on, {which} shown to be "
-            "better than leaving the probabilities alone. That is not proof that none would."
+            f"None is shown to help: on {num.count(s['rows_judged'])} {noun(record)} it was not fitted on, {which} "
+            "shown to be better than leaving the probabilities alone. That is not proof that none would."
         )
     gaps = ""
     if s["groups"]:
         gaps = f" The gap shrinks for {chosen['groups_better']} of {num.count(s['groups'])} groups"
         gaps += f" and grows for {chosen['groups_worse']}."
-    return say(f"{capital(repair_named(chosen['recipe']))}: {_gain(record, chosen, before)}.{gaps}")
+    gain = _held(record) or _gain(record, chosen, before)
+    return say(f"{capital(repair_named(chosen['recipe']))}: {gain}.{gaps}")
+
+
+def _held(record: AuditRecord) -> str:
+    """Return how many are over the limit before and after; empty without a limit."""
+    found = populations(record)
+    if limit_of(record) is None or not found or found[0]["after"] is None:
+        return ""
+    if len(found) == 1:
+        words = {"met": "within the limit", "broken": "over the limit", "undecided": "undecided"}
+        return f"everyone together, {words[found[0]['now']]} before, is {words[found[0]['after']]} after"
+    before, after, few = (
+        sum(line[when] == verdict for line in found)
+        for when, verdict in (("now", "broken"), ("after", "broken"), ("after", "undecided"))
+    )
+    told = f"of the {cardinal(len(found))} looked at, {_none(before)} {'is' if before == 1 else 'are'} over the limit "
+    left = f"; {cardinal(few)} {'is' if few == 1 else 'are'} undecided" if few else ""
+    return f"{told}before and {_none(after)} after{left}"
+
+
+def _none(n: int) -> str:
+    return cardinal(n) if n else "none"
 
 
 def _gain(record: AuditRecord, chosen: Line, before: Line) -> str:
@@ -112,27 +156,122 @@ def _upper(line: Line) -> str:
     return num.upper_bound(float(line["error_high"])) if line["error_high"] is not None else "–"
 
 
+def command(record: AuditRecord) -> str:
+    """Return the command that makes the repair recommended; empty where there is none, or no command can."""
+    chosen, method = recommended(record), record.curve("fixed").settings.get("command", "")
+    return commands.repair(record, method) if chosen is not None and method else ""
+
+
+def how(record: AuditRecord) -> Text:
+    """Return why this repair is recommended; the command follows."""
+    chosen, first = recommended(record), ""
+    if chosen is None:
+        return ()
+    if limit_of(record) is not None and populations(record):
+        first = "has the fewest over the limit, then the fewest undecided; of those that are equal in this it "
+    return say(
+        f"{capital(repair_named(chosen['recipe']))} {first}is the simplest repair that is shown to help and is not "
+        f"shown to be worse than the best of them: {visible(_verdict(record, chosen))}. This fits it, judges it again "
+        "and writes its map; with --out repaired.parquet it writes every row repaired:"
+    )
+
+
+# ---- before and after ----
+
+
+def fixed_caption(record: AuditRecord) -> str:
+    """Return what the table of before and after is about."""
+    s = record.curve("fixed").settings
+    gap = s.get("judge") == "gap" or all(p["measure"] == "gap" for p in populations(record))
+    limit = limit_of(record)
+    what = "Gap" if gap else "Average error"
+    against = "" if limit is None else f", against the limit of {num.limit_points(limit)}"
+    return f"{what} in points{against}, on {num.count(s['rows_judged'])} {noun(record)} no repair was fitted on."
+
+
+def fixed_table(record: AuditRecord) -> Table:
+    """Return one line for each population: its range and verdict now and after the repair recommended."""
+    s = record.curve("fixed").settings
+    after = WHOLE if s["candidate"] else NOWHERE
+    columns = (
+        Column(say("Who")),
+        Column(say(capital(noun(record))), "r"),
+        Column(say("Now"), "r"),
+        Column(say(f"After {repair_named(s['candidate'])}" if s["candidate"] else "After"), "r", where=after),
+    )
+    made = tuple(_population(p, limit_of(record)) for p in populations(record))
+    return Table(columns, made, fixed_caption(record), id="fixed")
+
+
+def _population(p: Line, limit: float | None) -> Row:
+    name = Cell(say("Everyone"))
+    if p["kind"] == "group":
+        name = Cell(say(given(p["value"]), Span(shown(p["variable"]), "small")), brief=say(given(p["who"])))
+    elif p["kind"] == "pocket":
+        name = Cell(say(given(p["who"]), Span("pocket: gap", "small")), brief=say(given(p["who"]), " (pocket: gap)"))
+    return Row((name, Cell(say(num.count(p["rows"]))), _side(p, "now", limit), _side(p, "after", limit)))
+
+
+def _side(p: Line, when: str, limit: float | None) -> Cell:
+    verdict = p[when]
+    if p[f"{when}_low"] is None:
+        return Cell(say("–"))
+    low, high = float(p[f"{when}_low"]), float(p[f"{when}_high"])
+    low, high = size(low, high) if p["measure"] == "gap" else (low, high)
+    low, high = decided(low, high, verdict, limit)
+    text = f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
+    if limit is None:
+        return Cell(say(text), sort=f"{high:.4g}")
+    return Cell(say(f"{text}, {VERDICTS[verdict].lower()}"), sort=f"{high:.4g}", icon=verdict)
+
+
+def fixed_note(record: AuditRecord) -> str:
+    """Return what holds, and what the tests find before and after."""
+    s = record.curve("fixed").settings
+    times, of = num.confidence(1 - float(s["alpha"]))
+    n = int(s.get("groups") or 0)
+    shared = f", shared by all {num.count(n)} groups and every repair" if n else ", shared by every repair"
+    text = (
+        f"Verdicts hold together {times} of {of} times for everyone, for groups and for pockets{shared}: so those "
+        "listed, and the repair, may be chosen by the same rows. Ranges are wider than the audit's: half of the rows."
+    )
+    return f"{text} {told}" if (told := _tests(record)) else text
+
+
+def _tests(record: AuditRecord) -> str:
+    """Return what each test finds before and after, on a sample of the rows judged."""
+    s, draws = record.curve("fixed").settings, int(record.curve("repairs").settings["draws"])
+    told = []
+    for test, p in (s.get("tests") or {}).items():
+        before, after = (None if p.get(k) is None else _p(p[k], draws) for k in ("now", "after"))
+        told.append(f"{TESTS.get(test, test)} {before}" + ("" if after is None else f", after {after}"))
+    people = num.count(record.curve("repairs").settings["test_rows"])
+    return f"Do tests still find error? On {people} of them: {'; '.join(told)}." if told else ""
+
+
+def _p(p: float, draws: int) -> str:
+    return num.p_value(float(p), draws=draws).partition(",")[0]
+
+
+# ---- what was compared ----
+
+
 def caption(record: AuditRecord) -> str:
     """Return what the table is about."""
     n = num.count(record.curve("repairs").settings["rows_judged"])
-    return f"Fitted on one half of the people, judged on the other ({n}). Lower is better, except for AUROC and p."
+    return f"The repairs tried, fitted on one half and judged on the other ({n} {noun(record)})."
 
 
 def note(record: AuditRecord) -> str:
     """Return how to read the table."""
     s = record.curve("repairs").settings
-    level = num.percent(1 - float(s["alpha"]))
-    text = f"The certified ranges of all lines hold together, {level} of 100 times. " if "." not in level else ""
+    times, of = num.confidence(1 - float(s["alpha"]))
+    text = f"The certified ranges of all lines hold together, {times} of {of} times. Lower is better, but for AUROC. "
     if s["groups"]:
         text += f"* Of {num.count(s['groups'])} groups, those whose gap shrank or grew by more than {CLEAR}. "
-    if _tested(record):
-        text += (
-            f"† Is error left among people with the same score? p of the local calibration test on "
-            f"{num.count(s['test_rows'])} of the people judged; a large p is not proof of none. "
-        )
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
         which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
-        text += f"Refuted, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
+        text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
     return text + orders(record)
 
 
@@ -145,80 +284,47 @@ def orders(record: AuditRecord) -> str:
     for order, words in KEEPS.items():
         if who := kinds.get(order):
             names = who[0] if len(who) == 1 else f"{', '.join(who[:-1])} and {who[-1]}"
-            first = words if told or order == "kept" else words.replace("it", "the order of people", 1)
-            told.append(f"{names} {first.format(s='s' if len(who) == 1 else '')}")
+            first = words if told or order == "kept" else words.replace("it", "the order of {noun}", 1)
+            told.append(f"{names} {first.format(s='s' if len(who) == 1 else '', noun=noun(record))}")
     return f"{capital('; '.join(told))}." if told else ""
-
-
-def how(record: AuditRecord) -> Text:
-    """Return how to make the repaired file, where a repair is recommended."""
-    chosen = recommended(record)
-    if chosen is None:
-        return ()
-    return say(
-        f"{capital(repair_named(chosen['recipe']))} is the simplest repair that is shown to help and is not shown to "
-        f"be worse than the best of them: {visible(_verdict(record, chosen))}. To repair a file: ",
-        code("calibrant repair FILE --label … --score … --out repaired.parquet --map map.json"),
-        ".",
-    )
-
-
-# ---- in numbers ----
-
-
-def _tested(record: AuditRecord) -> bool:
-    """Tell whether the local calibration test was made of any line."""
-    return any(p is not None for p in record.curve("repairs").columns["local_p"])
 
 
 def table(record: AuditRecord) -> Table:
     """Return one line for each probability; a column that would be empty is left out."""
     s = record.curve("repairs").settings
     grouped = WHOLE if int(s["groups"]) else NOWHERE
-    along = given(s["along"] or "")
+    counts = {c["name"]: c for c in record.curve("fixed").settings.get("candidates", ())}
+    held = WHOLE if counts and limit_of(record) is not None else NOWHERE
     columns = (
         Column(say("Probabilities")),
+        Column(lines("Over the limit,", "undecided"), "r", where=held),
         Column(lines("Certified error,", "points"), "r"),
-        Column(lines("Largest group", "gap, points"), "r", where=grouped),
-        Column((*say("Error by ", along, ","), BREAK, *say("points")), "r", where=PAGE if s["along"] else NOWHERE),
+        Column(lines("Groups better,", "worse*"), "r", where=grouped),
         Column(lines("Brier", "score"), "r"),
         Column(lines("Log", "loss"), "r"),
         Column(say("AUROC"), "r"),
-        Column(lines("Local", "p†"), "r", where=WHOLE if _tested(record) else NOWHERE),
-        Column(lines("Groups better,", "worse*"), "r", where=grouped),
     )
-    made = tuple(_row(r, int(s["draws"]), s["recommended"]) for r in rows(record))
+    made = tuple(_row(r, counts.get(r["probability"]), s["recommended"]) for r in rows(record))
     return Table(columns, made, caption(record), id="repairs")
 
 
-def _row(r: Line, draws: int, recommended: str) -> Row:
+def _row(r: Line, counts: Line | None, recommended: str) -> Row:
     first = r["probability"] == AS_AUDITED
     chosen = r["probability"] == recommended and not first
     name = AS_AUDITED if first else repair_named(r["recipe"])
     low = "" if r["error_low"] is None else f"{num.lower_bound(float(r['error_low']))} to "
-    gap, group = _points(r["largest_gap"]), visible(r["largest_gap_group"] or "")
-    whose = Cell(lines(gap, Span(group, "quiet")), brief=say(f"{gap} ", given(group))) if group else Cell(say(gap))
-    local = "refuted" if r["impossible"] else "–"
-    if r["local_p"] is not None and not r["impossible"]:
-        local = num.p_value(float(r["local_p"]), draws=draws).partition(",")[0].removeprefix("p = ").removeprefix("p ")
     return Row(
         (
             Cell(say(name, " ", Span("(recommended)", "quiet")), brief=say(name)) if chosen else Cell(say(name)),
+            Cell(say("–" if counts is None else f"{counts['over']}, {counts['undecided']}")),
             Cell(say(f"{low}{_upper(r)}")),
-            whose,
-            Cell(say(_points(r["error_along"]))),
+            Cell(say("–" if first else f"{r['groups_better']}, {r['groups_worse']}")),
             Cell(say(num.decimals(r["brier"], 4))),
             Cell(say("infinite" if r["impossible"] else num.decimals(r["log_loss"], 4))),
             Cell(say("–" if r["auroc"] is None else num.decimals(r["auroc"], 4))),
-            Cell(say(local)),
-            Cell(say("–" if first else f"{r['groups_better']}, {r['groups_worse']}")),
         ),
         style="chosen" if chosen else "",
     )
-
-
-def _points(value: float | None) -> str:
-    return "–" if value is None else num.nearest(abs(float(value)))
 
 
 def _check(_: Check, record: AuditRecord) -> Asked:
@@ -227,7 +333,7 @@ def _check(_: Check, record: AuditRecord) -> Asked:
         chosen = recommended(record)
         taken = "none" if chosen is None else repair_named(chosen["recipe"])
         numbers = f"{cardinal(len(rows(record)) - 1)} compared; {taken} recommended"
-    return Asked("Comparing repairs", numbers, "what would lower the error, judged on people held out?")
+    return Asked("Comparing repairs", numbers, f"what would lower the error, judged on {noun(record)} held out?")
 
 
 DECLARED = (

@@ -1,0 +1,218 @@
+"""Is it fixed? "Met" and "broken" are wrong no oftener than they say, and broken copies of the judge are caught.
+
+What is spent of alpha is added up over everything that could be told, which is exact; ranges and verdicts are simulated
+on designs whose truth is a formula, and which are chosen from as freely as an audit does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.repair.judge import fixed as module
+from calibrant.repair.judge.fixed import Against, Fixed, People
+from calibrant.repair.judge.rows import Judged
+from calibrant.repair.judge.verdict import AS_AUDITED
+from validity.acceptance import check, count, refuted
+
+ALPHA = 0.2
+EACH = 400  # rows of a group
+LIMIT = 0.1
+
+
+def against(judge: Any, limit: float = LIMIT) -> Against:
+    return Against(limit=limit, judge=judge, levels=100, alpha=ALPHA, seed=0)
+
+
+def judged(y: Any, scores: dict[str, Any], part: Any = None) -> Judged:
+    data = cal.predictions(y, scores[AS_AUDITED])
+    return Judged(data, scores, np.zeros(len(y), dtype=np.int64) if part is None else part)
+
+
+def people(group: Any, share: float) -> list[People]:
+    """Return a population for each level of a column."""
+    names = [str(g) for g in np.unique(group)]
+    return [
+        People(id=g, who=g, kind="group", rows=np.flatnonzero(group.astype(str) == g), share=share, shown=False)
+        for g in names
+    ]
+
+
+# ---- what is spent ----
+
+
+def spent(monkeypatch: Any, kind: type[Fixed], share: float, folds: int) -> dict[str, float]:
+    """Return the error probability spent on all ends now, and on all ends after, of all groups and repairs."""
+    rng = np.random.default_rng(5)
+    n, used, when = 240, {"now": 0.0, "after": 0.0}, ["now"]
+
+    def below(q: Any, delta: float, *rest: Any) -> Any:
+        used[when[0]] += delta
+        return lower(q, delta, *rest)
+
+    def above(q: Any, levels: int, spend: Any, *rest: Any) -> Any:
+        used[when[0]] += sum(spend)
+        return upper(q, levels, spend, *rest)
+
+    lower, upper = module.raw_lower_of, module.judged_of
+    monkeypatch.setattr(module, "raw_lower_of", below)
+    monkeypatch.setattr(module, "judged_of", above)
+    scores = {name: rng.uniform(0.3, 0.7, n) for name in (AS_AUDITED, "one", "two", "three")}
+    rows = judged(rng.integers(0, 2, n), scores, np.arange(n) % folds)
+    found = kind.of(rows, people(np.arange(n) // 40, share), against("error"))
+    for name in scores:
+        when[0] = "now" if name == AS_AUDITED else "after"
+        for one in found.people:
+            found.ends(one, name)
+    return used
+
+
+class FreeRepairs(Fixed):
+    """Saboteur: alpha is not shared by the repairs among which one is chosen."""
+
+    def _share(self, one: People, _: str) -> float:
+        return self.how.alpha * one.share
+
+
+class FreeFolds(Fixed):
+    """Saboteur: each fold spends what all have."""
+
+    def _folds(self, one: People) -> Any:
+        return Whole(super()._folds(one))
+
+
+class Whole(list):  # type: ignore[type-arg]
+    """A list that says it holds one."""
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("folds", [1, 2])
+def test_no_more_than_alpha_is_spent_now_and_after(monkeypatch: Any, folds: int) -> None:
+    used = spent(monkeypatch, Fixed, 1 / 6, folds)
+    assert used["now"] == pytest.approx(ALPHA)
+    assert used["after"] == pytest.approx(ALPHA)
+
+
+@pytest.mark.parametrize(("kind", "share", "folds"), [(FreeRepairs, 1 / 6, 1), (Fixed, 1.0, 1), (FreeFolds, 1 / 6, 2)])
+def test_who_spends_more_is_caught(monkeypatch: Any, kind: type[Fixed], share: float, folds: int) -> None:
+    assert spent(monkeypatch, kind, share, folds)["after"] > 1.5 * ALPHA
+
+
+# ---- groups whose gap is at the limit, whatever repair is taken: the luckiest is looked for ----
+
+
+def wrongly_met(seed: int, groups: int, share: float) -> bool:
+    """Tell whether a group is called met, before or after, whose truth is just over the limit."""
+    rng = np.random.default_rng([seed, 0xF1ED])
+    group = np.repeat(np.arange(groups), EACH)
+    eta = np.full(len(group), 0.4)
+    y = (rng.uniform(size=len(group)) < eta).astype(np.int8)
+    off = LIMIT + 1e-6
+    scores = {AS_AUDITED: eta - off, "higher": eta + off, "mixed": eta + off * np.where(group % 2 == 0, 1.0, -1.0)}
+    found = Fixed.of(judged(y, scores), people(group, share), against("gap"))
+    return any(found.verdict(one, name) == "met" for one in found.people for name in scores)
+
+
+def test_no_group_picked_for_its_luck_is_wrongly_met() -> None:
+    check(lambda seed: wrongly_met(seed, 20, 1.0 / 20), 120, ALPHA)
+
+
+def test_alpha_not_shared_by_the_groups_is_caught() -> None:
+    assert refuted(count(lambda seed: wrongly_met(seed, 400, 1.0), 16), 16, ALPHA)
+
+
+def wrongly_broken(seed: int) -> bool:
+    """Tell whether a group is called broken, before or after, whose truth is just within the limit."""
+    rng = np.random.default_rng([seed, 0xB0])
+    group = np.repeat(np.arange(20), EACH)
+    eta = np.full(len(group), 0.4)
+    y = (rng.uniform(size=len(group)) < eta).astype(np.int8)
+    scores = {AS_AUDITED: eta - LIMIT + 1e-6, "higher": eta + LIMIT - 1e-6}
+    found = Fixed.of(judged(y, scores), people(group, 1.0 / 20), against("gap"))
+    return any(found.verdict(one, name) == "broken" for one in found.people for name in scores)
+
+
+def test_no_group_picked_for_its_luck_is_wrongly_broken() -> None:
+    check(wrongly_broken, 120, ALPHA)
+
+
+# ---- a repair that only seems to mend: it learnt its rows by heart ----
+
+SITES, PEOPLE = 120, 10
+
+
+def seems_mended(seed: int, by_heart: bool) -> bool:
+    """Tell whether a map of noise is called met: each site's rate among ten people, where all have the same rate."""
+    rng = np.random.default_rng([seed, 0x5EE])
+    site = np.repeat(np.arange(SITES), PEOPLE)
+    fit, new = (rng.integers(0, 2, len(site)).astype(np.int8) for _ in range(2))
+    rate = np.bincount(site, fit) / PEOPLE
+    scores = {AS_AUDITED: np.full(len(site), 0.7), "by site": rate[site]}
+    rows = judged(fit if by_heart else new, scores)
+    everyone = People(id="everyone", who="everyone", kind="everyone", rows=np.arange(len(site)))
+    truth = float(np.abs(rate - 0.5).mean())  # every event rate is one half, at every value of the score
+    limit = 0.95 * truth
+    return Fixed.of(rows, [everyone], against("error", limit)).verdict(everyone, "by site") == "met"
+
+
+def test_a_repair_that_only_seems_to_mend_is_not_met() -> None:
+    check(lambda seed: seems_mended(seed, False), 60, ALPHA)
+
+
+def test_judging_on_the_rows_of_the_fit_is_caught() -> None:
+    assert refuted(count(lambda seed: seems_mended(seed, True), 20), 20, ALPHA)
+
+
+# ---- a repair that truly mends ----
+
+
+def test_a_repair_that_truly_mends_is_met_where_there_are_rows_enough() -> None:
+    rng = np.random.default_rng(17)
+    group = np.repeat(np.arange(4), 4000)
+    eta = rng.choice([0.3, 0.5, 0.6], len(group))
+    y = (rng.uniform(size=len(group)) < eta).astype(np.int8)
+    scores = {AS_AUDITED: np.where(group == 0, eta - 0.15, eta), "mended": eta}
+    for judge in ("error", "gap"):
+        found = Fixed.of(judged(y, scores), people(group, 0.25), against(judge))
+        first = found.people[0]
+        assert (found.verdict(first, AS_AUDITED), found.verdict(first, "mended")) == ("broken", "met")
+
+
+# ---- the whole: a repair chosen by the limit, groups chosen by their verdicts ----
+
+
+def wrong_after_choice(seed: int) -> bool:
+    """Tell whether any verdict that `compare` tells, of the repair that it took, is wrong."""
+    rng = np.random.default_rng([seed, 0xA11])
+    n = 1600
+    p, site = rng.choice([0.3, 0.5, 0.7], n), rng.integers(0, 4, n)
+    shift = np.array([0.12, 0.1, 0.0, -0.1])
+    data = cal.predictions(rng.uniform(size=n) < p + shift[site], p, {"site": site.astype(str)})
+    repairs = [cal.repair.Platt(), cal.repair.Isotonic(), cal.repair.AugmentedLogistic(variables=["site"])]
+    found = cal.repair.compare(
+        data, repairs=repairs, by="site", limit=0.1, judge="gap", alpha=ALPHA, tests=(), certify_groups=False
+    )
+    from calibrant.repair.judge.rows import dealt
+    from calibrant.repair.regression import taken
+
+    rows = taken(data, np.flatnonzero(dealt(data, 2, 0) == 1))
+    where = rows.covariates.column("site").to_numpy().astype(int)
+    eta = rows.p + shift[where]
+    after = rows.p if found.recommended == AS_AUDITED else found.maps[found.recommended](rows).p
+    c = found.fixed.columns
+    for i, value in enumerate(c["value"]):
+        at = slice(None) if not value else where == int(value)
+        for when, q in (("now", rows.p), ("after", after)):
+            size = abs(float((eta - q)[at].mean()))
+            if c[when][i] == ("met" if size > 0.1 else "broken"):
+                return True
+    return False
+
+
+def test_what_compare_tells_of_the_repair_it_took_is_right() -> None:
+    check(wrong_after_choice, 60, ALPHA)

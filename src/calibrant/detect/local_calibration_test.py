@@ -134,13 +134,13 @@ def local_calibration_test(
     frequent; the rest share 31 columns by hash). Sums of features times residuals are centred by projecting ``[1, logit
     p]`` out (logit kept within 16) and taken apart into eigenvectors of their null covariance; the statistics are ``sum
     lambda / (lambda + gamma lambda_1) u^2`` with gamma infinite, 0.1 and 0.01 for the joint and for the added single
-    kernels, the largest standard score of a step or level, the most surprising variable (by its kernel, a step, or its
-    trend), and the score tests of the intercept, of the slope about a free intercept, and of both. Each becomes a rank
-    among the draws; their weighted harmonic mean is ranked again. Features are whole numbers, so that sums are exact:
-    chunks, order and threads do not matter, equal rows tie exactly, and no joining of repeated rows is needed.
-    Departures from the paper: the null, the widths, centring, the flattened spectra, the steps, the combination.
-    **Cost.** Linear in the rows. With 10 covariates: two CPU-seconds at 100,000 rows (999 draws), five at a million
-    (Gaussian). Memory: sums of features times draws, and one chunk. **Reads.** Rows, or the sketch.
+    kernels, the largest standard score of a step or level and that of a trend, the most surprising variable (by its
+    kernel, a step, or its trend), and the score tests of the intercept, of the slope about a free intercept, and of
+    both. Each becomes a rank among the draws; their weighted harmonic mean is ranked again. Features are whole numbers,
+    so that sums are exact: chunks, order and threads do not matter, equal rows tie exactly, and no joining of repeated
+    rows is needed. Departures from the paper: the null, the widths, centring, the flattened spectra, the steps, the
+    combination. **Cost.** Linear in the rows. With 10 covariates: two CPU-seconds at 100,000 rows (999 draws), five at
+    a million (Gaussian). Memory: sums of features times draws, and one chunk. **Reads.** Rows, or the sketch.
 
     References
     ----------
@@ -337,11 +337,14 @@ def steps_of(spec: LocalSpec) -> Floats:
 
 
 def blocks_of(spec: LocalSpec) -> list[Block]:
-    """Return the columns of each variable; a missing-value indicator is a variable of its own."""
+    """Return the columns of each variable; a missing-value indicator is a variable of its own.
+
+    The score has no trend of its own: that is the slope of everyone.
+    """
     out = []
     for q, first, last in zip(spec.lines, spec.starts, spec.starts[1:], strict=False):
         smooth, rises = np.arange(first, first + q.smooth), np.arange(first + q.smooth, last)
-        out.append(Block(q.name, smooth, rises, trend=_trend(q)))
+        out.append(Block(q.name, smooth, rises, trend=None if q.name == SCORE else _trend(q)))
     after = spec.starts[len(spec.lines) :]
     for v, first, last in zip(spec.levels, after, after[1:], strict=False):
         out.append(Block(v.name, np.arange(first, last), np.arange(first, last), levels=True))

@@ -157,6 +157,17 @@ def scanned(c: Centred, columns: Columns, least: float = LEAST) -> tuple[Columns
     return kept, c.score[kept] ** 2 / np.diag(c.covariance)[kept][:, None]
 
 
+def straight(c: Centred, b: Block, least: float) -> Floats | None:
+    """Return the squared standard score of a variable's trend; None if it has none or its null variance is small."""
+    if b.trend is None:
+        return None
+    variance = float(b.trend @ c.covariance[np.ix_(b.smooth, b.smooth)] @ b.trend)
+    if variance < least:
+        return None
+    squares: Floats = (b.trend @ c.score[b.smooth]) ** 2 / variance
+    return squares
+
+
 def surprise_of(squares: Floats) -> Floats:
     """Return minus the logarithm of the smallest two-sided p-value of several scores, times their number."""
     from scipy.special import log_ndtr
@@ -185,6 +196,7 @@ LOCAL = {
     "additive 0.1": 0.25,
     "additive 0.01": 0.25,
     "largest step": 2.0,
+    "largest trend": 1.0,
     "strongest variable": 1.0,
 }
 
@@ -248,6 +260,9 @@ def findings(score: Floats, gram: Floats, joint: Columns, blocks: Sequence[Block
         column = strongest(c, kept, squares[:, 0])
         excess = float(c.score[column, 0])
         z = excess / float(np.sqrt(c.covariance[column, column]))
+    trends = [t for b in blocks if (t := straight(c, b, least)) is not None]
+    if trends:
+        by_name["largest trend"] = np.max(trends, axis=0)
     each = {b.name: s for b in blocks if (s := surprise(c, b, least)) is not None}
     if each:
         by_name["strongest variable"] = np.max(list(each.values()), axis=0)
@@ -293,10 +308,9 @@ def surprise(c: Centred, b: Block, least: float) -> Floats | None:
     kept, squares = scanned(c, b.steps, least)
     if len(kept):
         said.append(surprise_of(squares))
-    if b.trend is not None:
-        variance = float(b.trend @ c.covariance[np.ix_(b.smooth, b.smooth)] @ b.trend)
-        if variance >= least:
-            said.append(surprise_of((b.trend @ c.score[b.smooth])[None, :] ** 2 / variance))
+    line = straight(c, b, least)
+    if line is not None:
+        said.append(surprise_of(line[None, :]))
     return np.max(said, axis=0) if said else None
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 
 import calibrant as cal
@@ -31,6 +34,9 @@ ranked = record.curve("ranking").columns["variable"]
 along = record.family("variable_curve")["age"].columns["gap"]
 again: cal.AuditRecord = cal.AuditRecord.from_json(record.to_json())
 status: int = again.exit_status
+with tempfile.TemporaryDirectory() as folder:
+    page: Path = record.save(Path(folder) / "audit.html")
+    kept: cal.AuditRecord = cal.AuditRecord.load(record.save(f"{folder}/audit.json"))
 
 # ---- certify, measure ----
 
@@ -38,6 +44,9 @@ shown: float = cal.certify.rounded(data, levels=100, alpha=0.05, side="upper").i
 groups = {name: e.interval.low for name, e in cal.certify.groups(data, by="sex").items()}
 needed: float = cal.certify.rows_needed(0.02).value
 error: float = cal.measure.ece(data, bins=15).value + cal.measure.brier(whole).value
+plain: bool = cal.measure.brier(data) < 0.25 and 0.1 in cal.measure.brier(data).interval
+text: str = f"{cal.measure.ece(data):.3f}"
+size: float = float(cal.measure.ece(data)) + cal.measure.ece(data).low
 by_group = {name: e.value for name, e in cal.measure.by_group(cal.measure.auroc, data, by="sex").items()}
 
 # ---- detect, diagnose ----

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import calibrant as cal
 import factories
 from calibrant.cli import main
 
@@ -28,6 +29,8 @@ def test_an_audit_and_its_record_write_the_same(tmp_path: Path, monkeypatch: pyt
     assert main(["report", "a.json", "--report", "b.html", "--markdown", "b.md", "--json", "b.json"]) == 0
     for ending in ("html", "md", "json"):
         assert Path(f"a.{ending}").read_bytes() == Path(f"b.{ending}").read_bytes()
+    record = cal.audit("log.csv", label="y", score="p", by="g", quick=True, limit=0.05)
+    assert cal.AuditRecord.load("a.json") == record == cal.AuditRecord.from_json(record.to_json())
     assert main(["report", "a.html", "--out", "kept"]) == 0
     assert Path("kept/report.html").read_bytes() == Path("a.html").read_bytes()
     assert main(["audit", "log.csv", *said, "--out", "fresh"]) == 1

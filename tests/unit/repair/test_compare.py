@@ -40,6 +40,11 @@ def test_names_rows_and_round_trip(found: Comparison) -> None:
     assert len(found.variables.columns["vece"]) == 3 * 2
     assert len(found.differences.columns["change"]) == 2 * 3
     assert Comparison.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
+    again = Comparison.from_json(found.to_json())
+    assert again == found
+    assert again.to_json() == found.to_json()
+    assert again != replace(found, recommended="other")
+    assert len(repr(found).splitlines()) == 2 + len(found.maps)
 
 
 def test_a_real_improvement_is_recommended_and_said(found: Comparison) -> None:

@@ -49,7 +49,7 @@ def test_refuses_a_seed_that_cannot_be_used(name, seed):
     for k, v in inspect.signature(function).parameters.items():
         if v.default is v.empty:
             needed[k] = rows if k in ("data", "pilot") else ARGUMENTS[k]
-    if name == "certify.groups":
+    if name in ("certify.groups", "certify.worst_group"):
         needed["by"] = "g"
     if name == "certify.rows_needed":
         needed["data"] = rows

@@ -14,6 +14,7 @@ from calibrant.certify.judged import judged_of
 from calibrant.kernels.values import MOST
 from calibrant.views import population as views
 from calibrant.views.population import Population, everyone
+from validity import saboteurs
 from validity.acceptance import check, refuted
 
 ALPHA, OFF = 0.05, 0.025
@@ -79,12 +80,36 @@ def test_from_rows_to_verdict(grid: str) -> None:
     check(miss, 60, ALPHA)
 
 
+@pytest.mark.parametrize(("grid", "least"), [("whole per cent", 0.015), ("half steps", 0.012)])
+def test_an_error_that_alternates_has_a_floor_too(grid: str, least: float) -> None:
+    """The sign of the error is learnt value by value: in ten bins of neighbours it cancels."""
+    low = [cal.certify.raw_lower(rows(grid, "odd and even", 200_000, 5, r)).interval.low for r in range(12)]
+    assert np.median(low) > least
+    assert not refuted(sum(v > OFF for v in low), 12, ALPHA)
+
+
+def floor_of_a_calibrated_score(r: int) -> bool:
+    """Tell whether a calibrated score of 91 values is certified to be off."""
+    rng = np.random.default_rng([0x0A13, r])
+    p = GRIDS["whole per cent"][rng.integers(0, 91, 3_000)]
+    return bool(cal.certify.raw_lower(cal.predictions(rng.random(3_000) < p, p), seed=r).interval.low > 0)
+
+
+def test_a_calibrated_score_of_few_values_has_no_floor() -> None:
+    check(floor_of_a_calibrated_score, 150, ALPHA)
+
+
 # ---- saboteurs ----
 
 
 def always_shown(_: Any) -> bool:
     """The display is judged whatever the score is."""
     return False
+
+
+def test_signs_of_values_learnt_on_the_same_rows_are_rejected() -> None:
+    with saboteurs.wager(saboteurs.signs_from_the_same_rows):
+        assert refuted(sum(map(floor_of_a_calibrated_score, range(30))), 30, ALPHA)
 
 
 def misses(judged: Callable[[int], float], runs: int) -> int:

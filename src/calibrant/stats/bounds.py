@@ -183,13 +183,14 @@ def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Wager], Floats]
 
     `SHIFT` of the evidence comes from bets that all scores are too low, or all too high; the rest in equal parts from
     `DEALS` random orders of the blocks, in which signs are learnt on earlier blocks and bet on later ones, and from a
-    forward recursion over all rows that learns nothing.
+    forward recursion over all rows that learns nothing. Signs are those of `BINS` bins along the score; of a score of
+    few values, in the first order, those of each cell, as its error may alternate.
     """
     cells = cells.thinned()
     where = cells.occupied()
 
-    def learner(order: Ints) -> Learn:
-        bins = cells.equal_mass(BINS, order[:1])
+    def learner(order: Ints, first: bool) -> Learn:
+        bins = np.arange(cells.size) if first and cells.few else cells.equal_mass(BINS, order[:1])
         return lambda past: _learn_signs(cells, past, bins, where)
 
     def grow(block: int, tilt: Floats) -> float:
@@ -197,7 +198,7 @@ def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Wager], Floats]
 
     orders = deals(cells.blocks, seed)
     parts = (
-        [wager(cells.block_rows, order, delta, learner(order), grow) for order in orders],
+        [wager(cells.block_rows, order, delta, learner(order, k == 0), grow) for k, order in enumerate(orders)],
         [_forward(cells, stake) for stake in FORWARD.multiples],
         steady(cells.block_rows, cells.variances.sum(axis=1), orders[0], 0.5 * SHIFT * delta, grow),
     )
@@ -210,7 +211,7 @@ def _learn_signs(cells: Cells, past: Ints, bins: Ints, where: NDArray[np.intp]) 
     """Soft signs ``2 Phi(z) - 1`` of the standardised residual, per occupied cell, and their mean square winnings."""
     from scipy.special import ndtr
 
-    residual, variance = (summed(bins, v[past].sum(axis=0), BINS) for v in (cells.residuals, cells.variances))
+    residual, variance = (summed(bins, v[past].sum(axis=0)) for v in (cells.residuals, cells.variances))
     signal = 2.0 * ndtr(residual / np.sqrt(variance + SOFT)) - 1.0
     moment = float((signal**2 * variance).sum()) / max(int(cells.block_rows[past].sum()), 1)
     return signal[bins[where]], moment

@@ -32,12 +32,15 @@ class Cells:
         Sums of the scores of those rows, out of 2**30; exact integers for a grid.
     low, high : arrays of shape (cells,)
         Ends of each cell, increasing; equal where the score takes one value.
+    few : bool
+        The score takes few values, so that the error's sign can be learnt for each cell.
     """
 
     counts: Ints
     sums: Ints | Floats
     low: Floats
     high: Floats
+    few: bool = False
 
     @classmethod
     def grid(cls, counts: Ints, sums: Ints) -> Cells:
@@ -64,7 +67,7 @@ class Cells:
         )
         ends = np.append(starts[1:], FINE_GRID) - 1
         counts, sums = (np.add.reduceat(v, starts, axis=1) for v in (self.counts, self.sums))
-        return Cells(counts, sums, self.low[starts], self.high[ends])
+        return Cells(counts, sums, self.low[starts], self.high[ends], self.few)
 
     @property
     def blocks(self) -> int:

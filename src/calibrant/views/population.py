@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import get_args
 
@@ -76,7 +76,7 @@ class Population:
         counts = self.raw[..., :2]
         width = float((1 << 30) // self.raw.shape[1])
         start = np.arange(self.raw.shape[1])[None, :, None] * width
-        return Cells.grid(counts, counts * start + self.raw[..., 2:4])
+        return replace(Cells.grid(counts, counts * start + self.raw[..., 2:4]), few=self.exact)
 
     @cached_property
     def n(self) -> int:

@@ -46,8 +46,9 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     **Guarantee.** Finite-sample: ``P(low > CE) <= alpha`` for every classifier and every distribution.
     **Method.** Theorem L of the theory page: bets on the sign of the residual, learnt on earlier random blocks
     and settled on later ones, averaged over four deals (in one of them for each value, if the score takes few), and
-    mixed with a forward recursion over signs that needs no learning, and with bets on a plain shift either way, which have half of the weight; the average e-value is
-    solved for the error. Scores are read to ``2^-30``, which is subtracted.
+    mixed with a forward recursion over signs that needs no learning, and with bets on a plain shift either way, which
+    have half of the weight; the average e-value is solved for the error. Scores are read to ``2^-30``, which is
+    subtracted.
     **Cost.** Linear in the rows, then about 0.1 s whatever their number.
     **Reads.** The sketch.
 

@@ -56,8 +56,8 @@ f.addEventListener('load', () => setTimeout(() => {
   out.images = d.images.length;
   out.scripts = [...d.scripts].filter(s => s.type !== 'application/json').length;
   out.script = d.documentElement.classList.contains('js');
-  const target = d.getElementById('TARGET'), shut = target && target.closest('details');
-  out.opened = shut ? shut.open : null;
+  const target = d.getElementById('TARGET');
+  out.opened = target ? target.getClientRects().length > 0 : null;
   const slider = d.querySelector('.scrub'), read = d.querySelector('.read');
   if (slider) {
     out.read = read.textContent;

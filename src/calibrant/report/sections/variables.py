@@ -232,12 +232,12 @@ def table(record: AuditRecord, rows: Sequence[Told]) -> Table:
     columns = (
         Column(say("Variable")),
         Column(say("Gap along it"), "sp", where=where((v.along for v in rows), PAGE)),
-        Column(say("Beyond the shift, points (certified)"), "r", "Beyond the overall shift, points (range)", ranks),
+        Column(say("Beyond the shift (certified)"), "r", "Beyond the overall shift, points (range)", ranks),
         Column(say("With the shift, points"), "r", where=MARKDOWN & ranks),
         Column(say("Adjusted p"), "r p", where=ranks),
         Column(say("Farthest off at (gap)"), "at", where=where((v.along or v.ranked for v in rows), PAGE)),
         Column(say("Among equal scores, p"), "r", where=tests),
-        Column(say("Evidence the search loses without it"), "r", where=where(v.needed for v in rows)),
+        Column(say("The search needs it"), "r", where=where(v.needed for v in rows)),
     )
     lost = float(record.curve("importance").settings.get("statistic") or 1.0)
     made = tuple(_row(v, (scale, n, simulated), lost) for v in rows[:MOST_ROWS])
@@ -248,6 +248,7 @@ def _row(v: Told, known: tuple[float, int | None, int | None], lost: float) -> R
     scale, n, simulated = known
     r, at = v.ranked, farthest(v)
     beyond, whole, p = ((), (), "–") if r is None else (_beyond(r), _whole(r), floored(r.adjusted, n))
+    dim = "none" if r is None else "" if r.found else "quiet"
     equal = "–" if v.evidence is None else floored(v.evidence.adjusted, simulated)
     search, unneeded = "–", False
     if v.needed is not None:
@@ -256,9 +257,9 @@ def _row(v: Told, known: tuple[float, int | None, int | None], lost: float) -> R
         (
             Cell(say(Span(shown(v.name), "given", f"#{v.anchor}" if v.anchor else ""))),
             Cell(picture="" if v.along is None else svg.spark(v.along, scale)),
-            Cell(beyond or say("–"), style="" if r is not None and r.found else "quiet"),
+            Cell(beyond or say("–"), style=dim),
             Cell(whole or say("–")),
-            Cell(say(p), style="" if r is not None and r.found else "quiet"),
+            Cell(say(p), style=dim),
             Cell(at or say("–"), style="" if at else "none"),
             Cell(say(equal), style="" if v.evidence is not None and v.evidence.found else "quiet"),
             Cell(say(UNNEEDED if unneeded else search), style="quiet" if unneeded else "", brief=say(search)),
@@ -357,12 +358,12 @@ def notes(record: AuditRecord, rows: Sequence[Told]) -> Iterator[str]:
         starred = n and any(r.adjusted <= 1 / (n + 1) for r in found)
         star = f" * The smallest value that {num.count(n)} simulations can show." if n and starred else ""
         bars = " Where certified ranges overlap the order is open." if certified(record) else ""
-        yield f"Beyond the shift: once the overall shift is taken out, as estimated. p is of that{looked}.{star}{bars}"
+        yield f"Beyond the shift: points once the overall shift is taken out. p is of that{looked}.{star}{bars}"
     if any(v.evidence is not None for v in rows):
         same = f"{noun(record)} with the same score"
         yield f"Among equal scores: does what happens depend on it among {same}? {note(record)}"
     if any(v.needed is not None for v in rows):
-        yield needs_note(record)
+        yield f"The search needs it: {needs_note(record)[0].lower()}{needs_note(record)[1:]}"
 
 
 def shift_note(record: AuditRecord) -> str:

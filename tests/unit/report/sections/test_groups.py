@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+
+import pytest
 
 import factories
 from calibrant.report.html import render
 from calibrant.report.markdown import render as markdown
+from calibrant.report.sections import groups
 from calibrant.report.terminal import render as terminal
 
 
@@ -47,3 +51,28 @@ def test_fewer_than_five_people_are_never_told_as_none():
         assert "expects 0 " not in text
     everyone = factories.record(everyone=factories.finding(expected=0.0, observed=0.0))
     assert "under 0.1" not in markdown(everyone)
+
+
+def test_both_measures_are_shown_and_which_of_them_the_limit_is_about():
+    group = factories.finding(0.02, 0.04, variables=[("sex", "female")])
+    for judge, which in (("error", "average error"), ("gap", "gap")):
+        page = render(factories.record(groups=[group], judge=judge))
+        section = re.search(r'<section id="groups".*?</section>', page, re.S)[0]
+        assert f"The limit is about the {which}." in section
+        assert "errors in both directions cancel" in section
+        low, high = groups.num.signed_range(group.gap.interval.low, group.gap.interval.high)
+        assert f"({low} to {high})</td>" in section
+        assert ("Gap, either way,<br>0 to " in section) == (judge == "gap")
+        assert re.search(r'<td class="r iv">[\d.]+ to [\d.]+</td>', section)
+
+
+@pytest.mark.parametrize(("verdict", "low", "high"), [("broken", 0.01, 0.04), ("met", 0.0, 0.03)])
+def test_no_end_contradicts_a_verdict_that_all_groups_together_decide(verdict, low, high):
+    """A group may be decided although its own range still holds the limit of 1.5 points."""
+    group = replace(factories.finding(low, high, variables=[("sex", "female")]), verdict=verdict, rows_needed=None)
+    record = factories.record(groups=[group])
+    row = re.search(rf'<tr id="{group.id}">.*?</tr>', render(record), re.S)[0]
+    shown = re.search(r'<td class="r iv">([\d.]+) to ([\d.]+)</td>', row)
+    ends = tuple(map(float, shown.groups()))
+    assert ends == ((1.5, 4.0) if verdict == "broken" else (0.0, 1.5))
+    assert ("Over the limit" in row) == (verdict == "broken")

@@ -304,7 +304,7 @@ def test_importance_is_left_out_where_nothing_is_found():
     )
     assert search.needs(record) == []
     assert "where nothing is found it would be noise" in markdown(record)
-    assert "Evidence the search loses" not in render(record)
+    assert "The search needs it" not in render(record)
 
 
 @pytest.mark.parametrize("status", ["not-run", "not-applicable"])

@@ -90,11 +90,11 @@ def test_a_variable_is_told_once_whatever_looked_at_it():
     assert heads == [
         "Variable",
         "Gap along it",
-        "Beyond the shift, points (certified)",
+        "Beyond the shift (certified)",
         "Adjusted p",
         "Farthest off at (gap)",
         "Among equal scores, p",
-        "Evidence the search loses without it",
+        "The search needs it",
     ]
 
 

@@ -14,7 +14,7 @@ from calibrant.errors import BadInput
 from calibrant.visible import visible
 
 STDOUT = "-"
-TEXTS = ("report", "json", "markdown")  # options whose file may be standard output
+TEXTS = ("json", "report", "markdown")  # options whose file may be standard output
 
 
 def report(a: Namespace) -> int:

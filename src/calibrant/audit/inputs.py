@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
 
+import numpy as np
+
 from calibrant.audit.pooling import MASK
 from calibrant.audit.rounding import two_digits
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import ONE_VALUE
 
 EPOCH = date(1970, 1, 1)
+FULL = 10  # times as many rows in the first or last cell as in most: dates beyond are counted there
 LEAST_DAYS, DAYS_A_YEAR = 7, 365.25  # in a few days rows may arrive at another rate than in a year
 FILES = 20  # named in a record
 FINEST = 0.01  # step in which a share of missing values is told
@@ -50,7 +53,8 @@ def arrival(whole: Sketch, mask: int = MASK) -> dict[str, Any] | None:
     """Return from when to when rows arrived, and how many a year, where exactly one covariate is a date; else None.
 
     So many rows at either end are left out, that the first and the last day are nobody's own, and that a date mistyped
-    does not stretch the years. Dates outside the range that a sketch first saw count at its ends.
+    does not stretch the years. Dates outside the range that a sketch first saw count in its end cells: where one is so
+    much fuller than the others, nothing is told.
     """
     dates = [c for c in whole.spec.codings if c.kind == "date"]
     if len(dates) != 1:
@@ -58,7 +62,7 @@ def arrival(whole: Sketch, mask: int = MASK) -> dict[str, Any] | None:
     (when,) = dates
     rows = whole.parts["fine"].held[when.name][:-1, ..., 0].sum(axis=(1, 2))  # the last cell is of missing dates
     starts = [math.floor(v) for v in when.cells[:-1]]
-    if int(rows.sum()) < 2 * mask:
+    if int(rows.sum()) < 2 * mask or max(rows[0], rows[-1]) > mask + FULL * np.median(rows[rows > 0]):
         return None
     first, last = (int((side.cumsum() >= mask).argmax()) for side in (rows, rows[::-1]))
     last = len(rows) - 1 - last

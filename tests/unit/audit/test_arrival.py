@@ -4,6 +4,7 @@ import datetime
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import calibrant as cal
@@ -41,3 +42,17 @@ def test_nothing_is_told_without_one_date_or_of_few_days() -> None:
     assert arrival(sketched(np.arange(30) * 10)) is None  # all but so many rows are too near an end
     other = np.datetime64(START) + np.arange(400).astype("timedelta64[D]")
     assert arrival(sketched(np.arange(400), due=other)) is None
+
+
+def test_nothing_is_told_where_later_dates_count_at_the_end_of_an_earlier_range() -> None:
+    def month(first: int) -> pa.Table:
+        rng = np.random.default_rng(first)
+        when = np.datetime64(START) + (first + np.arange(900) // 30).astype("timedelta64[D]")
+        p = rng.uniform(size=900)
+        return pa.table({"y": (rng.uniform(size=900) < p).astype(int), "p": p, "seen": pa.array(when)})
+
+    january = cal.sketch(month(0), label="y", score="p", variables="*")
+    assert arrival(january) is not None
+    january.merge(cal.sketch(month(200), spec=january.spec))
+    assert january.n == 1800
+    assert arrival(january) is None

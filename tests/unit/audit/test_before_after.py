@@ -1,0 +1,112 @@
+"""Who is held against the limit before and after a repair: those the audit found, and nobody that can be told apart."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+import calibrant as cal
+from calibrant.audit.record import AuditRecord
+from calibrant.repair.catalogue import tried_by_default
+
+LIMIT = 0.05
+
+
+def rows(n: int = 8_000, seed: int = 1) -> Any:
+    """Return predictions too low by 0.2 where it is north, and in a corner of two traits; 12 rows have a rare level."""
+    rng = np.random.default_rng([seed, 0xBA])
+    p, x = rng.uniform(0.2, 0.6, n), rng.uniform(size=n)
+    site = rng.choice(["north", "south", "west"], n, p=[0.2, 0.4, 0.4])
+    rare = np.full(n, "usual")
+    rare[:12] = "rare"
+    off = 0.2 * (site == "north")
+    return cal.predictions(rng.uniform(size=n) < p + off, p, {"site": site, "rare": rare, "x": x})
+
+
+ASKED = ("error-everyone", "error-groups", "pockets", "repair")
+
+
+def audited(data: Any, **settings: Any) -> AuditRecord:
+    """Return the record of an audit that asks only what is looked at here, and makes no test."""
+    run, pockets, evidence = (
+        import_module(f"calibrant.{name}") for name in ("audit.run", "audit.checks.pockets", "repair.judge.evidence")
+    )
+    own = tuple(q for q in run.questions() if q.code in ASKED)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(run, "questions", lambda: own)
+        patched.setattr(pockets, "_searched", lambda _: None)
+        patched.setattr(evidence, "TESTS", {})
+        return cal.audit(data, **settings)
+
+
+@pytest.fixture(scope="module")
+def record() -> AuditRecord:
+    return audited(rows(), by=["site", "rare"], limit=LIMIT)
+
+
+def lines(record: AuditRecord) -> list[dict[str, Any]]:
+    c = record.curve("fixed").columns
+    return [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
+
+
+def test_everyone_and_whom_the_audit_found_over_the_limit_are_there(record: AuditRecord) -> None:
+    broken = {g.id for g in record.groups if g.verdict == "broken"}
+    assert broken
+    told = {line["id"] for line in lines(record)}
+    assert {"everyone", *broken} <= told
+    assert "pocket-1" in told
+    north = next(line for line in lines(record) if line["value"] == "north")
+    assert (north["variable"], north["now"]) == ("site", "broken")
+    assert north["rows"] % 5 == 0
+    assert abs(north["rows"] - 800) < 120
+    assert north["after_high"] < north["now_low"]
+
+
+def test_the_same_repairs_are_tried_as_by_the_command(record: AuditRecord) -> None:
+    tried = tuple(record.curve("repairs").columns["probability"])[1:]
+    assert tried == tuple(tried_by_default(("site", "x"), quick=False))
+    assert tuple(c["name"] for c in record.curve("fixed").settings["candidates"]) == ("as audited", *tried)
+    assert record.curve("fixed").settings["candidate"] == record.curve("repairs").settings["recommended"]
+
+
+def test_ends_of_groups_and_pockets_are_told_in_steps(record: AuditRecord) -> None:
+    for line in lines(record):
+        if line["kind"] != "everyone":
+            for end in ("now_low", "now_high", "after_low", "after_high"):
+                assert round(line[end], 4) == line[end]
+
+
+def test_a_group_of_few_people_is_not_told(record: AuditRecord) -> None:
+    assert not any("rare" in f"{line['who']} {line['value']}" for line in lines(record))
+
+
+def test_counts_are_those_of_the_lines(record: AuditRecord) -> None:
+    chosen = record.curve("fixed").settings["candidate"]
+    counts = next(c for c in record.curve("fixed").settings["candidates"] if c["name"] == chosen)
+    after = [line["after"] for line in lines(record)]
+    assert [counts[k] for k in ("over", "undecided", "met")] == [after.count(v) for v in ("broken", "undecided", "met")]
+
+
+def test_the_gap_is_judged_where_it_is_asked_for() -> None:
+    found = lines(audited(rows(4000), by="site", limit=LIMIT, judge="gap"))
+    assert {line["measure"] for line in found} == {"gap"}
+
+
+def test_without_a_limit_ranges_have_no_verdict() -> None:
+    found = lines(audited(rows(4000), by="site"))
+    assert found[0]["now"] == "none"
+    assert all(line["kind"] != "group" for line in found)
+
+
+def test_the_table_is_as_the_schema_says(record: AuditRecord) -> None:
+    path = Path(__file__).parents[3] / "docs/schema/calibrant-3.json"
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    about = schema["properties"]["curves"]["properties"]["fixed"]
+    told = json.loads(record.to_json())["curves"]["fixed"]
+    Draft202012Validator({**about, "$defs": schema.get("$defs", {})}).validate(told)

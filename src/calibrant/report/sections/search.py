@@ -180,7 +180,7 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
     """Return who was judged, why the curve ends before the last person, and on how many repeats all rests."""
     check, s = ran(record, STRONG), record.curve("control_chart").settings
     text = f"{num.count(s['rows_tested'])} {noun(record)}, "
-    text += "whom the models had not seen." if s.get("null") == "split" else "each judged by models fitted to others."
+    text += "which the models had not seen." if s.get("null") == "split" else "each judged by models fitted to others."
     repeats = cardinal(sum(k.startswith("null_") for k in record.curve("control_chart").columns))
     text += f" Grey: {repeats} repeats in which the model is right."
     if line is None:

@@ -291,3 +291,25 @@ def test_what_was_not_checked_is_on_the_brief():
     assert "rain" in plain(not_checked(unknown))
     done = replace(factories.whole(), checks=())
     assert not_checked(done) == ()
+
+
+# ---- every number is the record's ----
+
+shares = st.floats(0, 0.6)
+
+
+@given(shares, shares, shares, shares, st.sampled_from([None, 0.015, 0.0125, 0.1]))
+def test_numbers_of_the_parts_are_the_records_rounded_outward(a, b, c, d, limit):
+    (low, high), (least, most) = sorted((a, b)), sorted((c, d))
+    group = factories.finding(least, most, variables=[("g", "north")], limit=limit)
+    record = factories.record(factories.finding(low, high, limit=limit), [group], limit=limit)
+    everyone, named, _ = (plain(p.text) for p in parts(record))
+    shown_low, shown_high = map(Decimal, re.match(r"Off by ([\d.]+) to ([\d.]+) points", everyone).groups())
+    assert shown_low <= exact(low)
+    assert exact(high) <= shown_high
+    if found := re.search(r"north: at least (\d+\.\d+)", named):
+        assert Decimal(found[1]) <= exact(least)
+    if found := re.search(r"No group is off by more than (\d+\.\d+)\.", named):
+        assert exact(most) <= Decimal(found[1])
+    if limit is not None:
+        assert ("over the limit" in parts(record)[0].word.lower()) == (low > limit)

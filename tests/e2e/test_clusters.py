@@ -71,6 +71,15 @@ def local(log: Path) -> Sketch:
 
 
 @pytest.fixture(scope="module")
+def per_cent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log with scores of whole per cents, all of which a sketch keeps."""
+    rows = table()
+    p = pa.array(np.round(rows["p"].to_numpy(), 2))
+    rows = rows.set_column(rows.schema.get_field_index("p"), "p", p)
+    return write(tmp_path_factory.mktemp("log") / "per_cent.parquet", rows)
+
+
+@pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
     """A classic session whose Java process also serves Spark Connect."""
     sql = pytest.importorskip("pyspark.sql", reason=NO_SPARK)
@@ -143,6 +152,28 @@ def spark_frame(session: Any, log: Path, parts: int) -> Any:
 
 
 # ---- the same bits ----
+
+
+def test_few_values_from_files_frames_and_queries(per_cent: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    local = sketched(str(per_cent), **PLAIN)
+    held = local.parts["values"]
+    assert len(held.scores) == len(set(pq.read_table(per_cent)["p"].to_pylist())) > 90
+    assert held.counts([0, 1, 2]).sum() < held.counts().sum() == local.n
+    for source in (pq.read_table(per_cent), duckdb.read_parquet(str(per_cent))):
+        assert bits(sketched(source, **PLAIN)) == bits(local)
+
+
+@spark_tests
+def test_few_values_on_spark(session: Any, per_cent: Path) -> None:
+    assert bits(sketched(spark_frame(session, per_cent, 3), **PLAIN)) == bits(sketched(str(per_cent), **PLAIN))
+
+
+@dask_tests
+def test_few_values_on_dask(client: Any, per_cent: Path) -> None:
+    frames = pytest.importorskip("dask.dataframe", reason=NO_DASK)
+    frame = frames.read_parquet(per_cent, split_row_groups=True)
+    assert bits(sketched(frame, **PLAIN)) == bits(sketched(str(per_cent), **PLAIN))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from jsonschema import Draft202012Validator
 
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
+from calibrant.cli import main
 from calibrant.repair.catalogue import tried_by_default
+from calibrant.report.sections.repair import command
 
 LIMIT = 0.05
 
@@ -110,3 +114,18 @@ def test_the_table_is_as_the_schema_says(record: AuditRecord) -> None:
     about = schema["properties"]["curves"]["properties"]["fixed"]
     told = json.loads(record.to_json())["curves"]["fixed"]
     Draft202012Validator({**about, "$defs": schema.get("$defs", {})}).validate(told)
+
+
+def test_the_command_that_a_report_prints_makes_the_repair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = rows(3000)
+    table = data.covariates.append_column("the outcome", [data.y.tolist()]).append_column("p", [data.p.tolist()])
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(table, "my log.parquet")
+    found = audited("my log.parquet", label="the outcome", score="p", by="site", limit=LIMIT)
+    words = shlex.split(command(found).replace("\\\n", " "))
+    assert words[:3] == ["calibrant", "repair", "my log.parquet"]
+    assert main([*words[1:], "--quick"]) == 0
+    assert "over the limit" in capsys.readouterr().out
+    assert json.loads((tmp_path / "map.json").read_text())["recipe"] == found.curve("fixed").settings["candidate"]

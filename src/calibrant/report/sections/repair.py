@@ -185,8 +185,13 @@ def fixed_caption(record: AuditRecord) -> str:
     gap = s.get("judge") == "gap" or all(p["measure"] == "gap" for p in populations(record))
     limit = limit_of(record)
     what = "Gap" if gap else "Average error"
-    against = "" if limit is None else f", against the limit of {num.limit_points(limit)}"
-    return f"{what} in points{against}, on {num.count(s['rows_judged'])} {noun(record)} no repair was fitted on."
+    against = "" if limit is None else f" against the limit of {num.limit_points(limit)}"
+    people = f"{num.count(s['rows_judged'])} {noun(record)}"
+    if not s["candidate"]:
+        return f"{what} in points{against}, on {people} that no repair was fitted on."
+    return (
+        f"{what} in points{against}, before and after {repair_named(s['candidate'])}, on {people} it was not fitted on."
+    )
 
 
 def fixed_table(record: AuditRecord) -> Table:
@@ -197,7 +202,7 @@ def fixed_table(record: AuditRecord) -> Table:
         Column(say("Who")),
         Column(say(capital(noun(record))), "r"),
         Column(say("Now"), "r"),
-        Column(say(f"After {repair_named(s['candidate'])}" if s["candidate"] else "After"), "r", where=after),
+        Column(say("After"), "r", where=after),
     )
     made = tuple(_population(p, limit_of(record)) for p in populations(record))
     return Table(columns, made, fixed_caption(record), id="fixed")
@@ -230,10 +235,11 @@ def fixed_note(record: AuditRecord) -> str:
     s = record.curve("fixed").settings
     times, of = num.confidence(1 - float(s["alpha"]))
     n = int(s.get("groups") or 0)
-    shared = f", shared by all {num.count(n)} groups and every repair" if n else ", shared by every repair"
+    among = f"all {num.count(n)} groups, all pockets and all repairs" if n else "all pockets and all repairs"
     text = (
-        f"Verdicts hold together {times} of {of} times for everyone, for groups and for pockets{shared}: so those "
-        "listed, and the repair, may be chosen by the same rows. Ranges are wider than the audit's: half of the rows."
+        f"The verdicts of a column hold together {times} of {of} times, for everyone, for groups and for pockets each: "
+        f"the risk is shared among {among}, so who is listed, and the repair, may be chosen by these rows. "
+        "Ranges are wider than in the audit, which has more rows."
     )
     return f"{text} {told}" if (told := _tests(record)) else text
 

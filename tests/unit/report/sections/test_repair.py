@@ -39,7 +39,7 @@ def test_the_answer_names_the_repair_and_counts_who_is_over_the_limit() -> None:
 def test_before_and_after_is_the_first_table_and_tells_verdicts() -> None:
     page = section(held())
     assert page.index('id="fixed"') < page.index('id="repairs"')
-    for text in ("foreign born", "over the limit", "undecided", "After isotonic regression", "local test"):
+    for text in ("foreign born", "over the limit", "undecided", "before and after isotonic regression", "local test"):
         assert text in page, text
 
 
@@ -62,7 +62,7 @@ def test_where_no_repair_helps_only_the_range_now_is_told() -> None:
     record = replace(of, curves={**of.curves, "fixed": factories.fixed(candidate="")})
     page = section(record)
     assert "None is shown to help" in page
-    assert "After" not in page
+    assert ">After" not in page
     assert "calibrant repair" not in page
 
 

@@ -73,8 +73,9 @@ def ranked(statistics: ArrayLike) -> Floats:
     values = np.atleast_2d(np.asarray(statistics, dtype=float))
     out = np.empty(values.shape)
     for row, into in zip(values, out, strict=True):
-        order = np.sort(row)
-        into[:] = (len(row) - np.searchsorted(order, row - TIE * _deviation(row), side="left")) / len(row)
+        order = np.argsort(row)
+        rising = row[order]
+        into[order] = (len(row) - np.searchsorted(rising, rising - TIE * _deviation(row), side="left")) / len(row)
     return out
 
 
@@ -108,15 +109,17 @@ def surprises(scores: ArrayLike) -> Floats:
     """
     from scipy.special import log_ndtr
 
-    scale = -log_ndtr(-np.atleast_2d(np.asarray(scores, dtype=float)))
-    columns = scale.shape[1]
+    values = np.atleast_2d(np.asarray(scores, dtype=float))
+    columns = values.shape[1]
     far = min(max(int(np.ceil(EDGE * columns)), FEWEST), columns)
     near = min(max(int(np.ceil(BULK * columns)), 4 * FEWEST), columns)
-    top = np.partition(scale, (columns - near, columns - far), axis=1)
-    edge, length = top[:, columns - far, None], (top[:, columns - far] - top[:, columns - near])[:, None]
-    steep = np.divide(np.log(near / far), length, out=np.ones_like(length), where=length > TIE)
-    beyond = np.log(columns / far) + np.minimum(steep, 1.0) * (scale - edge)
-    return np.where(scale > edge, beyond, -np.log(ranked(scale)))
+    out = -np.log(ranked(values))
+    marks = np.partition(values, (columns - near, columns - far), axis=1)[:, [columns - near, columns - far]]
+    for row, into, edge, (low, high) in zip(values, out, marks[:, 1], -log_ndtr(-marks), strict=True):
+        beyond = row > edge + TIE
+        steep = min(np.log(near / far) / (high - low), 1.0) if high - low > TIE else 1.0
+        into[beyond] = np.log(columns / far) + steep * (-log_ndtr(-row[beyond]) - high)
+    return out
 
 
 # ---- p-values of several tests that are looked at together ----

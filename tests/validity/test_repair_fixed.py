@@ -34,10 +34,9 @@ def judged(y: Any, scores: dict[str, Any], part: Any = None) -> Judged:
 
 def people(group: Any, share: float) -> list[People]:
     """Return a population for each level of a column."""
-    names = [str(g) for g in np.unique(group)]
     return [
-        People(id=g, who=g, kind="group", rows=np.flatnonzero(group.astype(str) == g), share=share, shown=False)
-        for g in names
+        People(id=str(g), who=str(g), kind="group", rows=np.flatnonzero(group == g), share=share, shown=False)
+        for g in np.unique(group)
     ]
 
 

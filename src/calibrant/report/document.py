@@ -251,9 +251,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The same rows before and after a repair; `more` says how many populations are not shown."""
+    """The same rows before and after a repair; `drawn` is the caption of a table with bars.
+
+    `more` says how many populations are not shown.
+    """
 
     caption: str
+    drawn: str
     rows: tuple[Change, ...]
     judged: bool
     more: str = ""

@@ -134,7 +134,10 @@ def _span(span: Span) -> str:
     if span.kind == "title":
         return f"**{titled(span.text).strip()}** "
     text = "".join(f"\\{c}" if c in "\\`*_[]<>&|~" else c for c in span.text)
-    return f"**{text}**" if span.kind == "strong" else text
+    if span.kind != "strong" or not text.strip():
+        return text
+    before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return f"{before}**{text.strip()}**{after}"  # a space inside the stars would not let them act
 
 
 def fenced(text: str) -> str:

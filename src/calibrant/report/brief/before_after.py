@@ -92,9 +92,12 @@ def changes(record: AuditRecord) -> Changes:
     rows = tuple(_change(p, record, limit, top) for p in few)
     what = "gap" if record.curve(FIXED).columns.get("measure", ("error",))[0] == "gap" else "average error"
     lines = "; dashed: the limit" if limit is not None else ""
-    caption = f"The same {noun(record)} before (grey) and after (coloured): {what} in points{lines}"
+    caption = f"The same {noun(record)} before and after: {what} in points"
+    drawn = f"The same {noun(record)} before (grey) and after (coloured): {what} in points{lines}"
     more = len(found) - len(few)
-    return Changes(caption, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else "")
+    return Changes(
+        caption, drawn, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else ""
+    )
 
 
 def _change(p: Population, record: AuditRecord, limit: float | None, top: float) -> Change:

@@ -235,7 +235,7 @@ def heat(h: Heat, label: str) -> Svg:
             for k, text in enumerate(two)
         ]
         parts.append(tag("svg", *turned, x=percent((i + 0.5) / wide), y="100%", overflow="visible"))
-    kind = "heat level" if flat else "heat"
+    kind = "heat level" if flat else "heat near" if max(map(len, h.across)) <= LINE else "heat"
     return tag("svg", *parts, cls=kind, height=ROW * high, role="img", aria_label=label)
 
 

@@ -239,7 +239,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
 
 
 def _check(_: Check, record: AuditRecord) -> Asked:
-    found = [f"{len(with_verdict(record, v))} {v}" for v in ("met", "broken", "undecided")]
+    found = [f"{len(with_verdict(record, v))} {VERDICTS[v].lower()}" for v in ("met", "broken", "undecided")]
     total = num.count(len(record.groups))
     if limit_of(record) is None:
         found = [f"{total} certified ranges"]

@@ -62,7 +62,7 @@ def test_both_measures_are_shown_and_which_of_them_the_limit_is_about():
         assert "errors in both directions cancel" in section
         low, high = groups.num.signed_range(group.gap.interval.low, group.gap.interval.high)
         assert f"({low} to {high})</td>" in section
-        assert ("Gap, either way,<br>0 to " in section) == (judge == "gap")
+        assert ("Gap, either way, <br>0 to " in section) == (judge == "gap")
         assert re.search(r'<td class="r iv">[\d.]+ to [\d.]+</td>', section)
 
 

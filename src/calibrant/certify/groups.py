@@ -191,6 +191,7 @@ def worst_group(
     values = [_estimated(q, steps, judge) for _, q in present]
     low, high = max(floors), max(tops)
     shown = present[0][1].judged(steps)
+    about = GAP if judge == "gap" else _about(present[0][1], steps)
     return Estimate(
         method="certify.worst_group",
         value=min(max(*values, low), max(low, high)),
@@ -199,7 +200,7 @@ def worst_group(
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
         assumes=INDEPENDENT,
         settings={
-            "about": f"the worst of {len(present)} groups, of {GAP if judge == 'gap' else shown.about}",
+            "about": f"the worst of {len(present)} groups: {about}",
             "judge": judge,
             **shown.display,
             "groups": len(present),
@@ -255,6 +256,12 @@ def _estimated(q: Population, levels: int, judge: Judge) -> float:
     return debiased_error(shown.low, shown.totals.sum(axis=1), shown.totals[:, 1])
 
 
+def _about(q: Population, levels: int) -> str:
+    """Say which scores the two ends of an error are about."""
+    shown = q.judged(levels)
+    return shown.about if q.exact else f"from below the raw score, from above {shown.about}"
+
+
 def _with(estimate: Estimate, more: dict[str, Any]) -> Estimate:
     return replace(estimate, settings={**estimate.settings, **more})
 
@@ -304,7 +311,7 @@ def certified_range(
         interval=Interval(low=low, high=above.interval.high, level=level, guarantee="finite-sample"),
         assumes=INDEPENDENT,
         settings={
-            "about": shown.about if q.exact else f"from below the raw score, from above {shown.about}",
+            "about": _about(q, levels),
             **shown.display,
             "delta": tuple(spend),
             "grid": q.grid,

@@ -18,7 +18,7 @@ from calibrant.cli import main
 from calibrant.repair import catalogue, maps
 from calibrant.repair.fitted import FittedMap
 from calibrant.repair.judge.verdict import simplicity
-from calibrant.report.sections.repair import named
+from calibrant.report.wording import repair_named
 
 ADDED = '''
 """Halving: every score is halved."""
@@ -82,7 +82,7 @@ def test_a_file_in_the_folder_is_a_recalibrator_everywhere(
     found = cal.repair.compare(rows(), variables=(), tests=())
     assert set(found.maps) == {"Halving", "Platt", "Beta", "Isotonic"}
     assert found.recommended == "Halving"  # the simplest of those that are right
-    assert named("Halving") == "halving"
+    assert repair_named("Halving") == "halving"
     file, out = tmp_path / "log.csv", tmp_path / "map.json"
     lines = [f"{y},{p}" for y, p in zip(rows().y, rows().p, strict=True)]
     file.write_text("\n".join(["y,p", *lines]), encoding="utf-8")

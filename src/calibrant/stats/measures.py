@@ -5,6 +5,7 @@ Points are rows, or cells of rows that count alike: how many each stands for, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,23 +29,129 @@ def normal_quantile(alpha: float) -> float:
     return float(-ndtri(alpha / 2))
 
 
-def mean_interval(loss: Floats, mass: Floats, square: Floats, extra: float, z: float) -> tuple[float, float, float]:
-    """Return a weighted mean and its Wald interval.
+@dataclass(frozen=True)
+class Weighed:
+    """Outcomes with how often each occurs and how much it weighs, and moments over them.
 
     Parameters
     ----------
-    loss : array of shape (m,)
-    mass, square : arrays of shape (m,)
+    y : array of shape (m,)
+    mass, square : float arrays of shape (m,)
         Count times weight, and count times squared weight.
-    extra : float
-        Variance of one effective row to add, for outcomes that were not seen.
-    z : float
     """
-    total = float(mass.sum())
-    mean = float((mass * loss).sum() / total)
-    own = float((square * (loss - mean) ** 2).sum()) / total**2
-    half = z * float(np.sqrt(own + extra * float(square.sum()) / total**2))
-    return mean, max(mean - half, 0.0), mean + half
+
+    y: Labels
+    mass: Floats
+    square: Floats
+
+    @property
+    def rows(self) -> float:
+        """Kish's effective number of rows."""
+        return float(self.mass.sum()) ** 2 / float(self.square.sum())
+
+    def mean(self, values: Floats | Labels) -> float:
+        """Return the weighted mean."""
+        return float(self.mass @ values) / float(self.mass.sum())
+
+    def variance(self, values: Floats | Labels) -> float:
+        """Return the variance of the weighted mean, as far as it was seen."""
+        return float(self.square @ (values - self.mean(values)) ** 2) / float(self.mass.sum()) ** 2
+
+    def modelled(self, rates: Floats, swing: Floats | float = 1.0) -> float:
+        """Return the variance of the mean of ``swing Y`` for outcomes of these rates, given the rows."""
+        likely = np.clip(rates, 0.0, 1.0)
+        return float(self.square @ (swing**2 * likely * (1.0 - likely))) / float(self.mass.sum()) ** 2
+
+
+def bounded_ends(mean: float, variance: float, rows: float, alpha: float) -> tuple[float, float]:
+    """Return limits for the mean of a variable in [0, 1] that is mostly 0, from its mean and the variance of that.
+
+    Clopper and Pearson's (1934) limits are quantiles of two beta laws. Here these have the moments that they have there
+    for a variable of 0 and 1, with the variance seen in place of ``mean (1 - mean) / rows``; a mean near 0 makes them
+    Fay and Feuer's (1997) gamma limits for weighted sums of rare events. A row that is larger than all seen, of 1,
+    is allowed for at the high end. A larger variance than a variable in [0, 1] can have leaves fewer effective rows
+    (Korn and Graubard 1998).
+    """
+    from scipy.special import betaincinv
+
+    mean = min(max(mean, 0.0), 1.0)
+    most = mean * (1.0 - mean)
+    n = max(min(rows, most / variance), 1.0) if variance > 0.0 and most > 0.0 else max(rows, 1.0)
+    scale = n * n / ((n + 1.0) ** 2 * (n + 2.0))
+
+    def quantile(centre: float, spread: float, at: float) -> float:
+        size = centre * (1.0 - centre) / spread - 1.0
+        return float(betaincinv(centre * size, (1.0 - centre) * size, at))
+
+    low = quantile(mean * n / (n + 1.0), (n * variance + mean / n) * scale, alpha / 2) if mean > 0.0 else 0.0
+    high = 1.0
+    if mean < 1.0:
+        high = quantile((mean * n + 1.0) / (n + 1.0), (n * variance + (1.0 - mean) / n) * scale, 1.0 - alpha / 2)
+    return min(low, mean), max(high, mean)
+
+
+def loss_interval(q: Weighed, p: Floats, base: Floats, swing: Floats, most: float, alpha: float) -> tuple[float, ...]:
+    """Return a mean loss and its limits: of the likelier outcome in [0, most], plus a swing where it is the other.
+
+    Both parts are means of bounded variables, the second of rare ones: its variance is the larger of what was seen and
+    of what the scores, made to agree with how often the less likely outcome came, lead one to expect. The limits are
+    joined as those of a sum of two correlated estimates (Zou and Donner 2008).
+    """
+    unlikely = np.where(p < 0.5, q.y, 1.0 - q.y)
+    chance = np.minimum(p, 1.0 - p)
+    added, expected = swing * unlikely, q.mean(chance)
+    rates = chance * (q.mean(unlikely) / expected) if expected > 0.0 else np.full(len(p), q.mean(unlikely))
+    first, second, largest = q.mean(base), q.mean(added), max(float(swing.max()), 1e-300)
+    spread, seen = q.variance(base), q.variance(added)
+    both = (q.variance(base + added) - spread - seen) / 2.0
+    tie = min(max(both / np.sqrt(spread * seen), -1.0), 1.0) if spread > 1e-20 and seen > 1e-20 else 0.0
+    own = bounded_ends(first / most, spread / most**2, q.rows, alpha)
+    rare = bounded_ends(second / largest, max(seen, q.modelled(rates, swing)) / largest**2, q.rows, alpha)
+    value, ends = first + second, []
+    for one, other, side in ((own[0], rare[0], -1.0), (own[1], rare[1], 1.0)):
+        a, b = abs(one * most - first), abs(other * largest - second)
+        ends.append(value + side * float(np.sqrt(max(a * a + b * b + 2.0 * tie * a * b, 0.0))))
+    return value, max(ends[0], 0.0), ends[1]
+
+
+LOOKS = 4  # times the variance is taken at the end that it led to; it hardly moves after two
+
+
+def rate_interval(
+    q: Weighed, start: float, rates: Callable[[float], Floats], solve: Callable[[float, float], float], alpha: float
+) -> tuple[float, float]:
+    """Return limits for a number t at which rows have ``rates(t)``, from limits for the mean outcome.
+
+    The outcome that is rarer is counted, with the variance of ``Y - rates(t)``: the larger of what was seen and of what
+    independent outcomes of these rates have, at the estimate; and again at either end, as in a score interval, for few
+    cases say little of the spread (a sum of cases near its most has none).
+
+    Parameters
+    ----------
+    start : float
+        The estimate.
+    rates : callable
+    solve : callable
+        From a mean outcome, and a t to start from, to the t that gives it.
+    """
+    mean = q.mean(q.y)
+    rarer = mean <= 0.5
+    fewer = 0 if rarer else 1  # the end at which there are fewer of what is counted
+
+    def ends(variance: float) -> tuple[float, float]:
+        low, high = bounded_ends(mean if rarer else 1.0 - mean, variance, q.rows, alpha)
+        return (low, high) if rarer else (1.0 - high, 1.0 - low)
+
+    at = rates(start)
+    least, found = max(q.variance(q.y - at), q.modelled(at)), []
+    for side in (0, 1):
+        t = solve(ends(least)[side], start)
+        for _ in range(LOOKS):
+            there = rates(t)
+            variance = max(least, q.variance(q.y - there), q.modelled(there) if side == fewer else 0.0)
+            t = solve(ends(variance)[side], t)
+        found.append(t)
+    return found[0], found[1]
 
 
 def isotonic_parts(p: Floats, y: Labels, mass: Floats) -> dict[str, float]:
@@ -102,56 +209,50 @@ def ranking(p: Floats, y: Labels, count: Floats, weight: Floats) -> Ranking:
     return Ranking(area, float(np.sqrt(variance)), *rows)
 
 
-def area_interval(r: Ranking, z: float) -> tuple[float, float, str]:
-    """Return a Wald interval on the logit scale, or a score interval where the standard error says nothing."""
+TRUSTED = 30.0  # cases, or others, up to which DeLong's variance may not make an interval narrower
+
+
+def area_interval(r: Ranking, z: float) -> tuple[float, float]:
+    """Return the ends of a score interval, or of a Wald interval on the logit scale where that reaches further.
+
+    The logit interval alone is too short where few cases happen to lie together, the score interval where scores are
+    spread unevenly about the cases.
+    """
+    low, high = score_ends(r, z)
     if 0.0 < r.auroc < 1.0 and r.error > 0.0 and min(r.cases, r.others) >= 2:
         centre, half = np.log(r.auroc / (1 - r.auroc)), z * r.error / (r.auroc * (1 - r.auroc))
-        low, high = 1 / (1 + np.exp(-np.array([centre - half, centre + half])))
-        return float(low), float(high), "DeLong, on the logit scale"
-    low, high = score_ends(r, z)
-    return low, high, "score interval with the variance of Hanley and McNeil (Newcombe 2006)"
+        below, above = 1 / (1 + np.exp(-np.array([centre - half, centre + half])))
+        low, high = min(low, float(below)), max(high, float(above))
+    return low, high
 
 
 def score_ends(r: Ranking, z: float) -> tuple[float, float]:
-    """Solve ``|area - t| = z sqrt(V(t))`` with Newcombe's form of the Hanley-McNeil variance."""
+    """Solve ``|area - t| = z sqrt(V(t))`` with Newcombe's form of the Hanley-McNeil variance.
+
+    Where DeLong's variance is larger at the estimate, V is larger by that factor everywhere; where it is smaller, V is
+    smaller only as far as there are cases and others to rely on it.
+    """
     from scipy.optimize import brentq
 
     middle = 0.5 * (r.cases + r.others) - 1.0
 
-    def spread(t: float) -> float:
-        core = 1 + middle * ((1 - t) / (2 - t) + t / (1 + t))
-        return float(np.sqrt(t * (1 - t) * core / (r.cases * r.others)))
+    def variance(t: float) -> float:
+        return t * (1 - t) * (1 + middle * ((1 - t) / (2 - t) + t / (1 + t))) / (r.cases * r.others)
+
+    own = variance(r.auroc)
+    ratio = r.error**2 / own if own > 0.0 else 1.0
+    trusted = 1.0 - min(TRUSTED / min(r.cases, r.others), 1.0)
+    wider = max(ratio, 1.0 + trusted * (ratio - 1.0))
 
     def ends(stop: float) -> float:
         def excess(t: float) -> float:
-            return abs(r.auroc - t) - z * spread(t)
+            return abs(r.auroc - t) - z * float(np.sqrt(wider * variance(t)))
 
         inside = min(max(r.auroc, 1e-9), 1 - 1e-9)
         return stop if excess(stop) <= 0 else float(brentq(excess, inside, stop))
 
     low = ends(0.0) if r.auroc > 0 else 0.0
     return low, (ends(1.0) if r.auroc < 1 else 1.0)
-
-
-def ratio_interval(p: Floats, y: Labels, count: Floats, weight: Floats, z: float) -> tuple[float, float, float]:
-    """Return observed over expected, and a score interval for it.
-
-    For a ratio R the test of ``E[Y - R p] = 0`` uses the variance ``m (1 - m) - 2 R cov(Y, p) + R^2 var p`` with
-    ``m = R mean(p)``, the outcomes' variance under R itself; so the interval has width with no case at all.
-    """
-    mass = count * weight
-    total = mass.sum()
-    rows = total**2 / (mass * weight).sum()
-    o, e = float((mass * y).sum() / total), float((mass * p).sum() / total)
-    both, spread = float((mass * p * y).sum() / total) - o * e, float((mass * p**2).sum() / total) - e**2
-    k = z**2 / rows
-    # (o - R e)^2 = k (m (1 - m) - 2 R cov + R^2 var) as a R^2 - b R + c = 0, both roots of which are ends.
-    a, b, c = e**2 + k * e**2 - k * spread, 2 * o * e + k * e - 2 * k * both, o**2
-    root = float(np.sqrt(max(b**2 - 4 * a * c, 0.0)))
-    if a <= 0:
-        return o / e, 0.0, float("inf")
-    value = o / e
-    return value, min(max((b - root) / (2 * a), 0.0), value), max((b + root) / (2 * a), value)
 
 
 # ---- Means and gaps of rates inferred from probabilities in place of labels, and how far off they are ----

@@ -14,7 +14,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.cells import SCALE
-from calibrant.stats.strata import Bins
+from calibrant.stats.measures import Weighed
 from calibrant.views.population import INDEPENDENT, Population, everyone
 
 Floats = NDArray[np.float64]
@@ -69,13 +69,10 @@ class Points:
             float(self.n) if self.weight is None else float(self.mass.sum() ** 2 / (self.mass * self.each_weighs).sum())
         )
 
-    @cached_property
-    def unseen(self) -> tuple[Floats, Floats, Floats]:
-        """Share, mean score and missing outcome variance of the parts of the score range where an outcome is rare."""
-        binned = Bins.of(self.p, self.y, self.count, self.weight, 15, "uniform")
-        rate, likely = binned.sums[:, 2] / binned.sums[:, 1], binned.noise_rate
-        missing = np.maximum(likely * (1 - likely) - rate * (1 - rate), 0.0)
-        return binned.share, binned.sums[:, 3] / binned.sums[:, 1], missing
+    @property
+    def weighed(self) -> Weighed:
+        """Return the outcomes with their counts and weights."""
+        return Weighed(self.y.astype(np.float64), self.mass, self.mass * self.each_weighs)
 
     @cached_property
     def cases(self) -> int:

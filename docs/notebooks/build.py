@@ -55,7 +55,10 @@ print(f"of every 1,000 {broken.variables[0][1]} people the model expects {per * 
 print(f"{per * broken.cases:.0f} were")""",
     """## The report
 
-One HTML file and one JSON record. Nothing of the rows is in either.""",
+A notebook shows a record by its first screen.""",
+    """record""",
+    """`record.save("audit.html")` writes the whole report, `.json` the record, `.md` Markdown and `.pdf` the page printed.
+Nothing of the rows is in any of them.""",
     """from calibrant.report import html
 
 page = html.render(record)
@@ -67,32 +70,15 @@ Estimates with approximate intervals. No verdict rests on them.""",
     """names = ["ece", "smooth_ece", "brier", "log_loss", "auroc"]
 for name in [*names, "calibration_intercept", "calibration_slope", "observed_expected"]:
     found = getattr(cal.measure, name)(data)
-    print(f"{name:22}{found.value:9.4f}   {found.interval.low:8.4f} to {found.interval.high:.4f}")""",
+    print(f"{name:22} {found:.4f}")""",
     """By group the intervals are each for itself: with two groups, `alpha` halved makes them hold together.""",
     """rates = cal.measure.by_group(cal.measure.observed_expected, data, by="nativity", alpha=0.025)
 for group, found in rates.items():
-    print(group, f"{found.value:.3f} ({found.interval.low:.3f} to {found.interval.high:.3f})")""",
+    print(group, f"{found:.3f}")""",
     """## Where along the score
 
-In a notebook, `curve` by itself draws an interactive chart. Here it is kept as a still picture, which any viewer
-shows.""",
-    """import vl_convert
-
-
-class Picture:
-    def __init__(self, chart, of):
-        self.svg, self.of = vl_convert.vegalite_to_svg(chart.to_json()), of
-
-    def _repr_svg_(self):
-        return self.svg
-
-    def __repr__(self):
-        return f"the chart of {self.of}"
-
-
-curve = cal.diagnose.reliability_curve(data)
-print(f"p = {curve.settings['p_value']}")
-Picture(curve.chart(), "the reliability curve")""",
+A curve by itself is drawn, without a network; `curve.chart()` is an interactive chart, `curve.to_frame()` its numbers.""",
+    """cal.diagnose.reliability_curve(data)""",
     """## Along which variable
 
 The last year, with every column that describes people. Everybody is off in the same direction, so the overall shift is
@@ -113,7 +99,7 @@ for v, e, b, low, high, p in zip(*(ranking.columns[k] for k in keys), strict=Tru
 s = along.settings
 print(f"p = {s['p_value']}; worst near {s['worst_label']}: {100 * s['worst_gap']:+.1f} points,")
 print(f"allowing for having looked everywhere {100 * s['worst_low']:.1f} to {100 * s['worst_high']:.1f}")
-Picture(along.chart(), "the curve along age")""",
+along""",
     """## Among people with the same score
 
 Does what happens still depend on who they are? One test for all columns together, exact at any number of rows. A large
@@ -124,7 +110,7 @@ for v, p in zip(test.parts["variables"], test.parts["variable_adjusted_p"], stri
     print(f"{v:14}adjusted p = {p:.3f}")""",
     """The map of the size, women and men apart, under one band:""",
     """ages = range(0, 91, 3)
-Picture(cal.diagnose.local_bias(people, "age", by="sex", grid=ages).chart(), "the bias map")""",
+cal.diagnose.local_bias(people, "age", by="sex", grid=ages)""",
     """## What noise or rounding would cost
 
 `certify.jittered` is tighter from above than anything for the raw score, but it is about a score with noise. What would

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,16 @@ def test_a_record_is_its_first_screen(name: str) -> None:
     assert "href" not in shown
     assert "<svg" in shown
     assert len(shown) < 60_000
+
+
+def test_groups_of_a_curve_are_drawn_one_by_one() -> None:
+    for curve, of in ((factories.along(), "sex: "), (factories.bias_map(), "")):
+        rows = len(curve.columns["x"])
+        names = ("female",) * (rows // 2) + ("male",) * (rows - rows // 2)
+        told = replace(curve, columns={**curve.columns, "group": names}, settings={**curve.settings, "by": "sex"})
+        shown = told._repr_html_()
+        assert shown.count('<svg class="plot') == 4
+        assert f"{of}female. Along" in shown
 
 
 def test_names_from_the_data_stay_text() -> None:

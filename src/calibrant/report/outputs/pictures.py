@@ -98,17 +98,28 @@ def _reliability(curve: Curve) -> Iterator[Drawing]:
 def _variable(curve: Curve) -> Iterator[Drawing]:
     if curve.settings["kind"] == "pair":
         return
-    name, groups = str(curve.settings["variable"]), list(dict.fromkeys(curve.columns["group"]))
-    for group in groups[:PANELS]:
-        rows = [i for i, g in enumerate(curve.columns["group"]) if g == group]
-        mine = replace(curve, columns={k: tuple(v[i] for i in rows) for k, v in curve.columns.items()})
-        yield from _lines(along_of(name, mine), f"{curve.settings['by']}: {group}" if len(groups) > 1 else "")
+    for group, mine in _groups(curve):
+        title = f"{curve.settings['by']}: {group}" if group else ""
+        yield from _lines(along_of(str(curve.settings["variable"]), mine), title)
 
 
 def _map(curve: Curve) -> Iterator[Drawing]:
     axes = curve.settings.get("axes", ())
-    if "people" in curve.columns and "group" not in curve.columns and len(axes) == 1:
-        yield from _lines(along_map(str(axes[0]["name"]), curve, None))
+    if "people" in curve.columns and len(axes) == 1:
+        for group, mine in _groups(curve):
+            yield from _lines(along_map(str(axes[0]["name"]), mine, None), group)
+
+
+def _groups(curve: Curve) -> Iterator[tuple[str, Curve]]:
+    """Yield the first few groups of a curve, each by itself under its name; a curve of everyone has none."""
+    of = curve.columns.get("group", ())
+    names = list(dict.fromkeys(of))
+    if len(names) < 2:
+        yield "", curve
+        return
+    for name in names[:PANELS]:
+        rows = [i for i, g in enumerate(of) if g == name]
+        yield str(name), replace(curve, columns={k: tuple(v[i] for i in rows) for k, v in curve.columns.items()})
 
 
 def _lines(along: Along, group: str = "") -> Iterator[Drawing]:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from calibrant.arguments import checked_levels, choice, names, one_source, share
+from calibrant.arguments import checked_levels, choice, names, number, one_source, share
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.certify.closed import Evidence, Judge, Limit, SignedEvidence, evidence_of, stakes_for, verdicts
 from calibrant.certify.judged import judged_of
@@ -22,6 +22,7 @@ from calibrant.views.population import INDEPENDENT, Population, group, shares, s
 
 Group = tuple[tuple[str, str], ...]
 GAP = "the raw score: happened minus said"
+CLEAR_SIZE = 0.05  # share of the rows of groups whose worst is told by itself, as of pockets
 
 
 @one_source
@@ -126,7 +127,10 @@ def groups(
 @certificate(
     order=55,
     grouped=True,
-    settings=(Setting("levels", 100, "K", "steps in which the score is shown"),),
+    settings=(
+        Setting("levels", 100, "K", "steps in which the score is shown"),
+        Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the rows of the groups told apart"),
+    ),
 )
 @one_source
 def worst_group(
@@ -136,6 +140,7 @@ def worst_group(
     intersections: bool = False,
     judge: Judge = "error",
     levels: int = 100,
+    clear_size: float = CLEAR_SIZE,
     alpha: float = 0.05,
     side: Side = "two-sided",
     seed: int = 0,
@@ -149,6 +154,9 @@ def worst_group(
     ----------
     data, by, intersections, judge, levels
         As `groups`.
+    clear_size : float in [0, 1)
+        Groups with at least this share of the rows have a high end of their own: that of all is mostly about the
+        smallest.
     alpha : float in (0, 1)
         Probability, at most, that an end is wrong.
     side : {"two-sided", "lower", "upper"}
@@ -159,7 +167,8 @@ def worst_group(
     -------
     Estimate
         ``value`` is the largest estimate of a group, moved into the interval. ``settings`` tell the groups behind the
-        two ends, ``group_low`` and ``group_high``.
+        two ends, ``group_low`` and ``group_high``, and ``clear_high``, the high end of the groups with `clear_size` of
+        the rows; None without any.
 
     Notes
     -----
@@ -182,6 +191,7 @@ def worst_group(
     True
     """
     steps, judge = checked_levels(levels), checked_judge(judge)
+    clear_size = number("clear_size", clear_size, least=0, below=1, hint="such as 0.01")
     whole, present = _present(data, by, intersections, seed)
     low_share, high_share = shares(alpha, side)
     stakes = stakes_for(alpha / 2.0, len(present))
@@ -206,6 +216,10 @@ def worst_group(
             "groups": len(present),
             "group_low": present[int(np.argmax(floors))][0] if low > 0.0 else None,
             "group_high": present[int(np.argmax(tops))][0],
+            "clear_size": clear_size,
+            "clear_high": max(
+                (u for (_, q), u in zip(present, tops, strict=True) if q.n >= clear_size * whole.n), default=None
+            ),
             "delta": (low_share, high_share),
             "seed": seed,
         },

@@ -15,7 +15,7 @@ from calibrant.audit.question import Answer, Case, Cost, NotRun, Question
 from calibrant.audit.record import Check, Finding, Verdict
 from calibrant.audit.rounding import Told, told_estimate, told_gap, two_digits
 from calibrant.certify.closed import Evidence, Judge, Limit, evidence_of, stakes_for, verdicts
-from calibrant.certify.groups import GAP, signed
+from calibrant.certify.groups import CLEAR_SIZE, GAP, signed
 from calibrant.certify.judged import judged_of
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rows_needed import rows_to_decide
@@ -173,6 +173,7 @@ def _worst(groups: Sequence[Group], case: Case) -> Estimate:
     plan = case.judging
     tops = [g.top(plan.alpha / 2.0) for g in groups]
     high = max(tops)
+    large = [top for g, top in zip(groups, tops, strict=True) if g.told.rows >= CLEAR_SIZE * case.whole.n]
     shown = case.everyone.judged(plan.levels)
     return Estimate(
         method="certify.worst_group",
@@ -186,6 +187,8 @@ def _worst(groups: Sequence[Group], case: Case) -> Estimate:
             "judge": plan.judge,
             "groups": len(groups),
             "group_high": _identifier(groups[tops.index(high)].name),
+            "clear_size": CLEAR_SIZE,
+            "clear_high": max(large, default=None),
         },
     )
 

@@ -131,7 +131,11 @@ def no_group(record: AuditRecord) -> Text:
     if high >= 1.0:
         return ()
     what = "No group’s gap is more than " if by_gap(record) else "No group is off by more than "
-    return say(what, strong(num.upper_bound(high, limit)), ".")
+    large = None if e is None else e.settings.get("clear_high")
+    if e is None or large is None or num.upper_bound(large, limit) == num.upper_bound(high, limit):
+        return say(what, strong(num.upper_bound(high, limit)), ".")
+    of = f", none with {people_share(float(e.settings['clear_size']))} of {noun(record)} by more than "
+    return say(what, num.upper_bound(high, limit), of, strong(num.upper_bound(min(large, high), limit)), ".")
 
 
 # ---- unnamed pockets ----

@@ -101,7 +101,7 @@ def loss_interval(q: Weighed, p: Floats, base: Floats, swing: Floats, most: floa
     chance = np.minimum(p, 1.0 - p)
     added, expected = swing * unlikely, q.mean(chance)
     rates = chance * (q.mean(unlikely) / expected) if expected > 0.0 else np.full(len(p), q.mean(unlikely))
-    first, second, largest = q.mean(base), q.mean(added), max(float(swing.max()), 1e-300)
+    first, second, largest = q.mean(base), q.mean(added), max(float(swing.max()), 1e-12)
     spread, seen = q.variance(base), q.variance(added)
     both = (q.variance(base + added) - spread - seen) / 2.0
     tie = min(max(both / np.sqrt(spread * seen), -1.0), 1.0) if spread > 1e-20 and seen > 1e-20 else 0.0

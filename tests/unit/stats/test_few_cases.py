@@ -52,6 +52,13 @@ def test_no_case_at_all_has_width():
     assert M.ece(data).interval.high > 0.02
 
 
+@pytest.mark.parametrize("name", ["brier", "log_loss"])
+def test_a_coin_loses_the_same_either_way(name):
+    found = getattr(M, name)(cal.predictions([0, 1, 1], [0.5] * 3))
+    assert found.value == pytest.approx({"brier": 0.25, "log_loss": np.log(2)}[name])
+    assert found.interval.low <= found.value <= found.interval.high
+
+
 def test_the_rarer_outcome_is_counted():
     y = np.ones(40, dtype=int)
     y[:2] = 0

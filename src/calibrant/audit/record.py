@@ -136,7 +136,7 @@ class AuditRecord(Plain):
           probabilities stand in for labels (`measure.inferred_mean`), with limits that hold together.
         - ``"repairs"``: the table of `repair.compare`, fitted on one half of the rows held and judged on the other; its
           settings hold the verdicts and what is recommended.
-        - ``"fixed"``: everyone, groups over the limit and pockets certified to be, now and after the repair recommended.
+        - ``"fixed"``: everyone, groups and pockets over the limit, now and after the repair recommended.
     data : Mapping
         label, score, positive, key, by (the groupings), rows, cases, dropped, fingerprint, files (the first 20),
         file_count, variables (kind, edges, folded), columns (kind, what it was used as, share of missing values rounded

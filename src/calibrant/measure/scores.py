@@ -159,8 +159,8 @@ def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.
     if sure.all():
         raise NotComputable("every probability is 0 or 1, and log loss says nothing of such; pass clip=1e-6")
     edge = max(clip, 1e-12)
-    inside = np.clip(p, edge, 1.0 - edge)
-    base, swing = -np.log(np.maximum(p, 1.0 - p)), np.abs(np.log(inside) - np.log1p(-inside))
+    inside = np.where(sure, np.clip(p, edge, 1.0 - edge), p)  # such rows were right, and their swing a guess
+    base, swing = -np.log1p(-np.minimum(p, 1.0 - p)), np.abs(np.log(inside) - np.log1p(-inside))
     value, low, high = loss_interval(q.weighed, p, base, swing, float(np.log(2.0)), alpha)
     return q.estimate("log_loss", value, (low, high), alpha, "", clip=clip, clipped=clipped, interval=JOINED)
 

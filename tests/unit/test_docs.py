@@ -181,9 +181,9 @@ def test_the_guide_tells_what_the_example_says(example: Any) -> None:
     page = (ROOT / "docs/start.md").read_text(encoding="utf-8")
     headline = next(body for info, body, _ in blocks(page) if info == "text").strip()
     assert headline in printed
-    told = re.search(r"\*\*Foreign born: ([\d.]+ to [\d.]+), broken\.\*\*", page)
+    told = re.search(r"\*\*Foreign born: (at least [\d.]+), over the limit\.\*\*", page)
     assert told is not None
-    assert re.search(rf"nativity: foreign born \S+ \S+ {re.escape(told[1])} broken", printed)
+    assert re.search(rf"foreign born and naturalised: {re.escape(told[1])}\b", printed)
     limit = re.search(r"limit of ([\d.]+) points", page)
     assert limit is not None
     assert f"limit {limit[1]} points" in printed

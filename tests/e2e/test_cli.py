@@ -210,7 +210,7 @@ def test_two_certificates_may_share_the_name_of_a_setting(
     capsys.readouterr()
     assert main(["certify", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    shared = "of rounded, another: steps in which the score is shown (default 100); of mine: steps of mine (default 20)"
+    shared = "of rounded, worst_group, another: steps in which the score is shown (default 100); of mine: steps of mine (default 20)"
     assert shared in said
 
 

@@ -88,7 +88,8 @@ def example(a: Namespace) -> int:
     """Audit the bundled data; whatever is found, the example has worked."""
     from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
-    check_outputs(a, [str(employment_path())])
+    a.files = [str(employment_path())]
+    check_outputs(a, a.files)
     asked, plan = reading(a, **EMPLOYMENT, by=EMPLOYMENT_BY, variables=None), judging(a)
     with Progress() as progress:
         record = audited(employment_path(), asked, plan, progress)

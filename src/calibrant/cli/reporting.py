@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from calibrant.audit.record import AuditRecord
@@ -66,9 +67,16 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
         files.write_all(record, document, Path(a.out))
         _say("written to", a.out)
     if STDOUT not in (a.report, a.json, a.markdown):
-        print(terminal.written(document))
+        print(terminal.render(_as_typed(record, getattr(a, "files", ()))))
     if a.open:
         _open(Path(a.out) / files.PAGE if a.report in (None, STDOUT) else Path(a.report))
+
+
+def _as_typed(record: AuditRecord, files: Sequence[str]) -> AuditRecord:
+    """Return a record whose commands name the files as they were typed here; a record itself keeps no folders."""
+    if not files or any(f.endswith(".sketch") for f in files):
+        return record
+    return replace(record, data={**record.data, "sources": tuple(files), "file_count": len(files)})
 
 
 def write(target: str, content: str) -> None:

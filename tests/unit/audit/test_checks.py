@@ -72,7 +72,7 @@ def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
     codes = [c.code for c in record.checks]
     assert codes.index("reliability") < codes.index("spread") < codes.index("variables")
     assert "spreading" in told
-    assert "| Spread of the scores | Measured | 20.0 to 30.0 points | wide tells people apart |" in markdown.render(
+    assert "| Spread of the scores | Measured | 20.0 to 30.0 points | wide tells rows apart |" in markdown.render(
         record
     )
     assert "| spread | 20.0 to 30.0 |  | `nothing` |" in markdown.render(record)  # among what is certified

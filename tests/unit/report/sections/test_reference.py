@@ -125,7 +125,7 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
     given |= {"judge": "gap", "about": {"noun": "loans", **{k: f"some {k}" for k in told}}}
     record = factories.replace(record, settings={**record.settings, **given, "quick": True, "outcome": "ill"})
     typed, untouched = vars(build_parser().parse_args(words(record)[1:])), build_parser().parse_args(["audit", "f"])
-    kept = {"command", "run", "seed", "levels", "alpha", "mask", "report", "markdown", "json"}
+    kept = {"command", "run", "seed", "levels", "alpha", "mask", "report", "markdown", "json", "pdf", "out", "open"}
     kept |= {"sql", "encoding", "delimiter", "decimal", "sheet", "format"}  # how files are read, which no record holds
     kept |= {"about"}  # its words are said one by one
     kept |= {"missing", "allow_same"}  # the first is said by --drop-missing

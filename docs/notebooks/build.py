@@ -77,7 +77,7 @@ for group, found in rates.items():
     print(group, f"{found:.3f}")""",
     """## Where along the score
 
-A curve by itself is drawn, without a network; `curve.chart()` is an interactive chart, `curve.to_frame()` its numbers.""",
+A curve is drawn without a network; `curve.chart()` is an interactive chart, `curve.to_frame()` its numbers.""",
     """cal.diagnose.reliability_curve(data)""",
     """## Along which variable
 

@@ -94,8 +94,8 @@ def by_group(
         raise NotComputable(
             f"computable in none of {len(refused)} groups; first: {refused[0][1]}" if refused else "there are no groups"
         )
-    for group, reason in refused:
-        warnings.warn(f"left out {group}: {reason}", CalibrantWarning, stacklevel=2)
+    for left_out, reason in refused:
+        warnings.warn(f"left out {left_out}: {reason}", CalibrantWarning, stacklevel=2)
     return out
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from os import PathLike, fspath
 from typing import Any
 
-from calibrant.arguments import PYTHON, Asker, shown, text
+from calibrant.arguments import PYTHON, Asker, refuse, shown, text
 from calibrant.errors import BadInput
 
 Given = Mapping[str, object] | str | PathLike[str] | None
@@ -47,11 +47,19 @@ class About:
             if name not in named:
                 raise BadInput(f"{asker.name('about')}: {shown(name)} is not known: use {', '.join(sorted(named))}")
         told |= {k: v for k, v in given.items() if v is not None}
-        return cls(**{k: text(asker.name(k), v) for k, v in told.items() if v is not None})
+        return cls(**{k: _one_line(asker.name(k), v) for k, v in told.items() if v is not None})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the words by name."""
         return asdict(self)
+
+
+def _one_line(name: str, value: object) -> str:
+    """Return words of one line as they were given, or refuse them."""
+    words = text(name, value)
+    if not words.strip() or words.splitlines() != [words]:
+        refuse(name, value, "words in one line", "or leave it out")
+    return words
 
 
 def _read(about: Given, asker: Asker) -> dict[str, object]:

@@ -57,7 +57,7 @@ print(f"{per * broken.cases:.0f} were")""",
 
 A notebook shows a record by its first screen.""",
     """record""",
-    """`record.save("audit.html")` writes the whole report, `.json` the record, `.md` Markdown and `.pdf` the page printed.
+    """`record.save("audit.html")` writes the whole report, `.json` the record, `.md` Markdown, `.pdf` the page printed.
 Nothing of the rows is in any of them.""",
     """from calibrant.report import html
 

@@ -20,6 +20,7 @@ REPAIRING = (  # options that `repair` takes too
     *("--limit", "--judge", "--levels", "--alpha", "--seed"),
 )
 GROUPS = 2  # columns that a report proposes
+COLUMN = "COLUMN"  # stands for the name of one, where none can be proposed
 BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no other
 
 
@@ -53,10 +54,10 @@ def repair(record: AuditRecord, method: str = "") -> str:
 
 
 def naming_groups(record: AuditRecord) -> str:
-    """Return the option that names groups, such as ``--by branch``: of the columns those that are categories."""
+    """Return the option that names groups, such as ``--by branch``: columns that are categories, if there are any."""
     held = record.data.get("columns") or {}
     found = [name for name, c in held.items() if c.get("kind") == "category" and c.get("used") == "covariate"]
-    return _typed([("--by", _list(found[:GROUPS]) or "age,sex")])[0]
+    return _typed([("--by", _list(found[:GROUPS]) or COLUMN)])[0]
 
 
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:

@@ -125,7 +125,7 @@ def test_advice_never_repeats_a_number_that_did_not_change():
     [
         (factories.employment(None), "Choose the largest error you can accept", "--limit 0.02"),
         (factories.mixture("undecided", ["met"]), "Audit again when this log has grown from 204 311", "--limit 0.015"),
-        (factories.mixture("met", []), "Name the groups that matter", "--by age,sex"),
+        (factories.mixture("met", []), "Name the groups that matter", "--by COLUMN"),
         (
             factories.pocketed(factories.mixture("met", ["met"]), 0.0, 0.012, p_value=0.4),
             "Say what it is for",
@@ -174,9 +174,13 @@ def test_rows_are_rows_of_the_log_and_a_time_stands_only_where_the_rate_is_known
     )
     soon = replace(record, data={**record.data, "arrival": {"column": "d", "rows_a_year": 600_000.0}})
     assert plain(rows_that_would_decide(soon)).endswith("in 14 months at your rate.")
+    late = replace(record, data={**record.data, "arrival": {"column": "d", "rows_a_year": 300.0}})
+    assert plain(rows_that_would_decide(late)).endswith("in over 50 years at your rate.")
     never = replace(record, data={**record.data, "arrival": None})
     assert plain(rows_that_would_decide(never)).endswith("people.")
     assert rows_that_would_decide(factories.mixture("met", ["met"])) == ()
+    two = plain(rows_that_would_decide(factories.mixture("met", ["undecided"] * 2)))
+    assert "One of the two would settle" in two
 
 
 # ---- before and after ----

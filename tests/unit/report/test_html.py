@@ -174,7 +174,7 @@ def test_without_a_limit_nothing_is_judged(pages):
 
 
 def test_without_groups_it_says_how_to_get_them(pages):
-    assert "Name some: <code><bdi>--by age,sex</bdi></code>." in pages["no groups"][1]
+    assert "Name some: <code><bdi>--by COLUMN</bdi></code>." in pages["no groups"][1]
 
 
 def test_too_little_data_for_a_curve(pages):

@@ -23,7 +23,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
 from calibrant.views.population import INDEPENDENT, Population
 
-UNGROUPED = "no groups were given: add --by age,sex"
+UNGROUPED = "no groups were given: add --by COLUMN"
 HIDDEN = "every group has fewer than {} people"
 
 

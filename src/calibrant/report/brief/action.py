@@ -14,7 +14,7 @@ from calibrant.report.wording.terms import capital, cardinal
 from calibrant.visible import visible
 
 MONTHS = 24  # from here on a time is told in years
-LONGEST = 50  # years: a longer time is not told
+LONGEST = 50  # years: a longer time is told as over them
 PLACEHOLDER = '--intended-use "…"'
 
 
@@ -135,7 +135,7 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
     need = median_need(few)
     if need is None:
         return say(f"{start}No number of {noun(record)} is sure to settle most of them.")
-    half = "It" if n == 1 else "Half of them"
+    half = {1: "It", 2: "One of the two"}.get(n, "Half of them")
     return say(f"{start}{half} would settle when this log has grown {_growth(record, need)}.")
 
 
@@ -146,11 +146,13 @@ def _growth(record: AuditRecord, need: int) -> str:
 
 
 def _time(record: AuditRecord, more: int) -> str:
-    """Return how long so many rows take to arrive; nothing where no date tells, or it is too long to plan by."""
+    """Return how long so many rows take to arrive; nothing where no date tells."""
     arrival = record.data.get("arrival")
     rate = 0.0 if not arrival else float(arrival["rows_a_year"])
-    if rate <= 0 or more <= 0 or more / rate > LONGEST:
+    if rate <= 0 or more <= 0:
         return ""
+    if more / rate > LONGEST:
+        return f", in over {LONGEST} years at your rate"
     months = max(1.0, -(-more * 12 // rate))
     if months < MONTHS:
         return f", in {months:.0f} month{'' if months == 1 else 's'} at your rate"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
+from calibrant.report.commands import naming_groups
 from calibrant.report.findings import by_gap, check_of, limit_of, noun, shift_side, told, with_verdict
 from calibrant.report.spans import Text, code, given, say, sentence, strong
 from calibrant.report.wording.terms import all_groups, capital, cardinal
@@ -101,9 +102,8 @@ def no_groups(record: AuditRecord) -> Text:
     reason = unshown_reason(record)
     if reason:
         return say(strong("No group can be shown."), f" {reason} Name coarser groups, or audit more {noun(record)}.")
-    return say(
-        strong("No groups were given."), " Add ", code("--by age,sex"), " to see for whom the probabilities are off."
-    )
+    by = code(naming_groups(record))
+    return say(strong("No groups were given."), " Add ", by, " to see for whom the probabilities are off.")
 
 
 def groups_answer(record: AuditRecord) -> Text:

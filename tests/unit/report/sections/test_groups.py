@@ -19,7 +19,7 @@ def test_groups_that_are_all_too_small_are_not_called_missing():
     for text in (terminal(record), markdown(record), render(record)):
         assert "No groups were given" not in text
         assert "very group has fewer than 20 people" in text.replace("\n", " ").replace("  ", " ")
-    assert "--by age,sex" not in terminal(record)
+    assert "--by COLUMN" not in terminal(record)
 
 
 def test_folded_values_and_columns_without_a_group_are_told():

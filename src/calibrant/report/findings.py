@@ -76,6 +76,12 @@ def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
     return decided(low, high, finding.verdict, limit_of(record))
 
 
+def cancels(record: AuditRecord) -> bool:
+    """Tell whether everyone's gap is judged and the average error is certified over the limit: errors cancel."""
+    limit, least = limit_of(record), record.everyone.lower.interval.low
+    return by_gap(record) and limit is not None and record.everyone.verdict != "broken" and least > limit
+
+
 def size(low: float, high: float) -> tuple[float, float]:
     """Return the range of the size of a gap that lies between two signed ends."""
     return max(low, -high, 0.0), max(abs(low), abs(high))
@@ -190,11 +196,11 @@ def few(record: AuditRecord) -> bool:
     return min(one.expected, one.rows - one.expected) < FEW
 
 
-def median_need(groups: Sequence[Finding]) -> int | None:
-    """Return rows that would decide at least half of these groups; None where no such number is known."""
-    needs = sorted(f.rows_needed for f in groups if f.rows_needed is not None)
+def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:
+    """Return rows that would decide at least half of these groups, and whether that is a least; None if not known."""
+    needs = sorted((f.rows_needed, f.rows_at_least) for f in groups if f.rows_needed is not None)
     half = -(-len(groups) // 2)
-    return needs[half - 1] if 0 < half <= len(needs) else None
+    return (needs[half - 1][0], any(least for _, least in needs[:half])) if 0 < half <= len(needs) else None
 
 
 def pockets_state(record: AuditRecord) -> Pockets:

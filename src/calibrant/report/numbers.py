@@ -80,10 +80,10 @@ def upper_bound(probability: float, limit: float | None = None) -> str:
     return written(cut(exact(probability), decimals_of(limit), ROUND_CEILING))
 
 
-def bounds(finding: Finding, limit: float | None, judge: str = "error") -> tuple[str, str]:
+def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]:
     """Return both certified bounds of a group's average error, in points: rounded outward, true to its verdict.
 
-    A group over the limit by its gap is over it by its average error too; one within the limit by its gap need not be.
+    The verdict is about the error or about the gap, as `judge` says. A group over the limit by its gap is over it by its average error too; one within the limit by its gap need not be.
     """
     low, high = finding.lower.interval.low, finding.upper.interval.high
     if limit is not None and finding.verdict == "broken":
@@ -154,6 +154,12 @@ def rows_needed(n: int) -> str:
     step = 10 ** max(0, len(str(n)) - 2)
     up = -(-n // step) * step
     return count(up) if up < MANY_ROWS else f"over {MANY_ROWS // 10**6} million"
+
+
+def amount(n: int, at_least: bool) -> str:
+    """Write rows that would decide, with how surely they are known: "about 940 000", "at least 2 200"."""
+    written_n = rows_needed(n)
+    return written_n if written_n.startswith("over") else f"{'at least' if at_least else 'about'} {written_n}"
 
 
 def denominator(findings: Iterable[Finding]) -> int:

@@ -15,6 +15,7 @@ from calibrant.audit.about import About
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report import wording
+from calibrant.report.brief.action import decision
 from calibrant.report.findings import Off
 from calibrant.report.sections.reference import line
 from calibrant.report.spans import label, plain
@@ -203,8 +204,8 @@ def test_what_closed_testing_decided_is_never_contradicted():
     groups = [replace(over, verdict="broken"), replace(within, verdict="met")]
     record = factories.record(groups=groups)
     assert "over it: at least 1.5" in plain(wording.groups_told(record))
-    assert num.bounds(groups[0], 0.015) == ("1.5", "3.0")
-    assert num.bounds(groups[1], 0.015) == ("1.2", "1.5")
+    assert num.bounds(groups[0], 0.015, "error") == ("1.5", "3.0")
+    assert num.bounds(groups[1], 0.015, "error") == ("1.2", "1.5")
     assert num.bounds(groups[1], 0.015, "gap") == ("1.2", "3.0")
 
 
@@ -224,6 +225,39 @@ def test_judged_by_the_gap_the_words_speak_of_the_gap():
     assert "No group’s gap is more than 3.1." in plain(
         wording.groups_told(factories.record(one, [group], judge="gap", limit=0.005))
     )
+
+
+CANCEL = "On balance within the limit for everyone together; on average off by at least 9.2 points."
+
+
+@pytest.mark.parametrize("use", ["who to call", None])
+def test_an_error_that_cancels_in_the_gap_is_told_and_never_cut_to_the_limit(use):
+    """Ten points too high for half and too low for the others: the gap is met, the average error far over the limit."""
+    one = replace(factories.finding(0.092, 0.109, observed=0.5), verdict="met")
+    gap = replace(one.gap, value=0.0, interval=replace(one.gap.interval, low=-0.004, high=0.003))
+    one = replace(one, gap=gap)
+    about = About(intended_use=use).to_dict()
+    record = factories.record(one, judge="gap", limit=0.02, about=about)
+    assert wording.headline(record) == CANCEL
+    assert plain(wording.everyone_told(record)) == (
+        "Gap of −0.4 to +0.3 points. Errors of opposite signs cancel in it: on average off by at least 9.2."
+    )
+    assert wording.certified_range(record, one) == "9.2 to 10.9"
+    assert wording.judged_range(record, one) == "0.0 to 0.4"
+    assert plain(wording.overall_answer(record)).startswith("On average by 9.2 to 10.9 points.")
+    read = line(Check(code="error-everyone", status="met"), record)
+    assert plain(read.question) == "Everyone: gap at most 2.0 points"
+    assert read.numbers == "0.0 to 0.4 points"
+    assert "a gap of 0.0 to 0.4 points" in repr(record)
+    over = replace(factories.finding(0.05, 0.09, variables=[("g", "north")]), verdict="broken")
+    with_group = wording.headline(factories.record(one, [over], judge="gap", limit=0.02, about=about))
+    assert "Use it" not in with_group
+    assert with_group.startswith("On balance within the limit")
+    assert with_group.endswith("for north.")
+    met = replace(record, verdicts=dict.fromkeys(record.verdicts, "met"))
+    assert "judge the average error too" in plain(decision(met).text)
+    within = replace(one, lower=factories.estimate(0.0, 1.0))
+    assert wording.headline(replace(record, everyone=within)).startswith("Use it" if use else "Within the limit")
 
 
 def test_the_unit_noun_is_said_only_where_it_was_given():

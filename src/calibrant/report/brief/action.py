@@ -7,7 +7,16 @@ from calibrant.report import commands
 from calibrant.report import numbers as num
 from calibrant.report.brief import before_after
 from calibrant.report.document import Decision
-from calibrant.report.findings import POCKETS, limit_of, median_need, noun, pockets_known, said_of, with_verdict
+from calibrant.report.findings import (
+    POCKETS,
+    cancels,
+    limit_of,
+    median_need,
+    noun,
+    pockets_known,
+    said_of,
+    with_verdict,
+)
 from calibrant.report.spans import Span, Text, clipped, say
 from calibrant.report.wording.headline import everyone_off, for_use, off_named
 from calibrant.report.wording.terms import capital, cardinal
@@ -33,6 +42,9 @@ def decision(record: AuditRecord) -> Decision:
         return _look_closer(record)
     if "undecided" in (state["groups"], state["pockets"]):
         return Decision(say(_collect(record)), commands.audit_again(record))
+    if cancels(record):
+        text = "Errors cancel on balance and not for those at one score: judge the average error too."
+        return Decision(say(text), commands.audit_again(record, without=["--judge"]))
     if not for_use(record):
         text = "Say what it is for and who set the limit; then this page says whether to use it."
         more = [PLACEHOLDER] if said_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']

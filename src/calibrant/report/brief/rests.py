@@ -71,7 +71,9 @@ def _names(text: Text) -> Text:
 def _score(record: AuditRecord) -> Iterator[Text]:
     """Say which score "at most" is about."""
     display = record.data.get("display") or {}
-    if "values" in display:
+    if by_gap(record):
+        yield say("Gaps are of the raw score, happened minus said on average; errors of opposite signs cancel in them.")
+    elif "values" in display:
         values = num.count(int(display["values"]))
         yield say(f"The score takes {values} values, so both ends are about the score as it is.")
     elif "levels" in display:

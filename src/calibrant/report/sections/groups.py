@@ -129,7 +129,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
     if f.variables:
         value, variable = value_label(f), variable_label(f)
         name = Cell(say(given(value), Span(variable, "small")), f"{variable}: {value}", brief=say(given(label(f))))
-    need = "–" if f.rows_needed is None else num.rows_needed(f.rows_needed)
+    need = "–" if f.rows_needed is None else num.amount(f.rows_needed, f.rows_at_least).removeprefix("about ")
     first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
     cells = (
         name,
@@ -140,7 +140,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
         Cell(sort=f"{low:.4g}", picture=svg.track(track)),
         Cell(say(error_range(record, f))),
         Cell(say(VERDICTS[f.verdict]), str(-RANK[f.verdict]), icon=f.verdict),
-        Cell(say(need), str(f.rows_needed) if need.startswith("over") else "", style="none" if need == "–" else ""),
+        Cell(say(need), str(f.rows_needed) if need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
     return Row(cells, f.id)
 
@@ -148,7 +148,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
 def error_range(record: AuditRecord, f: Finding) -> str:
     """Return the certified range of the average error; where the limit is about it, as its verdict leaves it."""
     if by_gap(record) or crossed(f):
-        return certified_range(f, None)
+        return certified_range(record, f)
     return _range(*ends(record, f), limit_of(record))
 
 

@@ -26,7 +26,7 @@ from calibrant.report.document import (
     Table,
     number_table,
 )
-from calibrant.report.findings import POCKETS, carries_curve, check_of, few, limit_of, noun, shift_side, side
+from calibrant.report.findings import POCKETS, by_gap, carries_curve, check_of, few, limit_of, noun, shift_side, side
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
@@ -35,8 +35,9 @@ from calibrant.report.wording import (
     DIRECTIONS,
     capital,
     cardinal,
-    certified_range,
     error_at_most,
+    error_bounds,
+    judged_range,
     overall_answer,
     people_share,
     together,
@@ -247,8 +248,8 @@ def certified(record: AuditRecord) -> Table:
 
 def certificates(record: AuditRecord) -> tuple[Certified, ...]:
     """Return the lines of the table of what is certified; an estimate not known here is shown by its name."""
-    one, limit = record.everyone, limit_of(record)
-    low, high = num.bounds(one, limit)
+    one = record.everyone
+    low, high = error_bounds(record, one)
     rows = [
         Certified("Average error, at least", low, "the raw score", assumption(one.lower)),
         Certified("Average error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
@@ -388,8 +389,9 @@ def bins_off(record: AuditRecord) -> int:
 
 def _everyone(_: Check, record: AuditRecord) -> Asked:
     one = record.everyone
-    shown = f"{certified_range(one, limit_of(record))} points"
-    return Asked(f"Everyone: {error_at_most(record)}", shown, f"certified; assumes {visible(one.upper.assumes)}")
+    judged = one.gap if by_gap(record) else one.upper
+    shown = f"{judged_range(record, one)} points"
+    return Asked(f"Everyone: {error_at_most(record)}", shown, f"certified; assumes {visible(judged.assumes)}")
 
 
 def _shift(_: Check, record: AuditRecord) -> Asked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.commands import naming_groups
-from calibrant.report.findings import by_gap, check_of, limit_of, noun, shift_side, told, with_verdict
+from calibrant.report.findings import by_gap, check_of, ends, limit_of, noun, shift_side, told, with_verdict
 from calibrant.report.spans import Text, code, given, say, sentence, strong
 from calibrant.report.wording.terms import all_groups, capital, cardinal
 
@@ -15,25 +15,29 @@ def crossed(finding: Finding) -> bool:
     return finding.lower.interval.low > finding.upper.interval.high
 
 
-def certified_range(finding: Finding, limit: float | None) -> str:
-    """Return the certified range in points, such as "0.6 to 1.2"."""
-    low, high = num.bounds(finding, limit)
+def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
+    """Return both certified ends of the average error, in points, whatever the limit is about."""
+    return num.bounds(finding, limit_of(record), "gap" if by_gap(record) else "error")
+
+
+def certified_range(record: AuditRecord, finding: Finding) -> str:
+    """Return the certified range of the average error in points, such as "0.6 to 1.2"."""
+    low, high = error_bounds(record, finding)
     return f"raw {low}, shown {high}" if crossed(finding) else f"{low} to {high}"
+
+
+def judged_range(record: AuditRecord, finding: Finding) -> str:
+    """Return the certified range of what the limit is about: the average error, or the size of the gap."""
+    if not by_gap(record):
+        return certified_range(record, finding)
+    (low, high), limit = ends(record, finding), limit_of(record)
+    return f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
 
 
 def error_at_most(record: AuditRecord) -> str:
     """Return what the limit is a limit of."""
     limit, what = limit_of(record), "gap" if by_gap(record) else "average error"
     return what if limit is None else f"{what} at most {num.limit_points(limit)} points"
-
-
-def range_label(finding: Finding, limit: float | None) -> str:
-    """Return the certified range as the text of its picture."""
-    low, high = num.bounds(finding, limit)
-    shown = f"{low} to {high} points"
-    if crossed(finding):
-        shown = f"raw score at least {low} points, as shown at most {high}"
-    return shown if limit is None else f"{shown}; limit {num.limit_points(limit)}"
 
 
 def people(record: AuditRecord, finding: Finding) -> Text:
@@ -76,10 +80,9 @@ def overall_answer(record: AuditRecord) -> Text:
     """Return the first line of "How far off are the probabilities?"."""
     one = record.everyone
     predicted, observed = num.rates(one.expected / one.rows, one.cases / one.rows)
-    limit = limit_of(record)
-    start = f"On average by {certified_range(one, limit)} points."
+    start = f"On average by {certified_range(record, one)} points."
     if crossed(one):
-        low, high = num.bounds(one, limit)
+        low, high = error_bounds(record, one)
         start = f"On average the raw score by at least {low} points, the score as shown by at most {high}."
     mostly = {
         "low": "Mostly the model says too little: it",

@@ -7,7 +7,18 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
-from calibrant.report.findings import Off, by_gap, ends, groups_off, limit_of, noun, pockets_off, said_of, with_verdict
+from calibrant.report.findings import (
+    Off,
+    by_gap,
+    cancels,
+    ends,
+    groups_off,
+    limit_of,
+    noun,
+    pockets_off,
+    said_of,
+    with_verdict,
+)
 from calibrant.report.spans import shown, value_label
 from calibrant.report.wording.answers import crossed
 from calibrant.report.wording.terms import cardinal
@@ -148,13 +159,18 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
     if need is None:
         yield f"{few}: the error is too close to the limit."
         return
-    n = num.rows_needed(need)
-    yield f"{few}: {n if n.startswith('over') else f'about {n}'} would."
+    n = num.amount(need, record.everyone.rows_at_least)
+    yield f"{few}: {n} {'are needed' if record.everyone.rows_at_least else 'would'}."
 
 
 def _everyone_met(record: AuditRecord) -> Iterator[str]:
-    use, over = for_use(record), everyone_off(record)
-    start = "Use it for" if use else "Within the limit for"
+    use, over, hidden = for_use(record), everyone_off(record), cancels(record)
+    if hidden and not over:
+        least = num.lower_bound(record.everyone.lower.interval.low, limit_of(record))
+        yield f"On balance within the limit for everyone together; on average off by at least {least} points."
+        return
+    use = use and not hidden
+    start = "Use it for" if use else "On balance within the limit for" if hidden else "Within the limit for"
     if over:
         for whom in _whom(over, "or" if use else "and"):
             if use:
@@ -162,7 +178,7 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
                 yield f"{start} everyone together, not for {whom}."
             else:
                 yield f"{start} everyone together. Over it for {whom}."
-                yield f"Within the limit together, over it for {whom}."
+                yield f"{'On balance w' if hidden else 'W'}ithin the limit together, over it for {whom}."
         return
     groups, pockets = record.verdicts["groups"], record.verdicts["pockets"]
     if (groups, pockets) == ("met", "met"):

@@ -12,6 +12,7 @@ from calibrant.report.findings import (
     POCKETS,
     Off,
     by_gap,
+    cancels,
     check_of,
     ends,
     groups_off,
@@ -22,7 +23,7 @@ from calibrant.report.findings import (
     with_verdict,
 )
 from calibrant.report.spans import Span, Text, clipped, code, say, sentence, strong
-from calibrant.report.wording.answers import crossed, unshown_reason
+from calibrant.report.wording.answers import crossed, error_bounds, unshown_reason
 from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.terms import TRAITS, VERDICTS, p_told, people_share
 from calibrant.results import Estimate
@@ -65,6 +66,9 @@ def everyone_told(record: AuditRecord) -> Text:
     low, high = judged(record, one)
     if by_gap(record):
         told = say(f"Gap of {' to '.join(num.signed_range(one.gap.interval.low, one.gap.interval.high))} points.")
+        if cancels(record):
+            least = strong(error_bounds(record, one)[0])
+            told = say(*told, " Errors of opposite signs cancel in it: on average off by at least ", least, ".")
     elif crossed(one):
         told = say(f"Raw score at least {low} points off, as shown at most {high}.")
     else:
@@ -83,9 +87,11 @@ def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:
 def rows_would(record: AuditRecord, finding: Finding) -> Text:
     """Return how many rows of the log would decide."""
     if finding.rows_needed is None:
-        return say("The limit is too close for any number of rows to decide surely.")
-    n = num.rows_needed(finding.rows_needed)
-    return say(f"{n.capitalize() if n.startswith('over') else f'About {n}'} {noun(record)} in the log would decide.")
+        return say("The error is too close to the limit to say how many rows would decide.")
+    n = num.amount(finding.rows_needed, finding.rows_at_least).capitalize()
+    if finding.rows_at_least:
+        return say(f"To find it within the limit takes {n[:1].lower()}{n[1:]} {noun(record)} in the log.")
+    return say(f"{n} {noun(record)} in the log would decide.")
 
 
 # ---- the named groups ----
@@ -162,8 +168,9 @@ def pockets_told(record: AuditRecord) -> Text:
     told.append(_no_pocket(record, e))
     need = e.settings.get("rows_needed")
     if state == "undecided" and need is not None:
-        n = num.rows_needed(int(need))
-        told.append(say(f"{n.capitalize() if n.startswith('over') else f'About {n}'} {noun(record)} would decide."))
+        at_least = bool(e.settings["rows_at_least"])
+        n = num.amount(int(need), at_least)
+        told.append(say(f"To clear them takes {n} {noun(record)}." if at_least else f"{n.capitalize()} {noun(record)} would decide."))
     return _joined(told)
 
 

@@ -14,6 +14,7 @@ from calibrant.audit.judging import pockets_verdict
 from calibrant.audit.record import AuditRecord, Check, Finding, Verdict
 from calibrant.results import Curve, Estimate, Interval, Outcome
 from calibrant.search.nulls import INFLATED, LAWS
+from calibrant.views.population import WHOLE
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -798,6 +799,7 @@ def fixed(
         "rows_judged": 138_838,
         "alpha": 0.05,
         "limit": limit,
+        "about": {"now": WHOLE, "after": WHOLE if candidate else None},
         "candidates": tuple(
             {"name": n, "command": n.lower(), "over": 1, "undecided": 1, "met": 1, "low": 0.0021, "high": 0.0092}
             for n in tried

@@ -44,6 +44,16 @@ def test_signed_evidence_has_mean_at_most_one_at_every_limit(off):
     assert (means(true, off) <= 1 + 1e-9).all()
 
 
+def test_signed_evidence_gives_back_what_reading_scores_took():
+    """Scores are read as up to 2^-30 less than they are: the truth is refuted from below no sooner for that."""
+    read, price = 2.0**-30, -np.log(0.01)
+    found = SignedEvidence(GapEvidence.of(level_cells(np.full((4, 2, 2), 9), VALUES), 0.05))
+    assert found.ends(0.01, 0.01)[0] == pytest.approx(found.gap.limit(0.01, 1.0) - read, abs=1e-15)
+    assert found.within(Limit(1.0, -0.02)) == -np.inf
+    assert found.within(Limit(0.5, 0.3)) == min(found.gap.at(0.5, -1.0), found.gap.at(-0.3 + read, 1.0))
+    assert found.gap.at(found.ends(0.01, 0.01)[0] + read, 1.0) == pytest.approx(price, abs=1e-6)
+
+
 @pytest.mark.parametrize("off", [0.0, 0.1, -0.2])
 def test_error_evidence_has_mean_at_most_one_at_every_limit(off):
     def true(cells):

@@ -106,7 +106,10 @@ class ErrorEvidence:
 
 @dataclass(frozen=True)
 class SignedEvidence:
-    """Of the gap between what happened and what was said, of the raw score."""
+    """Of the gap between what happened and what was said, of the raw score.
+
+    Scores are read as up to ``2^-30`` less than they are, and gaps as that much more: ends from below give it back.
+    """
 
     gap: GapEvidence
 
@@ -117,18 +120,23 @@ class SignedEvidence:
 
     def over(self, limit: Limit) -> float:
         """The mean of two e-values: against "at most `up`", and against "at least ``-down``"."""
-        each = self.gap.at(min(limit.up, 1.0), 1.0), self.gap.at(max(-limit.down, -1.0), -1.0)
+        each = self._at_most(limit.up), self.gap.at(max(-limit.down, -1.0), -1.0)
         return log_mean_exp(each, np.full(2, 0.5))
 
     def within(self, limit: Limit) -> float:
         """The lesser of two e-values: against "at least `up`", and against "at most ``-down``"; one of them is true."""
         if min(limit) < 0.0:
             return -np.inf
-        return min(self.gap.at(min(limit.up, 1.0), -1.0), self.gap.at(max(-limit.down, -1.0), 1.0))
+        return min(self.gap.at(min(limit.up, 1.0), -1.0), self._at_most(-limit.down))
 
     def ends(self, low: float, high: float) -> tuple[float, float]:
         """Solve each side for the gap."""
-        return self.gap.limit(low, 1.0) if low else -1.0, self.gap.limit(high, -1.0) if high else 1.0
+        least = max(self.gap.limit(low, 1.0) - QUANTISATION, -1.0) if low else -1.0
+        return least, self.gap.limit(high, -1.0) if high else 1.0
+
+    def _at_most(self, gap: float) -> float:
+        """Return the log e-value against "the gap is at most this"."""
+        return self.gap.at(min(max(gap, -1.0) + QUANTISATION, 1.0), 1.0)
 
 
 def evidence_of(q: Population, judge: Judge, levels: int, delta: float, seed: int) -> Evidence:

@@ -176,7 +176,8 @@ def worst_group(
     **Guarantee.** Finite-sample. The high end shares alpha with nobody: the group that is truly the worst is one group,
     fixed before any outcome was read; its own upper end covers it, and the largest of all upper ends is no smaller. The
     low end is the largest of floors that hold together, and shares alpha over the groups.
-    **Method.** That of `groups`. The high end is at most a limit if and only if `groups` calls every group "met".
+    **Method.** That of `groups`. The high end is at most a limit if and only if the upper side of `groups` refutes that
+    any group is over it: then each is "met", except one whose raw score is "broken" though its display is within.
     **Cost.** As `groups`. **Reads.** The sketch.
 
     Examples

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from calibrant.audit.record import AuditRecord, Check, Finding
+from calibrant.report.commands import groupings
 from calibrant.results import Estimate, Outcome
 from calibrant.visible import visible
 
@@ -40,6 +41,17 @@ def told(record: AuditRecord) -> list[Finding]:
     """Return the findings whose counts the page tells as people: the worst broken group, and everyone."""
     broken = with_verdict(record, "broken")[:1]
     return ([record.everyone] if record.everyone.verdict == "broken" else []) + broken
+
+
+def only_together(record: AuditRecord) -> int:
+    """Return how many small values are shown only in pools; no verdict is about one of them."""
+    return sum(f.pooled for f in record.groups)
+
+
+def all_named(record: AuditRecord) -> bool:
+    """Tell whether every group that was named is shown: none pooled, and no column without a group."""
+    seen = {tuple(k for k, _ in f.variables) for f in record.groups}
+    return not only_together(record) and all(names in seen for names in groupings(record))
 
 
 def limit_of(record: AuditRecord) -> float | None:

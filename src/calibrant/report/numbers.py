@@ -83,7 +83,8 @@ def upper_bound(probability: float, limit: float | None = None) -> str:
 def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]:
     """Return both certified bounds of a group's average error, in points: rounded outward, true to its verdict.
 
-    The verdict is about the error or about the gap, as `judge` says. A group over the limit by its gap is over it by its average error too; one within the limit by its gap need not be.
+    The verdict is about the error or about the gap, as `judge` says. A group over the limit by its gap is over it by
+    its average error too; one within the limit by its gap need not be.
     """
     low, high = finding.lower.interval.low, finding.upper.interval.high
     if limit is not None and finding.verdict == "broken":

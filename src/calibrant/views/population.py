@@ -156,7 +156,23 @@ def few(whole: Sketch) -> bool:
     Only scores decide, of all rows and never of a group, and no label.
     """
     held = whole.parts["values"]
-    return not held.many and ROWS_A_VALUE * len(held.scores) <= whole.n
+    return not held.many and are_few(len(held.scores), whole.n)
+
+
+def are_few(values: int, rows: int) -> bool:
+    """Tell whether a score of so many values, in so many rows, is certified as it is."""
+    return values <= min(MOST, rows // ROWS_A_VALUE)
+
+
+def values_of_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the different values of scores, out of ``2^30``, increasing."""
+    return np.unique(_parts(p))
+
+
+def _parts(p: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return scores out of ``2^30`` as a sketch reads them."""
+    found: NDArray[np.int64] = np.minimum(np.floor(p * SCALE), SCALE - 1.0).astype(np.int64)
+    return found
 
 
 def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
@@ -174,6 +190,17 @@ def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
     if whole.n == 0:
         raise NotComputable("there are no rows")
     return Population(whole.cells, whole.levels, *_by_score(whole, None))
+
+
+def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Population:
+    """Return the population of some rows, whose score is certified as it is in the values given; in none, as shown."""
+    whole = sketch_of(data, seed)
+    q = Population(whole.cells, whole.levels)
+    if not len(scores):
+        return q
+    at = np.searchsorted(scores, _parts(data.p))
+    counts = np.bincount(2 * at + data.y, minlength=2 * len(scores)).reshape(-1, 2)
+    return replace(q, scores=scores, by_score=counts)
 
 
 def group(whole: Sketch, index: int) -> Population:

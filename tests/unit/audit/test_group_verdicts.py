@@ -111,6 +111,52 @@ def test_gaps_have_signed_ranges_that_hold_the_truth(whole: Any) -> None:
     assert asked(whole, None)[0][1].gap.interval.low > 0.08
 
 
+@pytest.mark.parametrize("judge", ["error", "gap"])
+def test_the_worst_of_all_is_the_public_function_from_above(whole: Any, judge: str) -> None:
+    """At half of alpha and from above only; its end is told, so no less than the exact one, by two steps at most."""
+    told = asked(whole, 0.05, judge)[1]
+    exact = cal.certify.worst_group(whole, judge=judge, alpha=0.025, side="upper")
+    assert told.settings["delta"] == exact.settings["delta"]
+    assert told.interval.level == exact.interval.level == 0.975
+    assert told.interval.low == exact.interval.low == 0.0
+    assert exact.interval.high <= told.interval.high <= exact.interval.high + 2 * step(ROWS["d"])
+    assert exact.settings["clear_high"] <= told.settings["clear_high"]
+
+
+def test_which_groups_are_large_is_seen_by_no_outcome() -> None:
+    """The choice is by rows; rows as told are moved by a draw that reads the cases."""
+    site, p = np.repeat(["a", "b"], [1901, 99]), np.full(2000, 0.5)
+    for seed in range(12):
+        y = np.random.default_rng(seed).uniform(size=2000) < p
+        found = asked(cal.sketch(cal.predictions(y, p, {"site": site}), by="site"), 0.05)
+        tops = found[1].settings["clear_high"], found[1].interval.high
+        assert tops[0] < tops[1]  # 99 of 2,000 is less than 5%
+
+
+def test_the_worst_of_all_says_what_is_judged_only_together() -> None:
+    """Sites of 15, off by 40 points in turn, whose sum is right: no sentence is about each of them."""
+    n, small = 20_000, 100
+    site = np.concatenate([np.repeat(["A", "B"], n // 2), np.repeat([f"s{i}" for i in range(small)], 15)])
+    p, rate = np.full(len(site), 0.5), np.full(len(site), 0.5)
+    rate[n:] = np.where(np.arange(small * 15) // 15 % 2, 0.9, 0.1)
+    y = np.random.default_rng(4).uniform(size=len(site)) < rate
+    findings, worst = asked(cal.sketch(cal.predictions(y, p, {"site": site}), by="site"), 0.1)
+    assert [f.verdict for f in findings] == ["met"] * 3
+    assert sum(f.pooled for f in findings) == worst.settings["pooled"] == small
+    assert "3 groups shown, 100 small ones only together" in worst.settings["about"]
+
+
+def test_a_raw_score_over_the_limit_where_its_display_is_within() -> None:
+    """The worst of all is about the display: at most the limit though a group is broken, never though one is open."""
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.45, 0.55, 30_000)
+    y = rng.uniform(size=len(p)) < np.where(p < 0.5, 0.7, 0.3)
+    data = cal.predictions(y, p, {"g": np.repeat(["x"], len(p))})
+    found = cal.certify.groups(data, by="g", limit=0.08, levels=10)
+    assert found["g=x"].settings["verdict"] == "broken"
+    assert cal.certify.worst_group(data, by="g", levels=10).interval.high <= 0.08
+
+
 def test_the_public_functions_agree(whole: Any) -> None:
     """The same verdicts where nothing is rounded, and U is at most the limit if and only if every group is met."""
     for judge in ("error", "gap"):

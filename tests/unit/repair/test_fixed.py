@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.repair.judge.fixed import verdict_on
+from calibrant.repair.judge.fixed import Against, Fixed, People, verdict_on
+from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, recommended
 
 REPAIRS = {"Platt": cal.repair.Platt(), "mended": cal.repair.AugmentedLogistic(variables=["site"])}
@@ -123,6 +124,61 @@ def test_folds_are_averaged(judge: Any) -> None:
 def test_settings_that_cannot_be_used(how: Any) -> None:
     with pytest.raises(cal.BadInput):
         cal.repair.compare(two_sites(400), repairs=cal.repair.Platt(), tests=(), **how)
+
+
+# ---- which score is judged, and who is told of besides ----
+
+
+def half_per_cents(n: int = 20_000) -> tuple[Any, Any]:
+    """Return predictions of 160 values in steps of 0.005, right but in a group, where errors alternate by 0.25."""
+    rng = np.random.default_rng(7)
+    at = rng.integers(0, 160, n)
+    p, small = 0.3 + at / 400.0, rng.uniform(size=n) < 0.07
+    eta = p + small * np.where(at % 2, 0.25, -0.25)
+    return cal.predictions(rng.uniform(size=n) < eta, p), small
+
+
+def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
+    """A group's own rows would be too few for its values, and what is shown in whole per cent hides the error."""
+    data, small = half_per_cents()
+    assert small.sum() < 10 * 160 < data.n
+    scores = {AS_AUDITED: data.p, "moved": data.p + 1e-4}
+    judged = Judged(data, scores, np.zeros(data.n, dtype=np.int64))
+    people = [People(id="small", who="small", kind="group", rows=np.flatnonzero(small), shown=False)]
+    found = Fixed.of(judged, people, Against(limit=0.05, judge="error", levels=100, alpha=0.05, seed=0))
+    for name in scores:
+        low, high = found.ends(people[0], name)
+        assert 0.05 < low < 0.25 < high
+    assert [one.id for one in found.lines(AS_AUDITED)] == ["small"]
+    about = found.curve("moved", {"moved": cal.repair.Platt().fit(data)}).settings["about"]
+    assert about == dict.fromkeys(("now", "after"), "the score as it is, which takes 160 values")
+
+
+def test_the_log_decides_which_score_is_judged_and_not_the_half_of_it() -> None:
+    data, _ = half_per_cents(2000)
+    found = cal.repair.compare(data, repairs=cal.repair.Platt(), limit=0.12, tests=())
+    assert 10 * 160 < data.n and found.settings["rows_judged"] < 10 * 160
+    assert found.fixed.settings["about"]["now"] == "the score as it is, which takes 160 values"
+    assert cal.audit(data, limit=0.12, quick=True).data["display"] == {"values": 160}
+
+
+def test_a_shift_over_the_limit_is_told_whatever_an_estimate_says() -> None:
+    """Every one that is "broken" is listed: no estimate by which populations are picked can miss it."""
+    rng = np.random.default_rng(3)
+    p, group = rng.uniform(0.2, 0.6, 3000), np.arange(3000) // 300
+    data = cal.predictions(rng.uniform(size=3000) < p + 0.25, p)
+    people = [
+        People(id=str(g), who=str(g), kind="group", rows=np.flatnonzero(group == g), share=0.1, shown=False)
+        for g in range(10)
+    ]
+    found = Fixed.of(
+        Judged(data, {AS_AUDITED: p}, np.zeros(3000, dtype=np.int64)),
+        people,
+        Against(limit=0.14, judge="error", levels=100, alpha=0.2, seed=0),
+    )
+    broken = [one.id for one in people if found.ends(one, AS_AUDITED)[0] > 0.14]
+    assert broken
+    assert [one.id for one in found.lines(AS_AUDITED)] == broken
 
 
 # ---- which repair is taken ----

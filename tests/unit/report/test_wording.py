@@ -16,6 +16,7 @@ from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report import wording
 from calibrant.report.brief.action import decision
+from calibrant.report.brief.brief import parts
 from calibrant.report.findings import Off
 from calibrant.report.sections.reference import line
 from calibrant.report.spans import label, plain
@@ -225,6 +226,39 @@ def test_judged_by_the_gap_the_words_speak_of_the_gap():
     assert "No group’s gap is more than 3.1." in plain(
         wording.groups_told(factories.record(one, [group], judge="gap", limit=0.005))
     )
+
+
+def test_a_pool_clears_nobody_in_it():
+    """Of sites judged only together, in whose sum errors may cancel, no sentence says that each is within the limit."""
+    small = factories.finding(0.002, 0.009, variables=[("site", "100 levels pooled")], pooled=100)
+    groups = [factories.finding(0.002, 0.009, variables=[("site", "north")]), small]
+    record = factories.pocketed(factories.record(groups=groups), *POCKETS["met"][:2], p_value=0.4, lines=NONE)
+    assert wording.headline(record) == "Within the limit for everyone, every group shown and unnamed pockets."
+    assert wording.headline(factories.record(groups=groups)).startswith(
+        "Within the limit for everyone together and every group shown."
+    )
+    assert plain(wording.groups_told(record)) == (
+        "No group shown is off by more than 0.9. 100 small ones are judged only together."
+    )
+    said = f"{plain(wording.groups_answer(record))} {parts(record)[1].who} {record!r}"
+    assert "All 2 groups shown are within the limit; 100 small ones only together." in said
+    assert said.count("2 groups shown") == 3
+    assert "named group" not in said
+    gone = replace(record, groups=tuple(groups[:1]), data={**record.data, "by": [["site"], ["ward"]]})
+    assert "every group shown" in wording.headline(gone)
+    assert "No group shown is off" in plain(wording.groups_told(gone))
+
+
+@pytest.mark.parametrize("worst", [0.014, 0.05])
+def test_a_group_over_by_its_raw_score_is_no_contradiction_of_what_is_shown(worst):
+    over = factories.finding(0.207, 0.014, variables=[("group", "x1")], limit=0.08)
+    record = factories.record(groups=[over], limit=0.08)
+    bound = factories.estimate(0.0, worst)
+    record = replace(record, estimates={**record.estimates, "worst_group": bound})
+    said = f"As displayed, no group is off by more than {100 * worst:.1f}."
+    assert plain(wording.groups_told(record)) == f"group x1: at least 20.7. {said}"
+    within = factories.record(groups=[factories.finding(0.002, 0.009, variables=[("group", "x1")])])
+    assert plain(wording.groups_told(within)) == "No group is off by more than 0.9."
 
 
 CANCEL = "On balance within the limit for everyone together; on average off by at least 9.2 points."

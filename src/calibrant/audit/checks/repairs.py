@@ -81,7 +81,13 @@ def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
         smallest_group=case.mask,
         seed=case.seed,
         against=Against(
-            limit=plan.limit, judge=plan.judge, levels=plan.levels, alpha=plan.alpha, seed=case.seed, told=people.ends
+            limit=plan.limit,
+            judge=plan.judge,
+            levels=plan.levels,
+            alpha=plan.alpha,
+            seed=case.seed,
+            told=people.ends,
+            exact=case.everyone.exact,
         ),
         every=False,
     )
@@ -136,5 +142,5 @@ def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "line": verdict["line"]}
 
 
-TAKES = Cost(tests=True, flat=0.3, covariate=0.08, each=0.0035, few=12.0)
+TAKES = Cost(tests=True, flat=0.3, group=0.05, covariate=0.08, each=0.0035, few=12.0)
 DECLARED = (Question(code=REPAIR, order=110, make=repairs, cost=TAKES),)

@@ -48,6 +48,7 @@ from calibrant.repair.judge.verdict import (
     verdict_of,
 )
 from calibrant.results import Curve
+from calibrant.views.population import are_few, values_of_scores
 
 EVERYONE = "everyone"
 FIXED = f"{METHOD}.fixed"
@@ -232,6 +233,7 @@ def compare(
             levels=steps,
             alpha=alpha,
             seed=reading.seed,
+            exact=are_few(len(values_of_scores(rows.p)), rows.n),
         ),
     )
     along, left_out = audited_variables(rows, variables, judging.seed)

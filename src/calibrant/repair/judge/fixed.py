@@ -38,8 +38,7 @@ from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED, METHOD
 from calibrant.repair.regression import Floats, Whole
 from calibrant.results import Curve
-from calibrant.stats.bounds import debiased_error
-from calibrant.views.population import Population, everyone
+from calibrant.views.population import Population, are_few, part_of, values_of_scores
 
 Kind = Literal["everyone", "group", "pocket"]
 Measure = Literal["error", "gap"]
@@ -104,6 +103,8 @@ class Against:
     told : callable
         Given a population, a probability and the ends of its range, the ends as they are told, moved outward. Verdicts
         follow these.
+    exact : bool, optional
+        The score as audited takes few values, and is judged as it is; by default the rows judged decide.
     """
 
     limit: float | None
@@ -112,6 +113,7 @@ class Against:
     alpha: float
     seed: int
     told: Callable[[People, str, Ends], Ends] = as_found
+    exact: bool | None = None
 
 
 def verdict_on(ends: Ends, limit: float | None) -> Verdict:
@@ -140,6 +142,8 @@ class Fixed:
     how: Against
     _held: dict[tuple[str, str], Ends] = field(default_factory=dict)
     _gaps: dict[str, Ends] = field(default_factory=dict)
+    _lows: dict[tuple[str, str], float] = field(default_factory=dict)
+    _scores: dict[str, Whole] = field(default_factory=dict)
 
     @classmethod
     def of(cls, judged: Judged, people: Sequence[People], how: Against) -> Fixed:
@@ -195,13 +199,20 @@ class Fixed:
 
     def _error(self, one: People, name: str) -> Ends:
         folds = self._folds(one)
-        delta = self._share(one, name) / (2 * len(folds))
-        low = high = 0.0
+        delta, high = self._share(one, name) / (2 * len(folds)), 0.0
         for rows, share in folds:
             q = self._population(rows, name)
             high += share * judged_of(q, self.how.levels, (0.0, delta), 1.0, self.how.seed).interval.high
-            low += share * raw_lower_of(q, delta, 1.0, self.how.seed).interval.low
-        return low, high
+        return self._low(one, name), high
+
+    def _low(self, one: People, name: str) -> float:
+        """Return the lower end of a population's error."""
+        if (one.id, name) not in self._lows:
+            folds = self._folds(one)
+            delta = self._share(one, name) / (2 * len(folds))
+            ends = [raw_lower_of(self._population(r, name), delta, 1.0, self.how.seed).interval.low for r, _ in folds]
+            self._lows[one.id, name] = float(np.dot([share for _, share in folds], ends))
+        return self._lows[one.id, name]
 
     def _share(self, one: People, name: str) -> float:
         """Return the error probability of a range: of those after every repair has its part."""
@@ -210,27 +221,40 @@ class Fixed:
 
     def _population(self, rows: Whole, name: str) -> Population:
         q = self.judged.scores[name][rows]
-        return everyone(Predictions(y=self.judged.data.y[rows], p=q), self.how.seed)
+        return part_of(Predictions(y=self.judged.data.y[rows], p=q), self._values(name), self.how.seed)
+
+    # ---- which score is judged ----
+
+    def about(self, name: str) -> str:
+        """Say which score the ends of a probability's ranges are about."""
+        if self.how.judge == "gap":
+            return "the raw score"
+        return self._population(np.arange(self.judged.data.n), name).judged(self.how.levels).about
+
+    def _values(self, name: str) -> Whole:
+        """Return the values of a probability that is judged as it is; none where it is judged as shown.
+
+        That is decided once, by the scores of all rows judged, for every population and fold alike: a group's own few
+        rows would decide otherwise. A repair that makes no more values than the score as audited has is judged like it.
+        """
+        if name not in self._scores:
+            values = values_of_scores(self.judged.scores[name])
+            exact = are_few(len(values), self.judged.data.n)
+            if name == AS_AUDITED:
+                exact = exact if self.how.exact is None else self.how.exact
+            elif len(audited := self._values(AS_AUDITED)):
+                exact = exact or len(values) <= len(audited)
+            self._scores[name] = values if exact else values[:0]
+        return self._scores[name]
 
     # ---- who else is over the limit ----
 
     def _broken(self, one: People, name: str) -> bool:
-        return self._suspect(one, name) and self.verdict(one, name) == "broken"
-
-    def _suspect(self, one: People, name: str) -> bool:
-        """Tell whether a population looks as if it could be shown to be over the limit; others are not certified.
-
-        No lower end is nearer to the error seen than two of its standard errors: this saves time, and no "broken".
-        """
-        if self.how.limit is None:
+        """Tell whether a population is over the limit; its upper end is not looked for where the lower is not."""
+        limit = self.how.limit
+        if limit is None or (self.measure(one) == "error" and self._low(one, name) <= limit):
             return False
-        if self.measure(one) == "gap":
-            return True
-        y, q = self.judged.data.y[one.rows], self.judged.scores[name][one.rows]
-        level = np.floor(q * self.how.levels + 0.5).astype(np.int64)
-        rows, cases = np.bincount(level), np.bincount(level, y)
-        noise = 2.0 * float(np.sqrt((q * (1.0 - q)).mean() / len(q)))
-        return debiased_error(np.arange(len(rows)) / self.how.levels, rows, cases) - noise > self.how.limit
+        return self.verdict(one, name) == "broken"
 
     # ---- told ----
 
@@ -257,6 +281,7 @@ class Fixed:
                 "alpha": self.how.alpha,
                 "limit": self.how.limit,
                 "judge": self.how.judge,
+                "about": {"now": self.about(AS_AUDITED), "after": self.about(chosen) if after else None},
                 "groups": kinds.count("group"),
                 "candidates": tuple(self._candidate(name, maps.get(name)) for name in self.judged.scores),
                 **settings,

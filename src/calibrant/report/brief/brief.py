@@ -24,7 +24,7 @@ from calibrant.report.document import (
     Parts,
     Section,
 )
-from calibrant.report.findings import by_gap, limit_of, said_of
+from calibrant.report.findings import by_gap, limit_of, only_together, said_of
 from calibrant.report.spans import given, say
 from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.parts import everyone_told, groups_told, pockets_told, verdict_word
@@ -61,6 +61,8 @@ def parts(record: AuditRecord) -> tuple[Part, ...]:
     """Return everyone, the named groups and unnamed pockets: always all three."""
     total = len(record.groups)
     named = f"{num.count(total)} named groups" if total > 1 else "The named group" if total else "Named groups"
+    if total and only_together(record):
+        named = f"{num.count(total)} groups shown" if total > 1 else "The group shown"
     return (
         Part("Everyone", *verdict_word(record, "everyone"), everyone_told(record)),
         Part(named, *verdict_word(record, "groups"), groups_told(record)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.findings import by_gap, limit_of, ordered, pockets_off
+from calibrant.report.findings import by_gap, limit_of, only_together, ordered, pockets_off
 from calibrant.report.spans import label
 from calibrant.report.terminal import WIDTH, cells, clip, pad
 from calibrant.report.wording import VERDICTS, headline, judged_range, verdict_word
@@ -32,6 +32,7 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     everyone = VERDICTS[record.everyone.verdict] if limit is not None else "Not judged"
     yield _part("Everyone", everyone, f"{off} {judged_range(record, record.everyone)} points")
     of = f"{num.count(total)} named groups" if total > 1 else "1 named group" if total else "Named groups"
+    of = of.replace("named groups", "groups shown") if only_together(record) else of
     yield _part(of, verdict_word(record, "groups")[1], "")
     for worst in ordered(record.groups)[:1]:
         yield _part("", "", f"worst, {label(worst)}: {off} {judged_range(record, worst)} points")

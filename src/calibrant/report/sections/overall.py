@@ -261,7 +261,7 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
     }
     if (worst := record.estimates.get("worst_group")) is not None:
         what = "Gap" if worst.settings.get("judge") == "gap" else "Average error"
-        about["worst_group"] = (f"{what} of any named group, at most", str(worst.settings.get("about", "")))
+        about["worst_group"] = (f"{what} of any group shown, at most", str(worst.settings.get("about", "")))
     for name, (quantity, subject) in about.items():
         e = record.estimates.get(name)
         if e is not None:

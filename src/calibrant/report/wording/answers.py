@@ -5,7 +5,17 @@ from __future__ import annotations
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.commands import naming_groups
-from calibrant.report.findings import by_gap, check_of, ends, limit_of, noun, shift_side, told, with_verdict
+from calibrant.report.findings import (
+    by_gap,
+    check_of,
+    ends,
+    limit_of,
+    noun,
+    only_together,
+    shift_side,
+    told,
+    with_verdict,
+)
 from calibrant.report.spans import Text, code, given, say, sentence, strong
 from calibrant.report.wording.terms import all_groups, capital, cardinal
 
@@ -119,7 +129,9 @@ def groups_answer(record: AuditRecord) -> Text:
         return say("No limit was given; the largest certified errors come first.")
     broken, undecided = (len(with_verdict(record, v)) for v in ("broken", "undecided"))
     if not broken and not undecided:
-        return say(f"{all_groups(total).capitalize()} {'are' if total > 1 else 'is'} within the limit.")
+        small = only_together(record)
+        of, more = (" shown", f"; {num.count(small)} small ones only together") if small else ("", "")
+        return say(f"{all_groups(total).capitalize()}{of} {'are' if total > 1 else 'is'} within the limit{more}.")
     first = f"{capital(cardinal(broken))} of {num.count(total)} groups {'is' if broken == 1 else 'are'} over the limit."
     if not broken:
         first = "No group is shown to be over the limit."

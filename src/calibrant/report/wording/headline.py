@@ -9,6 +9,7 @@ from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.findings import (
     Off,
+    all_named,
     by_gap,
     cancels,
     ends,
@@ -182,14 +183,19 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
         return
     groups, pockets = record.verdicts["groups"], record.verdicts["pockets"]
     if (groups, pockets) == ("met", "met"):
-        yield f"{start} everyone, every named group and unnamed pockets."
+        yield f"{start} everyone, {_every_group(record)} and unnamed pockets."
         return
     whom = "everyone together"
     if groups == "met":
-        whom += " and every named group"
+        whom += f" and {_every_group(record)}"
     elif (groups, pockets) == ("absent", "met"):
         whom += " and unnamed pockets"
     yield f"{start} {whom}. {_left_open(record)}"
+
+
+def _every_group(record: AuditRecord) -> str:
+    """Return whom the verdict on groups is about: a small one is judged in its pool only."""
+    return "every named group" if all_named(record) else "every group shown"
 
 
 def _left_open(record: AuditRecord) -> str:

@@ -11,6 +11,7 @@ from calibrant.report.findings import (
     MOST_ROWS,
     POCKETS,
     Off,
+    all_named,
     by_gap,
     cancels,
     check_of,
@@ -18,6 +19,7 @@ from calibrant.report.findings import (
     groups_off,
     limit_of,
     noun,
+    only_together,
     pockets_known,
     pockets_off,
     with_verdict,
@@ -109,7 +111,7 @@ def groups_told(record: AuditRecord) -> Text:
         told += [say(f"{num.count(more)} more")] if more > 0 else []
         told += [say(f"{num.count(few)} undecided")] if few and over else []
     first = tuple(span for text in told for span in say(*text, "; "))[:-1]
-    return _joined([say(*first, ".") if first else (), no_group(record)])
+    return _joined([say(*first, ".") if first else (), no_group(record), _small_ones(record)])
 
 
 def _worst_groups(record: AuditRecord, found: list[Off]) -> Iterator[Text]:
@@ -128,15 +130,24 @@ def _linked(record: AuditRecord, finding: Finding) -> Span:
     return Span(clipped(group_named(finding), CLIPPED), "name", href)
 
 
+def _small_ones(record: AuditRecord) -> Text:
+    """Return how many small groups are judged only in pools, in which their errors may cancel."""
+    n = only_together(record)
+    return say(f"{num.count(n)} small ones are judged only together.") if n else ()
+
+
 def no_group(record: AuditRecord) -> Text:
-    """Return what no named group exceeds."""
+    """Return what no group that is shown exceeds."""
     e, limit = record.estimates.get("worst_group"), limit_of(record)
     high = max(ends(record, f)[1] for f in record.groups) if e is None else e.interval.high
     if record.verdicts["groups"] == "met" and limit is not None:
         high = min(high, limit)
     if high >= 1.0:
         return ()
-    what = "No group’s gap is more than " if by_gap(record) else "No group is off by more than "
+    group = "group" if all_named(record) else "group shown"
+    what = f"No {group}’s gap is more than " if by_gap(record) else f"No {group} is off by more than "
+    if not by_gap(record) and (any(map(crossed, record.groups)) or any(o.least > high for o in groups_off(record))):
+        what = f"As displayed, n{what[1:]}"  # the raw score of one is off by more
     large = None if e is None else e.settings.get("clear_high")
     if e is None or large is None or num.upper_bound(large, limit) == num.upper_bound(high, limit):
         return say(what, strong(num.upper_bound(high, limit)), ".")

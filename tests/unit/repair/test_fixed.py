@@ -157,7 +157,7 @@ def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
 def test_the_log_decides_which_score_is_judged_and_not_the_half_of_it() -> None:
     data, _ = half_per_cents(2000)
     found = cal.repair.compare(data, repairs=cal.repair.Platt(), limit=0.12, tests=())
-    assert 10 * 160 < data.n and found.settings["rows_judged"] < 10 * 160
+    assert found.settings["rows_judged"] < 10 * 160 < data.n
     assert found.fixed.settings["about"]["now"] == "the score as it is, which takes 160 values"
     assert cal.audit(data, limit=0.12, quick=True).data["display"] == {"values": 160}
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from calibrant.audit.record import AuditRecord, Check, Finding
 from calibrant.report.commands import groupings
@@ -14,6 +14,7 @@ from calibrant.visible import visible
 RANK = {"broken": 0, "undecided": 1, "met": 2, "none": 3}
 MOST_ROWS = 500  # groups in the long table; the others are in the JSON only
 SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank among draws
+UNTOLD = 0.5  # a certified upper end from here on tells nothing
 FEW = 50  # expected cases, and expected non-cases, that a curve needs
 POCKETS = "pockets"  # the code of their check, and the name of their estimate and curve
 NOUN = "rows"  # what a row is, where nobody says
@@ -122,6 +123,12 @@ class Off:
         Whether the probabilities of a pocket are too low or too high.
     traits : tuple of str
         The variables of a pocket's rule.
+    levels : tuple of pairs of str
+        Variables and levels of a pocket that is one level of each, as a named group is told; else empty.
+    most : float
+        The gap of a pocket is at most this.
+    rows : int
+        Of a pocket, as told.
     """
 
     least: float
@@ -129,6 +136,9 @@ class Off:
     rule: str = ""
     side: Side = "unclear"
     traits: tuple[str, ...] = ()
+    levels: tuple[tuple[str, str], ...] = ()
+    most: float = 1.0
+    rows: int = 0
 
 
 def groups_off(record: AuditRecord) -> list[Off]:
@@ -152,12 +162,21 @@ def pockets_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
     found = []
     for i, least in enumerate(curve.columns.get("floor", ())):
         if least > beyond:
-            rule, low, high = (curve.columns[k][i] for k in ("rule", "low", "high"))
-            named = dict.fromkeys(str(c["variable"]) for c in curve.settings["conditions"][i])
-            found.append(Off(float(least), None, str(rule), side(float(low), float(high)), tuple(named)))
+            rule, low, high, rows = (curve.columns[k][i] for k in ("rule", "low", "high", "rows"))
+            asked = curve.settings["conditions"][i]
+            traits = tuple(dict.fromkeys(str(c["variable"]) for c in asked))
+            most, where = size(float(low), float(high))[1], side(float(low), float(high))
+            found.append(Off(float(least), None, str(rule), where, traits, _levels(asked), most, int(rows)))
     if not found and e is not None and e.interval.low > beyond:
         found = [Off(e.interval.low)]
     return sorted(found, key=_by_size)
+
+
+def _levels(conditions: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """Return variables and levels, where each condition is one level of a category."""
+    if any(len(c.get("levels", ())) != 1 for c in conditions):
+        return ()
+    return tuple(sorted((str(c["variable"]), str(c["levels"][0])) for c in conditions))
 
 
 def _by_size(o: Off) -> tuple[float, str, str]:

@@ -82,6 +82,33 @@ def test_judged_by_the_gap_the_ruler_is_in_the_order_of_gaps():
     assert made.label.startswith("Certified gap of everyone")
 
 
+def test_the_ruler_and_what_the_error_follows_show_a_pocket_over_the_limit():
+    names = tuple(f"x{i}" for i in range(8))
+    record = factories.pocketed(factories.mixture("met", ["met"]))
+    record = factories.followed(record, factories.ranking(names, found=0), {})
+    drawn = of(record, Ruler)
+    pocket = next(m for m in drawn.marks if m.value == factories.CORNER)
+    assert (pocket.variable, pocket.range, pocket.verdict) == ("pocket, by its gap", "2.6 to 11.1", "broken")
+    said = plain(of(record, Follows).more)
+    assert said == f"Yet a pocket is off: {factories.CORNER}. Too low by at least 2.6 points."
+
+
+def test_the_model_and_its_use_stand_over_the_brief():
+    record = about(factories.employment(), model="credit-7", intended_use="lending")
+    told = [plain(f.text) for f in brief(record).facts]
+    assert told[1:3] == ["model: credit-7", "use: lending"]
+    assert not any("model" in plain(f.text) for f in brief(factories.employment()).facts)
+
+
+def test_ranges_that_say_nothing_are_told_as_too_few_rows():
+    order = factories.ranking(("a", "site"), found=0)
+    order = replace(order, columns={**order.columns, "beyond_high": (1.0, 0.7)})
+    (made,) = follows(factories.followed(factories.employment(), order, {})).items
+    assert (plain(made.title), made.note) == ("Too few rows to tell what the error follows", ())
+    record = factories.pocketed(factories.mixture("met", ["met"]), 0.0, 0.5, p_value=0.4)
+    assert "Too few rows to say what no pocket exceeds." in plain(parts(record)[2].text)
+
+
 # ---- what to do ----
 
 

@@ -146,6 +146,27 @@ def test_a_pocket_worse_than_the_worst_group_is_named_first():
     assert wording.headline(record).endswith("Over it for age over 72 and foreign born.")
 
 
+def test_two_traits_of_one_pocket_are_not_two_groups():
+    record = factories.pocketed(factories.mixture("met", []))
+    assert wording.headline(record).endswith("Over it for x2 over 0.8 with x3 over 0.8.")
+
+
+def test_a_pocket_that_is_a_named_group_is_named_once():
+    lines = factories.pocket_lines(("region = 0",), (0.0261,), (0.11,))
+    level = ({"variable": "region", "kind": "category", "levels": ("0",)},)
+    lines = replace(lines, settings={**lines.settings, "conditions": (level,)})
+    group = factories.finding(0.03, 0.05, variables=[("region", "0")])
+    record = factories.pocketed(factories.record(groups=[group]), lines=lines)
+    assert wording.headline(record).endswith("Over it for region 0.")
+
+
+def test_nobody_is_farther_off_than_everyone_by_less_than_everyone_may_be():
+    one = factories.finding(0.04, 0.08)
+    near, far = (factories.finding(low, 0.09, variables=[("g", "north")]) for low in (0.045, 0.07))
+    assert wording.headline(factories.record(one, [near])) == "Over the limit for everyone together."
+    assert wording.headline(factories.record(one, [far])).endswith("most of all for north.")
+
+
 def test_a_long_rule_is_told_by_its_traits_and_odd_names_are_counted():
     record = factories.pocketed(factories.employment(), lines=LONG)
     assert "a pocket of x2 and x3" in wording.headline(record)

@@ -25,10 +25,12 @@ from calibrant.report.document import (
     Section,
 )
 from calibrant.report.findings import by_gap, limit_of, only_together, said_of
-from calibrant.report.spans import given, say
+from calibrant.report.spans import clipped, given, say
 from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.parts import everyone_told, groups_told, pockets_told, verdict_word
 from calibrant.visible import visible
+
+LONG = 60  # characters of the model and of its use, over the brief
 
 
 def brief(record: AuditRecord) -> Document:
@@ -71,9 +73,12 @@ def parts(record: AuditRecord) -> tuple[Part, ...]:
 
 
 def facts(record: AuditRecord) -> Iterator[Paragraph]:
-    """Return what was judged, by what limit and whose, at what level, and the date if one was given."""
+    """Return what was judged, the model and its use, by what limit and whose, at what level, and the date if given."""
     limit, outcome = limit_of(record), record.settings.get("outcome")
     yield Paragraph(say(given(record.data.get("label", "") if outcome is None else outcome)), where=EVERYWHERE)
+    for what, word in (("model", "model"), ("intended_use", "use")):
+        if told := said_of(record, what):
+            yield Paragraph(say(f"{word}: ", given(clipped(told, LONG))), where=EVERYWHERE)
     bound = say("no limit")
     if limit is not None:
         about = " on the gap" if by_gap(record) else ""

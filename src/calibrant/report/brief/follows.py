@@ -11,14 +11,17 @@ from calibrant.report import numbers as num
 from calibrant.report.along import Along, along_of, named
 from calibrant.report.brief import sparks
 from calibrant.report.document import Follow, Follows
+from calibrant.report.findings import UNTOLD, noun, pockets_off
 from calibrant.report.places import digits_of
 from calibrant.report.spans import Span, Text, clipped, plain, say, shown, strong
 from calibrant.report.wording.terms import variable_names
+from calibrant.visible import visible
 
 MOST = 3  # figures
 LONG = 32  # characters of a level or a variable in a title
+LONGER = 90  # of the rule of a pocket
 FINE = re.compile(r"\d+\.\d{3,}")  # an end of a range, written more finely than anybody reads it
-SIDES = {"low": "Too low", "high": "Too high"}
+SIDES = {"low": "Too low", "high": "Too high", "unclear": "Off"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,15 @@ def follows(record: AuditRecord) -> Follows | None:
     made = [_follow(r, drawn.get(r.variable), first=i == 0) for i, r in enumerate(yes[:room])]
     more = yes[room:]
     rest = say("Also follows ", *variable_names([r.variable for r in more]), ".") if more else ()
-    return Follows((*made, *([_nothing(no, bool(yes))] if no else [])), rest)
+    return Follows((*made, *([_nothing(record, no, bool(yes))] if no else [])), rest if yes else _pocket(record))
+
+
+def _pocket(record: AuditRecord) -> Text:
+    """Return the pocket that is farthest off, where no variable by itself shows error."""
+    for o in pockets_off(record)[:1]:
+        who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("unnamed")
+        return say("Yet a pocket is off: ", who, f". {SIDES[o.side]} by at least {num.lower_bound(o.least)} points.")
+    return ()
 
 
 def _follow(r: Ranked, along: Along | None, *, first: bool) -> Follow:
@@ -78,13 +89,16 @@ def _follow(r: Ranked, along: Along | None, *, first: bool) -> Follow:
     return Follow(title, picture, say(name, f" · {range_}") if range_ else say(name))
 
 
-def _nothing(no: Sequence[Ranked], after: bool) -> Follow:
+def _nothing(record: AuditRecord, no: Sequence[Ranked], after: bool) -> Follow:
     """Return what is said once of all variables along which nothing is found."""
     names = variable_names([r.variable for r in no])
     title = (*say(strong("Nothing along ")), *names, *say(" beyond the shift of everyone"))
     if not after and len(no) > MOST:
         title = say(strong(f"Nothing along {num.count(len(no))} variables"), " beyond the shift of everyone")
     highs = [r.high for r in no if r.high is not None]
+    if not after and highs and max(highs) >= UNTOLD:
+        title = say(strong(f"Too few {noun(record)} to tell"), " what the error follows")
+        return Follow(title, sparks.flat(plain(title)), ())
     most = f"largest possible: {num.upper_bound(max(highs))}" if highs else ""
     return Follow(title, sparks.flat(plain(title)), say(most) if most else ())
 

@@ -1,31 +1,34 @@
-"""Everyone and the groups that are farthest off, on one axis: what the brief shows where no repair was judged."""
+"""Everyone, and the groups and pockets farthest off, on one axis: what the brief shows where no repair was judged."""
 
 from __future__ import annotations
 
-from calibrant.audit.record import AuditRecord, Finding
+from calibrant.audit.record import AuditRecord, Finding, Verdict
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.document import Mark, Ruler
-from calibrant.report.findings import RANK, by_gap, ends, limit_of, noun
+from calibrant.report.findings import RANK, Off, by_gap, ends, limit_of, noun, pockets_off
 from calibrant.report.spans import clipped, value_label, variable_label
 from calibrant.report.wording.answers import crossed
 from calibrant.report.wording.parts import judged
 from calibrant.report.wording.terms import VERDICTS
+from calibrant.visible import visible
 
-WORST = 4  # groups
+WORST, POCKETS = 4, 2  # groups, and pockets
 LONG = 44  # characters of a name
 
 
 def ruler(record: AuditRecord) -> Ruler:
-    """Return everyone and the groups with the largest certified error or gap on one axis."""
+    """Return everyone, the groups with the largest certified error or gap, and pockets that are off, on one axis."""
     limit, worst = limit_of(record), farthest(record)[:WORST]
     shown = [record.everyone, *worst]
-    top = places.ruler_top_of([ends(record, f) for f in shown], limit)
+    pockets = [o for o in pockets_off(record) if o.rule][:POCKETS]
+    top = places.ruler_top_of([*(ends(record, f) for f in shown), *((o.least, o.most) for o in pockets)], limit)
     what = "gap" if by_gap(record) else "average error"
     of = f" and of the {len(worst)} groups farthest off" if len(worst) > 1 else " and of the group" if worst else ""
+    of += ", and gaps of pockets" if pockets else ""
     return Ruler(
         label=f"Certified {what} of everyone{of}",
-        marks=tuple(_mark(record, f, top) for f in shown),
+        marks=(*(_mark(record, f, top) for f in shown), *(_pocket(record, o, top) for o in pockets)),
         axis=svg.ruler_axis(top, f"{what}, points (1 point = 1 in 100)"),
         limit="" if limit is None else svg.ruler_limit(limit, top, f"limit {num.limit_points(limit)}"),
         judged=limit is not None,
@@ -56,4 +59,20 @@ def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:
         verdict=f.verdict,
         word=VERDICTS[f.verdict],
         bar=svg.track(places.track(*ends(record, f), top, f.verdict, label, limit)),
+    )
+
+
+def _pocket(record: AuditRecord, o: Off, top: float) -> Mark:
+    limit = limit_of(record)
+    verdict: Verdict = "none" if limit is None else "broken"
+    text = f"{num.lower_bound(o.least, limit)} to {num.upper_bound(o.most, limit)}"
+    label = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
+    return Mark(
+        value=clipped(visible(o.rule), LONG),
+        variable="pocket, by its gap",
+        rows=f"{num.count(o.rows)} {noun(record)}",
+        range=text,
+        verdict=verdict,
+        word=VERDICTS[verdict],
+        bar=svg.track(places.track(o.least, o.most, top, verdict, label, limit)),
     )

@@ -82,11 +82,17 @@ def _first_that_fits(forms: Iterator[str]) -> str:
 
 def off_named(o: Off) -> str:
     """Return the name of a group or a pocket as it stands in a sentence; empty where it is too long or unknown."""
-    text = visible(o.rule).strip().replace(" and ", ", ") if o.finding is None else group_named(o.finding)
+    text = _one_pocket(o) if o.finding is None else group_named(o.finding)
     if _short(text) or not o.traits:
         return text if _short(text) else ""
     text = f"a pocket of {' and '.join(map(shown, o.traits))}"
     return text if _short(text) else ""
+
+
+def _one_pocket(o: Off) -> str:
+    """Return the rule of a pocket, its conditions joined as those of one."""
+    text = visible(o.rule).strip()
+    return text.replace(" and ", " with ") if text.count(" and ") == len(o.traits) - 1 else text
 
 
 def _short(text: str) -> bool:
@@ -122,16 +128,24 @@ def _whom(found: Sequence[Off], joined: str) -> Iterator[str]:
 
 
 def everyone_off(record: AuditRecord) -> list[Off]:
-    """Return groups and pockets over the limit together, the farthest off first."""
-    return sorted((*groups_off(record), *pockets_off(record)), key=lambda o: -o.least)
+    """Return groups and pockets over the limit together, the farthest off first; a pocket that is such a group once."""
+    groups = groups_off(record)
+    named = {tuple(sorted(o.finding.variables)) for o in groups if o.finding is not None}
+    return sorted((*groups, *(o for o in pockets_off(record) if o.levels not in named)), key=lambda o: -o.least)
+
+
+def _worse_off(record: AuditRecord) -> list[Off]:
+    """Return who is farther off than everyone: certified to be off by more than everyone is estimated to be."""
+    one = record.everyone
+    about = max(ends(record, one)[0], abs(one.gap.value) if by_gap(record) else one.error)
+    return [o for o in everyone_off(record) if o.least > about]
 
 
 # ---- each state of everyone ----
 
 
 def _everyone_over(record: AuditRecord) -> Iterator[str]:
-    least = ends(record, record.everyone)[0]
-    worse = [o for o in everyone_off(record) if o.least > least]
+    worse = _worse_off(record)
     start, forms = (
         "Do not use it as it is",
         ("Do not use it as it is, least of all for", "Do not use it, least of all for"),
@@ -235,7 +249,7 @@ def _in_points(record: AuditRecord) -> Iterator[str]:
             f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} as shown",
             "",
         )
-    worse = [o for o in everyone_off(record) if o.least > low and num.lower_bound(o.least) != num.lower_bound(low)]
+    worse = [o for o in _worse_off(record) if num.lower_bound(o.least) != num.lower_bound(low)]
     for whom in _whom(worse[:1], "and") if worse else ():
         least = num.lower_bound(worse[0].least)
         yield f"{start}{short}, by at least {least} for {whom}."

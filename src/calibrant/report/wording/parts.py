@@ -10,6 +10,7 @@ from calibrant.report.commands import naming_groups
 from calibrant.report.findings import (
     MOST_ROWS,
     POCKETS,
+    UNTOLD,
     Off,
     all_named,
     by_gap,
@@ -203,10 +204,10 @@ def _least(record: AuditRecord, o: Off) -> str:
 
 
 def _no_pocket(record: AuditRecord, e: Estimate) -> Text:
-    """Return what no pocket of rows enough exceeds; nothing where there is none."""
-    if e.interval.high >= 1.0:
-        return ()
+    """Return what no pocket of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, high = limit_of(record), e.interval.high
+    if high >= UNTOLD and record.verdicts["pockets"] != "met":
+        return say(f"Too few {noun(record)} to say what no pocket exceeds.")
     if record.verdicts["pockets"] == "met" and limit is not None:
         high = min(high, limit)
     of, share = TRAITS[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))

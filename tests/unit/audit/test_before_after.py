@@ -16,7 +16,11 @@ from jsonschema import Draft202012Validator
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
+from calibrant.data.engines.reduce import chosen_rows
+from calibrant.data.reading import Reading
+from calibrant.data.sources.opened import open_source
 from calibrant.repair.catalogue import tried_by_default
+from calibrant.repair.judge.rows import dealt
 from calibrant.report.sections.repair import command
 
 LIMIT = 0.05
@@ -114,6 +118,22 @@ def test_the_table_is_as_the_schema_says(record: AuditRecord) -> None:
     about = schema["properties"]["curves"]["properties"]["fixed"]
     told = json.loads(record.to_json())["curves"]["fixed"]
     Draft202012Validator({**about, "$defs": schema.get("$defs", {})}).validate(told)
+
+
+@pytest.mark.parametrize("key", [(), ("id",)])
+def test_the_command_judges_the_rows_that_the_audit_judged(tmp_path: Path, key: tuple[str, ...]) -> None:
+    data = rows(2000)
+    made = {"id": np.arange(2000) * 7, "y": data.y, "p": data.p}
+    table = data.covariates
+    for name, values in made.items():
+        table = table.append_column(name, [values.tolist()])
+    pq.write_table(table, tmp_path / "log.parquet")
+    asked = {"label": "y", "score": "p", "by": "site", "variables": ["site", "x"], "key": key or None}
+    held = cal.sketch(str(tmp_path / "log.parquet"), tests=True, **asked).parts["sample"].predictions()
+    reading = Reading.of(**asked).named()
+    chosen = chosen_rows(open_source(str(tmp_path / "log.parquet")), reading.rows_spec(), ("site", "x"), 300_000)
+    half = dealt(held, 2, 0) == 1
+    assert np.array_equal(held.p[half], chosen.data.p[dealt(chosen.data, 2, 0) == 1])
 
 
 def test_the_command_that_a_report_prints_makes_the_repair(

@@ -417,7 +417,7 @@ class Chosen:
     Parameters
     ----------
     data : Predictions
-        By increasing hash.
+        In the order of the source if these are all its rows, else by increasing hash: as a sketch for tests holds them.
     hashes : uint64 array of shape (n,)
     read : int
         Rows of the source.
@@ -492,5 +492,8 @@ class Choice:
         y, table = labels_of(lines), self.sample.table()
         if spec.positive is not None and not y.any():
             raise BadInput(f"positive={spec.positive!r} does not occur in column {spec.label!r}; check its spelling")
-        data = Predictions(y=y, p=scores_of(lines), covariates=table if table.num_columns else None, name=name)
-        return Chosen(data, lines[:, HASH].view(np.uint64), self.rows_read, self.contents)
+        hashes = lines[:, HASH].view(np.uint64)
+        at = source_order(hashes, spec)
+        p, covariates = scores_of(lines[at]), table.take(at) if table.num_columns else None
+        data = Predictions(y=labels_of(lines[at]), p=p, covariates=covariates, name=name)
+        return Chosen(data, hashes[at], self.rows_read, self.contents)

@@ -184,7 +184,7 @@ def test_a_shift_over_the_limit_is_told_whatever_an_estimate_says() -> None:
 # ---- which repair is taken ----
 
 
-def taken(over: dict[str, tuple[int, int]], shown: dict[str, tuple[str, ...]] | None = None) -> str:
+def taken(over: dict[str, tuple[float, ...]], shown: dict[str, tuple[str, ...]] | None = None) -> str:
     """Return what is recommended of three repairs, the first the simplest, by populations over and undecided."""
     recipe = {"first": "Platt", "second": "Beta", "third": "Isotonic"}
     table = {
@@ -193,7 +193,9 @@ def taken(over: dict[str, tuple[int, int]], shown: dict[str, tuple[str, ...]] | 
     }
     better = {"first": ("brier",), "second": ("brier",), "third": ("brier",), **(shown or {})}
     verdicts = {name: {"better": better[name], "worse": ()} for name in recipe}
-    counts = {name: {"broken": b, "undecided": u} for name, (b, u) in over.items()}
+    counts = {
+        name: dict(zip(("broken", "undecided", "worst"), (*left, 0.0), strict=False)) for name, left in over.items()
+    }
     return recommended(table, verdicts, dict.fromkeys(table, ()), counts)
 
 
@@ -202,6 +204,14 @@ def test_fewest_over_the_limit_then_fewest_undecided_then_the_simplest() -> None
     assert taken({**now, "first": (2, 0), "second": (1, 5), "third": (1, 6)}) == "second"
     assert taken({**now, "first": (1, 2), "second": (1, 1), "third": (1, 1)}) == "second"
     assert taken({**now, "first": (1, 1), "second": (1, 1), "third": (1, 1)}) == "first"
+
+
+def test_of_equally_many_left_the_worst_decides_before_simplicity() -> None:
+    """A lower end that falls just below the limit mends nobody: 4.5 to 25.0 before, 1.5 to 24.5 after."""
+    now = {AS_AUDITED: (1, 1, 0.25)}
+    assert taken({**now, "first": (0, 2, 0.245), "second": (0, 2, 0.18), "third": (0, 2, 0.178)}) == "second"
+    assert taken({**now, "first": (0, 2, 0.182), "second": (0, 2, 0.18), "third": (0, 2, 0.178)}) == "first"
+    assert taken({**now, "first": (0, 0, 0.019), "second": (0, 0, 0.01), "third": (0, 0, 0.01)}) == "first"
 
 
 def test_a_repair_under_which_more_are_over_the_limit_is_not_taken() -> None:

@@ -296,7 +296,7 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
     # (3) Verdicts; who is over the limit under each probability; and the repair to take.
     verdicts = {name: verdict_of(name, table, changes) for name in judged.repairs}
     fixed, unjudged = _against(fits, asked, groups, how)
-    over = {} if fixed is None or how.against.limit is None else {k: fixed.counts(k) for k in judged.scores}
+    over = {} if fixed is None or how.against.limit is None else {k: fixed.left(k) for k in judged.scores}
     chosen = recommended(table, verdicts, worse_than, over)
     # (4) Tests: told, but they decide nothing.
     testing = Testing(how.tests, variables, how.test_rows, how.draws, seed)

@@ -300,6 +300,7 @@ def _named(items: Sequence[str]) -> str:
 
 NEVER = ("brier", "log_loss", "error", "worst_group", "certainty")  # a recommended repair is not shown worse in these
 MATTERS = ("error", "worst_group", "brier", "log_loss", "variable:", "group:")  # and is shown better in one of these
+NEARLY = 0.005  # half a point: upper ends that differ by less do not decide between repairs
 
 
 def simplicity(recipe: str) -> float:
@@ -312,7 +313,7 @@ def recommended(
     table: Mapping[str, Summary],
     verdicts: Mapping[str, Mapping[str, Any]],
     worse_than: Mapping[str, Sequence[str]],
-    over: Mapping[str, Mapping[str, int]] | None = None,
+    over: Mapping[str, Mapping[str, float]] | None = None,
 ) -> str:
     """Return the repair to take, or ``"as audited"``.
 
@@ -323,7 +324,8 @@ def recommended(
     worse_than : Mapping
         For each name those that it is shown to be worse than in Brier score.
     over : Mapping, optional
-        With a limit: for each name how many populations are ``"broken"`` and ``"undecided"`` under it.
+        With a limit: for each name how many populations are ``"broken"`` and ``"undecided"`` under it, and how far off
+        the ``"worst"`` of them may be at most.
     """
     # (1) Candidates: something that matters (certified error, worst group, Brier score, log loss, error along a
     # variable, the gap of a group) is shown better than as audited; neither Brier score, log loss, certified error nor
@@ -334,11 +336,15 @@ def recommended(
         if any(item.startswith(MATTERS) for item in v["better"]) and not any(item in NEVER for item in v["worse"])
     ]
     # With a limit, those under which the fewest populations are over it, and of these the fewest undecided; none that
-    # brings more over it than there are.
+    # brings more over it than there are. Where some are left, those under which the worst of them may be the least off,
+    # nearly: an end that falls just below the limit mends nobody.
     if over:
         candidates = [name for name in candidates if over[name]["broken"] <= over[AS_AUDITED]["broken"]]
         least = min((_left(over[name]) for name in candidates), default=None)
         candidates = [name for name in candidates if _left(over[name]) == least]
+        if least is not None and any(least):
+            worst = min(over[name]["worst"] for name in candidates)
+            candidates = [name for name in candidates if over[name]["worst"] <= worst + NEARLY]
     if not candidates:
         return AS_AUDITED
     # (2) The best candidate is the one with the least Brier score.
@@ -354,7 +360,7 @@ def recommended(
     return min(fit or [best], key=lambda name: simplicity(table[name].recipe))
 
 
-def _left(counts: Mapping[str, int]) -> tuple[int, int]:
+def _left(counts: Mapping[str, float]) -> tuple[float, float]:
     return counts["broken"], counts["undecided"]
 
 

@@ -650,6 +650,7 @@ def pocketed(
         "rows_high": 12_000,
         "share_high": 0.2,
         "rows_needed": needed if says == "undecided" else None,
+        "rows_at_least": False,
     }
     found = replace(estimate(low, high, method="certify.pockets", n=of.everyone.rows), settings=settings)
     outcome = None if p_value is None else pocket_outcome(p_value, "scan" if p_value <= 0.05 else "neither")

@@ -109,7 +109,8 @@ def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int) -> Es
     """
     (low, below), (high, above) = _told_end(least, "low", tables, mask), _told_end(most, "high", tables, mask)
     value = _told_worst_value(least, max(least.value, most.value), tables)
-    needed = least.settings["rows_needed"] or most.settings["rows_needed"]
+    end = least if least.settings["rows_needed"] else most
+    needed = end.settings["rows_needed"]
     return replace(
         least,
         value=min(max(value, low), max(low, high)),
@@ -119,6 +120,7 @@ def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int) -> Es
             **below,
             **above,
             "rows_needed": None if needed is None else int(two_digits(needed)),
+            "rows_at_least": end.settings["rows_at_least"],
         },
     )
 

@@ -48,10 +48,13 @@ class Finding(Plain):
         ``"none"`` when no limit was given. Groups are decided by closed testing, which may decide where the range of
         the error still holds the limit.
     rows_needed : int or None
-        Rows of the whole log that would decide, if the error is as estimated and groups keep their shares; None when
-        decided, without a limit, or when the estimate sits on the limit.
+        Rows of the whole log that would decide, if groups keep their shares; None when decided, without a limit, or
+        when the estimate is too close to the limit to say.
     pooled : int
         Number of small values pooled into this group; 0 for an ordinary group.
+    rows_at_least : bool
+        True where the estimate is within its own noise of the limit: then a calibrated score takes `rows_needed` to be
+        shown to be within, so at least. Otherwise it is about how many, if the error is as estimated.
     """
 
     id: str
@@ -66,6 +69,7 @@ class Finding(Plain):
     verdict: Verdict
     rows_needed: int | None
     pooled: int = 0
+    rows_at_least: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

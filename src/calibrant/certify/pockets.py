@@ -78,7 +78,7 @@ def pockets(
         those with `clear_size`, if only the upper end is asked for); smaller is better. ``settings`` tell the pockets
         behind the two ends, ``box_low`` and ``box_high``, as text and as data; how many are certified ``over`` the
         limit (Holm); the ``verdict``, "met", "broken", "undecided" or, without a limit, "none"; and, if undecided,
-        about how many rows would decide, ``rows_needed``.
+        about how many rows would decide, ``rows_needed``, or with ``rows_at_least`` how many at least.
 
     Raises
     ------
@@ -136,6 +136,7 @@ def pockets(
     value = float(size.max()) if spend[0] else min(float(size[family.rows >= clear_rows].max()), high)
     verdict = _verdict(low, high, limit)
     undecided = limit if verdict == "undecided" else None
+    need = None if undecided is None else rows_needed(family, estimate, undecided, spend, clear_rows)
     return Estimate(
         method="certify.pockets",
         value=max(value, low),
@@ -161,7 +162,8 @@ def pockets(
             "seed": data.spec.seed if isinstance(data, Sketch) else seed,
             "limit": limit,
             "over": None if limit is None or not spend[0] else int(over(family, limit, spend[0]).sum()),
-            "rows_needed": None if undecided is None else rows_needed(family, estimate, undecided, spend, clear_rows),
+            "rows_needed": None if need is None else need[0],
+            "rows_at_least": need is not None and need[1],
             "verdict": verdict,
         },
     )

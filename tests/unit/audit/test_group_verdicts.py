@@ -99,7 +99,7 @@ def test_rows_needed_are_rows_of_the_log(whole: Any) -> None:
     undecided = [f for f in findings if f.verdict == "undecided"]
     assert undecided
     for f in undecided:
-        assert f.rows_needed is None or f.rows_needed >= 1.5 * whole.n * 0.999
+        assert f.rows_needed is None or f.rows_needed >= whole.n * 0.999
 
 
 def test_gaps_have_signed_ranges_that_hold_the_truth(whole: Any) -> None:

@@ -69,9 +69,22 @@ def test_the_verdict_on_a_limit(limit: float | None, verdict: str) -> None:
     s = certified(two_sites(), limit=limit).settings
     assert (s["verdict"], s["limit"]) == (verdict, limit)
     assert s["over"] == {None: None, 0.01: 1}.get(limit, 0)
-    assert (s["rows_needed"] is not None) == (verdict == "undecided")
-    if s["rows_needed"]:
-        assert s["rows_needed"] >= 450
+    if verdict != "undecided":
+        assert (s["rows_needed"], s["rows_at_least"]) == (None, False)
+    elif s["rows_needed"]:
+        assert s["rows_needed"] >= 300
+
+
+def test_rows_of_a_calibrated_score_are_at_least_so_many_until_estimates_are_clear_of_the_limit() -> None:
+    found = {}
+    for n in (200, 400, 20_000):
+        rng = np.random.default_rng([n, 0x0C])
+        p = rng.uniform(0.2, 0.8, n)
+        data = cal.predictions(rng.uniform(size=n) < p, p, {"x": rng.uniform(size=n)})
+        found[n] = cal.certify.pockets(data, limit=0.05, clear_size=0.2).settings
+    assert [found[n]["rows_at_least"] for n in found] == [True, True, False]
+    assert all(found[n]["rows_needed"] > 1_500 for n in (200, 400))
+    assert found[20_000]["verdict"] == "met"
 
 
 def test_boxes_over_a_limit_spend_what_the_low_end_spends() -> None:

@@ -191,9 +191,8 @@ def test_plan_reads_any_data(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("kind", ["shift", "slope"])
 @pytest.mark.parametrize(("error", "limit"), [(0.05, 0.025), (0.08, 0.06)])
-def test_the_rows_that_would_decide_decide_about_half_the_time(kind: str, error: float, limit: float) -> None:
+def test_the_rows_planned_for_the_low_end_decide_about_half_the_time(kind: str, error: float, limit: float) -> None:
     """Error of one sign, or of one change of sign; the estimate is the truth."""
-    from calibrant.certify.rows_needed import rows_to_decide
     from calibrant.stats.bounds import lower_bound
     from calibrant.views.population import everyone
 
@@ -201,12 +200,10 @@ def test_the_rows_that_would_decide_decide_about_half_the_time(kind: str, error:
         rng = np.random.default_rng([seed, 0xDEC])
         p = rng.uniform(0.1, 0.9, n)
         rate = p + (error if kind == "shift" else error * np.where(p < 0.5, 1, -1))
-        return everyone(cal.predictions(rng.uniform(size=n) < rate, p))
+        return cal.predictions(rng.uniform(size=n) < rate, p)
 
-    times = rows_to_decide(draw(300, 0), error, limit, 50, (0.05, 0.05), "error")
-    assert times is not None
-    n = int(np.ceil(300 * times))
-    decided = sum(lower_bound(draw(n, seed).cells, 0.05) > limit for seed in range(1, 41))
+    n = int(cal.certify.rows_needed(error - limit, draw(300, 0), side="lower").value)
+    decided = sum(lower_bound(everyone(draw(n, seed)).cells, 0.05) > limit for seed in range(1, 41))
     assert 8 <= decided <= 38
 
 

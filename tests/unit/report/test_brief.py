@@ -206,6 +206,8 @@ def test_rows_are_rows_of_the_log_and_a_time_stands_only_where_the_rate_is_known
     never = replace(record, data={**record.data, "arrival": None})
     assert plain(rows_that_would_decide(never)).endswith("people.")
     assert rows_that_would_decide(factories.mixture("met", ["met"])) == ()
+    unclear = replace(record, groups=tuple(replace(f, rows_at_least=True) for f in record.groups))
+    assert "has grown from 277 677 to at least 940 000" in plain(rows_that_would_decide(unclear)).replace(THIN, " ")
     two = plain(rows_that_would_decide(factories.mixture("met", ["undecided"] * 2)))
     assert "One of the two would settle" in two
 

@@ -37,7 +37,7 @@ def test_markdown_keeps_names_inside_code_spans():
 def test_markdown_says_what_the_page_says():
     text = markdown(factories.employment())
     assert "## Within the limit for everyone together. Over it for foreign born." in text
-    assert "- **41 named groups: 1 over the limit.** `foreign born`: at least 1.6; 32 undecided." in text
+    assert "- **41 groups shown: 1 over the limit.** `foreign born`: at least 1.6; 32 undecided." in text
     assert "| `nativity: foreign born` | 40\u202f333 |" in text
     assert "confidence interval" not in text.replace("not a confidence interval", "")
 

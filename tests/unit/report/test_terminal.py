@@ -38,7 +38,7 @@ def test_terminal_aligns_and_leads_with_the_decision():
     assert lines[2] == "Within the limit for everyone together. Over it for foreign born."
     assert lines[4:6] == [
         "● Everyone: met. Off by 0.6 to 1.2 points on average.",
-        "◆ 41 named groups: 1 over the limit. foreign born: at least 1.6; 32 undecided. No group",
+        "◆ 41 groups shown: 1 over the limit. foreign born: at least 1.6; 32 undecided. No group",
     ]
     rows = [line for line in lines if re.search(r"\d to \d.*(met|over the limit|undecided)$", line)]
     assert len(rows) == 5

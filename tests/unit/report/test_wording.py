@@ -18,8 +18,11 @@ from calibrant.report import wording
 from calibrant.report.brief.action import decision
 from calibrant.report.brief.brief import parts
 from calibrant.report.findings import Off
+from calibrant.report.markdown import render as markdown
+from calibrant.report.sections.groups import table
 from calibrant.report.sections.reference import line
 from calibrant.report.spans import label, plain
+from calibrant.report.terminal import render as terminal
 from calibrant.report.wording.headline import off_named, words_of
 from calibrant.report.wording.parts import page_status
 
@@ -282,6 +285,18 @@ def test_a_group_over_by_its_raw_score_is_no_contradiction_of_what_is_shown(wors
     assert plain(wording.groups_told(within)) == "No group is off by more than 0.9."
 
 
+def test_ranges_that_go_beyond_what_no_group_exceeds_are_explained():
+    groups = [factories.finding(0.025, 0.26, variables=[("region", v)]) for v in ("north", "south")]
+    record = factories.record(groups=groups)
+    told = "The ranges of groups hold all together; that none exceeds 24.0 holds by itself."
+    for high, said in ((0.24, True), (0.26, False)):
+        bound = factories.estimate(0.0, high)
+        with_bound = replace(record, estimates={**record.estimates, "worst_group": bound})
+        assert (told in markdown(with_bound)) == said
+        assert (told in table(with_bound).caption) == said
+        assert (told in terminal(with_bound).replace("\n", " ").replace("  ", " ")) == said
+
+
 CANCEL = "On balance within the limit for everyone together; on average off by at least 9.2 points."
 
 
@@ -343,7 +358,7 @@ def test_estimate_on_the_limit_promises_no_number_of_rows():
     record = factories.record(factories.Finding.from_dict({**one.to_dict(), "rows_needed": None}))
     assert wording.headline(record) == "Too few rows to decide: the error is too close to the limit."
     over = replace(record, verdict="broken")
-    assert "too close for any number of rows" in plain(wording.everyone_told(over))
+    assert "too close to the limit to say how many rows" in plain(wording.everyone_told(over))
 
 
 def test_pooled_and_blank_names():

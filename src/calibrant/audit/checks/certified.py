@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -34,10 +33,10 @@ def of_everyone(case: Case, _: Mapping[str, Curve]) -> Answer:
     gap = replace(shift(q, alpha), method="certify.gap")
     low, high = (lower.interval.low, upper.interval.high) if plan.judge == "error" else size(gap)
     error, verdict = between(lower, upper), plan.verdict(low, high)
-    times = None
+    need = None
     if verdict == "undecided" and plan.limit is not None:
         off = error if plan.judge == "error" else abs(gap.value)
-        times = rows_to_decide(q, off, plan.limit, plan.levels, (alpha, alpha), plan.judge)
+        need = rows_to_decide(q, (low, off, high), plan.limit, plan.levels, (alpha, alpha), plan.judge)
     found = Finding(
         id="everyone",
         variables=(),
@@ -49,7 +48,8 @@ def of_everyone(case: Case, _: Mapping[str, Curve]) -> Answer:
         error=error,
         gap=gap,
         verdict=verdict,
-        rows_needed=None if times is None else math.ceil(times * q.n),
+        rows_needed=None if need is None else need.rows(q.n),
+        rows_at_least=need is not None and need.at_least,
     )
     check = Check(code="error-everyone", status=status(verdict), estimate=upper if plan.judge == "error" else gap)
     return Answer(checks=(check,), findings=(found,))

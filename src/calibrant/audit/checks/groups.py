@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from calibrant.audit.checks.certified import between, status
+from calibrant.audit.checks.certified import between, size, status
 from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_populations
 from calibrant.audit.question import Answer, Case, Cost, NotRun, Question
@@ -63,7 +62,15 @@ class Group:
     @property
     def off(self) -> float:
         """The size of what the limit is about, as estimated."""
-        return self.error if self.judge == "error" else abs(self.gap.value)
+        return self.found[1]
+
+    @property
+    def found(self) -> tuple[float, float, float]:
+        """What the limit is about: at least, as estimated, and at most."""
+        if self.judge == "error":
+            return self.lower.interval.low, self.error, self.upper.interval.high
+        least, most = size(self.gap)
+        return least, abs(self.gap.value), most
 
     @property
     def _draws(self) -> tuple[str, str]:
@@ -141,7 +148,7 @@ def _certified(name: Name, members: int, q: Population, case: Case, count: int) 
 
 def _finding(g: Group, verdict: Verdict, case: Case, counts: tuple[int, int]) -> Finding:
     """Return what the record tells of a group; `counts` of groups estimated over the limit, and of all."""
-    plan, needed = case.judging, None
+    plan, need = case.judging, None
     if verdict == "undecided" and plan.limit is not None:
         # In the end groups over the limit are never found within, and those within never over: only they share.
         over, every = counts
@@ -159,7 +166,8 @@ def _finding(g: Group, verdict: Verdict, case: Case, counts: tuple[int, int]) ->
         error=g.error,
         gap=g.gap,
         verdict=verdict,
-        rows_needed=needed,
+        rows_needed=None if need is None else int(two_digits(need.rows(case.whole.n))),
+        rows_at_least=need is not None and need.at_least,
         pooled=g.members,
     )
 

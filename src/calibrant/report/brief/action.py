@@ -25,6 +25,7 @@ from calibrant.visible import visible
 MONTHS = 24  # from here on a time is told in years
 LONGEST = 50  # years: a longer time is told as over them
 PLACEHOLDER = '--intended-use "…"'
+Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 
 def decision(record: AuditRecord) -> Decision:
@@ -93,9 +94,9 @@ def _pockets(record: AuditRecord) -> Decision:
     """Return what to do where a test finds error and no pocket is certified over the limit."""
     if before_after.helped(record):
         return _recalibrate(record)
-    known, need = pockets_known(record)[:1], record.estimates[POCKETS].settings.get("rows_needed")
+    known, need = pockets_known(record)[:1], _pockets_need(record)
     who = Span(clipped(visible(known[0].rule)), "name", "#pockets") if known and known[0].rule else "unnamed pockets"
-    more = f" Audit again when this log has grown {_growth(record, int(need))}." if need is not None else ""
+    more = f" Audit again when this log has grown {_growth(record, need)}." if need is not None else ""
     return Decision(say("Do not rely on it yet for ", who, f".{more}"), commands.audit_again(record))
 
 
@@ -122,18 +123,22 @@ def _look_closer(record: AuditRecord) -> Decision:
 def _collect(record: AuditRecord) -> str:
     """Return how far the log must grow, and how long that takes at the rate it grows."""
     one = record.everyone
-    need = one.rows_needed if one.verdict == "undecided" else _need(record)
+    need = _need(record)
+    if one.verdict == "undecided":
+        need = None if one.rows_needed is None else (one.rows_needed, one.rows_at_least)
     if need is None:
-        return f"The error is too close to the limit for any number of {noun(record)} to decide surely."
+        return f"The error is too close to the limit to say how many {noun(record)} would decide."
     return f"Audit again when this log has grown {_growth(record, need)}."
 
 
-def _need(record: AuditRecord) -> int | None:
+def _need(record: AuditRecord) -> Need | None:
     need = median_need(with_verdict(record, "undecided"))
-    if need is None and POCKETS in record.estimates:
-        told = record.estimates[POCKETS].settings.get("rows_needed")
-        need = None if told is None else int(told)
-    return need
+    return _pockets_need(record) if need is None and POCKETS in record.estimates else need
+
+
+def _pockets_need(record: AuditRecord) -> Need | None:
+    told = record.estimates[POCKETS].settings
+    return None if told.get("rows_needed") is None else (int(told["rows_needed"]), bool(told["rows_at_least"]))
 
 
 def rows_that_would_decide(record: AuditRecord) -> Text:
@@ -151,10 +156,10 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
     return say(f"{start}{half} would settle when this log has grown {_growth(record, need)}.")
 
 
-def _growth(record: AuditRecord, need: int) -> str:
-    now, n = record.everyone.rows, num.rows_needed(need)
-    about = n if n.startswith("over") else f"about {n}"
-    return f"from {num.count(now)} to {about} {noun(record)}{_time(record, need - now)}"
+def _growth(record: AuditRecord, need: Need) -> str:
+    (rows, at_least), now = need, record.everyone.rows
+    about = num.amount(rows, at_least)
+    return f"from {num.count(now)} to {about} {noun(record)}{_time(record, rows - now)}"
 
 
 def _time(record: AuditRecord, more: int) -> str:

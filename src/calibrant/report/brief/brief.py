@@ -10,7 +10,7 @@ from calibrant.report.brief.action import decision, rows_that_would_decide
 from calibrant.report.brief.before_after import changes, helped
 from calibrant.report.brief.follows import follows
 from calibrant.report.brief.rests import not_checked, rests
-from calibrant.report.brief.ruler import ruler
+from calibrant.report.brief.ruler import reading, ruler
 from calibrant.report.document import (
     EVERYWHERE,
     PAGE,
@@ -45,6 +45,8 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
     yield Parts(parts(record))
     yield decision(record)
     yield changes(record) if helped(record) else ruler(record)
+    if not helped(record) and (apart := reading(record)):
+        yield Paragraph(say(apart), "quiet", EVERYWHERE)
     if rows := rows_that_would_decide(record):
         yield Paragraph(rows, "quiet", EVERYWHERE)
     if found := follows(record):

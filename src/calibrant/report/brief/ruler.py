@@ -7,9 +7,9 @@ from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.document import Mark, Ruler
 from calibrant.report.findings import RANK, Off, by_gap, ends, limit_of, noun, pockets_off
-from calibrant.report.spans import clipped, value_label, variable_label
+from calibrant.report.spans import Text, clipped, say, value_label, variable_label
 from calibrant.report.wording.answers import crossed
-from calibrant.report.wording.parts import judged
+from calibrant.report.wording.parts import beyond_worst, judged
 from calibrant.report.wording.terms import VERDICTS
 from calibrant.visible import visible
 
@@ -44,6 +44,11 @@ def farthest(record: AuditRecord) -> list[Finding]:
         return RANK.get(f.verdict, 3), -first, -second, f.id
 
     return sorted(record.groups, key=key)
+
+
+def reading(record: AuditRecord) -> str:
+    """Return how the ranges shown go with what no group exceeds; empty where none goes beyond it."""
+    return beyond_worst(record, farthest(record)[:WORST])
 
 
 def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:

@@ -24,6 +24,7 @@ GROUPS = (
     "gap_high",
     "verdict",
     "rows_needed",
+    "rows_at_least",
     "pooled",
 )
 CHECKS = "code", "status", "reason", "p_value", "statistic"
@@ -54,7 +55,7 @@ def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
 def _group(f: Finding) -> tuple[object, ...]:
     name = ", ".join(f"{variable}={value}" for variable, value in f.variables) or "everyone"
     ends = f.lower.low, f.upper.high, f.gap.value, f.gap.low, f.gap.high
-    return f.id, name, f.rows, f.cases, f.expected, *ends, f.verdict, f.rows_needed, f.pooled
+    return f.id, name, f.rows, f.cases, f.expected, *ends, f.verdict, f.rows_needed, f.rows_at_least, f.pooled
 
 
 def _csv(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -52,6 +52,7 @@ from calibrant.report.wording import (
     together,
     unshown_reason,
 )
+from calibrant.report.wording.parts import beyond_worst
 
 SHORT = 9  # groups in the short table
 # As audit/rounding.py tells them
@@ -162,7 +163,8 @@ def _caption(record: AuditRecord) -> str:
     if total == 1:
         return f"The one group that was given.{dashed}"
     held = f"All {num.count(total)} ranges of each kind hold together, {together(record)}."
-    return (cut_short(record) or held) + dashed
+    apart = beyond_worst(record, record.groups)
+    return (cut_short(record) or held) + (f" {apart}" if apart else "") + dashed
 
 
 def cut_short(record: AuditRecord) -> str:

@@ -83,6 +83,8 @@ def would_decide(record: AuditRecord, finding: Finding, where: str = "") -> Text
     n = num.rows_needed(finding.rows_needed)
     amount = strong(f"{n.removeprefix('over ')} {noun(record)}")
     condition = f"{where} would decide, if the error is as estimated ({e} points). "
+    if finding.rows_at_least:
+        return say("To find it within the limit takes at least ", amount, f"{where}. ")
     return say("Over " if n.startswith("over ") else "About ", amount, condition)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
@@ -91,10 +91,10 @@ def rows_would(record: AuditRecord, finding: Finding) -> Text:
     """Return how many rows of the log would decide."""
     if finding.rows_needed is None:
         return say("The error is too close to the limit to say how many rows would decide.")
-    n = num.amount(finding.rows_needed, finding.rows_at_least).capitalize()
+    n = num.amount(finding.rows_needed, finding.rows_at_least)
     if finding.rows_at_least:
-        return say(f"To find it within the limit takes {n[:1].lower()}{n[1:]} {noun(record)} in the log.")
-    return say(f"{n} {noun(record)} in the log would decide.")
+        return say(f"To find it within the limit takes {n} {noun(record)} in the log.")
+    return say(f"{n.capitalize()} {noun(record)} in the log would decide.")
 
 
 # ---- the named groups ----
@@ -137,12 +137,25 @@ def _small_ones(record: AuditRecord) -> Text:
     return say(f"{num.count(n)} small ones are judged only together.") if n else ()
 
 
-def no_group(record: AuditRecord) -> Text:
-    """Return what no group that is shown exceeds."""
+def worst_end(record: AuditRecord) -> float:
+    """Return what no group that is shown exceeds, as the verdict leaves it."""
     e, limit = record.estimates.get("worst_group"), limit_of(record)
     high = max(ends(record, f)[1] for f in record.groups) if e is None else e.interval.high
-    if record.verdicts["groups"] == "met" and limit is not None:
-        high = min(high, limit)
+    return min(high, limit) if record.verdicts["groups"] == "met" and limit is not None else high
+
+
+def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
+    """Return why the range of a group that is shown goes beyond what no group exceeds; empty where none does."""
+    limit, high = limit_of(record), worst_end(record) if record.groups else 1.0
+    widest = max((ends(record, f)[1] for f in shown if f.variables), default=0.0)
+    if high >= 1.0 or widest <= high or num.upper_bound(widest, limit) == num.upper_bound(high, limit):
+        return ""
+    return f"The ranges of groups hold all together; that none exceeds {num.upper_bound(high, limit)} holds by itself."
+
+
+def no_group(record: AuditRecord) -> Text:
+    """Return what no group that is shown exceeds."""
+    e, limit, high = record.estimates.get("worst_group"), limit_of(record), worst_end(record)
     if high >= 1.0:
         return ()
     group = "group" if all_named(record) else "group shown"
@@ -182,7 +195,8 @@ def pockets_told(record: AuditRecord) -> Text:
     if state == "undecided" and need is not None:
         at_least = bool(e.settings["rows_at_least"])
         n = num.amount(int(need), at_least)
-        told.append(say(f"To clear them takes {n} {noun(record)}." if at_least else f"{n.capitalize()} {noun(record)} would decide."))
+        start, end = ("To clear them takes ", "") if at_least else ("", " would decide")
+        told.append(say(f"{start}{n if at_least else n.capitalize()} {noun(record)}{end}."))
     return _joined(told)
 
 

@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 STEP = 1.0 / STEPS  # scores are read rounded down to so many steps; ends move out by one, arithmetic included
 SHORT = 64  # boxes whose ends are computed first: those that an approximation puts first
 ROUNDING = 1e-6  # of a log probability, when it is asked whether a box can be passed over
-ON_THE_LIMIT = 1e-4  # an estimate so near to the limit is never decided
+CLEAR = 2.0  # standard errors from the limit, beyond which an estimate is taken to be on its side
 MOST_ROWS = 10**12
 
 
@@ -249,8 +249,8 @@ def shrunken(family: Family, alpha: float) -> Floats:
 
 def rows_needed(
     family: Family, estimate: Floats, limit: float, spend: tuple[float, float], least_rows: float
-) -> int | None:
-    """Return about how many rows, of people like these, would decide whether the worst gap is over a limit.
+) -> tuple[int, bool] | None:
+    """Return how many rows, of people like these, would decide whether the worst gap is over a limit.
 
     Parameters
     ----------
@@ -265,25 +265,33 @@ def rows_needed(
 
     Returns
     -------
-    int or None
-        At least half as many again as there are; None if no number decides, or none up to 1e12.
+    (int, bool) or None
+        About so many, if gaps are as estimated; or, with True, at least so many, which would clear a calibrated score,
+        where the estimates are not clear of the limit by two standard errors. None if it is too close to say, if the
+        end that would decide is not asked for, or beyond 1e12.
     """
     from scipy.special import ndtri
 
     size, error = np.abs(estimate), errors(family.cases, family.rows)
-    worst = float(size.max())
-    if abs(worst - limit) < ON_THE_LIMIT or not spend[worst <= limit]:
-        return None
+    large = family.rows >= least_rows
+    clear = np.abs(size - limit) > CLEAR * error
+    at_least = False
     # Noise and widths fall with the root of the rows. Over the limit, one box has to show it, half its luck gone; else
     # every large box has to come under it, with as much luck, for or against, as it has now.
-    if worst > limit:
-        off = size > limit
+    if size.max() > limit and (off := clear & (size > limit)).any():
+        if not spend[0]:
+            return None
         width = -ndtri(spend[0] / 2.0 * family.weight[off]) * error[off]
         left = (size[off] + np.abs(family.gap[off])) / 2.0 - limit
-        times = float((width / left).min()) ** 2
-    else:
-        large = family.rows >= least_rows
+        times = max(float((width / left).min()) ** 2, 1.0)
+    elif not spend[1]:
+        return None
+    elif size.max() <= limit and clear[large].all():
         excess = np.abs(family.gap[large]) - ndtri(spend[1]) * error[large] - size[large]
-        times = float((excess / (limit - size[large])).max(initial=0.0)) ** 2
-    found = family.n * max(times, 1.5)
-    return int(np.ceil(found)) if found <= MOST_ROWS else None
+        times = max(float((excess / (limit - size[large])).max(initial=0.0)) ** 2, 1.0)
+    else:
+        times, at_least = float((-ndtri(spend[1]) * error[large] / limit).max(initial=0.0)) ** 2, True
+        if times <= 1.0:
+            return None
+    found = family.n * times
+    return (int(np.ceil(found)), at_least) if found <= MOST_ROWS else None

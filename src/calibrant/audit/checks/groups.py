@@ -153,8 +153,7 @@ def _finding(g: Group, verdict: Verdict, case: Case, counts: tuple[int, int]) ->
         # In the end groups over the limit are never found within, and those within never over: only they share.
         over, every = counts
         spend = plan.alpha / 2.0 / (every - over + 1), plan.alpha / 2.0 / (over + 1)
-        times = rows_to_decide(g.people, g.off, plan.limit, plan.levels, spend, plan.judge)
-        needed = None if times is None else int(two_digits(math.ceil(times * case.whole.n)))
+        need = rows_to_decide(g.people, g.found, plan.limit, plan.levels, spend, plan.judge)
     return Finding(
         id=_identifier(g.name),
         variables=g.name,

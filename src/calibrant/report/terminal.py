@@ -255,7 +255,7 @@ def before_and_after(found: Comparison) -> list[str]:
             low, high, verdict = c[f"{when}_low"][i], c[f"{when}_high"][i], c[when][i]
             low, high = size(low, high) if c["measure"][i] == "gap" else (low, high)
             low, high = decided(low, high, verdict, limit)
-            line += [f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}", VERDICTS[verdict].lower()]
+            line += [num.ends(low, high, limit), VERDICTS[verdict].lower()]
         rows.append(tuple(line))
     wide = [max(cells(r[i]) for r in rows) for i in range(len(heads))]
     lines = [f"{capital(what)} in points against the limit of {num.limit_points(limit)}, on the rows judged:"]
@@ -264,6 +264,11 @@ def before_and_after(found: Comparison) -> list[str]:
         "over the limit, undecided: "
         + "; ".join(f"{d['name']} {d['over']}, {d['undecided']}" for d in s["candidates"])
         + ("." if not s["groups"] else f". Of {num.count(s['groups'])} groups those over it now or after are listed.")
+        + (
+            " The range of everyone above (as audited) is of the same rows, but shares its risk with every line there."
+            if s["judge"] == "error"
+            else ""
+        )
     )
     return lines
 
@@ -272,7 +277,9 @@ def recommendation(found: Comparison) -> str:
     """Return the recommendation in one line."""
     if found.recommended == AS_AUDITED:
         return "Recommended: leave it as it is; no repair is shown to be better."
-    first = "with the fewest over the limit, then the fewest undecided, then " if found.fixed.columns else ""
+    first = ""
+    if found.fixed.columns:
+        first = "with the fewest over the limit, then the fewest undecided, then the least left in the worst, then "
     return (
         f"Recommended: {found.recommended}, {first}the simplest that is shown better and not shown worse than the best."
     )

@@ -69,7 +69,7 @@ def _repair(record: AuditRecord) -> Decision:
         if not tried:
             which = "no repair tried is"
         text = f"Retrain, or leave out {_whom(record)}: {which} shown to help, on {n} {noun(record)} held out."
-        return Decision(say(text), commands.audit_again(record))
+        return Decision(say(f"{text} Then audit the new scores."), "")  # the same file would give the same answer
     text = f"Recalibrate, judged on {noun(record)} that no repair is fitted on: none was tried in this audit."
     return Decision(say(text), commands.repair(record))
 

@@ -111,7 +111,7 @@ def _change(p: Population, record: AuditRecord, limit: float | None, top: float)
 
 
 def _range(side: Side, limit: float | None) -> str:
-    return f"{num.lower_bound(side.low, limit)} to {num.upper_bound(side.high, limit)}"
+    return num.ends(side.low, side.high, limit)
 
 
 def outcome(record: AuditRecord) -> str:
@@ -127,6 +127,8 @@ def outcome(record: AuditRecord) -> str:
         who = clipped(over[0].who, LONG) if over[0].of else "everyone"
         more = f" and {cardinal(len(over) - 1)} more" if len(over) > 1 else ""
         first = f"{who}{more} {'stay' if more else 'stays'} over the limit"
+    elif left(record) or (was and not any(p.after is not None and p.after.verdict == "met" for p in was)):
+        first = "it is not shown to be enough"
     else:
         first = "nothing is over the limit any more" if was else "nothing is over the limit"
     if few:

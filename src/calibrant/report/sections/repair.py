@@ -168,7 +168,8 @@ def how(record: AuditRecord) -> Text:
     if chosen is None:
         return ()
     if limit_of(record) is not None and populations(record):
-        first = "has the fewest over the limit, then the fewest undecided; of those that are equal in this it "
+        first = "has the fewest over the limit, then the fewest undecided, then the least left in the worst of these; "
+        first += "of those that are equal in this it "
     return say(
         f"{capital(repair_named(chosen['recipe']))} {first}is the simplest repair that is shown to help and is not "
         f"shown to be worse than the best of them: {visible(_verdict(record, chosen))}. This fits it, judges it again "
@@ -224,7 +225,7 @@ def _side(p: Line, when: str, limit: float | None) -> Cell:
     low, high = float(p[f"{when}_low"]), float(p[f"{when}_high"])
     low, high = size(low, high) if p["measure"] == "gap" else (low, high)
     low, high = decided(low, high, verdict, limit)
-    text = f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
+    text = num.ends(low, high, limit)
     if limit is None:
         return Cell(say(text), sort=f"{high:.4g}")
     return Cell(say(f"{text}, {VERDICTS[verdict].lower()}"), sort=f"{high:.4g}", icon=verdict)
@@ -241,6 +242,8 @@ def fixed_note(record: AuditRecord) -> str:
         f"the risk is shared among {among}, so who is listed, and the repair, may be chosen by these rows. "
         "Ranges are wider than in the audit, which has more rows."
     )
+    if any(p["measure"] == "gap" for p in populations(record)):
+        text += f" Gaps here are those of the {noun(record)} judged; the audit's are of all that such a log may hold."
     return f"{text} {told}" if (told := _tests(record)) else text
 
 

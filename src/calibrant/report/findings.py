@@ -16,6 +16,7 @@ MOST_ROWS = 500  # groups in the long table; the others are in the JSON only
 SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank among draws
 UNTOLD = 0.5  # a certified upper end from here on tells nothing
 FEW = 50  # expected cases, and expected non-cases, that a curve needs
+STRONG = "strong-calibration"
 POCKETS = "pockets"  # the code of their check, and the name of their estimate and curve
 NOUN = "rows"  # what a row is, where nobody says
 Side = Literal["low", "high", "unclear"]
@@ -192,6 +193,17 @@ def ran(record: AuditRecord, code: str) -> Check | None:
     """Return the check with this code where its test was run, or None."""
     check = check_of(record, code)
     return check if check is not None and check.outcome is not None else None
+
+
+def stands(record: AuditRecord, check: Check) -> bool:
+    """Tell whether a test finds error that counts.
+
+    The strong test is one of the two searches that the test of pockets joins: joined, they count once. By itself it
+    counts where pockets were not tested, or somebody asked for it by name.
+    """
+    joined = ran(record, POCKETS)
+    once = check.code == STRONG and joined is not None and STRONG not in (record.settings.get("fail_on") or ())
+    return record.found(check) and (not once or joined is None or record.found(joined))
 
 
 def draws_of(outcome: Outcome) -> int | None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report.brief.brief import facts
 from calibrant.report.document import Document, Entry, Node, Section
+from calibrant.report.findings import stands
 from calibrant.report.wording import page_title
 from calibrant.visible import visible
 
@@ -103,6 +104,6 @@ def mark(of: Declared, record: AuditRecord) -> str:
         return "measured" if own == "none" else own
     made = [c for c in record.checks if c.code in of.checks]
     done = [c for c in made if c.status not in UNDONE]
-    if any(record.found(c) or of.checks[c.code](c, record).found for c in done):
+    if any(stands(record, c) or of.checks[c.code](c, record).found for c in done):
         return "found"
     return "measured" if done else "absent" if of.checks else REFERENCE

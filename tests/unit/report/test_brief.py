@@ -337,6 +337,14 @@ def test_what_it_rests_on_is_true_of_the_data():
     assert len(rests(copies)) <= 3
 
 
+def test_a_test_that_counts_by_itself_is_on_the_brief_where_it_finds_error():
+    record = factories.searched(factories.record(), factories.local_outcome(), factories.strong_outcome(0.042))
+    asked = replace(record, settings={**record.settings, "fail_on": ("strong-calibration",)})
+    assert asked.exit_status == 1
+    assert plain(rests(asked)[0]) == "The strong test counts by itself, by --fail-on: error found (p = 0.042)."
+    assert "--fail-on" not in " ".join(plain(t) for t in rests(record))
+
+
 def test_what_was_not_checked_is_on_the_brief():
     said = plain(not_checked(factories.employment()))
     assert said.startswith("Not checked, which is not a pass: unnamed pockets, variables, the local test")
@@ -344,6 +352,10 @@ def test_what_was_not_checked_is_on_the_brief():
     assert plain(not_checked(quick)).endswith("--quick left out tests and repairs.")
     unknown = replace(factories.whole(), checks=(Check(code="rain", status="not-run", reason="dry"),))
     assert "rain" in plain(not_checked(unknown))
+    codes = "calibration-slope", "auroc"
+    undone = tuple(Check(code=c, status="not-applicable", reason="x") for c in codes)
+    measures = replace(factories.whole(), checks=undone)
+    assert plain(not_checked(measures)).startswith("Not checked, which is not a pass: some standard measures.")
     done = replace(factories.whole(), checks=())
     assert not_checked(done) == ()
 

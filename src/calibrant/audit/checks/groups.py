@@ -23,7 +23,7 @@ from calibrant.results import Curve, Estimate, Interval
 from calibrant.views.population import INDEPENDENT, Population
 
 UNGROUPED = "no groups were given: add --by COLUMN"
-HIDDEN = "every group has fewer than {} people"
+HIDDEN = "every group has fewer than {} {}"
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def of_groups(case: Case, _: Mapping[str, Curve]) -> Answer:
         raise NotRun(UNGROUPED)
     shown = group_populations(case.whole, case.mask)
     if not shown:
-        raise NotComputable(HIDDEN.format(case.mask))
+        raise NotComputable(HIDDEN.format(case.mask, case.judging.about.noun or "rows"))
     plan = case.judging
     groups = [_certified(name, members, q, case, len(shown)) for name, q, members in shown]
     says: Sequence[Verdict] = ["none"] * len(groups)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord
 from calibrant.look.roles import UNITS, called
 from calibrant.report import numbers as num
-from calibrant.report.findings import FEW, POCKETS, by_gap, check_of, few, limit_of
+from calibrant.report.findings import FEW, POCKETS, by_gap, check_of, few, limit_of, ran
 from calibrant.report.spans import Text, code, link, say
 from calibrant.report.wording.notices import NOTICES, notices
-from calibrant.report.wording.terms import TRAITS
+from calibrant.report.wording.terms import TRAITS, capital, p_told
 
 MOST = 3  # lines
 BEYOND = {1: "two or more traits", 2: "three or more traits", 3: "four or more traits"}
@@ -25,6 +25,11 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     "repair": "repairs",
     "inference": "use in place of labels",
     "reliability": "the curve along the score",
+    **dict.fromkeys(
+        ("ece", "smooth-ece", "max-calibration-error", "brier", "log-loss", "auroc", "observed-expected"),
+        "some standard measures",
+    ),
+    **dict.fromkeys(("calibration-intercept", "calibration-slope"), "some standard measures"),
 }
 PARTS = {"error-groups": "named groups", POCKETS: "unnamed pockets"}
 
@@ -35,6 +40,11 @@ def rests(record: AuditRecord) -> tuple[Text, ...]:
 
 
 def _lines(record: AuditRecord) -> Iterator[Text]:
+    for test in record.settings.get("fail_on") or ():
+        check = ran(record, test)
+        if check is not None and check.outcome is not None and record.found(check):
+            what = capital(CHECKS.get(test, test))
+            yield say(f"{what} counts by itself, by ", code("--fail-on"), f": error found ({p_told(check.outcome)}).")
     for lead, text in notices(record):
         if lead != NOTICES["likely-id"][0]:
             yield say(f"{lead}: " if lead else "", *text)
@@ -97,6 +107,7 @@ def not_checked(record: AuditRecord) -> Text:
     """Return what was left out, in one sentence; empty where nothing was."""
     undone = [c for c in record.checks if c.status in UNDONE]
     missing = [PARTS[c.code] if c.code in PARTS else CHECKS.get(c.code, c.code) for c in undone]
+    missing = list(dict.fromkeys(missing))
     if record.verdicts["pockets"] == "absent" and PARTS[POCKETS] not in missing:
         missing.insert(0, PARTS[POCKETS])
     if limit_of(record) is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, Entry, Node, Paragraph
-from calibrant.report.findings import draws_of, impossible, noun, ran
+from calibrant.report.findings import POCKETS, STRONG, draws_of, impossible, noun, ran, stands
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.sections import maps, search
 from calibrant.report.spans import Text, code, say
@@ -22,14 +22,14 @@ UNTESTED = "Error hidden in traits was not tested."
 
 def hidden(record: AuditRecord) -> Iterator[Node]:
     """Return what was found among people with the same score, and what the search for a mix of traits found."""
-    if ran(record, LOCAL) is None and ran(record, search.STRONG) is None:
+    if ran(record, LOCAL) is None and ran(record, STRONG) is None:
         yield Paragraph(unmade(record, LOCAL, UNTESTED), "quiet", PAGE)
         return
     made = maps.maps(record)
     yield Paragraph(answer(record), "answer")
     if made:
         yield Paragraph(maps.farthest(record, made), where=MARKDOWN)
-    for what, test in (("test of each trait", LOCAL), ("search for a mix of traits", search.STRONG)):
+    for what, test in (("test of each trait", LOCAL), ("search for a mix of traits", STRONG)):
         if ran(record, test) is None:
             yield Paragraph(say(f"The {what} was not made. ", *unmade(record, test, UNTESTED)), "quiet")
     yield from search.search(record)
@@ -64,9 +64,11 @@ def carried(record: AuditRecord) -> tuple[Evidence, ...]:
 
 def answer(record: AuditRecord) -> Text:
     """Return the first line of "Is error hiding in a mix of traits?"."""
-    local, strong = ran(record, LOCAL), ran(record, search.STRONG)
+    local, strong = ran(record, LOCAL), ran(record, STRONG)
     if strong is None:
         return local_answer(record)
+    if record.found(strong) and not stands(record, strong):
+        return _alone(record)
     clause, p = search.predicts(record), search.told(record)
     if local is None or local.outcome is None:
         return say(f"Yes: {clause} ({p}).") if record.found(strong) else say(search.none_found(record))
@@ -78,6 +80,15 @@ def answer(record: AuditRecord) -> Text:
         rest = f"Among {noun(record)} with the same score, no trait is shown to carry it by itself ({by_trait})."
         return say(f"Yes: {clause} ({p}). {rest}")
     return say(f"None was found, {UNPROVEN}: not by trait ({by_trait}), and {clause} ({p}).")
+
+
+def _alone(record: AuditRecord) -> Text:
+    """Return the answer where the search by models finds error, and not once it is joined with the one of pockets."""
+    local, joined = ran(record, LOCAL), ran(record, POCKETS)
+    both = "" if joined is None or joined.outcome is None else f" ({p_told(joined.outcome)})"
+    by_itself = f"Trained models find error ({search.told(record)}), but not once joined with the search of pockets"
+    traits = local_answer(record) if local is not None else say(f"None was found, {UNPROVEN}.")
+    return say(*traits, f" {by_itself}, which allows for having searched twice{both}.")
 
 
 def local_answer(record: AuditRecord) -> Text:
@@ -170,7 +181,7 @@ def words(record: AuditRecord) -> Iterator[Entry]:
     """Return the words of the tests that were made."""
     if ran(record, LOCAL) is not None:
         yield from WORDS
-    if ran(record, search.STRONG) is not None:
+    if ran(record, STRONG) is not None:
         yield search.WORD
 
 
@@ -193,6 +204,6 @@ DECLARED = (
         nodes=hidden,
         methods=methods,
         words=words,
-        checks={LOCAL: _check, search.STRONG: search.read},
+        checks={LOCAL: _check, STRONG: search.read},
     ),
 )

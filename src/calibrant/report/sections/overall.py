@@ -57,7 +57,7 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
     "max_calibration_error": ("Largest binned error (MCE)", "the largest of those gaps; grows with chance", None),
     "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
     "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
-    "auroc": ("AUROC", "how well people are told apart; 0.5 is guessing, 1 is perfect", 4),
+    "auroc": ("AUROC", "how well cases are told from others; 0.5 is guessing, 1 is perfect", 4),
     "calibration_intercept": ("Calibration intercept", "0 if right on balance; above 0: the model says too little", 3),
     "calibration_slope": ("Calibration slope", "1 if right; below 1: scores too extreme; above 1: too timid", 3),
     "observed_expected": (

@@ -44,7 +44,7 @@ from calibrant.report.wording import (
 from calibrant.results import Estimate
 from calibrant.visible import visible
 
-HEADING = "Is a pocket of people off that nobody named?"
+HEADING = "Is a pocket off that nobody named?"
 HALVES = 10  # of the people, at random, in each of which pockets are looked for again
 BESIDES = 2  # traits that tell the people of a pocket apart, besides its rule; more are in the JSON
 LABEL = 32  # characters of a label of the map

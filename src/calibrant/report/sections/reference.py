@@ -23,7 +23,7 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import MOST_ROWS, POCKETS, limit_of, noun
+from calibrant.report.findings import MOST_ROWS, POCKETS, limit_of, noun, stands
 from calibrant.report.outline import Asked, Declared, declared
 from calibrant.report.spans import Span, Text, code, given, say, sentence, title
 from calibrant.report.wording import FINDINGS, VERDICTS, notices
@@ -82,7 +82,7 @@ def _finding(check: Check, record: AuditRecord, found: bool | None) -> tuple[str
     if check.status in UNDONE:
         return "absent", FINDINGS[check.status]
     if found is None and check.outcome is not None:
-        found = record.found(check)
+        found = stands(record, check)
     status = "measured" if found is None else "found" if found else "unfound"
     return status, FINDINGS[status]
 
@@ -235,8 +235,8 @@ def _setting(value: object) -> str:
 
 LIMITS = (
     ("Whether decisions are good or fair.", "Probabilities can be right and the rule built on them wrong."),
-    ("Whether the model ranks people well.", "A model that says 50% to everyone can be perfectly calibrated."),
-    ("Other people, places or years.", "The certificate covers the population these {rows} were drawn from."),
+    ("Whether the model ranks well.", "A model that says 50% every time can be perfectly calibrated."),
+    ("Other places, years or populations.", "The certificate covers the population these {rows} were drawn from."),
     ("Groups nobody listed.", "{searched} No finding is not a proof."),
     ("Whether the recorded outcome is true.", "Errors in the labels count as errors of the model."),
 )

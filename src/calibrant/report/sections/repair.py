@@ -281,6 +281,8 @@ def note(record: AuditRecord) -> str:
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
         which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
         text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
+    if populations(record):
+        text += f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk by itself. "
     return text + orders(record)
 
 

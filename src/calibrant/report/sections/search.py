@@ -27,17 +27,16 @@ from calibrant.report.document import (
     Table,
     number_table,
 )
-from calibrant.report.findings import noun, ran
+from calibrant.report.findings import STRONG, noun, ran, stands
 from calibrant.report.outline import Asked
 from calibrant.report.spans import BREAK, Span, code, given, lines, say, shown
 from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_told
 
-STRONG = "strong-calibration"
 UNNEEDED = "not shown"
 UNDECIDED = "undecided"
 SEARCHES = 5  # anew, each without a fifth of the half that finds the rules
 FEW, MANY = 0.2, 0.5  # shares of people: a peak before the first is concentrated, one after the second spread
-TITLE = "Evidence of error, people sorted most suspicious first"
+TITLE = "Evidence of error, the most suspicious first"
 Line = Mapping[str, Any]  # one row of a curve, by its columns
 
 
@@ -99,7 +98,7 @@ def told(record: AuditRecord) -> str:
 def spread(record: AuditRecord) -> str:
     """Return what the place of the peak says; nothing where nothing was found."""
     check, s = ran(record, STRONG), record.curve("control_chart").settings
-    if check is None or not record.found(check) or not s.get("peak_rows"):
+    if check is None or not stands(record, check) or not s.get("peak_rows"):
         return ""
     share = float(s["peak_share"])
     what = f"neither in few {noun(record)} nor spread over most"

@@ -45,6 +45,19 @@ def told(local: Any = None, strong: Any = None, **curves: Any) -> str:
     return plain(hidden.answer(factories.searched(factories.record(), local, strong, **curves)))
 
 
+def test_one_search_that_does_not_stand_once_joined_is_not_called_found():
+    record = factories.searched(factories.record(), None, factories.strong_outcome(0.042))
+    joined = factories.pocketed(record, 0.0, 0.01, p_value=0.084)
+    said = plain(hidden.answer(joined))
+    assert said.startswith("None was found, which is not proof of none. Trained models find error (p = 0.042), but not")
+    assert said.endswith("which allows for having searched twice (p = 0.084).")
+    strong = next(c for c in joined.checks if c.code == "strong-calibration")
+    assert check_line(strong, joined).status == "unfound"
+    assert check_line(strong, record).status == "found"
+    asked = replace(joined, settings={**joined.settings, "fail_on": ("strong-calibration",)})
+    assert plain(hidden.answer(asked)).startswith("Yes: ")
+
+
 def farthest(record: AuditRecord) -> Text:
     return maps.farthest(record, maps.maps(record))
 

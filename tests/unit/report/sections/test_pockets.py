@@ -49,14 +49,14 @@ def told(record: AuditRecord) -> str:
 @pytest.mark.parametrize(
     ("record", "state", "word", "said"),
     [
-        (broken(), "broken", "1 over the limit", "Over it for x2 over 0.8, x3 over 0.8."),
+        (broken(), "broken", "1 over the limit", "Over it for x2 over 0.8 with x3 over 0.8."),
         (met(), "undecided", "Undecided", "Unnamed pockets are undecided."),
         (met(0.004, p_value=0.002), "uncleared", "Not cleared", "Not cleared for unnamed pockets."),
         (met(high=0.012, p_value=0.002), "uncleared", "Not cleared", "Not cleared for unnamed pockets."),
         (met(high=0.012), "met", "Met", "Within the limit for everyone, every named group and unnamed pockets."),
         (met(high=0.012, p_value=None), "met", "Met", "every named group and unnamed pockets."),
         (factories.mixture("met", ["met"]), "absent", "Not checked", "Unnamed pockets were not checked."),
-        (unjudged(), "measured", "Not judged", "at least 2.6 for x2 over 0.8, x3 over 0.8."),
+        (unjudged(), "measured", "Not judged", "at least 2.6 points for x2 over 0.8 with x3 over 0.8."),
     ],
 )
 def test_a_state_has_its_word_and_the_headline_says_the_worst(record, state, word, said):

@@ -242,8 +242,8 @@ def fixed_note(record: AuditRecord) -> str:
         f"the risk is shared among {among}, so who is listed, and the repair, may be chosen by these rows. "
         "Ranges are wider than in the audit, which has more rows."
     )
-    if any(p["measure"] == "gap" for p in populations(record)):
-        text += f" Gaps here are those of the {noun(record)} judged; the audit's are of all that such a log may hold."
+    if s.get("judge") == "gap":
+        text += f" A gap here is that of the {noun(record)} judged; in the audit, of the population they are drawn from."
     return f"{text} {told}" if (told := _tests(record)) else text
 
 

@@ -36,6 +36,15 @@ def test_the_answer_names_the_repair_and_counts_who_is_over_the_limit() -> None:
     )
 
 
+def test_whose_gaps_these_are_is_said_where_gaps_are_judged() -> None:
+    record = held()
+    fixed = record.curve("fixed")
+    gaps = replace(fixed, settings={**fixed.settings, "judge": "gap"})
+    asked = replace(record, curves={**record.curves, "fixed": gaps})
+    assert "drawn from" in repair.fixed_note(asked)
+    assert "drawn from" not in repair.fixed_note(record)
+
+
 def test_before_and_after_is_the_first_table_and_tells_verdicts() -> None:
     page = section(held())
     assert page.index('id="fixed"') < page.index('id="repairs"')

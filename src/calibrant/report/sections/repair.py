@@ -243,7 +243,9 @@ def fixed_note(record: AuditRecord) -> str:
         "Ranges are wider than in the audit, which has more rows."
     )
     if s.get("judge") == "gap":
-        text += f" A gap here is that of the {noun(record)} judged; in the audit, of the population they are drawn from."
+        text += (
+            f" A gap here is that of the {noun(record)} judged; in the audit, of the population they are drawn from."
+        )
     return f"{text} {told}" if (told := _tests(record)) else text
 
 

@@ -7,7 +7,7 @@ from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.document import Mark, Ruler
 from calibrant.report.findings import RANK, Off, by_gap, ends, limit_of, noun, pockets_off
-from calibrant.report.spans import Text, clipped, say, value_label, variable_label
+from calibrant.report.spans import clipped, value_label, variable_label
 from calibrant.report.wording.answers import crossed
 from calibrant.report.wording.parts import beyond_worst, judged
 from calibrant.report.wording.terms import VERDICTS

@@ -27,10 +27,11 @@ from calibrant.stats.strata import equal_mass_edges
 
 LEAST = 0.9  # of the samples, which have an interval: a measure that refuses so few cases is not wrong about them
 GRID = (np.arange(20_000) + 0.5) / 20_000
+HIGHER = {"two scores": 0.1, "two scores, 2 %": 0.02, "two scores, 1 %": 0.01}  # share of the rows with the higher
 CHOICES: dict[str, tuple[Any, ...]] = {
     "rows": (40, 100, 300, 1_000),
     "cases": (1.5, 3.0, 5.0, 9.0, 10.0, 15.0, 30.0, 0.5),  # below 1: a share of the rows
-    "form": ("normal", "two scores", "skew", "one score"),
+    "form": ("normal", "two scores", "two scores, 2 %", "two scores, 1 %", "skew", "one score"),
     "spread": (0.3, 1.0, 2.0, 4.0, 6.0),
     "level": (0.5, 1.0, 2.0, 4.0),
     "tilt": (0.0, 0.5, 1.0, 2.0),
@@ -78,8 +79,8 @@ class Design:
 def _shape(form: str, u: Any) -> Any:
     if form == "one score":
         return np.zeros_like(u)
-    if form == "two scores":
-        return np.where(u < 0.9, -0.5, 1.5)
+    if form in HIGHER:
+        return np.where(u < 1.0 - HIGHER[form], -0.5, 1.5)
     return 2.0 * np.expm1(0.5 * ndtri(u)) if form == "skew" else ndtri(u)
 
 

@@ -85,7 +85,7 @@ def ece(
     contains the truth.
     The high end also covers the overall shift with the limits of `observed_expected`; where the rarer outcome has fewer
     than three rows a bin, the low end is no more than what those say of the shift.
-    **Coverage.** 0.958 or more in the worst designs that a search found, from one expected case; 0.957 for a calibrated
+    **Coverage.** 0.950 or more in the worst designs that a search found, from one expected case; 0.957 for a calibrated
     model at 3,000 rows; conservative for error spread thinly over the bins. See docs/measures.md. **Cost.** One pass
     over the rows; a sort for equal mass; about 10 ms for the interval whatever the rows. **Reads.** Rows, or the
     sketch's cells; equal-width bins of a sketch move rows by at most a cell (``2^-14``).

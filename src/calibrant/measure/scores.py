@@ -203,9 +203,10 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     **Guarantee.** Asymptotic: see Coverage.
     **Method.** DeLong's standard error from midranks (Sun & Xu). A score interval with the variance of Hanley and
     McNeil at the area on trial (Newcombe), larger by as much as DeLong's is at the estimate; or a Wald interval on the
-    logit scale where that reaches further. So one outcome above the other everywhere has width. With weights an
+    logit scale where that reaches further; the high end with Student's quantile, one degree of freedom fewer than there
+    are of the rarer outcome. So one outcome above the other everywhere has width. With weights an
     outcome's squared influence carries the squared weight.
-    **Coverage.** 0.948 or more in the worst designs that a search found, from one expected case, where it is wide. See
+    **Coverage.** 0.940 or more in the worst designs that a search found, from one expected case, where it is wide. See
     docs/measures.md. **Cost.** A sort of the rows. **Reads.** Rows, or the
     sketch's cells: then pairs within a cell count as ties only if their cells' mean scores are equal, and otherwise by
     those means.
@@ -225,7 +226,7 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     q = points(data)
     both_outcomes(q, "the AUROC")
     found = ranking(q.p, q.y, q.times, q.each_weighs)
-    low, high = area_interval(found, normal_quantile(alpha))
+    low, high = area_interval(found, alpha)
     return q.estimate(
         "auroc",
         found.auroc,
@@ -348,7 +349,7 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     **Guarantee.** Asymptotic: see Coverage.
     **Method.** Logistic regression of the outcome on a constant with ``logit p`` as offset; Newton's method. Interval
     as that of `observed_expected`, through the intercept that gives each mean outcome.
-    **Coverage.** 0.950 or more in the worst designs that a search found, from one expected case. See
+    **Coverage.** 0.913 or more in the worst designs that a search found, from one expected case. See
     docs/measures.md. **Cost.** About fifty passes over the rows. **Reads.** Rows, or the sketch's cells at
     their mean score.
 

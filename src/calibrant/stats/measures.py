@@ -212,12 +212,23 @@ def ranking(p: Floats, y: Labels, count: Floats, weight: Floats) -> Ranking:
 TRUSTED = 30.0  # cases, or others, up to which DeLong's variance may not make an interval narrower
 
 
-def area_interval(r: Ranking, z: float) -> tuple[float, float]:
+def area_interval(r: Ranking, alpha: float) -> tuple[float, float]:
     """Return the ends of a score interval, or of a Wald interval on the logit scale where that reaches further.
 
     The logit interval alone is too short where few cases happen to lie together, the score interval where scores are
-    spread unevenly about the cases.
+    spread unevenly about the cases. The high end takes Student's quantile, with one degree of freedom fewer than there
+    are of the rarer outcome: where by luck many cases lie in a tie above nearly all others, the area is too low and its
+    variance seems small.
     """
+    from scipy.special import stdtrit
+
+    fewer = max(min(r.cases, r.others) - 1.0, 1.0)
+    low, _ = _area_ends(r, normal_quantile(alpha))
+    _, high = _area_ends(r, float(stdtrit(fewer, 1.0 - alpha / 2.0)))
+    return low, high
+
+
+def _area_ends(r: Ranking, z: float) -> tuple[float, float]:
     low, high = score_ends(r, z)
     if 0.0 < r.auroc < 1.0 and r.error > 0.0 and min(r.cases, r.others) >= 2:
         centre, half = np.log(r.auroc / (1 - r.auroc)), z * r.error / (r.auroc * (1 - r.auroc))

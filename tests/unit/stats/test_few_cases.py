@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import beta, binomtest, gamma
 
 import calibrant as cal
-from calibrant.stats.measures import Ranking, Weighed, area_interval, bounded_ends, rate_interval
+from calibrant.stats.measures import Ranking, Weighed, area_interval, bounded_ends, ranking, rate_interval
 
 M = cal.measure
 
@@ -83,9 +83,23 @@ def test_weights_as_repeated_rows_have_the_same_ratio():
 
 def test_area_reaches_as_far_as_either_interval_and_trusts_delong_with_many():
     few, many = Ranking(0.95, 0.01, 10.0, 300.0), Ranking(0.95, 0.003, 3000.0, 90000.0)
-    assert area_interval(few, 1.96)[0] < 0.95 - 4 * 0.01
-    low, high = area_interval(many, 1.96)
+    assert area_interval(few, 0.05)[0] < 0.95 - 4 * 0.01
+    low, high = area_interval(many, 0.05)
     assert (low, high) == pytest.approx((0.95 - 1.96 * 0.003, 0.95 + 1.96 * 0.003), abs=0.0006)
+
+
+def test_area_holds_the_truth_where_few_rows_share_a_score_far_above_the_others():
+    """A hundredth of 400 rows at 0.5, the rest at 0.0025: a high end by a normal quantile is too low in 6 %."""
+    rng, truth, held, asked = np.random.default_rng(0), 0.8319, 0, 0
+    p, y = np.array([0.0025, 0.0025, 0.5, 0.5]), np.array([0, 1, 0, 1])
+    for _ in range(600):
+        top = rng.binomial(400, 0.01)
+        high, low = rng.binomial(top, 0.5), rng.binomial(400 - top, 0.0025)
+        count = np.array([400.0 - top - low, low, top - high, high])
+        if low + high:
+            ends = area_interval(ranking(p, y, count, np.ones(4)), 0.05)
+            held, asked = held + (ends[0] <= truth <= ends[1]), asked + 1
+    assert held / asked > 0.96
 
 
 def test_loss_intervals_do_not_depend_on_which_outcome_is_called_one():

@@ -16,7 +16,7 @@ from calibrant.report.spans import clipped, shown
 from calibrant.report.wording.terms import VERDICTS, cardinal, repair_named
 
 MOST = 6  # populations on the brief; the others are in the section about repairs
-LONG = 90  # characters of a name
+LONG = 40  # characters of a name
 KINDS = {"everyone": 0, "pocket": 1, "group": 1}
 TESTS = {"scan": "pocket"}  # what a test is called, where that is not its name
 FIXED = "fixed"  # the name of the curve
@@ -91,9 +91,9 @@ def changes(record: AuditRecord) -> Changes:
     top = ruler_top_of([(s.low, s.high) for p in few for s in (p.now, p.after) if s is not None], limit)
     rows = tuple(_change(p, record, limit, top) for p in few)
     what = "gap" if record.curve(FIXED).columns.get("measure", ("error",))[0] == "gap" else "average error"
-    lines = "; dashed: the limit" if limit is not None else ""
+    lines = "; dashed: limit" if limit is not None else ""
     caption = f"The same {noun(record)} before and after: {what} in points"
-    drawn = f"The same {noun(record)} before (grey) and after (coloured): {what} in points{lines}"
+    drawn = f"Before (grey) and after (coloured): {what}, points{lines}"
     more = len(found) - len(few)
     return Changes(
         caption, drawn, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else ""

@@ -10,7 +10,7 @@ from calibrant.report import numbers as num
 from calibrant.report.findings import FEW, POCKETS, by_gap, check_of, few, limit_of, ran
 from calibrant.report.spans import Text, code, link, say
 from calibrant.report.wording.notices import NOTICES, notices
-from calibrant.report.wording.terms import TRAITS, capital, p_told
+from calibrant.report.wording.terms import capital, p_told
 
 MOST = 3  # lines
 BEYOND = {1: "two or more traits", 2: "three or more traits", 3: "four or more traits"}
@@ -70,7 +70,7 @@ def _units(record: AuditRecord) -> Iterator[Text]:
         more = f" and {num.count(len(named) - 1)} more" if len(named) > 1 else ""
         yield say("Rows count as independent, yet ", code(named[0]), f"{more} may join them: ranges may be too narrow.")
     elif held:
-        yield say("Rows count as independent: no column is called like a household or a site.")
+        yield say("Rows count as independent: no column names households or sites.")
 
 
 def _names(text: Text) -> Text:
@@ -89,7 +89,7 @@ def _score(record: AuditRecord) -> Iterator[Text]:
     elif "levels" in display:
         step = num.step(int(display["levels"]))
         steps = "whole per cent" if step == "1%" else f"steps of {step}"
-        yield say(f"The score takes many values, so “at most” is about the score shown in {steps}.")
+        yield say(f"“At most” is about the score shown in {steps}.")
 
 
 def _pockets(record: AuditRecord) -> Iterator[Text]:
@@ -97,10 +97,10 @@ def _pockets(record: AuditRecord) -> Iterator[Text]:
     if e is None:
         return
     order = int(e.settings["order"])
-    judged = "" if by_gap(record) or not record.groups else " Groups are judged by their average error, pockets by gap."
+    judged = "" if by_gap(record) or not record.groups else " Groups are judged by average error, pockets by gap."
     tested = check_of(record, POCKETS)
     how = "tested, not certified" if tested is not None and tested.outcome is not None else "not certified"
-    yield say(f"Pockets of {TRAITS[order - 1]} are certified, those of {BEYOND.get(order, 'more')} are {how}.{judged}")
+    yield say(f"Pockets of {BEYOND.get(order, 'more traits')} are {how}.{judged}")
 
 
 def not_checked(record: AuditRecord) -> Text:

@@ -153,7 +153,7 @@ def clip(text: str, width: int) -> str:
     text = text[: 8 * width]  # a longer text has a column to lose even if most of its characters combine
     while cells(text) > width - 1:
         text = text[:-1]
-    return text + "…"
+    return text.rstrip(" …") + "…"
 
 
 def pad(text: str, width: int) -> str:

@@ -93,7 +93,7 @@ def changes(record: AuditRecord) -> Changes:
     what = "gap" if record.curve(FIXED).columns.get("measure", ("error",))[0] == "gap" else "average error"
     lines = "; dashed: limit" if limit is not None else ""
     caption = f"The same {noun(record)} before and after: {what} in points"
-    drawn = f"Before (grey) and after (coloured): {what}, points{lines}"
+    drawn = f"On rows held out, so wider than above: before (grey), after (coloured); {what}, points{lines}"
     more = len(found) - len(few)
     return Changes(
         caption, drawn, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else ""

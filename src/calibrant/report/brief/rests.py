@@ -89,7 +89,7 @@ def _score(record: AuditRecord) -> Iterator[Text]:
     elif "levels" in display:
         step = num.step(int(display["levels"]))
         steps = "whole per cent" if step == "1%" else f"steps of {step}"
-        yield say(f"“At most”: about the score shown in {steps}.")
+        yield say(f"Upper ends are about the score shown in {steps}.")
 
 
 def _pockets(record: AuditRecord) -> Iterator[Text]:

@@ -90,10 +90,11 @@ def changes(record: AuditRecord) -> Changes:
     few = found[:MOST]
     top = ruler_top_of([(s.low, s.high) for p in few for s in (p.now, p.after) if s is not None], limit)
     rows = tuple(_change(p, record, limit, top) for p in few)
-    what = "gap" if record.curve(FIXED).columns.get("measure", ("error",))[0] == "gap" else "average error"
-    lines = "; dashed: limit" if limit is not None else ""
+    measures = record.curve(FIXED).columns.get("measure", ("error",))
+    what = "gap" if measures[0] == "gap" else f"average error{' (pockets: gap)' if 'gap' in measures else ''}"
+    lines = "; limit dashed" if limit is not None else ""
     caption = f"The same {noun(record)} before and after: {what} in points"
-    drawn = f"On rows held out, so wider than above: before (grey), after (coloured); {what}, points{lines}"
+    drawn = f"Held-out {noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"
     more = len(found) - len(few)
     return Changes(
         caption, drawn, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else ""

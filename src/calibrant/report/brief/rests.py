@@ -97,7 +97,8 @@ def _pockets(record: AuditRecord) -> Iterator[Text]:
     if e is None:
         return
     order = int(e.settings["order"])
-    judged = "" if by_gap(record) or not record.groups else " Groups are judged by average error, pockets by gap."
+    told = by_gap(record) or not record.groups or "gap" in record.curve("fixed").columns.get("measure", ())
+    judged = "" if told else " Groups are judged by average error, pockets by gap."
     tested = check_of(record, POCKETS)
     how = "tested, not certified" if tested is not None and tested.outcome is not None else "not certified"
     yield say(f"Pockets of {BEYOND.get(order, 'more traits')} are {how}.{judged}")

@@ -47,7 +47,7 @@ def test_a_planted_corner_breaks_the_limit_and_is_named(tmp_path: Path, capsys: 
     assert (status, record["verdict"], record["everyone"]["verdict"]) == (1, "broken", "met")
     assert check(record)["status"] == "broken"
     assert check(record)["outcome"]["parts"]["p_scan"] == 0.001
-    assert "Over it for x2 over 0.8, x3 over 0.8." in said or "over it for x2 over 0.8, x3 over 0.8." in said
+    assert "Over it for x2 over 0.8 with x3 over 0.8." in said or "over it for x2 over 0.8 with x3 over 0.8." in said
     assert "Unnamed pockets: 1 over the limit. x2 over 0.8 and x3 over 0.8: too low, a gap of at least" in said
     assert "No pocket of one or two traits with 5% of rows has a gap over" in said
     text = page.read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from calibrant.audit.about import NOUN
 from calibrant.audit.record import AuditRecord, Check, Finding
 from calibrant.report.commands import groupings
 from calibrant.results import Estimate, Outcome
@@ -18,7 +19,7 @@ UNTOLD = 0.5  # a certified upper end from here on tells nothing
 FEW = 50  # expected cases, and expected non-cases, that a curve needs
 STRONG = "strong-calibration"
 POCKETS = "pockets"  # the code of their check, and the name of their estimate and curve
-NOUN = "rows"  # what a row is, where nobody says
+FIXED = "fixed"  # the curve of everyone, groups and pockets before and after a repair
 Side = Literal["low", "high", "unclear"]
 Pockets = Literal["broken", "undecided", "uncleared", "met", "measured", "absent"]
 

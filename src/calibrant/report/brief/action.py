@@ -8,6 +8,7 @@ from calibrant.report import numbers as num
 from calibrant.report.brief import before_after
 from calibrant.report.document import Decision
 from calibrant.report.findings import (
+    FIXED,
     POCKETS,
     cancels,
     limit_of,
@@ -62,7 +63,7 @@ def _give_a_limit(record: AuditRecord) -> Decision:
 def _repair(record: AuditRecord) -> Decision:
     if before_after.helped(record):
         return _recalibrate(record)
-    s = record.curve(before_after.FIXED).settings
+    s = record.curve(FIXED).settings
     if before_after.judged(record):
         tried, n = sum(bool(c["command"]) for c in s.get("candidates") or ()), num.count(int(s.get("rows_judged") or 0))
         which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
@@ -76,7 +77,7 @@ def _repair(record: AuditRecord) -> Decision:
 
 def _recalibrate(record: AuditRecord) -> Decision:
     """Return the repair that is shown to help, with what it does on rows held out."""
-    method = str(record.curve(before_after.FIXED).settings.get("command") or "")
+    method = str(record.curve(FIXED).settings.get("command") or "")
     text = f"Recalibrate by {before_after.candidate(record)}. {before_after.outcome(record)}"
     still = before_after.left(record)
     return Decision(say(f"{text} {still}" if still else text), commands.repair(record, method) if method else "")

@@ -10,7 +10,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.brief import sparks
 from calibrant.report.document import Change, Changes
-from calibrant.report.findings import decided, limit_of, noun, size
+from calibrant.report.findings import FIXED, decided, limit_of, noun, size
 from calibrant.report.places import ruler_top_of
 from calibrant.report.spans import clipped, shown
 from calibrant.report.wording.terms import VERDICTS, cardinal, repair_named
@@ -19,7 +19,6 @@ MOST = 6  # populations on the brief; the others are in the section about repair
 LONG = 40  # characters of a name
 KINDS = {"everyone": 0, "pocket": 1, "group": 1}
 TESTS = {"scan": "pocket"}  # what a test is called, where that is not its name
-FIXED = "fixed"  # the name of the curve
 
 
 @dataclass(frozen=True, slots=True)

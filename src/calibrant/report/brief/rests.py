@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord
 from calibrant.look.roles import UNITS, called
 from calibrant.report import numbers as num
-from calibrant.report.findings import FEW, POCKETS, by_gap, check_of, few, limit_of, ran
+from calibrant.report.findings import FEW, FIXED, POCKETS, by_gap, check_of, few, limit_of, ran
 from calibrant.report.spans import Text, code, link, say
 from calibrant.report.wording.notices import NOTICES, notices
 from calibrant.report.wording.terms import capital, p_told
@@ -97,7 +97,7 @@ def _pockets(record: AuditRecord) -> Iterator[Text]:
     if e is None:
         return
     order = int(e.settings["order"])
-    told = by_gap(record) or not record.groups or "gap" in record.curve("fixed").columns.get("measure", ())
+    told = by_gap(record) or not record.groups or "gap" in record.curve(FIXED).columns.get("measure", ())
     judged = "" if told else " Groups are judged by average error, pockets by gap."
     tested = check_of(record, POCKETS)
     how = "tested, not certified" if tested is not None and tested.outcome is not None else "not certified"

@@ -21,7 +21,7 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import decided, limit_of, noun, size
+from calibrant.report.findings import FIXED, decided, limit_of, noun, size
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.spans import Span, Text, given, lines, say, shown
 from calibrant.report.wording import VERDICTS, capital, cardinal, repair_named, unmade
@@ -72,7 +72,7 @@ def rows(record: AuditRecord) -> list[Line]:
 
 def populations(record: AuditRecord) -> list[Line]:
     """Return who was held against the limit before and after."""
-    return _lines(record, "fixed")
+    return _lines(record, FIXED)
 
 
 def _lines(record: AuditRecord, curve: str) -> list[Line]:
@@ -158,7 +158,7 @@ def _upper(line: Line) -> str:
 
 def command(record: AuditRecord) -> str:
     """Return the command that makes the repair recommended; empty where there is none, or no command can."""
-    chosen, method = recommended(record), record.curve("fixed").settings.get("command", "")
+    chosen, method = recommended(record), record.curve(FIXED).settings.get("command", "")
     return commands.repair(record, method) if chosen is not None and method else ""
 
 
@@ -182,7 +182,7 @@ def how(record: AuditRecord) -> Text:
 
 def fixed_caption(record: AuditRecord) -> str:
     """Return what the table of before and after is about."""
-    s = record.curve("fixed").settings
+    s = record.curve(FIXED).settings
     gap = s.get("judge") == "gap" or all(p["measure"] == "gap" for p in populations(record))
     limit = limit_of(record)
     what = "Gap" if gap else "Average error"
@@ -197,7 +197,7 @@ def fixed_caption(record: AuditRecord) -> str:
 
 def fixed_table(record: AuditRecord) -> Table:
     """Return one line for each population: its range and verdict now and after the repair recommended."""
-    s = record.curve("fixed").settings
+    s = record.curve(FIXED).settings
     after = WHOLE if s["candidate"] else NOWHERE
     columns = (
         Column(say("Who")),
@@ -233,7 +233,7 @@ def _side(p: Line, when: str, limit: float | None) -> Cell:
 
 def fixed_note(record: AuditRecord) -> str:
     """Return what holds, and what the tests find before and after."""
-    s = record.curve("fixed").settings
+    s = record.curve(FIXED).settings
     times, of = num.confidence(1 - float(s["alpha"]))
     n = int(s.get("groups") or 0)
     among = f"all {num.count(n)} groups, all pockets and all repairs" if n else "all pockets and all repairs"
@@ -251,7 +251,7 @@ def fixed_note(record: AuditRecord) -> str:
 
 def _tests(record: AuditRecord) -> str:
     """Return what each test finds before and after, on a sample of the rows judged."""
-    s, draws = record.curve("fixed").settings, int(record.curve("repairs").settings["draws"])
+    s, draws = record.curve(FIXED).settings, int(record.curve("repairs").settings["draws"])
     told = []
     for test, p in (s.get("tests") or {}).items():
         before, after = (None if p.get(k) is None else _p(p[k], draws) for k in ("now", "after"))
@@ -306,7 +306,7 @@ def table(record: AuditRecord) -> Table:
     """Return one line for each probability; a column that would be empty is left out."""
     s = record.curve("repairs").settings
     grouped = WHOLE if int(s["groups"]) else NOWHERE
-    counts = {c["name"]: c for c in record.curve("fixed").settings.get("candidates", ())}
+    counts = {c["name"]: c for c in record.curve(FIXED).settings.get("candidates", ())}
     held = WHOLE if counts and limit_of(record) is not None else NOWHERE
     columns = (
         Column(say("Probabilities")),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,23 +15,13 @@ from calibrant.kernels.draws import words
 from calibrant.results import Curve
 from calibrant.search.detectors import FOLDS, Question, Settings, question_of
 from calibrant.search.models import Floats, Models, Rows
-from calibrant.search.nulls import (
-    REFIT_TREES,
-    SALT,
-    Verdict,
-    checked_draws,
-    chosen_null,
-    drawn_at_edge,
-    procedure,
-    verdict_of,
-)
+from calibrant.search.nulls import SALT, SHOWN, Drawn, Verdict, checked_draws, chosen_null, verdict_of
 from calibrant.stats.cusum import Alternative, Detector, Path
 from calibrant.stats.nulls import critical
 
 ChartNull = Literal["auto", "fixed", "split", "refit"]
 NULLS: tuple[ChartNull, ...] = ("auto", "fixed", "split", "refit")
 POINTS = 60  # that are drawn: finer than a pen
-SHOWN = 8  # simulated paths that are drawn: enough to see what chance does, few enough to tell apart
 LEAST = 20  # rows up to the first point that is drawn, so that none shows a single person's outcome
 MOSTLY = 0.9  # share of the rows up to the peak, by weight, that are off to one side where the chart names that side
 
@@ -90,8 +79,8 @@ def control_chart(
     **Assumes.** Rows (or clusters) independent given scores and covariates.
     **Guarantee.** That of the null used, named in ``settings["law"]``. The line is the critical value of the whole
     test, over all models and thresholds, not a quantile at each point. **Method.** Figures 1 and 3 of the paper.
-    Simulated paths have models held, in the order of the chosen model, or are fitted anew for ``"refit"``. **Cost.**
-    That of the test; for ``"refit"`` eight fits more. **Reads.** Rows.
+    Simulated paths have models held, in the order of the chosen model, or fitted anew for ``"refit"``: the very draws
+    that the p-value comes from. **Cost.** That of the test, made once for both. **Reads.** Rows.
 
     References
     ----------
@@ -143,7 +132,7 @@ def control_chart(
         "evidence": (0.0, *score[at].tolist()),
         "line": (line,) * (len(grid) + 1),
     }
-    for b, (where, values) in enumerate(_simulated_paths(q, v, used)):
+    for b, (where, values) in enumerate(v.drawn or _held_paths(q, v)):
         columns[f"null_{b + 1}"] = (0.0, *(round(value, 3) for value in _read(where, values, grid)))
     facts = _facts(q, v, used, top, share, score)
     return Curve(method="diagnose.control_chart", columns=columns, settings=facts | {"alpha": level, "line": line})
@@ -187,28 +176,20 @@ def _shares(q: Question, path: Path, rows: Rows) -> Floats:
 
 def _read(share: Floats, values: Floats, grid: Floats) -> list[float]:
     """Return a path's value at the last step that it is looked at, up to each share of the rows; 0 before the first."""
-    seen = np.flatnonzero(np.isfinite(values))
-    at = np.searchsorted(share[seen], grid * (1.0 + 1e-12), side="right")  # 1e-12: equal shares differ by rounding
-    found: list[float] = np.append(0.0, values[seen])[at].tolist()
+    at = np.searchsorted(share, grid * (1.0 + 1e-12), side="right")  # 1e-12: equal shares differ by rounding
+    found: list[float] = np.append(0.0, values)[at].tolist()
     return found
 
 
 # ---- Simulated paths, of the very draws that the line comes from ----
 
 
-def _simulated_paths(q: Question, v: Verdict, null: str) -> Iterator[tuple[Floats, Floats]]:
-    """Yield simulated paths: shares of the rows, and scores there."""
-    if null == "refit":
-        small = replace(q, pool=q.pool.small(REFIT_TREES))
-        for b in range(min(SHOWN, len(v.peaks))):
-            drawn = drawn_at_edge(small, b)
-            found, paths = procedure(drawn)
-            best = paths[int(np.argmax(found))]
-            yield _shares(drawn, best, np.arange(q.n)), best.curve(drawn.sample.y)
-        return
-    share = _shares(q, v.path, v.rows)
+def _held_paths(q: Question, v: Verdict) -> Iterator[Drawn]:
+    """Yield the first simulated paths, models held, in the order of the chosen model."""
+    seen = v.path.scale > 0
+    share = _shares(q, v.path, v.rows)[seen]
     for score in _drawn_scores(q, v):
-        yield share, np.where(v.path.scale > 0, v.path.scale * np.cumsum(score), np.nan)
+        yield Drawn(share, (v.path.scale * np.cumsum(score))[seen])
 
 
 def _drawn_scores(q: Question, v: Verdict) -> Iterator[Floats]:

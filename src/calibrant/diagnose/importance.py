@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from calibrant.arguments import checked_alpha, one_source, whole
+from calibrant.arguments import checked_alpha, choice, one_source, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.diagnose.control_chart import NULLS, ChartNull
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
-from calibrant.search.detectors import FOLDS, Detectors, Settings, detectors_of, question_of
+from calibrant.search.detectors import FOLDS, Fits, Question, Settings, question_of
 from calibrant.search.models import Floats, Models, Rows
-from calibrant.stats.cusum import EMPTY, Alternative, Detector, observed, path
+from calibrant.search.nulls import Verdict, checked_draws, chosen_null, verdict_of
+from calibrant.stats.cusum import EMPTY, Alternative, Detector, path
 from calibrant.views.features import SCORE, Features
 
 MOST = 10_000  # rows that are read, a uniform sample: predictions of every permutation are the cost
+VALUES = 1 << 22  # of permuted rows that are predicted at once, rows times columns, for memory
 SHUFFLE = 0x5AFF1E
 
 
@@ -29,6 +33,7 @@ def importance(
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
+    null: ChartNull = "auto",
     repeats: int = 10,
     alpha: float = 0.05,
     seed: int = 0,
@@ -40,13 +45,17 @@ def importance(
     r"""Rank variables by what the strong calibration statistic loses when each is shuffled among the rows.
 
     Estimand, for each variable: ``T - E[T of the same models and outcomes, the variable permuted]``, in units of the
-    statistic, of the cross-fitted model with the largest one. It tells which variables point at the badly served, not
-    which make the probabilities good on average.
+    statistic, of the model with the largest one: over the rows that the test tests, by the fits that it tests, none of
+    which has seen the row that it predicts. It tells which variables point at the badly served, not which make the
+    probabilities good on average.
 
     Parameters
     ----------
     data, variables, tolerance, alternative, seed, detector, models, min_size, folds
         As in `strong_calibration_test`.
+    null : {"auto", "fixed", "split", "refit"}
+        As there: it decides which rows are tested, and by which fits. ``"split"``: one half, by models fitted to the
+        other; else all rows, each by models fitted without its fold.
     repeats : int from 2 to 1,000
         Permutations of each variable.
     alpha : float in (0, 1)
@@ -57,8 +66,8 @@ def importance(
     Curve
         A line for each variable, the largest ``drop`` first: ``variable`` (the score is ``"the score"``), ``drop``, its
         interval ``low`` to ``high``, and ``share`` of the statistic that is lost. A covariate that is missing for some
-        moves with its "is missing". ``settings``: ``statistic``, ``folds``, ``model``, ``repeats``, ``rows_read``.
-        ``.chart()`` draws it.
+        moves with its "is missing". ``settings``: ``statistic`` (of the rows read), ``folds`` (0 where
+        halves were tested), ``null``, ``model``, ``repeats``, ``rows_read``, ``rows_tested``. ``.chart()`` draws it.
 
     Raises
     ------
@@ -75,8 +84,8 @@ def importance(
     finds nothing, drops are drops of noise. **Method.** Section 2.4 of the paper. Models see the permuted variable and
     are not refitted; the row's own score stays in its residual, but where the score is permuted, the model's prediction
     is for the score that it is given. Of variables that say the same, each hides the other's importance. **Cost.**
-    Predictions of `repeats` times the variables, for at most 10,000 rows, a uniform sample: 10 s for ten variables at a
-    thousand rows. The fits are shared with `strong_calibration_test`. **Reads.** Rows.
+    That of `strong_calibration_test`, made once for both; then predictions of `repeats` times the variables, for at
+    most 10,000 of the rows tested, a uniform sample. **Reads.** Rows.
 
     References
     ----------
@@ -107,13 +116,15 @@ def importance(
         min_size=min_size,
         folds=folds,
     )
+    choice("null", null, NULLS)
     q = question_of(data, settings)
-    r = _read(detectors_of(q))
-    statistic = r.statistic(r.predictions, np.arange(len(r.rows)))
+    used = chosen_null(q, null)
+    r = _read(q, verdict_of(q, used, checked_draws(None, used)))
+    statistic = r.statistic(r.g, np.arange(len(r.rows)))
     if not np.isfinite(statistic) or statistic <= EMPTY["paper"]:
         raise NotComputable("the statistic is 0: no model predicts an error that the outcomes bear out")
-    names = q.sample.x.variables
-    drops = np.array([r.drops(name, statistic, repeats) for name in names])
+    names, shuffles = q.sample.x.variables, r.shuffles(repeats)
+    drops = np.array([r.drops(name, statistic, shuffles) for name in names])
     return Curve(
         method="diagnose.importance",
         columns=_table(names, drops, statistic, level),
@@ -121,10 +132,12 @@ def importance(
             "alpha": level,
             "alternative": q.settings.alternative,
             "detector": q.settings.detector,
-            "folds": q.settings.folds,
-            "model": q.pool.names[r.d.chosen],
+            "folds": 0 if used == "split" else q.settings.folds,
+            "model": q.pool.names[r.chosen],
+            "null": used,
             "repeats": repeats,
             "rows_read": len(r.rows),
+            "rows_tested": r.tested,
             "seed": q.settings.seed,
             "statistic": statistic,
             "tolerance": q.edge.tolerance,
@@ -133,51 +146,84 @@ def importance(
 
 
 @dataclass(frozen=True)
+class _Shuffle:
+    """One permutation of the rows read, rows drawn from them with replacement, and those rows' own statistic."""
+
+    order: Rows
+    drawn: Rows
+    statistic: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Read:
-    """The rows that are read: all, or a uniform sample.
+    """The rows that are read: all that are tested, or a uniform sample.
 
     Parameters
     ----------
-    d : Detectors
+    question : Question
+    fits : Fits
+    chosen : int
+        The model with the largest statistic.
+    tested : int
+        Rows that were tested.
     rows : int array
+        The rows read, as the question numbers them.
     x : Features
         Of these rows.
     cluster : int array or None
         Of these rows, 0 to C - 1.
     """
 
-    d: Detectors
+    question: Question
+    fits: Fits
+    chosen: int
+    tested: int
     rows: Rows
     x: Features
     cluster: Rows | None
 
-    @property
-    def predictions(self) -> Floats:
-        """What the chosen model predicts of these rows, fitted without their folds."""
-        found: Floats = self.d.g[self.d.chosen][self.rows]
-        return found
+    @cached_property
+    def g(self) -> Floats:
+        """What the chosen model predicts of these rows, by fits that have not seen them."""
+        p, part = self.question.edge.p[self.rows], self.fits.part[self.rows]
+        return self.fits.predict(self.chosen, self.x, p, part)
 
     def statistic(self, g: Floats, drawn: Rows) -> float:
         """Return the chosen model's statistic over rows drawn from those read."""
-        q, at = self.d.question, self.rows[drawn]
+        q, at = self.question, self.rows[drawn]
         s = q.settings
         route = path(g[drawn], q.edge.rows(at), s.alternative, s.detector, q.sample.weights_of(at), s.min_size)
-        found = float(observed([route], q.sample.y[at], s.detector)[0])
-        return found if np.isfinite(found) else 0.0
+        seen = route.scale > 0
+        return max(float(route.curve(q.sample.y[at])[seen].max(initial=EMPTY[s.detector])), EMPTY["paper"])
 
-    def drops(self, name: str, statistic: float, repeats: int) -> list[tuple[float, float]]:
-        """Return, for each permutation, the drop in these rows, and in rows drawn from them with replacement."""
-        q, out = self.d.question, []
-        g, p, every = self.predictions, q.edge.p[self.rows], np.arange(len(self.rows))
+    def shuffles(self, repeats: int) -> list[_Shuffle]:
+        """Return the permutations, the same for every variable."""
+        out = []
         for repeat in range(repeats):
-            rng = np.random.default_rng([q.settings.seed, SHUFFLE, repeat, 1])
-            order, drawn = rng.permutation(len(every)), self.resampled(rng)
-            # The models see the variable permuted; a permuted score moves the prediction and not the row's residual.
-            shown = p[order] if name == SCORE else p
-            other = self.d.predicted(self.x.permuted(name, order), shown, q.fold[self.rows])
-            here = statistic - self.statistic(other, every)
-            out.append((here, self.statistic(g, drawn) - self.statistic(other, drawn)))
+            rng = np.random.default_rng([self.question.settings.seed, SHUFFLE, repeat, 1])
+            order, drawn = rng.permutation(len(self.rows)), self.resampled(rng)
+            out.append(_Shuffle(order, drawn, self.statistic(self.g, drawn)))
         return out
+
+    def drops(self, name: str, statistic: float, shuffles: Sequence[_Shuffle]) -> list[tuple[float, float]]:
+        """Return, for each permutation, the drop in these rows, and in rows drawn from them with replacement."""
+        out, every = [], np.arange(len(self.rows))
+        at_once = max(VALUES // (self.x.flat.shape[1] * len(self.rows)), 1)
+        for first in range(0, len(shuffles), at_once):
+            some = shuffles[first : first + at_once]
+            for shuffle, g in zip(some, self._permuted(name, [s.order for s in some]), strict=True):
+                here = statistic - self.statistic(g, every)
+                out.append((here, shuffle.statistic - self.statistic(g, shuffle.drawn)))
+        return out
+
+    def _permuted(self, name: str, orders: Sequence[Rows]) -> Floats:
+        """Return predictions with one variable permuted, of several permutations at once."""
+        p, part, order = self.question.edge.p[self.rows], self.fits.part[self.rows], np.concatenate(orders)
+        # The models see the variable permuted; a permuted score moves the prediction and not the row's residual.
+        shown = p[order] if name == SCORE else np.tile(p, len(orders))
+        x = self.x.rows(np.tile(np.arange(len(p)), len(orders))).altered(name, self.x, order)
+        g = self.fits.predict(self.chosen, x, shown, np.tile(part, len(orders)))
+        return g.reshape(len(orders), len(p))
 
     def resampled(self, rng: np.random.Generator) -> Rows:
         """Draw rows, or whole clusters, with replacement."""
@@ -189,13 +235,23 @@ class _Read:
         return np.concatenate([order[first[c] : first[c + 1]] for c in chosen])
 
 
-def _read(d: Detectors) -> _Read:
-    q = d.question
-    rows = np.arange(q.n)
-    if q.n > MOST:
-        rows = np.sort(np.random.default_rng([q.settings.seed, SHUFFLE]).choice(q.n, MOST, replace=False))
+def _read(q: Question, v: Verdict) -> _Read:
+    if v.fits is None:
+        raise NotComputable("several nulls are joined: no single set of fits predicts the rows tested")
+    rows = v.rows
+    if len(rows) > MOST:
+        rng = np.random.default_rng([q.settings.seed, SHUFFLE])
+        rows = v.rows[np.sort(rng.choice(len(v.rows), MOST, replace=False))]
     clusters = q.clusters_of(rows)
-    return _Read(d, rows, q.sample.x.rows(rows), None if clusters is None else clusters[0])
+    return _Read(
+        question=q,
+        fits=v.fits,
+        chosen=v.chosen,
+        tested=len(v.rows),
+        rows=rows,
+        x=q.sample.x.rows(rows),
+        cluster=None if clusters is None else clusters[0],
+    )
 
 
 def _table(names: tuple[str, ...], drops: Floats, statistic: float, alpha: float) -> dict[str, tuple[Any, ...]]:

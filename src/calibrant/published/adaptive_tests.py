@@ -278,9 +278,10 @@ def _compared(q: Question, reading: Reading, null: HeldNull, draws: int) -> Outc
     """Return the outcome under the null asked for."""
     asked, count = choice("null", null, NULLS), checked_draws(draws)
     if asked == "split" or (asked == "auto" and not may_hold(q)):
-        rows, g = halves_of(q)
-        return _judged(q, q.paths(g, rows), rows, reading, _Law("split", LAWS["split"], count))
-    return _judged(q, detectors_of(q).paths, np.arange(q.n), reading, _Law("fixed", law_held(q), count))
+        d, law = halves_of(q), _Law("split", LAWS["split"], count)
+    else:
+        d, law = detectors_of(q), _Law("fixed", law_held(q), count)
+    return _judged(q, d.paths, d.rows, reading, law)
 
 
 def _judged(q: Question, paths: Sequence[Path], rows: Rows, reading: Reading, law: _Law) -> Outcome:

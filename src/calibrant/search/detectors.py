@@ -27,7 +27,7 @@ from calibrant.search.models import (
     pool_of,
     predicted,
 )
-from calibrant.stats.cusum import Alternative, Boundary, Detector, Path, observed, path
+from calibrant.stats.cusum import Alternative, Boundary, Detector, Path, path
 from calibrant.views.features import Features, features_of, rows_of
 
 Ids = NDArray[np.uint64]
@@ -125,8 +125,8 @@ class Question:
         return tuple(path(one, edge, s.alternative, s.detector, weights, s.min_size) for one in g)
 
     def with_outcomes(self, y: NDArray[Any]) -> Question:
-        """Return the same question of other outcomes."""
-        return replace(self, sample=replace(self.sample, y=np.asarray(y, dtype=np.float64)))
+        """Return the same question of other outcomes, which remembers nothing."""
+        return replace(self, sample=replace(self.sample, y=np.asarray(y, dtype=np.float64)), memory={})
 
     def part(self, rows: Rows) -> Question:
         """Return the question of some rows, which remembers nothing."""
@@ -191,49 +191,62 @@ def _clusters(rows: Predictions, folds: int) -> Rows | None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fits:
+    """Fitted learners, and which of them have not seen a row: what predicts the rows tested, as they are or altered.
+
+    Parameters
+    ----------
+    pool : Pool
+    fitted : tuple of tuple of Fitted
+        The learners, fitted to several sets of rows.
+    part : int array of shape (n,)
+        Of every row of the question, which set of fits predicts it, none of whose rows it is; -1 for a row that is not
+        tested.
+    """
+
+    pool: Pool
+    fitted: tuple[tuple[Fitted, ...], ...]
+    part: Rows
+
+    def predict(self, model: int, x: Features, p: Floats, part: Rows) -> Floats:
+        """Return one model's predictions from features and scores, each row by the fits named for it."""
+        out = np.zeros(len(p))
+        for f, fitted in enumerate(self.fitted):
+            here = np.flatnonzero(part == f)
+            for share, learner in zip(self.pool.mix[model], fitted, strict=True):
+                if share > 0 and len(here):
+                    out[here] += share * learner.predict(x, p, here)
+        return out
+
+
+@dataclass(frozen=True, kw_only=True)
 class Detectors:
-    """Cross-fitted residual models and their paths: what the test and its diagnosis share.
+    """Residual models and their paths over rows that they have not seen: what the test and its diagnosis share.
 
     Parameters
     ----------
     question : Question
-    g : float array of shape (models, n)
-        Predicted ``E[Y - p | x]`` of each row, by models fitted without its fold.
-    fitted : tuple of tuple of Fitted
-        Learners of each fold (before averaging: ``question.pool.models``).
-    paths : tuple of Path
-        One a model.
+    rows : int array of shape (m,)
+        The rows tested.
+    g : float array of shape (models, m)
+        Predicted ``E[Y - p | x]`` of these rows, by models fitted to others.
+    fits : Fits
+        What predicted them.
     """
 
     question: Question
+    rows: Rows
     g: Floats
-    fitted: tuple[tuple[Fitted, ...], ...]
-    paths: tuple[Path, ...]
+    fits: Fits
 
     @cached_property
-    def statistics(self) -> Floats:
-        """Each model's largest scaled cumulative score."""
-        found: Floats = observed(self.paths, self.question.sample.y, self.question.settings.detector)
-        return found
-
-    @cached_property
-    def chosen(self) -> int:
-        """The model with the largest statistic."""
-        return int(np.argmax(self.statistics))
-
-    def predicted(self, x: Features, p: Floats, fold: Rows) -> Floats:
-        """Return the chosen model's predictions from features and scores of rows of these folds."""
-        mix, out = self.question.pool.mix[self.chosen], np.zeros(len(p))
-        for f, fitted in enumerate(self.fitted):
-            here = np.flatnonzero(fold == f)
-            for share, model in zip(mix, fitted, strict=True):
-                if share > 0 and len(here):
-                    out[here] += share * model.predict(x, p, here)
-        return out
+    def paths(self) -> tuple[Path, ...]:
+        """One a model."""
+        return self.question.paths(self.g, self.rows)
 
 
 def detectors_of(q: Question) -> Detectors:
-    """Return the detectors of a question about some predictions, fitted once.
+    """Return the detectors of all rows, each predicted from the other folds; fitted once.
 
     The fits do not depend on the tolerance, the alternative or `min_size`: changing those fits nothing anew.
     """
@@ -242,18 +255,19 @@ def detectors_of(q: Question) -> Detectors:
     if key not in q.memory:
         # The pool is kept beside the fits: estimators of the user's are told apart by where they lie in memory.
         q.memory[key] = (q.pool, cross_fit(q.sample, q.pool, q.fold, s.seed))
-    g, fitted = q.memory[key][1]
-    return Detectors(question=q, g=g, fitted=fitted, paths=q.paths(g))
+    pool, (g, fitted) = q.memory[key]
+    return Detectors(question=q, rows=np.arange(q.n), g=g, fits=Fits(pool=pool, fitted=fitted, part=q.fold))
 
 
-def halves_of(q: Question) -> tuple[Rows, Floats]:
-    """Return one half of the rows and what models fitted to the other predict of it, fitted once."""
+def halves_of(q: Question) -> Detectors:
+    """Return the detectors of one half of the rows, by models fitted to the other; fitted once."""
     s = q.settings
     key = ("strong halves", s.variables, q.pool.identity, s.seed)
     if key not in q.memory:
         half = dealt(q.n, 2, s.seed, q.cluster)
         fitted = fit_pool(q.sample, q.pool, np.flatnonzero(half == 0), s.seed)
         rows = np.flatnonzero(half == 1)
-        q.memory[key] = (q.pool, rows, predicted(fitted, q.sample, q.pool, rows))
-    _, rows, g = q.memory[key]
-    return rows, g
+        fits = Fits(pool=q.pool, fitted=(fitted,), part=half - 1)
+        q.memory[key] = (rows, predicted(fitted, q.sample, q.pool, rows), fits)
+    rows, g, fits = q.memory[key]
+    return Detectors(question=q, rows=rows, g=g, fits=fits)

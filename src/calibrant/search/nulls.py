@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import choice, whole
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import outcomes
-from calibrant.search.detectors import Detectors, Question, detectors_of, halves_of
+from calibrant.search.detectors import Detectors, Fits, Question, detectors_of, halves_of
 from calibrant.search.models import FEW, Floats, Rows, cross_fit, fit_pool, predicted
 from calibrant.stats.cusum import Path, beyond, multiplied, observed, simulated
 from calibrant.stats.nulls import p_value
@@ -24,6 +24,7 @@ Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
 NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")
 DRAWS, REFITS = 999, 99  # by default: p-values down to 0.001, or 0.01 where each draw takes all fits again
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
+LAST = "strong verdict"  # where the last one is remembered
 SALT = 0x57A0C  # of the outcomes simulated with models held
 AGAIN = 0xAEF17  # of the outcomes to which models are fitted again
 EXCEEDANCES = 10  # after which repeated fitting stops (Besag and Clifford); a p-value of 0.1 takes a hundred draws
@@ -46,6 +47,22 @@ AT_EDGE = "; exact where every rate is at the edge of the tolerance, asymptotic 
 IMPOSSIBLE = "exact: outcomes of probability zero under every rate within the tolerance happened: {}"
 
 
+SHOWN = 8  # simulated paths that are kept, to be drawn: enough to see what chance does, few enough to tell apart
+
+
+class Drawn(NamedTuple):
+    """A path where it is looked at: the share of the rows up to each step, by weight, and the scaled score there."""
+
+    share: Floats
+    score: Floats
+
+    @classmethod
+    def of(cls, path: Path, y: Floats, weight: Floats) -> Drawn:
+        """Return a path over some rows, of these outcomes and weights."""
+        seen = path.scale > 0
+        return cls((np.cumsum(weight[path.rows]) / weight.sum())[seen], path.curve(y)[seen])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """A statistic with its p-value, and where it peaks.
@@ -66,6 +83,11 @@ class Verdict:
         How the p-value was found.
     peaks : float array of shape (draws,)
         The simulated statistics, where there is one law for the whole; else empty.
+    fits : Fits or None
+        What predicted the rows tested; None where several nulls are joined.
+    drawn : tuple of Drawn
+        Where models are fitted anew to each draw, the best model's path in the first eight of them; where they are
+        held, none: its path is then that of the verdict.
     """
 
     statistic: float
@@ -78,6 +100,8 @@ class Verdict:
     rows: Rows
     facts: Mapping[str, Any] = field(default_factory=dict)
     peaks: Floats = field(default_factory=lambda: np.zeros(0))
+    fits: Fits | None = None
+    drawn: tuple[Drawn, ...] = ()
 
 
 # ---- Which null, and how many draws ----
@@ -116,11 +140,26 @@ def checked_draws(draws: Any, null: str = "fixed") -> int:
 
 
 def verdict_of(q: Question, null: str, draws: int) -> Verdict:
-    """Return the verdict under one null."""
+    """Return the verdict under one null; the last one on some predictions is remembered with them.
+
+    So the test and what explains it are computed once: the same models, rows and simulated outcomes.
+    """
+    s = q.settings
+    asked = (s.variables, q.pool.identity, s.seed, s.folds, s.tolerance, s.alternative, s.detector, s.min_size)
+    key = (*asked, null, draws)
+    held = q.memory.get(LAST)
+    if held is None or held[0] != key:
+        # The pool is kept beside it: estimators of the user's are told apart by where they lie in memory.
+        held = q.memory[LAST] = (key, q.pool, _verdict(q, null, draws))
+    found: Verdict = held[2]
+    return found
+
+
+def _verdict(q: Question, null: str, draws: int) -> Verdict:
     if null == "fixed":
         return fixed(detectors_of(q), draws)
     if null == "split":
-        return split(q, halves_of(q), draws)
+        return split(halves_of(q), draws)
     if null == "eprocess":
         return eprocess(q)
     return refit(q, draws) if null == "refit" else forward(q, draws)
@@ -178,13 +217,12 @@ def judged(q: Question, paths: Sequence[Path], rows: Rows, draws: int, law: str,
 
 def fixed(d: Detectors, draws: int) -> Verdict:
     """Hold the cross-fitted models (Theorems 3 and 4)."""
-    return judged(d.question, d.paths, np.arange(d.question.n), draws, law_held(d.question))
+    return replace(judged(d.question, d.paths, d.rows, draws, law_held(d.question)), fits=d.fits)
 
 
-def split(q: Question, halves: tuple[Rows, Floats], draws: int) -> Verdict:
+def split(d: Detectors, draws: int) -> Verdict:
     """Test on one half of the rows what models fitted to the other predict of it (Theorems 1 and 4)."""
-    rows, g = halves
-    return judged(q, q.paths(g, rows), rows, draws, LAWS["split"])
+    return replace(judged(d.question, d.paths, d.rows, draws, LAWS["split"]), fits=d.fits)
 
 
 def forward(q: Question, draws: int) -> Verdict:
@@ -233,12 +271,17 @@ def refit(q: Question, most: int) -> Verdict:
             "repeated fitting is exact for independent rows only, and the data have clusters: use null='fixed'"
         )
     q = replace(q, pool=q.pool.small(REFIT_TREES))
-    first, paths = procedure(q)
+    first, paths, fits = procedure(q)
     null: list[Floats] = []
+    kept: list[Drawn] = []
     reached = 0
     while len(null) < most and reached < EXCEEDANCES:
-        null.append(procedure(drawn_at_edge(q, len(null)))[0])
-        reached += _reached(first.max(), null[-1].max())
+        drawn = drawn_at_edge(q, len(null))
+        found, others, _ = procedure(drawn)
+        if len(kept) < SHOWN:
+            kept.append(Drawn.of(others[int(np.argmax(found))], drawn.sample.y, q.sample.mass_of(np.arange(q.n))))
+        null.append(found)
+        reached += _reached(first.max(), found.max())
     draws = np.array(null)
     # With ten draws at or above the statistic among k, p = 10 / k; else (1 + reached) / (k + 1): both keep the level.
     stopped, best = reached == EXCEEDANCES, int(np.argmax(first))
@@ -253,6 +296,8 @@ def refit(q: Question, most: int) -> Verdict:
         rows=np.arange(q.n),
         facts={"refits": len(null), "at_most": most, "exceedances": EXCEEDANCES, "trees": REFIT_TREES},
         peaks=draws.max(axis=1),
+        fits=fits,
+        drawn=tuple(kept),
     )
 
 
@@ -267,11 +312,12 @@ def drawn_at_edge(q: Question, draw: int) -> Question:
     return q.with_outcomes(outcomes(q.ids, rate, draw, 1, AGAIN)[:, 0])
 
 
-def procedure(q: Question) -> tuple[Floats, tuple[Path, ...]]:
+def procedure(q: Question) -> tuple[Floats, tuple[Path, ...], Fits]:
     """Fit, order and sum: everything that depends on the outcomes."""
-    paths = q.paths(cross_fit(q.sample, q.pool, q.fold, q.settings.seed)[0])
+    g, fitted = cross_fit(q.sample, q.pool, q.fold, q.settings.seed)
+    paths = q.paths(g)
     found: Floats = observed(paths, q.sample.y, q.settings.detector)
-    return found, paths
+    return found, paths, Fits(pool=q.pool, fitted=fitted, part=q.fold)
 
 
 # ---- A test martingale ----

@@ -66,13 +66,12 @@ class Features:
         z = self.flat[rows]
         return np.hstack([z, z[:, self.pairs[:, 0]] * z[:, self.pairs[:, 1]]])
 
-    def permuted(self, variable: str, order: Rows) -> Features:
-        """Return the features with one variable's values taken from other rows."""
+    def altered(self, variable: str, other: Features, order: Rows) -> Features:
+        """Return the features with one variable's values taken from some rows of others."""
         trees, flat = self.trees.copy(), self.flat.copy()
-        for matrix, columns in ((trees, self.tree_of), (flat, self.flat_of)):
-            for j, name in enumerate(columns):
-                if name == variable:
-                    matrix[:, j] = matrix[order, j]
+        for matrix, source, columns in ((trees, other.trees, self.tree_of), (flat, other.flat, self.flat_of)):
+            own = np.array([name == variable for name in columns])
+            matrix[:, own] = source[np.ix_(order, own)]
         return replace(self, trees=trees, flat=flat)
 
 

@@ -302,8 +302,8 @@ def test_each_row_is_predicted_from_other_folds() -> None:
     same = (a.g == b.g).all(axis=0)
     assert same[inside].all()
     assert not same[~inside].any()
-    again = a.predicted(a.question.sample.x, data.p, a.question.fold)
-    np.testing.assert_allclose(again, a.g[a.chosen])
+    for m, g in enumerate(a.g):
+        np.testing.assert_allclose(a.fits.predict(m, a.question.sample.x, data.p, a.fits.part), g)
 
 
 # ---- boosted trees, of all rows, from 2,001 on ----
@@ -363,7 +363,7 @@ def test_a_fit_sees_a_uniform_sample_of_what_it_may(monkeypatch: pytest.MonkeyPa
 def test_a_variable_taken_from_other_rows_changes_its_columns_only() -> None:
     x = features_of(planted(100), None)
     order = np.arange(100)[::-1]
-    moved = x.permuted("ward", order)
+    moved = x.altered("ward", x, order)
     for before, after, names in ((x.trees, moved.trees, x.tree_of), (x.flat, moved.flat, x.flat_of)):
         for j, name in enumerate(names):
             np.testing.assert_array_equal(after[:, j], before[order, j] if name == "ward" else before[:, j])
@@ -403,7 +403,8 @@ def test_the_law_is_that_of_the_paths() -> None:
     null = simulated(d.paths, d.question.edge, d.question.ids, 199, SALT).max(axis=1)
     v = fixed(d, 199)
     assert v.p_value == (1 + (null >= v.statistic - 1e-9 * max(1.0, v.statistic)).sum()) / 200
-    assert d.chosen == v.chosen
+    assert v.chosen == int(np.argmax(v.statistics))
+    assert v.fits is d.fits
 
 
 def test_rows_on_which_no_outcome_could_tell_are_left_out() -> None:

@@ -54,6 +54,37 @@ def test_the_chart_shows_the_test(null: Any) -> None:
     assert curve.to_frame().num_rows == len(c["x"])
 
 
+@pytest.mark.parametrize(("null", "tolerance", "fits"), [("fixed", 0.05, 5), ("split", 0.0, 1)])
+def test_the_test_and_what_explains_it_fit_and_draw_once(
+    null: Any, tolerance: float, fits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from calibrant.search import detectors, models, nulls
+
+    counted = {"fits": 0, "draws": 0}
+    fit, draw = models.fit_pool, nulls.simulated
+
+    def fitted(*rest: Any) -> Any:
+        counted["fits"] += 1
+        return fit(*rest)
+
+    def drawn(*rest: Any) -> Any:
+        counted["draws"] += 1
+        return draw(*rest)
+
+    for module in (models, detectors):
+        monkeypatch.setattr(module, "fit_pool", fitted)
+    monkeypatch.setattr(nulls, "simulated", drawn)
+    data, asked = planted(600), {"tolerance": tolerance, "null": null, "models": QUICK}
+    test = cal.detect.strong_calibration_test(data, **asked)
+    chart, table = chart_of(data, **asked), importance(data, repeats=2, **asked)
+    assert counted == {"fits": fits, "draws": 1}
+    assert test.p_value == chart.settings["p_value"]
+    assert table.settings["statistic"] == pytest.approx(test.statistic)
+    assert table.settings["rows_tested"] == test.parts["rows_tested"]
+    chart_of(data, **asked | {"tolerance": 0.1})
+    assert counted == {"fits": fits, "draws": 2}
+
+
 def test_the_first_simulated_paths_are_those_of_the_line() -> None:
     """A path read at all its points would peak where the simulation says; the points drawn come close from below."""
     from calibrant.search import nulls as strong_nulls
@@ -225,7 +256,6 @@ def test_charts_are_drawn() -> None:
     assert ("The curve ends at" in said) == (max(made[0].columns["x"]) < 0.995)
     assert "The line is from" not in said
     assert "Where a line takes in 0, the variable is not shown to be needed." in made[1].chart().to_json()
-    assert made[1].settings["folds"] == 5
     none = {**made[2].columns, "finding": (False,) * len(made[2].columns["rule"])}
     calm = Curve(method=made[2].method, columns=none, settings=made[2].settings).chart().to_json()
     assert "Looked at most closely, not shown" in calm

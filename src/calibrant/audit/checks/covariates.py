@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from calibrant.audit.pooling import guarded, pool_levels, unshown_levels
 from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, Cost, NotRun, Question
@@ -42,7 +41,6 @@ MAPPED = (
 )
 STRONG = "strong-calibration"
 DIAGNOSED = ("control_chart", "importance", "subgroups")
-MORE: dict[str, dict[str, Any]] = {"importance": {"folds": 2}}  # two fits instead of five, for the time of an audit
 
 
 # ---- which variables does the error follow? ----
@@ -178,7 +176,7 @@ def _diagnosis(held: Predictions, rows: Predictions, case: Case) -> dict[str, Cu
         make = getattr(diagnose, name)
         read = rows if name == "subgroups" else held
         try:
-            out[name] = make(read, tolerance=case.judging.tolerance, seed=case.seed, **MORE.get(name, {}))
+            out[name] = make(read, tolerance=case.judging.tolerance, seed=case.seed)
         except NotComputable:
             continue  # the outcome says what was found; its picture is left out
     if "control_chart" in out:

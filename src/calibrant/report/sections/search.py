@@ -293,16 +293,16 @@ def needs_note(record: AuditRecord) -> str:
     few = "shuffles are few"
     if s.get("repeats"):
         few = f"the shuffles are few ({num.count(s['repeats'])} of each variable)"
-    parts = int(s.get("folds", 0))
-    others = "half" if parts == 2 else f"{cardinal(parts - 1)} of {cardinal(parts)} parts"
-    fitted = f", each judging {noun(record)} by models fitted to the other {others}" if parts > 1 else ""
+    total = f"{num.decimals(s['statistic'], 2)} in all"
+    told = f"The evidence split up here, {total}, comes from a fit of its own, not that of the test above"
+    if "rows_tested" in s:  # not so in a record made when importance had models of its own
+        of = f"{num.count(s['rows_read'])} of them" if s["rows_read"] < s["rows_tested"] else "all of them"
+        told = f"Models and {noun(record)} are those of the test above; the evidence split up, {total}, is that of {of}"
     return (
         f"Share of the evidence that is lost when the variable is shuffled among {noun(record)}; "
         f"{num.percent(1 - float(s['alpha']))}% range, approximate, each by itself. "
-        f"The evidence split up here, {num.decimals(s['statistic'], 2)} in all, comes from a fit of its own{fitted}; "
-        f"it is not that of the test and the chart above. A share may lie outside 0 to 100%: {few}, and variables "
-        f"share what they know, so that those that say the same hide each other. Where a range takes in 0, the "
-        f"variable is {UNNEEDED}."
+        f"{told}. A share may lie outside 0 to 100%: {few}, and variables share what they know, so that those that "
+        f"say the same hide each other. Where a range takes in 0, the variable is {UNNEEDED}."
     )
 
 

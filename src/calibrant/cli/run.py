@@ -50,6 +50,8 @@ def _run(argv: Sequence[str] | None) -> int:
     """Do what the arguments say; say in one line why it cannot be done."""
     try:
         a = build_parser().parse_args(argv)
+        if argv is None:  # the process is the command's own
+            _spare_pandas()
         module = import_module(f"calibrant.cli.{ELSEWHERE.get(a.command, 'commands')}")
         return int(getattr(module, a.command)(a))
     except SystemExit as e:
@@ -74,6 +76,35 @@ def _refused(why: str, status: int) -> int:
     with suppress(OSError):  # a full disk behind standard error must not turn into another status
         print(f"calibrant: {visible(why)}", file=sys.stderr)
     return status
+
+
+# ---- what a process of our own may leave out ----
+
+
+class _NoPandas:
+    """A finder of modules for which pandas is not installed."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        """Refuse pandas, and know nothing of others."""
+        if name == "pandas":
+            raise ModuleNotFoundError("not asked for", name=name)
+
+
+def _spare_pandas() -> None:
+    """Keep Arrow from importing pandas, which it does on the first value made, only to know objects of pandas.
+
+    The command reads files, in which there are none; `to_pandas`, which columns of periods need, imports it still.
+    """
+    if "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pa.scalar("")  # looks for pandas once, and remembers
+    finally:
+        sys.meta_path.remove(_NoPandas)
 
 
 # ---- streams and signals as a shell, a service or a scheduler leaves them ----

@@ -9,8 +9,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import numpy as np
 import pyarrow as pa
@@ -82,6 +80,9 @@ def _holds(given: str | Query, path: Path) -> bool:
     if isinstance(given, Query):
         return any(_holds(quoted, path) for _, quoted in QUOTED.findall(given.text))
     if given.startswith("file:"):
+        from urllib.parse import urlsplit
+        from urllib.request import url2pathname  # which loads TLS
+
         given = url2pathname(urlsplit(given).path)
     if Path(given).is_dir():
         inside = path.resolve().is_relative_to(Path(given).resolve())

@@ -22,6 +22,7 @@ from calibrant.diagnose.bands import (
     supported,
 )
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.isotonic import isotonic
 from calibrant.results import Curve
 from calibrant.stats.nulls import critical, null_cases, p_value
 from calibrant.stats.smoothing import WIDTH_STEPS, Runs, density, effective, half_width, runs_of, weights
@@ -351,7 +352,4 @@ def _monotone(s: Scored, how: Drawing) -> _Fit:
 
 def _isotonic(cases: Floats, rows: Floats) -> Floats:
     """Return the non-decreasing event rates closest to the observed ones, weighted by rows."""
-    from sklearn.isotonic import isotonic_regression
-
-    rates: Floats = isotonic_regression(cases / rows, sample_weight=rows, y_min=0.0, y_max=1.0)
-    return rates
+    return np.clip(isotonic(cases / rows, rows), 0.0, 1.0)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.errors import BadInput
+from calibrant.kernels.roots import crossing
 from calibrant.stats.cells import summed
 
 Floats = NDArray[np.float64]
@@ -168,24 +169,20 @@ def solve_upper(phi: ArrayLike, gamma: Floats, weights: ArrayLike, n: int, delta
 
 def _root(increasing: Excess, top: float) -> float:
     """Return where an increasing function crosses zero in [0, top], clipped to the ends."""
-    from scipy.optimize import brentq
-
     if increasing(0.0) >= 0.0:
         return 0.0
     if increasing(top) <= 0.0:
         return top
-    return float(brentq(increasing, 0.0, top, xtol=1e-12, rtol=1e-10))
+    return float(crossing(increasing, 0.0, top, xtol=1e-12, rtol=1e-10))
 
 
 def refuted_up_to(excess: Excess, start: float, stop: float) -> float:
     """Return where `excess`, the evidence beyond what refutes and largest at `start`, falls to zero towards `stop`."""
-    from scipy.optimize import brentq
-
     if excess(start) <= 0.0:
         return start
     if excess(stop) >= 0.0:
         return stop
-    return float(brentq(excess, start, stop, xtol=1e-12))
+    return float(crossing(excess, start, stop, xtol=1e-12))
 
 
 # ---- Theorem L: bets on signs that were learnt on earlier blocks, or on every path of signs (theory 1.4) ----
@@ -474,8 +471,6 @@ def ratio_evidence(units: Units, mean: float, side: float) -> float:
 
 def ratio_limits(units: Units, delta: float) -> tuple[float, float]:
     """Return limits that hold ``E sum value / sum size`` with probability at least ``1 - delta``."""
-    from scipy.optimize import brentq
-
     target = float(np.log(2.0 / delta))
 
     def limit(side: float) -> float:
@@ -483,7 +478,7 @@ def ratio_limits(units: Units, delta: float) -> tuple[float, float]:
         before = float(means[0])
         for m in map(float, means):
             if _log_wealth(units, m, side) <= target:
-                return m if m == before else brentq(lambda v: _log_wealth(units, v, side) - target, before, m)
+                return m if m == before else crossing(lambda v: _log_wealth(units, v, side) - target, before, m)
             before = m
         return before
 

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.errors import NotComputable
+from calibrant.kernels.isotonic import isotonic
+from calibrant.kernels.roots import crossing
 from calibrant.stats.cells import summed
 
 Floats = NDArray[np.float64]
@@ -160,14 +162,12 @@ def isotonic_parts(p: Floats, y: Labels, mass: Floats) -> dict[str, float]:
     ``score = reliability - resolution + uncertainty`` exactly (CORP; Dimitriadis, Gneiting & Jordan 2021,
     doi:10.1073/pnas.2016191118).
     """
-    from scipy.optimize import isotonic_regression
-
     order = np.argsort(p, kind="stable")
     s, w, case = p[order], mass[order], (mass * y)[order]
     first = np.flatnonzero(np.concatenate([[True], np.diff(s) > 0]))
     weight, cases = np.add.reduceat(w, first), np.add.reduceat(case, first)
     total = weight.sum()
-    fit = isotonic_regression(cases / weight, weights=weight).x
+    fit = isotonic(cases / weight, weight)
     rate, score = cases.sum() / total, float((mass * (p - y) ** 2).sum() / total)
     best = float((cases * (1.0 - fit) ** 2 + (weight - cases) * fit**2).sum() / total)
     uncertainty = float(rate * (1.0 - rate))
@@ -243,8 +243,6 @@ def score_ends(r: Ranking, z: float) -> tuple[float, float]:
     Where DeLong's variance is larger at the estimate, V is larger by that factor everywhere; where it is smaller, V is
     smaller only as far as there are cases and others to rely on it.
     """
-    from scipy.optimize import brentq
-
     middle = 0.5 * (r.cases + r.others) - 1.0
 
     def variance(t: float) -> float:
@@ -260,7 +258,7 @@ def score_ends(r: Ranking, z: float) -> tuple[float, float]:
             return abs(r.auroc - t) - z * float(np.sqrt(wider * variance(t)))
 
         inside = min(max(r.auroc, 1e-9), 1 - 1e-9)
-        return stop if excess(stop) <= 0 else float(brentq(excess, inside, stop))
+        return stop if excess(stop) <= 0 else float(crossing(excess, inside, stop))
 
     low = ends(0.0) if r.auroc > 0 else 0.0
     return low, (ends(1.0) if r.auroc < 1 else 1.0)

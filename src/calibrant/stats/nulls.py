@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant.kernels.roots import crossing
+
 Floats = NDArray[np.float64]
 
 ROUNDING = 1e-9  # relative difference within which two values of one statistic are equal
@@ -268,8 +270,6 @@ def peak_interval(signal: Floats, draws: Floats, alpha: float) -> Sizes:
 
 def _rising(excess: Callable[[float], float]) -> float:
     """Return the root of an increasing function on [0, inf), or 0 if it starts above zero."""
-    from scipy.optimize import brentq
-
     if excess(0.0) >= 0.0:
         return 0.0
     top = 1.25  # a calibration error is at most 1
@@ -277,4 +277,4 @@ def _rising(excess: Callable[[float], float]) -> float:
         top *= 2.0
         if top > 1e9:
             return top
-    return float(brentq(excess, 0.0, top, xtol=1e-5, rtol=1e-5))  # far below the noise of a bootstrap
+    return float(crossing(excess, 0.0, top, xtol=1e-5, rtol=1e-5))  # far below the noise of a bootstrap

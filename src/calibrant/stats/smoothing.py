@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.kernels.draws import outcomes
+from calibrant.kernels.roots import crossing
 from calibrant.kernels.smooth import operator
 
 Floats = NDArray[np.float64]
@@ -51,14 +52,13 @@ def fixed_point(mass: Floats) -> float:
 
     The size does not increase with the bandwidth, so there is exactly one.
     """
-    from scipy.optimize import brentq
 
     def excess(width: float) -> float:
         return float(length(smoothed(mass, width))) - width
 
     if excess(SMALLEST) <= 0.0:
         return SMALLEST
-    return float(brentq(excess, SMALLEST, 1.0 + 1e-9, xtol=1e-7))
+    return float(crossing(excess, SMALLEST, 1.0 + 1e-9, xtol=1e-7))
 
 
 def steps_for(width: float) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.arguments import choice
 from calibrant.data.predictions import Predictions
+from calibrant.kernels.roots import crossing
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on
 from calibrant.repair.regression import Floats, expit, fit_rows, log_odds, log_of, targets, weights_of
@@ -169,8 +170,6 @@ class Temperature:
 
 def _sharpness(rows: Predictions) -> float:
     """Return 1/T."""
-    from scipy.optimize import brentq
-
     t = scaled(rows.p, "log ratio")
     weighted = t * weights_of(rows)
     happened = float(weighted @ rows.y)
@@ -184,7 +183,7 @@ def _sharpness(rows: Predictions) -> float:
         return float(np.exp(0.0 if high == low else -RANGE))
     if high <= 0.0:
         return float(np.exp(RANGE))
-    return float(np.exp(brentq(slope, -RANGE, RANGE, xtol=1e-12, rtol=1e-12)))
+    return float(np.exp(crossing(slope, -RANGE, RANGE, xtol=1e-12, rtol=1e-12)))
 
 
 # ---- Beta calibration: right when the scores of each class have beta distributions ----

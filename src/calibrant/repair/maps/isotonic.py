@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.data.predictions import Predictions
+from calibrant.kernels.isotonic import isotonic
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
 from calibrant.repair.regression import Floats, fit_rows, scores_of
@@ -97,14 +98,13 @@ class Isotonic:
 
     def fit(self, data: Predictions) -> Piecewise:
         """Fit the function to rows."""
-        from scipy.optimize import isotonic_regression
-
         rows = fit_rows(data, "Isotonic")
         scores, weight, cases = scores_of(rows, int(self.fewest))
-        found = isotonic_regression(cases / weight, weights=weight)
+        found = isotonic(cases / weight, weight)
         # Both ends of each level stretch are enough to draw it; of stretches at one height only the outer ends.
-        at = np.unique(np.concatenate([found.blocks[:-1], found.blocks[1:] - 1]))
-        shown = np.clip(found.x[at], 0.0, 1.0)
+        first = np.flatnonzero(np.diff(found, prepend=-np.inf))
+        at = np.unique(np.concatenate([first, first - 1, [len(found) - 1]]))[1:]
+        shown = np.clip(found[at], 0.0, 1.0)
         shown = shown if self.fewest == 1 else np.round(shown, DECIMALS)
         inner = np.ones(len(at), dtype=bool)
         inner[1:-1] = (shown[1:-1] != shown[:-2]) | (shown[1:-1] != shown[2:])

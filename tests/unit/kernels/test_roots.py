@@ -1,0 +1,49 @@
+"""Roots between two points: those of scipy's brentq, to the bit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from calibrant.kernels.roots import RELATIVE, crossing
+
+TOLERANCES = ({}, {"xtol": 1e-12, "rtol": 1e-10}, {"xtol": 1e-5, "rtol": 1e-5}, {"xtol": 1e-7})
+SHAPES = st.tuples(*[st.floats(-3.0, 3.0)] * 4)
+
+
+@given(SHAPES, st.floats(-4.0, 0.0), st.floats(0.5, 5.0), st.sampled_from(TOLERANCES))
+def test_roots_are_those_of_scipy(shape: tuple[float, ...], start: float, length: float, how: dict[str, float]) -> None:
+    a, b, c, d = shape
+
+    def curve(x: float) -> float:
+        return a * (x - b) + c * math.sin(3.0 * x) + math.exp(d * x) - 1.0 + (x - b) ** 3
+
+    stop = start + length
+    if curve(start) * curve(stop) < 0.0:
+        assert crossing(curve, start, stop, **how) == brentq(curve, start, stop, **how)
+
+
+@pytest.mark.parametrize("step", [0.3, -0.2])
+def test_a_jump_is_found(step: float) -> None:
+    assert crossing(lambda x: -1.0 if x < step else 1.0, -1.0, 1.0) == brentq(
+        lambda x: -1.0 if x < step else 1.0, -1.0, 1.0
+    )
+
+
+def test_ends_that_are_roots_are_returned() -> None:
+    assert crossing(lambda x: x, 0.0, 1.0) == 0.0
+    assert crossing(lambda x: x - 1.0, 0.0, 1.0) == 1.0
+
+
+def test_one_sign_at_both_ends_is_refused() -> None:
+    with pytest.raises(ValueError, match="one sign"):
+        crossing(lambda x: 1.0 + x * x, -1.0, 1.0)
+
+
+def test_the_finest_tolerance_is_scipys() -> None:
+    assert 4.0 * np.finfo(float).eps == RELATIVE

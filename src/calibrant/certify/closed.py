@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.stats.betting import Above, Below, log_mean_exp
-from calibrant.stats.bounds import GapEvidence, lower_evidence, product_evidence
+from calibrant.stats.bounds import GapEvidence, lower_evidence, shown_evidence
 from calibrant.views.population import QUANTISATION, Population
 
 Flags = NDArray[np.bool_]
@@ -87,8 +87,7 @@ class ErrorEvidence:
     def of(cls, q: Population, levels: int, delta: float, seed: int) -> ErrorEvidence:
         """Bet on one population, with the stakes that are the best at `delta`."""
         shown = q.judged(levels).cells
-        above = product_evidence(shown.low, shown.totals.sum(axis=1), shown.totals[:, 1])
-        return cls(lower_evidence(q.cells, delta, seed), above, QUANTISATION if q.exact else 0.0)
+        return cls(lower_evidence(q.cells, delta, seed), shown_evidence(shown), QUANTISATION if q.exact else 0.0)
 
     def over(self, limit: Limit) -> float:
         """Theorem L at the limit."""

@@ -8,6 +8,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval, Side
+from calibrant.stats.cells import Cells
 from calibrant.views.population import INDEPENDENT, QUANTISATION, Population, everyone, shares
 
 
@@ -74,9 +75,7 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
 
 def raw_lower_of(population: Population, delta: float, level: float, seed: int, stakes: float = 0.0) -> Estimate:
     """Certify one population from below at error probability `delta`, by bets that are the best at `stakes`."""
-    from calibrant.stats.bounds import lower_evidence
-
-    low = max(lower_evidence(population.cells, stakes or delta, seed).limit(delta) - QUANTISATION, 0.0)
+    low = lower_of(population.cells, delta, seed, stakes)
     return Estimate(
         method="certify.raw_lower",
         value=low,
@@ -86,3 +85,10 @@ def raw_lower_of(population: Population, delta: float, level: float, seed: int, 
         assumes=INDEPENDENT,
         settings={"about": "the raw score", "grid": population.grid, "delta": delta, "seed": seed},
     )
+
+
+def lower_of(cells: Cells, delta: float, seed: int, stakes: float = 0.0) -> float:
+    """Return what `raw_lower_of` certifies, of cells."""
+    from calibrant.stats.bounds import lower_evidence
+
+    return max(lower_evidence(cells, stakes or delta, seed).limit(delta) - QUANTISATION, 0.0)

@@ -67,13 +67,13 @@ def rounded(
 
 def rounded_of(population: Population, levels: int, spend: tuple[float, float], level: float, seed: int) -> Estimate:
     """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
-    from calibrant.stats.bounds import debiased_error, lower_bound, product_upper
+    from calibrant.stats.bounds import debiased_error, lower_bound, shown_evidence
 
     told = population.as_shown(levels)
     shown = told.cells
     s, n, k = shown.low, shown.totals.sum(axis=1), shown.totals[:, 1]
     low = lower_bound(shown, spend[0], seed) if spend[0] else 0.0
-    high = product_upper(s, n, k, spend[1]) if spend[1] else 1.0
+    high = shown_evidence(shown).limit(spend[1]) if spend[1] else 1.0
     return Estimate(
         method="certify.rounded",
         value=min(max(debiased_error(s, n, k), low), high),

@@ -50,16 +50,15 @@ def rounded_gap(s: Floats, mass: Floats, n: float, delta: float) -> float:
     """
     keep = mass > 0
     s, rows = s[keep], np.maximum(n * mass[keep], 1.0)
-    bets, phi = gammas(int(n)), []
+    bets = gammas(int(n))
     inner = (s > 0) & (s < 1)
-    for gamma in bets:
-        linear = expected_linear_cost(s, rows, gamma)
-        notch = np.full(len(s), np.inf)
-        t, m = s[inner], np.rint(rows[inner])
-        a = notch_width(gamma * np.sqrt(m * t * (1 - t)))
-        notch[inner] = 0.5 * a + notch_normaliser(t, m, gamma, a / (m * t * (1 - t))) - SLACK
-        phi += [linear.sum(), np.minimum(linear, notch).sum()]
-    return solve_upper(np.array(phi), np.repeat(bets, 2), np.full(8, 1 / 8), int(n), delta)
+    linear = expected_linear_cost(s, rows, bets[:, None])
+    notch = np.full(linear.shape, np.inf)
+    t, m = s[inner], np.rint(rows[inner])
+    a = notch_width(bets[:, None] * np.sqrt(m * t * (1 - t)))
+    notch[:, inner] = 0.5 * a + notch_normaliser(t, m, bets[:, None], a / (m * t * (1 - t))) - SLACK
+    phi = np.stack([linear.sum(axis=1), np.minimum(linear, notch).sum(axis=1)], axis=1).ravel()
+    return solve_upper(phi, np.repeat(bets, 2), np.full(8, 1 / 8), int(n), delta)
 
 
 def jittered_gap(mass: Floats, bandwidth: float, n: float, delta: float) -> float:

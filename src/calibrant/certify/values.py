@@ -69,12 +69,12 @@ def values(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two
 
 def values_of(population: Population, spend: tuple[float, float], level: float, seed: int) -> Estimate:
     """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
-    from calibrant.stats.bounds import debiased_error, lower_bound, product_upper
+    from calibrant.stats.bounds import debiased_error, lower_bound, shown_evidence
 
     shown = population.as_it_is()
     s, n, k = shown.cells.low, shown.cells.totals.sum(axis=1), shown.cells.totals[:, 1]
     low = max(lower_bound(population.cells, spend[0], seed) - QUANTISATION, 0.0) if spend[0] else 0.0
-    high = min(product_upper(s, n, k, spend[1]) + QUANTISATION, 1.0) if spend[1] else 1.0
+    high = min(shown_evidence(shown.cells).limit(spend[1]) + QUANTISATION, 1.0) if spend[1] else 1.0
     return Estimate(
         method="certify.values",
         value=min(max(debiased_error(s, n, k), low), high),

@@ -128,8 +128,23 @@ class Above:
         return log_mean_exp(-self.phi - self.n * np.log1p(-self.gamma * x), self.weights)
 
     def limit(self, delta: float) -> float:
-        """Return the error at which it reaches ``1 / delta``, in [0, 1]."""
-        return _root(lambda x: self.at(x) + float(np.log(delta)), 1.0)
+        """Return the error at which it reaches ``1 / delta``, in [0, 1].
+
+        The logarithm is convex, so that Newton's steps from above end at the root and never beyond it.
+        """
+        target = -float(np.log(delta))
+        if self.at(0.0) >= target:
+            return 0.0
+        x = 1.0
+        for _ in range(NEWTON):
+            found, share = _tilted(-self.phi - self.n * np.log1p(-self.gamma * x), self.weights)
+            if not found > target:  # at the first step: not even an error of one is refuted
+                break
+            step = (found - target) / float(share @ (self.n * self.gamma / (1.0 - self.gamma * x)))
+            x = max(x - step, 0.0)
+            if step <= SMALLEST:
+                break
+        return x
 
 
 @dataclass(frozen=True)
@@ -158,8 +173,22 @@ class Below:
         return log_mean_exp(self.growth - (self.rows * np.log1p(self.stakes * x)).sum(axis=1), self.weights)
 
     def limit(self, delta: float) -> float:
-        """Return the error at which it falls to ``1 / delta``, in [0, 1]."""
-        return _root(lambda x: -float(np.log(delta)) - self.at(x), 1.0)
+        """Return the error at which it falls to ``1 / delta``, in [0, 1].
+
+        The logarithm is convex, so that Newton's steps from below end at the root and never beyond it.
+        """
+        target, x = -float(np.log(delta)), 0.0
+        for _ in range(NEWTON):
+            staked = self.stakes * x
+            found, share = _tilted(self.growth - (self.rows * np.log1p(staked)).sum(axis=1), self.weights)
+            if not found > target:  # at the first step: not even an error of zero is refuted
+                break
+            slope = float(share @ (self.rows * self.stakes / (1.0 + staked)).sum(axis=1))
+            step = (found - target) / slope if slope > 0.0 else 1.0
+            x = min(x + step, 1.0)
+            if step <= SMALLEST:
+                break
+        return x
 
 
 def solve_upper(phi: ArrayLike, gamma: Floats, weights: ArrayLike, n: int, delta: float) -> float:
@@ -167,13 +196,14 @@ def solve_upper(phi: ArrayLike, gamma: Floats, weights: ArrayLike, n: int, delta
     return Above(np.asarray(phi, dtype=np.float64), gamma, np.asarray(weights, dtype=np.float64), n).limit(delta)
 
 
-def _root(increasing: Excess, top: float) -> float:
-    """Return where an increasing function crosses zero in [0, top], clipped to the ends."""
-    if increasing(0.0) >= 0.0:
-        return 0.0
-    if increasing(top) <= 0.0:
-        return top
-    return float(crossing(increasing, 0.0, top, xtol=1e-12, rtol=1e-10))
+NEWTON = 100  # steps at most; four to eight are taken
+SMALLEST = 1e-14  # step, in units of the error
+
+
+def _tilted(values: Floats, weights: Floats) -> tuple[float, Floats]:
+    """Return `log_mean_exp`, and the share of each term."""
+    total = log_mean_exp(values, weights)
+    return total, weights * np.exp(values - total) if np.isfinite(total) else weights
 
 
 def refuted_up_to(excess: Excess, start: float, stop: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,27 +75,36 @@ def product_evidence(s: ArrayLike, n: ArrayLike, k: ArrayLike) -> Above:
     s, n, k = (np.asarray(v, dtype=float)[held] for v in (s, n, k))
     rows = int(n.sum())
     bets = gammas(rows)
-    phi: list[float] = []
-    for gamma in bets:
-        linear = linear_cost(s, n, k, gamma)  # (1) -ln q of each level, linear in the bets
-        notch, better = notch_cost(s, n, k, gamma)  # (2) the same by the notch, where it should cost less
-        phi += [linear.sum(), np.where(better, notch, linear).sum()]  # (3) Phi of both products
-    return Above(np.array(phi), np.repeat(bets, 2), np.full(8, 1 / 8), rows)
+    linear = linear_cost(s, n, k, bets[:, None])  # (1) -ln q of each bet and level, linear in the bets
+    notch, better = notch_cost(s, n, k, bets[:, None])  # (2) the same by the notch, where it should cost less
+    both = linear.sum(axis=1), np.where(better, notch, linear).sum(axis=1)  # (3) Phi of both products of each bet
+    return Above(np.stack(both, axis=1).ravel(), np.repeat(bets, 2), np.full(8, 1 / 8), rows)
 
 
-def linear_cost(s: Floats, n: Floats, k: Floats, gamma: float) -> Floats:
-    """Return ``-ln q`` of Theorem U's linear form, per level: the cost of the smaller of the two products."""
+def shown_evidence(shown: Cells) -> Above:
+    """Return `product_evidence` of a score shown in finitely many values, a cell each; made once."""
+    if ("upper",) not in shown.cache:
+        shown.cache["upper",] = product_evidence(shown.low, shown.totals.sum(axis=1), shown.totals[:, 1])
+    return cast(Above, shown.cache["upper",])
+
+
+def linear_cost(s: Floats, n: Floats, k: Floats, gamma: float | Floats) -> Floats:
+    """Return ``-ln q`` of Theorem U's linear form, per level: the cost of the smaller of the two products.
+
+    Here and below `gamma` is one bet, or a column of several: the result has a row for each.
+    """
     over = k * np.log1p(-gamma * (1 - s)) + (n - k) * np.log1p(gamma * s)
     under = k * np.log1p(gamma * (1 - s)) + (n - k) * np.log1p(-gamma * s)
     return -np.minimum(over, under)
 
 
-def notch_cost(s: Floats, n: Floats, k: Floats, gamma: float) -> tuple[Floats, Flags]:
+def notch_cost(s: Floats, n: Floats, k: Floats, gamma: float | Floats) -> tuple[Floats, Flags]:
     """Return ``-ln q`` of the notch form, per level, and where it is expected to be the cheaper.
 
     Levels 0 and 1 have no notch (their null variance is zero); there the cost is infinite.
     """
-    cost, better = np.full(len(s), np.inf), np.zeros(len(s), dtype=bool)
+    shape = np.broadcast_shapes(s.shape, np.shape(gamma))
+    cost, better = np.full(shape, np.inf), np.zeros(shape, dtype=bool)
     inner = (s > 0) & (s < 1)
     if not inner.any():
         return cost, better
@@ -103,8 +113,8 @@ def notch_cost(s: Floats, n: Floats, k: Floats, gamma: float) -> tuple[Floats, F
     a = notch_width(gamma * np.sqrt(variance))
     alpha = a / variance
     normaliser = notch_normaliser(t, m, gamma, alpha)
-    cost[inner] = 0.5 * alpha * (cases - m * t) ** 2 + normaliser
-    better[inner] = 0.5 * a + normaliser < expected_linear_cost(t, m, gamma)
+    cost[..., inner] = 0.5 * alpha * (cases - m * t) ** 2 + normaliser
+    better[..., inner] = 0.5 * a + normaliser < expected_linear_cost(t, m, gamma)
     return cost, better
 
 
@@ -120,7 +130,7 @@ def notch_width(g: Floats) -> Floats:
     return a
 
 
-def notch_normaliser(s: Floats, n: Floats, gamma: float, alpha: Floats) -> Floats:
+def notch_normaliser(s: Floats, n: Floats, gamma: float | Floats, alpha: Floats) -> Floats:
     r"""Return ``N = max_e [ln E exp(-alpha (k - n s)^2 / 2) - n ln(1 - gamma |e - s|)]``, ``k ~ Binomial(n, e)``.
 
     On each side of s the change of variable ``e' = e (1 - gamma (1 - s)) / (1 - gamma (e - s))`` turns the
@@ -133,11 +143,12 @@ def notch_normaliser(s: Floats, n: Floats, gamma: float, alpha: Floats) -> Float
         up, down = np.log1p(-sign * gamma * (1 - s)), np.log1p(sign * gamma * s)
         shift = (down - up) / alpha
         constant = -n * down + 0.5 * alpha * shift * (2 * n * s + shift)
-        sides.append(constant + notch_peaks(n, n * s + shift, alpha))
+        trials = np.broadcast_to(n, alpha.shape).ravel()
+        sides.append(constant + notch_peaks(trials, (n * s + shift).ravel(), alpha.ravel()).reshape(alpha.shape))
     return np.maximum(*sides) + SLACK * (1.0 + 1e-6 * n)
 
 
-def expected_linear_cost(s: Floats, n: Floats, gamma: float) -> Floats:
+def expected_linear_cost(s: Floats, n: Floats, gamma: float | Floats) -> Floats:
     """Return the linear form's mean cost under calibration, with k normal: a guide for choosing, not a bound."""
     from scipy.special import ndtr
 
@@ -174,8 +185,11 @@ def lower_bound(cells: Cells, delta: float, seed: int = 0) -> float:
 
 
 def lower_evidence(cells: Cells, delta: float, seed: int = 0) -> Below:
-    """Return the evidence that `lower_bound` solves, with the stakes that are the best at `delta`."""
-    return joined(*_wagers(cells, delta, seed))
+    """Return the evidence that `lower_bound` solves, with the stakes that are the best at `delta`; made once."""
+    asked = ("lower", delta, seed)
+    if asked not in cells.cache:
+        cells.cache[asked] = joined(*_wagers(cells, delta, seed))
+    return cast(Below, cells.cache[asked])
 
 
 def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Wager], Floats]:
@@ -186,35 +200,43 @@ def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Wager], Floats]
     forward recursion over all rows that learns nothing. Signs are those of `BINS` bins along the score; of a score of
     few values, in the first order, those of each cell, as its error may alternate.
     """
-    cells = cells.thinned()
-    where = cells.occupied()
+    held = cells.held
 
     def learner(order: Ints, first: bool) -> Learn:
-        bins = np.arange(cells.size) if first and cells.few else cells.equal_mass(BINS, order[:1])
-        return lambda past: _learn_signs(cells, past, bins, where)
+        own = first and held.few
+        return _signs_of(held, np.arange(held.size) if own else held.equal_mass(BINS, order[:1]))
 
     def grow(block: int, tilt: Floats) -> float:
-        return float(log_growth(cells, block, np.broadcast_to(tilt, where.shape), where).sum())
+        return log_growth(held, block, tilt)
 
-    orders = deals(cells.blocks, seed)
+    orders = deals(held.blocks, seed)
     parts = (
-        [wager(cells.block_rows, order, delta, learner(order, k == 0), grow) for k, order in enumerate(orders)],
-        [_forward(cells, stake) for stake in FORWARD.multiples],
-        steady(cells.block_rows, cells.variances.sum(axis=1), orders[0], 0.5 * SHIFT * delta, grow),
+        [wager(held.block_rows, order, delta, learner(order, k == 0), grow) for k, order in enumerate(orders)],
+        [_forward(held, stake) for stake in FORWARD.multiples],
+        steady(held.block_rows, held.variances.sum(axis=1), orders[0], 0.5 * SHIFT * delta, grow),
     )
     shares = ((1.0 - SHIFT) / 2.0, (1.0 - SHIFT) / 2.0, SHIFT)
     weights = [share / len(part) for share, part in zip(shares, parts, strict=True) for _ in part]
     return [w for part in parts for w in part], np.array(weights)
 
 
-def _learn_signs(cells: Cells, past: Ints, bins: Ints, where: NDArray[np.intp]) -> tuple[Floats, float]:
-    """Soft signs ``2 Phi(z) - 1`` of the standardised residual, per occupied cell, and their mean square winnings."""
+def _signs_of(cells: Cells, bins: Ints) -> Learn:
+    """Learn soft signs ``2 Phi(z) - 1`` of the standardised residual, per cell, and their mean square winnings.
+
+    `bins` are runs of consecutive cells, each of one sign.
+    """
     from scipy.special import ndtr
 
-    residual, variance = (summed(bins, v[past].sum(axis=0)) for v in (cells.residuals, cells.variances))
-    signal = 2.0 * ndtr(residual / np.sqrt(variance + SOFT)) - 1.0
-    moment = float((signal**2 * variance).sum()) / max(int(cells.block_rows[past].sum()), 1)
-    return signal[bins[where]], moment
+    first = np.flatnonzero(np.diff(bins, prepend=-1))
+    run = np.repeat(np.arange(len(first)), np.diff(first, append=len(bins)))
+    residuals, variances = (np.add.reduceat(v, first, axis=1) for v in (cells.residuals, cells.variances))
+
+    def learn(past: Ints) -> tuple[Floats, float]:
+        residual, variance = residuals[past].sum(axis=0), variances[past].sum(axis=0)
+        signal = 2.0 * ndtr(residual / np.sqrt(variance + SOFT)) - 1.0
+        return signal[run], float((signal**2 * variance).sum()) / max(int(cells.block_rows[past].sum()), 1)
+
+    return learn
 
 
 def _forward(cells: Cells, stake: float) -> Wager:
@@ -223,11 +245,11 @@ def _forward(cells: Cells, stake: float) -> Wager:
     Signs and stake are fixed given the scores alone.
     """
     kappa = min(stake / np.sqrt(max(cells.n, 1)), FORWARD.largest)
-    bins, where = cells.equal_mass(BINS), cells.occupied()
+    bins, chords = cells.equal_mass(BINS), cells.joined.chords
     log_wealth = np.zeros((BINS, 3))
     for column, sign in ((0, -1.0), (2, 1.0)):
-        gain = log_growth(cells, None, np.full(len(where), sign * kappa), where)
-        log_wealth[:, column] = np.bincount(bins[where], gain, BINS)
+        gain = chords.weight * np.log1p(sign * kappa * chords.at)
+        log_wealth[:, column] = np.bincount(bins[chords.cell], gain, BINS)
     return Wager(sign_paths(log_wealth, SWITCH), np.array([kappa]), np.array([cells.n]))
 
 
@@ -319,11 +341,11 @@ def dyadic_levels(cells: Cells, steps: int) -> tuple[Floats, Floats, Floats, flo
 
     Exact from the cells: a dyadic level's boundaries, and the level itself, are ends of cells.
     """
-    level = np.floor(cells.middle * steps + 0.5).astype(np.int64)
-    values = np.arange(steps + 1) / steps
-    rows, cases = (summed(level, v, steps + 1) for v in (cells.totals.sum(axis=1), cells.totals[:, 1]))
-    score = cells.sums.sum(axis=(0, 2)) / SCALE
-    moved = np.abs(score - cells.totals.sum(axis=1) * values[level]).sum() / cells.n
+    where = cells.occupied()
+    level = np.floor(cells.middle[where] * steps + 0.5).astype(np.int64)
+    values, counts = np.arange(steps + 1) / steps, cells.totals[where]
+    rows, cases = (summed(level, v, steps + 1) for v in (counts.sum(axis=1), counts[:, 1]))
+    moved = np.abs(cells.score_sums[where].sum(axis=1) - counts.sum(axis=1) * values[level]).sum() / cells.n
     return values, rows, cases, float(moved)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ class Cells:
         Ends of each cell, increasing; equal where the score takes one value.
     few : bool
         The score takes few values, so that the error's sign can be learnt for each cell.
+    cache : dict
+        What was made of these cells before, by who made it and with what.
     """
 
     counts: Ints
@@ -41,6 +44,7 @@ class Cells:
     low: Floats
     high: Floats
     few: bool = False
+    cache: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def grid(cls, counts: Ints, sums: Ints) -> Cells:
@@ -61,13 +65,38 @@ class Cells:
         """
         if self.size != FINE_GRID or self.low[1] == self.low[0]:
             return self
-        edge = FINE_GRID // 64
-        starts = np.concatenate(
-            [np.arange(edge), np.arange(edge, FINE_GRID - edge, 16), np.arange(FINE_GRID - edge, FINE_GRID)]
-        )
+        starts = thin_starts()
         ends = np.append(starts[1:], FINE_GRID) - 1
         counts, sums = (np.add.reduceat(v, starts, axis=1) for v in (self.counts, self.sums))
         return Cells(counts, sums, self.low[starts], self.high[ends], self.few)
+
+    @cached_property
+    def held(self) -> Cells:
+        """The thinned cells that hold rows: all that a bet can be about."""
+        cells = self.thinned()
+        where = cells.occupied()
+        if len(where) == cells.size:
+            return cells
+        return Cells(cells.counts[:, where], cells.sums[:, where], cells.low[where], cells.high[where], cells.few)
+
+    @cached_property
+    def joined(self) -> Cells:
+        """The rows of all blocks as one block."""
+        return Cells(self.counts.sum(axis=0)[None], self.sums.sum(axis=0)[None], self.low, self.high, self.few)
+
+    @cached_property
+    def chords(self) -> Chords:
+        """Where the rows of each block are put, so that sums of scores are enough."""
+        block, cell, label = np.nonzero(self.counts)
+        rows, low, high = self.counts[block, cell, label], self.low[cell], self.high[cell]
+        wide = high > low
+        mean = self.sums[block, cell, label] / SCALE / rows
+        share = np.where(wide, (mean - low) / np.where(wide, high - low, 1.0), 0.0)
+        weight = np.stack([rows * (1.0 - share), rows * share], axis=1).ravel()
+        at = np.stack([label - low, label - high], axis=1).ravel()
+        kept = np.flatnonzero(weight)
+        starts = np.searchsorted(np.repeat(block, 2)[kept], np.arange(self.blocks + 1))
+        return Chords(np.repeat(cell, 2)[kept], at[kept], weight[kept], starts)
 
     @property
     def blocks(self) -> int:
@@ -149,8 +178,36 @@ class Cells:
         return np.minimum(np.maximum.accumulate(raw), bins - 1)
 
 
-def log_growth(cells: Cells, block: int | None, tilt: Floats, where: NDArray[np.intp]) -> Floats:
-    r"""Lower bound of ``sum ln(1 + tilt(p) (y - p))`` over one block's rows, or all rows, per cell.
+def thin_starts() -> Ints:
+    """Return the first fine cell of each thinned one."""
+    edge = FINE_GRID // 64
+    middle = np.arange(edge, FINE_GRID - edge, 16)
+    return np.concatenate([np.arange(edge), middle, np.arange(FINE_GRID - edge, FINE_GRID)])
+
+
+class Chords(NamedTuple):
+    """Rows of each block, cell and label, put at the ends of their cell with their mean score kept.
+
+    Parameters
+    ----------
+    cell : int array of shape (m,)
+        Sorted by block.
+    at : array of shape (m,)
+        Label less score there.
+    weight : array of shape (m,)
+        Rows put there, above zero.
+    starts : int array of shape (blocks + 1,)
+        Where each block begins.
+    """
+
+    cell: NDArray[np.intp]
+    at: Floats
+    weight: Floats
+    starts: NDArray[np.intp]
+
+
+def log_growth(cells: Cells, block: int, tilt: Floats) -> float:
+    r"""Return a lower bound of ``sum ln(1 + tilt(p) (y - p))`` over one block's rows.
 
     Within a cell the tilt is constant and ``ln(1 + t (y - p))`` is concave in ``p``; the chord through the ends
     of the cell, at the exact mean score, is therefore a lower bound, and the sum of scores is all it needs.
@@ -158,20 +215,10 @@ def log_growth(cells: Cells, block: int | None, tilt: Floats, where: NDArray[np.
     Parameters
     ----------
     cells : Cells
-    block : int or None
-        None for the rows of all blocks.
-    tilt : float array of shape (len(where),), in (-1, 1)
-    where : int array
-        The cells to visit.
+    block : int
+    tilt : float array of shape (cells,) or (), in (-1, 1)
     """
-    low, high = cells.low[where], cells.high[where]
-    width = np.where(high > low, high - low, 1.0)
-    counts, sums = (
-        (cells.totals, cells.score_sums) if block is None else (cells.counts[block], cells.sums[block] / SCALE)
-    )
-    out = np.zeros(len(where))
-    for label in (0, 1):
-        n = counts[where, label]
-        share = (sums[where, label] / np.maximum(n, 1) - low) / width
-        out += n * ((1.0 - share) * np.log1p(tilt * (label - low)) + share * np.log1p(tilt * (label - high)))
-    return out
+    found = cells.chords
+    own = slice(found.starts[block], found.starts[block + 1])
+    here = tilt[found.cell[own]] if tilt.ndim else tilt
+    return float(found.weight[own] @ np.log1p(here * found.at[own]))

@@ -102,16 +102,21 @@ def jittered_upper(cells: Cells, bandwidth: float, delta: float) -> float:
     kernel = jitter(cells.size, bandwidth)
     # (1) Rows of each label by grid point: everything is linear in the counts, so two convolutions serve all bets.
     negative, positive = kernel.spread(cells.totals[:, 0]), kernel.spread(cells.totals[:, 1])
-    t, bets = kernel.points, gammas(cells.n)
-    # (2) The smaller product of each grid point, and Phi of each bet.
+    bets, tables = gammas(cells.n), _log_bets(cells.size, cells.n)
+    # (2) The smaller product of each grid point, and Phi of each bet. The grid is its own mirror image: what a bet on
+    #     a case wins at t, one on the other outcome wins at 1 - t.
     phi = [
-        -np.minimum(
-            positive * np.log1p(g * (1 - t)) + negative * np.log1p(-g * t),
-            positive * np.log1p(-g * (1 - t)) + negative * np.log1p(g * t),
-        ).sum()
-        for g in bets
+        -np.minimum(positive * won[::-1] + negative * lost, positive * lost[::-1] + negative * won).sum()
+        for won, lost in tables
     ]
     return solve_upper(np.array(phi), bets, JITTERED.shares, cells.n, delta)
+
+
+@lru_cache(maxsize=4)
+def _log_bets(size: int, rows: int) -> tuple[tuple[Floats, Floats], ...]:
+    """Return ``ln(1 + g t)`` and ``ln(1 - g t)`` on a grid for each bet of so many rows."""
+    t = (np.arange(size) + 0.5) / size
+    return tuple((np.log1p(g * t), np.log1p(-g * t)) for g in gammas(rows))
 
 
 def jittered_bernstein_upper(cells: Cells, bandwidth: float, delta: float) -> float:

@@ -14,11 +14,13 @@ from calibrant.arguments import checked_alpha, checked_seed, choice, number
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.read import sketch_rows
 from calibrant.data.reading import Reading
+from calibrant.data.sketches.sample import HERE, identities
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
 from calibrant.kernels.values import MOST
 from calibrant.results import Side
-from calibrant.stats.cells import SCALE, Cells
+from calibrant.stats.cells import FINE_GRID, SCALE, Cells, thin_starts
 
 FINE = 200  # levels a sketch keeps
 EXACT_LEVELS = (10, 20, 50, 100)
@@ -63,12 +65,15 @@ class Population:
         no rows here. Empty where it takes many values.
     by_score : int64 array of shape (m, 2)
         Rows by label of each.
+    shown : dict
+        The score as it is shown in so many steps, and in 0 as it is, once it was made.
     """
 
     raw: NDArray[np.int64]
     fine: NDArray[np.int64]
     scores: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     by_score: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    shown: dict[int, Shown] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def cells(self) -> Cells:
@@ -128,10 +133,12 @@ class Population:
         return Cells.levels(out, values)
 
     def as_it_is(self) -> Shown:
-        """Return the score itself, one cell a value; refuse a score of many values.
+        """Return the score itself, one cell a value, made once; refuse a score of many values.
 
         A score of 1 is read as ``1 - 2^-30``, and is put back to 1.
         """
+        if 0 in self.shown:
+            return self.shown[0]
         if not self.exact:
             raise NotComputable(
                 f"the score takes too many values (more than {MOST:,}, or more than one for each {ROWS_A_VALUE} rows): "
@@ -139,11 +146,15 @@ class Population:
             )
         values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
         about = "the score as it is, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
-        return Shown(Cells.levels(self.by_score[None], values), about, {"values": len(values)})
+        self.shown[0] = Shown(Cells.levels(self.by_score[None], values), about, {"values": len(values)})
+        return self.shown[0]
 
     def as_shown(self, steps: int) -> Shown:
-        """Return the score as it is shown in so many steps."""
-        return Shown(self.levels(steps), WHOLE if steps == 100 else IN_STEPS.format(steps), {"levels": steps})
+        """Return the score as it is shown in so many steps; made once."""
+        if steps not in self.shown:
+            about = WHOLE if steps == 100 else IN_STEPS.format(steps)
+            self.shown[steps] = Shown(self.levels(steps), about, {"levels": steps})
+        return self.shown[steps]
 
     def judged(self, steps: int) -> Shown:
         """Return the score that "met" is about: as it is where it takes few values, else as shown in `steps`."""
@@ -166,10 +177,10 @@ def are_few(values: int, rows: int) -> bool:
 
 def values_of_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the different values of scores, out of ``2^30``, increasing."""
-    return np.unique(_parts(p))
+    return np.unique(fixed_scores(p))
 
 
-def _parts(p: NDArray[np.float64]) -> NDArray[np.int64]:
+def fixed_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return scores out of ``2^30`` as a sketch reads them."""
     found: NDArray[np.int64] = np.minimum(np.floor(p * SCALE), SCALE - 1.0).astype(np.int64)
     return found
@@ -198,9 +209,40 @@ def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Popu
     q = Population(whole.cells, whole.levels)
     if not len(scores):
         return q
-    at = np.searchsorted(scores, _parts(data.p))
+    at = np.searchsorted(scores, fixed_scores(data.p))
     counts = np.bincount(2 * at + data.y, minlength=2 * len(scores)).reshape(-1, 2)
-    return replace(q, scores=scores, by_score=counts)
+    return Population(q.raw, q.fine, scores, counts)
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """How a sketch deals rows in memory that have no key: the same whatever the rows, so made once for many.
+
+    Parameters
+    ----------
+    block : int64 array of shape (n,)
+        Of the first row, the second, and so on.
+    blocks : int
+    """
+
+    block: NDArray[np.int64]
+    blocks: int
+
+    @classmethod
+    def of(cls, rows: int, seed: int) -> Dealing:
+        """Deal so many rows."""
+        spec = Spec(label="y_true", score="y_prob", seed=seed)
+        found = (identities(rows, 0, HERE.salt(spec)) >> np.uint64(32)) * np.uint64(spec.blocks) >> np.uint64(32)
+        return cls(found.astype(np.int64), spec.blocks)
+
+    def cells(self, q: NDArray[np.int64], y: NDArray[np.int8], few: bool) -> Cells:
+        """Return the thinned cells of some rows, of scores out of ``2^30``: as of a sketch of these rows alone."""
+        starts = thin_starts()
+        place, size = np.repeat(np.arange(len(starts)), np.diff(starts, append=FINE_GRID))[q >> 16], len(starts)
+        at = 2 * (self.block[: len(q)] * size + place) + y
+        counts, sums = (np.bincount(at, v, 2 * self.blocks * size).reshape(-1, size, 2) for v in (None, q))
+        edges = np.append(starts, FINE_GRID) / FINE_GRID
+        return Cells(counts, sums, edges[:-1], edges[1:], few)
 
 
 def group(whole: Sketch, index: int) -> Population:

@@ -23,12 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from calibrant.certify.judged import judged_of
-from calibrant.certify.raw_lower import raw_lower_of
+from calibrant.certify.raw_lower import lower_of
 from calibrant.data.predictions import Predictions
 from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import recipes
@@ -38,7 +39,7 @@ from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED, METHOD
 from calibrant.repair.regression import Floats, Whole
 from calibrant.results import Curve
-from calibrant.views.population import Population, are_few, part_of, values_of_scores
+from calibrant.views.population import Dealing, Population, are_few, fixed_scores, part_of
 
 Kind = Literal["everyone", "group", "pocket"]
 Measure = Literal["error", "gap"]
@@ -144,6 +145,7 @@ class Fixed:
     _gaps: dict[str, Ends] = field(default_factory=dict)
     _lows: dict[tuple[str, str], float] = field(default_factory=dict)
     _scores: dict[str, Whole] = field(default_factory=dict)
+    _whole: dict[str, Whole] = field(default_factory=dict)
 
     @classmethod
     def of(cls, judged: Judged, people: Sequence[People], how: Against) -> Fixed:
@@ -215,8 +217,13 @@ class Fixed:
         if (one.id, name) not in self._lows:
             folds = self._folds(one)
             delta = self._share(one, name) / (2 * len(folds))
-            ends = [raw_lower_of(self._population(r, name), delta, 1.0, self.how.seed).interval.low for r, _ in folds]
-            self._lows[one.id, name] = float(np.dot([share for _, share in folds], ends))
+            low = 0.0
+            for rows, share in folds:
+                cells = self._dealing.cells(
+                    self._fixed(name)[rows], self.judged.data.y[rows], bool(len(self._values(name)))
+                )
+                low += share * lower_of(cells, delta, self.how.seed)
+            self._lows[one.id, name] = low
         return self._lows[one.id, name]
 
     def _share(self, one: People, name: str) -> float:
@@ -227,6 +234,10 @@ class Fixed:
     def _population(self, rows: Whole, name: str) -> Population:
         q = self.judged.scores[name][rows]
         return part_of(Predictions(y=self.judged.data.y[rows], p=q), self._values(name), self.how.seed)
+
+    @cached_property
+    def _dealing(self) -> Dealing:
+        return Dealing.of(self.judged.data.n, self.how.seed)
 
     # ---- which score is judged ----
 
@@ -243,7 +254,7 @@ class Fixed:
         rows would decide otherwise. A repair that makes no more values than the score as audited has is judged like it.
         """
         if name not in self._scores:
-            values = values_of_scores(self.judged.scores[name])
+            values = np.unique(self._fixed(name))
             exact = are_few(len(values), self.judged.data.n)
             if name == AS_AUDITED:
                 exact = exact if self.how.exact is None else self.how.exact
@@ -251,6 +262,12 @@ class Fixed:
                 exact = exact or len(values) <= len(audited)
             self._scores[name] = values if exact else values[:0]
         return self._scores[name]
+
+    def _fixed(self, name: str) -> Whole:
+        """Return the scores of one probability out of ``2^30``."""
+        if name not in self._whole:
+            self._whole[name] = fixed_scores(self.judged.scores[name])
+        return self._whole[name]
 
     # ---- who else is over the limit ----
 

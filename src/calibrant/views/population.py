@@ -73,7 +73,7 @@ class Population:
     fine: NDArray[np.int64]
     scores: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     by_score: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
-    shown: dict[int, Shown] = field(default_factory=dict, repr=False, compare=False)
+    shown: dict[int, Shown] = field(default_factory=dict, repr=False, compare=False, kw_only=True)
 
     @cached_property
     def cells(self) -> Cells:

@@ -21,6 +21,10 @@ from calibrant.errors import BadInput
 LARGEST_SEED = 2**63 - 1  # so that a seed fits the signed 64 bits of every kernel
 Missing = Literal["level", "drop", "refuse"]
 MISSING_WAYS: tuple[Missing, ...] = get_args(Missing)
+Unit = Literal["month", "quarter", "year", "decade"]
+UNITS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest first
+LEVELS = 100  # whole per cent: what people are shown most often
+MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
 
 Option = TypeVar("Option", bound=str | int)
 P = ParamSpec("P")

@@ -145,14 +145,14 @@ def test_closed_streams_do_not_matter(folder: Path, closed: tuple[int, ...]) -> 
 
 SLOW = """
 import sys, time
-import calibrant.data.rewrite as rewrite
+import calibrant.data.targets as targets
 from pathlib import Path
-replace = rewrite.os.replace
+replace = targets.os.replace
 def slowly(source, target):
     Path("writing").touch()
     time.sleep(60)
     replace(source, target)
-rewrite.os.replace = slowly
+targets.os.replace = slowly
 from calibrant.cli import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -15,8 +15,8 @@ import pytest
 
 from calibrant.cli import main
 from calibrant.data import employment_path
-from calibrant.data.rewrite import checked_targets, written
 from calibrant.data.sources.query import Query
+from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
 from calibrant.repair.maps.curves import Logistic
 
@@ -145,7 +145,7 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs standard output as a file")
 @pytest.mark.parametrize("redirected", [False, True])
 def test_standard_output_may_be_named_as_a_file(tmp_path: Path, redirected: bool) -> None:
-    code = "from calibrant.data.rewrite import *; checked_targets({'--json': '/dev/stdout'}, ()); "
+    code = "from calibrant.data.targets import *; checked_targets({'--json': '/dev/stdout'}, ()); "
     command = [sys.executable, "-c", code + "written('/dev/stdout', b'x')"]
     out = tmp_path / "out"
     with out.open("wb") as file:

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.diagnose import bias_map
-from calibrant.diagnose.local_bias import regions
+from calibrant.report.regions import regions
 from validity.acceptance import LEAST, refuted
 
 ALPHA, DRAWS = 0.05, 99

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, Unpack, get_args
 
+from calibrant import arguments
 from calibrant.arguments import (
     PYTHON,
     Asker,
@@ -26,7 +27,7 @@ from calibrant.audit.record import Check, Finding, Verdict
 from calibrant.errors import BadInput
 from calibrant.views.population import checked_bandwidth
 
-LEVELS = 100  # whole per cent: what people are shown most often
+LEVELS = arguments.LEVELS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
 Judge = Literal["error", "gap"]
 WORDS = ("noun", "model", "intended_use", "period", "population", "set_by")

@@ -17,10 +17,10 @@ from calibrant.cli.progress import Progress, told_first
 from calibrant.cli.reporting import check_outputs, deliver
 from calibrant.data.read import summarised
 from calibrant.data.reading import Asked, Reading
-from calibrant.data.rewrite import checked_targets, written
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.query import Query
+from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
 from calibrant.visible import visible
 

@@ -19,13 +19,14 @@ from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.progress import Doing, counted
 from calibrant.data.read import each_once
 from calibrant.data.reading import Reading
-from calibrant.data.rewrite import checked_rows, checked_targets
+from calibrant.data.rewrite import checked_rows
 from calibrant.data.sketches.repeats import in_both
 from calibrant.data.sketches.sample import Chosen
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, Source
 from calibrant.data.survey import KEPT
+from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
 from calibrant.repair.catalogue import recipes, tried_by_default
 from calibrant.repair.fitted import FittedMap

@@ -7,12 +7,15 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
-from calibrant.data.rewrite import checked_targets, written
-from calibrant.data.sources.query import Query
+from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
 from calibrant.visible import visible
+
+if TYPE_CHECKING:
+    from calibrant.data.sources.query import Query
 
 STDOUT = "-"
 TEXTS = ("json", "report", "markdown")  # options whose file may be standard output

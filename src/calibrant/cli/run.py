@@ -11,7 +11,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 
 from calibrant.cli.parser import build_parser
-from calibrant.data.temporary import remove_all
+from calibrant.data.targets import remove_all
 from calibrant.errors import BadInput, NotComputable
 from calibrant.visible import visible
 
@@ -50,7 +50,7 @@ def _run(argv: Sequence[str] | None) -> int:
     """Do what the arguments say; say in one line why it cannot be done."""
     try:
         a = build_parser().parse_args(argv)
-        if argv is None:  # the process is the command's own
+        if argv is None and a.command != "report":  # the process is the command's own, and reads rows
             _spare_pandas()
         module = import_module(f"calibrant.cli.{ELSEWHERE.get(a.command, 'commands')}")
         return int(getattr(module, a.command)(a))

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from calibrant.arguments import UNITS, Unit
 from calibrant.data.layouts import changed
 from calibrant.errors import BadInput
 
-Unit = Literal["month", "quarter", "year", "decade"]
-
-UNITS: tuple[Unit, ...] = ("month", "quarter", "year", "decade")
 MOST_PERIODS = 24  # groups of dates, about: more of them, and a coarser unit is used
 ENOUGH = 100  # rows of the middle group: fewer, and a coarser unit is used
 

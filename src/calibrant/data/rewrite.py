@@ -1,13 +1,9 @@
-"""Files that are written: where they may be, whole or not at all, and rows streamed into one with columns added."""
+"""Rows streamed into a file with columns added."""
 
 from __future__ import annotations
 
-import glob as globbing
-import os
-import re
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,79 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibrant.data.layouts import decoded
-from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, OnRows, Source
-from calibrant.data.temporary import KEPT, remove
+from calibrant.data.targets import beside
 from calibrant.errors import BadInput
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")
 Columns = Mapping[str, "pa.Array | NDArray[np.generic]"]
-DEVICES = (Path("/dev"), Path("/dev/fd"))  # standard output is there, even where it goes to a file
-QUOTED = re.compile(r"""(['"])(.+?)\1""")  # what a query may name as a file
 Added = Callable[[pa.RecordBatch, str, int], Columns]  # batch, part, first row -> columns to add
-
-
-# ---- where files may be written ----
-
-
-def checked_targets(outs: Mapping[str, str | None], files: Iterable[str | Query]) -> dict[str, Path]:
-    """Return where each option writes, those that are given; refuse a target before any work is done for it.
-
-    A target is none of the files to read (paths, globs, directories, file URIs, or what a query has in quotes), nor
-    that of another option; its folder is there, and both may be written.
-    """
-    read = list(files)
-    found: dict[str, Path] = {}
-    for option, out in outs.items():
-        if out is None:
-            continue
-        path = _writable(out)
-        if not _special(path):
-            if path.exists() and any(_holds(f, path) for f in read):
-                raise BadInput(f"{out!r} is among the files to read: write to another file")
-            for other, taken in found.items():
-                if os.path.normcase(taken.resolve()) == os.path.normcase(path.resolve()):
-                    raise BadInput(f"{other} and {option} would write one file, {out!r}: give each its own")
-        found[option] = path
-    return found
-
-
-def _writable(out: str) -> Path:
-    """Return a path that can be written, or say why it cannot."""
-    if not out:
-        raise BadInput("cannot write '': name a file")
-    path = Path(out)
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise BadInput(f"cannot write {out!r}: there is no directory {str(path.parent)!r}")
-    if path.is_dir():
-        raise BadInput(f"cannot write {out!r}: it is a directory")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise BadInput(f"cannot write {out!r}: the file may not be written")
-    if not _special(path) and not os.access(folder, os.W_OK | os.X_OK):
-        raise BadInput(f"cannot write {out!r}: its directory may not be written")
-    return path
-
-
-def _special(path: Path) -> bool:
-    """Tell a device or a pipe, such as /dev/stdout, which is written to and never replaced."""
-    return path.exists() and (not path.is_file() or path.absolute().parent in DEVICES)
-
-
-def _holds(given: str | Query, path: Path) -> bool:
-    """Tell whether a file that is there is among those that were given."""
-    if isinstance(given, Query):
-        return any(_holds(quoted, path) for _, quoted in QUOTED.findall(given.text))
-    if given.startswith("file:"):
-        from urllib.parse import urlsplit
-        from urllib.request import url2pathname  # which loads TLS
-
-        given = url2pathname(urlsplit(given).path)
-    if Path(given).is_dir():
-        inside = path.resolve().is_relative_to(Path(given).resolve())
-        return inside or any(p.is_file() and p.samefile(path) for p in Path(given).rglob("*"))
-    found = [given] if Path(given).exists() else globbing.glob(given, recursive=True)
-    return any(Path(p).exists() and Path(p).samefile(path) for p in found)
 
 
 def checked_rows(path: Path, source: Source, added: Sequence[str]) -> None:
@@ -102,42 +32,6 @@ def checked_rows(path: Path, source: Source, added: Sequence[str]) -> None:
     for name in added:
         if name in source.columns:
             raise BadInput(f"column {name!r} is in the data already: rename it, or leave it out of the file")
-
-
-# ---- files that appear when they are complete ----
-
-
-def _short(name: str) -> str:
-    """Return what leaves room for more in a name: most disks take 255 bytes."""
-    return os.fsencode(name)[:200].decode(errors="ignore")
-
-
-@contextmanager
-def beside(path: Path) -> Iterator[Path]:
-    """Give a name in the same folder to write under: it becomes `path` if all goes well, and is removed if not."""
-    target, special = path.resolve(), _special(path)
-    part = path if special else target.with_name(f".{_short(target.name)}.{os.getpid()}.part")
-    if not special:
-        KEPT.add(part)
-    try:
-        yield part
-        if not special:
-            if target.exists():
-                shutil.copymode(target, part)
-            with part.open("rb+") as file:
-                os.fsync(file.fileno())  # or a machine that loses power may keep the new name and not what it names
-            os.replace(part, target)
-    except OSError as e:
-        raise BadInput(f"cannot write {str(path)!r}: {e.strerror or e}") from None
-    finally:
-        if not special:
-            remove(part)
-
-
-def written(target: str, content: bytes) -> None:
-    """Write a file in whole or not at all."""
-    with beside(Path(target)) as part:
-        part.write_bytes(content)
 
 
 def rewrite(

@@ -8,16 +8,20 @@ and the report what to call it.
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from calibrant.arguments import one_source
 
 MAPS = "calibrant.repair.maps"  # the folder whose files declare recipes
+DECLARATION = re.compile(r"^@recipe\((.*?)\)\n(?:@[^\n]*\n)*class (\w+)", re.MULTILINE | re.DOTALL)
+WORDS = re.compile(r'\bwords="([^"\\]+)"')
 Tried = Literal["always", "unless quick", "when named"]
 Class = TypeVar("Class", bound=type)
 
@@ -107,6 +111,29 @@ def recipes() -> Mapping[str, Entry]:
     """
     _read_all()
     return MappingProxyType(dict(sorted(_DECLARED.items(), key=lambda item: item[1].simplicity)))
+
+
+def words_of(name: str) -> str | None:
+    """Return what a recipe is called in the middle of a sentence; None for one that is not known.
+
+    A report names the recipes of its record and fits none, so declarations are read as they are written in the files,
+    without the numerical libraries that importing the files would load.
+    """
+    if name in _DECLARED:
+        return _DECLARED[name].words
+    written = _written_words().get(name)
+    if written is not None:
+        return written
+    entry = recipes().get(name)
+    return None if entry is None else entry.words
+
+
+@cache
+def _written_words() -> Mapping[str, str]:
+    """Return the words of the recipes that the text of the files declares."""
+    texts = (f.read_text(encoding="utf-8") for f in files(MAPS).iterdir() if f.name.endswith(".py"))
+    found = ((name, WORDS.search(said)) for text in texts for said, name in DECLARATION.findall(text))
+    return {name: words[1] for name, words in found if words is not None}
 
 
 @cache

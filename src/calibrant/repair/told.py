@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from calibrant import arguments
 from calibrant.arguments import whole
 from calibrant.data.columns import as_text
 from calibrant.data.layouts import decoded
@@ -24,7 +25,7 @@ from calibrant.stats.smoothing import run_starts
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-MASK = 20  # people on whom a level, a cut or a knot rests at least: as many as an audit shows
+MASK = arguments.MASK  # people on whom a level, a cut or a knot rests at least: as many as an audit shows
 PARTS = 50  # of a standard deviation: values are told in steps of at most so much
 DECIMALS = 6  # of a rate that is shown: a ten-thousandth of a point
 

@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.arguments import LEVELS, MASK
 from calibrant.audit.about import About
-from calibrant.audit.judging import LEVELS
-from calibrant.audit.pooling import MASK
 from calibrant.audit.record import AuditRecord
 from calibrant.visible import visible
 

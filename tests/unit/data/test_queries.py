@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.data.rewrite import checked_targets
+from calibrant.data.targets import checked_targets
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -116,6 +116,15 @@ def test_names_of_this_module_are_read_when_they_are_used() -> None:
 
 # ---- what holds for every recipe ----
 
+
+def test_words_are_read_as_they_are_written() -> None:
+    """A report names recipes without importing them: every declaration is one that can be read as text."""
+    entries = cal.repair.recipes()
+    assert dict(catalogue._written_words()) == {name: e.words for name, e in entries.items()}
+    assert all(catalogue.words_of(name) == e.words for name, e in entries.items())
+    assert catalogue.words_of("Unheard") is None
+
+
 BINARY = [name for name in cal.repair.recipes() if name != "Dirichlet"]
 
 

@@ -6,6 +6,8 @@ import csv
 import io
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -227,3 +229,17 @@ def test_a_folder_that_cannot_be_is_refused_before_work(tmp_path: Path) -> None:
     (tmp_path / "record.json").write_text("{}")
     with pytest.raises(BadInput, match="among the files to read"):
         files.checked_folder(str(tmp_path), [str(tmp_path / "record.json")])
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_is_told_without_a_numerical_library(name: str, tmp_path: Path) -> None:
+    kept, out = tmp_path / "record.json", tmp_path / "page.html"
+    kept.write_text(RECORDS[name].to_json(), encoding="utf-8")
+    code = (
+        "import sys\nfrom calibrant.cli import main\n"
+        f"assert main(['report', {str(kept)!r}, '--report', {str(out)!r}, '--out', {str(tmp_path / 'all')!r}]) == 0\n"
+        "heavy = {'numpy', 'scipy', 'pyarrow', 'numba', 'sklearn', 'narwhals'} & {*sys.modules}\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert out.read_text(encoding="utf-8") == html.render(RECORDS[name])

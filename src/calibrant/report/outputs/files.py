@@ -6,15 +6,17 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from calibrant.audit.record import AuditRecord
-from calibrant.data.rewrite import checked_targets, written
-from calibrant.data.sources.query import Query
+from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
 from calibrant.report.document import Document
 from calibrant.report.outline import document
 from calibrant.report.outputs import printing, tables
+
+if TYPE_CHECKING:
+    from calibrant.data.sources.query import Query
 
 Record = TypeVar("Record", bound=AuditRecord)
 LARGEST = 1 << 28  # bytes of a record that is read

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from calibrant.data.temporary import KEPT, remove
+from calibrant.data.targets import KEPT, remove
 from calibrant.errors import BadInput
 
 NAMED = "CALIBRANT_BROWSER"  # an environment variable that names one
@@ -76,6 +74,9 @@ def printed(page: bytes) -> bytes:
     BadInput
         There is no browser, or it could not print.
     """
+    import subprocess
+    import tempfile
+
     program = browser()
     folder = Path(tempfile.mkdtemp(prefix="calibrant-"))
     KEPT.add(folder)

@@ -13,6 +13,7 @@ from calibrant.report.along import Along, Point, along_map, in_units, levels_top
 from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Row, Table
 from calibrant.report.findings import limit_of, noun
 from calibrant.report.places import digits_of
+from calibrant.report.regions import regions
 from calibrant.report.sections.curves import GAP, NOWHERE_OFF, SIDES, cells, finding, points_table, reading
 from calibrant.report.spans import Span, Text, clipped, given, say, shown
 from calibrant.report.wording import TOO, UNPROVEN, cardinal, together
@@ -78,8 +79,6 @@ def _alone(curve: Curve) -> bool:
 
 
 def _map(name: str, curve: Curve, record: AuditRecord) -> Map:
-    from calibrant.diagnose.local_bias import regions  # loads numerical libraries, which most reports do without
-
     shift, found = record.estimates.get("shift"), regions(curve)
     along = along_map(name, curve, None if shift is None else float(shift.value))
     return Map(along, _place(along, curve, found[0]) if found else None, len(found), digits_of(along.across))

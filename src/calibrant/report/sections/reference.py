@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from calibrant.arguments import UNITS
 from calibrant.audit.record import AuditRecord, Check
-from calibrant.data.dates import UNITS
 from calibrant.report import numbers as num
 from calibrant.report.commands import command, cuts, described, dropped, groupings, listed
 from calibrant.report.document import (

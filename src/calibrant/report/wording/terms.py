@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.audit.record import AuditRecord
-from calibrant.repair.catalogue import recipes
+from calibrant.repair.catalogue import words_of
 from calibrant.report import numbers as num
 from calibrant.report.findings import check_of, draws_of, impossible
 from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
@@ -110,5 +110,5 @@ def people_share(share: float) -> str:
 
 def repair_named(recipe: str) -> str:
     """Return what a repair is called, everywhere."""
-    known = recipes().get(recipe)
-    return visible(recipe) if known is None else known.words
+    known = words_of(recipe)
+    return visible(recipe) if known is None else known

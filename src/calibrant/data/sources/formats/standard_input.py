@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from calibrant.data.sources.formats.known import FORMATS
-from calibrant.data.temporary import KEPT, remove
+from calibrant.data.targets import KEPT, remove
 from calibrant.errors import BadInput
 
 STDIN = "-"

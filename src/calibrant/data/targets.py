@@ -1,0 +1,147 @@
+"""Files that are written: where they may be, whole or not at all; and what must not outlive the process.
+
+Loads the standard library only: whoever writes a page needs no more.
+"""
+
+from __future__ import annotations
+
+import glob as globbing
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from calibrant.errors import BadInput
+
+DEVICES = (Path("/dev"), Path("/dev/fd"))  # standard output is there, even where it goes to a file
+QUOTED = re.compile(r"""(['"])(.+?)\1""")  # what a query may name as a file
+KEPT: set[Path] = set()  # half-written outputs, and what standard input held, as long as they are needed
+
+
+class Quoting(Protocol):
+    """A query, which may name files in quotes."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+
+
+# ---- where files may be written ----
+
+
+def checked_targets(outs: Mapping[str, str | None], files: Iterable[str | Quoting]) -> dict[str, Path]:
+    """Return where each option writes, those that are given; refuse a target before any work is done for it.
+
+    A target is none of the files to read (paths, globs, directories, file URIs, or what a query has in quotes), nor
+    that of another option; its folder is there, and both may be written.
+    """
+    read = list(files)
+    found: dict[str, Path] = {}
+    for option, out in outs.items():
+        if out is None:
+            continue
+        path = _writable(out)
+        if not _special(path):
+            if path.exists() and any(_holds(f, path) for f in read):
+                raise BadInput(f"{out!r} is among the files to read: write to another file")
+            for other, taken in found.items():
+                if os.path.normcase(taken.resolve()) == os.path.normcase(path.resolve()):
+                    raise BadInput(f"{other} and {option} would write one file, {out!r}: give each its own")
+        found[option] = path
+    return found
+
+
+def _writable(out: str) -> Path:
+    """Return a path that can be written, or say why it cannot."""
+    if not out:
+        raise BadInput("cannot write '': name a file")
+    path = Path(out)
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise BadInput(f"cannot write {out!r}: there is no directory {str(path.parent)!r}")
+    if path.is_dir():
+        raise BadInput(f"cannot write {out!r}: it is a directory")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise BadInput(f"cannot write {out!r}: the file may not be written")
+    if not _special(path) and not os.access(folder, os.W_OK | os.X_OK):
+        raise BadInput(f"cannot write {out!r}: its directory may not be written")
+    return path
+
+
+def _special(path: Path) -> bool:
+    """Tell a device or a pipe, such as /dev/stdout, which is written to and never replaced."""
+    return path.exists() and (not path.is_file() or path.absolute().parent in DEVICES)
+
+
+def _holds(given: str | Quoting, path: Path) -> bool:
+    """Tell whether a file that is there is among those that were given."""
+    if not isinstance(given, str):
+        return any(_holds(quoted, path) for _, quoted in QUOTED.findall(given.text))
+    if given.startswith("file:"):
+        from urllib.parse import urlsplit
+        from urllib.request import url2pathname  # loads the protocols of the web
+
+        given = url2pathname(urlsplit(given).path)
+    if Path(given).is_dir():
+        inside = path.resolve().is_relative_to(Path(given).resolve())
+        return inside or any(p.is_file() and p.samefile(path) for p in Path(given).rglob("*"))
+    found = [given] if Path(given).exists() else globbing.glob(given, recursive=True)
+    return any(Path(p).exists() and Path(p).samefile(path) for p in found)
+
+
+# ---- files that appear when they are complete ----
+
+
+def _short(name: str) -> str:
+    """Return what leaves room for more in a name: most disks take 255 bytes."""
+    return os.fsencode(name)[:200].decode(errors="ignore")
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """Give a name in the same folder to write under: it becomes `path` if all goes well, and is removed if not."""
+    target, special = path.resolve(), _special(path)
+    part = path if special else target.with_name(f".{_short(target.name)}.{os.getpid()}.part")
+    if not special:
+        KEPT.add(part)
+    try:
+        yield part
+        if not special:
+            if target.exists():
+                shutil.copymode(target, part)
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())  # or a machine that loses power may keep the new name and not what it names
+            os.replace(part, target)
+    except OSError as e:
+        raise BadInput(f"cannot write {str(path)!r}: {e.strerror or e}") from None
+    finally:
+        if not special:
+            remove(part)
+
+
+def written(target: str, content: bytes) -> None:
+    """Write a file in whole or not at all."""
+    with beside(Path(target)) as part:
+        part.write_bytes(content)
+
+
+# ---- what must not outlive the process ----
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder that is kept no longer."""
+    with suppress(OSError):  # it is gone, has its name by now, or its folder is gone
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    KEPT.discard(path)
+
+
+def remove_all() -> None:
+    """Remove them all: the process ends."""
+    for path in tuple(KEPT):
+        remove(path)

@@ -136,17 +136,20 @@ def _example(column: pa.Array) -> str:
 
 def finite_numbers(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:
     """Return numbers as float64, NaN where missing, tiny ones as zero; refuse those that stand for something else."""
+    column = decoded(column, name)
     values = as_float(column, name, role)
+    if pa.types.is_integer(column.type):
+        return values  # none is beyond 2^64, or between zero and one
     if why := excess(values):
         raise BadInput(f"{role} {name!r} {why}: replace or cap them")
-    tiny = np.abs(values) < TINY
-    return np.where(tiny, 0.0, values) if tiny.any() else values
+    size = np.abs(values)
+    return np.where(size < TINY, 0.0, values) if np.fmin.reduce(size, initial=1.0) < TINY else values
 
 
 def excess(values: Floats) -> str:
     """Tell of values that no arithmetic can be done with: infinite, or so large that their squares are; else empty."""
     size = np.abs(values)
-    if not (size > LARGEST).any():
+    if not np.fmax.reduce(size, initial=0.0) > LARGEST:
         return ""
     if np.isinf(size).any():
         return "holds infinite values"
@@ -231,8 +234,11 @@ def level_codes(column: pa.Array, levels: Sequence[str]) -> NDArray[np.int32] | 
     """
     if pa.types.is_dictionary(column.type):
         table = level_codes(column.dictionary, levels)
-        at = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return None if table is None else np.append(table, np.int32(len(levels) + 1))[at]
+        if table is None:
+            return None
+        coded = pc.take(pa.array(table), column.indices, boundscheck=False)  # a plain column's codes are in reach
+        at: NDArray[np.int32] = coded.fill_null(len(levels) + 1).to_numpy(zero_copy_only=False)
+        return at
     found = _places(column, levels)
     if found is None:
         return None

@@ -116,6 +116,8 @@ def _coded(column: pa.DictionaryArray, name: str) -> pa.Array:
     reach = pc.min_max(indices)
     if not 0 <= reach["min"].as_py() <= reach["max"].as_py() < len(values):
         raise BadInput(f"{_said(name)} is damaged: a code of its dictionary stands for no value")
+    if pa.types.is_string(values.type) and not values.null_count and len(values.unique()) == len(values):
+        return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), values, safe=False)  # looked at just now
     indices = indices.cast(pa.int64())
     if not pa.types.is_string(values.type):
         return values.take(indices)

@@ -177,20 +177,26 @@ def locate(x: ArrayLike, edges: ArrayLike) -> Cells:
     bucket = ((ends - ends[0]) * scale).astype(np.int64) if scale else np.zeros(len(ends), dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=BUCKETS * len(ends)))])
     out = np.empty(len(values), dtype=np.int32)
-    _locate(values, ends, sealed(starts, np.uint32), scale, out)
+    padded = np.append(ends, [np.inf, np.inf])  # what is read past the last edge is above every value
+    _locate(values, sealed(padded, np.float64), sealed(starts, np.uint32), scale, out)
     return out
 
 
 @kernel
 def _locate(x: Floats, edges: Floats, starts: NDArray[np.uint32], scale: np.float64, out: Cells) -> None:
-    """Search among the edges of the value's own bucket only; `starts` counts the edges in buckets before each."""
-    size, bottom, top = np.uint32(edges.shape[0]), edges[0], edges[-1]
+    """Look among the edges of the value's own bucket only; `starts` counts the edges in buckets before each.
+
+    Two edges are compared without a branch, for a bucket seldom has more; those of later buckets are above the value.
+    """
+    last = edges.shape[0] - 3
+    size, bottom, top = np.uint32(last + 1), edges[0], edges[last]
     for i in range(x.shape[0]):
         v = x[i]
         if v >= bottom and v < top:
             b = np.uint32((v - bottom) * scale if scale > 0.0 else 0.0)  # 0 where no number is as long as all edges
-            first, after = starts[b], starts[b + np.uint32(1)]
-            while first < after:
+            begin, after = starts[b], starts[b + np.uint32(1)]
+            first = begin + np.uint32(edges[begin] <= v) + np.uint32(edges[begin + np.uint32(1)] <= v)
+            while first < after and first >= begin + np.uint32(2):
                 half = (first + after) >> np.uint32(1)
                 if edges[half] <= v:
                     first = half + np.uint32(1)

@@ -318,6 +318,46 @@ def test_spark_reads_fragments(
     assert (there.name, there.files) == (here.name, here.files)
 
 
+@pytest.fixture
+def reached(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many messages of each pass reach this process."""
+    counts: list[int] = []
+
+    def told(task: Any, messages: Any) -> Any:
+        counts.append(len(messages))
+        return travel.joined(task, messages)
+
+    monkeypatch.setattr(engines, "joined", told)
+    return counts
+
+
+@spark_tests
+@pytest.mark.parametrize("stages", [1, 2])
+def test_one_stage_or_two_on_spark(
+    session: Any, log: Path, monkeypatch: pytest.MonkeyPatch, reached: list[int], stages: int
+) -> None:
+    """Eighteen row groups, joined by five tasks at once, or in six groups and what these gave by five."""
+    spark = pytest.importorskip("calibrant.data.engines.spark")
+    monkeypatch.setattr(spark, "BUCKETS", 5)
+    monkeypatch.setattr(spark, "GROUP", 3 if stages == 2 else 4)
+    assert len(spark.stages(True, 18)) == stages
+    kw = {k: v for k, v in (COLUMNS | PLAIN).items() if k != "key"}
+    assert bits(cal.sketch(str(log), engine=session, **kw)) == bits(cal.sketch(str(log), **kw))
+    assert len(reached) == 2
+    assert max(reached) <= 5
+
+
+@dask_tests
+@pytest.mark.parametrize(("fan", "most"), [(2, 2), (64, 18)])
+def test_one_stage_or_many_on_dask(
+    client: Any, log: Path, monkeypatch: pytest.MonkeyPatch, reached: list[int], fan: int, most: int
+) -> None:
+    monkeypatch.setattr("calibrant.data.engines.dask.FAN", fan)
+    kw = {k: v for k, v in (COLUMNS | PLAIN).items() if k != "key"}
+    assert bits(cal.sketch(str(log), engine=client, **kw)) == bits(cal.sketch(str(log), **kw))
+    assert reached == [most, most]
+
+
 @spark_tests
 def test_spark_reads_the_keys_of_folders(session: Any, folders: Path) -> None:
     keyed(folders, session)

@@ -13,8 +13,9 @@ from calibrant.audit.checks import gates, questions
 from calibrant.audit.inputs import arrival, inputs
 from calibrant.audit.judging import LEVELS, Judging, verdicts, worst
 from calibrant.audit.pooling import MASK
-from calibrant.audit.question import Case, NotRun, Size
+from calibrant.audit.question import LITTLE, Case, NotRun, Size
 from calibrant.audit.record import AuditRecord, Check
+from calibrant.data.engines.freed import give_back
 from calibrant.data.progress import Course, Doing, Progress
 from calibrant.data.read import summarised
 from calibrant.data.reading import Reading
@@ -248,6 +249,8 @@ def _record(case: Case, variables: tuple[str, ...], course: Course) -> AuditReco
             findings += answer.findings
             estimates |= answer.estimates
             curves |= answer.curves
+        if question.cost is not LITTLE:
+            give_back()
         course.finish(question.code)
     everyone, *groups = findings
     return AuditRecord(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from calibrant.data.engines.spark import BUCKETS, NO_ARROW, _gathered, told
+from calibrant.data.engines.spark import BUCKETS, GROUP, NO_ARROW, stages, told
 
 
 @pytest.mark.parametrize(
@@ -28,24 +27,15 @@ def test_another_error_is_told_by_its_last_line() -> None:
     assert told(RuntimeError('Traceback (most recent call last):\n  File "a"\nValueError: no\n')) == "ValueError: no"
 
 
-class Sums:
-    """A DataFrame that tells how it was repartitioned."""
-
-    def repartition(self, *how: Any) -> tuple[Any, ...]:
-        return how
-
-
 @pytest.mark.parametrize(
-    ("off", "parts", "expected"),
+    ("adapts", "parts", "expected"),
     [
-        ("", None, ("bucket",)),
-        ("spark.sql.adaptive.enabled", None, (BUCKETS, "bucket")),
-        ("spark.sql.adaptive.coalescePartitions.enabled", None, (BUCKETS, "bucket")),
-        ("", 3, (3, "bucket")),
-        ("", 500, (BUCKETS, "bucket")),
+        (True, None, [("part",), ("bucket",)]),
+        (False, None, [(BUCKETS, "bucket")]),
+        (True, 3, [(3, "bucket")]),
+        (True, BUCKETS * GROUP, [(BUCKETS, "bucket")]),
+        (False, BUCKETS * GROUP + 1, [(BUCKETS + 1, "part"), (BUCKETS, "bucket")]),
     ],
 )
-def test_a_small_log_is_joined_by_few_tasks(off: str, parts: int | None, expected: tuple[Any, ...]) -> None:
-    session: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda name: "false" if name == off else "true"))
-    sums: Any = Sums()
-    assert _gathered(session, sums, parts) == expected
+def test_sums_are_dealt_to_few_tasks_and_many_in_two_stages(adapts: bool, parts: int | None, expected: Any) -> None:
+    assert stages(adapts, parts) == expected

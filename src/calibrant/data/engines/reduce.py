@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 from calibrant.arguments import PYTHON, Asker
 from calibrant.data.columns import require
+from calibrant.data.engines.freed import give_back
 from calibrant.data.engines.work import Summary, Task, joined
 from calibrant.data.sketches.sample import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
@@ -247,6 +248,7 @@ def _on_threads(
         except BaseException:  # one part is refused, or somebody stops it all: the others need not be read to the end
             stopped.set()
             raise
-    for other in others:
-        whole.add(other)
+    while others:
+        whole.add(others.pop())
+    give_back()
     return whole

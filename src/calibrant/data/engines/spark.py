@@ -1,7 +1,9 @@
 """Spark DataFrames, and Parquet row groups read by a Spark session's executors: classic or Connect, by `mapInArrow`.
 
-One task a partition sums its rows up; `repartition` gathers the sums in a few buckets and a second `mapInArrow` joins
-them. Nothing of the session is changed but a job tag, by which the work can be cancelled."""
+One task a partition sums its rows up. The sums are joined in two stages: first in groups, each by a task of its own,
+then what the groups gave in a few buckets, which alone reach the driver; `repartition` deals them and `mapInArrow`
+joins them. Few partitions go to the buckets at once. Nothing of the session is changed but a job tag, by which the work
+can be cancelled."""
 
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 Batches = Callable[["Iterable[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]  # what `mapInArrow` takes
 
 BUCKETS = 32  # sums that reach the driver, at most: a joined one is some megabytes
+GROUP = 64  # sums that one task of the first stage joins, about: half a gigabyte where each is large
 PIECE = 1 << 23  # bytes of a sum that one row carries: far below what one Arrow value or message may hold
 SCHEMA = "bucket int, part long, piece int, pieces int, data binary"
 LACKING = re.compile(r"No module named 'pyarrow|PACKAGE_NOT_INSTALLED.*PyArrow|PyArrow .*must be installed")
@@ -82,8 +85,10 @@ def _run(
         if int(session.version.split(".")[0]) < 4:
             raise EngineFailed(TOO_OLD.format(session.version))
         session.addTag(tag)
-        sums = _gathered(session, rows().mapInArrow(sum_up, SCHEMA), parts)
-        table = sums.mapInArrow(_joining(raw), SCHEMA).toArrow()
+        sums = rows().mapInArrow(sum_up, SCHEMA)
+        for how in stages(_adapts(session), parts):
+            sums = sums.repartition(*how).mapInArrow(_joining(raw), SCHEMA)
+        table = sums.toArrow()
     except BaseException as e:
         with suppress(Exception):  # the session may be what failed
             session.interruptTag(tag)
@@ -101,16 +106,23 @@ def _run(
         raise EngineFailed(f"{e}: nothing was counted, so run it again") from None
 
 
-def _gathered(session: SparkSession, sums: DataFrame, parts: int | None) -> DataFrame:
-    """Bring the sums together in few tasks, for a task costs more than the sums of a small log.
-
-    A bucket is never split. How many partitions a DataFrame has is known to its job alone, which joins small buckets by
-    itself where it adapts.
-    """
+def _adapts(session: SparkSession) -> bool:
+    """Tell whether the session joins small tasks by itself."""
     adapts = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
-    if parts is None and all(session.conf.get(name) == "true" for name in adapts):
-        return sums.repartition("bucket")
-    return sums.repartition(min(BUCKETS, parts or BUCKETS), "bucket")
+    return all(session.conf.get(name) == "true" for name in adapts)
+
+
+def stages(adapts: bool, parts: int | None) -> list[tuple[int | str, ...]]:
+    """Return how the sums are dealt to the tasks of each stage: in how many, by which column.
+
+    A task costs more than the sums of a small log, so few parts are joined in one stage. How many partitions a
+    DataFrame has is known to its job alone: where that adapts, as many tasks join the groups as there are megabytes for
+    them, and where it does not, there are no groups. A sum, or bucket, is never split.
+    """
+    if parts is None:
+        return [("part",), ("bucket",)] if adapts else [(BUCKETS, "bucket")]
+    groups = [(-(-parts // GROUP), "part")] if parts > BUCKETS * GROUP else []
+    return [*groups, (min(BUCKETS, parts), "bucket")]
 
 
 def _interrupted(error: BaseException | None) -> bool:

@@ -7,6 +7,7 @@ count twice.
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -232,7 +233,11 @@ def count_fragments(raw: bytes, part: int, share: Share) -> bytes:
 
 
 def join(raw: bytes, messages: Iterable[bytes]) -> bytes:
-    """Join the messages of disjoint parts; the refusal of the first part wins."""
+    """Join the messages of disjoint parts; the refusal of the first part wins, and one message is what it is."""
+    first, *second = itertools.islice(messages := iter(messages), 2)
+    if not second:
+        return first
+    messages = itertools.chain([first], second, messages)
     whole, parts, refused = _joined(Task.from_bytes(raw), messages)
     return summary_of(whole, parts) if refused is None else refusal(refused, parts)
 

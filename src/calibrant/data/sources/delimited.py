@@ -23,7 +23,9 @@ from calibrant.data.sources.taken import ABSENT, FALSE, TRUE, Taken, cast, prove
 from calibrant.errors import BadInput
 from calibrant.kernels import fields as found
 
-BLOCK = 1 << 24  # bytes that are scanned, and later read, at once
+BLOCK = 1 << 24  # bytes that are scanned, and later read, at once, at most
+LEAST_BLOCK = 1 << 21  # at least, where rows are short:
+AT_ONCE = 1 << 16  # so many of them, about, are enough for what costs by batch and not by row
 LONGEST = 1 << 28  # bytes of a row: a longer one is a quote left open
 SAMPLE = 1 << 20  # bytes in which the header must end
 LINES = 50  # that tell the delimiter
@@ -53,6 +55,8 @@ class Head:
         Lines before the first row.
     sought : bool
         A place in the text is a place in the file.
+    row : int
+        Bytes of a line, about.
     """
 
     path: Path
@@ -62,6 +66,12 @@ class Head:
     begins: int
     lines: int
     sought: bool
+    row: int
+
+    @property
+    def block(self) -> int:
+        """Bytes that are read at once."""
+        return min(BLOCK, max(LEAST_BLOCK, AT_ONCE * self.row))
 
 
 def head_of(path: Path, form: Form) -> Head:
@@ -92,7 +102,8 @@ def head_of(path: Path, form: Form) -> Head:
     body = next((row for row, _ in rows if row), None)
     begins = mark + len("".join(lines[: skipped + used]).encode("utf-8"))
     columns = _columns(header, body, path.name)
-    return Head(path, encoding, delimiter, columns, begins, skipped + used, seekable(path, encoding))
+    row = -(-len(raw) // len(lines))
+    return Head(path, encoding, delimiter, columns, begins, skipped + used, seekable(path, encoding), row)
 
 
 def _comments(lines: list[str]) -> int:
@@ -198,7 +209,7 @@ def scanned(head: Head, wanted: Collection[int]) -> Scan:
     tally[found.LINE] = head.lines
     at = head.begins
     with as_utf8(head.path, head.encoding) as file:
-        for block, final in _blocks(_after(file, head.begins), name, tally):
+        for block, final in _blocks(_after(file, head.begins), head, tally):
             if head.encoding == "utf-8":
                 checked(block, name, int(tally[found.LINE]))
             first, rows = np.zeros((width, found.CODES, 3), dtype=np.int64), int(tally[found.ROWS])
@@ -221,9 +232,9 @@ def _after(file: Bytes, begins: int) -> Bytes:
     return file
 
 
-def _blocks(file: Bytes, name: str, tally: np.ndarray) -> Iterator[tuple[bytes, bool]]:
+def _blocks(file: Bytes, head: Head, tally: np.ndarray) -> Iterator[tuple[bytes, bool]]:
     """Yield bytes that end in a line end, each beginning where the whole rows of the one before it end."""
-    held, final, size = b"", False, BLOCK
+    held, final, size = b"", False, head.block
     while not final:
         more = file.read(size)
         final = len(more) < size
@@ -237,8 +248,9 @@ def _blocks(file: Bytes, name: str, tally: np.ndarray) -> Iterator[tuple[bytes, 
             held = held[int(tally[found.TAKEN]) :]
         if len(held) > LONGEST:
             line = int(tally[found.LINE]) + 1
-            raise BadInput(f"{name}: the row of line {line:,} has more than 256 MB: is a quote left open there? {WAY}")
-        size = max(BLOCK, len(held))  # a long row is not scanned ever again
+            long = f"the row of line {line:,} has more than 256 MB: is a quote left open there?"
+            raise BadInput(f"{head.path.name}: {long} {WAY}")
+        size = max(head.block, len(held))  # a long row is not scanned ever again
 
 
 def _refuse(tally: np.ndarray, head: Head, block: bytes) -> None:

@@ -14,7 +14,7 @@ from calibrant.data.sources.taken import Taken
 Read = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
 OnRows = Callable[[int], None]  # told how many more rows were read
 
-ROWS = 1 << 18  # of a batch: it fills the cache-sized counters of every block many times over
+ROWS = 1 << 17  # of a batch: it fills the cache-sized counters of every block many times over
 
 
 # ---- how a file of text is to be taken ----

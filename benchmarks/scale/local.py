@@ -30,10 +30,18 @@ warm = cal.sketch(a["warm"], label="y", score="p", by=a["by"], variables=a["vari
 warm.to_bytes()
 del warm
 cpu, wall = time.process_time(), time.perf_counter()
+told = 0
+def progress(doing):
+    global told
+    if a["same"] and (doing.rows or 0) // 10**8 != told:
+        told = (doing.rows or 0) // 10**8
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(doing.step, doing.rows, f"{time.process_time() - cpu:.1f} CPU-s, {peak:.0f} MB", file=sys.stderr, flush=True)
+more = {"allow_same": a["same"], "progress": progress}
 if a["spec"]:
-    s = cal.sketch(a["files"], spec=cal.Sketch.from_bytes(open(a["spec"], "rb").read()).spec)
+    s = cal.sketch(a["files"], spec=cal.Sketch.from_bytes(open(a["spec"], "rb").read()).spec, **more)
 else:
-    s = cal.sketch(a["files"], label="y", score="p", by=a["by"], variables=a["variables"], tests=a["tests"])
+    s = cal.sketch(a["files"], label="y", score="p", by=a["by"], variables=a["variables"], tests=a["tests"], **more)
 cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 start = time.process_time()
@@ -60,6 +68,7 @@ def measured(files: list[Path], warm: Path, by: list[str], variables: list[str],
         "by": by,
         "variables": variables,
         "tests": False,
+        "same": False,
         "spec": "",
         "keep": "",
     } | more
@@ -137,7 +146,7 @@ def main() -> None:
         if "full" in wanted:
             line("20 variables, 50 groups", measured(files, warm, ["site"], every))
         if "repeated" in wanted:
-            line(f"the same files {a.times} times", measured(repeated(files, a.times), warm, ["site"], every))
+            line(f"the same files {a.times} times", measured(repeated(files, a.times), warm, ["site"], every, same=True))
         small = files[: max(int(a.small) // FILE, 1)]
         if "scaling" in wanted:
             scaling(small, warm, every)

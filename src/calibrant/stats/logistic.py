@@ -8,6 +8,7 @@ rows: a data set, thousands of simulated ones, or targets between 0 and 1.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +181,7 @@ def _advance(
 
 # ---- One outcome: coefficients and intercept ----
 
+RUN = 16  # columns brought to standard units at once
 WARM = 65_536  # above four times as many rows the start is fitted on about so many of them
 
 
@@ -211,11 +213,15 @@ def regress(
     weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     # Columns in standard units are the same regression with other names, and well conditioned; so is the penalty.
     centre = np.average(features, axis=0, weights=weight) if intercept else np.zeros(d)
-    spread = np.sqrt(np.average((features - centre) ** 2, axis=0, weights=weight))
+    cuts = np.linspace(0, d, -(-d // RUN) + 1).astype(int).tolist()
+    runs = [slice(a, b) for a, b in pairwise(cuts)]  # of columns, so that no second copy is made of all
+    squares = [np.average((features[:, run] - centre[run]) ** 2, axis=0, weights=weight) for run in runs]
+    spread = np.sqrt(np.concatenate([np.zeros(0), *squares]))
     flat = spread <= 1e-12 * (1.0 + np.abs(centre))  # 1e-12: what rounding leaves of a constant
     scale = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, spread))
     x = np.ones((d + intercept, n))  # a row a column: products with rows of data run along memory
-    x[:d] = ((features - centre) * scale).T
+    for run in runs:
+        x[run] = ((features[:, run] - centre[run]) * scale[run]).T
     penalty = np.concatenate([ridge * scale**2, np.zeros(int(intercept))])
     reach = np.inf if np.all(np.asarray(ridge) > 0.0) else FARTHEST
     design, start = Design(x.T, weight, penalty=penalty), None

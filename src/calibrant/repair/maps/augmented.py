@@ -266,12 +266,13 @@ def _fitted(one: AugmentedLogistic | AugmentedBeta, data: Predictions, form: For
     edges, kept = edges_of(rows.p), kept_levels(x)
     parts = [x.scaled, x.scaled**2 - 1.0 if one.quadratic else x.scaled[:, :0], indicators(x.codes, kept)]
     score, z = score_columns(rows.p, form, edges), np.hstack(parts)
+    ends = np.cumsum([0, *(part.shape[1] for part in parts)])
+    del parts  # half of z is indicators: not to be held twice while it is fitted
     if paper:  # appendix C: scikit-learn's ridge of 1 on every coefficient
         found, intercept = regress(np.hstack([score, z]), rows.y.astype(np.float64), rows.weights, ridge=1.0)
         slopes, rest = found[:2], found[2:]
     else:
         slopes, rest, intercept = coefficients(targets(rows), rows.weights, score, z, one.ridge)
-    ends = np.cumsum([0, *(part.shape[1] for part in parts)])
     numbers, squares, levels = (tuple(rest[a:b].tolist()) for a, b in itertools.pairwise(ends))
     return Augmented(
         recipe=name,

@@ -5,7 +5,8 @@
     DIR            # files made before with --keep DIR
 
 Each measurement is a process of its own: CPU time of `cal.sketch` with its first looks, all threads, and the peak of
-the process's memory. 1e9 rows are the same files again under other names (hard links), so every row's identity is new.
+the process's memory. 1e9 rows are the same files again under other names (hard links, `allow_same=True`), so every
+row's identity is new; how far that run is, is told every 1e8 rows.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def progress(doing):
     if a["same"] and (doing.rows or 0) // 10**8 != told:
         told = (doing.rows or 0) // 10**8
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(doing.step, doing.rows, f"{time.process_time() - cpu:.1f} CPU-s, {peak:.0f} MB", file=sys.stderr, flush=True)
+        used = f"{time.process_time() - cpu:.1f} CPU-s, {peak:.0f} MB"
+        print(doing.step, doing.rows, used, file=sys.stderr, flush=True)
 more = {"allow_same": a["same"], "progress": progress}
 if a["spec"]:
     s = cal.sketch(a["files"], spec=cal.Sketch.from_bytes(open(a["spec"], "rb").read()).spec, **more)
@@ -146,7 +148,8 @@ def main() -> None:
         if "full" in wanted:
             line("20 variables, 50 groups", measured(files, warm, ["site"], every))
         if "repeated" in wanted:
-            line(f"the same files {a.times} times", measured(repeated(files, a.times), warm, ["site"], every, same=True))
+            again = measured(repeated(files, a.times), warm, ["site"], every, same=True)
+            line(f"the same files {a.times} times", again)
         small = files[: max(int(a.small) // FILE, 1)]
         if "scaling" in wanted:
             scaling(small, warm, every)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 from calibrant.data.specs.traits import between
-from calibrant.diagnose.rule_search import conditions_of, grown
+from calibrant.diagnose.rule_search import Binned, conditions_of
 from calibrant.views.features import SCORE
 from calibrant.views.rules import Columns, Condition, columns_of, extended, quoted, text_of
 from effort import examples
@@ -67,7 +67,7 @@ def test_rules_of_trees_read_back_to_the_same_rows(seed: int) -> None:
     data = drawn(seed)
     columns = columns_of(data, None)
     target = np.random.default_rng([1, seed]).normal(size=data.n)
-    rules = grown(columns, target, None, 3, 4, 0)
+    rules = Binned.of(columns).grown(target, None, 3, 4)
     assert rules
     for rule in rules:
         rows = columns.matching(rule)

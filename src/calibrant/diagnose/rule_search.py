@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import lgamma, log
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibrant.data.specs.traits import between
-from calibrant.search.detectors import Question
-from calibrant.search.models import Rows, cross_fit, dealt, predicted
-from calibrant.stats.cusum import Boundary, beyond, observed
+from calibrant.search.detectors import Question, halves_of
+from calibrant.search.models import Rows, dealt
+from calibrant.stats.cusum import Boundary, beyond
 from calibrant.views.rules import Columns, Condition, Flags, Floats, Rule, extended
 
 # ---- Outcomes of the growing half, by which rules are chosen ----
+
+
+@dataclass(frozen=True)
+class Look:
+    """One side that the alternative looks at: which sums tell of it, see `Ballot.measures`."""
+
+    sign: float  # 1 above, -1 below
+    score: int
+    factor: float
+    variance: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +39,6 @@ class Ballot:
     edge : Boundary
     weights : float array of shape (n,) or None
     alternative : {"two-sided", "greater", "less"}
-    least : int
-        Rows that a rule must have.
     """
 
     columns: Columns
@@ -40,43 +46,47 @@ class Ballot:
     edge: Boundary
     weights: Floats | None
     alternative: str
-    least: int
 
     @cached_property
-    def sides(self) -> tuple[tuple[float, Floats, Floats], ...]:
-        """Each side that the alternative looks at (1 above, -1 below), its scores, and their null variances."""
+    def _sides(self) -> tuple[Floats, tuple[Look, ...]]:
         w = np.ones(len(self.y)) if self.weights is None else self.weights
-        out = []
+        rows = [np.ones(len(self.y))]
+        looks: list[Look] = []
         for sign, rate in ((1.0, self.edge.high), (-1.0, self.edge.low)):
-            if self.alternative != ("less" if sign > 0 else "greater"):
-                out.append((sign, sign * w * (self.y - rate), w**2 * rate * (1.0 - rate)))
-        return tuple(out)
+            if self.alternative == ("less" if sign > 0 else "greater"):
+                continue
+            if looks and np.array_equal(self.edge.high, self.edge.low):  # the same sums, turned round
+                looks.append(Look(sign, 1, -1.0, 2))
+                continue
+            looks.append(Look(sign, len(rows), 1.0, len(rows) + 1))
+            rows += [sign * w * (self.y - rate), w**2 * rate * (1.0 - rate)]
+        return np.stack(rows), tuple(looks)
 
-    def side(self, inside: Flags) -> tuple[float, float]:
-        """Return the larger standardised excess of some rows, and on which side; infinitely low for too few rows."""
-        best = (-np.inf, self.sides[0][0])
-        if int(inside.sum()) < self.least:
-            return best
-        for sign, score, variance in self.sides:
-            spread = float(np.sqrt(variance[inside].sum()))
-            if spread > 0:
-                best = max(best, (float(score[inside].sum()) / spread, sign))
+    @property
+    def measures(self) -> Floats:
+        """What is summed over the rows of a rule: ones, and each side's scores and null variances, shape (k, n)."""
+        return self._sides[0]
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """The sides that the alternative looks at."""
+        return self._sides[1]
+
+    def excess(self, sums: Floats, least: int) -> Floats:
+        """Return the larger standardised excess from sums of `measures`; infinitely low for too few rows."""
+        best = np.full(sums.shape[1:], -np.inf)
+        for look in self.looks:
+            spread = sums[look.variance]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                z = look.factor * sums[look.score] / np.sqrt(spread)
+            best = np.maximum(best, np.where((sums[0] >= least) & (spread > 0), z, -np.inf))
         return best
 
-    def rows(self, which: NDArray[Any]) -> Ballot:
-        """Return the ballot of some rows, with the least number of rows in proportion."""
-        return Ballot(
-            columns=self.columns.rows(which),
-            y=self.y[which],
-            edge=self.edge.rows(which),
-            weights=None if self.weights is None else self.weights[which],
-            alternative=self.alternative,
-            least=max(1, round(self.least * len(self.y[which]) / len(self.y))),
-        )
-
-    def excess(self, rule: Rule, left: Flags) -> float:
-        """Return the standardised excess of the rows in a rule that are left."""
-        return self.side(self.columns.matching(rule) & left)[0]
+    def side(self, inside: Flags) -> float:
+        """Return on which side the excess of some rows is larger."""
+        sums = self.measures[:, inside].sum(axis=1)
+        score = [look.factor * sums[look.score] / max(float(sums[look.variance]), 1e-300) ** 0.5 for look in self.looks]
+        return self.looks[int(np.argmax(score))].sign
 
 
 def overlap(a: Flags, b: Flags) -> float:
@@ -88,78 +98,132 @@ def overlap(a: Flags, b: Flags) -> float:
 # ---- Rules from shallow trees, grown on what a residual model predicts ----
 
 LEVELS = 20  # most frequent levels of a category that a rule may ask for, as in the residual models
+BINS = 255  # of a number, of about as many rows each: a tree's cut is known to half a per cent of the rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """One column that a tree reads: ranks of a number, or whether a category has a level."""
+    """One column that a tree reads: bins of a number, from the lowest value to the highest, or whether a level."""
 
     variable: str
     label: str | None
-    values: Floats  # of the ranks; empty for a level
+    low: Floats
+    high: Floats
 
 
-def grown(columns: Columns, target: Floats, weights: Floats | None, depth: int, least: int, seed: int) -> list[Rule]:
-    """Grow a tree on the target, and return the rules of its nodes but the root.
+@dataclass(frozen=True)
+class Binned:
+    """Columns that trees read, binned once for all that are grown.
 
     Parameters
     ----------
     columns : Columns
-        Of the rows that the tree grows on.
-    target : float array of shape (n,)
-    weights : float array of shape (n,) or None
-    depth, least : int
-        Levels of the tree, and rows that a leaf must have.
-    seed : int
-        Breaks ties between equally good splits.
+    asked : tuple of _Asked
+    codes : int64 array of shape (columns, n)
+        Bin of each row, numbered through over the columns; a column's last one holds what is missing.
+    first, last : int64 arrays of shape (columns,)
+        Numbers of each column's first bin, and of the one that holds what is missing.
     """
-    from sklearn.tree import DecisionTreeRegressor
 
-    matrix, asked = _matrix(columns)
-    if not asked or len(target) < 2 * least:
-        return []
-    model = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=least, random_state=seed % 2**32)
-    tree = model.fit(matrix, target, sample_weight=weights).tree_
-    out: list[Rule] = []
+    columns: Columns
+    asked: tuple[_Asked, ...]
+    codes: Rows
+    first: Rows
+    last: Rows
 
-    def visit(node: int, rule: Rule) -> None:
-        if tree.children_left[node] < 0:
-            return
-        column = asked[tree.feature[node]]
-        cut, left = float(tree.threshold[node]), bool(tree.missing_go_to_left[node])
-        for child, low in ((tree.children_left[node], True), (tree.children_right[node], False)):
-            step = _condition(columns, column, cut, low, left == low)
-            out.append(extended(rule, step, columns))
-            visit(child, out[-1])
+    @classmethod
+    def of(cls, columns: Columns) -> Binned:
+        """Bin score and covariates, without looking at labels."""
+        made = [*_numbers(columns), *_levels(columns)]
+        size = np.array([len(one.low) + 1 for one, _ in made], dtype=np.int64)
+        first = np.cumsum(size) - size
+        codes = [bins + at for (_, bins), at in zip(made, first, strict=True)]
+        n = len(next(iter(columns.numbers.values())))
+        whole = np.array(codes, dtype=np.int64).reshape(len(made), n)
+        return cls(columns, tuple(one for one, _ in made), whole, first, first + size - 1)
 
-    visit(0, ())
-    return out
+    def grown(self, target: Floats, weights: Floats | None, depth: int, least: int) -> list[Rule]:
+        """Grow a tree on the target, by least squares, and return the rules of its nodes but the root.
+
+        Parameters
+        ----------
+        target : float array of shape (n,)
+        weights : float array of shape (n,) or None
+        depth, least : int
+            Levels of the tree, and rows that a leaf must have.
+        """
+        w = np.ones(len(target)) if weights is None else weights
+        measures, out = np.stack([np.ones(len(target)), w, w * target]), []
+
+        def visit(rows: Rows, rule: Rule, levels: int) -> None:
+            split = self._split(rows, measures, least) if levels and len(rows) >= 2 * least else None
+            if split is None:
+                return
+            column, cut, missing = split
+            bins = self.codes[column, rows] - self.first[column]
+            below = np.where(bins == len(self.asked[column].low), missing, bins <= cut)
+            for low in (True, False):
+                out.append(extended(rule, _condition(self, column, cut, low, missing == low), self.columns))
+                visit(rows[below == low], out[-1], levels - 1)
+
+        if self.asked:
+            visit(np.arange(len(target)), (), depth)
+        return out
+
+    def _split(self, rows: Rows, measures: Floats, least: int) -> tuple[int, int, bool] | None:
+        """Return the column, the last bin of the lower side, and whether what is missing goes there."""
+        # (1) Sums of rows, weights and weighted targets by bin, and over each column's bins up to each.
+        size, key = int(self.last[-1]) + 1, self.codes[:, rows].reshape(-1)
+        sums = np.stack([np.bincount(key, np.tile(v[rows], len(self.asked)), size) for v in measures])
+        column = np.repeat(np.arange(len(self.asked)), self.last - self.first + 1)
+        run = np.cumsum(sums, axis=1)
+        below = run - (run - sums)[:, self.first[column]]
+        whole, absent = measures[:, rows].sum(axis=1)[:, None], sums[:, self.last[column]]
+        base, best, found = float(whole[2, 0] ** 2 / whole[1, 0]), 1e-12, None
+        # (2) The cut that takes most off the squared error, with what is missing above it or below.
+        for missing in (False, True):
+            low = below + absent if missing else below
+            high = whole - low
+            open_ = (low[0] >= least) & (high[0] >= least) & (low[1] > 0) & (high[1] > 0)
+            open_[self.last] = False
+            if missing:
+                open_ &= absent[0] > 0
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gain = np.where(open_, low[2] ** 2 / low[1] + high[2] ** 2 / high[1] - base, 0.0)
+            at = int(np.argmax(gain))
+            if gain[at] > best:
+                best, found = float(gain[at]), (int(column[at]), int(at - self.first[column[at]]), missing)
+        return found
 
 
-def _matrix(columns: Columns) -> tuple[NDArray[np.float32], list[_Asked]]:
-    parts: list[NDArray[np.float32]] = []
-    asked = []
+def _numbers(columns: Columns) -> Iterator[tuple[_Asked, Rows]]:
     for name, values in columns.numbers.items():
         there = ~np.isnan(values)
-        distinct, rank = np.unique(values[there], return_inverse=True)
-        if len(distinct) < 2 and there.all():
+        known = np.sort(values[there])
+        high = np.unique(known)
+        if len(high) < 2 and there.all():
             continue
-        column = np.full(len(values), np.nan, dtype=np.float32)
-        column[there] = rank
-        parts.append(column)
-        asked.append(_Asked(variable=name, label=None, values=distinct))
+        if len(high) > BINS:
+            high = np.unique(known[(np.arange(1, BINS + 1) * len(known)) // BINS - 1])
+        low = known[np.searchsorted(known, np.append(-np.inf, high[:-1]), side="right")[: len(high)]]
+        bins = np.full(len(values), len(high), dtype=np.int64)
+        bins[there] = np.searchsorted(high, values[there])
+        yield _Asked(variable=name, label=None, low=low, high=high), bins
+
+
+def _levels(columns: Columns) -> Iterator[tuple[_Asked, Rows]]:
+    two = np.arange(2.0)
     for name, codes in columns.codes.items():
         labels = columns.labels[name]
         rows = np.bincount(codes, minlength=len(labels))
         kept = [k for k in np.argsort(-rows, kind="stable") if rows[k] > 0][:LEVELS]
         for k in kept[: 1 if (rows > 0).sum() == 2 else None] if len(kept) > 1 else []:
-            parts.append((codes == k).astype(np.float32))
-            asked.append(_Asked(variable=name, label=labels[k], values=np.zeros(0)))
-    return (np.stack(parts, axis=1) if parts else np.empty((0, 0), dtype=np.float32)), asked
+            yield _Asked(variable=name, label=labels[k], low=two, high=two), (codes == k).astype(np.int64)
 
 
-def _condition(columns: Columns, column: _Asked, cut: float, low: bool, missing: bool) -> Condition:
+def _condition(binned: Binned, at: int, cut: int, low: bool, missing: bool) -> Condition:
     """Return the condition of one side of a split."""
+    columns, column = binned.columns, binned.asked[at]
     if column.label is not None:
         one = (column.label,)
         return Condition(
@@ -168,11 +232,10 @@ def _condition(columns: Columns, column: _Asked, cut: float, low: bool, missing:
     kind, whole = columns.kind(column.variable)
     absent = bool(np.isnan(columns.numbers[column.variable]).any())
     above = up_to = None
-    if cut >= len(column.values) - 1:
+    if cut >= len(column.high) - 1:
         above = None if low else np.inf
     else:
-        at = int(np.floor(cut))
-        t = between(float(column.values[at]), float(column.values[at + 1]), kind, whole)
+        t = between(float(column.high[cut]), float(column.low[cut + 1]), kind, whole)
         above, up_to = (None, t) if low else (t, None)
     return Condition(
         variable=column.variable, kind=kind, whole=whole, missing=missing and absent, above=above, up_to=up_to
@@ -228,101 +291,201 @@ def price(terms: int, conditions: int) -> float:
     return 2.0 * (log(2.0) + terms * log(max(conditions, 2)) - lgamma(terms + 1))
 
 
-def candidates(ballot: Ballot, conditions: Sequence[Condition]) -> tuple[list[Condition], NDArray[np.bool_]]:
-    """Return the conditions that enough rows meet, at most 500, and which rows meet them, shape (conditions, n)."""
-    if not conditions:
-        return [], np.zeros((0, len(ballot.y)), dtype=bool)
-    met = np.stack([ballot.columns.select(c) for c in conditions])
-    rows = met.sum(axis=1)
-    kept = np.flatnonzero((rows >= ballot.least) & (rows < met.shape[1]))
-    if len(kept) > MOST:
-        alone = [ballot.side(met[k])[0] for k in kept]
-        kept = np.sort(kept[np.argsort(alone, kind="stable")[-MOST:]])
-    return [conditions[int(k)] for k in kept], met[kept]
+def _terms(rule: Rule) -> int:
+    return sum(1 + (c.above is not None and c.up_to is not None) for c in rule)
 
 
-def best_pair(ballot: Ballot, conditions: Sequence[Condition], met: Flags, left: Flags) -> tuple[float, Rule]:
-    """Return the single condition or pair with the largest excess over its price, among the rows that are left."""
-    open_rows = met[:, left].astype(np.float32)
-    rows = open_rows @ open_rows.T
-    best: tuple[float, int, int] = (-np.inf, 0, 0)
-    for _, score, variance in ballot.sides:
-        total, spread = ((open_rows * v[left].astype(np.float32)) @ open_rows.T for v in (score, variance))
-        z = np.where((rows >= ballot.least) & (spread > 0), total / np.sqrt(np.maximum(spread, 1e-12)), 0.0)
-        value = np.maximum(z, 0.0) ** 2 - price(2, len(conditions))
-        value[np.diag_indices_from(value)] += price(2, len(conditions)) - price(1, len(conditions))
-        at = int(np.argmax(value))
-        best = max(best, (float(value.flat[at]), at // len(conditions), at % len(conditions)))
-    value_, a, b = best
-    rule = extended((), conditions[a], ballot.columns)
-    return value_, rule if a == b else extended(rule, conditions[b], ballot.columns)
+def _some(parts: Rows, size: int) -> Iterator[Rows]:
+    return (parts[i : i + size] for i in range(0, len(parts), size))
 
 
-def value(ballot: Ballot, rule: Rule, conditions: int, left: Flags) -> float:
-    """Return the square of a rule's excess less its price."""
-    z = ballot.excess(rule, left)
-    terms = sum(1 + (c.above is not None and c.up_to is not None) for c in rule)
-    return (z**2 if z > 0 else -1e9) - price(terms, conditions)
+AT_ONCE = 64  # conditions whose rows are summed at once, for memory
+BLOCK = 4096  # rows whose pairs are
 
 
-def improved(
-    ballot: Ballot, rule: Rule, conditions: Sequence[Condition], left: Flags, depth: int
-) -> tuple[float, Rule]:
-    """Drop, add and move conditions as long as that pays its price."""
-    worth = value(ballot, rule, len(conditions), left)
-    for _ in range(2 * depth):
-        shorter = [rule[:k] + rule[k + 1 :] for k in range(len(rule))] if len(rule) > 1 else []
-        longer = [extended(rule, c, ballot.columns) for c in conditions]
-        longer = [r for r in longer if len(r) <= depth]
-        moved = []
-        for k, old in enumerate(rule):
-            if old.kind != "category" and (old.above is None) != (old.up_to is None) and old.above != np.inf:
-                finer = conditions_of(ballot.columns, FINE, old.variable)
-                same = [c for c in finer if (c.above is None, c.missing) == (old.above is None, old.missing)]
-                moved += [(*rule[:k], c, *rule[k + 1 :]) for c in same if (c.up_to is None) == (old.up_to is None)]
-        tried = [(value(ballot, r, len(conditions), left), r) for r in (*shorter, *longer, *moved)]
-        best = max(tried, key=lambda v: v[0], default=(worth, rule))
-        if best[0] <= worth:
-            break
-        worth, rule = best
-    return worth, rule
-
-
-def chosen(nodes: Sequence[Rule], ballot: Ballot, most: int, depth: int) -> list[Rule]:
-    """Return rules, each the best over the rows that earlier ones left; from the second on, only if worth its price.
+@dataclass(frozen=True, kw_only=True)
+class Hunt:
+    """What searches over the same rows share: conditions, the rows that meet them, and sums over pairs of them.
 
     Parameters
     ----------
-    nodes : sequence of Rule
-        Tried beside the pairs.
     ballot : Ballot
-    most, depth : int
-        Rules, and conditions of a rule, at most.
+    fold : int array of shape (n,)
+        Of each row: searches leave out one fold each.
+    least, depth, most : int
+        Rows and conditions of a rule, and rules.
+    conditions : tuple of Condition
+        Those that enough rows meet, at most 500.
+    met : bool array of shape (conditions, n)
     """
-    conditions, met = candidates(ballot, conditions_of(ballot.columns, CUTS))
-    out: list[Rule] = []
-    taken: list[Flags] = []
-    left = np.ones(len(ballot.y), dtype=bool)
-    while len(conditions) > 1 and len(out) < most and left.any():
-        rival = [(value(ballot, rule, len(conditions), left), rule) for rule in nodes]
-        _, start = max([best_pair(ballot, conditions, met, left), *rival], key=lambda v: v[0])
-        worth, rule = improved(ballot, start, conditions, left, depth)
-        inside = ballot.columns.matching(rule)
-        if ballot.side(inside & left)[0] <= 0 or (out and worth <= 0) or not (inside & left).any():
-            break
-        left &= ~inside
-        if all(overlap(inside, other) < SAME for other in taken):
-            out.append(rule)
-            taken.append(inside)
-    return out
+
+    ballot: Ballot
+    fold: Rows
+    least: int
+    depth: int
+    most: int
+    conditions: tuple[Condition, ...]
+    met: Flags
+
+    @classmethod
+    def of(cls, ballot: Ballot, fold: Rows, least: int, depth: int, most: int) -> Hunt:
+        """Find the conditions that enough rows meet, and if there are too many, those that stand out most."""
+        asked = conditions_of(ballot.columns, CUTS)
+        made = [(c, rows) for c in asked if least <= (rows := ballot.columns.select(c)).sum() < len(rows)]
+        if len(made) > MOST:
+            alone = [float(ballot.excess(ballot.measures @ rows, least)) for _, rows in made]
+            made = [made[k] for k in np.sort(np.argsort(alone, kind="stable")[-MOST:])]
+        met = np.array([rows for _, rows in made], dtype=bool).reshape(len(made), len(ballot.y))
+        conditions = tuple(c for c, _ in made)
+        return cls(ballot=ballot, fold=fold, least=least, depth=depth, most=most, conditions=conditions, met=met)
+
+    @cached_property
+    def _folds(self) -> Floats:
+        """Sums over the rows of each pair of conditions, fold by fold, shape (folds, measures, c, c)."""
+        return np.stack([self._pairs(self.fold == f) for f in range(int(self.fold.max()) + 1)])
+
+    @cached_property
+    def _alone(self) -> tuple[Condition, ...]:
+        """The conditions as rules write them."""
+        return tuple(extended((), c, self.ballot.columns)[0] for c in self.conditions)
+
+    @cached_property
+    def _finer(self) -> dict[str, list[Condition]]:
+        return {}
+
+    def _pairs(self, inside: Flags) -> Floats:
+        """Return sums over some rows of each pair, in single precision: they order rules, and count rows exactly."""
+        out = np.zeros((len(self.ballot.measures), len(self.conditions), len(self.conditions)))
+        for rows in _some(np.flatnonzero(inside), BLOCK):
+            met = self.met[:, rows].astype(np.float32)
+            for k, v in enumerate(self.ballot.measures):
+                out[k] += (met * v[rows].astype(np.float32) if k else met) @ met.T
+        return out
+
+    def rules(self, nodes: Sequence[Rule], without: int | None = None) -> list[Rule]:
+        """Return rules, each the best over the rows that earlier ones left; from the second on, if worth its price.
+
+        Parameters
+        ----------
+        nodes : sequence of Rule
+            Tried beside the pairs.
+        without : int, optional
+            The fold to leave out.
+        """
+        left = np.ones(len(self.fold), dtype=bool) if without is None else self.fold != without
+        least = max(1, round(self.least * int(left.sum()) / len(left)))
+        sums = self._folds.sum(axis=0) - (0.0 if without is None else self._folds[without])
+        out: list[Rule] = []
+        taken: list[Flags] = []
+        while len(self.conditions) > 1 and len(out) < self.most and left.any():
+            rivals = [self._best_pair(sums, least), *((self._value(rule, left, least), rule) for rule in nodes)]
+            worth, rule = self._improved(max(rivals, key=lambda v: v[0])[1], left, least)
+            inside = self.ballot.columns.matching(rule)
+            if self._excess(rule, left, least) <= 0 or (out and worth <= 0) or not (inside & left).any():
+                break
+            if all(overlap(inside, other) < SAME for other in taken):
+                out.append(rule)
+                taken.append(inside)
+            sums = sums - self._pairs(inside & left)
+            left = left & ~inside
+        return out
+
+    def _best_pair(self, sums: Floats, least: int) -> tuple[float, Rule]:
+        """Return the single condition or pair with the largest excess over its price."""
+        one, two = (price(terms, len(self.conditions)) for terms in (1, 2))
+        worth = np.maximum(self.ballot.excess(sums, least), 0.0) ** 2 - two
+        worth[np.diag_indices_from(worth)] += two - one
+        a, b = divmod(int(np.argmax(worth)), len(self.conditions))
+        rule = extended((), self.conditions[a], self.ballot.columns)
+        return float(worth[a, b]), rule if a == b else extended(rule, self.conditions[b], self.ballot.columns)
+
+    def _excess(self, rule: Rule, left: Flags, least: int) -> float:
+        inside = np.flatnonzero(self.ballot.columns.matching(rule) & left)
+        return float(self.ballot.excess(self.ballot.measures[:, inside].sum(axis=1), least))
+
+    def _worth(self, excess: Floats, terms: Sequence[int]) -> Floats:
+        """Return the square of excesses less their price."""
+        paid = np.array([price(t, len(self.conditions)) for t in terms])
+        found: Floats = np.where(excess > 0, np.maximum(excess, 0.0) ** 2, -1e9) - paid
+        return found
+
+    def _value(self, rule: Rule, left: Flags, least: int) -> float:
+        return float(self._worth(np.array([self._excess(rule, left, least)]), [_terms(rule)])[0])
+
+    def _improved(self, rule: Rule, left: Flags, least: int) -> tuple[float, Rule]:
+        """Drop, add and move conditions as long as that pays its price."""
+        worth = self._value(rule, left, least)
+        for _ in range(2 * self.depth):
+            best = (worth, rule)
+            for step in (*self._shorter(rule), self._longer(rule), *self._moved(rule)):
+                rows = np.flatnonzero(self.ballot.columns.matching(step.base) & left)
+                values = self.ballot.measures[:, rows]
+                parts = _some(np.arange(len(step.rules)), AT_ONCE)
+                sums = [values @ step.met(part, rows).T for part in parts] if len(rows) else []
+                if sums:
+                    found = self._worth(self.ballot.excess(np.hstack(sums), least), [_terms(r) for r in step.rules])
+                    at = int(np.argmax(found))
+                    best = max(best, (float(found[at]), step.rules[at]), key=lambda v: v[0])
+            if best[0] <= worth + 1e-9:  # no step is worth a rounding
+                break
+            worth, rule = best
+        return worth, rule
+
+    def _shorter(self, rule: Rule) -> Iterator[_Step]:
+        for k in range(len(rule) if len(rule) > 1 else 0):
+            base = rule[:k] + rule[k + 1 :]
+            yield _Step(base, (base,), lambda _, rows: np.ones((1, len(rows))))
+
+    def _longer(self, rule: Rule) -> _Step:
+        """Add a condition, joined with what the rule asks of the same variable already."""
+        named = {c.variable for c in rule}
+        kept = [k for k, c in enumerate(self.conditions) if c.variable in named or len(rule) < self.depth]
+        made = tuple(
+            extended(rule, c, self.ballot.columns)
+            if (c := self.conditions[k]).variable in named
+            else (*rule, self._alone[k])
+            for k in kept
+        )
+        return _Step(rule, made, lambda part, rows: self.met[np.ix_(np.array(kept)[part], rows)].astype(np.float64))
+
+    def _moved(self, rule: Rule) -> Iterator[_Step]:
+        """Put the cut of a number elsewhere."""
+        for k, old in enumerate(rule):
+            if old.kind == "category" or (old.above is None) == (old.up_to is None) or old.above == np.inf:
+                continue
+            if old.variable not in self._finer:
+                self._finer[old.variable] = conditions_of(self.ballot.columns, FINE, old.variable)
+            same = [
+                c for c in self._finer[old.variable] if (c.above is None, c.missing) == (old.above is None, old.missing)
+            ]
+            same = [c for c in same if (c.up_to is None) == (old.up_to is None)]
+            made = tuple((*rule[:k], c, *rule[k + 1 :]) for c in same)
+            yield _Step(rule[:k] + rule[k + 1 :], made, partial(_selected, self.ballot.columns, same))
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Rules that say one thing more than one they share: which of its rows meet some of them, shape (rules, rows)."""
+
+    base: Rule
+    rules: tuple[Rule, ...]
+    met: Callable[[Rows, Rows], Floats]
+
+
+def _selected(columns: Columns, conditions: Sequence[Condition], part: Rows, rows: Rows) -> Floats:
+    name = conditions[0].variable
+    some = Columns(numbers={name: columns.numbers[name][rows]}, codes={}, labels={}, how=columns.how)
+    return np.stack([some.select(conditions[k]) for k in part]).astype(np.float64)
 
 
 # ---- The search in one half of the rows; the outcomes of the other half play no part in it ----
 
 FEWEST = 20  # rows that a rule must have in the half that judges it: a rate of 20 rows is known within about 20 points
-GROWN = 50_000  # rows that a tree grows on, a uniform sample: beyond it rules gain little and searches take minutes
+GROWN = 25_000  # rows of either half that are read, a uniform sample: beyond it rules gain little and take minutes
 FOUND = 0.5  # overlap from which a rule was found again
 GROW = 0x62071
+SEARCHES = 5  # again, each without one of as many parts of the growing half
+SHARES = (1.0, 0.3, 0.1, 0.03)  # of the rows, those that the models suspect most: a tree is grown on each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,92 +497,69 @@ class Search:
     judges : int array
         Rows of the judging half.
     model : str
-        The one whose predictions the tree was grown on.
-    threshold : float
-        Predicted residual beyond the tolerance at the peak of its path.
+        The one whose predictions trees were grown on.
     rules : tuple of Rule
     sides : tuple of float
         1 where more happens than the model says, -1 where less.
     stability : tuple of float
-        Share of the folds without which the search leads to about the rule as well.
+        Share of the parts without which the search leads to about the rule as well.
     """
 
     judges: Rows
     model: str
-    threshold: float
     rules: tuple[Rule, ...]
     sides: tuple[float, ...]
     stability: tuple[float, ...]
 
 
 def search(q: Question, columns: Columns, most: int, depth: int, min_share: float) -> Search:
-    """Find at most so many rules in the first of two halves."""
-    half = dealt(q.n, 2, q.settings.seed, q.cluster)
-    mine, judges = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
-    own = q.part(mine)
-    # (1) Residual models cross-fitted in this half; the best one's threshold is where its path peaks.
-    g, fitted = cross_fit(own.sample, own.pool, own.fold, own.settings.seed)
-    best, threshold = _peak(own, g)
-    # (2) Rows that trees and pairs read: of this half with their outcomes, and of the other with predictions alone.
+    """Find at most so many rules in the first of two halves; `columns` are what rules may name of the same rows."""
+    # (1) The models that the split test fits to this half; the last is the mean of all. They predict the other half.
+    d = halves_of(q)
+    mine = np.flatnonzero(d.fits.part < 0)
+    model = len(d.fits.pool.names) - 1
+    # (2) Rows that are read: of this half with their outcomes, and of the other with predictions alone.
     rng = np.random.default_rng([q.settings.seed, GROW])
-    fresh, seen = np.sort(_some(rng, judges)), np.sort(_some(rng, np.arange(len(mine))))
+    at, seen = _sample(rng, np.arange(len(d.rows))), mine[_sample(rng, np.arange(len(mine)))]
     ballot = Ballot(
-        columns=columns.rows(mine[seen]),
-        y=own.sample.y[seen],
-        edge=own.edge.rows(seen),
-        weights=own.sample.weights_of(seen),
+        columns=columns.rows(seen),
+        y=q.sample.y[seen],
+        edge=q.edge.rows(seen),
+        weights=q.sample.weights_of(seen),
         alternative=q.settings.alternative,
-        least=max(round(FEWEST * len(seen) / len(mine)), round(min_share * len(seen)), 1),
     )
-    trees = _Trees(q=q, columns=columns, threshold=threshold, depth=depth, min_share=min_share)
-    folds = np.stack([predicted(one, q.sample, q.pool, fresh)[best] for one in fitted])
-    # (3) Rules from a tree over both halves' covariates and from all pairs, chosen by this half's outcomes.
-    nodes = trees.nodes(np.append(mine[seen], fresh), np.append(g[best, seen], folds.mean(axis=0)))
-    rules = chosen(nodes, ballot, most, depth)
-    # (4) The same without each fold: how often the search leads to about the same rules.
-    again = [
-        chosen(trees.nodes(fresh, one), ballot.rows(own.fold[seen] != f), most, depth) for f, one in enumerate(folds)
-    ]
+    least = max(round(FEWEST * len(seen) / len(mine)), round(min_share * len(seen)), 1)
+    fold = dealt(q.n, 2 * SEARCHES, q.settings.seed, q.cluster)[seen] // 2  # this half holds the even ones of ten
+    hunt = Hunt.of(ballot, fold, least, depth, most)
+    # (3) Rules from trees over the other half's covariates and from all pairs, chosen by this half's outcomes.
+    fresh = columns.rows(d.rows[at])
+    rules = hunt.rules(_nodes(q, fresh, d.rows[at], d.g[model, at], (depth, min_share)))
+    # (4) Pairs alone, without each fold: how often the search leads to about the same rules.
+    again = [hunt.rules((), f) for f in range(SEARCHES)] if rules else []
     return Search(
-        judges=judges,
-        model=q.pool.names[best],
-        threshold=threshold,
+        judges=d.rows,
+        model=d.fits.pool.names[model],
         rules=tuple(rules),
-        sides=tuple(ballot.side(ballot.columns.matching(r))[1] for r in rules),
-        stability=tuple(_share_found(rule, again, columns.rows(fresh)) for rule in rules),
+        sides=tuple(ballot.side(ballot.columns.matching(r)) for r in rules),
+        stability=tuple(_share_found(rule, again, fresh) for rule in rules),
     )
 
 
-def _peak(q: Question, g: Floats) -> tuple[int, float]:
-    """Return the model with the largest statistic, and its predicted residual beyond the tolerance at its peak."""
-    paths = q.paths(g)
-    best = int(np.argmax(observed(paths, q.sample.y, q.settings.detector)))
-    curve = paths[best].curve(q.sample.y)
-    top = int(np.nanargmax(curve)) if np.isfinite(curve).any() else -1
-    return best, float(paths[best].excess[top]) if top >= 0 and curve[top] > 0 else 0.0
+def _sample(rng: np.random.Generator, rows: Rows) -> Rows:
+    return rows if len(rows) <= GROWN else np.sort(rng.choice(rows, GROWN, replace=False))
 
 
-def _some(rng: np.random.Generator, rows: Rows) -> Rows:
-    return rows if len(rows) <= GROWN // 2 else rng.choice(rows, GROWN // 2, replace=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Trees:
-    """How trees are grown."""
-
-    q: Question
-    columns: Columns
-    threshold: float
-    depth: int
-    min_share: float
-
-    def nodes(self, rows: Rows, g: Floats) -> list[Rule]:
-        """Grow a tree over the covariates of some rows on predictions beyond tolerance and threshold, signed."""
-        s = self.q.settings
-        excess, upper = beyond(g, self.q.edge.rows(rows), s.alternative)
-        target = np.where(excess >= self.threshold, np.where(upper, excess, -excess), 0.0)
-        least = max(2 * FEWEST * len(rows) // self.q.n, round(self.min_share * len(rows)), 1)
-        return grown(self.columns.rows(rows), target, self.q.sample.weights_of(rows), self.depth, least, s.seed)
+def _nodes(q: Question, columns: Columns, rows: Rows, g: Floats, how: tuple[int, float]) -> list[Rule]:
+    """Grow trees over some rows on predictions beyond the tolerance, signed, of all and of those suspected most."""
+    excess, upper = beyond(g, q.edge.rows(rows), q.settings.alternative)
+    binned, (depth, min_share) = Binned.of(columns), how
+    least = max(2 * FEWEST * len(rows) // q.n, round(min_share * len(rows)), 1)
+    out: dict[Rule, None] = {}
+    for share in SHARES:
+        cut = float(np.quantile(excess, 1.0 - share))
+        target = np.where(excess >= cut, np.where(upper, excess, -excess), 0.0)
+        out |= dict.fromkeys(binned.grown(target, q.sample.weights_of(rows), depth, least))
+    return list(out)
 
 
 def _share_found(rule: Rule, again: Sequence[Sequence[Rule]], columns: Columns) -> float:

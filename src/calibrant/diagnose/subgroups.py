@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,9 +91,9 @@ def subgroups(
         together at ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's
         ``p_adjusted`` against "the gap is within the tolerance, on this side"; ``side`` ("too little", "too much":
         what the model says, as the half that found the rule saw it; the other half's ``gap`` may lie on the other side
-        of a rule that is no finding); ``stability``, the share of five searches, each without a fifth of the growing
-        half, that lead to a rule with at least half of the rows in common; ``finding``, whether ``p_adjusted`` is at
-        most `alpha`. ``settings["conditions"]`` holds the rules as data. ``.chart()`` draws it.
+        of a rule that is no finding); ``stability``, the share of five searches among pairs alone, each without a fifth
+        of the growing half, that lead to a rule with at least half of the rows in common; ``finding``, whether
+        ``p_adjusted`` is at most `alpha`. ``settings["conditions"]`` holds the rules as data. ``.chart()`` draws it.
 
     Raises
     ------
@@ -107,16 +108,17 @@ def subgroups(
     **Guarantee.** Finite-sample: the judging half's outcomes play no part in finding the rules, and alpha is shared
     over the rules judged. Limits and p-values are Clopper's and Pearson's, which hold for unequal rates (Hoeffding
     1956); with weights or clusters, bets on the weighted residuals (of whole clusters). They are of the rows given, as
-    they are, and so of those rows' mean rate. **Method.** Two sources of rules in the growing half. Residual models are
-    cross-fitted there; the one with the largest statistic of `strong_calibration_test` sets a threshold at its peak,
-    and a tree of the given depth fits the predicted residual beyond tolerance and threshold over the covariates of all
-    rows. And all pairs of simple conditions (nine cuts a number, twenty levels a category, at most 500 conditions) are
-    tried at once. The rule with the largest squared standardised excess, less what the best of so many rules reaches by
+    they are, and so of those rows' mean rate. **Method.** Two sources of rules
+    in the growing half. Residual models are fitted to it, those of `strong_calibration_test` with ``null="split"``;
+    what their mean predicts of the other half's covariates beyond the tolerance is the target of four trees of the
+    given depth: over all of these rows, and with nothing but the 30, 10 and 3 % of largest prediction. And all pairs of
+    simple conditions (nine cuts a number, twenty levels a category, at most 500 conditions) are tried at once. The rule
+    with the largest squared standardised excess in the growing half, less what the best of so many rules reaches by
     chance, is then improved one condition at a time; the next is the best over the rows that are left, and is judged
     only if worth more than chance. Cuts are numbers with few digits; missing numbers are a side of their own.
     Departure: a tree alone overlapped a planted group of 8 % half as often, as its first cut ignores the second.
-    **Cost.** Five fits of the models to 2/5 of the rows, and six searches on at most 25,000 rows: 1 s
-    at 20,000 rows, 8 s at a million. **Reads.** Rows.
+    **Cost.** One fit of the models to a half, none after a split test; and six searches on at most 25,000 rows of
+    either half. **Reads.** Rows.
 
     References
     ----------
@@ -143,28 +145,45 @@ def subgroups(
     level, rows = checked_alpha(alpha), rows_of(data)
     settings = Settings(variables=variables, tolerance=tolerance, alternative=alternative, seed=seed, models=models)
     q = question_of(rows, settings)
+    asked = Asked(rules=rules, depth=depth, min_share=min_share, alpha=level)
+    return described(q, columns_of(rows, q.settings.variables), asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of the rules; each is described with `subgroups`."""
+
+    rules: int = 5
+    depth: int = 3
+    min_share: float = 0.01
+    alpha: float = 0.05
+
+
+def described(q: Question, columns: Columns, asked: Asked) -> Curve:
+    """Return the rules of a question in the words of some columns of its rows, such as those with small levels pooled.
+
+    Models, rows and halves are the question's, whatever the columns: they are those of its split test.
+    """
     if q.n < 2 * LEAST_ROWS:
         raise NotComputable(f"there are {q.n} rows: two halves need at least {2 * LEAST_ROWS}")
     if q.cluster is not None and q.units < 4 * FOLDS:
         raise NotComputable(f"there are {q.units} clusters: two halves need at least {4 * FOLDS}")
-    columns = columns_of(rows, q.settings.variables)
-    found = search(q, columns, rules, depth, min_share)
-    lines = _judged(q, columns, found, level)
+    found = search(q, columns, asked.rules, asked.depth, asked.min_share)
+    lines = _judged(q, columns, found, asked.alpha)
     return Curve(
         method="diagnose.subgroups",
         columns={k: tuple(line[k] for line in lines) for k in COLUMNS},
         settings={
-            "alpha": level,
+            "alpha": asked.alpha,
             "alternative": q.settings.alternative,
             "conditions": tuple(tuple(c.to_dict() for c in line["conditions"]) for line in lines),
-            "depth": depth,
+            "depth": asked.depth,
             "fewest": FEWEST,
-            "min_share": min_share,
+            "min_share": asked.min_share,
             "model": found.model,
             "rows_grown": q.n - len(found.judges),
             "rows_judged": len(found.judges),
             "seed": q.settings.seed,
-            "threshold": found.threshold,
             "tolerance": q.edge.tolerance,
         },
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from calibrant.audit.pooling import guarded, pool_levels, unshown_levels
 from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, Cost, NotRun, Question
@@ -40,7 +41,6 @@ MAPPED = (
     "p_adjusted",
 )
 STRONG = "strong-calibration"
-DIAGNOSED = ("control_chart", "importance", "subgroups")
 
 
 # ---- which variables does the error follow? ----
@@ -168,15 +168,25 @@ def strong(case: Case, _: Mapping[str, Curve]) -> Answer:
 
 
 def _diagnosis(held: Predictions, rows: Predictions, case: Case) -> dict[str, Curve]:
-    """Draw what the test of the rows held says; the rules, which name levels, read the pooled ones."""
-    from calibrant import diagnose
+    """Draw what the test of the rows held says, by its own fits and draws.
 
+    Rules name levels, so that they read rows with small levels pooled; the models behind them are still the test's.
+    """
+    from calibrant import diagnose
+    from calibrant.diagnose.subgroups import Asked, described
+    from calibrant.search.detectors import Settings, question_of
+    from calibrant.views.rules import columns_of
+
+    how: dict[str, Any] = {"tolerance": case.judging.tolerance, "seed": case.seed}
+    makers: dict[str, Callable[[], Curve]] = {
+        "control_chart": lambda: diagnose.control_chart(held, **how),
+        "importance": lambda: diagnose.importance(held, **how),
+        "subgroups": lambda: described(question_of(held, Settings(**how)), columns_of(rows, None), Asked()),
+    }
     out: dict[str, Curve] = {}
-    for name in DIAGNOSED:
-        make = getattr(diagnose, name)
-        read = rows if name == "subgroups" else held
+    for name, make in makers.items():
         try:
-            out[name] = make(read, tolerance=case.judging.tolerance, seed=case.seed)
+            out[name] = make()
         except NotComputable:
             continue  # the outcome says what was found; its picture is left out
     if "control_chart" in out:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import factories
 from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import numbers as num
 from calibrant.report.document import Entries, Items, Node
 from calibrant.report.html import render
 from calibrant.report.markdown import render as markdown
@@ -285,7 +286,7 @@ def test_importance_shows_whole_ranges_and_whose_evidence_it_splits_up():
     assert words_["age"] == "71% (50 to 150)"
     assert words_["the score itself"] == words_["sex"] == "not shown"
     note = search.needs_note(record)
-    assert "are those of the test above; the evidence split up, 4.20 in all, is that of 10,000 of them" in note
+    assert f"those of the test above; the evidence split up, 4.20 in all, is that of {num.count(10_000)}" in note
     old = {k: v for k, v in curve.settings.items() if k != "rows_tested"}
     older = factories.drawn(factories.hidden(), importance=replace(curve, columns=wide, settings=old))
     assert "4.20 in all, comes from a fit of its own, not that of the test above" in search.needs_note(older)

@@ -222,8 +222,9 @@ class _Read:
         # The models see the variable permuted; a permuted score moves the prediction and not the row's residual.
         shown = p[order] if name == SCORE else np.tile(p, len(orders))
         x = self.x.rows(np.tile(np.arange(len(p)), len(orders))).altered(name, self.x, order)
-        g = self.fits.predict(self.chosen, x, shown, np.tile(part, len(orders)))
-        return g.reshape(len(orders), len(p))
+        moved = self.fits.predict(self.chosen, x, shown, np.tile(part, len(orders)), name)
+        shift: Floats = moved.reshape(len(orders), len(p)) - self.fits.predict(self.chosen, self.x, p, part, name)
+        return self.g + shift
 
     def resampled(self, rng: np.random.Generator) -> Rows:
         """Draw rows, or whole clusters, with replacement."""

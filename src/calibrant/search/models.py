@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -25,7 +26,7 @@ BAG = 5_000  # rows that one tree of a forest sees
 BINS = 64  # of a column, for boosted trees: a pocket's edge is known to a sixty-fourth of the rows
 VALUES = 1 << 24  # that boosted trees may see, rows times columns: a second or two, and 128 MB
 PRODUCTS = 4 * 10**8  # rows times squared terms that a logistic regression may see: half a second or so
-CHUNK = 1 << 16  # rows predicted at once, for memory
+CHUNK = 1 << 14  # rows predicted at once, for memory
 STREAM = 0x1EA2  # of random numbers
 
 
@@ -63,7 +64,10 @@ class Sample:
 
 
 class Fitted(Protocol):
-    """A fitted model of the residual."""
+    """A fitted model of the residual.
+
+    One that is a sum may also have ``reading(x, variable)``: the part of it that reads a variable, None for none.
+    """
 
     def predict(self, x: Features, p: Floats, rows: Rows, /) -> Floats:
         """Return the predicted residuals of some rows."""
@@ -118,12 +122,19 @@ class Forest:
             n_jobs=1,
         )
         model.fit(s.x.trees[rows], s.y[rows] - s.p[rows], sample_weight=s.weights_of(rows))
-        return _Trees(tuple(one.tree_ for one in model.estimators_))
+        return _Trees(tuple(one.tree_ for one in model.estimators_), self.trees)
 
 
 @dataclass(frozen=True)
 class _Trees:
     trees: tuple[Any, ...]  # asked directly: a forest's own predict costs more than its trees
+    of: int  # trees of which this is the mean
+
+    def reading(self, x: Features, variable: str) -> _Trees | None:
+        """Return the trees that read a variable."""
+        own = [j for j, name in enumerate(x.tree_of) if name == variable]
+        kept = tuple(tree for tree in self.trees if np.isin(tree.feature, own).any())
+        return replace(self, trees=kept) if kept else None
 
     def predict(self, x: Features, _p: Floats, rows: Rows) -> Floats:
         out, at = np.zeros(len(rows)), 0
@@ -132,7 +143,7 @@ class _Trees:
             for tree in self.trees:
                 out[at : at + len(part)] += tree.predict(columns).reshape(-1)
             at += len(part)
-        return out / len(self.trees)
+        return out / self.of
 
 
 @dataclass(frozen=True)
@@ -177,10 +188,24 @@ class _Steps:
     model: Any
     taken: float  # share of an error that so many steps towards it cover; a tolerance is compared with all of it
 
+    def reading(self, x: Features, variable: str) -> _Steps | None:
+        """Return the steps whose tree reads a variable."""
+        own = [j for j, name in enumerate(x.flat_of) if name == variable]
+        kept = [step for step in self.model._predictors if any(_splits_on(tree.nodes, own) for tree in step)]
+        if not kept:
+            return None
+        model = copy(self.model)
+        model._predictors = kept
+        return replace(self, model=model)
+
     def predict(self, x: Features, _p: Floats, rows: Rows) -> Floats:
         with one_thread("openmp"):
             out = [self.model.predict(x.flat[part]) for part in _parts(rows)]
         return np.concatenate(out) / self.taken
+
+
+def _splits_on(nodes: NDArray[Any], columns: Sequence[int]) -> bool:
+    return bool((np.isin(nodes["feature_idx"], columns) & (nodes["is_leaf"] == 0)).any())
 
 
 @dataclass(frozen=True)
@@ -205,7 +230,7 @@ class Quadratic:
         model = LogisticRegression(C=self.strength, solver="newton-cholesky", max_iter=50, tol=1e-3)
         with one_thread():
             fit_logistic(model, s.x.quadratic(rows), y, s.weights_of(rows))
-        return _Logistic(model.coef_[0].astype(np.float64), float(model.intercept_[0]))
+        return _Logistic.of(model.coef_[0].astype(np.float64), float(model.intercept_[0]), x=s.x)
 
 
 def fit_logistic(model: Any, z: NDArray[np.float32], y: Floats, weights: Floats | None) -> None:
@@ -228,15 +253,27 @@ def fit_logistic(model: Any, z: NDArray[np.float32], y: Floats, weights: Floats 
 
 @dataclass(frozen=True)
 class _Logistic:
-    slopes: Floats
+    linear: Floats
+    square: Floats  # slopes of products, shape (columns, columns): no product of a row need be made
     intercept: float
+
+    @classmethod
+    def of(cls, slopes: Floats, intercept: float, x: Features) -> _Logistic:
+        columns = len(x.flat_of)
+        square = np.zeros((columns, columns))
+        square[x.pairs[:, 0], x.pairs[:, 1]] = slopes[columns:]
+        return cls(slopes[:columns], square, intercept)
 
     def predict(self, x: Features, p: Floats, rows: Rows) -> Floats:
         from scipy.special import expit
 
-        eta = np.concatenate([x.quadratic(part) @ self.slopes for part in _parts(rows)])
-        rate: Floats = expit(eta + self.intercept)
+        rate: Floats = expit(np.concatenate([self._eta(x.flat[part]) for part in _parts(rows)]))
         return rate - p[rows]
+
+    def _eta(self, z: NDArray[np.float32]) -> Floats:
+        z64 = z.astype(np.float64)
+        found: Floats = np.einsum("ij,ij->i", z64 @ self.square + self.linear, z64) + self.intercept
+        return found
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.search import models as residual_models
-from calibrant.search.detectors import Settings, detectors_of, question_of
-from calibrant.search.models import BOOSTED, FEW, FORESTS, dealt, fit_logistic, fit_pool, pool_of, predicted
+from calibrant.search.detectors import Fits, Settings, detectors_of, question_of
+from calibrant.search.models import BOOSTED, FEW, FORESTS, Quadratic, dealt, fit_logistic, fit_pool, pool_of, predicted
 from calibrant.search.nulls import SALT, fixed
 from calibrant.stats.cusum import Boundary, path, simulated
 from calibrant.views.features import TERMS, features_of
@@ -367,6 +367,33 @@ def test_a_variable_taken_from_other_rows_changes_its_columns_only() -> None:
     for before, after, names in ((x.trees, moved.trees, x.tree_of), (x.flat, moved.flat, x.flat_of)):
         for j, name in enumerate(names):
             np.testing.assert_array_equal(after[:, j], before[order, j] if name == "ward" else before[:, j])
+
+
+@pytest.mark.parametrize("pool", [FORESTS.small(3), BOOSTED])
+def test_what_reads_a_variable_moves_as_the_whole_model_does(pool: Any) -> None:
+    data = planted(400)
+    q = question_of(data, Settings())
+    rows = np.arange(q.n)
+    fits = Fits(pool=pool, fitted=(fit_pool(q.sample, pool, rows, 0),), part=np.zeros(q.n, dtype=np.int64))
+    x, p = q.sample.x, data.p
+    for name in x.variables:
+        moved = x.altered(name, x, rows[::-1])
+        whole, part = (
+            fits.predict(len(pool.names) - 1, moved, p, fits.part, of)
+            - fits.predict(len(pool.names) - 1, x, p, fits.part, of)
+            for of in (None, name)
+        )
+        np.testing.assert_allclose(part, whole, atol=1e-12)
+
+
+def test_the_logistic_regression_predicts_by_its_products() -> None:
+    q = question_of(planted(300), Settings())
+    rows = np.arange(q.n)
+    fitted = Quadratic("quadratic", 10.0).fit(q.sample, rows, 0)
+    slopes = np.append(fitted.linear, fitted.square[q.sample.x.pairs[:, 0], q.sample.x.pairs[:, 1]])  # type: ignore[attr-defined]
+    eta = q.sample.x.quadratic(rows) @ slopes + fitted.intercept  # type: ignore[attr-defined]
+    expected = 1.0 / (1.0 + np.exp(-eta)) - q.sample.p
+    np.testing.assert_allclose(fitted.predict(q.sample.x, q.sample.p, rows), expected, atol=1e-5)
 
 
 def test_products_are_limited_and_counted() -> None:

@@ -43,4 +43,4 @@ def test_a_quick_audit_of_a_small_file_loads_what_it_needs(small: Path, tmp_path
         *("--report", str(tmp_path / "page.html")),
     )
     assert {"numpy", "pyarrow", "scipy.special"} <= modules
-    assert not {"sklearn", "scipy.stats", "scipy.optimize", "pandas", "matplotlib", "altair"} & modules
+    assert not {"sklearn", "scipy.stats", "scipy.optimize", "pandas", "numba", "matplotlib"} & modules

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.draws import mixed
-from calibrant.kernels.runtime import inlined, kernel, sealed
+from calibrant.kernels.draws import mix, mixed
+from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
 from calibrant.kernels.tally import fixed
 
 Floats = NDArray[np.float64]
@@ -27,6 +27,9 @@ _NONE, _ONE = np.uint64(0), np.uint64(1)
 def tags_of(p: ArrayLike) -> Words:
     """Return one number a score in [0, 1]: equal for equal scores, the cell of the score in its lowest bits."""
     scores = sealed(p, np.float64)
+    if few(len(scores)):
+        tags: Words = plain(__name__).tags_of(scores)
+        return tags
     out = np.empty(len(scores), dtype=np.uint64)
     _tags(scores, scores.view(np.uint64), out)
     return out
@@ -50,7 +53,12 @@ def _tags(p: Floats, bits: Words, out: Words) -> None:
 def fold(words: Words, column: ArrayLike) -> None:
     """Fold a column into the rows' numbers, in place: doubles, whole numbers from zero on, or 64-bit hashes."""
     values = np.asarray(column)
-    if values.dtype == np.float64:
+    if few(len(words)):
+        whole = values.dtype != np.float64
+        words[:] = mix(
+            words ^ (values.astype(np.uint64) if whole else plain(__name__).bits_of(sealed(values, np.float64)))
+        )
+    elif values.dtype == np.float64:
         numbers = sealed(values, np.float64)
         _fold_numbers(numbers, numbers.view(np.uint64), words)
     elif values.dtype == np.uint64:
@@ -79,7 +87,10 @@ def _fold_words(values: Words, words: Words) -> None:
 
 def total(words: Words, y: ArrayLike) -> int:
     """Return the sum of the rows' numbers, three times where the label is 1, modulo 2^64: the same in any order."""
-    return int(_total(sealed(words, np.uint64), sealed(y, np.int8)))
+    numbers, labels = sealed(words, np.uint64), sealed(y, np.int8)
+    if few(len(numbers)):
+        return int(plain(__name__).total(numbers, labels))
+    return int(_total(numbers, labels))
 
 
 @kernel
@@ -104,7 +115,10 @@ def count(words: Words, tags: Words, y: ArrayLike, limit: np.uint64, table: Word
         A power of two of places; a word is looked for from its lowest bits on. The word 0 counts as 1. The line after
         the places begins with the number of different words.
     """
-    return int(_count(sealed(words, np.uint64), sealed(tags, np.uint64), sealed(y, np.int8), limit, table))
+    rows = sealed(words, np.uint64), sealed(tags, np.uint64), sealed(y, np.int8)
+    if few(len(words)):
+        return int(plain(__name__).count(*rows, limit, table))
+    return int(_count(*rows, limit, table))
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import inlined, kernel, sealed
+from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.uint64]
@@ -23,8 +23,9 @@ GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E
 _11, _27, _30, _31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 _UNIT = 2.0**-53  # of 53 random bits
 # FNV-1a of 64 bits (Fowler, Noll & Vo)
-_PRIME, _BASIS = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
+PRIME, BASIS = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
 
+LONG = 64  # bytes that take as long as a byte of all strings
 LANES = 64  # draws in a word
 AT_ONCE = 256  # draws whose sums stay in the cache together
 
@@ -98,17 +99,22 @@ def hash_bytes(offsets: ArrayLike, data: ArrayLike, seed: int) -> Ids:
     data : uint8 array
     seed : int
     """
-    out = np.empty(np.size(offsets) - 1, dtype=np.uint64)
-    _hash_bytes(sealed(offsets, np.int64), sealed(data, np.uint8), np.uint64(seed), out)
+    starts, text = sealed(offsets, np.int64), sealed(data, np.uint8)
+    longest = int(np.diff(starts).max(initial=0))
+    if few(len(text) + LONG * longest, 8):
+        ids: Ids = plain(__name__).hash_bytes(starts, text, np.uint64(seed))
+        return ids
+    out = np.empty(len(starts) - 1, dtype=np.uint64)
+    _hash_bytes(starts, text, np.uint64(seed), out)
     return out
 
 
 @kernel
 def _hash_bytes(offsets: NDArray[np.int64], data: NDArray[np.uint8], seed: np.uint64, out: Ids) -> None:
     for i in range(out.shape[0]):
-        h = _BASIS ^ seed
+        h = BASIS ^ seed
         for j in range(offsets[i], offsets[i + 1]):
-            h = (h ^ np.uint64(data[j])) * _PRIME
+            h = (h ^ np.uint64(data[j])) * PRIME
         out[i] = mixed(h)
 
 

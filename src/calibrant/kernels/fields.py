@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import inlined, kernel, sealed
+from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
 
 Bytes = NDArray[np.uint8]
 
@@ -48,6 +48,7 @@ WORDS = {
     BOOLEAN: ("true", "false"),
 }
 LONGEST = 10
+PER_ROW = 32  # bytes that take as long to look at, in Python, as other kernels' rows
 ODDLY = 18  # not told by digits alone
 ODD = 1 << 12  # such fields that are kept until they are looked at
 OTHER, END = 1 << 20, 1 << 40  # what a byte weighs that is neither digit nor point, and one that ends a field
@@ -97,6 +98,11 @@ def scan(
         closed, and of the first that ends before its field does. Scanning stops at any of the last three.
     """
     block, weight = sealed(data, np.uint8), _weights(delimiter)
+    if few(len(block), PER_ROW):
+        plain(__name__).scan(block.tobytes(), final, delimiter, seen, first, tally)
+        if not final:
+            tally[OPEN] = 0
+        return
     odd = np.empty((ODD + len(seen), 5), dtype=np.int64)
     before = -1
     while tally[TAKEN] > before:  # again where `odd` was full

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import kernel, sealed
+from calibrant.kernels.runtime import few, kernel, plain, sealed
 
 Floats = NDArray[np.float64]
 
@@ -20,6 +20,7 @@ GOLDEN_SECTION = (math.sqrt(5.0) - 1.0) / 2.0
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 NEGLIGIBLE = -45.0  # of a logarithm: exp(-45) is 3e-20 of the largest term
 FEW = 4  # successes, or failures, at the centre below which golden section is used
+FEWER = 8  # so much larger is the work for a trial than for a row
 ROUNDS = 12  # of Newton's method, which takes four or five
 
 
@@ -33,8 +34,12 @@ def notch_peaks(n: ArrayLike, centre: ArrayLike, alpha: ArrayLike) -> Floats:
     centre, alpha : float64 arrays of shape (m,)
         Where the notch is, and its curvature.
     """
-    out = np.empty(np.size(n), dtype=np.float64)
-    _notch_peaks(sealed(n, np.int64), sealed(centre, np.float64), sealed(alpha, np.float64), out)
+    given = sealed(n, np.int64), sealed(centre, np.float64), sealed(alpha, np.float64)
+    if few(int(given[0].max(initial=0)) * FEWER):
+        peaks: Floats = plain(__name__).notch_peaks(*given)
+        return peaks
+    out = np.empty(len(given[0]), dtype=np.float64)
+    _notch_peaks(*given, out)
     return out
 
 

@@ -14,8 +14,10 @@ import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache, update_wrapper
+from importlib import import_module
 from pathlib import Path
 from threading import RLock
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -71,6 +73,19 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function of a line or two into each kernel that calls it."""
     return _Kernel(function, "always")
+
+
+FEW = 1 << 15  # rows that NumPy takes in less time than numba needs to be loaded
+
+
+def few(size: int, per_row: int = 1) -> bool:
+    """Tell whether work of a size, so much of it a row, is done in NumPy: sizes alone decide, never what is cached."""
+    return size <= FEW * per_row
+
+
+def plain(kernels: str) -> ModuleType:
+    """Return the file of `calibrant.kernels.plain` that does in NumPy, for few rows, what a file of kernels does."""
+    return import_module(f"calibrant.kernels.plain.{kernels.rpartition('.')[2]}")
 
 
 def sealed(values: ArrayLike | None, dtype: type[Number]) -> NDArray[Number]:

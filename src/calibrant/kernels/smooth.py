@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import kernel, sealed
+from calibrant.kernels.runtime import few, kernel, plain, sealed
 
 Floats = NDArray[np.float64]
 
 # ---- Local polynomial regression of a variable's cells (LOESS: Cleveland 1979) ----
 
+CELLS_PER_ROW = 64  # cells seen from points that take as long as a row of other kernels
 FLAT = 1e-9  # a spread, relative to the window, below which there is no slope (or, squared again, no curvature)
 
 
@@ -60,6 +61,9 @@ def operator(
     """
     cells = Cells(sealed(x, np.float64), sealed(rows, np.float64), sealed(mass, np.float64))
     points = sealed(grid, np.float64)
+    if few(len(points) * len(cells.x), CELLS_PER_ROW):
+        fits: tuple[Floats, Floats] = plain(__name__).operator(*cells, points, float(need), int(degree))
+        return fits
     value, slope = np.zeros((len(points), len(cells.x))), np.zeros((len(points), len(cells.x)))
     _operator(cells, points, float(need), int(degree), value, slope)
     return value, slope

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import GOLDEN, Draws, Stream, start, stream, uniform
-from calibrant.kernels.runtime import kernel, sealed
+from calibrant.kernels.runtime import few, kernel, plain, sealed
 from calibrant.kernels.tally import fixed
 
 Floats = NDArray[np.float64]
@@ -44,8 +44,13 @@ def bin_sums(
     float64 array of shape (bins, 6)
         Rows, weight, weight of cases, weighted scores, squared weighted residuals, squared weights.
     """
-    out = np.zeros((bins, 6))
     inner, scores, labels = sealed(edges, np.float64), sealed(p, np.float64), sealed(y, np.int8)
+    if few(len(scores)):
+        sums: Floats = plain(__name__).bin_sums(
+            scores, labels, (sealed(count, np.float64), sealed(weight, np.float64)), inner, bins
+        )
+        return sums
+    out = np.zeros((bins, 6))
     if count is None and weight is None:
         _row_sums(scores, labels, inner, out)
     else:
@@ -99,9 +104,13 @@ def spread(p: ArrayLike, y: ArrayLike, count: ArrayLike | None, weight: ArrayLik
     Weighted residuals, each shared between the two points next to its score in proportion to nearness, so that
     mass and mean are kept; their squares, and the squared weights, at the nearer point.
     """
-    out = np.zeros((steps + 1, 3))
     scores, labels = sealed(p, np.float64), sealed(y, np.int8)
-    _spread(scores, labels, sealed(count, np.float64), sealed(weight, np.float64), out)
+    each = sealed(count, np.float64), sealed(weight, np.float64)
+    if few(len(scores)):
+        points: Floats = plain(__name__).spread(scores, labels, each, steps)
+        return points
+    out = np.zeros((steps + 1, 3))
+    _spread(scores, labels, *each, out)
     return out
 
 
@@ -144,7 +153,7 @@ class Seen(NamedTuple):
     confidence: bool = False
 
 
-class _Typed(NamedTuple):
+class Typed(NamedTuple):
     """`Seen` as kernels take it: no weights are an empty array."""
 
     p: Floats
@@ -152,8 +161,8 @@ class _Typed(NamedTuple):
     confidence: bool
 
 
-def _typed(seen: Seen) -> _Typed:
-    return _Typed(sealed(seen.p, np.float64), sealed(seen.weight, np.float64), bool(seen.confidence))
+def _typed(seen: Seen) -> Typed:
+    return Typed(sealed(seen.p, np.float64), sealed(seen.weight, np.float64), bool(seen.confidence))
 
 
 def locate(x: ArrayLike, edges: ArrayLike) -> Cells:
@@ -171,6 +180,9 @@ def locate(x: ArrayLike, edges: ArrayLike) -> Cells:
     values, ends = sealed(x, np.float64), sealed(edges, np.float64)
     if not len(ends):
         return np.isnan(values).astype(np.int32)
+    if few(len(values)):
+        found: Cells = plain(__name__).locate(values, ends)
+        return found
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         scale = np.float64(BUCKETS * len(ends) - 1) / (ends[-1] - ends[0])
     scale = scale if np.isfinite(scale) else np.float64(0.0)
@@ -225,13 +237,17 @@ def strata_sums(cell: ArrayLike, cells: int, y: ArrayLike, seen: Seen, x: ArrayL
     -------
     float64 array of shape (cells, 8)
     """
+    where, labels, typed, place = sealed(cell, np.int32), sealed(y, np.int8), _typed(seen), sealed(x, np.float64)
+    if few(len(where)):
+        sums: Floats = plain(__name__).strata_sums(where, cells, labels, typed, place)
+        return sums
     out = np.zeros((cells, COLUMNS))
-    _strata_sums(sealed(cell, np.int32), sealed(y, np.int8), _typed(seen), sealed(x, np.float64), out)
+    _strata_sums(where, labels, typed, place, out)
     return out
 
 
 @kernel
-def _strata_sums(cell: Cells, y: Labels, seen: _Typed, x: Floats, out: Floats) -> None:
+def _strata_sums(cell: Cells, y: Labels, seen: Typed, x: Floats, out: Floats) -> None:
     p, weight = seen.p, seen.weight
     weighted, placed = weight.shape[0] > 0, x.shape[0] > 0
     for i in range(p.shape[0]):
@@ -276,7 +292,7 @@ def null_sums(ids: ArrayLike, cell: ArrayLike, cells: int, seen: Seen, draws: Dr
 
 
 @kernel
-def _null_sums(rows: Stream, cell: Cells, seen: _Typed, out: Floats) -> None:
+def _null_sums(rows: Stream, cell: Cells, seen: Typed, out: Floats) -> None:
     p, weight = seen.p, seen.weight
     weighted = weight.shape[0] > 0
     for i in range(p.shape[0]):
@@ -304,6 +320,10 @@ def power_sums(residual: ArrayLike, cell: ArrayLike, block: ArrayLike, cells: in
     -------
     float64 array of shape (blocks, cells, 5)
     """
+    if few(np.size(cell)):
+        at = np.asarray(block, dtype=np.int64) * cells + np.asarray(cell)
+        sums: Floats = plain(__name__).power_sums(sealed(residual, np.float64), at, blocks * cells)
+        return sums.reshape(blocks, cells, 5)
     out = np.zeros((blocks, cells, 5))
     _power_sums(sealed(residual, np.float64), sealed(cell, np.int32), sealed(block, np.uint8), out)
     return out
@@ -338,7 +358,11 @@ def fine_sums(
         Rows, ``q = min(floor(p 2^30), 2^30 - 1)``, ``(q >> 14)^2``, place in the cell in 65,535 steps.
     """
     values, edges = sealed(x, np.float64), sealed(ends, np.float64)
-    _fine_sums(sealed(cell, np.int32), values, edges, sealed(p, np.float64), sealed(y, np.int8), out)
+    rows = sealed(cell, np.int32), values, edges, sealed(p, np.float64), sealed(y, np.int8)
+    if few(len(rows[0])):
+        plain(__name__).fine_sums(*rows, out)
+    else:
+        _fine_sums(*rows, out)
 
 
 @kernel

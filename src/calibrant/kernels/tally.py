@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import mixed
-from calibrant.kernels.runtime import inlined, kernel, sealed
+from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -138,13 +138,16 @@ class Packed:
         self.capacity = CAPACITY if groups else CAPACITY_ALONE
         self.rows = 0
 
-    def settle(self, plain: Counters) -> None:
+    def settle(self, into: Counters) -> None:
         """Add everything to a sketch's plain arrays and start again from zero."""
-        unpack_cells(self.counters.cells, plain.cells[:, None])
-        unpack_levels(self.counters.levels[:, None], plain.levels[:, None])
-        unpack_cells(self.counters.group_cells, plain.group_cells.swapaxes(0, 1))
-        unpack_levels(self.counters.group_levels, plain.group_levels.swapaxes(0, 1))
-        carry(plain.cells)
+        cells, levels = unpack_cells, unpack_levels
+        if few(self.rows):
+            cells, levels = plain(__name__).unpack_cells, plain(__name__).unpack_levels
+        cells(self.counters.cells, into.cells[:, None])
+        levels(self.counters.levels[:, None], into.levels[:, None])
+        cells(self.counters.group_cells, into.group_cells.swapaxes(0, 1))
+        levels(self.counters.group_levels, into.group_levels.swapaxes(0, 1))
+        carry(into.cells)
         self.rows = 0
 
 
@@ -160,7 +163,10 @@ def tally(rows: Rows, packed: Packed, faults: Ints) -> None:
         int(rows.first_row),
         np.uint64(rows.salt),
     )
-    _tally(one_type, packed.dealt, packed.counters, faults)
+    if few(len(one_type.p)):
+        plain(__name__).tally(one_type, packed.counters, faults)
+    else:
+        _tally(one_type, packed.dealt, packed.counters, faults)
 
 
 @inlined

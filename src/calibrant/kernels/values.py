@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import kernel, sealed
+from calibrant.kernels.runtime import few, kernel, plain, sealed
 from calibrant.kernels.tally import fixed
 
 Ints = NDArray[np.int64]
@@ -66,6 +66,9 @@ def numbers_of(p: ArrayLike, table: Table) -> Numbers:
     table : Table
     """
     scores = sealed(p, np.float64)
+    if few(len(scores)):
+        numbers: Numbers = plain(__name__).numbers_of(scores, table)
+        return numbers
     out = np.full(len(scores), FREE, dtype=np.int16)
     _numbers(scores, table, out)
     return out
@@ -104,7 +107,10 @@ def count_numbers(numbers: ArrayLike, y: ArrayLike, groups: ArrayLike, bases: Ar
     counts : int64 array of shape (1 + groups, 1024, 2)
     """
     one_type = sealed(numbers, np.int16), sealed(y, np.int8), sealed(groups, np.int32), sealed(bases, np.int64)
-    _count(*one_type, counts)
+    if few(len(one_type[0])):
+        plain(__name__).count_numbers(*one_type, counts)
+    else:
+        _count(*one_type, counts)
 
 
 @kernel

@@ -236,12 +236,14 @@ def certified_ranges(
     """Return the ends for each variable, or none and why no proof covers the data.
 
     All ends hold together with probability at least ``1 - alpha``: each is `certify.variable`'s with its part of it.
-    Each variable is cut once for both of its ranges.
+    Each variable is cut once for both of its ranges. Limits of the overall shift are the same for all variables that
+    are cut alike: they read the same rows, whatever their cells, so they are found once.
     """
     delta = alpha / (4.0 * len(names))
     try:
         held: Sketch | Dealt = data if isinstance(data, Sketch) else dealt_of(data, view, seed)
-        out = {}
+        out: dict[str, Ends] = {}
+        shifts: dict[tuple[str, str, int], tuple[float, float]] = {}
         for name in names:
             cut = (
                 sketched_cut(held, name, bins, None, view)
@@ -249,8 +251,10 @@ def certified_ranges(
                 else cut_of(held, name, bins, False)
             )
             low, high = _ends(cut, delta, NONE, seed)
-            shifts = shift_limits(cut.ledger, 2.0 * FOR_SHIFT * delta)
-            beyond_low, beyond_high = _ends(cut, delta * (1.0 - FOR_SHIFT), shifts, seed)
+            alike = cut.edges_from, cut.reads, cut.pilot
+            if alike not in shifts:
+                shifts[alike] = shift_limits(cut.ledger, 2.0 * FOR_SHIFT * delta)
+            beyond_low, beyond_high = _ends(cut, delta * (1.0 - FOR_SHIFT), shifts[alike], seed)
             out[name] = {"low": low, "high": high, "beyond_low": beyond_low, "beyond_high": beyond_high}
     except NotComputable as e:
         return {}, e.reason

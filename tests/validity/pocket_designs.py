@@ -25,6 +25,7 @@ def flat(rows: Any, cases: Any, score: Any, weight: Any = None) -> Family:
     return Family(
         combined=((0,),),
         sets=(np.zeros((1, 4), dtype=np.int64),),
+        shapes=((1,),),
         n=int(n.sum()),
         table=zero,
         place=np.stack([zero, zero - 1, zero - 1], axis=1),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -45,21 +46,23 @@ def singles_and_pairs(cells: Sequence[int]) -> Ints:
     return np.array(own + two, dtype=np.int64).reshape(-1, 4)
 
 
-def sums_of(table: NDArray[np.int64], sets: Sequence[Ints]) -> Ints:
-    """Return the sums of all boxes of a table.
+def sums_of(table: NDArray[np.int64], sets: Sequence[Ints], first: int = 0) -> Ints:
+    """Return the sums of all boxes of a table, or of several tables cut alike.
 
     Parameters
     ----------
-    table : int64 array of shape (cells of each trait, sums)
+    table : int64 array of shape (..., cells of each trait, sums)
     sets : sequence of int arrays of shape (k, 4)
         Of each trait.
+    first : int
+        Axis of the first trait: those before it tell tables apart.
 
     Returns
     -------
-    int64 array of shape (sets of each trait, sums)
+    int64 array of shape (..., sets of each trait, sums)
     """
     out = table
-    for axis, own in enumerate(sets):
+    for axis, own in enumerate(sets, first):
         below = np.concatenate([np.zeros_like(out.take([0], axis)), np.cumsum(out, axis=axis)], axis=axis)
         ends = [below.take(own[:, k], axis) for k in range(4)]
         out = ends[1] - ends[0] + ends[3] - ends[2]
@@ -67,6 +70,27 @@ def sums_of(table: NDArray[np.int64], sets: Sequence[Ints]) -> Ints:
 
 
 # ---- The family ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alike:
+    """Tables whose traits are cut alike, so that one cumulative sum serves all of them.
+
+    Parameters
+    ----------
+    tables : tuple of int
+    sets : tuple of int arrays of shape (k, 4)
+        Of each of their traits.
+    boxes : int array
+        Boxes of the family that lie in them.
+    at : int array
+        Where the sums of those boxes lie among those of all boxes of these tables.
+    """
+
+    tables: tuple[int, ...]
+    sets: tuple[Ints, ...]
+    boxes: Ints
+    at: Ints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +103,8 @@ class Family:
         The traits of each table.
     sets : tuple of int arrays of shape (k, 4)
         Of each trait.
+    shapes : tuple of tuple of int
+        How many cells each table has along each of its traits.
     n : int
         Rows in all.
     table : int array of shape (boxes,)
@@ -92,6 +118,7 @@ class Family:
 
     combined: tuple[tuple[int, ...], ...]
     sets: tuple[Ints, ...]
+    shapes: tuple[tuple[int, ...], ...]
     n: int
     table: Ints
     place: Ints
@@ -110,6 +137,25 @@ class Family:
     def gap(self) -> Floats:
         """Observed minus predicted rate of each box."""
         return (self.cases - self.expected) / self.rows
+
+    @cached_property
+    def alike(self) -> tuple[Alike, ...]:
+        """The tables, those that are cut alike together."""
+        ends = np.searchsorted(self.table, np.arange(len(self.combined) + 1))
+        cuts = [(own.shape, own.tobytes()) for own in self.sets]
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for t, traits in enumerate(self.combined):
+            groups.setdefault((self.shapes[t], *(cuts[trait] for trait in traits)), []).append(t)
+        out = []
+        for tables in groups.values():
+            sets = tuple(self.sets[trait] for trait in self.combined[tables[0]])
+            sizes = [len(own) for own in sets]
+            boxes = np.concatenate([np.arange(ends[t], ends[t + 1]) for t in tables])
+            at = np.repeat(np.arange(len(tables)), [ends[t + 1] - ends[t] for t in tables])
+            for axis, size in enumerate(sizes):
+                at = at * size + self.place[boxes, axis]
+            out.append(Alike(tables=tuple(tables), sets=sets, boxes=boxes, at=at))
+        return tuple(out)
 
     def traits(self, box: int) -> tuple[tuple[int, Ints], ...]:
         """Return the traits of a box, and its set of cells in each."""
@@ -151,14 +197,16 @@ def family_of(
         Rows that a box must have; at least one.
     """
     parts, places, owners, asked = [], [], [], []
+    whole: dict[int, Flags] = {}  # by trait, the sets that hold every row
     for t, (table, own) in enumerate(zip(tables, combined, strict=True)):
         found = sums_of(table, [sets[trait] for trait in own])
         kept = (found[..., ROWS] >= max(fewest, 1)) & (found[..., ROWS] < n)
         if len(own) > 1:  # a set of all rows adds nothing: the box is one of fewer traits
             for axis, trait in enumerate(own):
-                everyone = sums_of(table.sum(axis=tuple(a for a in range(len(own)) if a != axis)), [sets[trait]])
-                full = everyone[:, ROWS] == n
-                kept &= ~full.reshape([-1 if a == axis else 1 for a in range(len(own))])
+                if trait not in whole:
+                    alone = table.sum(axis=tuple(a for a in range(len(own)) if a != axis))
+                    whole[trait] = sums_of(alone, [sets[trait]])[:, ROWS] == n
+                kept &= ~whole[trait].reshape([-1 if a == axis else 1 for a in range(len(own))])
         where = np.argwhere(kept)
         place = np.full((len(where), 3), -1, dtype=np.int64)
         place[:, : len(own)] = where
@@ -170,6 +218,7 @@ def family_of(
     return Family(
         combined=tuple(combined),
         sets=tuple(sets),
+        shapes=tuple(table.shape[:-1] for table in tables),
         n=n,
         table=table_of,
         place=np.concatenate(places),

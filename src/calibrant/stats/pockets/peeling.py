@@ -28,14 +28,9 @@ FAR = 3.0  # squared, in null standard deviations: nearer, even no case at all h
 def sums_in(family: Family, tables: Sequence[Ints]) -> Ints:
     """Return the sums of every box of a family, from tables of some rows, shape (4, boxes)."""
     out = np.empty((4, family.size), dtype=np.int64)
-    ends = np.searchsorted(family.table, np.arange(len(family.combined) + 1))
-    for t, (table, own) in enumerate(zip(tables, family.combined, strict=True)):
-        boxes = slice(ends[t], ends[t + 1])
-        found = sums_of(table, [family.sets[trait] for trait in own])
-        at = np.zeros(ends[t + 1] - ends[t], dtype=np.int64)
-        for axis, size in enumerate(found.shape[:-1]):
-            at = at * size + family.place[boxes, axis]
-        out[:, boxes] = found.reshape(-1, 4)[at].T
+    for alike in family.alike:
+        found = sums_of(np.stack([tables[t] for t in alike.tables]), alike.sets, 1)
+        out[:, alike.boxes] = found.reshape(-1, 4)[alike.at].T
     return out
 
 

@@ -129,12 +129,10 @@ class Populations:
         chosen = [i for i, low in enumerate(c.get("floor", ())) if low > (limit or 0.0)]
         if not chosen:
             return
-        whole = self.case.whole
+        whole = self.case.tested
         tables = tables_of(whole, None, ORDER, self.case.seed)
         family = tables.family(max(MIN_SIZE, self.case.mask / whole.n))
-        rows = self.held.covariates.take(at)
-        encoded = encode(rows, whole.spec.codings, len(at), scale=False)
-        cells = cells_of(tables.traits, self.held.p[at], encoded, whole.spec.codings)
+        cells = self._cells(tables, at)
         for number, i in enumerate(chosen, 1):
             rule = tuple(Condition.from_dict(d) for d in self.pockets.settings["conditions"][i])
             box = box_of(tables, family, rule)
@@ -145,6 +143,14 @@ class Populations:
                 rows=np.flatnonzero(family.inside(box, cells)),
                 share=float(family.weight[box]),
             )
+
+    def _cells(self, tables: Tables, at: Whole) -> NDArray[np.uint8]:
+        """Return the judged rows' cells in each trait."""
+        if self.case.screen is not None and tables.held is not None:  # the tables are of these very rows
+            return tables.held.cells[:, at]
+        how = self.case.whole.spec.codings
+        encoded = encode(self.held.covariates.take(at), how, len(at), scale=False)
+        return cells_of(tables.traits, self.held.p[at], encoded, how)
 
 
 def box_of(tables: Tables, family: Family, rule: Rule) -> int:

@@ -13,6 +13,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.views.population import Population, everyone
+from calibrant.views.screen import Screen, dealt, strongest, too_many
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_GIVEN = "no covariates were given: add columns that describe the people"
@@ -64,9 +65,35 @@ class Case:
 
     @cached_property
     def held(self) -> Predictions | None:
-        """The rows that a sketch for tests holds, as they are: what is tested, and not shown level by level."""
-        sample = self.whole.parts.get("sample")
-        return None if sample is None else sample.predictions(self.whole.name)
+        """The rows that a sketch for tests holds, as they are: what is tested, and not shown level by level.
+
+        Of more covariates than the tests take at once, those of the screen, in the rows that did not choose them.
+        """
+        return None if self._screened is None else self._screened[0]
+
+    @property
+    def screen(self) -> Screen | None:
+        """Which covariates are tested, and which rows chose them; None where all of them are."""
+        return None if self._screened is None else self._screened[1]
+
+    @cached_property
+    def _screened(self) -> tuple[Predictions, Screen | None] | None:
+        sample, of = self.whole.parts.get("sample"), len(self.whole.spec.codings)
+        if sample is None:
+            return None
+        if not too_many(of):
+            return sample.predictions(self.whole.name), None
+        self.announce("choosing covariates to test")
+        pilot, rest = dealt(len(sample.lines), self.seed)
+        named = tuple(v.name for v in self.whole.spec.variables)
+        chosen = strongest(sample.predictions(at=pilot), always=named)
+        rows = sample.predictions(self.whole.name, at=rest, only=chosen)
+        return rows, Screen(chosen=chosen, of=of, pilot=len(pilot), tested=len(rest))
+
+    @property
+    def tested(self) -> Predictions | Sketch:
+        """What tests and certificates of pockets read: the sketch, or the rows of the screen."""
+        return self.whole if self.held is None or self.screen is None else self.held
 
     @cached_property
     def rows(self) -> Predictions | None:
@@ -82,15 +109,26 @@ class Case:
         self.announce("searching for badly served groups")
         return strong_calibration_test(rows, tolerance=self.judging.tolerance, seed=self.seed)
 
-    @property
+    @cached_property
     def fullest(self) -> Predictions | Sketch:
-        """The rows where the sketch holds every one, so that outcomes can be simulated for each; else the sketch."""
-        return self.held if self.held is not None and self.held.n == self.whole.n else self.whole
+        """The rows where the sketch holds every one, so that outcomes can be simulated for each; else the sketch.
 
-    @property
+        The sketch too where covariates are so many that outcomes are not simulated: rows would say no more, and cost
+        their memory.
+        """
+        if self.screen is None:
+            return self.held if self.held is not None and self.held.n == self.whole.n else self.whole
+        from calibrant.diagnose.bands import AFFORDABLE
+
+        sample, work = self.whole.parts["sample"], self.whole.n * self.screen.of * DRAWS
+        return sample.predictions() if len(sample.lines) == self.whole.n and work <= AFFORDABLE else self.whole
+
+    @cached_property
     def fullest_pooled(self) -> Predictions | Sketch:
         """The same, of rows those with small levels pooled."""
-        return self.rows if self.rows is not None and self.fullest is self.held else self.whole
+        if isinstance(self.fullest, Sketch):
+            return self.whole
+        return self.rows if self.fullest is self.held and self.rows else pooled_rows(self.fullest, self.mask)
 
     def needs_covariates(self) -> None:
         """Say that a check is not run where there are no covariates."""

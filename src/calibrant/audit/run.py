@@ -266,6 +266,7 @@ def _record(case: Case, variables: tuple[str, ...], course: Course) -> AuditReco
             **inputs(case.whole, case.judging.mask),
             "display": case.everyone.judged(case.judging.levels).display,
             "arrival": arrival(case.whole, case.judging.mask),
+            "screen": None if case.judging.quick or case.screen is None else case.screen.to_dict(),
         },
         settings=_settings(case, variables),
         versions=_versions(),

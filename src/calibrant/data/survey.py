@@ -186,6 +186,7 @@ class FirstLook:
 
 EVERY = "*"
 KEPT = 300_000  # rows that a sketch for tests keeps: 55 MB with 20 covariates
+VALUES = 60_000_000  # of covariates that they have at most, 480 MB: of 500 covariates 120,000 rows are kept
 ONE_VALUE = "it takes one value only"
 
 
@@ -257,7 +258,12 @@ def with_parts(spec: Spec, found: Survey | None, tests: bool) -> Spec:
         for c in coded
         if c.kind != "constant"
     )
-    spec = replace(spec, codings=used, left_out=(*found.left_out, *constant), sample=KEPT if tests else 0)
+    spec = replace(
+        spec,
+        codings=used,
+        left_out=(*found.left_out, *constant),
+        sample=min(KEPT, VALUES // max(len(used), 1)) if tests else 0,
+    )
     if not tests or len(used) > MOST:
         return spec
     spec = replace(spec, traits=traits_of(found.p, found.table, used))

@@ -85,7 +85,8 @@ def rank_variables(
         ``p_adjusted`` are of error beyond the shift, in size, in one level, along a trend or beyond a split (of a pair:
         of the size of what its variables' sum leaves unexplained, adjusted over all pairs tried); ``low`` and ``high``
         certify ``vece``, ``beyond_low`` and ``beyond_high`` certify ``beyond_shift``, all ends of all variables
-        together (None for a pair, and where no proof covers the data: ``settings["not_certified"]`` says why);
+        together (None for a pair, beyond the first 100 lines, and where no proof covers the data:
+        ``settings["not_certified"]`` says why);
         ``worst`` is the bin that adds most, with ``worst_predicted``, ``worst_observed``, ``worst_gap``,
         ``worst_beyond_shift`` and ``worst_rows``; ``bins`` hold rows, ``bins_collapsed`` do not exist for ties.
         ``settings``: ``left_out`` (variables not ranked, with the reason), ``null`` and ``pairs_null`` (where p-values
@@ -150,12 +151,12 @@ def rank_variables(
         raise NotComputable(f"no variable can be ranked: {next(iter(left_out.items()))}")
     # (2) p-values over all of them, and certified ranges that hold together.
     own, adjusted, law = p_values(data, lines, draws, how.seed)
-    ends, no_range = certified_ranges(data, [line.name for line in lines], bins, view, alpha, how.seed)
-    table = [
-        _row(line, how, p, a) | ends.get(line.name, {})
-        for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)
-    ]
+    table = [_row(line, how, p, a) for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)]
     table.sort(key=lambda r: (-r["beyond_shift"], r["p_value"], -r["beyond_shift_plain"], r["variable"]))
+    ends, no_range = certified_ranges(data, [r["variable"] for r in table], bins, view, alpha, how.seed)
+    table = [r | ends.get(r["variable"], {}) for r in table]
+    if no_range is None and len(ends) < len(table):
+        no_range = f"ranges are told of the first {RANGES} variables of {len(table):,}; they hold for all together"
     # (3) Pairs, by what they show beyond their two variables.
     paired, tried, pair_law = _pairs(data, lines, how, pairs)
     return Curve(
@@ -228,14 +229,16 @@ def _pairs(
 # ---- Certified ranges of every ranked variable: of its whole error, and of that beyond the overall shift ----
 
 Ends = dict[str, float]
+RANGES = 100  # lines of the ranking that have ranges: some milliseconds each
 
 
 def certified_ranges(
     data: Predictions | Sketch, names: Sequence[str], bins: int, view: View, alpha: float, seed: int
 ) -> tuple[dict[str, Ends], str | None]:
-    """Return the ends for each variable, or none and why no proof covers the data.
+    """Return the ends for each of the first variables, or none and why no proof covers the data.
 
     All ends hold together with probability at least ``1 - alpha``: each is `certify.variable`'s with its part of it.
+    Alpha is shared over all the variables named, so those of the first hold together whatever put them first.
     Each variable is cut once for both of its ranges. Limits of the overall shift are the same for all variables that
     are cut alike: they read the same rows, whatever their cells, so they are found once.
     """
@@ -244,7 +247,7 @@ def certified_ranges(
         held: Sketch | Dealt = data if isinstance(data, Sketch) else dealt_of(data, view, seed)
         out: dict[str, Ends] = {}
         shifts: dict[tuple[str, str, int], tuple[float, float]] = {}
-        for name in names:
+        for name in names[:RANGES]:
             cut = (
                 sketched_cut(held, name, bins, None, view)
                 if isinstance(held, Sketch)

@@ -69,6 +69,12 @@ def noun(record: AuditRecord) -> str:
     return visible(said).strip() or NOUN if said else NOUN
 
 
+def screened(record: AuditRecord) -> Mapping[str, Any]:
+    """Return which columns the tests read, and which rows chose them; empty where they read all of them."""
+    found: Mapping[str, Any] = record.data.get("screen") or {}
+    return found
+
+
 def said_of(record: AuditRecord, what: str) -> str:
     """Return what the caller said of the model, its use, the rows or the limit; empty where nothing was said."""
     said = (record.settings.get("about") or {}).get(what)

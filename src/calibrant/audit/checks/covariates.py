@@ -110,12 +110,12 @@ def local(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Test for error that follows any covariate, and map it along each group variable."""
     case.needs_covariates()
     case.needs_tests()
-    if "local" not in case.whole.parts:
+    if "local" not in case.whole.parts and case.screen is None:
         raise NotRun(NO_TESTS)
     from calibrant.detect.local_calibration_test import local_calibration_test
 
     case.announce("testing for error that follows covariates")
-    outcome = local_calibration_test(case.whole, draws=DRAWS, seed=case.seed)
+    outcome = local_calibration_test(case.tested, draws=DRAWS, seed=case.seed)
     check = Check(code=LOCAL, status="measured", outcome=told_outcome(guarded(outcome, "region_", case.mask)))
     return Answer(checks=(check,), curves=_maps(case))
 

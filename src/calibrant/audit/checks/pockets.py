@@ -25,10 +25,10 @@ def pockets(case: Case, _: Mapping[str, Curve]) -> Answer:
     case.needs_tests()
     if "boxes" not in case.whole.parts and not case.whole.spec.sample:
         raise NotRun(NO_TESTS)
-    if case.mask >= case.whole.n:
-        raise NotComputable(FEW.format(case.whole.n, case.mask))
+    if case.mask >= case.tested.n:
+        raise NotComputable(FEW.format(case.tested.n, case.mask))
     case.announce("certifying unnamed pockets")
-    size = max(MIN_SIZE, case.mask / case.whole.n)
+    size = max(MIN_SIZE, case.mask / case.tested.n)
     curves = _distinct(case, size)
     worst = _worst(case, size, max(curves[CODE].columns["floor"], default=0.0) if curves else 0.0)
     check = Check(code=CODE, status=_status(case, worst), estimate=worst, outcome=_searched(case))
@@ -42,7 +42,7 @@ def _worst(case: Case, size: float, floor: float) -> Estimate:
     plan, clear = case.judging, max(CLEAR_SIZE, size)
     least, most = (
         pockets(
-            case.whole,
+            case.tested,
             min_size=size,
             clear_size=clear,
             limit=plan.limit,
@@ -52,7 +52,7 @@ def _worst(case: Case, size: float, floor: float) -> Estimate:
         )
         for side in ("lower", "upper")
     )
-    told = told_worst(least, most, tables_of(case.whole, None, ORDER, case.seed), case.mask)
+    told = told_worst(least, most, tables_of(case.tested, None, ORDER, case.seed), case.mask)
     low = max(told.interval.low, floor)
     return replace(told, value=max(told.value, low), interval=replace(told.interval, low=low))
 
@@ -60,10 +60,11 @@ def _worst(case: Case, size: float, floor: float) -> Estimate:
 def _status(case: Case, worst: Estimate) -> Status:
     """Judge both ends as they are told: exact ones would follow from one limit after another.
 
-    Where the mask leaves larger pockets only under the ceiling, those between are not known to be within the limit.
+    Where the mask leaves larger pockets only under the ceiling, those between are not known to be within the limit; nor
+    are those of covariates that a screen left out.
     """
     verdict = case.judging.verdict(worst.interval.low, worst.interval.high)
-    if verdict == "met" and worst.settings["clear_size"] > CLEAR_SIZE:
+    if verdict == "met" and (worst.settings["clear_size"] > CLEAR_SIZE or case.screen is not None):
         return "undecided"
     return "measured" if verdict == "none" else verdict
 
@@ -74,10 +75,10 @@ def _distinct(case: Case, size: float) -> dict[str, Curve]:
 
     plan = case.judging
     try:
-        found = pockets(case.whole, min_size=size, limit=plan.limit, alpha=plan.alpha, seed=case.seed)
+        found = pockets(case.tested, min_size=size, limit=plan.limit, alpha=plan.alpha, seed=case.seed)
     except NotComputable:
         return {}
-    told = told_pockets(found, case.whole.n, case.mask)
+    told = told_pockets(found, case.tested.n, case.mask)
     return {CODE: told, **_map(case, told)}
 
 
@@ -88,7 +89,7 @@ def _searched(case: Case) -> Outcome | None:
 
     try:
         adaptive = case.adaptive
-        scan = scan_test(case.whole, tolerance=case.judging.tolerance, draws=DRAWS, seed=case.seed)
+        scan = scan_test(case.tested, tolerance=case.judging.tolerance, draws=DRAWS, seed=case.seed)
     except (NotComputable, NotRun):
         return None
     both = joined(scan, adaptive, case.judging.alpha)
@@ -116,7 +117,7 @@ def _map(case: Case, found: Curve) -> dict[str, Curve]:
     for conditions, floor in zip(found.settings["conditions"], found.columns["floor"], strict=True):
         names = [Condition.from_dict(c).variable for c in conditions]
         if len(names) == 2 and floor > 0.0:
-            drawn = told_map(pocket_map(case.whole, *names, pockets=found, seed=case.seed), case.mask)
+            drawn = told_map(pocket_map(case.tested, *names, pockets=found, seed=case.seed), case.mask)
             return {} if drawn is None else {"pocket_map": drawn}
     return {}
 

@@ -6,7 +6,7 @@ split, ordered or spread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol, Self, TypedDict
 
 import numpy as np
@@ -245,13 +245,22 @@ class SampledRows(Sample):
         covariates = [*e.numbers[kept].T, *e.codes[kept].T]
         self.add(lines_of(hashes[kept], rows.p[kept], rows.y[kept], covariates))
 
-    def predictions(self, name: str = "data") -> Predictions:
-        """Return the sample as rows, covariates as the user knows them; in the order of the source if these are all."""
-        self._check_key(self.lines)
-        lines = self.lines[source_order(self.lines[:, HASH].view(np.uint64), self.spec)]
-        values = {c.name: lines[:, j] for j, c in enumerate((*self.numbers, *self.categories), COVARIATES)}
+    def predictions(
+        self, name: str = "data", at: NDArray[np.intp] | None = None, only: Collection[str] | None = None
+    ) -> Predictions:
+        """Return the sample as rows, covariates as the user knows them; in the order of the source if these are all.
+
+        `at` picks some of these rows, `only` some of the covariates.
+        """
+        lines = self.lines
+        self._check_key(lines)
+        order = source_order(lines[:, HASH].view(np.uint64), self.spec)
+        order = order if at is None else order[at]
+        own = enumerate((*self.numbers, *self.categories), COVARIATES)
+        values = {c.name: lines[:, j][order] for j, c in own if only is None or c.name in only}
         table = pa.table({c.name: _column(values[c.name], c) for c in self.spec.codings if c.name in values})
-        return Predictions(y=labels_of(lines), p=scores_of(lines), covariates=table if values else None, name=name)
+        short = lines[:, :COVARIATES][order]
+        return Predictions(y=labels_of(short), p=scores_of(short), covariates=table if values else None, name=name)
 
     def rows(self) -> Rows:
         """Return the sample as rows, covariates encoded but not scaled; their identities are hashed already."""

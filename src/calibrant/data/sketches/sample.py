@@ -160,9 +160,12 @@ class Sample:
 
     def _settle(self) -> None:
         """Throw out all but the smallest hashes; what is larger than them need not be looked at any more."""
-        lines = np.concatenate([self._settled, *self._new])
+        parts, self._new = [self._settled, *self._new], []
+        lines = np.concatenate(parts)
+        parts.clear()  # of many covariates a copy is hundreds of megabytes
+        self._settled = lines[:0]
         order = smallest(lines[:, HASH].view(np.uint64), self.size, lambda: _ties(lines))
-        self._settled, self._new, self._held = lines[order], [], 0
+        self._settled, self._held = lines[order], 0
         if len(order) == self.size:
             self._limit = self._settled[-1:, HASH].view(np.uint64)[0]
 

@@ -15,6 +15,12 @@ Read = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
 OnRows = Callable[[int], None]  # told how many more rows were read
 
 ROWS = 1 << 17  # of a batch: it fills the cache-sized counters of every block many times over
+VALUES = 1 << 23  # of a batch at most, 64 MB of doubles: wide rows come fewer at a time
+
+
+def rows_at_once(columns: int) -> int:
+    """Return how many rows of so many columns make a batch; which rows are in one changes no number."""
+    return max(1 << 10, min(ROWS, VALUES // max(columns, 1)))
 
 
 # ---- how a file of text is to be taken ----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from calibrant.arguments import UNITS
 from calibrant.audit.record import AuditRecord, Check
@@ -23,7 +24,7 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import MOST_ROWS, POCKETS, limit_of, noun, stands
+from calibrant.report.findings import POCKETS, limit_of, noun, screened, stands
 from calibrant.report.outline import Asked, Declared, declared
 from calibrant.report.spans import Span, Text, code, given, say, sentence, title
 from calibrant.report.wording import FINDINGS, VERDICTS, notices
@@ -31,6 +32,7 @@ from calibrant.visible import visible
 
 # ---- every check: what was asked, what was found, and what that means ----
 
+COLUMNS = 100  # in the table of how each was read; the others are in the JSON only
 UNDONE = ("not-applicable", "not-run")  # neither is a pass
 NOTE = (
     "“Error found” says that error exists, however small; only the limit says whether it is too much. "
@@ -131,15 +133,28 @@ def about(record: AuditRecord) -> Iterator[Node]:
         entries.append(Entry("Date of the report", say(given(record.settings["date"]))))
     entries += [Entry("Note", say(given(n))) for n in listed(data.get("notes"))]
     entries += [Entry(lead or "Note", text) for lead, text in notices(record)]
+    if chosen := screened(record):
+        entries.append(Entry("Columns tested", _tested(record, chosen)))
     yield Entries(tuple(entries))
     if data.get("columns"):
         yield Details("How each column was read", (_columns(record),), id="columns")
 
 
+def _tested(record: AuditRecord, chosen: Mapping[str, Any]) -> Text:
+    """Return which of many columns the tests read, who chose them, and what was left out of what."""
+    read, of = chosen["chosen"], int(chosen["of"])
+    rows, others = (f"{num.count(chosen[k])} {noun(record)}" for k in ("rows_chose", "rows_tested"))
+    how = f"{num.count(len(read))} of {num.count(of)}: {rows} chose those along which they depart most from the model, "
+    then = f"and {others} who had no part in it were tested, so that the choice costs no error probability. "
+    left = f"The other {num.count(of - len(read))} are in the ranking only, each by itself. Read: "
+    named = [piece for name in read for piece in (code(name), ", ")][:-1]
+    return say(how, then, left, *named)
+
+
 def _columns(record: AuditRecord) -> Table:
     """Return what each column was taken for, what it was used as, and where it is missing."""
     reasons, rows = dict(map(tuple, record.data.get("left_out") or ())), []
-    for name, c in list(record.data["columns"].items())[:MOST_ROWS]:
+    for name, c in list(record.data["columns"].items())[:COLUMNS]:
         missing = c.get("missing")
         share = "–" if missing is None else "none" if not missing else f"at most {num.percent(missing)}%"
         used = c.get("used", "")

@@ -26,7 +26,7 @@ from calibrant.report.document import (
     Table,
     Where,
 )
-from calibrant.report.findings import MOST_ROWS, carries_curve, draws_of, noun, ran
+from calibrant.report.findings import carries_curve, draws_of, noun, ran
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import digits_of
 from calibrant.report.sections import maps
@@ -40,6 +40,7 @@ from calibrant.report.wording import UNPROVEN, cardinal, unmade, variable_name, 
 from calibrant.visible import visible
 
 SHORT = 9  # variables that the page shows at first
+LONG = 60  # variables in the whole table; the others are in the JSON only
 SCORES = ("the score", SCORE)  # how the search calls the score among its variables
 
 
@@ -240,7 +241,7 @@ def table(record: AuditRecord, rows: Sequence[Told]) -> Table:
         Column(say("The search needs it"), "r", where=where(v.needed for v in rows)),
     )
     lost = float(record.curve("importance").settings.get("statistic") or 1.0)
-    made = tuple(_row(v, (scale, n, simulated), lost) for v in rows[:MOST_ROWS])
+    made = tuple(_row(v, (scale, n, simulated), lost) for v in rows[:LONG])
     return Table(columns, made, caption(record, rows), "cards follow", id="variables-told")
 
 
@@ -341,8 +342,10 @@ def caption(record: AuditRecord, rows: Sequence[Told]) -> str:
     """Return the caption of the table."""
     level = num.percent(1 - float(record.settings["alpha"]))
     held = f"Certified ranges hold together at {level}%. " if certified(record) else ""
-    grey = "Grey: not shown." if any(not v.shown for v in rows) else ""
-    return f"{held}{grey}".strip()
+    grey = "Grey: not shown. " if any(not v.shown for v in rows) else ""
+    more = len(rows) - LONG
+    rest = f"The first {LONG} variables; {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    return f"{held}{grey}{rest}".strip()
 
 
 def notes(record: AuditRecord, rows: Sequence[Told]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from calibrant.data.sources.columnar.sound import AGAIN, checked, names_of, once, readable
 from calibrant.data.sources.hive import keyed
-from calibrant.data.sources.source import ROWS, Fragment, Fragments, Part, Read, Source
+from calibrant.data.sources.source import Fragment, Fragments, Part, Read, Source, rows_at_once
 from calibrant.errors import BadInput
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class ParquetRows:
                     read_dictionary=kept,
                     page_checksum_verification=True,
                 ) as opened:
-                    row = 0
-                    for batch in opened.iter_batches(ROWS, [group], columns=list(columns), use_threads=False):
+                    row, size = 0, rows_at_once(len(columns))
+                    for batch in opened.iter_batches(size, [group], columns=list(columns), use_threads=False):
                         for sound in checked(batch, columns, self.name, row):
                             yield encoded(sound, texts) if len(kept) < len(texts) else sound
                         row += batch.num_rows

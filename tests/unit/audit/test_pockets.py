@@ -100,7 +100,6 @@ def test_without_a_limit_it_is_measured() -> None:
         (lambda: cal.sketch(planted(300), variables="*"), {}, NotRun, "without what tests need"),
         (lambda: planted(10), {}, NotComputable, "at least 20"),
         (lambda: planted(300), {"mask": 400}, NotComputable, "at least 400"),
-        (lambda: planted(200, covariates=101), {}, NotComputable, "101 covariates"),
     ],
 )
 def test_what_cannot_be_searched_says_why(
@@ -109,6 +108,15 @@ def test_what_cannot_be_searched_says_why(
     with pytest.raises(raised) as caught:
         QUESTION.make(case(data(), **asked), {})
     assert why in caught.value.reason  # type: ignore[attr-defined]
+
+
+@pytest.mark.all
+def test_of_more_covariates_than_a_search_takes_some_are_searched_and_nothing_is_met() -> None:
+    of = case(planted(900, covariates=101), limit=0.5)
+    found = QUESTION.make(of, {})
+    assert found.checks[0].status == "undecided"  # of those left out nothing is known
+    assert of.screen is not None
+    assert len(found.estimates["pockets"].settings["traits"]) <= len(of.screen.chosen) + 1
 
 
 def test_one_class_and_a_score_of_one_value_are_judged_all_the_same() -> None:

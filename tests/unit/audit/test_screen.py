@@ -12,8 +12,7 @@ from calibrant.audit.checks import gates
 from calibrant.audit.judging import Judging
 from calibrant.audit.question import Case
 from calibrant.data.specs.local import MOST
-from calibrant.stats.screening import departure
-from calibrant.views.screen import CHOSEN, dealt, strongest
+from calibrant.views.screen import CHOSEN, dealt, departure, strongest
 
 
 def rows(n: int, columns: int, effect: float = 0.0, seed: int = 0) -> cal.Predictions:

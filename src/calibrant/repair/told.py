@@ -88,10 +88,12 @@ def spread(values: Floats) -> float:
     return float(high - low) / 2.0 or float(values.std())
 
 
-def cuts(edges: Sequence[float], values: Floats, step: float) -> tuple[float, ...]:
-    """Return edges in whole steps, those left out that would leave fewer than twenty rows between or beyond them."""
+def cuts(edges: Sequence[float], ordered: Floats, step: float) -> tuple[float, ...]:
+    """Return edges in whole steps, those left out that would leave fewer than twenty rows between or beyond them.
+
+    The values of the rows are given in order.
+    """
     rounded = np.unique(stepped(np.array(edges, dtype=np.float64), step))
-    ordered = np.sort(values)
     before = np.searchsorted(ordered, rounded, side="left")
     kept: list[float] = []
     last = 0

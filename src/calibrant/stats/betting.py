@@ -8,6 +8,8 @@ is the x at which their average reaches ``1/delta``.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -307,21 +309,24 @@ def sign_paths(log_wealth: Floats, switch: float) -> float:
     switch : float
         Two thirds for independent signs.
     """
-    step = np.full((3, 3), switch / 2.0) + np.eye(3) * (1.0 - 1.5 * switch)
-    state, total = np.full(3, 1.0 / 3.0), 0.0
-    for c, won in enumerate(log_wealth):
-        top = won.max()
-        state = (state @ step if c else state) * np.exp(won - top)
-        total += top + float(np.log(state.sum()))
-        state = state / state.sum()
+    step = (np.full((3, 3), switch / 2.0) + np.eye(3) * (1.0 - 1.5 * switch)).tolist()
+    state, total = [1.0 / 3.0] * 3, 0.0
+    for c, won in enumerate(log_wealth.tolist()):  # three states are too few for arrays
+        top = max(won)
+        if c:
+            state = [sum(map(operator.mul, state, column)) for column in zip(*step, strict=True)]
+        state = [s * math.exp(w - top) for s, w in zip(state, won, strict=True)]
+        here = sum(state)
+        total += top + math.log(here)
+        state = [s / here for s in state]
     return total
 
 
 def joined(wagers: Sequence[Wager], weights: ArrayLike) -> Below:
     """Return the average of the wagers' e-values."""
-    width = max(len(stakes) for _, stakes, _ in wagers)
-    stakes = np.array([np.pad(k, (0, width - len(k))) for _, k, _ in wagers])
-    rows = np.array([np.pad(r, (0, width - len(r))) for _, _, r in wagers])
+    stakes, rows = np.zeros((2, len(wagers), max(len(stakes) for _, stakes, _ in wagers)))
+    for i, (_, k, r) in enumerate(wagers):
+        stakes[i, : len(k)], rows[i, : len(r)] = k, r
     return Below(np.array([w for w, _, _ in wagers]), stakes, rows, np.asarray(weights, dtype=np.float64))
 
 

@@ -204,7 +204,7 @@ def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Wager], Floats]
 
     def learner(order: Ints, first: bool) -> Learn:
         own = first and held.few
-        return _signs_of(held, np.arange(held.size) if own else held.equal_mass(BINS, order[:1]))
+        return _signs_of(held, order, np.arange(held.size) if own else held.equal_mass(BINS, order[:1]))
 
     def grow(block: int, tilt: Floats) -> float:
         return log_growth(held, block, tilt)
@@ -220,23 +220,21 @@ def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Wager], Floats]
     return [w for part in parts for w in part], np.array(weights)
 
 
-def _signs_of(cells: Cells, bins: Ints) -> Learn:
+def _signs_of(cells: Cells, order: Ints, bins: Ints) -> Learn:
     """Learn soft signs ``2 Phi(z) - 1`` of the standardised residual, per cell, and their mean square winnings.
 
-    `bins` are runs of consecutive cells, each of one sign.
+    `bins` are runs of consecutive cells, each of one sign; what is asked for are the signs of the first blocks of the
+    order, so many as are given.
     """
     from scipy.special import ndtr
 
     first = np.flatnonzero(np.diff(bins, prepend=-1))
     run = np.repeat(np.arange(len(first)), np.diff(first, append=len(bins)))
-    residuals, variances = (np.add.reduceat(v, first, axis=1) for v in (cells.residuals, cells.variances))
-
-    def learn(past: Ints) -> tuple[Floats, float]:
-        residual, variance = residuals[past].sum(axis=0), variances[past].sum(axis=0)
-        signal = 2.0 * ndtr(residual / np.sqrt(variance + SOFT)) - 1.0
-        return signal[run], float((signal**2 * variance).sum()) / max(int(cells.block_rows[past].sum()), 1)
-
-    return learn
+    sums = (np.add.reduceat(v, first, axis=1)[order] for v in (cells.residuals, cells.variances))
+    residual, variance = (np.cumsum(v, axis=0) for v in sums)
+    signal = 2.0 * ndtr(residual / np.sqrt(variance + SOFT)) - 1.0
+    moment = (signal**2 * variance).sum(axis=1) / np.maximum(np.cumsum(cells.block_rows[order]), 1)
+    return lambda past: (signal[len(past) - 1][run], float(moment[len(past) - 1]))
 
 
 def _forward(cells: Cells, stake: float) -> Wager:
@@ -245,11 +243,12 @@ def _forward(cells: Cells, stake: float) -> Wager:
     Signs and stake are fixed given the scores alone.
     """
     kappa = min(stake / np.sqrt(max(cells.n, 1)), FORWARD.largest)
-    bins, chords = cells.equal_mass(BINS), cells.joined.chords
-    log_wealth = np.zeros((BINS, 3))
+    chords, log_wealth = cells.joined.chords, np.zeros((BINS, 3))
+    if ("bins",) not in cells.cache:
+        cells.cache["bins",] = cells.equal_mass(BINS)[chords.cell]
+    bins = cells.cache["bins",]
     for column, sign in ((0, -1.0), (2, 1.0)):
-        gain = chords.weight * np.log1p(sign * kappa * chords.at)
-        log_wealth[:, column] = np.bincount(bins[chords.cell], gain, BINS)
+        log_wealth[:, column] = np.bincount(bins, chords.weight * np.log1p(sign * kappa * chords.at), BINS)
     return Wager(sign_paths(log_wealth, SWITCH), np.array([kappa]), np.array([cells.n]))
 
 

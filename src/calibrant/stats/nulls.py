@@ -257,6 +257,31 @@ def total_interval(signal: Floats, draws: Floats, size: Size, alpha: float) -> S
     return size_interval(signal, draws, size, alpha, shrunken(signal, spread, CLEAR), hidden)
 
 
+def total_size(signal: Floats, draws: Floats, alpha: float) -> float:
+    """Return the middle of `total_interval` of a sum of sizes alone.
+
+    The middle is that of the interval unless an end is beyond it, which is tried at one point in place of finding the
+    ends: the upper end is at least what was seen.
+    """
+    spread, seen = draws.var(axis=0), _total(signal)
+
+    def excess(u: Floats, summary: Callable[[Floats], float]) -> float:
+        return summary(np.abs(u + draws).sum(axis=1)) - seen
+
+    shrunk, plain = (
+        v if np.any(v) else signal for v in (shrunken(signal, spread), shrunken(signal, spread, CLEAR))
+    )
+    middle = _rising(lambda c: excess(c * shrunk, lambda t: float(t.mean()))) * _total(shrunk)
+    at = plain * (middle / max(_total(plain), 1e-300))
+    if middle <= seen and excess(at, lambda t: float(np.quantile(t, 1 - alpha / 2))) >= 0.0:
+        return middle
+    return total_interval(signal, draws, lambda x: np.abs(x).sum(axis=-1), alpha).middle
+
+
+def _total(x: Floats) -> float:
+    return float(np.abs(x).sum())
+
+
 def peak_interval(signal: Floats, draws: Floats, alpha: float) -> Sizes:
     """Interval for the largest entry.
 

@@ -33,7 +33,7 @@ from calibrant.repair.regression import Floats, Rows, Whole, clusters_of, taken,
 from calibrant.results import Outcome
 from calibrant.stats.betting import Units, mean_limits
 from calibrant.stats.bounds import distance_upper
-from calibrant.stats.nulls import total_interval
+from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_shift
 from calibrant.views.along import along_of
 from calibrant.views.population import Population, group
@@ -127,15 +127,7 @@ def _sizes(judged: Judged, bin_: NDArray[np.int32], q: Floats, seed: int) -> tup
     noise = bins.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
     left, noise_left = (beyond_shift(v, bins.share) for v in (bins.gap, noise))
     # 0.05 sets the interval's ends, which are not read: the middle is the estimate freed of noise
-    return (
-        float(total_interval(bins.gap, noise, _total, 0.05).middle),
-        float(total_interval(left, noise_left, _total, 0.05).middle),
-    )
-
-
-def _total(gap: Floats) -> Floats:
-    size: Floats = np.abs(gap).sum(axis=-1)
-    return size
+    return total_size(bins.gap, noise, 0.05), total_size(left, noise_left, 0.05)
 
 
 def _squared_change(judged: Judged, bin_: NDArray[np.int32], name: str, delta: float) -> tuple[float, float, float]:

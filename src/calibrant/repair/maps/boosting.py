@@ -54,17 +54,24 @@ def binned_rows(rows: Predictions, variables: Sequence[str] | None, bins: int) -
     if not how:
         return Binned((), (), np.zeros((rows.n, 1), dtype=np.uint8))
     x = encode(rows.covariates.select([c.name for c in how]), how)
-    edges = tuple(cuts(bin_edges(v, bins), v, grain(spread(v))) for v in filled(x, how).T)
+    ordered = (np.sort(v) for v in filled(x, how).T)
+    edges = tuple(cuts(bin_edges(v, bins), v, grain(spread(v))) for v in ordered)
     return Binned(how, edges, bins_of(x, how, edges))
 
 
-def bin_edges(values: Floats, bins: int) -> tuple[float, ...]:
-    """Return inner edges of at most `bins` bins: between the values if they are few, at quantiles otherwise."""
-    found = np.unique(values)
-    if len(found) > bins:
-        ends = np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1])
-        return tuple(float(v) for v in np.unique(ends) if v > found[0])
-    return tuple(float(v) for v in (found[1:] + found[:-1]) / 2.0)
+def bin_edges(ordered: Floats, bins: int) -> tuple[float, ...]:
+    """Return inner edges of at most `bins` bins: between the values if they are few, at quantiles otherwise.
+
+    The values are given in order, and the quantiles are NumPy's, to the bit.
+    """
+    found = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    if len(found) <= bins:
+        return tuple(float(v) for v in (found[1:] + found[:-1]) / 2.0)
+    place = (len(ordered) - 1) * np.linspace(0.0, 1.0, bins + 1)[1:-1]
+    below = np.floor(place).astype(np.int64)
+    low, high, share = ordered[below], ordered[below + 1], place - below
+    ends = np.where(share >= 0.5, high - (high - low) * (1.0 - share), low + (high - low) * share)
+    return tuple(float(v) for v in np.unique(ends) if v > found[0])
 
 
 def bins_of(x: Encoded, how: Sequence[Coding], edges: BinEdges) -> Codes:
@@ -163,7 +170,7 @@ class Problem:
     def loss(self, log_odds: Floats, rows: Whole | slice = slice(None)) -> float:
         """Return the weighted sum of the logarithmic loss of some rows, whose log-odds are given."""
         signed = np.where(self.y[rows] == 1, -log_odds, log_odds)
-        return float(self.weight[rows] @ np.logaddexp(0.0, signed))
+        return float(self.weight[rows] @ (np.maximum(signed, 0.0) + np.log1p(np.exp(-np.abs(signed)))))
 
 
 class Booster:
@@ -175,7 +182,6 @@ class Booster:
         self.columns = Columns(problem.columns.codes.copy(), problem.columns.ordered)
         self.slope, self.intercept = straight(problem, rows)
         self.log_odds = self.intercept + self.slope * problem.start
-        self.gradient, self.hessian = np.empty((2, len(problem.start)))
         self.edges: list[tuple[float, ...]] = []
         self.trees: list[Tree] = []
 
@@ -184,17 +190,19 @@ class Booster:
         p, how = self.problem, self.how
         # (1) Every ten trees the score's bins are brought up to date, so that groups are found at its present levels.
         if len(self.trees) % ROUND == 0:
-            self.edges.append(cuts(bin_edges(self.log_odds, BINS), self.log_odds, SCORES))
+            ordered = np.sort(self.log_odds)
+            self.edges.append(cuts(bin_edges(ordered, BINS), ordered, SCORES))
             self.columns.codes[:, 0] = locate(self.log_odds, np.array(self.edges[-1]))
-        # (2) Gradient and hessian of the log loss at the present log-odds.
-        gradients(self.log_odds, p.y, p.weight, self.gradient, self.hessian)
-        # (3) A tree on a random half of the rows; ridge and least hessian stand for all rows.
+        # (2) A random half of the rows, with gradient and hessian of the log loss at their present log-odds.
         share = max(0.5, SAMPLED / len(self.rows))
         rows = self.rows if share >= 1.0 else self.rows[self.rng.random(len(self.rows)) < share]
+        gradient, hessian = np.empty((2, len(rows)))
+        gradients(self.log_odds[rows], p.y[rows], p.weight[rows], gradient, hessian)
+        # (3) A tree on them; ridge and least hessian stand for all rows.
         part = len(rows) / len(self.rows)
-        tree = grow(
-            self.columns, self.gradient, self.hessian, rows, Rule(how.depth, how.ridge * part, how.least * part)
-        )
+        columns = Columns(self.columns.codes.take(rows, axis=0), self.columns.ordered)
+        rule = Rule(how.depth, how.ridge * part, how.least * part)
+        tree = grow(columns, gradient, hessian, np.arange(len(rows), dtype=np.int32), rule)
         # (4) A tenth of the step, for all rows.
         tree = tree._replace(value=tree.value * how.rate)
         add_trees(self.columns.codes, stacked([tree]), self.log_odds)

@@ -8,7 +8,6 @@ rows: a data set, thousands of simulated ones, or targets between 0 and 1.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ SETTLED = 1e-12  # of the log-likelihood, in which a step must still promise som
 NEGLIGIBLE = 1e-6  # log-likelihood still promised at a fit that counts as found
 LONGEST = 4.0  # root mean square move of the log-odds in a step: a quadratic is no guide farther away
 FARTHEST = 80.0  # the same in all: beyond it next to nothing is left to gain
+STRETCH = 8192  # rows whose products are taken at a time, so that they stay in the cache
 RIDGE = 1e-10  # of the mean curvature, in steps only: for columns that repeat each other; the fit does not feel it
 
 
@@ -60,7 +60,12 @@ class Design:
         x = self.features
         variance = q * (1.0 - q) * self.weight
         if len(q) == 1:
-            return ((x.T * variance[0]) @ x)[None]
+            total, scale = np.zeros((1, x.shape[1], x.shape[1])), np.sqrt(variance[0])
+            for first in range(0, len(x), STRETCH):
+                own = slice(first, first + STRETCH)
+                root = x.T[:, own] * scale[own]
+                total[0] += root @ root.T  # a matrix by itself takes half of the products
+            return total
         i, j = np.triu_indices(x.shape[1])
         out = np.empty((len(q), x.shape[1], x.shape[1]))
         out[:, i, j] = out[:, j, i] = variance @ (x[:, i] * x[:, j])
@@ -181,8 +186,8 @@ def _advance(
 
 # ---- One outcome: coefficients and intercept ----
 
-RUN = 16  # columns brought to standard units at once
-WARM = 65_536  # above four times as many rows the start is fitted on about so many of them
+AT_ONCE = 1 << 20  # numbers that are put into standard units at a time
+WARM = 16_384  # above four times as many rows the start is fitted on about so many of them
 
 
 def regress(
@@ -212,23 +217,26 @@ def regress(
     n, d = features.shape
     weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     # Columns in standard units are the same regression with other names, and well conditioned; so is the penalty.
-    centre = np.average(features, axis=0, weights=weight) if intercept else np.zeros(d)
-    cuts = np.linspace(0, d, -(-d // RUN) + 1).astype(int).tolist()
-    runs = [slice(a, b) for a, b in pairwise(cuts)]  # of columns, so that no second copy is made of all
-    squares = [np.average((features[:, run] - centre[run]) ** 2, axis=0, weights=weight) for run in runs]
-    spread = np.sqrt(np.concatenate([np.zeros(0), *squares]))
-    flat = spread <= 1e-12 * (1.0 + np.abs(centre))  # 1e-12: what rounding leaves of a constant
-    scale = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, spread))
     x = np.ones((d + intercept, n))  # a row a column: products with rows of data run along memory
-    for run in runs:
-        x[run] = ((features[:, run] - centre[run]) * scale[run]).T
+    centre, scale = np.zeros(d), np.zeros(d)
+    for first in range(0, d, slab := max(AT_ONCE // n, 1)):
+        own = slice(first, first + slab)
+        column = np.ascontiguousarray(features[:, own].T)
+        if intercept:  # in pairs, so that the mean of a constant is the constant
+            centre[own] = (column * weight).sum(axis=1) / weight.sum()
+            column = column - centre[own, None]
+        spread = np.sqrt(column**2 @ weight / weight.sum())
+        flat = spread <= 1e-12 * (1.0 + np.abs(centre[own]))  # 1e-12: what rounding leaves of a constant
+        scale[own] = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, spread))
+        x[:d][own] = column * scale[own, None]
     penalty = np.concatenate([ridge * scale**2, np.zeros(int(intercept))])
     reach = np.inf if np.all(np.asarray(ridge) > 0.0) else FARTHEST
     design, start = Design(x.T, weight, penalty=penalty), None
     stride = n // WARM
     if stride > 4:
         part = replace(design, features=np.ascontiguousarray(x[:, ::stride]).T, weight=weight[::stride])
-        start = maximise(part, part.sums(target[::stride]), reach=reach).coefficients[0]
+        tried = maximise(part, part.sums(target[::stride]), reach=reach)
+        start = tried.coefficients[0] if tried.settled[0] else None
     found = maximise(design, design.sums(target), start, reach=reach).coefficients[0]
     slopes = found[:d] * scale
     return slopes, float(found[d] - slopes @ centre) if intercept else 0.0

@@ -268,9 +268,7 @@ def total_size(signal: Floats, draws: Floats, alpha: float) -> float:
     def excess(u: Floats, summary: Callable[[Floats], float]) -> float:
         return summary(np.abs(u + draws).sum(axis=1)) - seen
 
-    shrunk, plain = (
-        v if np.any(v) else signal for v in (shrunken(signal, spread), shrunken(signal, spread, CLEAR))
-    )
+    shrunk, plain = (v if np.any(v) else signal for v in (shrunken(signal, spread), shrunken(signal, spread, CLEAR)))
     middle = _rising(lambda c: excess(c * shrunk, lambda t: float(t.mean()))) * _total(shrunk)
     at = plain * (middle / max(_total(plain), 1e-300))
     if middle <= seen and excess(at, lambda t: float(np.quantile(t, 1 - alpha / 2))) >= 0.0:

@@ -1,4 +1,4 @@
-"""Roots between two points: those of scipy's brentq, to the bit."""
+"""Roots and lowest points between two points: those of scipy's brentq and of its bounded minimiser, to the bit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
-from calibrant.kernels.roots import RELATIVE, crossing
+from calibrant.kernels.roots import RELATIVE, crossing, lowest
 
 TOLERANCES = ({}, {"xtol": 1e-12, "rtol": 1e-10}, {"xtol": 1e-5, "rtol": 1e-5}, {"xtol": 1e-7})
 SHAPES = st.tuples(*[st.floats(-3.0, 3.0)] * 4)
@@ -47,3 +47,14 @@ def test_one_sign_at_both_ends_is_refused() -> None:
 
 def test_the_finest_tolerance_is_scipys() -> None:
     assert 4.0 * np.finfo(float).eps == RELATIVE
+
+
+@given(SHAPES, st.floats(-4.0, 0.0), st.floats(0.5, 5.0), st.sampled_from([1e-3, 1e-5, 1e-9]))
+def test_lowest_points_are_those_of_scipy(shape: tuple[float, ...], start: float, length: float, xtol: float) -> None:
+    a, b, c, d = shape
+
+    def curve(x: float) -> float:
+        return a * (x - b) ** 2 + c * math.cos(3.0 * x) + round(d * x, 1)
+
+    there = minimize_scalar(curve, bounds=(start, start + length), method="bounded", options={"xatol": xtol})
+    assert lowest(curve, start, start + length, xtol=xtol) == there.x

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import number, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.specs.coding import Coding, Encoded, encode
+from calibrant.kernels.roots import lowest
 from calibrant.kernels.strata import locate
 from calibrant.kernels.trees import BINS, Columns, Rule, Tree, add_trees, gradients, grow
 from calibrant.repair.fitted import Batch, FittedMap, Order, inputs_of, rising, sound
@@ -285,13 +286,11 @@ def _standard(problem: Problem, p: Floats, change: Floats, clusters: Whole | Non
 
 def _scale(problem: Problem, change: Floats) -> float:
     """Return the multiple of the change that fits other folds best, from 0 to 2."""
-    from scipy.optimize import minimize_scalar
 
     def loss(scale: float) -> float:
         return problem.loss(problem.start + scale * change)
 
-    found = minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded", options={"xatol": 1e-3})
-    return float(found.x)
+    return lowest(loss, 0.0, 2.0, xtol=1e-3)
 
 
 # ---- The map that boosting leaves: a straight line of the log-odds, then trees, in plain numbers ----

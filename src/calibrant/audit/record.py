@@ -133,7 +133,8 @@ class AuditRecord(Plain):
         - ``"ranking"``: `diagnose.rank_variables` of every covariate.
         - ``"variable_curve/NAME"``: `diagnose.variable_curve` of the covariates that the report draws.
         - ``"local_bias/NAME"``: `diagnose.local_bias` of the group variables.
-        - ``"control_chart"``, ``"importance"``, ``"subgroups"``: of `diagnose`, where the strong calibration test ran.
+        - ``"control_chart"``, ``"subgroups"``: of `diagnose`, where the strong calibration test ran; ``"importance"``:
+          where it found error.
         - ``"pockets"``: a few distinct pockets with certified ranges, `diagnose.pockets`; ``"pocket_map"``: of the two
           traits of the worst the cells that have people enough, `diagnose.pocket_map`.
         - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the cases when

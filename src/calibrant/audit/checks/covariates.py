@@ -163,14 +163,17 @@ def strong(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Test for any badly served group among the rows held, and draw what was found."""
     case.needs_covariates()
     rows = case.needs_rows()
-    check = Check(code=STRONG, status="measured", outcome=told_outcome(guarded(case.adaptive, "peak_", case.mask)))
-    return Answer(checks=(check,), curves=_diagnosis(case.needs_held(), rows, case))
+    outcome = told_outcome(guarded(case.adaptive, "peak_", case.mask))
+    found = outcome.p_value <= case.judging.alpha
+    check = Check(code=STRONG, status="measured", outcome=outcome)
+    return Answer(checks=(check,), curves=_diagnosis(case.needs_held(), rows, case, found))
 
 
-def _diagnosis(held: Predictions, rows: Predictions, case: Case) -> dict[str, Curve]:
+def _diagnosis(held: Predictions, rows: Predictions, case: Case, found: bool) -> dict[str, Curve]:
     """Draw what the test of the rows held says, by its own fits and draws.
 
     Rules name levels, so that they read rows with small levels pooled; the models behind them are still the test's.
+    Which variables a finding needs is asked only where there is one: of nothing found it would be noise.
     """
     from calibrant import diagnose
     from calibrant.diagnose.subgroups import Asked, described
@@ -180,9 +183,10 @@ def _diagnosis(held: Predictions, rows: Predictions, case: Case) -> dict[str, Cu
     how: dict[str, Any] = {"tolerance": case.judging.tolerance, "seed": case.seed}
     makers: dict[str, Callable[[], Curve]] = {
         "control_chart": lambda: diagnose.control_chart(held, **how),
-        "importance": lambda: diagnose.importance(held, **how),
         "subgroups": lambda: described(question_of(held, Settings(**how)), columns_of(rows, None), Asked()),
     }
+    if found:
+        makers["importance"] = lambda: diagnose.importance(held, **how)
     out: dict[str, Curve] = {}
     for name, make in makers.items():
         try:
@@ -205,7 +209,7 @@ DECLARED = (
         code=STRONG,
         order=100,
         make=strong,
-        cost=Cost(tests=True, flat=0.3, covariate=0.2, each=0.0085, few=6.0),
+        cost=Cost(tests=True, flat=1.0, covariate=0.05, each=0.0017, few=6.0),
         gate=True,
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.kernels.draws import GOLDEN, LANES, Draws, Walks, mix
+from calibrant.kernels.draws import GOLDEN, LANES, Bars, Draws, Refits, Tables, Walks, mix
 
 Array = NDArray[Any]
 
@@ -70,3 +70,39 @@ def extremes(cases: Array, weight: Array, expected: Array, read: Array, walks: W
     seen = (path - expected[:, None])[read]
     low[:] = np.minimum(low, seen.min(axis=0, initial=np.inf))
     high[:] = np.maximum(high, seen.max(axis=0, initial=-np.inf))
+
+
+def table_sums(bits: Array, weight: Array, codes: Array, tables: Tables, cells: int) -> Array:
+    """Every row added to its cell of every table."""
+    out = np.zeros((cells, LANES))
+    drawn = ((bits[:, None] >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1)) * weight[:, None]
+    for first, second, start, width in zip(*tables, strict=True):
+        np.add.at(out, start + codes[:, first].astype(int) * width + codes[:, second], drawn)
+    return out
+
+
+def refit_peaks(bits: Array, codes: Array, ends: Array, refits: Refits, bars: Bars, look: tuple[int, float]) -> Array:
+    """A data set and a model at a time: predictions, levels, sums along them."""
+    levels, least = look
+    fold = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    out = np.zeros((refits.size.shape[1], 3))
+    for b in range(len(out)):
+        y = ((bits >> np.uint64(b)) & np.uint64(1)).astype(float)
+        said = np.zeros((2, len(bits)), dtype=np.float32)
+        for i, f in enumerate(fold):
+            for s, (c, lo, hi, d, low, high) in enumerate(refits.bounds[f, b]):
+                if lo <= codes[c, i] <= hi and low <= codes[d, i] <= high:
+                    said[int(s >= refits.second), i] += refits.size[f, b, s]
+        for m, g in enumerate((*said, np.float32(0.5) * said[0] + np.float32(0.5) * said[1])):
+            up, down = g.astype(float) - bars.above, -g.astype(float) - bars.below
+            excess, side = np.maximum(up, down), np.where(up > down, 1.0, -1.0)
+            level = np.minimum((np.maximum(excess, 0) * (levels / refits.tops()[b, m])).astype(int), levels - 1)
+            h, spread = (level + 0.5) / levels, bars.rate * (1 - bars.rate)
+            whole = ((h * bars.weight) ** 2 * spread)[excess > 0].sum()
+            for cut in np.unique(level[excess > 0]):
+                held = (excess > 0) & (level >= cut)
+                seen = ((h * bars.weight) ** 2 * spread)[held].sum()
+                if spread[held].sum() >= 2.0 * (1 - 1e-9) and seen > 0 and bars.weight[held].sum() >= least:
+                    total = (side * h * bars.weight * (y - bars.rate))[held].sum()
+                    out[b, m] = max(out[b, m], total * (seen * whole) ** -0.25)
+    return out

@@ -13,7 +13,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, Question, Settings, question_of
 from calibrant.search.models import Models
-from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, checked_draws, chosen_null, verdict_of
+from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, checked_draws, chosen_null, under, verdict_of
 from calibrant.stats.cusum import Alternative, Detector
 
 
@@ -146,7 +146,7 @@ def strong_calibration_test(
     # (1) Features, folds and the edge of the tolerance, without looking at labels.
     q = question_of(data, settings)
     used = chosen_null(q, null)
-    count = checked_draws(draws, used)
+    q, count = under(q, used), checked_draws(draws, q, used)
     # (2) Residual models, fitted to other rows. (3) Rows in the order in which each suspects them, scores added up
     # along it; the largest sum over thresholds and models counts (equations 9 and 12). (4) The same under the null.
     v = verdict_of(q, used, count)

@@ -15,7 +15,7 @@ from calibrant.kernels.draws import words
 from calibrant.results import Curve
 from calibrant.search.detectors import FOLDS, Question, Settings, question_of
 from calibrant.search.models import Floats, Models, Rows
-from calibrant.search.nulls import SALT, SHOWN, Drawn, Verdict, checked_draws, chosen_null, verdict_of
+from calibrant.search.nulls import SALT, SHOWN, Drawn, Verdict, checked_draws, chosen_null, under, verdict_of
 from calibrant.stats.cusum import Alternative, Detector, Path
 from calibrant.stats.nulls import critical
 
@@ -114,7 +114,8 @@ def control_chart(
     )
     q = question_of(data, settings)
     used = chosen_null(q, null)
-    v = verdict_of(q, used, checked_draws(draws, used))
+    q = under(q, used)
+    v = verdict_of(q, used, checked_draws(draws, q, used))
     # (1) The path of the model with the largest statistic, at the steps that the test looks at.
     score, seen = v.path.curve(q.sample.y[v.rows]), np.flatnonzero(v.path.scale > 0)
     if not len(seen):

@@ -17,7 +17,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.search.detectors import FOLDS, Fits, Question, Settings, question_of
 from calibrant.search.models import Floats, Models, Rows
-from calibrant.search.nulls import Verdict, checked_draws, chosen_null, verdict_of
+from calibrant.search.nulls import Verdict, checked_draws, chosen_null, under, verdict_of
 from calibrant.stats.cusum import EMPTY, Alternative, Detector, path
 from calibrant.views.features import SCORE, Features
 
@@ -119,7 +119,8 @@ def importance(
     choice("null", null, NULLS)
     q = question_of(data, settings)
     used = chosen_null(q, null)
-    r = _read(q, verdict_of(q, used, checked_draws(None, used)))
+    q = under(q, used)
+    r = _read(q, verdict_of(q, used, checked_draws(None, q, used)))
     statistic = r.statistic(r.g, np.arange(len(r.rows)))
     if not np.isfinite(statistic) or statistic <= EMPTY["paper"]:
         raise NotComputable("the statistic is 0: no model predicts an error that the outcomes bear out")

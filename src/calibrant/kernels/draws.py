@@ -330,3 +330,183 @@ def _extremes(
         else:
             for b in range(draws):
                 at[b] += w * cases[i, b]
+
+
+# ---- Refits: sums of outcomes in tables of two columns, and peaks of what refitted models make of them ----
+
+
+class Tables(NamedTuple):
+    """Where sums are kept: the two columns of each table, its first cell, and how wide its rows are."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    start: NDArray[np.int64]
+    width: NDArray[np.int64]
+
+
+class Refits(NamedTuple):
+    """What two learners add up for a row of a fold in a data set: rules that hold it or not, and their sizes.
+
+    Parameters
+    ----------
+    bounds : int64 array of shape (folds, sets, steps, 6)
+        Column, first and last code, twice.
+    size : float32 array of shape (folds, sets, steps)
+    second : int
+        First step of the second learner.
+    """
+
+    bounds: NDArray[np.int64]
+    size: NDArray[np.float32]
+    second: int
+
+    def tops(self) -> Floats:
+        """Return the most that the sizes of each learner, and of their mean, can add up to, shape (sets, 3)."""
+        far = np.abs(self.size).astype(np.float64)
+        one, other = far[:, :, : self.second].sum(axis=2).max(axis=0), far[:, :, self.second :].sum(axis=2).max(axis=0)
+        tops: Floats = np.maximum(np.stack([one, other, 0.5 * (one + other)], axis=1), 1e-300)
+        return tops
+
+
+class Bars(NamedTuple):
+    """Rows as peaks see them: what a prediction must exceed upwards and downwards, the rate, the weight; float64."""
+
+    above: Floats
+    below: Floats
+    rate: Floats
+    weight: Floats
+
+
+def table_sums(bits: Ids, weight: Floats, codes: NDArray[np.uint8], tables: Tables, cells: int) -> Floats:
+    """Return weighted sums of 64 draws in the cells of tables of two columns.
+
+    Parameters
+    ----------
+    bits : uint64 array of shape (n,)
+        Bit b is draw b.
+    weight : float64 array of shape (n,)
+    codes : uint8 array of shape (n, columns)
+    tables : Tables
+    cells : int
+        Of all tables together.
+
+    Returns
+    -------
+    float64 array of shape (cells, 64)
+    """
+    out = np.zeros((cells, LANES))
+    rows = sealed(bits, np.uint64), sealed(weight, np.float64), sealed(codes, np.uint8)
+    _table_sums(*rows, Tables(*(sealed(v, np.int64) for v in tables)), out)
+    return out
+
+
+@kernel
+def _table_sums(bits: Ids, weight: Floats, codes: NDArray[np.uint8], tables: Tables, out: Floats) -> None:
+    first, second, start, width = tables.first, tables.second, tables.start, tables.width
+    drawn = np.empty(LANES, dtype=np.float64)
+    for i in range(bits.shape[0]):
+        word, w = bits[i], weight[i]
+        for lane in range(LANES):
+            drawn[lane] = w * np.float64((word >> np.uint64(lane)) & _ONE)
+        for t in range(first.shape[0]):
+            cell = start[t] + np.int64(codes[i, first[t]]) * width[t] + np.int64(codes[i, second[t]])
+            for lane in range(LANES):
+                out[cell, lane] += drawn[lane]
+
+
+def refit_peaks(
+    bits: Ids, codes: NDArray[np.uint8], ends: NDArray[np.int64], refits: Refits, bars: Bars, look: tuple[int, float]
+) -> Floats:
+    """Return the peaks of the cumulative scores of two refitted learners and of their mean, over levels.
+
+    Predictions beyond the bar are cut into equal levels between 0 and the most that a model's sizes can add up to. A
+    row counts with the middle of its level. Levels are added up from the largest down, and looked at once they cover a
+    null variance of two events and the least weight.
+
+    Parameters
+    ----------
+    bits : uint64 array of shape (n,)
+        Bit b is the outcome in data set b. Rows stand in the order of their folds.
+    codes : uint8 array of shape (columns, n)
+    ends : int64 array of shape (folds + 1,)
+        Where each fold starts, and the last ends.
+    refits : Refits
+    bars : Bars
+    look : (int, float)
+        Levels, and the least weight.
+
+    Returns
+    -------
+    float64 array of shape (sets, 3)
+    """
+    out = np.zeros((refits.size.shape[1], 3))
+    own, at = sealed(bits, np.uint64), sealed(codes, np.uint8)
+    said = np.empty((2, own.shape[0]), dtype=np.float32)
+    sums = np.empty((3, look[0], 4))
+    tops = sealed(refits.tops(), np.float64)
+    rules = Refits(sealed(refits.bounds, np.int64), sealed(refits.size, np.float32), refits.second)
+    rows, where = Bars(*(sealed(v, np.float64) for v in bars)), sealed(ends, np.int64)
+    for lane in range(len(out)):
+        _say(at, where, rules, lane, said)
+        _levels((own >> np.uint64(lane)) & _ONE, said, rows, tops[lane], sums)
+        _highest(sums, float(look[1]), out[lane])
+    return out
+
+
+@kernel
+def _say(
+    codes: NDArray[np.uint8], ends: NDArray[np.int64], refits: Refits, lane: int, said: NDArray[np.float32]
+) -> None:
+    """Add up the rules that hold each row, for the two learners of its fold."""
+    said[:] = np.float32(0.0)
+    for f in range(ends.shape[0] - 1):
+        first, stop = ends[f], ends[f + 1]
+        for s in range(refits.size.shape[2]):
+            by, b = refits.size[f, lane, s], refits.bounds[f, lane, s]
+            g = said[0 if s < refits.second else 1, first:stop]
+            one, other = codes[b[0], first:stop], codes[b[3], first:stop]
+            lo, hi, low, high = np.uint8(b[1]), np.uint8(b[2]), np.uint8(b[4]), np.uint8(b[5])
+            for i in range(g.shape[0]):
+                held = (one[i] >= lo) & (one[i] <= hi) & (other[i] >= low) & (other[i] <= high)
+                g[i] += by * np.float32(held)
+
+
+@kernel
+def _levels(y: Ids, said: NDArray[np.float32], bars: Bars, tops: Floats, sums: Floats) -> None:
+    """Add up scores, variances, events and weight of each level beyond the bar, of two learners and of their mean."""
+    levels, half = sums.shape[1], np.float32(0.5)
+    per = np.array([levels / tops[0], levels / tops[1], levels / tops[2]])
+    sums[:] = 0.0
+    for i in range(y.shape[0]):
+        rate, w = bars.rate[i], bars.weight[i]
+        spread, score = rate * (1.0 - rate), w * (np.float64(y[i]) - rate)
+        for m in range(3):
+            g = np.float64(said[m, i] if m < 2 else half * said[0, i] + half * said[1, i])
+            up, down = g - bars.above[i], -g - bars.below[i]
+            excess = up if up > down else down
+            if excess > 0.0:
+                into = sums[m, min(np.int64(excess * per[m]), levels - 1)]
+                into[0] += score if up > down else -score
+                into[1] += w * w * spread
+                into[2] += spread
+                into[3] += w
+
+
+@kernel
+def _highest(sums: Floats, least: float, out: Floats) -> None:
+    """Write the highest scaled sum from the top level down, once it covers two events and the least weight; or 0."""
+    levels = sums.shape[1]
+    for m in range(3):
+        whole = 0.0
+        for k in range(levels):
+            whole += ((k + 0.5) / levels) ** 2 * sums[m, k, 1]
+        total, seen, events, mass, best = 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(levels - 1, -1, -1):
+            h = (k + 0.5) / levels
+            total += h * sums[m, k, 0]
+            seen += h * h * sums[m, k, 1]
+            events += sums[m, k, 2]
+            mass += sums[m, k, 3]
+            if events >= 2.0 * (1.0 - 1e-9) and seen > 0.0 and mass >= least:
+                best = max(best, total * (seen * whole) ** -0.25)
+        out[m] = best

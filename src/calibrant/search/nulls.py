@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 from calibrant.arguments import choice, whole
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import outcomes
+from calibrant.search.corners import CORNERS
 from calibrant.search.detectors import Detectors, Fits, Question, detectors_of, halves_of
 from calibrant.search.models import FEW, Floats, Rows, cross_fit, fit_pool, predicted
+from calibrant.search.repeats import Repeats
 from calibrant.stats.cusum import Path, beyond, multiplied, observed, simulated
-from calibrant.stats.nulls import p_value
+from calibrant.stats.nulls import ROUNDING, p_value
 
 Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
 NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")
 DRAWS, REFITS = 999, 99  # by default: p-values down to 0.001, or 0.01 where each draw takes all fits again
+BY_ROWS = ((20_000, 999), (100_000, 499), (np.inf, 199))  # draws where refits need sums alone, a second or a few
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
 LAST = "strong verdict"  # where the last one is remembered
 SALT = 0x57A0C  # of the outcomes simulated with models held
@@ -129,14 +132,30 @@ def chosen_null(q: Question, null: Any) -> str:
         return asked
     if may_hold(q):
         return "fixed"
-    return "split" if wide or q.cluster is not None or q.n > FEW else "refit"
+    # One-sided with a tolerance, the law of a split is that of every model within it, that of repeats of its edge.
+    slow = q.n > FEW and (q.edge.tolerance > 0 or _slow(q))
+    return "split" if wide or q.cluster is not None or slow else "refit"
 
 
-def checked_draws(draws: Any, null: str = "fixed") -> int:
-    """Return how many draws to make, by default as many as the null takes."""
+def _slow(q: Question) -> bool:
+    """Tell whether a refit takes all fits again, not sums alone."""
+    return under(q, "refit").pool is not CORNERS
+
+
+def checked_draws(draws: Any, q: Question | None = None, null: str = "fixed") -> int:
+    """Return how many draws to make, by default as many as the null takes for the question."""
     if draws is None:
-        return REFITS if null == "refit" else DRAWS
+        if q is None or null != "refit":
+            return DRAWS
+        return REFITS if _slow(q) else next(d for n, d in BY_ROWS if q.n <= n)
     return whole("draws", draws, LEAST_DRAWS, hint="such as 999")
+
+
+def under(q: Question, null: str) -> Question:
+    """Return the question with the models that a null is for: `refit` has its own, which are fitted by sums alone."""
+    s = q.settings
+    plain = s.models is None and s.detector == "default" and q.cluster is None
+    return replace(q, pool=CORNERS) if null == "refit" and plain else q
 
 
 def verdict_of(q: Question, null: str, draws: int) -> Verdict:
@@ -144,6 +163,7 @@ def verdict_of(q: Question, null: str, draws: int) -> Verdict:
 
     So the test and what explains it are computed once: the same models, rows and simulated outcomes.
     """
+    q = under(q, null)
     s = q.settings
     asked = (s.variables, q.pool.identity, s.seed, s.folds, s.tolerance, s.alternative, s.detector, s.min_size)
     key = (*asked, null, draws)
@@ -270,8 +290,34 @@ def refit(q: Question, most: int) -> Verdict:
         raise NotComputable(
             "repeated fitting is exact for independent rows only, and the data have clusters: use null='fixed'"
         )
-    q = replace(q, pool=q.pool.small(REFIT_TREES))
-    first, paths, fits = procedure(q)
+    if q.pool is not CORNERS:
+        q = replace(q, pool=q.pool.small(REFIT_TREES))
+        first, paths, fits = procedure(q)
+        null, kept = _again(q, float(first.max()), most)
+    else:
+        search = Repeats(q, AGAIN)
+        first, paths, fits = search.found()
+        null, kept = _at_once(search, float(first.max()), most)
+    # With ten draws at or above the statistic among k, p = 10 / k; else (1 + reached) / (k + 1): both keep the level.
+    reached, best = int((_reaching(first.max(), null.max(axis=1))).sum()), int(np.argmax(first))
+    return Verdict(
+        statistic=_number(first[best]),
+        p_value=EXCEEDANCES / len(null) if reached == EXCEEDANCES else (1 + reached) / (len(null) + 1),
+        statistics=tuple(_number(v) for v in first),
+        p_values=tuple(_level(v, null[:, m]) for m, v in enumerate(first)),
+        law=EXACT + (AT_EDGE if q.edge.tolerance > 0 else ""),
+        path=paths[best],
+        chosen=best,
+        rows=np.arange(q.n),
+        facts={"refits": len(null), "at_most": most, "exceedances": EXCEEDANCES},
+        peaks=null.max(axis=1),
+        fits=fits,
+        drawn=tuple(kept),
+    )
+
+
+def _again(q: Question, statistic: float, most: int) -> tuple[Floats, list[Drawn]]:
+    """Repeat the procedure on one draw after the other, whatever the models."""
     null: list[Floats] = []
     kept: list[Drawn] = []
     reached = 0
@@ -279,31 +325,38 @@ def refit(q: Question, most: int) -> Verdict:
         drawn = drawn_at_edge(q, len(null))
         found, others, _ = procedure(drawn)
         if len(kept) < SHOWN:
-            kept.append(Drawn.of(others[int(np.argmax(found))], drawn.sample.y, q.sample.mass_of(np.arange(q.n))))
+            kept.append(_drawn(drawn, others[int(np.argmax(found))]))
         null.append(found)
-        reached += _reached(first.max(), found.max())
-    draws = np.array(null)
-    # With ten draws at or above the statistic among k, p = 10 / k; else (1 + reached) / (k + 1): both keep the level.
-    stopped, best = reached == EXCEEDANCES, int(np.argmax(first))
-    return Verdict(
-        statistic=_number(first[best]),
-        p_value=EXCEEDANCES / len(null) if stopped else (1 + reached) / (len(null) + 1),
-        statistics=tuple(_number(v) for v in first),
-        p_values=tuple(_level(v, draws[:, m]) for m, v in enumerate(first)),
-        law=EXACT + (AT_EDGE if q.edge.tolerance > 0 else ""),
-        path=paths[best],
-        chosen=best,
-        rows=np.arange(q.n),
-        facts={"refits": len(null), "at_most": most, "exceedances": EXCEEDANCES, "trees": REFIT_TREES},
-        peaks=draws.max(axis=1),
-        fits=fits,
-        drawn=tuple(kept),
-    )
+        reached += int(_reaching(statistic, found.max()))
+    return np.array(null), kept
 
 
-def _reached(statistic: float, drawn: float) -> bool:
-    """Tell whether a draw is at least the statistic: the p-value among this one draw is then 2/2, and 1/2 if not."""
-    return _level(statistic, np.array([drawn])) == 1.0
+def _at_once(search: Repeats, statistic: float, most: int) -> tuple[Floats, list[Drawn]]:
+    """Repeat the search on batches of draws, and keep those up to the tenth that reaches the statistic."""
+    parts: list[Floats] = []
+    kept: list[Drawn] = []
+    reached = 0
+    for batch, refits in search.simulated(most):
+        there = np.flatnonzero(_reaching(statistic, batch.max(axis=1)))
+        stop = len(batch) if reached + len(there) < EXCEEDANCES else int(there[EXCEEDANCES - reached - 1]) + 1
+        parts.append(batch[:stop])
+        if not kept:
+            for b in range(min(SHOWN, stop)):
+                best = search.path(refits, b, int(np.argmax(batch[b])))
+                kept.append(_drawn(search.q.with_outcomes(search.drawn(b)), best))
+        reached += len(there)
+        if reached >= EXCEEDANCES:
+            break
+    return np.concatenate(parts), kept
+
+
+def _drawn(q: Question, path: Path) -> Drawn:
+    return Drawn.of(path, q.sample.y, q.sample.mass_of(np.arange(q.n)))
+
+
+def _reaching(statistic: float, drawn: Any) -> NDArray[np.bool_]:
+    """Tell which draws are at least the statistic, as a p-value counts them."""
+    return np.asarray(drawn) >= statistic - ROUNDING * max(1.0, abs(statistic))
 
 
 def drawn_at_edge(q: Question, draw: int) -> Question:

@@ -167,8 +167,20 @@ def path(
     -------
     Path
     """
-    # (1) Soft-threshold at the tolerance, and order by what is left, the largest first.
-    excess, upper = beyond(g, edge, alternative, detector == "authors")
+    # (1) Soft-threshold at the tolerance.
+    return along(beyond(g, edge, alternative, detector == "authors"), edge, detector, weights, min_size)
+
+
+def along(
+    past: tuple[Floats, Flags],
+    edge: Boundary,
+    detector: Detector = "default",
+    weights: Floats | None = None,
+    min_size: float = 0.0,
+) -> Path:
+    """Order the rows by what is past the tolerance, as `beyond` returns it; the rest as `path`."""
+    # (1) Order by what is left, the largest first.
+    excess, upper = past
     found = np.flatnonzero(excess > 0)
     rows = found[np.argsort(-excess[found], kind="stable")]
     h, side, rate = excess[rows], upper[rows], np.where(upper[rows], edge.high[rows], edge.low[rows])
@@ -177,9 +189,9 @@ def path(
     size = _authors(h) if detector == "authors" else h
     weight = np.where(side, size, -size) * own
     # (3) Scale the sums so far; look only where a run of ties ends, and where a group is large enough.
-    scale = _scale(detector, weight, rate, len(g))
+    scale = _scale(detector, weight, rate, len(excess))
     scale[:-1][h[:-1] == h[1:]] = 0.0
-    scale[np.cumsum(own) < (min_size - SHARE) * len(g)] = 0.0
+    scale[np.cumsum(own) < (min_size - SHARE) * len(excess)] = 0.0
     return Path(rows=rows, upper=side, excess=h, weight=weight, rate=rate, scale=scale)
 
 

@@ -321,7 +321,7 @@ def test_the_default_models_depend_on_the_number_of_rows_alone() -> None:
     assert pool_of("default", None, FEW) is FORESTS
     assert pool_of("default", None, FEW + 1) is BOOSTED
     assert pool_of("paper", None, 100).names == pool_of("paper", None, 10**6).names
-    found = strong(stepped(), draws=19)
+    found = strong(stepped(), draws=19, null="split")
     assert found.parts["models"] == ("boosted", "logistic", "both")
     assert found.settings["train"]["boosted"] > 10**6
     assert strong(stepped(FEW), null="split", draws=19).settings["train"]["deep"] == 20_000

@@ -1,0 +1,234 @@
+"""Boosting over steps and corners: residual models whose refits to many simulated data sets are a few products.
+
+What a fit needs of the outcomes is the sum of residuals in each step (``x > c``) and corner (``x > c and z <= d``):
+cuts and overlaps are fixed without labels. A refit takes as many small steps as `STEPS` says, each to the step or
+corner whose residuals add up highest for its size, in the sums alone; so hundreds of data sets are fitted at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.kernels.runtime import one_thread
+from calibrant.search.models import Fitted, Floats, Pool, Rows, Sample
+from calibrant.views.features import Features
+
+Singles = NDArray[np.float32]
+Codes = NDArray[np.uint8]
+
+# Tried on the simulation of the paper's authors and on errors of other shapes (docs/benchmarks-detect.md): 5 to 80
+# steps find about the same corners, and corners cut at quartiles a little less than at these shares.
+TENTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+ALONG = (TENTHS, (0.1, 0.3, 0.5, 0.7, 0.9), (0.3, 0.5, 0.7), (0.5,))  # shares of the rows at which steps lie
+ACROSS = ((0.1, 0.3, 0.7, 0.9), (0.3, 0.7), (0.5,))  # and the sides of corners: the finest that are not too many
+STEPS_AT_MOST, AT_MOST = 1_200, 3_000  # steps, and steps and corners: an overlap of any two is kept, 36 MB
+STEPS, RATE = (20, 10), 0.2  # steps of the two learners, and how much of what a step promises is taken
+PRIOR = 5.0  # rows without residual that each step and corner is thought to hold besides: the smallest are shrunk
+SAMPLED = 2_000  # rows, a uniform sample, from which overlaps are taken
+FULL = 255  # no upper end of codes
+SCATTER = 0xC0A  # of random numbers
+PART = 1 << 12  # rows looked at together, for memory
+
+
+# ---- What is fixed before any outcome is seen: cuts, steps and corners, and how they overlap ----
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Steps and corners, chosen without labels.
+
+    Parameters
+    ----------
+    knots : tuple of float arrays
+        Cuts of each column, rising.
+    coarse : tuple of int arrays
+        Which of its knots bound the corners of a column.
+    pairs : int array of shape (r, 2)
+        Columns that form corners.
+    """
+
+    knots: tuple[Floats, ...]
+    coarse: tuple[Rows, ...]
+    pairs: Rows
+
+    @classmethod
+    def of(cls, x: Features) -> Cuts:
+        """Cut columns at shares of the rows: finely, or coarsely where there are many of them."""
+        columns = [np.sort(c) for c in x.flat.T]
+        along = next((s for s in ALONG if len(columns) * len(s) <= STEPS_AT_MOST), ALONG[-1])
+        knots = tuple(_knots(c, along) for c in columns)
+        pairs = x.pairs[x.pairs[:, 0] != x.pairs[:, 1]]
+        for across in ACROSS:
+            coarse = tuple(_bounds(c, at, across) for c, at in zip(columns, knots, strict=True))
+            found = cls(knots, coarse, pairs)
+            if len(found.rules) <= AT_MOST:
+                break
+        return found
+
+    @cached_property
+    def alone(self) -> int:
+        """Steps, which come before the corners; the first holds every row."""
+        return 1 + sum(map(len, self.knots))
+
+    @cached_property
+    def rules(self) -> NDArray[np.int64]:
+        """Bounds of each step and corner, shape (m, 6): column, first and last code, twice."""
+        every = [(0, 0, FULL, 0, 0, FULL)]
+        steps = [(j, k + 1, FULL, j, 0, FULL) for j, at in enumerate(self.knots) for k in range(len(at))]
+        corners = [
+            (i, *a, j, *b)
+            for i, j in self.pairs.tolist()
+            for a in _sides(self.coarse[i])
+            for b in _sides(self.coarse[j])
+        ]
+        return np.array(every + steps + corners, dtype=np.int64)
+
+    def codes(self, flat: Singles) -> Codes:
+        """Return how many of its column's cuts each value exceeds, shape (columns, n)."""
+        return np.stack([np.searchsorted(at, flat[:, j]) for j, at in enumerate(self.knots)]).astype(np.uint8)
+
+    def member(self, codes: Codes) -> Singles:
+        """Return 1 where a step or corner holds a row, shape (m, n)."""
+        n = codes.shape[1]
+        above = [(c > np.arange(len(at))[:, None]).astype(np.float32) for c, at in zip(codes, self.knots, strict=True)]
+        sides = [np.concatenate([v[at], 1.0 - v[at]]) for v, at in zip(above, self.coarse, strict=True)]
+        out = np.ones((len(self.rules), n), dtype=np.float32)
+        out[1 : self.alone] = np.concatenate(above)
+        first = self.alone
+        for i, j in self.pairs.tolist():
+            a, b = sides[i], sides[j]
+            stop = first + len(a) * len(b)
+            np.multiply(a[:, None, :], b[None, :, :], out=out[first:stop].reshape(len(a), len(b), n))
+            first = stop
+        return out
+
+
+def _knots(column: NDArray[np.float32], shares: tuple[float, ...]) -> Floats:
+    """Return the values at these shares of a sorted column, and one below its largest if there is any."""
+    found = np.unique(column[[int(s * (len(column) - 1)) for s in shares]])
+    found = found[found < column[-1]]
+    if not len(found):
+        found = column[column < column[-1]][-1:]
+    knots: Floats = found.astype(np.float64)
+    return knots
+
+
+def _bounds(column: NDArray[np.float32], knots: Floats, shares: tuple[float, ...]) -> Rows:
+    """Return which knots lie at these shares of a sorted column or next to them."""
+    wanted = column[[int(s * (len(column) - 1)) for s in shares]]
+    found: Rows = np.unique(np.minimum(np.searchsorted(knots, wanted), len(knots) - 1))
+    return found[found >= 0]
+
+
+def _sides(at: Rows) -> list[tuple[int, int]]:
+    """Return the codes above each cut, then those up to it."""
+    return [(int(k) + 1, FULL) for k in at] + [(0, int(k)) for k in at]
+
+
+class Overlaps(NamedTuple):
+    """How steps and corners overlap: scaled by the roots of their sizes, and one over these roots."""
+
+    scaled: Singles  # (m, m)
+    root: Singles  # (m,)
+
+    @classmethod
+    def of(cls, cuts: Cuts, codes: Codes, weights: Floats, train: float) -> Overlaps:
+        """Return those of as many rows as a fit sees, from a uniform sample."""
+        n = codes.shape[1]
+        if n > SAMPLED:
+            some = np.sort(np.random.default_rng(SCATTER).choice(n, SAMPLED, replace=False))
+            codes, weights = codes[:, some], weights[some]
+        held = cuts.member(codes) * np.sqrt(weights * (train / len(weights))).astype(np.float32)
+        both = held @ held.T
+        root: Singles = np.float32(1.0) / np.sqrt(np.diag(both) + np.float32(PRIOR))
+        both *= root
+        both *= root[:, None]
+        return cls(both, root)
+
+
+# ---- A fit: small steps, each to the step or corner whose residuals add up highest for its size ----
+
+
+def boosted(sums: Singles, overlaps: Overlaps, rules: int, steps: int) -> tuple[Rows, Singles]:
+    """Return the rules that each data set chooses, and how far it goes along each.
+
+    Parameters
+    ----------
+    sums : float32 array of shape (sets, m)
+        Weighted residuals in each step and corner.
+    overlaps : Overlaps
+    rules, steps : int
+        How many of the first rules may be chosen, and how often.
+
+    Returns
+    -------
+    rules : int array of shape (sets, steps)
+    sizes : float32 array of shape (sets, steps)
+        In units of a residual; of few steps, made larger by what so many leave out.
+    """
+    root, sets = overlaps.root[:rules], np.arange(len(sums))
+    left = sums[:, :rules] * root
+    chosen, far = np.empty((len(sums), steps), dtype=np.int64), np.empty((len(sums), steps), dtype=np.float32)
+    for s in range(steps):
+        best = np.abs(left).argmax(axis=1)
+        step = np.float32(RATE) * left[sets, best]
+        left -= overlaps.scaled[best, :rules] * step[:, None]
+        chosen[:, s], far[:, s] = best, step * root[best]
+    return chosen, far / np.float32(1.0 - (1.0 - RATE) ** steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """A fitted model: sizes added up over the rules that hold a row."""
+
+    cuts: Cuts
+    bounds: Rows
+    far: Singles
+
+    def predict(self, x: Features, _p: Floats, rows: Rows) -> Floats:
+        """Return the predicted residuals of some rows."""
+        return self.add_up(self.cuts.codes(x.flat[rows])).astype(np.float64)
+
+    def add_up(self, codes: Codes) -> Singles:
+        """Return the predicted residuals of rows of these codes."""
+        out = np.zeros(codes.shape[1], dtype=np.float32)
+        for (i, lo, hi, j, low, high), far in zip(self.bounds, self.far, strict=True):
+            out += far * ((codes[i] >= lo) & (codes[i] <= hi) & (codes[j] >= low) & (codes[j] <= high))
+        return out
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Boosting over steps, or over steps and corners."""
+
+    name: str
+    steps: int
+    corners: bool
+
+    def most(self, x: Features) -> int:
+        """Return all rows: a fit needs sums alone."""
+        return len(x.flat)
+
+    def fit(self, s: Sample, rows: Rows, _seed: int) -> Fitted:
+        """Fit to some rows."""
+        cuts, weights = Cuts.of(s.x), s.mass_of(rows)
+        codes, residual = cuts.codes(s.x.flat[rows]), (s.y[rows] - s.p[rows]) * weights
+        sums = np.zeros((1, len(cuts.rules)), dtype=np.float32)
+        for i in range(0, len(rows), PART):
+            sums[0] += cuts.member(codes[:, i : i + PART]) @ residual[i : i + PART].astype(np.float32)
+        with one_thread():
+            overlaps = Overlaps.of(cuts, codes, weights, float(weights.sum()))
+        chosen, far = boosted(sums, overlaps, len(cuts.rules) if self.corners else cuts.alone, self.steps)
+        return Sum(cuts, cuts.rules[chosen[0]], far[0])
+
+
+CORNERS = Pool(
+    (Greedy("steps", STEPS[0], False), Greedy("corners", STEPS[1], True)),
+    ("steps", "corners", "both"),
+    ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)),
+)

@@ -1,0 +1,321 @@
+"""The whole search, from fits to peaks, on the data and on many simulated data sets at once.
+
+Plain arrays serve up to `SMALL` rows, kernels beyond; both do the same. Every row is predicted from the other folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.kernels.draws import GOLDEN, LANES, Bars, Ids, Refits, Tables, mix, refit_peaks, table_sums, words
+from calibrant.kernels.runtime import one_thread
+from calibrant.search.corners import CORNERS, PART, STEPS, Codes, Cuts, Overlaps, Singles, Sum, boosted
+from calibrant.search.detectors import Fits, Question
+from calibrant.search.models import Floats, Rows
+from calibrant.stats.cusum import EVENTS, SHARE, Path, along, beyond
+
+LEVELS = 512  # of predicted residuals, from none to the most they can be: rows of one level are taken together
+SMALL = 4_000  # rows up to which compiling costs more than it spares
+VALUES = 1 << 20  # rows times data sets that are looked at together, for memory
+MOST = 512  # data sets looked at together; 64 at first, as ten of them often decide
+
+
+class Found(NamedTuple):
+    """What the search finds in the data: each model's peak, its path, and the fits that predict the rows."""
+
+    peaks: Floats
+    paths: tuple[Path, ...]
+    fits: Fits
+
+
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """The search over steps and corners of one question, whatever the outcomes.
+
+    Parameters
+    ----------
+    q : Question
+        Without clusters; one-sided, or of tolerance 0.
+    salt : int
+        Of simulated outcomes.
+    """
+
+    q: Question
+    salt: int
+
+    # ---- Fixed before any outcome is seen; rows stand in the order of their folds ----
+
+    @cached_property
+    def order(self) -> Rows:
+        """Rows by fold."""
+        return np.argsort(self.q.fold, kind="stable")
+
+    @cached_property
+    def ends(self) -> Rows:
+        """Where each fold starts, and the last ends."""
+        found: Rows = np.searchsorted(self.q.fold[self.order], np.arange(self.q.settings.folds + 1))
+        return found
+
+    @cached_property
+    def folds(self) -> tuple[slice, ...]:
+        """The rows of each fold."""
+        return tuple(slice(int(a), int(b)) for a, b in zip(self.ends[:-1], self.ends[1:], strict=True))
+
+    @cached_property
+    def p(self) -> Floats:
+        """Scores."""
+        return self.q.edge.p[self.order]
+
+    @cached_property
+    def bars(self) -> Bars:
+        """What a prediction must exceed, the rate of simulated outcomes, the weight."""
+        edge, side = self.q.edge.rows(self.order), self.q.settings.alternative
+        never = np.full(self.q.n, np.inf)
+        above = never if side == "less" else np.where(edge.high < 1.0, edge.high - edge.p, np.inf)
+        below = never if side == "greater" else np.where(edge.low > 0.0, edge.p - edge.low, np.inf)
+        return Bars(above, below, edge.low if side == "less" else edge.high, self.q.sample.mass_of(self.order))
+
+    @cached_property
+    def _open(self) -> bool:
+        """Tell whether any prediction, up or down, is past every bar."""
+        return not (self.bars.above.any() or self.bars.below.any())
+
+    @cached_property
+    def ids(self) -> Ids:
+        """Identities of the rows."""
+        return self.q.ids[self.order]
+
+    @cached_property
+    def cuts(self) -> Cuts:
+        """Steps and corners."""
+        return Cuts.of(self.q.sample.x)
+
+    @cached_property
+    def codes(self) -> Codes:
+        """Places of the rows among the cuts, shape (columns, n)."""
+        flat = self.q.sample.x.flat
+        return np.hstack([self.cuts.codes(flat[self.order[i : i + PART]]) for i in range(0, self.q.n, PART)])
+
+    @cached_property
+    def overlaps(self) -> Overlaps:
+        """How steps and corners overlap, in as many rows as a fit sees."""
+        return Overlaps.of(self.cuts, self.codes, self.bars.weight, self.q.n * (1.0 - 1.0 / len(self.folds)))
+
+    @property
+    def least(self) -> float:
+        """Weight that a group must have."""
+        return (self.q.settings.min_size - SHARE) * self.q.n
+
+    # ---- One data set ----
+
+    def found(self) -> Found:
+        """Search the data themselves."""
+        y = self.q.sample.y
+        bits = (y[self.order] > 0).astype(np.uint8)
+        with one_thread():
+            sums = self._sums_few(bits[None]) if self.few else self._sums_many(bits.astype(np.uint64))[:, :1]
+            refits = self._fitted(sums)
+        fits, said, tops = self.fits(refits), self._said(refits, 0), refits.tops()[0]
+        paths = tuple(self._path(v, top) for v, top in zip(said, tops, strict=True))
+        peaks = np.array([max(0.0, float(np.nanmax(v.curve(y), initial=0.0))) for v in paths])
+        return Found(peaks, paths, fits)
+
+    def path(self, refits: Refits, b: int, model: int) -> Path:
+        """Return the path that one model makes in one of several data sets."""
+        return self._path(self._said(refits, b)[model], refits.tops()[b, model])
+
+    def fits(self, refits: Refits) -> Fits:
+        """Return the fits to the first data set."""
+        fitted = tuple(self._fold_fits(refits, f, 0) for f in range(len(self.folds)))
+        return Fits(pool=CORNERS, fitted=fitted, part=self.q.fold)
+
+    def _fold_fits(self, refits: Refits, f: int, b: int) -> tuple[Sum, Sum]:
+        bounds, far, k = refits.bounds[f, b], refits.size[f, b], refits.second
+        return Sum(self.cuts, bounds[:k], far[:k]), Sum(self.cuts, bounds[k:], far[k:])
+
+    def _said(self, refits: Refits, b: int) -> Singles:
+        """Return what the models of one data set predict, shape (models, n)."""
+        said = np.empty((3, self.q.n), dtype=np.float32)
+        for f, rows in enumerate(self.folds):
+            for m, one in enumerate(self._fold_fits(refits, f, b)):
+                said[m, rows] = one.add_up(self.codes[:, rows])
+        said[2] = np.float32(0.5) * said[0] + np.float32(0.5) * said[1]
+        return said
+
+    def _path(self, said: Singles, top: float) -> Path:
+        """Return the path of a model's predictions, cut into levels as everywhere here."""
+        s, g = self.q.settings, np.empty(self.q.n)
+        g[self.order] = said
+        excess, upper = beyond(g, self.q.edge, s.alternative)
+        level = np.minimum((excess * (LEVELS / top)).astype(np.int64), LEVELS - 1)
+        excess = np.where(excess > 0.0, (level + 0.5) / LEVELS * top, 0.0)
+        return along((excess, upper), self.q.edge, s.detector, self.q.sample.weights, s.min_size)
+
+    # ---- Simulated data sets ----
+
+    def simulated(self, most: int) -> Iterator[tuple[Floats, Refits]]:
+        """Yield the peaks of simulated data sets, shape (sets, models), and their fits, in batches."""
+        first, size = 0, min(LANES, most)
+        while first < most:
+            if self.few:
+                yield self.of_few(self.outcomes(first, size))
+            else:
+                drawn = words(self.ids, self.bars.rate, self.bars.rate, first, self.salt)[:, 0]
+                yield self.of_many(drawn, size)
+            first += size
+            size = min(max(2 * size, VALUES // self.q.n), MOST) if self.few else LANES
+            size = min(size, most - first)
+
+    @property
+    def few(self) -> bool:
+        """Tell whether plain arrays serve."""
+        return self.q.n <= SMALL
+
+    def outcomes(self, first: int, count: int) -> NDArray[np.uint8]:
+        """Return simulated outcomes in plain NumPy, shape (sets, n): those of `kernels.draws.outcomes`."""
+        start = mix(self.ids ^ np.uint64(self.salt))
+        with np.errstate(over="ignore"):
+            steps = np.arange(first, first + count, dtype=np.uint64) * GOLDEN
+            bits = mix(steps[:, None] + start[None, :]) >> np.uint64(11)
+        return (bits.astype(np.float64) * 2.0**-53 < self.bars.rate).astype(np.uint8)
+
+    def drawn(self, draw: int) -> Floats:
+        """Return one simulated data set, rows in the question's order."""
+        y = np.empty(self.q.n)
+        y[self.order] = self.outcomes(draw, 1)[0]
+        return y
+
+    def of_few(self, y: NDArray[np.uint8]) -> tuple[Floats, Refits]:
+        """Return the peaks of data sets of few rows, outcomes of shape (sets, n), and their fits."""
+        with one_thread():
+            chosen, far = self._chosen(self._sums_few(y))
+        said = np.zeros((2, *y.shape), dtype=np.float32)
+        for f, (rows, held) in enumerate(zip(self.folds, self._member, strict=True)):
+            for s in range(sum(STEPS)):
+                said[int(s >= STEPS[0]), :, rows] += far[f, :, s, None] * held[chosen[f, :, s]]
+        refits = Refits(self.cuts.rules[chosen], far, STEPS[0])
+        every = (*said, np.float32(0.5) * said[0] + np.float32(0.5) * said[1])
+        residual = (y - self.bars.rate) * self.bars.weight
+        return np.stack([self._peaks(*v, residual) for v in zip(every, refits.tops().T, strict=True)], axis=1), refits
+
+    def of_many(self, bits: Ids, count: int) -> tuple[Floats, Refits]:
+        """Return the peaks of up to 64 data sets of many rows, outcomes as bits, and their fits."""
+        with one_thread():
+            refits = self._fitted(self._sums_many(bits)[:, :count])
+        return refit_peaks(bits, self.codes, self.ends, refits, self.bars, (LEVELS, self.least)), refits
+
+    def _fitted(self, sums: Singles) -> Refits:
+        chosen, far = self._chosen(sums)
+        return Refits(self.cuts.rules[chosen], far, STEPS[0])
+
+    def _chosen(self, sums: Singles) -> tuple[Rows, Singles]:
+        """Return rules and sizes of both learners fitted to the other folds, each of shape (folds, sets, steps)."""
+        whole, chosen, far = sums.sum(axis=0), [], []
+        for own in sums:
+            left = whole - own
+            one = boosted(left, self.overlaps, self.cuts.alone, STEPS[0])
+            other = boosted(left, self.overlaps, len(self.cuts.rules), STEPS[1])
+            chosen.append(np.hstack([one[0], other[0]]))
+            far.append(np.hstack([one[1], other[1]]))
+        return np.stack(chosen), np.stack(far)
+
+    # ---- Sums of residuals in steps and corners, by fold ----
+
+    @cached_property
+    def _member(self) -> list[Singles]:
+        return [self.cuts.member(self.codes[:, rows]) for rows in self.folds]
+
+    def _sums_few(self, y: NDArray[np.uint8]) -> Singles:
+        residual = ((y - self.p) * self.bars.weight).astype(np.float32)
+        return np.stack([residual[:, rows] @ held.T for rows, held in zip(self.folds, self._member, strict=True)])
+
+    def _sums_many(self, bits: Ids) -> Singles:
+        """Add up outcomes in tables of two columns, take off what was expected, and add the cells to corners."""
+        tables, wide, cells, places = self._tables
+        out = []
+        for f, rows in enumerate(self.folds):
+            cases = table_sums(bits[rows], self.bars.weight[rows], self._both[rows], tables, cells)
+            out.append(self._corners(cases - self._expected[f], wide, places))
+        return np.stack(out)
+
+    @cached_property
+    def _both(self) -> Codes:
+        """Codes among all cuts of a column, then among those of corners, shape (n, 2 columns)."""
+        coarse = [np.searchsorted(at, c).astype(np.uint8) for at, c in zip(self.cuts.coarse, self.codes, strict=True)]
+        return np.ascontiguousarray(np.concatenate([self.codes, np.stack(coarse)]).T)
+
+    @cached_property
+    def _expected(self) -> list[Floats]:
+        tables, _, cells, _ = self._tables
+        out = []
+        for rows in self.folds:
+            weight, every = self.bars.weight[rows] * self.p[rows], np.full(rows.stop - rows.start, 1, dtype=np.uint64)
+            out.append(table_sums(every, weight, self._both[rows], tables, cells)[:, :1])
+        return out
+
+    @cached_property
+    def _tables(self) -> tuple[Tables, list[tuple[int, int]], int, Rows]:
+        """Return the tables: one a column along all its cuts, one a pair along those of corners; shapes, and cells."""
+        own, columns = self.cuts.knots, len(self.cuts.knots)
+        wide = [(1, len(at) + 1) for at in own]
+        wide += [(len(self.cuts.coarse[i]) + 1, len(self.cuts.coarse[j]) + 1) for i, j in self.cuts.pairs.tolist()]
+        starts = np.concatenate([[0], np.cumsum([a * b for a, b in wide])]).astype(np.int64)
+        first = np.concatenate([np.arange(columns), columns + self.cuts.pairs[:, 0]])
+        second = np.concatenate([np.arange(columns), columns + self.cuts.pairs[:, 1]])
+        width = np.array([0 if a == 1 and t < columns else b for t, (a, b) in enumerate(wide)], dtype=np.int64)
+        return Tables(first, second, starts[:-1], width), wide, int(starts[-1]), starts
+
+    def _corners(self, cells: Floats, wide: list[tuple[int, int]], starts: Rows) -> Singles:
+        """Return the sums in steps and corners, shape (64, m), from those in cells."""
+        columns, parts = len(self.cuts.knots), [cells[starts[0] : starts[1]].sum(axis=0)[None]]
+        for t, (a, b) in enumerate(wide):
+            block = cells[starts[t] : starts[t + 1]].reshape(a, b, -1)
+            if t < columns:
+                parts.append(_beyond(block[0])[0])
+            else:
+                parts += [np.concatenate(_beyond(side)) for side in np.concatenate(_beyond(block))]
+        return np.concatenate(parts).T.astype(np.float32)
+
+    # ---- Peaks over levels ----
+
+    def _peaks(self, said: Singles, tops: Floats, residual: Floats) -> Floats:
+        """Return the peak of each data set: `kernels.draws.refit_peaks` in plain NumPy."""
+        sets, per = len(said), (LEVELS / tops)[:, None]
+        if self._open:
+            excess, signed = np.abs(said), np.where(said > 0.0, residual, -residual)
+        else:
+            up, down = said - self.bars.above, -said - self.bars.below
+            excess, signed = np.maximum(up, down), np.where(up > down, residual, -residual)
+        level = np.minimum(np.maximum(excess, 0.0) * per, LEVELS - 1).astype(np.int64)
+        at = np.arange(1, sets + 1)[:, None] * LEVELS - 1 - level
+        at[excess <= 0.0] = sets * LEVELS
+        rate, w = self.bars.rate, self.bars.weight
+        spread = rate * (1.0 - rate)
+
+        def added(values: Floats) -> Floats:
+            each: Floats = np.bincount(at.ravel(), np.broadcast_to(values, at.shape).ravel(), sets * LEVELS + 1)
+            return each[:-1].reshape(sets, LEVELS)
+
+        h = (np.arange(LEVELS)[::-1] + 0.5) / LEVELS
+        scores = np.cumsum(h * added(signed), axis=1)
+        events = added(spread)
+        plain = self.q.sample.weights is None
+        seen = np.cumsum(h**2 * (events if plain else added(w**2 * spread)), axis=1)
+        ready = (np.cumsum(events, axis=1) >= EVENTS * (1.0 - SHARE)) & (seen > 0.0)
+        if self.q.settings.min_size > 0.0:
+            ready &= np.cumsum(added(w), axis=1) >= self.least
+        scale = np.where(ready, seen * seen[:, -1:], 1.0) ** -0.25
+        peaks: Floats = np.where(ready, scores * scale, 0.0).max(axis=1, initial=0.0)
+        return peaks
+
+
+def _beyond(block: Floats) -> tuple[Floats, Floats]:
+    """Return sums above each cut along the first axis, and sums up to it."""
+    up_to = np.cumsum(block, axis=0)
+    return up_to[-1:] - up_to[:-1], up_to[:-1]

@@ -145,7 +145,7 @@ class Overlaps(NamedTuple):
             codes, weights = codes[:, some], weights[some]
         held = cuts.member(codes) * np.sqrt(weights * (train / len(weights))).astype(np.float32)
         both = held @ held.T
-        root: Singles = np.float32(1.0) / np.sqrt(np.diag(both) + np.float32(PRIOR))
+        root = np.asarray(1.0 / np.sqrt(np.diag(both) + PRIOR), dtype=np.float32)
         both *= root
         both *= root[:, None]
         return cls(both, root)

@@ -299,7 +299,8 @@ class Repeats:
         spread = rate * (1.0 - rate)
 
         def added(values: Floats) -> Floats:
-            each: Floats = np.bincount(at.ravel(), np.broadcast_to(values, at.shape).ravel(), sets * LEVELS + 1)
+            weights = np.broadcast_to(values, at.shape).ravel()
+            each: Floats = np.bincount(at.ravel(), weights=weights, minlength=sets * LEVELS + 1)
             return each[:-1].reshape(sets, LEVELS)
 
         h = (np.arange(LEVELS)[::-1] + 0.5) / LEVELS

@@ -9,6 +9,7 @@ from functools import cached_property
 from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import pooled_rows
 from calibrant.audit.record import Check, Finding
+from calibrant.data.engines.freed import give_back
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve, Estimate, Outcome
@@ -129,6 +130,13 @@ class Case:
         if isinstance(self.fullest, Sketch):
             return self.whole
         return self.rows if self.fullest is self.held and self.rows else pooled_rows(self.fullest, self.mask)
+
+    def forget(self) -> None:
+        """Drop what answered questions left with the rows (features, models, cells), before what reads none of it."""
+        for rows in (self.held, self.rows):
+            if rows is not None:
+                rows.cache.clear()
+        give_back()
 
     def needs_covariates(self) -> None:
         """Say that a check is not run where there are no covariates."""

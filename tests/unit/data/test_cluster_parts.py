@@ -18,6 +18,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.data import survey
+from calibrant.data.engines import freed
 from calibrant.data.engines import reduce as engines
 from calibrant.data.engines.work import Task, _one_thread, caller, count_frame, from_frame, join, joined, refusal
 from calibrant.data.sources import files
@@ -71,6 +72,27 @@ def test_a_refusal_wins_over_the_parts_it_names() -> None:
     for messages in ([sound, other], [other, sound], [join(raw, [sound, other])]):
         with pytest.raises(cal.BadInput, match="same version"):
             joined(task, messages)
+
+
+def test_stages_give_the_same_bytes_and_one_message_is_handed_on() -> None:
+    rng = np.random.default_rng(7)
+    rows = {"y": rng.integers(0, 2, 900), "p": rng.random(900), "g": rng.choice(list("abc"), 900)}
+    task = task_of(rows, by="g", variables="g", tests=True)
+    raw, batches = task.to_bytes(), pa.table(rows).to_batches(max_chunksize=100)
+    messages = [count_frame(raw, i, [batch]) for i, batch in enumerate(batches)]
+    groups = [join(raw, messages[i : i + 4]) for i in range(0, 9, 4)]
+    assert groups[-1] == messages[-1]
+    (one, parts), (two, same) = joined(task, [join(raw, messages)]), joined(task, [join(raw, groups)])
+    assert one.to_bytes() == two.to_bytes()
+    assert list(parts) == list(same) == list(range(9))
+
+
+def test_memory_is_given_back_where_the_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    freed.give_back()
+    freed._trim.cache_clear()
+    monkeypatch.setattr("ctypes.CDLL", lambda _: object())  # a C library that knows nothing of it
+    freed.give_back()
+    freed._trim.cache_clear()
 
 
 def test_texts_too_long_for_one_array_lose_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:

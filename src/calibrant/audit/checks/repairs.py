@@ -59,6 +59,7 @@ def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
 
     rows, plan = case.needs_rows(NO_TESTS if case.whole.spec.codings else NO_ROWS), case.judging
     case.announce("comparing repairs")
+    case.forget()
     held = () if rows.covariates is None else tuple(rows.covariates.schema.names)
     by = tuple(v.name for v in case.whole.spec.variables if v.name in held)
     along, left_out = audited_variables(rows, None, case.seed)

@@ -13,8 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import calibrant as cal
+from calibrant.diagnose.rule_search import Ballot, Binned, Hunt, price
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
+from calibrant.stats.cusum import Boundary
 from calibrant.views.rules import Condition, columns_of
 
 QUICK: list[tuple[str, Any]] = [
@@ -271,3 +273,45 @@ def test_charts_are_drawn() -> None:
 def test_constant_covariates_leave_only_the_score() -> None:
     data = cal.predictions([0, 1] * 100, [0.4, 0.6] * 100, pa.table({"k": [1] * 200}))
     assert all("k" not in r for r in subgroups(data, models=QUICK).columns["rule"])
+
+
+# ---- the search for rules, against plainer ways ----
+
+
+def test_trees_are_those_of_least_squares() -> None:
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(200, 3))
+    data = cal.predictions(rng.integers(0, 2, 200), rng.random(200), {"a": x[:, 0], "b": x[:, 1], "c": x[:, 2]})
+    columns, weights = columns_of(data, None), rng.uniform(0.5, 2.0, 200)
+    target = (x[:, 0] > 0.3) * (x[:, 1] < 0.5) + 0.1 * rng.normal(size=200)
+    matrix = np.stack(list(columns.numbers.values()), axis=1)
+    tree = DecisionTreeRegressor(max_depth=2, min_samples_leaf=10).fit(matrix, target, sample_weight=weights)
+    path = tree.decision_path(matrix).toarray().astype(bool)[:, 1:]
+    found = {columns.matching(rule).tobytes() for rule in Binned.of(columns).grown(target, weights, 2, 10)}
+    assert found == {node.tobytes() for node in path.T}
+
+
+def test_the_best_pair_is_the_best_of_all_pairs_without_a_fold() -> None:
+    data = planted(300)
+    ballot = Ballot(
+        columns=columns_of(data, None),
+        y=data.y.astype(float),
+        edge=Boundary.of(data.p, 0.05),
+        weights=None,
+        alternative="two-sided",
+    )
+    hunt = Hunt.of(ballot, np.arange(300) % 5, 20, 3, 1)
+    left = hunt.fold != 2
+    worth, rule = hunt._best_pair(hunt._folds.sum(axis=0) - hunt._folds[2], 16)
+    best = -np.inf
+    for i, a in enumerate(hunt.met):
+        for j, b in enumerate(hunt.met[: i + 1]):
+            inside = a & b & left
+            if inside.sum() >= 16:
+                y, p = data.y[inside], data.p[inside]
+                up, down = np.minimum(p + 0.05, 1.0), np.maximum(p - 0.05, 0.0)
+                above = (y - up).sum() / np.sqrt((up * (1 - up)).sum())
+                below = (down - y).sum() / np.sqrt((down * (1 - down)).sum())
+                best = max(best, max(above, below, 0.0) ** 2 - price(1 if i == j else 2, len(hunt.conditions)))
+    assert worth == pytest.approx(best, rel=1e-4)
+    assert hunt._value(rule, left, 16) == pytest.approx(best, rel=1e-4)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import LANES
-from calibrant.kernels.runtime import inlined, kernel, sealed
+from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
 from calibrant.kernels.tally import SCORE_BITS, fixed
 
 Cells = NDArray[np.uint8]
@@ -17,6 +17,8 @@ Labels = NDArray[np.int8]
 
 SUMS = 4  # of a cell: rows, cases, scores q = min(floor(p 2^30), 2^30 - 1), null variances floor(q (2^30 - q) / 2^30)
 _TURN = 8192  # rows that stay in the cache while all tables take them
+WORDS_PER_ROW, SEEN_PER_ROW = 4, 64  # words of draws, and sums seen, that take as long as a row of other kernels
+BOXES_PER_ROW = 128  # and draws of boxes
 _LOW = 44  # bits of a word that hold a sum of scores or null variances; those above count rows or cases
 
 # ---- Tables: the sums of each cell of one, two or three traits ----
@@ -38,7 +40,11 @@ def box_sums(cells: ArrayLike, p: ArrayLike, y: ArrayLike, tables: ArrayLike, si
         Rows, cases, sums of scores and of null variances; the cell of the last trait changes fastest.
     """
     where = sealed(tables, np.int64), sealed(sizes, np.int64)
-    _box_sums(sealed(cells, np.uint8), sealed(p, np.float64), sealed(y, np.int8), *where, out)
+    rows = sealed(cells, np.uint8), sealed(p, np.float64), sealed(y, np.int8)
+    if few(len(rows[1])):
+        plain(__name__).box_sums(*rows, *where, out)
+    else:
+        _box_sums(*rows, *where, out)
 
 
 @kernel
@@ -109,8 +115,12 @@ def lane_sums(words: ArrayLike, order: ArrayLike, starts: ArrayLike) -> NDArray[
     int32 array of shape (cells, 64 w)
     """
     bits = sealed(np.transpose(words), np.uint64)
+    cells = sealed(order, np.int64), sealed(starts, np.int64)
+    if few(bits.size, WORDS_PER_ROW):
+        sums: NDArray[np.int32] = plain(__name__).lane_sums(bits, *cells)
+        return sums
     out = np.zeros((np.size(starts) - 1, LANES * bits.shape[1]), dtype=np.int32)
-    _lane_sums(bits, sealed(order, np.int64), sealed(starts, np.int64), out)
+    _lane_sums(bits, *cells, out)
     return out
 
 
@@ -198,7 +208,11 @@ def box_peaks(
         Largest ``scale (cases - mean[0])``, and largest ``scale (mean[1] - cases)``.
     """
     sets = sealed(first, np.int64), sealed(second, np.int64)
-    _box_peaks(sealed(cases, np.int32), *sets, sealed(mean, np.float64), sealed(scale, np.float64), peaks)
+    boxes = sealed(mean, np.float64), sealed(scale, np.float64)
+    if few(np.size(scale) * cases.shape[2], BOXES_PER_ROW):
+        plain(__name__).box_peaks(sealed(cases, np.int32), *sets, *boxes, peaks)
+    else:
+        _box_peaks(sealed(cases, np.int32), *sets, *boxes, peaks)
 
 
 @kernel
@@ -256,7 +270,11 @@ def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: floa
     peaks : float64 array of shape (2, draws), written
         As `box_peaks`.
     """
-    _subset_peaks(sealed(cases, np.int32), sealed(levels, np.float64), float(extra), float(fewest), peaks)
+    given = sealed(cases, np.int32), sealed(levels, np.float64), float(extra), float(fewest)
+    if few(given[0].size, SEEN_PER_ROW):
+        plain(__name__).subset_peaks(*given, peaks)
+    else:
+        _subset_peaks(*given, peaks)
 
 
 # Why no other subset is better. The points (V, S) of all subsets span a zonotope. (1) For z >= 0 the points where

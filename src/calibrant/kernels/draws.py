@@ -26,6 +26,7 @@ _UNIT = 2.0**-53  # of 53 random bits
 PRIME, BASIS = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
 
 LONG = 64  # bytes that take as long as a byte of all strings
+DRAWS_PER_ROW = 64  # outcomes that take as long as a row of other kernels
 LANES = 64  # draws in a word
 AT_ONCE = 256  # draws whose sums stay in the cache together
 
@@ -140,7 +141,8 @@ def outcomes(ids: ArrayLike, rate: ArrayLike, first: int, draws: int, salt: int)
     uint8 array of shape (n, draws)
     """
     out = np.empty((np.size(ids), draws), dtype=np.uint8)
-    _outcomes(stream(ids, first, salt), sealed(rate, np.float64), out)
+    write = plain(__name__).outcomes if few(out.size, DRAWS_PER_ROW) else _outcomes
+    write(stream(ids, first, salt), sealed(rate, np.float64), out)
     return out
 
 
@@ -180,7 +182,8 @@ def tallies(
     parts = []
     for first in range(draws.first, last, AT_ONCE):
         out = np.zeros((cells, min(AT_ONCE, last - first)))
-        _tallies(stream(ids, first, draws.salt), *rows, out)
+        add = plain(__name__).tallies if few(len(rows[0]) * out.shape[1], DRAWS_PER_ROW) else _tallies
+        add(stream(ids, first, draws.salt), *rows, out)
         parts.append(out)
     return np.concatenate(parts, axis=1)
 
@@ -226,7 +229,8 @@ def words(ids: ArrayLike, low: ArrayLike, high: ArrayLike, first: int, salt: int
         Bit b is draw b, at `low` and at `high`.
     """
     out = np.empty((np.size(ids), 2), dtype=np.uint64)
-    _words(stream(ids, first, salt), sealed(low, np.float64), sealed(high, np.float64), out)
+    write = plain(__name__).words if few(len(out)) else _words
+    write(stream(ids, first, salt), sealed(low, np.float64), sealed(high, np.float64), out)
     return out
 
 
@@ -264,7 +268,8 @@ def peaks(word: ArrayLike, at: ArrayLike, gain: ArrayLike, drift: ArrayLike, sca
     """
     best = np.full(LANES, float(floor))
     steps = sealed(gain, np.float64), sealed(drift, np.float64), sealed(scale, np.float64)
-    _peaks(sealed(word, np.uint64), sealed(at, np.uint64), *steps, best)
+    rise = plain(__name__).peaks if few(len(steps[0])) else _peaks
+    rise(sealed(word, np.uint64), sealed(at, np.uint64), *steps, best)
     return best
 
 
@@ -310,7 +315,8 @@ def extremes(cases: ArrayLike, weight: ArrayLike, expected: ArrayLike, read: Arr
     walks : Walks of shape (draws,), written
     """
     rows = sealed(weight, np.float64), sealed(expected, np.float64), sealed(read, np.bool_)
-    _extremes(sealed(cases, np.int32), *rows, walks)
+    walk = plain(__name__).extremes if few(np.size(cases), DRAWS_PER_ROW) else _extremes
+    walk(sealed(cases, np.int32), *rows, walks)
 
 
 @kernel

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import mix
-from calibrant.kernels.runtime import kernel, sealed
+from calibrant.kernels.runtime import few, kernel, plain, sealed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,6 +26,7 @@ LOGIT = 512  # steps of the logit in one
 PER_UNIT = 1024  # entries of the bell's table per unit of the exponent
 VARIANCE = 1 << 18  # steps of p (1 - p) in one
 SCORE_STEPS = 1 << 30  # steps of the score in one
+BELLS_PER_ROW = 128  # that take as long as a row of other kernels
 HALF = 15  # bits of the lower half of a score's steps
 ROWS = 2048  # rows whose sums are exact: features times outcomes in float32, times features and variances in float64
 DITHER = np.uint64(0x8D12A95E3B6C70F4)  # salt of the rounding of variances, any number but those of other draws
@@ -73,7 +74,10 @@ def bells(points: Floats, marks: Floats, scale: float) -> Floats:
     """
     cross = np.ascontiguousarray(points @ marks.T)
     own, theirs = (np.ascontiguousarray((a * a).sum(axis=1)) for a in (points, marks))
-    _bells(cross, own, theirs, float(scale) * PER_UNIT, bell_table())
+    if few(cross.size, BELLS_PER_ROW):
+        plain(__name__).bells(cross, own, theirs, float(scale) * PER_UNIT, bell_table())
+    else:
+        _bells(cross, own, theirs, float(scale) * PER_UNIT, bell_table())
     return cross
 
 
@@ -104,7 +108,8 @@ class Tables:
 
     def write(self, cells: ArrayLike, out: Floats) -> None:
         """Write ``tables[j][cells[:, j]]`` into the columns of `out`, shape (n, columns), from that table's first."""
-        _looked_up(sealed(cells, np.int64), self._flat, self._first, self._start, out)
+        write = plain(__name__).looked_up if few(len(out)) else _looked_up
+        write(sealed(cells, np.int64), self._flat, self._first, self._start, out)
 
 
 @kernel

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import inlined, kernel, sealed
+from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8]
@@ -79,7 +79,8 @@ def gradients(log_odds: ArrayLike, y: ArrayLike, weight: ArrayLike, gradient: Fl
 
     ``p = expit(log_odds)``; all arrays of shape (n,), the last two written.
     """
-    _gradients(sealed(log_odds, np.float64), sealed(y, np.int8), sealed(weight, np.float64), gradient, hessian)
+    write = plain(__name__).gradients if few(len(gradient)) else _gradients
+    write(sealed(log_odds, np.float64), sealed(y, np.int8), sealed(weight, np.float64), gradient, hessian)
 
 
 @kernel
@@ -105,14 +106,13 @@ def grow(columns: Columns, gradient: ArrayLike, hessian: ArrayLike, rows: ArrayL
     nodes = (1 << rule.depth) - 1
     feature, left = np.zeros(nodes, dtype=np.int32), np.full(nodes, EVERY, dtype=np.uint64)
     tree = Tree(feature, left, np.empty(nodes + 1))
-    _grow(
-        Columns(sealed(columns.codes, np.uint8), sealed(columns.ordered, np.bool_)),
-        sealed(gradient, np.float64),
-        sealed(hessian, np.float64),
-        sealed(rows, np.int32),
-        Rule(int(rule.depth), float(rule.ridge), float(rule.least)),
-        tree,
-    )
+    own = Columns(sealed(columns.codes, np.uint8), sealed(columns.ordered, np.bool_))
+    sums = sealed(gradient, np.float64), sealed(hessian, np.float64)
+    how = Rule(int(rule.depth), float(rule.ridge), float(rule.least))
+    if few(np.size(rows)):
+        plain(__name__).grow(own, sums, sealed(rows, np.int32), how, tree)
+    else:
+        _grow(own, *sums, sealed(rows, np.int32), how, tree)
     return tree
 
 
@@ -199,7 +199,8 @@ def _order_of(own: Floats, ordered: bool, ridge: float, order: NDArray[np.int64]
 def add_trees(codes: ArrayLike, trees: Tree, out: Floats) -> None:
     """Add the values of some trees to `out`, of shape (n,), in place; `codes` as in `Columns`."""
     feature, left = sealed(trees.feature, np.int32), sealed(trees.left, np.uint64)
-    _add_trees(sealed(codes, np.uint8), Tree(feature, left, sealed(trees.value, np.float64)), out)
+    add = plain(__name__).add_trees if few(len(out)) else _add_trees
+    add(sealed(codes, np.uint8), Tree(feature, left, sealed(trees.value, np.float64)), out)
 
 
 @kernel
@@ -249,15 +250,19 @@ def cell_sums(codes: ArrayLike, by: Grouping, y: ArrayLike, p: ArrayLike, weight
     -------
     float64 array of shape (cells, 3)
     """
-    out = np.zeros((by.cells, 3))
     rows = sealed(y, np.int8), sealed(p, np.float64), sealed(weight, np.float64)
+    if few(len(rows[0])):
+        sums: Floats = plain(__name__).cell_sums(sealed(codes, np.uint8), Grouping(*map(int, by)), *rows)
+        return sums
+    out = np.zeros((by.cells, 3))
     _cell_sums(sealed(codes, np.uint8), Grouping(*map(int, by)), *rows, out)
     return out
 
 
 def shift(codes: ArrayLike, by: Grouping, table: ArrayLike, p: Floats) -> None:
     """Add each row's entry of `table`, a number a cell, to its score, in place, and clip to [0, 1]."""
-    _shift(sealed(codes, np.uint8), Grouping(*map(int, by)), sealed(table, np.float64), p)
+    move = plain(__name__).shift if few(len(p)) else _shift
+    move(sealed(codes, np.uint8), Grouping(*map(int, by)), sealed(table, np.float64), p)
 
 
 @inlined

@@ -36,20 +36,18 @@ def count(words: Words, tags: Words, y: NDArray[np.int8], limit: np.uint64, tabl
     # 1. different words in the order in which they come, as each takes the first place that is free
     rows = np.flatnonzero(words <= limit)
     own, begins, which = np.unique(np.maximum(words[rows], np.uint64(1)), return_index=True, return_inverse=True)
-    held: list[list[int]] = table[:-1].tolist()
-    last, most, size = len(held) - 1, len(held) >> 1, int(table[-1, 0])
+    held, last, most, size = table[:-1, 0], len(table) - 2, (len(table) - 1) >> 1, int(table[-1, 0])
     place, stop = np.zeros(len(own), dtype=np.int64), len(words)
     for k in np.argsort(begins).tolist():
         word = int(own[k])
         at = word & last
-        while held[at][0] not in (0, word):
+        while held[at] and held[at] != word:
             at = (at + 1) & last
-        if not held[at][0]:
+        if not held[at]:
             if size == most:
                 stop = int(rows[begins[k]])
                 break
             size += 1
-            held[at][0] = word
             table[at, 0], table[at, 1] = own[k], tags[rows[begins[k]]]
         place[k] = at
     # 2. rows of each, by label

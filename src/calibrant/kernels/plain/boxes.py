@@ -1,0 +1,80 @@
+"""Boxes of traits: the same as `calibrant.kernels.boxes` finds, peaks to rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.kernels import boxes as b
+from calibrant.kernels.tally import SCORE_BITS, fixed_point
+
+Cases = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DRAWS = 256  # at once
+
+
+def box_sums(cells: b.Cells, p: Floats, y: b.Labels, tables: Ints, sizes: Ints, out: Ints) -> None:
+    """Add rows to the tables of several combinations of traits."""
+    q = fixed_point(p)
+    # Sums stay below 2^53, so that doubles hold them
+    columns = (None, y.astype(np.float64), q.astype(np.float64), ((q * ((1 << SCORE_BITS) - q)) >> SCORE_BITS) * 1.0)
+    own = cells.astype(np.int64)
+    for *traits, first in tables.tolist():
+        at, size = np.zeros(len(q), dtype=np.int64), 1
+        for trait in traits:
+            if trait >= 0:
+                at, size = at * int(sizes[trait]) + own[trait], size * int(sizes[trait])
+        for k, column in enumerate(columns):
+            out[first : first + size, k] += np.bincount(at, column, size).astype(np.int64)
+
+
+def lane_sums(words: NDArray[np.uint64], order: Ints, starts: Ints) -> Cases:
+    """Return how many rows of each cell have each bit set; the words of a row lie together."""
+    little = words.astype("<u8", copy=False).view(np.uint8)
+    bits = np.unpackbits(little, axis=1, bitorder="little")
+    out = np.zeros((len(starts) - 1, bits.shape[1]), dtype=np.int32)
+    filled = np.flatnonzero(np.diff(starts))
+    if len(filled):
+        out[filled] = np.add.reduceat(bits[order[: starts[-1]]], starts[filled], axis=0, dtype=np.int32)
+    return out
+
+
+def box_peaks(cases: Cases, first: Ints, second: Ints, mean: Floats, scale: Floats, peaks: Floats) -> None:
+    """Raise `peaks` to the largest residual of all boxes, too many cases and too few, in every draw."""
+    a, c, draws = cases.shape
+    for start in range(0, draws, DRAWS):  # so that what is summed stays in the cache
+        some = slice(start, min(start + DRAWS, draws))
+        over, run = np.zeros((a + 1, c, some.stop - start)), np.zeros((c + 1, some.stop - start))
+        np.cumsum(cases[:, :, some], axis=0, out=over[1:])
+        for k in np.flatnonzero((scale > 0.0).any(axis=1)).tolist():
+            s, e, s2, e2 = first[k].tolist()
+            own = over[e] - over[s]
+            np.cumsum(own if s2 == e2 else own + (over[e2] - over[s2]), axis=0, out=run[1:])
+            kept = np.flatnonzero(scale[k] > 0.0)
+            t, u, t2, u2 = second[kept].T
+            inside = run[u]
+            inside -= run[t]
+            if (t2 != u2).any():
+                inside += run[u2] - run[t2]
+            f = scale[k, kept, None]
+            inside *= f
+            most, least = (f * v[k, kept, None] for v in mean)
+            np.maximum(peaks[0, some], (inside - most).max(axis=0), out=peaks[0, some])
+            np.maximum(peaks[1, some], (least - inside).max(axis=0), out=peaks[1, some])
+
+
+def subset_peaks(cases: Cases, levels: Floats, extra: float, fewest: float, peaks: Floats) -> None:
+    """Raise `peaks` to the largest standardised residual over subsets of levels, not of all, that have rows enough."""
+    kept = np.flatnonzero(levels[:, 1] > 0.0)
+    if len(kept) < 2:
+        return
+    expected, variance, rows = levels[kept].T
+    residual = cases[kept].T - expected  # a draw a row, so that its levels lie together
+    order = np.argsort(-residual / variance, axis=1, kind="stable")
+    for side, own, sign in ((0, order, 1.0), (1, order[:, ::-1], -1.0)):
+        s = np.cumsum(np.take_along_axis(residual, own, axis=1), axis=1)[:, :-1]
+        v, n = (np.cumsum(column[own], axis=1)[:, :-1] for column in (variance, rows))
+        z = np.where(n >= fewest, sign * s / np.sqrt(v + extra), -np.inf)
+        np.maximum(peaks[side], z.max(axis=1), out=peaks[side])

@@ -23,6 +23,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 
+RANGES = 100  # lines of a ranking that have ranges, and name their worst bin
 CURVES = 8  # variables with a curve of their own, the first of the ranking: what a reader takes in
 POINTS = 41  # of a map: about one a pixel of ten
 LOCAL = "local-calibration"
@@ -58,7 +59,8 @@ def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
     ranked = rank_variables(case.fullest, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
     first = ranked.columns.get("variable", ())[:CURVES]
     curves = {f"variable_curve/{name}": _curve(case, name) for name in first}
-    hidden = {name: unshown_levels(case.fullest, name, case.mask) for name in ranked.columns.get("variable", ())}
+    told = ranked.columns.get("variable", ())[:RANGES]
+    hidden = {name: unshown_levels(case.fullest, name, case.mask) for name in told}
     made = {name: curve for name, curve in curves.items() if curve is not None}
     return Answer(
         checks=(Check(code="variables", status="measured"),),
@@ -67,13 +69,21 @@ def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
 
 
 def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: int) -> Curve:
-    """Return the ranking without worst bins of fewer people than may be shown, or that leave fewer to all others."""
+    """Return the ranking without worst bins of fewer people than may be shown, or that leave fewer to all others.
+
+    Those of the first lines, which are the ones that have ranges.
+    """
     c, n = ranking.columns, ranking.settings.get("n", 0)
     keys = [k for k in c if k.startswith("worst")]
     if not keys:
         return ranking
+    first = c["variable"][:RANGES]
     keep = [
-        rows >= mask and not 0 < n - rows < mask and (levels := hidden[name]) is not None and worst not in levels
+        name in first
+        and rows >= mask
+        and not 0 < n - rows < mask
+        and (levels := hidden[name]) is not None
+        and worst not in levels
         for name, worst, rows in zip(c["variable"], c["worst"], c["worst_rows"], strict=True)
     ]
     told = [told_worst({k: c[k][i] for k in keys}) if kept else dict.fromkeys(keys) for i, kept in enumerate(keep)]

@@ -32,7 +32,7 @@ from calibrant.visible import visible
 
 # ---- every check: what was asked, what was found, and what that means ----
 
-COLUMNS = 100  # in the table of how each was read; the others are in the JSON only
+COLUMNS = 60  # in the table of how each was read; the others are in the JSON only
 UNDONE = ("not-applicable", "not-run")  # neither is a pass
 NOTE = (
     "“Error found” says that error exists, however small; only the limit says whether it is too much. "
@@ -308,6 +308,8 @@ def limits(record: AuditRecord) -> Iterator[Node]:
     rows = _rows(record)
     tested = any(c.outcome is not None for c in record.checks)
     searched = SEARCHED["certified" if POCKETS in record.estimates else "searched" if tested else ""]
+    if chosen := screened(record):
+        searched += f" {num.count(len(chosen['chosen']))} of {num.count(chosen['of'])} columns were read for it."
     yield Items(tuple(say(title(start), text.format(rows=rows, searched=searched)) for start, text in LIMITS))
 
 

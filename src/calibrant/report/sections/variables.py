@@ -40,7 +40,7 @@ from calibrant.report.wording import UNPROVEN, cardinal, unmade, variable_name, 
 from calibrant.visible import visible
 
 SHORT = 9  # variables that the page shows at first
-LONG = 60  # variables in the whole table; the others are in the JSON only
+LONG = 50  # variables in the whole table; the others are in the JSON only
 SCORES = ("the score", SCORE)  # how the search calls the score among its variables
 
 

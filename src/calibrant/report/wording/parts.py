@@ -23,6 +23,7 @@ from calibrant.report.findings import (
     only_together,
     pockets_known,
     pockets_off,
+    screened,
     with_verdict,
 )
 from calibrant.report.spans import Span, Text, clipped, code, say, sentence, strong
@@ -225,6 +226,8 @@ def _no_pocket(record: AuditRecord, e: Estimate) -> Text:
     if record.verdicts["pockets"] == "met" and limit is not None:
         high = min(high, limit)
     of, share = TRAITS[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
+    if chosen := screened(record):
+        of = f"{of} among the {num.count(len(chosen['chosen']))} columns searched"
     start = f"No pocket of {of} with {share} of {noun(record)} has a gap over "
     return say(start, strong(num.upper_bound(high, limit)), ".")
 

@@ -1,6 +1,7 @@
 """The strong calibration test: power, level and speed on the simulation design of its paper; prints Markdown tables.
 
     python benchmarks/detect/strong.py power [--replicates 100] [--rows 800,1600] [--authors]
+    python benchmarks/detect/strong.py zero [--replicates 100] [--rows 400,800,1600]
     python benchmarks/detect/strong.py level [--replicates 200] [--rows 100,300] [--null fixed,refit,split,forward]
     python benchmarks/detect/strong.py speed [--largest 1000000]
     python benchmarks/detect/strong.py growth [--replicates 30] [--rows 5000,20000,60000,300000] [--shapes corner,step]
@@ -25,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 import calibrant as cal
 from calibrant.data.sketches.sample import identities_of
 from calibrant.search.detectors import Settings, detectors_of, question_of
-from calibrant.search.models import BOOSTED, FORESTS
+from calibrant.search.models import BOOSTED
 from calibrant.search.nulls import verdict_of
 from calibrant.stats.cusum import Boundary, observed, path, simulated
 
@@ -66,6 +67,21 @@ def power(rows: list[int], replicates: int, authors: bool) -> None:
                 )
                 hits += [f.p_value <= ALPHA for f in found]
             print(f"| {n:,} | {detector} | " + " | ".join(f"{h / replicates:.2f}" for h in hits) + " |", flush=True)
+
+
+def zero(rows: list[int], replicates: int) -> None:
+    """Share of replicates rejected at 0.10, two-sided, tolerance 0: refits by sums, and rows split."""
+    print("| rows | refit | CPU s | split | CPU s |\n|---:|---:|---:|---:|---:|")
+    for n in rows:
+        hits, spent = [0, 0], [0.0, 0.0]
+        for r in range(replicates):
+            for k, null in enumerate(("refit", "split")):
+                data, test = audited(r, n), cal.detect.strong_calibration_test
+                took, found = cpu(lambda d=data, r=r, k=null, t=test: t(d, null=k, seed=r, draws=999))
+                hits[k] += found.p_value <= ALPHA
+                spent[k] += took
+        both = " | ".join(f"{h / replicates:.2f} | {s / replicates:.2f}" for h, s in zip(hits, spent, strict=True))
+        print(f"| {n:,} | {both} |", flush=True)
 
 
 def level(rows: list[int], replicates: int, nulls: list[str]) -> None:
@@ -164,15 +180,15 @@ def planted(shape: str, replicate: int, n: int) -> Any:
 
 
 def growth(shapes: list[str], rows: list[int], replicates: int) -> None:
-    """Share of data sets found at 0.05, tolerance 0, rows split; forests and boosted trees on the same data."""
-    print("| error | rows | forests | CPU s | boosted trees | CPU s |\n|---|---:|---:|---:|---:|---:|")
+    """Share of data sets found at 0.05, tolerance 0: refits by sums, and rows split between fit and test."""
+    print("| error | rows | refit | CPU s | boosted trees, split | CPU s |\n|---|---:|---:|---:|---:|---:|")
     for shape in shapes:
         for n in rows:
             hits, spent = [0, 0], [0.0, 0.0]
             for r in range(replicates):
-                for k, pool in enumerate((FORESTS, BOOSTED)):
-                    q = replace(question_of(planted(shape, r, n), Settings(seed=r)), pool=pool)
-                    took, found = cpu(lambda q=q: verdict_of(q, "split", 199))
+                for k, null in enumerate(("refit", "split")):
+                    q = replace(question_of(planted(shape, r, n), Settings(seed=r)), pool=BOOSTED)
+                    took, found = cpu(lambda q=q, null=null: verdict_of(q, null, 199))
                     hits[k] += found.p_value <= 0.05
                     spent[k] += took
             both = " | ".join(f"{h / replicates:.2f} | {s / replicates:.2f}" for h, s in zip(hits, spent, strict=True))
@@ -180,9 +196,9 @@ def growth(shapes: list[str], rows: list[int], replicates: int) -> None:
 
 
 def main() -> None:
-    """Run one of the four."""
+    """Run one of the five."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("power", "level", "speed", "growth"))
+    parser.add_argument("what", choices=("power", "zero", "level", "speed", "growth"))
     parser.add_argument("--replicates", type=int, default=100)
     parser.add_argument("--rows", default="")
     parser.add_argument("--shapes", default="", help="those whose names begin so; all by default")
@@ -193,6 +209,8 @@ def main() -> None:
     rows = [int(v) for v in a.rows.split(",") if v]
     if a.what == "power":
         power(rows or [800, 1600], a.replicates, a.authors)
+    elif a.what == "zero":
+        zero(rows or [400, 800, 1600], a.replicates)
     elif a.what == "level":
         level(rows or [100, 300], a.replicates, a.null.split(","))
     elif a.what == "growth":

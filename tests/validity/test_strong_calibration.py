@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 import calibrant as cal
 from calibrant.search import nulls as strong_nulls
+from calibrant.search.repeats import Repeats
 from calibrant.stats.cusum import simulated
 from validity.acceptance import LEAST, count, refuted
 
@@ -205,9 +206,6 @@ def test_saboteur_models_that_saw_the_rows_they_order() -> None:
 @pytest.mark.parametrize(
     ("null", "n", "runs"),
     [
-        ("refit", 100, 1000),
-        ("refit", 300, 1000),
-        ("refit", 1000, 200),
         ("forward", 100, 1000),
         ("forward", 300, 1000),
         ("forward", 1000, 200),
@@ -282,3 +280,69 @@ def test_inflation_of_models_held_is_no_more_than_documented(n: int) -> None:
     found = count(rejects(n, null="fixed", models=None, draws=199), runs)
     assert not refuted(found, runs, 0.18)
     assert binom.cdf(found, runs, ALPHA) >= LEAST, "rejects less than asked: say so in the documentation"
+
+
+# ---- refits by sums: the default at tolerance 0 ----
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_level_of_refits_by_sums(n: int) -> None:
+    runs = 100
+    found = count(rejects(n, null="refit", models=None), runs)
+    assert not refuted(found, runs, ALPHA)
+    assert binom.cdf(found, runs, ALPHA) >= LEAST
+
+
+def test_level_of_refits_by_sums_with_kernels_and_weights() -> None:
+    """One row over what plain arrays serve in this test."""
+
+    def once(replicate: int) -> bool:
+        y, p, x = rows(120, replicate)
+        weights = np.random.default_rng(replicate).uniform(0.2, 2.0, 120)
+        data = cal.predictions(y, p, x, weights=weights)
+        return cal.detect.strong_calibration_test(data, null="refit", draws=39, seed=replicate).p_value <= ALPHA
+
+    with patch("calibrant.search.repeats.SMALL", 119):
+        assert not refuted(count(once, 60), 60, ALPHA)
+
+
+def test_level_of_refits_by_sums_at_the_edge() -> None:
+    shift, alternative = AT_EDGE["above by the tolerance, one-sided"]
+    once = rejects(200, shift, null="refit", models=None, tolerance=0.025, alternative=alternative)
+    assert not refuted(count(once, 100), 100, ALPHA)
+
+
+def test_saboteur_refits_that_saw_the_rows_they_order() -> None:
+    """Fits to all rows, of the data alone: the draws are ordered by fits to other folds."""
+    fitted = Repeats._chosen
+
+    def leaks(self: Any, sums: Any) -> Any:
+        return fitted(self, np.stack([sums.sum(axis=0) / (len(sums) - 1)] * len(sums)) if sums.shape[1] == 1 else sums)
+
+    with patch.object(Repeats, "_chosen", leaks):
+        assert refuted(count(rejects(200, null="refit", models=None), 30), 30, ALPHA)
+
+
+def test_saboteur_outcomes_at_another_rate() -> None:
+    """Draws at half the score are far from it, so that a right model is rejected too seldom: the level is two-sided."""
+
+    def halved(self: Any, first: int, number: int) -> Any:
+        rng = np.random.default_rng([first, number])
+        return (rng.random((number, self.q.n)) < 0.5 * self.p).astype(np.uint8)
+
+    runs = 132  # with none rejected, 1e-6
+    with patch.object(Repeats, "outcomes", halved):
+        assert binom.cdf(count(rejects(200, null="refit", models=None), runs), runs, ALPHA) < LEAST
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("n", [100, 300, 1000])
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1])
+def test_level_of_refits_by_sums_at_size(n: int, alpha: float) -> None:
+    def once(replicate: int) -> bool:
+        data = cal.predictions(*rows(n, replicate))
+        return cal.detect.strong_calibration_test(data, null="refit", seed=replicate).p_value <= alpha
+
+    found = count(once, 1000)
+    assert not refuted(found, 1000, alpha)
+    assert binom.cdf(found, 1000, alpha) >= LEAST

@@ -300,8 +300,8 @@ class Repeats:
 
         def added(values: Floats) -> Floats:
             weights = np.broadcast_to(values, at.shape).ravel()
-            each: Floats = np.bincount(at.ravel(), weights=weights, minlength=sets * LEVELS + 1)
-            return each[:-1].reshape(sets, LEVELS)
+            each = np.bincount(at.ravel(), weights=weights, minlength=sets * LEVELS + 1)
+            return np.asarray(each[:-1], dtype=np.float64).reshape(sets, LEVELS)
 
         h = (np.arange(LEVELS)[::-1] + 0.5) / LEVELS
         scores = np.cumsum(h * added(signed), axis=1)

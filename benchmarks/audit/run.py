@@ -50,6 +50,8 @@ LINES = (
     Line("page", "the example's page from its record", (2.5, 0.5), None),
 )
 PEER_PATIENCE = 120.0  # seconds of a package
+COMPILED = (("2000", False), ("20000", False), ("example", True))  # runs before anything is timed, quick or not
+UNWARMED = ("cold", "page")  # lines that no machine code makes shorter
 SLOW_BEFORE = ("wide",)  # left out of --before unless named: minutes
 HEAD = (
     "| rows | run | earlier machine, CPU-s | goal there | before, CPU-s | now, CPU-s | now / before | before, MB | "
@@ -118,7 +120,7 @@ def table(lines: Sequence[Line], before: str, named: bool, folder: Path) -> None
         for tree in trees:  # machine code is compiled and kept before anything is timed
             (folder / tree.name).mkdir(exist_ok=True)
             print(f"compiling, {tree.name} ...", file=sys.stderr, flush=True)
-            for name, quick in (("2000", False), ("20000", False), ("example", True)):
+            for name, quick in COMPILED if any(x.name not in UNWARMED for x in lines) else ():
                 told = words(name, folder, quick)
                 once(tree.command(told), tree.environment(), folder / tree.name)
         print(HEAD, flush=True)

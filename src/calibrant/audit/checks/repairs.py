@@ -15,7 +15,6 @@ from calibrant.results import Curve
 REPAIR = "repair"
 NO_ROWS = "no rows were kept: a repair is fitted on rows, which an audit keeps where there are covariates"
 TEST_ROWS = 20_000  # people tested, of those judged
-STRONG = 10_000  # rows held from which the strong test is made twice more: of fewer its null is refitted, for a minute
 COLUMNS = (
     "probability",
     "recipe",
@@ -75,7 +74,7 @@ def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
     judging = Judging(
         levels=plan.levels,
         alpha=plan.alpha,
-        tests=tuple(test for test in TESTS if test != "strong" or rows.n >= STRONG),
+        tests=tuple(TESTS),
         test_rows=TEST_ROWS,
         draws=DRAWS,
         certify_groups=False,
@@ -143,5 +142,5 @@ def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "line": verdict["line"]}
 
 
-TAKES = Cost(tests=True, flat=0.3, group=0.05, covariate=0.08, each=0.0035, few=12.0)
+TAKES = Cost(tests=True, flat=0.6, group=0.015, covariate=0.05, each=0.0012)
 DECLARED = (Question(code=REPAIR, order=110, make=repairs, cost=TAKES),)

@@ -59,8 +59,8 @@ def strong_calibration_test(
         sqrt(n)`` or more, n the number of rows, or clusters; else ``"refit"`` at tolerance 0 (with your own models, a
         published detector or one-sided with a tolerance up to 2,000 rows), and ``"split"``, always with clusters.
     draws : int, optional
-        Simulated outcomes, 19 or more: by default 999. For ``"refit"`` at most as many: by default 999 up to 20,000
-        rows, 499 up to 100,000, then 199; 99 with your own models or a published detector.
+        Simulated outcomes, 19 or more: by default 999. For ``"refit"`` at most as many: by default 999 up to 4,000
+        rows, 499 up to 20,000, then 199; 99 with your own models or a published detector.
     seed : int
     detector : {"default", "paper", "authors"}
         The paper's ``h 1{h > gamma}`` as printed, or as in its authors' program, with the paper's models.

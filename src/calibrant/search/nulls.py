@@ -25,7 +25,7 @@ from calibrant.stats.nulls import ROUNDING, p_value
 Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
 NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")
 DRAWS, REFITS = 999, 99  # by default: p-values down to 0.001, or 0.01 where each draw takes all fits again
-BY_ROWS = ((20_000, 999), (100_000, 499), (np.inf, 199))  # draws where refits need sums alone, a second or a few
+BY_ROWS = ((4_000, 999), (20_000, 499), (np.inf, 199))  # draws where refits need sums alone, a second or a few
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
 LAST = "strong verdict"  # where the last one is remembered
 SALT = 0x57A0C  # of the outcomes simulated with models held

@@ -104,11 +104,14 @@ def scan(
             tally[OPEN] = 0
         return
     odd = np.empty((ODD + len(seen), 5), dtype=np.int64)
-    before = -1
+    before, begun = -1, tally[TAKEN]
     while tally[TAKEN] > before:  # again where `odd` was full
         before = tally[TAKEN]
         count = _scan(block, final, weight, Found(seen, tally, odd))
-        _mean(block, odd[:count], seen, first, _WORDS)
+        if before == begun and few(count):  # the first few by regular expressions: most texts need no more
+            plain(__name__).mean(block, odd[:count], seen, first)
+        else:
+            _mean(block, odd[:count], seen, first, _WORDS)
     if not final:
         tally[OPEN] = 0  # the next block may close it
 

@@ -98,6 +98,14 @@ def _note(seen: NDArray[np.uint32], first: NDArray[np.int64], column: int, code:
         first[column, code] = at.line, at.begin, at.end
 
 
+def mean(data: NDArray[np.uint8], odd: NDArray[np.int64], seen: NDArray[np.uint32], first: NDArray[np.int64]) -> None:
+    """Note what fields can be: their columns, lines, where they begin and end, and what is known of them."""
+    for column, line, begin, end, code in odd.tolist():
+        if not seen[column] & f.DONE:
+            code = meaning(data[begin:end].tobytes()) if code == f.ODDLY else code
+            _note(seen, first, column, code, _Field(line, begin, end, True))
+
+
 # ---- no quotes: a line is a row ----
 
 

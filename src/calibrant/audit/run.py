@@ -22,7 +22,7 @@ from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import NotComputable
-from calibrant.kernels.runtime import one_thread
+from calibrant.kernels.runtime import one_thread, sized
 from calibrant.look.run import glance
 from calibrant.results import Curve, Estimate
 
@@ -212,7 +212,8 @@ def audited(
     case = Case(whole, judging, course.begin)
     spec, held = whole.spec, whole.parts.get("sample")
     course.expect(_costs(spec.group_count, len(spec.codings), whole.n, held is not None and not judging.quick))
-    with one_thread():  # its products are too small to share: threads that wait for each other only burn time
+    # products are too small to share: threads that wait for each other only burn time
+    with sized(whole.n), one_thread():
         return _record(case, variables, course)
 
 

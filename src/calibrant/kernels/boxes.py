@@ -116,7 +116,7 @@ def lane_sums(words: ArrayLike, order: ArrayLike, starts: ArrayLike) -> NDArray[
     """
     bits = sealed(np.transpose(words), np.uint64)
     cells = sealed(order, np.int64), sealed(starts, np.int64)
-    if few(bits.size, WORDS_PER_ROW):
+    if few(bits.size, WORDS_PER_ROW, often=True):
         sums: NDArray[np.int32] = plain(__name__).lane_sums(bits, *cells)
         return sums
     out = np.zeros((np.size(starts) - 1, LANES * bits.shape[1]), dtype=np.int32)
@@ -209,7 +209,7 @@ def box_peaks(
     """
     sets = sealed(first, np.int64), sealed(second, np.int64)
     boxes = sealed(mean, np.float64), sealed(scale, np.float64)
-    if few(np.size(scale) * cases.shape[2], BOXES_PER_ROW):
+    if few(np.size(scale) * cases.shape[2], BOXES_PER_ROW, often=True):
         plain(__name__).box_peaks(sealed(cases, np.int32), *sets, *boxes, peaks)
     else:
         _box_peaks(sealed(cases, np.int32), *sets, *boxes, peaks)
@@ -271,7 +271,7 @@ def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: floa
         As `box_peaks`.
     """
     given = sealed(cases, np.int32), sealed(levels, np.float64), float(extra), float(fewest)
-    if few(given[0].size, SEEN_PER_ROW):
+    if few(given[0].size, SEEN_PER_ROW, often=True):
         plain(__name__).subset_peaks(*given, peaks)
     else:
         _subset_peaks(*given, peaks)

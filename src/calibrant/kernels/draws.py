@@ -141,7 +141,7 @@ def outcomes(ids: ArrayLike, rate: ArrayLike, first: int, draws: int, salt: int)
     uint8 array of shape (n, draws)
     """
     out = np.empty((np.size(ids), draws), dtype=np.uint8)
-    write = plain(__name__).outcomes if few(out.size, DRAWS_PER_ROW) else _outcomes
+    write = plain(__name__).outcomes if few(out.size, DRAWS_PER_ROW, often=True) else _outcomes
     write(stream(ids, first, salt), sealed(rate, np.float64), out)
     return out
 
@@ -182,7 +182,7 @@ def tallies(
     parts = []
     for first in range(draws.first, last, AT_ONCE):
         out = np.zeros((cells, min(AT_ONCE, last - first)))
-        add = plain(__name__).tallies if few(len(rows[0]) * out.shape[1], DRAWS_PER_ROW) else _tallies
+        add = plain(__name__).tallies if few(len(rows[0]) * out.shape[1], DRAWS_PER_ROW, often=True) else _tallies
         add(stream(ids, first, draws.salt), *rows, out)
         parts.append(out)
     return np.concatenate(parts, axis=1)
@@ -229,7 +229,7 @@ def words(ids: ArrayLike, low: ArrayLike, high: ArrayLike, first: int, salt: int
         Bit b is draw b, at `low` and at `high`.
     """
     out = np.empty((np.size(ids), 2), dtype=np.uint64)
-    write = plain(__name__).words if few(len(out)) else _words
+    write = plain(__name__).words if few(len(out), often=True) else _words
     write(stream(ids, first, salt), sealed(low, np.float64), sealed(high, np.float64), out)
     return out
 
@@ -268,7 +268,7 @@ def peaks(word: ArrayLike, at: ArrayLike, gain: ArrayLike, drift: ArrayLike, sca
     """
     best = np.full(LANES, float(floor))
     steps = sealed(gain, np.float64), sealed(drift, np.float64), sealed(scale, np.float64)
-    rise = plain(__name__).peaks if few(len(steps[0])) else _peaks
+    rise = plain(__name__).peaks if few(len(steps[0]), often=True) else _peaks
     rise(sealed(word, np.uint64), sealed(at, np.uint64), *steps, best)
     return best
 
@@ -315,7 +315,7 @@ def extremes(cases: ArrayLike, weight: ArrayLike, expected: ArrayLike, read: Arr
     walks : Walks of shape (draws,), written
     """
     rows = sealed(weight, np.float64), sealed(expected, np.float64), sealed(read, np.bool_)
-    walk = plain(__name__).extremes if few(np.size(cases), DRAWS_PER_ROW) else _extremes
+    walk = plain(__name__).extremes if few(np.size(cases), DRAWS_PER_ROW, often=True) else _extremes
     walk(sealed(cases, np.int32), *rows, walks)
 
 

@@ -74,7 +74,7 @@ def bells(points: Floats, marks: Floats, scale: float) -> Floats:
     """
     cross = np.ascontiguousarray(points @ marks.T)
     own, theirs = (np.ascontiguousarray((a * a).sum(axis=1)) for a in (points, marks))
-    if few(cross.size, BELLS_PER_ROW):
+    if few(cross.size, BELLS_PER_ROW, often=True):
         plain(__name__).bells(cross, own, theirs, float(scale) * PER_UNIT, bell_table())
     else:
         _bells(cross, own, theirs, float(scale) * PER_UNIT, bell_table())
@@ -108,7 +108,7 @@ class Tables:
 
     def write(self, cells: ArrayLike, out: Floats) -> None:
         """Write ``tables[j][cells[:, j]]`` into the columns of `out`, shape (n, columns), from that table's first."""
-        write = plain(__name__).looked_up if few(len(out)) else _looked_up
+        write = plain(__name__).looked_up if few(len(out), often=True) else _looked_up
         write(sealed(cells, np.int64), self._flat, self._first, self._start, out)
 
 

@@ -35,7 +35,7 @@ def notch_peaks(n: ArrayLike, centre: ArrayLike, alpha: ArrayLike) -> Floats:
         Where the notch is, and its curvature.
     """
     given = sealed(n, np.int64), sealed(centre, np.float64), sealed(alpha, np.float64)
-    if few(int(given[0].max(initial=0)) * FEWER):
+    if few(int(given[0].max(initial=0)) * FEWER, often=True):
         peaks: Floats = plain(__name__).notch_peaks(*given)
         return peaks
     out = np.empty(len(given[0]), dtype=np.float64)

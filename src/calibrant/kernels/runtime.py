@@ -11,8 +11,9 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import cache, update_wrapper
 from importlib import import_module
 from pathlib import Path
@@ -76,11 +77,25 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 
 
 FEW = 1 << 15  # rows that NumPy takes in less time than numba needs to be loaded
+_MANY: ContextVar[bool] = ContextVar("many", default=False)
 
 
-def few(size: int, per_row: int = 1) -> bool:
-    """Tell whether work of a size, so much of it a row, is done in NumPy: sizes alone decide, never what is cached."""
-    return size <= FEW * per_row
+def few(size: int, per_row: int = 1, often: bool = False) -> bool:
+    """Tell whether work of a size, so much of it a row, is done in NumPy: sizes alone decide, never what is cached.
+
+    What is done often, little at a time, is done in NumPy only where the data themselves are few (`sized`).
+    """
+    return size <= FEW * per_row and not (often and _MANY.get())
+
+
+@contextmanager
+def sized(rows: float) -> Iterator[None]:
+    """Return a context in which all that is done is about so many rows: kernels that run often ask for it."""
+    before = _MANY.set(_MANY.get() or rows > FEW)
+    try:
+        yield
+    finally:
+        _MANY.reset(before)
 
 
 def plain(kernels: str) -> ModuleType:

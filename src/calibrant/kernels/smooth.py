@@ -61,7 +61,7 @@ def operator(
     """
     cells = Cells(sealed(x, np.float64), sealed(rows, np.float64), sealed(mass, np.float64))
     points = sealed(grid, np.float64)
-    if few(len(points) * len(cells.x), CELLS_PER_ROW):
+    if few(len(points) * len(cells.x), CELLS_PER_ROW, often=True):
         fits: tuple[Floats, Floats] = plain(__name__).operator(*cells, points, float(need), int(degree))
         return fits
     value, slope = np.zeros((len(points), len(cells.x))), np.zeros((len(points), len(cells.x)))

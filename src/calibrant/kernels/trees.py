@@ -79,7 +79,7 @@ def gradients(log_odds: ArrayLike, y: ArrayLike, weight: ArrayLike, gradient: Fl
 
     ``p = expit(log_odds)``; all arrays of shape (n,), the last two written.
     """
-    write = plain(__name__).gradients if few(len(gradient)) else _gradients
+    write = plain(__name__).gradients if few(len(gradient), often=True) else _gradients
     write(sealed(log_odds, np.float64), sealed(y, np.int8), sealed(weight, np.float64), gradient, hessian)
 
 
@@ -109,7 +109,7 @@ def grow(columns: Columns, gradient: ArrayLike, hessian: ArrayLike, rows: ArrayL
     own = Columns(sealed(columns.codes, np.uint8), sealed(columns.ordered, np.bool_))
     sums = sealed(gradient, np.float64), sealed(hessian, np.float64)
     how = Rule(int(rule.depth), float(rule.ridge), float(rule.least))
-    if few(np.size(rows)):
+    if few(np.size(rows), often=True):
         plain(__name__).grow(own, sums, sealed(rows, np.int32), how, tree)
     else:
         _grow(own, *sums, sealed(rows, np.int32), how, tree)
@@ -199,7 +199,7 @@ def _order_of(own: Floats, ordered: bool, ridge: float, order: NDArray[np.int64]
 def add_trees(codes: ArrayLike, trees: Tree, out: Floats) -> None:
     """Add the values of some trees to `out`, of shape (n,), in place; `codes` as in `Columns`."""
     feature, left = sealed(trees.feature, np.int32), sealed(trees.left, np.uint64)
-    add = plain(__name__).add_trees if few(len(out)) else _add_trees
+    add = plain(__name__).add_trees if few(len(out), often=True) else _add_trees
     add(sealed(codes, np.uint8), Tree(feature, left, sealed(trees.value, np.float64)), out)
 
 
@@ -251,7 +251,7 @@ def cell_sums(codes: ArrayLike, by: Grouping, y: ArrayLike, p: ArrayLike, weight
     float64 array of shape (cells, 3)
     """
     rows = sealed(y, np.int8), sealed(p, np.float64), sealed(weight, np.float64)
-    if few(len(rows[0])):
+    if few(len(rows[0]), often=True):
         sums: Floats = plain(__name__).cell_sums(sealed(codes, np.uint8), Grouping(*map(int, by)), *rows)
         return sums
     out = np.zeros((by.cells, 3))
@@ -261,7 +261,7 @@ def cell_sums(codes: ArrayLike, by: Grouping, y: ArrayLike, p: ArrayLike, weight
 
 def shift(codes: ArrayLike, by: Grouping, table: ArrayLike, p: Floats) -> None:
     """Add each row's entry of `table`, a number a cell, to its score, in place, and clip to [0, 1]."""
-    move = plain(__name__).shift if few(len(p)) else _shift
+    move = plain(__name__).shift if few(len(p), often=True) else _shift
     move(sealed(codes, np.uint8), Grouping(*map(int, by)), sealed(table, np.float64), p)
 
 

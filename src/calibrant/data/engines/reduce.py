@@ -21,7 +21,7 @@ from calibrant.data.sources.source import FOUND_OUT, Form, OnRows, Part, Source
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
-from calibrant.kernels.runtime import one_thread
+from calibrant.kernels.runtime import one_thread, sized
 from calibrant.kernels.tally import CELL_BITS
 
 S = TypeVar("S", bound=Summary)
@@ -236,7 +236,8 @@ def _on_threads(
             for batch in part.read(columns, real):
                 if stopped.is_set():
                     return summary
-                summary.update(batch, part=part.name, first_row=row)
+                with sized(source.rows or 0):
+                    summary.update(batch, part=part.name, first_row=row)
                 row += batch.num_rows
                 if progress is not None:
                     progress(batch.num_rows)

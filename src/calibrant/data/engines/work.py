@@ -28,7 +28,7 @@ from calibrant.data.specs.sketch_file import halves, text_of, with_sizes
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed, NotComputable
-from calibrant.kernels.runtime import one_thread
+from calibrant.kernels.runtime import one_thread, sized
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,7 +200,7 @@ def summarise(raw: bytes, part: int, batches: Iterable[Numbered], in_files: bool
     """Do a task on one part of the rows; those of a frame are of no file, whatever messages call their part."""
     task = Task.from_bytes(raw)
     try:
-        with _one_thread():
+        with _one_thread(), sized(task.rows or 0):
             summary = task.start()
             for name, first_row, batch in batches:
                 summary.update(batch, part=name, first_row=first_row)

@@ -15,7 +15,7 @@ from calibrant.data.reading import Reading
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import EVERY, survey_rows
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.runtime import one_thread
+from calibrant.kernels.runtime import one_thread, sized
 from calibrant.repair.catalogue import tried_by_default
 from calibrant.repair.judge.evidence import (
     CLEAR,
@@ -251,7 +251,7 @@ def compare(
 
 def compared(rows: Predictions, asked: Asked, how: Judging) -> Comparison:
     """Return the comparison: what `compare` and an audit both run."""
-    with one_thread():
+    with sized(rows.n), one_thread():
         fits = fits_of(rows, asked.repairs, asked.fit_on, asked.folds, how.seed)
         groups = None
         if asked.by:

@@ -19,6 +19,7 @@ SUMS = 4  # of a cell: rows, cases, scores q = min(floor(p 2^30), 2^30 - 1), nul
 _TURN = 8192  # rows that stay in the cache while all tables take them
 WORDS_PER_ROW, SEEN_PER_ROW = 4, 64  # words of draws, and sums seen, that take as long as a row of other kernels
 BOXES_PER_ROW = 128  # and draws of boxes
+SLACK, TINY = 1.0 + 1e-9, 1e-300  # over rounding, and over nothing
 _LOW = 44  # bits of a word that hold a sum of scores or null variances; those above count rows or cases
 
 # ---- Tables: the sums of each cell of one, two or three traits ----
@@ -268,13 +269,34 @@ def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: floa
     extra, fewest : float
         What is added to the variance, and the fewest rows of a subset.
     peaks : float64 array of shape (2, draws), written
-        As `box_peaks`.
+        As `box_peaks`. A draw that cannot exceed what it holds costs a pass over its levels.
     """
     given = sealed(cases, np.int32), sealed(levels, np.float64), float(extra), float(fewest)
     if few(given[0].size, SEEN_PER_ROW, often=True):
         plain(__name__).subset_peaks(*given, peaks)
     else:
         _subset_peaks(*given, peaks)
+
+
+@kernel
+def _most(cases: NDArray[np.int32], levels: Floats, extra: float) -> Floats:
+    """Return what no subset's square exceeds in a draw: S^2 <= V sum S_i^2 / V_i over its levels (Cauchy, Schwarz)."""
+    out, whole = np.zeros((2, cases.shape[1])), 0.0
+    for v in range(levels.shape[0]):
+        if levels[v, 1] > 0.0:
+            whole += levels[v, 1]
+            for d in range(cases.shape[1]):
+                r = cases[v, d] - levels[v, 0]
+                out[0, d] += max(r, 0.0) ** 2 / levels[v, 1]
+                out[1, d] += min(r, 0.0) ** 2 / levels[v, 1]
+    out *= SLACK * whole / max(whole + extra, TINY)
+    return out
+
+
+@inlined
+def _reached(peak: float, most: float) -> bool:
+    """Tell whether a peak is at least the root of what no square of another exceeds."""
+    return peak >= 0.0 and peak * peak >= most
 
 
 # Why no other subset is better. The points (V, S) of all subsets span a zonotope. (1) For z >= 0 the points where
@@ -285,7 +307,10 @@ def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: floa
 @kernel
 def _subset_peaks(cases: NDArray[np.int32], levels: Floats, extra: float, fewest: float, peaks: Floats) -> None:
     ratio, order = np.empty(levels.shape[0]), np.empty(levels.shape[0], dtype=np.int64)
+    most = _most(cases, levels, extra)
     for d in range(cases.shape[1]):
+        if _reached(peaks[0, d], most[0, d]) and _reached(peaks[1, d], most[1, d]):
+            continue
         # (1) Levels in the order of their residual in units of their null variance, by insertion: they are few
         held = 0
         for v in range(levels.shape[0]):

@@ -71,10 +71,16 @@ def subset_peaks(cases: Cases, levels: Floats, extra: float, fewest: float, peak
     if len(kept) < 2:
         return
     expected, variance, rows = levels[kept].T
-    residual = cases[kept].T - expected  # a draw a row, so that its levels lie together
+    beyond = cases[kept] - expected[:, None]
+    share = b.SLACK * variance.sum() / max(variance.sum() + extra, b.TINY) / variance
+    most = np.stack([share @ np.square(np.maximum(beyond, 0.0)), share @ np.square(np.minimum(beyond, 0.0))])
+    some = np.flatnonzero(((peaks < 0.0) | (np.square(np.maximum(peaks, 0.0)) < most)).any(axis=0))
+    if not len(some):
+        return
+    residual = beyond[:, some].T.copy()  # a draw a row, so that its levels lie together
     order = np.argsort(-residual / variance, axis=1, kind="stable")
     for side, own, sign in ((0, order, 1.0), (1, order[:, ::-1], -1.0)):
         s = np.cumsum(np.take_along_axis(residual, own, axis=1), axis=1)[:, :-1]
         v, n = (np.cumsum(column[own], axis=1)[:, :-1] for column in (variance, rows))
         z = np.where(n >= fewest, sign * s / np.sqrt(v + extra), -np.inf)
-        np.maximum(peaks[side], z.max(axis=1), out=peaks[side])
+        peaks[side, some] = np.maximum(peaks[side, some], z.max(axis=1))

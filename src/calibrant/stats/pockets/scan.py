@@ -37,6 +37,7 @@ Ids = NDArray[np.uint64]
 EXTRA = 4.0
 SALT = 0x5CA4  # of the simulated outcomes
 REFERENCE = 0.05  # level at which margins are zero for a normal score; the test has its level whatever this is
+ROUNDING = 1e-9
 UP, DOWN = 0, 1  # more cases than predicted, and fewer
 ALL = np.array([[0, 1, 1, 1]], dtype=np.int64)  # the one set of a trait that is not there
 
@@ -105,8 +106,12 @@ class _Within:
 
     def levels(self, shift: float) -> Floats:
         """Return expected cases and `shift` times the rows, null variance and rows of each level."""
+        return self._levels + [shift, 0.0, 0.0] * self._levels[:, 2:] if shift else self._levels
+
+    @cached_property
+    def _levels(self) -> Floats:
         rows = self.sums[:, ROWS].astype(np.float64)
-        return np.stack([self.sums[:, SCORES] / STEPS + shift * rows, self.sums[:, VARIANCES] / STEPS, rows], axis=1)
+        return np.stack([self.sums[:, SCORES] / STEPS, self.sums[:, VARIANCES] / STEPS, rows], axis=1)
 
     def cases(self, table: Counts) -> Counts:
         """Return the cases of each level, from those of the table's cells, shape (a, b, draws)."""
@@ -232,7 +237,8 @@ class Scan:
         found = self.of_family(int(box), self.sides[int(side)])
         for table in self._tables:
             for category, s in product(table.within, self.sides):
-                peak = float(self._subset_peaks(category, s, category.sums[:, CASES, None])[s, 0])
+                floor = np.full((2, 1), found.margin + table.needed)
+                peak = float(self._subset_peaks(category, s, category.sums[:, CASES, None], floor)[s, 0])
                 if peak - table.needed > found.margin:
                     found = self._of_subset(category, s, peak, peak - table.needed)
         return found
@@ -314,15 +320,21 @@ class Scan:
                 cases = lane_sums(own.T, order, starts).reshape(*table.shape, -1)
                 peaks = table.peaks(cases)
                 for w in table.within:
-                    peaks = np.maximum(peaks, self._subset_peaks(w, edge, w.cases(cases[:, :, 0])) - table.needed)
+                    floor = np.maximum(peaks, best) + table.needed
+                    peaks = np.maximum(
+                        peaks, self._subset_peaks(w, edge, w.cases(cases[:, :, 0]), floor) - table.needed
+                    )
                 looked = [edge] if self.tolerance else [UP, DOWN]
                 best[looked] = np.maximum(best[looked], peaks[looked])
         # (3) The largest over tables and sides.
         return best[list(self.sides)].max(axis=0)[:draws]
 
-    def _subset_peaks(self, w: _Within, edge: int, cases: NDArray[Any]) -> Floats:
-        """Return the largest scores of subsets of levels in each draw, given the cases of the levels."""
-        peaks = np.full((2, cases.shape[1]), -np.inf)
+    def _subset_peaks(self, w: _Within, edge: int, cases: NDArray[Any], floor: Floats) -> Floats:
+        """Return the largest scores of subsets of levels in each draw, given the cases of the levels.
+
+        Of those over a floor, shape (2, draws), less what rounding may take: others change no maximum.
+        """
+        peaks = floor - ROUNDING
         subset_peaks(cases, w.levels(self._shift(edge)), self.extra, self.fewest, peaks)
         return peaks
 

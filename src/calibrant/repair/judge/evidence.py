@@ -36,7 +36,7 @@ from calibrant.stats.bounds import distance_upper
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_shift
 from calibrant.views.along import along_of
-from calibrant.views.population import Population, group
+from calibrant.views.population import Population, group, sketch_of
 
 # ---- Scores before and after ----
 
@@ -296,11 +296,13 @@ def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Ce
     """
     if unproved(judged.data):
         return row
-    counted = groups or groups_of(judged.data, (), {}, 1, how.seed)
-    q = judged.scores[row.probability]
-    folds = [(counted.sketch(judged, q, rows), share) for rows, share in judged.each_fold()]
+    name, by = row.probability, groups if how.by_group else None
+    if by is None and judged.folds == 1:
+        return _certified_whole(row, [(sketch_of(judged.alone(name), how.seed), 1.0)], how)
+    counted = by or groups_of(judged.data, (), {}, 1, how.seed)
+    folds = [(counted.sketch(judged, judged.scores[name], rows), share) for rows, share in judged.each_fold()]
     row = _certified_whole(row, folds, how)
-    return _certified_groups(row, folds, groups, how) if groups is not None and how.by_group else row
+    return _certified_groups(row, folds, by, how) if by is not None else row
 
 
 def _certified_whole(row: Summary, folds: Counts, how: Certifying) -> Summary:

@@ -232,8 +232,10 @@ class Fixed:
         return alpha if name == AS_AUDITED else alpha / max(len(self.judged.repairs), 1)
 
     def _population(self, rows: Whole, name: str) -> Population:
-        q = self.judged.scores[name][rows]
-        return part_of(Predictions(y=self.judged.data.y[rows], p=q), self._values(name), self.how.seed)
+        data = self.judged.alone(name)
+        if len(rows) < data.n:
+            data = Predictions(y=data.y[rows], p=data.p[rows])
+        return part_of(data, self._values(name), self.how.seed)
 
     @cached_property
     def _dealing(self) -> Dealing:

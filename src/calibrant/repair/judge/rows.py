@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -91,6 +91,13 @@ class Judged:
     data: Predictions
     scores: Mapping[str, Floats]
     part: Whole
+    _alone: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
+
+    def alone(self, name: str) -> Predictions:
+        """Return outcomes and one score without covariates, which keep what is counted of them; made once."""
+        if name not in self._alone:
+            self._alone[name] = Predictions(y=self.data.y, p=self.scores[name])
+        return self._alone[name]
 
     @property
     def repairs(self) -> tuple[str, ...]:

@@ -138,14 +138,13 @@ def notch_normaliser(s: Floats, n: Floats, gamma: float | Floats, alpha: Floats)
     log-concave sequence, hence unimodal, whose peak `notch_peaks` finds. The search ignores that e
     stops at s, which can only raise N.
     """
-    sides = []
-    for sign in (1.0, -1.0):
-        up, down = np.log1p(-sign * gamma * (1 - s)), np.log1p(sign * gamma * s)
-        shift = (down - up) / alpha
-        constant = -n * down + 0.5 * alpha * shift * (2 * n * s + shift)
-        trials = np.broadcast_to(n, alpha.shape).ravel()
-        sides.append(constant + notch_peaks(trials, (n * s + shift).ravel(), alpha.ravel()).reshape(alpha.shape))
-    return np.maximum(*sides) + SLACK * (1.0 + 1e-6 * n)
+    side = np.array([1.0, -1.0]).reshape(2, *(1 for _ in alpha.shape))  # e above s, and below
+    up, down = np.log1p(-side * gamma * (1 - s)), np.log1p(side * gamma * s)
+    shift = (down - up) / alpha
+    constant = -n * down + 0.5 * alpha * shift * (2 * n * s + shift)
+    trials, curvature = (np.broadcast_to(v, shift.shape).ravel() for v in (n, alpha))
+    peaks = notch_peaks(trials, (n * s + shift).ravel(), curvature).reshape(shift.shape)
+    return np.maximum(*(constant + peaks)) + SLACK * (1.0 + 1e-6 * n)
 
 
 def expected_linear_cost(s: Floats, n: Floats, gamma: float | Floats) -> Floats:

@@ -25,8 +25,10 @@ def notch_peaks(n: Ints, centre: Floats, alpha: Floats) -> Floats:
         t = np.clip(np.log(share) - np.log1p(-share), -FARTHEST, FARTHEST)
     low, high = np.full(len(t), -FARTHEST), np.full(len(t), FARTHEST)
     best = _ends(n, k, weight)
-    going = np.arange(len(t))
-    for _ in range(ROUNDS):
+    # The mean rises from e = 0 where the notch is higher at one success than at none, and falls to e = 1 likewise;
+    # as it has one peak, elsewhere that is at the end
+    going = np.flatnonzero((centre > 0.5) & (centre < n - 0.5))
+    for _ in range(ROUNDS if len(going) else 0):
         # (1) Value, slope and curvature at t
         own, at = t[going], k[going]
         terms = weight[going] + at * own[:, None]

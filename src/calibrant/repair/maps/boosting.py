@@ -168,17 +168,26 @@ class Problem:
     y: NDArray[np.int8]
     weight: Floats
 
-    def loss(self, log_odds: Floats, rows: Whole | slice = slice(None)) -> float:
-        """Return the weighted sum of the logarithmic loss of some rows, whose log-odds are given."""
-        signed = np.where(self.y[rows] == 1, -log_odds, log_odds)
-        return float(self.weight[rows] @ (np.maximum(signed, 0.0) + np.log1p(np.exp(-np.abs(signed)))))
+    def loss(self, log_odds: Floats) -> float:
+        """Return the weighted sum of the logarithmic loss, given the rows' log-odds."""
+        return logarithmic_loss(log_odds, self.y, self.weight)
+
+
+def logarithmic_loss(log_odds: Floats, y: NDArray[np.int8], weight: Floats) -> float:
+    """Return the weighted sum of the logarithmic loss."""
+    signed = log_odds * (1 - 2 * y)  # the loss rises with it
+    loss = np.abs(signed)
+    np.negative(loss, out=loss)
+    np.log1p(np.exp(loss, out=loss), out=loss)
+    loss += np.maximum(signed, 0.0, out=signed)
+    return float(weight @ loss)
 
 
 class Booster:
     """One run of boosting on some rows; every row's log-odds are kept up to date."""
 
     def __init__(self, problem: Problem, how: Trees, rows: Whole, seed: tuple[int, ...]) -> None:
-        self.problem, self.how, self.rows = problem, how, rows.astype(np.int32)
+        self.problem, self.how, self.rows = problem, how, rows
         self.rng = np.random.default_rng([*seed, SALT])
         self.columns = Columns(problem.columns.codes.copy(), problem.columns.ordered)
         self.slope, self.intercept = straight(problem, rows)
@@ -196,9 +205,11 @@ class Booster:
             self.columns.codes[:, 0] = locate(self.log_odds, np.array(self.edges[-1]))
         # (2) A random half of the rows, with gradient and hessian of the log loss at their present log-odds.
         share = max(0.5, SAMPLED / len(self.rows))
-        rows = self.rows if share >= 1.0 else self.rows[self.rng.random(len(self.rows)) < share]
+        rows = self.rows
+        if share < 1.0:
+            rows = rows.take(np.flatnonzero(self.rng.random(len(rows)) < share))
         gradient, hessian = np.empty((2, len(rows)))
-        gradients(self.log_odds[rows], p.y[rows], p.weight[rows], gradient, hessian)
+        gradients(self.log_odds.take(rows), p.y.take(rows), p.weight.take(rows), gradient, hessian)
         # (3) A tree on them; ridge and least hessian stand for all rows.
         part = len(rows) / len(self.rows)
         columns = Columns(self.columns.codes.take(rows, axis=0), self.columns.ordered)
@@ -255,14 +266,16 @@ class Choice:
 def choose(problem: Problem, how: Trees, fold: Whole, rows: Predictions, clusters: Whole | None, seed: int) -> Choice:
     """Grow trees on all folds but one, in step, and watch the loss on the one."""
     held = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
+    labels = [(problem.y.take(own), problem.weight.take(own)) for own in held]
     runs = [Booster(problem, how, np.flatnonzero(fold != k), (seed, k + 1)) for k in range(len(held))]
     best, at, kept, trees = np.inf, 0, problem.start.copy(), 0
     while True:
-        loss = sum(problem.loss(run.log_odds[own], own) for run, own in zip(runs, held, strict=True))
+        watched = zip(runs, held, labels, strict=True)
+        loss = sum(logarithmic_loss(run.log_odds.take(own), *known) for run, own, known in watched)
         if loss < best:
             best, at = loss, trees
             for run, own in zip(runs, held, strict=True):
-                kept[own] = run.log_odds[own]
+                kept[own] = run.log_odds.take(own)
         if trees >= how.most or trees - at >= PATIENCE:
             break
         for run in runs:

@@ -25,7 +25,8 @@ from calibrant.views.along import along_of, strata_of
 STREAM = 0x4A9C
 SIZE_DRAWS = 1000  # of the label noise that debiased sizes are free of
 GAUSSIAN_DRAWS = 99_999  # so many that Holm's correction over hundreds of variables can still find something
-FIRST_DRAWS, UNREMARKABLE = 999, 0.02  # drawn for every variable; beyond which p-value no more are
+FIRST_DRAWS = 999  # drawn for every variable
+UNREMARKABLE = 0.02  # p-value beyond which no more are drawn; for few lines, half over their number
 NUMBERS_HELD = 50_000_000  # normal numbers at once, 400 MB
 TIE = 1e-6  # sizes whose relative difference is smaller are equal
 LEAST = 2.0  # null variance of a level or a split that is looked at by itself, in expected events
@@ -384,19 +385,20 @@ def gaussian_measures(things: Sequence[Measured], lines: Sequence[Line], seed: i
     """Measure against Gaussian sums with the variance of each bin; every line takes the first of the same numbers.
 
     Two stages, so that time goes to what stands out: p1 ranks a line among the first draws, p2 among all of them. What
-    is kept is p1 if that is above `UNREMARKABLE` = c, and p2 otherwise. Either rank is a valid p-value, and so is what
-    is kept: at a level of at most c, ``{p <= level}`` lies within ``{p2 <= level}``; at a larger one, within
-    ``{p1 <= level}``. So the first stage reads the data and costs no error probability; the power that it costs is the
-    chance that p1 is above c where p2 would be below what Holm asks for: none to speak of.
+    is kept is p1 if that is above c, which is `UNREMARKABLE` or, for few lines, half over their number, and p2
+    otherwise. Either rank is a valid p-value, and so is what is kept: at a level of at most c, ``{p <= level}`` lies
+    within ``{p2 <= level}``; at a larger one, within ``{p1 <= level}``. So the first stage reads the data and costs no
+    error probability; the power that it costs is the chance that p1 is above c where p2 would be below what Holm asks
+    for, a tenth of c or so: none to speak of.
     """
     most = max(line.bins.size for line in lines)
     few = min(GAUSSIAN_DRAWS, max(FIRST_DRAWS, NUMBERS_HELD // most))
-    rng = np.random.default_rng([seed, STREAM, 1])
+    remarkable, rng = max(UNREMARKABLE, 0.5 / len(lines)), np.random.default_rng([seed, STREAM, 1])
     noise, out = rng.standard_normal((FIRST_DRAWS, most)), []
     for thing, line in zip(things, lines, strict=True):
         scale = np.sqrt(line.bins.variance) / line.bins.total
         observed, level = _gaussian(thing, line, noise[:FIRST_DRAWS], scale)
-        if level <= UNREMARKABLE and few > FIRST_DRAWS:
+        if level <= remarkable and few > FIRST_DRAWS:
             if len(noise) < few:  # the second stage is drawn where it is first needed
                 noise = np.concatenate([noise, rng.standard_normal((few - FIRST_DRAWS, most))])
             observed, level = _gaussian(thing, line, noise, scale)

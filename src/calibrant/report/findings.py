@@ -75,6 +75,12 @@ def screened(record: AuditRecord) -> Mapping[str, Any]:
     return found
 
 
+def tested_rows(record: AuditRecord) -> int | None:
+    """Return how many rows tests and pockets read, where others chose the columns; None where they read all."""
+    found = screened(record)
+    return int(found["rows_tested"]) if found else None
+
+
 def said_of(record: AuditRecord, what: str) -> str:
     """Return what the caller said of the model, its use, the rows or the limit; empty where nothing was said."""
     said = (record.settings.get("about") or {}).get(what)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord
 from calibrant.look.roles import UNITS, called
 from calibrant.report import numbers as num
-from calibrant.report.findings import FEW, FIXED, POCKETS, by_gap, check_of, few, limit_of, ran, screened
+from calibrant.report.findings import FEW, FIXED, POCKETS, by_gap, check_of, few, limit_of, noun, ran, screened
 from calibrant.report.spans import Text, code, link, say
 from calibrant.report.wording.notices import NOTICES, notices
 from calibrant.report.wording.terms import capital, p_told
@@ -50,9 +50,8 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
             yield say(f"{lead}: " if lead else "", *text)
     if chosen := screened(record):
         read, of = num.count(len(chosen["chosen"])), num.count(chosen["of"])
-        yield say(
-            f"Tests, pockets and repairs read {read} of {of} columns, chosen on other rows; only the ranking, all."
-        )
+        rows = f"{num.count(chosen['rows_tested'])} {noun(record)}"
+        yield say(f"Tests, pockets and repairs read {read} of {of} columns, in {rows}; the others chose them.")
     one = record.everyone
     if few(record):
         least = min(one.expected, one.rows - one.expected)

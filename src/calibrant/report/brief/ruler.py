@@ -6,7 +6,7 @@ from calibrant.audit.record import AuditRecord, Finding, Verdict
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.document import Mark, Ruler
-from calibrant.report.findings import RANK, Off, by_gap, ends, limit_of, noun, pockets_off
+from calibrant.report.findings import RANK, Off, by_gap, ends, limit_of, noun, pockets_off, tested_rows
 from calibrant.report.spans import clipped, value_label, variable_label
 from calibrant.report.wording.answers import crossed
 from calibrant.report.wording.parts import beyond_worst, judged
@@ -68,14 +68,14 @@ def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:
 
 
 def _pocket(record: AuditRecord, o: Off, top: float) -> Mark:
-    limit = limit_of(record)
+    limit, tested = limit_of(record), tested_rows(record)
     verdict: Verdict = "none" if limit is None else "broken"
     text = f"{num.lower_bound(o.least, limit)} to {num.upper_bound(o.most, limit)}"
     label = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
     return Mark(
         value=clipped(visible(o.rule), LONG),
         variable="pocket, by its gap",
-        rows=f"{num.count(o.rows)} {noun(record)}",
+        rows=f"{num.count(o.rows)} {f'of {num.count(tested)} ' if tested else ''}{noun(record)}",
         range=text,
         verdict=verdict,
         word=VERDICTS[verdict],

@@ -26,7 +26,18 @@ from calibrant.report.document import (
     Table,
     number_table,
 )
-from calibrant.report.findings import POCKETS, by_gap, carries_curve, check_of, few, limit_of, noun, shift_side, side
+from calibrant.report.findings import (
+    POCKETS,
+    by_gap,
+    carries_curve,
+    check_of,
+    few,
+    limit_of,
+    noun,
+    screened,
+    shift_side,
+    side,
+)
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
@@ -272,6 +283,9 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
         for end, word, value in (("min_size", "least", e.interval.low), ("clear_size", "most", e.interval.high)):
             shown = num.lower_bound(value) if word == "least" else num.upper_bound(value)
             of = f"the raw score, pockets of {people_share(float(e.settings[end]))} of the {noun(record)} or more"
+            if chosen := screened(record):
+                tested = f"{num.count(chosen['rows_tested'])} {noun(record)} tested"
+                of += f", along the {num.count(len(chosen['chosen']))} columns searched, among the {tested}"
             rows.append(Certified(f"Gap of the worst unnamed pocket, at {word}", shown, of, assumption(e)))
     for name in sorted(record.certified.keys() - about.keys() - {POCKETS}):
         e = record.certified[name]

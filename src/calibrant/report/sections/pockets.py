@@ -25,7 +25,7 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import POCKETS, check_of, impossible, limit_of, noun, pockets_state
+from calibrant.report.findings import POCKETS, check_of, impossible, limit_of, noun, pockets_state, tested_rows
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import end_of
 from calibrant.report.spans import BREAK, Span, Text, clipped, code, given, lines, say, shown
@@ -88,11 +88,12 @@ def told(record: AuditRecord) -> list[Line]:
 
 def looked_at(record: AuditRecord, e: Estimate) -> str:
     """Return what a pocket is, how many were looked at, and what the numbers allow for."""
-    least, s = num.percent(float(e.settings["min_size"])), e.settings
+    least, s, tested = num.percent(float(e.settings["min_size"])), e.settings, tested_rows(record)
+    among = "" if tested is None else f", among the {num.count(tested)} {noun(record)} tested"
     return (
         "A pocket is everyone with the same one or two traits, such as ages 40 to 50 with scores over 80%. All "
         f"{num.count(int(s['boxes']))} pockets were looked at that have {least}% of the {noun(record)} or more, of one "
-        f"trait or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one. "
+        f"trait or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one{among}. "
         "Which pockets there are was fixed before any outcome was read, so the ranges below, and “at least”, hold for "
         f"all of them at once, {together(record)}; and so, by itself, does “no pocket is off by more than”."
     )

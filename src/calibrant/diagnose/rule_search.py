@@ -10,6 +10,7 @@ from math import lgamma, log
 import numpy as np
 
 from calibrant.data.specs.traits import between
+from calibrant.search.corners import CORNERS
 from calibrant.search.detectors import Question, halves_of
 from calibrant.search.models import Rows, dealt
 from calibrant.stats.cusum import Boundary, beyond
@@ -514,8 +515,8 @@ class Search:
 
 def search(q: Question, columns: Columns, most: int, depth: int, min_share: float) -> Search:
     """Find at most so many rules in the first of two halves; `columns` are what rules may name of the same rows."""
-    # (1) The models that the split test fits to this half; the last is the mean of all. They predict the other half.
-    d = halves_of(q)
+    # (1) Models fitted to this half by sums, or the user's; the last is the mean of all. They predict the other half.
+    d = halves_of(q if q.settings.models is not None else replace(q, pool=CORNERS))
     mine = np.flatnonzero(d.fits.part < 0)
     model = len(d.fits.pool.names) - 1
     # (2) Rows that are read: of this half with their outcomes, and of the other with predictions alone.

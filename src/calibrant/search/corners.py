@@ -137,15 +137,32 @@ class Overlaps(NamedTuple):
     root: Singles  # (m,)
 
     @classmethod
-    def of(cls, cuts: Cuts, codes: Codes, weights: Floats, train: float) -> Overlaps:
-        """Return those of as many rows as a fit sees, from a uniform sample."""
+    def of(cls, cuts: Cuts, codes: Codes, weights: Floats, sizes: Floats) -> Overlaps:
+        """Return those of as many rows as a fit sees: sizes are exact, overlaps from a uniform sample.
+
+        Sampled sizes are not enough: a rule that holds one row in a thousand, and few of the sample, would look much
+        smaller than it is, so that its noise would stand out from every other rule's residuals.
+
+        Parameters
+        ----------
+        cuts : Cuts
+        codes : uint8 array of shape (columns, n)
+        weights : float array of shape (n,)
+        sizes : float array of shape (m,)
+            Weight in each step and corner, of the rows that a fit sees.
+        """
         n = codes.shape[1]
         if n > SAMPLED:
             some = np.sort(np.random.default_rng(SCATTER).choice(n, SAMPLED, replace=False))
             codes, weights = codes[:, some], weights[some]
-        held = cuts.member(codes) * np.sqrt(weights * (train / len(weights))).astype(np.float32)
+        held = cuts.member(codes) * np.sqrt(weights * (float(sizes[0]) / len(weights))).astype(np.float32)
         both = held @ held.T
-        root = np.asarray(1.0 / np.sqrt(np.diag(both) + PRIOR), dtype=np.float32)
+        # No two sets share more than the smaller holds, whatever the sample says.
+        size = sizes.astype(np.float32)
+        for i, own in enumerate(size):
+            np.minimum(both[i], np.minimum(size, own), out=both[i])
+        np.fill_diagonal(both, size)
+        root = np.asarray(1.0 / np.sqrt(size + np.float32(PRIOR)), dtype=np.float32)
         both *= root
         both *= root[:, None]
         return cls(both, root)
@@ -194,6 +211,12 @@ class Sum:
         """Return the predicted residuals of some rows."""
         return self.add_up(self.cuts.codes(x.flat[rows])).astype(np.float64)
 
+    def reading(self, x: Features, variable: str) -> Sum | None:
+        """Return the rules that read a variable."""
+        own = [j for j, name in enumerate(x.flat_of) if name == variable]
+        kept = np.isin(self.bounds[:, [0, 3]], own).any(axis=1)
+        return Sum(self.cuts, self.bounds[kept], self.far[kept]) if kept.any() else None
+
     def add_up(self, codes: Codes) -> Singles:
         """Return the predicted residuals of rows of these codes."""
         out = np.zeros(codes.shape[1], dtype=np.float32)
@@ -216,18 +239,46 @@ class Greedy:
 
     def fit(self, s: Sample, rows: Rows, _seed: int) -> Fitted:
         """Fit to some rows."""
+        return self.fitted(Summed.of(s, rows))
+
+    def fitted(self, of: Summed) -> Fitted:
+        """Fit to sums."""
+        rules = len(of.cuts.rules) if self.corners else of.cuts.alone
+        chosen, far = boosted(of.sums, of.overlaps, rules, self.steps)
+        return Sum(of.cuts, of.cuts.rules[chosen[0]], far[0])
+
+
+class Summed(NamedTuple):
+    """What fits to some rows need: residuals in each step and corner, shape (1, m), and how they overlap."""
+
+    cuts: Cuts
+    sums: Singles
+    overlaps: Overlaps
+
+    @classmethod
+    def of(cls, s: Sample, rows: Rows) -> Summed:
+        """Add up the residuals of some rows."""
         cuts, weights = Cuts.of(s.x), s.mass_of(rows)
         codes, residual = cuts.codes(s.x.flat[rows]), (s.y[rows] - s.p[rows]) * weights
-        sums = np.zeros((1, len(cuts.rules)), dtype=np.float32)
-        for i in range(0, len(rows), PART):
-            sums[0] += cuts.member(codes[:, i : i + PART]) @ residual[i : i + PART].astype(np.float32)
+        both, added = np.stack([residual, weights], axis=1).astype(np.float32), np.zeros((len(cuts.rules), 2))
         with one_thread():
-            overlaps = Overlaps.of(cuts, codes, weights, float(weights.sum()))
-        chosen, far = boosted(sums, overlaps, len(cuts.rules) if self.corners else cuts.alone, self.steps)
-        return Sum(cuts, cuts.rules[chosen[0]], far[0])
+            for i in range(0, len(rows), PART):
+                added += cuts.member(codes[:, i : i + PART]) @ both[i : i + PART]
+            overlaps = Overlaps.of(cuts, codes, weights, added[:, 1])
+        return cls(cuts, added[:, 0].astype(np.float32)[None], overlaps)
 
 
-CORNERS = Pool(
+@dataclass(frozen=True)
+class Boosting(Pool):
+    """Learners over the same steps and corners, fitted to the same sums."""
+
+    def fitted(self, s: Sample, rows: Rows, _seed: int) -> tuple[Fitted, ...]:
+        """Fit the learners to all of some rows."""
+        summed = Summed.of(s, rows)
+        return tuple(learner.fitted(summed) for learner in self.learners if isinstance(learner, Greedy))
+
+
+CORNERS = Boosting(
     (Greedy("steps", STEPS[0], False), Greedy("corners", STEPS[1], True)),
     ("steps", "corners", "both"),
     ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)),

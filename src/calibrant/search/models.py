@@ -364,6 +364,13 @@ class Pool:
         mixed: Floats = np.array(self.mix) @ predictions
         return mixed
 
+    def fitted(self, s: Sample, rows: Rows, seed: int) -> tuple[Fitted, ...]:
+        """Fit the learners to some rows, each to a uniform sample of as many as it may see."""
+        return tuple(
+            learner.fit(s, _some(rows, learner.most(s.x), seed), (seed * 1_000 + i) % 2**32)
+            for i, learner in enumerate(self.learners)
+        )
+
     def small(self, trees: int) -> Pool:
         """Return the pool with smaller forests, for a procedure that is repeated."""
         learners = tuple(replace(m, trees=trees) if isinstance(m, Forest) else m for m in self.learners)
@@ -452,11 +459,8 @@ def dealt(n: int, folds: int, seed: int, groups: Rows | None = None) -> Rows:
 
 
 def fit_pool(s: Sample, pool: Pool, rows: Rows, seed: int) -> tuple[Fitted, ...]:
-    """Fit the learners to some rows, each to a uniform sample of as many as it may see."""
-    return tuple(
-        learner.fit(s, _some(rows, learner.most(s.x), seed), (seed * 1_000 + i) % 2**32)
-        for i, learner in enumerate(pool.learners)
-    )
+    """Fit the learners to some rows."""
+    return pool.fitted(s, rows, seed)
 
 
 def _some(rows: Rows, most: int, seed: int) -> Rows:

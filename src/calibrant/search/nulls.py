@@ -26,12 +26,13 @@ Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
 NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")
 DRAWS, REFITS = 999, 99  # by default: p-values down to 0.001, or 0.01 where each draw takes all fits again
 BY_ROWS = ((4_000, 999), (20_000, 499), (np.inf, 199))  # draws where refits need sums alone, a second or a few
+MANY = 100_000  # rows from which `auto` splits them: half are enough for what a split loses, and a fit costs a second
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
 LAST = "strong verdict"  # where the last one is remembered
 SALT = 0x57A0C  # of the outcomes simulated with models held
 AGAIN = 0xAEF17  # of the outcomes to which models are fitted again
 EXCEEDANCES = 10  # after which repeated fitting stops (Besag and Clifford); a p-value of 0.1 takes a hundred draws
-REFIT_TREES = 10  # of each forest, for data and repeats alike: a fifth of the default, as there are a hundred fits
+REFIT_TREES = 10  # of each of the paper's forests, for data and repeats alike: a tenth, as there are a hundred fits
 START = 2  # folds that the first models of `forward` are fitted to
 STAKES = (0.125, 0.25, 0.5, 1.0)  # shares of the predicted residual that the test martingale bets on
 
@@ -133,7 +134,7 @@ def chosen_null(q: Question, null: Any) -> str:
     if may_hold(q):
         return "fixed"
     # One-sided with a tolerance, the law of a split is that of every model within it, that of repeats of its edge.
-    slow = q.n > FEW and (q.edge.tolerance > 0 or _slow(q))
+    slow = q.n > MANY or (q.n > FEW and (q.edge.tolerance > 0 or _slow(q)))
     return "split" if wide or q.cluster is not None or slow else "refit"
 
 
@@ -152,10 +153,14 @@ def checked_draws(draws: Any, q: Question | None = None, null: str = "fixed") ->
 
 
 def under(q: Question, null: str) -> Question:
-    """Return the question with the models that a null is for: `refit` has its own, which are fitted by sums alone."""
+    """Return the question with the models that a null is for: those of `refit` are fitted by sums alone.
+
+    So are those of `split` where `auto` takes it instead of `refit`, for the many rows.
+    """
     s = q.settings
     plain = s.models is None and s.detector == "default" and q.cluster is None
-    return replace(q, pool=CORNERS) if null == "refit" and plain else q
+    sums = null == "refit" or (null == "split" and q.n > MANY and q.edge.tolerance == 0)
+    return replace(q, pool=CORNERS) if plain and sums else q
 
 
 def verdict_of(q: Question, null: str, draws: int) -> Verdict:

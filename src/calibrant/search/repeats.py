@@ -105,7 +105,19 @@ class Repeats:
     @cached_property
     def overlaps(self) -> Overlaps:
         """How steps and corners overlap, in as many rows as a fit sees."""
-        return Overlaps.of(self.cuts, self.codes, self.bars.weight, self.q.n * (1.0 - 1.0 / len(self.folds)))
+        return Overlaps.of(self.cuts, self.codes, self.bars.weight, self._sizes * (1.0 - 1.0 / len(self.folds)))
+
+    @property
+    def _sizes(self) -> Floats:
+        """Weight in each step and corner, of all rows."""
+        if self.few:
+            own = zip(self.folds, self._member, strict=True)
+            parts = [held @ self.bars.weight[rows].astype(np.float32) for rows, held in own]
+            return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
+        tables, wide, cells, places = self._tables
+        every = np.full(self.q.n, 1, dtype=np.uint64)
+        found = self._corners(table_sums(every, self.bars.weight, self._both, tables, cells)[:, :1], wide, places)
+        return np.asarray(found[0], dtype=np.float64)
 
     @property
     def least(self) -> float:
@@ -216,9 +228,9 @@ class Repeats:
 
     def _chosen(self, sums: Singles) -> tuple[Rows, Singles]:
         """Return rules and sizes of both learners fitted to the other folds, each of shape (folds, sets, steps)."""
-        whole, chosen, far = sums.sum(axis=0), [], []
-        for own in sums:
-            left = whole - own
+        chosen, far = [], []
+        for f in range(len(sums)):
+            left = np.delete(sums, f, axis=0).sum(axis=0)  # not all less its own, whose rounding would stay
             one = boosted(left, self.overlaps, self.cuts.alone, STEPS[0])
             other = boosted(left, self.overlaps, len(self.cuts.rules), STEPS[1])
             chosen.append(np.hstack([one[0], other[0]]))

@@ -369,7 +369,7 @@ def test_a_variable_taken_from_other_rows_changes_its_columns_only() -> None:
             np.testing.assert_array_equal(after[:, j], before[order, j] if name == "ward" else before[:, j])
 
 
-@pytest.mark.parametrize("pool", [FORESTS.small(3), BOOSTED])
+@pytest.mark.parametrize("pool", [FORESTS, BOOSTED])
 def test_what_reads_a_variable_moves_as_the_whole_model_does(pool: Any) -> None:
     data = planted(400)
     q = question_of(data, Settings())

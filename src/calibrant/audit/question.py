@@ -12,9 +12,10 @@ from calibrant.audit.record import Check, Finding
 from calibrant.data.engines.freed import give_back
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.local import MOST
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.views.population import Population, everyone
-from calibrant.views.screen import Screen, dealt, strongest, too_many
+from calibrant.views.screen import Screen, dealt, full, strongest, too_many
 
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_GIVEN = "no covariates were given: add columns that describe the people"
@@ -68,7 +69,8 @@ class Case:
     def held(self) -> Predictions | None:
         """The rows that a sketch for tests holds, as they are: what is tested, and not shown level by level.
 
-        Of more covariates than the tests take at once, those of the screen, in the rows that did not choose them.
+        Of more covariates than the tests take at once, those of the screen, in the rows that did not choose them. Where
+        columns of groups alone fill the tests, nothing is chosen: every row is tested.
         """
         return None if self._screened is None else self._screened[0]
 
@@ -85,8 +87,12 @@ class Case:
         if not too_many(of):
             return sample.predictions(self.whole.name), None
         self.announce("choosing covariates to test")
+        usable = {c.name for c in self.whole.spec.codings}
+        named = tuple(v.name for v in self.whole.spec.variables if v.name in usable)
+        if full(named):
+            rows = sample.predictions(self.whole.name, only=named[:MOST])
+            return rows, Screen(chosen=named[:MOST], of=of, pilot=0, tested=rows.n)
         pilot, rest = dealt(len(sample.lines), self.seed)
-        named = tuple(v.name for v in self.whole.spec.variables)
         chosen = strongest(sample.predictions(at=pilot), always=named)
         rows = sample.predictions(self.whole.name, at=rest, only=chosen)
         return rows, Screen(chosen=chosen, of=of, pilot=len(pilot), tested=len(rest))

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.integer]
 Rows = NDArray[np.intp]
 
-CHOSEN = 24  # covariates that the tests read where there are more than they take: 325 tables with the score's
+CHOSEN = 24  # covariates beside those named that are read where there are too many: 325 tables with the score's
 PILOT = 1.0 / 3.0  # share of the rows that choose them
 BINS = 10  # of a number, of about equally many rows
 LEAST = 2.0  # null variance of a level that is looked at by itself, in expected events; the others are together
@@ -46,7 +46,7 @@ class Screen:
     of : int
         Covariates in all.
     pilot, tested : int
-        Rows that chose, and rows that are tested.
+        Rows that chose, none where there was no choice, and rows that are tested.
     """
 
     chosen: tuple[str, ...]
@@ -64,6 +64,11 @@ def too_many(covariates: int) -> bool:
     return covariates > MOST
 
 
+def full(named: Sequence[str]) -> bool:
+    """Tell whether the covariates that are tested in any case leave no place for a choice."""
+    return len(named) >= MOST
+
+
 def dealt(n: int, seed: int) -> tuple[Rows, Rows]:
     """Return the rows that choose, and the rows that are tested; labels play no part."""
     ids = identities(n, 0, Spec(label="y", score="p", seed=seed).salt("screen"))
@@ -72,7 +77,7 @@ def dealt(n: int, seed: int) -> tuple[Rows, Rows]:
 
 
 def strongest(pilot: Predictions, most: int = CHOSEN, always: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the covariates along which residuals depart most from noise, those of `always` first.
+    """Return those of `always`, then the others along which residuals depart most from noise: `most`, while all fit.
 
     Notes
     -----
@@ -81,14 +86,14 @@ def strongest(pilot: Predictions, most: int = CHOSEN, always: Sequence[str] = ()
     """
     table = pilot.covariates if pilot.covariates is not None else pa.table({})
     residual, variance = pilot.y - pilot.p, pilot.p * (1.0 - pilot.p)
-    first = [name for name in dict.fromkeys(always) if name in table.column_names][:most]
+    first = [name for name in dict.fromkeys(always) if name in table.column_names][:MOST]
     found = {}
     for name in table.column_names:
         if name not in first:
             cell, ordered = _cells(decoded(table.column(name), name), name)
             found[name] = departure(cell, residual, variance, ordered)
     rest = sorted(found, key=lambda name: -found[name])  # of equal ones the first column
-    return (*first, *rest[: most - len(first)])
+    return (*first, *rest[: min(most, MOST - len(first))])
 
 
 def _cells(column: Any, name: str) -> tuple[Places, int]:

@@ -9,6 +9,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.audit.checks import gates
+from calibrant.audit.checks.covariates import _map
 from calibrant.audit.judging import Judging
 from calibrant.audit.question import Case
 from calibrant.data.specs.local import MOST
@@ -73,7 +74,37 @@ def test_group_columns_are_always_among_those_tested() -> None:
     held = cal.sketch(rows(600, MOST + 10), by=["x5", "x10"], variables="*", tests=True)
     chosen = Case(held, Judging.of(gates=gates())).screen.chosen
     assert chosen[:2] == ("x5", "x10")
-    assert len(chosen) == CHOSEN
+    assert len(chosen) == CHOSEN + 2
+
+
+def test_many_group_columns_are_all_tested_and_others_beside_them_while_there_is_room() -> None:
+    data = rows(400, MOST + 10)
+    by = [f"x{j}" for j in range(0, MOST + 10, 5)]
+    found = Case(cal.sketch(data, by=by, variables="*", tests=True), Judging.of(gates=gates())).screen
+    assert set(by) < set(found.chosen)
+    assert len(found.chosen) == len(by) + CHOSEN
+    assert len(strongest(data, always=[f"x{j}" for j in range(MOST - 4)])) == MOST
+
+
+def test_group_columns_that_fill_the_tests_leave_no_choice_and_no_row_is_lost() -> None:
+    rng = np.random.default_rng(0)
+    x = {f"x{j}": rng.choice(["a", "b"], 300) for j in range(MOST + 3)}
+    data = cal.predictions(rng.random(300) < 0.3, np.full(300, 0.3), x)
+    held = cal.sketch(data, by=list(x), variables="*", tests=True)
+    found = Case(held, Judging.of(gates=gates()))
+    assert (found.screen.pilot, found.screen.tested, found.held.n) == (0, 300, 300)
+    assert found.screen.chosen == tuple(x)[:MOST]
+
+
+def test_shares_along_a_map_are_of_the_rows_tested() -> None:
+    rng = np.random.default_rng(0)
+    n, more = 3000, MOST + 2
+    x = {f"x{j}": rng.choice(["a", "b"], n) for j in range(more)}
+    data = cal.predictions(rng.random(n) < 0.3, rng.uniform(0.2, 0.4, n), x)
+    found = Case(cal.sketch(data, by=["x5"], variables="*", tests=True), Judging.of(gates=gates()))
+    drawn = _map(found.rows, "x5", found)
+    assert found.screen is not None
+    assert sum(drawn.columns["share"]) == pytest.approx(1.0, abs=0.02)
 
 
 @pytest.mark.all

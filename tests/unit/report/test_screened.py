@@ -20,7 +20,7 @@ def test_it_says_how_many_columns_were_read_and_who_chose_them() -> None:
     assert told[0] == "Tests, pockets and repairs read 2 of 500 columns, in 600 people; the others chose them."
     text = render(some)
     assert "among the 2 columns searched" in text or "No pocket of" not in text
-    assert "2 of 500: 300" in text
+    assert "2 of 500: those named as groups, and those along which 300" in text
     assert "600" in text
     assert "The other 498 are in the ranking only" in text
     assert "2 of 500 columns" not in render(whole)

@@ -157,11 +157,11 @@ def _map(rows: Predictions, name: str, case: Case) -> Curve | None:
     axes = tuple({**a, "places": tuple(v if v in seen else None for v in a["places"])} for a in whole.settings["axes"])
     curve = Curve(method=whole.method, columns=columns, settings={**whole.settings, "axes": axes})
     if columns["people"] == columns["rows"]:
-        sets = told_sets(curve, case.whole.n)
+        sets = told_sets(curve, rows.n)
         people = tuple(map(int, sets.columns["rows"]))
         return Curve(method=sets.method, columns={**sets.columns, "people": people}, settings=sets.settings)
     people = tuple(Told.of(n, 0, g).rows for n, g in zip(columns["people"], columns["gap"], strict=True))
-    line, of = told_line(curve), case.whole.n
+    line, of = told_line(curve), rows.n
     told = {"people": people, "share": tuple(n / of for n in people)}
     return Curve(method=line.method, columns={**line.columns, **told}, settings=line.settings)
 

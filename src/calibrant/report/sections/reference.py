@@ -144,8 +144,12 @@ def _tested(record: AuditRecord, chosen: Mapping[str, Any]) -> Text:
     """Return which of many columns the tests read, who chose them, and what was left out of what."""
     read, of = chosen["chosen"], int(chosen["of"])
     rows, others = (f"{num.count(chosen[k])} {noun(record)}" for k in ("rows_chose", "rows_tested"))
-    how = f"{num.count(len(read))} of {num.count(of)}: {rows} chose those along which they depart most from the model, "
-    then = f"and {others} who had no part in it were tested, so that the choice costs no error probability. "
+    how = f"{num.count(len(read))} of {num.count(of)}: "
+    then = f"the first of those named as groups, which leave no choice; all {others} were tested. "
+    if chosen["rows_chose"]:
+        how += "those named as groups, and " if groupings(record) else ""
+        how += f"those along which {rows} depart most from the model; "
+        then = f"{others} who had no part in the choice were tested, so that it costs no error probability. "
     left = f"The other {num.count(of - len(read))} are in the ranking only, each by itself. Read: "
     named = [piece for name in read for piece in (code(name), ", ")][:-1]
     return say(how, then, left, *named)

@@ -94,11 +94,15 @@ def cuts(edges: Sequence[float], ordered: Floats, step: float) -> tuple[float, .
     The values of the rows are given in order.
     """
     rounded = np.unique(stepped(np.array(edges, dtype=np.float64), step))
-    before = np.searchsorted(ordered, rounded, side="left")
+    return kept_cuts(rounded, np.searchsorted(ordered, rounded, side="left"), len(ordered))
+
+
+def kept_cuts(edges: Floats, before: Counts, rows: int) -> tuple[float, ...]:
+    """Return the edges, of so many rows before each, that leave twenty rows between and beyond them."""
     kept: list[float] = []
     last = 0
-    for edge, below in zip(rounded.tolist(), before.tolist(), strict=True):
-        if below - last >= MASK and len(ordered) - below >= MASK:
+    for edge, below in zip(edges.tolist(), before.tolist(), strict=True):
+        if below - last >= MASK and rows - below >= MASK:
             kept.append(edge)
             last = below
     return tuple(kept)

@@ -11,6 +11,7 @@ import pytest
 import calibrant as cal
 from calibrant.repair import FittedMap, Groups, Multicalibrator, ProportionalMulticalibrator, Trees
 from calibrant.repair.catalogue import map_classes
+from calibrant.repair.maps import boosting
 from calibrant.repair.maps.boosting import Problem, straight
 
 WARDS = ("north", "south", "east")
@@ -299,3 +300,19 @@ def test_the_straight_line_is_a_logistic_regression():
     model = LogisticRegression(C=np.inf).fit(t[:, None], y, sample_weight=w)
     assert slope == pytest.approx(model.coef_[0, 0], abs=2e-3)
     assert intercept == pytest.approx(model.intercept_[0], abs=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy", "ties", "half alike", "few", "one"])
+def test_bins_of_many_scores_are_those_of_the_sorted_ones(kind: str) -> None:
+    rng, n = np.random.default_rng(3), boosting.RANKED + 3_001
+    values = {
+        "normal": rng.normal(size=n),
+        "heavy": rng.standard_t(1, size=n),
+        "ties": np.round(rng.normal(size=n), 2),
+        "half alike": np.where(rng.uniform(size=n) < 0.5, 3.0, rng.normal(size=n)),
+        "few": np.round(rng.normal(size=n)),
+        "one": np.zeros(n),
+    }[kind]
+    ordered = np.sort(values)
+    edges = boosting.bin_edges(ordered, boosting.BINS)
+    assert boosting.score_cuts(values) == boosting.cuts(edges, ordered, boosting.SCORES)

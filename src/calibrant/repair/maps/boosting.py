@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from calibrant.kernels.strata import locate
 from calibrant.kernels.trees import BINS, Columns, Rule, Tree, add_trees, gradients, grow
 from calibrant.repair.fitted import Batch, FittedMap, Order, inputs_of, rising, sound
 from calibrant.repair.regression import Floats, Whole, expit, filled, log_odds
-from calibrant.repair.told import cuts, grain, spread, told_codings
+from calibrant.repair.told import cuts, grain, kept_cuts, spread, stepped, told_codings
 from calibrant.stats.logistic import Design, maximise
 
 # ---- Covariates as a few bins each, by rules fixed without a label ----
@@ -68,11 +68,45 @@ def bin_edges(ordered: Floats, bins: int) -> tuple[float, ...]:
     found = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     if len(found) <= bins:
         return tuple(float(v) for v in (found[1:] + found[:-1]) / 2.0)
-    place = (len(ordered) - 1) * np.linspace(0.0, 1.0, bins + 1)[1:-1]
+    return _quantiles(len(ordered), bins, ordered.take, float(found[0]))
+
+
+def _quantiles(rows: int, bins: int, ranked: Callable[[Whole], Floats], least: float) -> tuple[float, ...]:
+    """Return the different quantiles above the least value, given the values at places of their order."""
+    place = (rows - 1) * np.linspace(0.0, 1.0, bins + 1)[1:-1]
     below = np.floor(place).astype(np.int64)
-    low, high, share = ordered[below], ordered[below + 1], place - below
+    low, high, share = ranked(below), ranked(below + 1), place - below
     ends = np.where(share >= 0.5, high - (high - low) * (1.0 - share), low + (high - low) * share)
-    return tuple(float(v) for v in np.unique(ends) if v > found[0])
+    return tuple(float(v) for v in np.unique(ends) if v > least)
+
+
+RANKED = 1 << 14  # values from which a sort takes longer than a count in so many cells and a sort of a few of them
+CELLS = 1 << 13
+
+
+def score_cuts(values: Floats) -> tuple[float, ...]:
+    """Return where the score's bins begin: what `cuts` makes of `bin_edges`, without a sort of many values."""
+    if len(values) < RANKED or len(np.unique(values[:RANKED])) <= BINS:
+        ordered = np.sort(values)
+        return cuts(bin_edges(ordered, BINS), ordered, SCORES)
+    ends = _quantiles(len(values), BINS, lambda places: _ranked(values, places), float(values.min()))
+    edges = np.unique(stepped(np.array(ends), SCORES))
+    before = np.cumsum(np.bincount(locate(values, edges), minlength=len(edges) + 1))[:-1]
+    return kept_cuts(edges, before, len(values))
+
+
+def _ranked(values: Floats, places: Whole) -> Floats:
+    """Return the values at some places of their order: cells of equal width are in order, and few must be sorted."""
+    low, high = float(values.min()), float(values.max())
+    cell = ((values - low) * ((CELLS - 1) / (high - low))).astype(np.int32)
+    size = np.bincount(cell, minlength=CELLS)
+    upto = np.cumsum(size)
+    own = np.searchsorted(upto, places, side="right")
+    looked = np.zeros(CELLS, dtype=bool)
+    looked[own] = True
+    first = np.cumsum(np.where(looked, size, 0)) - size  # of a cell that is looked at, among those sorted
+    ordered: Floats = np.sort(values[looked[cell]])
+    return ordered[first[own] + places - (upto - size)[own]]
 
 
 def bins_of(x: Encoded, how: Sequence[Coding], edges: BinEdges) -> Codes:
@@ -200,8 +234,7 @@ class Booster:
         p, how = self.problem, self.how
         # (1) Every ten trees the score's bins are brought up to date, so that groups are found at its present levels.
         if len(self.trees) % ROUND == 0:
-            ordered = np.sort(self.log_odds)
-            self.edges.append(cuts(bin_edges(ordered, BINS), ordered, SCORES))
+            self.edges.append(score_cuts(self.log_odds))
             self.columns.codes[:, 0] = locate(self.log_odds, np.array(self.edges[-1]))
         # (2) A random half of the rows, with gradient and hessian of the log loss at their present log-odds.
         share = max(0.5, SAMPLED / len(self.rows))

@@ -82,7 +82,7 @@ def test_the_data_are_treated_as_the_draws(settings: Any) -> None:
     q = question(400, 1, weights=True, **settings)
     r = Repeats(q, AGAIN)
     found = r.found()
-    np.testing.assert_allclose(found.peaks, r.of_few(q.sample.y[r.order][None].astype(np.uint8))[0][0], atol=1e-4)
+    np.testing.assert_allclose(found.peaks, r.of_few(q.sample.y[r.order][None].astype(np.uint8))[0][0], rtol=1e-9)
     curves = [np.nanmax(v.curve(q.sample.y), initial=0.0) for v in found.paths]
     np.testing.assert_allclose(found.peaks, np.maximum(curves, 0.0))
 
@@ -92,7 +92,7 @@ def same_as_data(q: Any) -> bool:
     r = Repeats(q, AGAIN)
     peaks = r.of_few(r.outcomes(0, 6))[0]
     each = [Repeats(q.with_outcomes(r.drawn(b)), AGAIN).found().peaks for b in range(6)]
-    return np.allclose(peaks, each, atol=1e-4)
+    return np.allclose(peaks, each, rtol=1e-9, atol=1e-9)
 
 
 def test_every_draw_is_fitted_anew() -> None:
@@ -123,6 +123,18 @@ def test_batches_change_nothing(seed: int, monkeypatch: Any) -> None:
     assert len(whole.drawn) == min(8, len(whole.peaks))
     for d, peak in zip(whole.drawn, whole.peaks, strict=False):
         assert max(0.0, float(d.score.max(initial=0.0))) == pytest.approx(peak, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", [248, 311])
+def test_the_chart_crosses_its_line_where_the_p_value_says_so(seed: int) -> None:
+    """Draws stop at the tenth that reaches the statistic, here near the 200 of a p-value of 0.05."""
+    rng = np.random.default_rng([9, seed])
+    p, x = rng.beta(2, 3, 60), rng.normal(size=60)
+    data = cal.predictions(rng.random(60) < np.clip(p + 0.13 * (x > 0.3), 0, 1), p, {"a": x})
+    found = cal.detect.strong_calibration_test(data, seed=seed)
+    s = cal.diagnose.control_chart(data, seed=seed).settings
+    assert s["p_value"] == found.p_value
+    assert (found.p_value <= 0.05) == (s["peak_score"] > s["line"])
 
 
 def test_no_row_is_predicted_from_its_own_fold() -> None:

@@ -245,7 +245,7 @@ def test_saboteur_boosted_trees_that_saw_the_rows_they_order() -> None:
         assert refuted(count(many(2500, "split", 99), 20), 20, ALPHA)
 
 
-def test_boosted_trees_find_a_corner_in_any_number_of_rows() -> None:
+def test_split_default_models_find_a_corner_in_any_number_of_rows() -> None:
     """About twelve standard errors deep at every size: 40 points at 5,000 rows, 10 at 80,000."""
     for n in (5_000, 80_000):
 

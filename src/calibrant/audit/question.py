@@ -188,9 +188,6 @@ class Answer:
     curves: Mapping[str, Curve] = field(default_factory=dict)
 
 
-FEW = 2.0  # thousand rows
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
     """What the time of a question depends on: groups, covariates, thousands of rows held, and whether tests are run."""
@@ -209,8 +206,6 @@ class Cost:
     ----------
     flat, group, covariate, held, each : float
         In any case; for each group; each covariate; each thousand rows held; each thousand, times each covariate.
-    few : float
-        More, for few rows: models are then fitted anew for every simulated outcome.
     tests : bool
         It takes none where tests are left out.
     """
@@ -220,14 +215,13 @@ class Cost:
     covariate: float = 0.0
     held: float = 0.0
     each: float = 0.0
-    few: float = 0.0
     tests: bool = False
 
     def seconds(self, size: Size) -> float:
         """Return the seconds for a size."""
         if self.tests and not size.tests:
             return 0.0
-        by_rows = size.held * (self.held + self.each * size.covariates) + (self.few if size.held <= FEW else 0.0)
+        by_rows = size.held * (self.held + self.each * size.covariates)
         return self.flat + self.group * size.groups + self.covariate * size.covariates + by_rows
 
 

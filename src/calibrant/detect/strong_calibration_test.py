@@ -56,12 +56,12 @@ def strong_calibration_test(
         ``"greater"``: somewhere more happens than the model says.
     null : {"auto", "refit", "fixed", "split", "forward", "eprocess"}
         Where the p-value comes from; see Guarantee. ``"auto"``: ``"fixed"`` for a two-sided tolerance of ``0.5 /
-        sqrt(n)`` or more, n the number of rows, or clusters; else ``"refit"`` at tolerance 0 up to 100,000 rows (with
+        sqrt(n)`` or more, n the number of rows, or clusters; else ``"refit"`` at tolerance 0 up to 50,000 rows (with
         your own models, a published detector or one-sided with a tolerance up to 2,000), and ``"split"`` with more,
         and always with clusters.
     draws : int, optional
-        Simulated outcomes, 19 or more: by default 999. For ``"refit"`` at most as many: by default 999 up to 4,000
-        rows, 499 up to 20,000, then 199; 99 with your own models or a published detector.
+        Simulated outcomes, 19 or more: by default 999. For ``"refit"`` at most as many: by default 999 up to 20,000
+        rows, then 499; 99 with your own models or a published detector.
     seed : int
     detector : {"default", "paper", "authors"}
         The paper's ``h 1{h > gamma}`` as printed, or as in its authors' program, with the paper's models.
@@ -106,7 +106,7 @@ def strong_calibration_test(
     often: in simulations of calibrated models up to 18 % where 10 % was asked (100 to 1,000 rows). *Clusters:*
     asymptotic in their number. Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default models, from
     ``[logit p, x]``: trees on ``Y - p``, a ridge logistic regression on all terms of degree two (C = 10, at most 300
-    products), and their mean. For ``"refit"``, and ``"split"`` at tolerance 0 of more than 100,000 rows: boosting over
+    products), and their mean. For ``"refit"``, and ``"split"`` at tolerance 0 of more than 50,000 rows: boosting over
     steps of one column (20 steps of 0.2, cuts at tenths of the rows), over steps and corners of two columns (10 steps,
     cut at 0.1, 0.3, 0.7 and 0.9), and their mean; coarser with many columns, so that there are at most 3,000. Cuts see
     no labels; a fit needs sums in steps and corners alone, so that hundreds of draws are refitted at once. For
@@ -118,7 +118,7 @@ def strong_calibration_test(
     events), the sequence is evaluated only where the prediction changes, and folds are sorted together. Not offered: a
     test of prevalence (appendix A of the paper), whose level failed in simulation. **Cost.** A few fits, then draws x
     rows x models additions: 1 s at a thousand rows, 2 s at 100,000 and 15 s at a million for ``"fixed"`` with ten
-    covariates; at tolerance 0, 0.4 s at 2,000 rows, 1 s at 60,000 with nine and 1.5 s at 280,000, which are split (your
+    covariates; at tolerance 0, 0.4 s at 2,000 rows, 2.5 s at 50,000 with nine, and split 1.5 s at 280,000 (your
     own models: up to a hundred times their fits). A fit sees all rows of its folds, or a uniform sample:
     of 1.7e7 values (rows times columns) for boosted trees, 4e8 products (rows times squared terms) for the regression,
     20,000 rows for your own models and the paper's forests (5,000 a tree). Every row is tested. **Reads.** Rows, or the

@@ -45,8 +45,9 @@ def importance(
     r"""Rank variables by what the strong calibration statistic loses when each is shuffled among the rows.
 
     Estimand, for each variable: ``T - E[T of the same models and outcomes, the variable permuted]``, in units of the
-    statistic, of the model with the largest one: over the rows that the test tests, by the fits that it tests, none of
-    which has seen the row that it predicts. It tells which variables point at the badly served, not which make the
+    statistic, of the model with the largest one: over the rows read (``rows_read``: all that the test tests, or a
+    uniform sample of 10,000, on whose scale drop and statistic then are), by the fits that it tests, none of which has
+    seen the row that it predicts. It tells which variables point at the badly served, not which make the
     probabilities good on average.
 
     Parameters

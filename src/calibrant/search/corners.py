@@ -21,8 +21,8 @@ from calibrant.views.features import Features
 Singles = NDArray[np.float32]
 Codes = NDArray[np.uint8]
 
-# Tried on the simulation of the paper's authors and on errors of other shapes (docs/benchmarks-detect.md): 5 to 80
-# steps find about the same corners, and corners cut at quartiles a little less than at these shares.
+# Corners cut at quartiles found a little less than at these shares; 60 steps instead of 10 find corners as often and
+# smooth errors less (8 data sets of 60,000 rows each).
 TENTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 ALONG = (TENTHS, (0.1, 0.3, 0.5, 0.7, 0.9), (0.3, 0.5, 0.7), (0.5,))  # shares of the rows at which steps lie
 ACROSS = ((0.1, 0.3, 0.7, 0.9), (0.3, 0.7), (0.5,))  # and the sides of corners: the finest that are not too many

@@ -20,7 +20,7 @@ Rows = NDArray[np.int64]  # numbers of rows
 Models = Sequence[tuple[str, Any]]  # a user's own: names, and estimators as scikit-learn has them
 
 # What a fit sees grows with the rows, up to what it costs; every row is predicted, and tested.
-FEW = 2_000  # rows up to which `auto` repeats the fits, and the default pool has forests; with more, boosted trees
+FEW = 2_000  # rows up to which the pool with a tolerance has forests, and slow fits are repeated; then boosted trees
 TRAIN = 20_000  # rows that any fit may see, a uniform sample of its folds: of a user's model we do not know the cost
 BAG = 5_000  # rows that one tree of a forest sees
 BINS = 64  # of a column, for boosted trees: a pocket's edge is known to a sixty-fourth of the rows

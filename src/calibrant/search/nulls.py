@@ -25,8 +25,8 @@ from calibrant.stats.nulls import ROUNDING, p_value
 Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
 NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")
 DRAWS, REFITS = 999, 99  # by default: p-values down to 0.001, or 0.01 where each draw takes all fits again
-BY_ROWS = ((4_000, 999), (20_000, 499), (np.inf, 199))  # draws where refits need sums alone, a second or a few
-MANY = 100_000  # rows from which `auto` splits them: half are enough for what a split loses, and a fit costs a second
+BY_ROWS = ((20_000, 999), (np.inf, 499))  # draws where refits need sums alone, a second or a few
+MANY = 50_000  # rows up to which `auto` refits: beyond, draws enough for p-values of 0.001 take too long
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
 LAST = "strong verdict"  # where the last one is remembered
 SALT = 0x57A0C  # of the outcomes simulated with models held
@@ -303,11 +303,12 @@ def refit(q: Question, most: int) -> Verdict:
         search = Repeats(q, AGAIN)
         first, paths, fits = search.found()
         null, kept = _at_once(search, float(first.max()), most)
-    # With ten draws at or above the statistic among k, p = 10 / k; else (1 + reached) / (k + 1): both keep the level.
+    # Stopped at the tenth of k draws, 10 / k would keep the level; (1 + reached) / (k + 1), which is never smaller, is
+    # at most alpha exactly where the statistic is beyond the critical value of these draws.
     reached, best = int((_reaching(first.max(), null.max(axis=1))).sum()), int(np.argmax(first))
     return Verdict(
         statistic=_number(first[best]),
-        p_value=EXCEEDANCES / len(null) if reached == EXCEEDANCES else (1 + reached) / (len(null) + 1),
+        p_value=(1 + reached) / (len(null) + 1),
         statistics=tuple(_number(v) for v in first),
         p_values=tuple(_level(v, null[:, m]) for m, v in enumerate(first)),
         law=EXACT + (AT_EDGE if q.edge.tolerance > 0 else ""),

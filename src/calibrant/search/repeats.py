@@ -244,8 +244,20 @@ class Repeats:
         return [self.cuts.member(self.codes[:, rows]) for rows in self.folds]
 
     def _sums_few(self, y: NDArray[np.uint8]) -> Singles:
-        residual = ((y - self.p) * self.bars.weight).astype(np.float32)
-        return np.stack([residual[:, rows] @ held.T for rows, held in zip(self.folds, self._member, strict=True)])
+        """Add up so that the number of data sets makes no difference, not even of rounding: counts are exact."""
+        out = []
+        for rows, held, expected in zip(self.folds, self._member, self._expected_few, strict=True):
+            if self.q.sample.weights is None:
+                cases = (y[:, rows].astype(np.float32) @ held.T).astype(np.float64)
+            else:
+                cases = (y[:, rows] * self.bars.weight[rows]) @ held.T.astype(np.float64)
+            out.append((cases - expected).astype(np.float32))
+        return np.stack(out)
+
+    @cached_property
+    def _expected_few(self) -> list[Floats]:
+        expected = self.p * self.bars.weight
+        return [held.astype(np.float64) @ expected[rows] for rows, held in zip(self.folds, self._member, strict=True)]
 
     def _sums_many(self, bits: Ids) -> Singles:
         """Add up outcomes in tables of two columns, take off what was expected, and add the cells to corners."""

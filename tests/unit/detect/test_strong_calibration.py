@@ -18,6 +18,7 @@ import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.search import models as residual_models
+from calibrant.search.corners import Summed
 from calibrant.search.detectors import Fits, Settings, detectors_of, question_of
 from calibrant.search.models import BOOSTED, FEW, FORESTS, Quadratic, dealt, fit_logistic, fit_pool, pool_of, predicted
 from calibrant.search.nulls import SALT, fixed
@@ -325,6 +326,34 @@ def test_the_default_models_depend_on_the_number_of_rows_alone() -> None:
     assert found.parts["models"] == ("boosted", "logistic", "both")
     assert found.settings["train"]["boosted"] > 10**6
     assert strong(stepped(FEW), null="split", draws=19).settings["train"]["deep"] == 20_000
+
+
+def test_many_rows_are_split_between_the_same_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = strong(stepped())
+    assert (few.settings["null"], few.settings["draws"]) == ("refit", 999)
+    monkeypatch.setattr("calibrant.search.nulls.MANY", FEW)
+    many = strong(stepped())
+    assert (many.settings["null"], many.settings["draws"], many.p_value) == ("split", 999, 0.001)
+    assert many.parts["models"] == few.parts["models"] == ("steps", "corners", "both")
+    assert many.parts["rows_tested"] == (FEW + 1) // 2
+    assert strong(stepped(), tolerance=0.001, alternative="greater").parts["models"][0] == "boosted"
+
+
+def test_rare_levels_do_not_hide_an_error_of_many() -> None:
+    """A sample of rows knows no size of what holds one in a thousand: sizes are of all rows."""
+    rng = np.random.default_rng(7)
+    n = 20_000
+    x, rare = rng.random(n), rng.choice(30, n, p=np.r_[0.971, np.full(29, 0.001)])
+    covariates = {"x": x, "z": rng.random(n), "rare": np.array([f"k{k}" for k in rare])}
+    data = cal.predictions(rng.random(n) < np.where(x > 0.9, 0.36, 0.3), np.full(n, 0.3), covariates)
+    q = question_of(data, Settings())
+    summed = Summed.of(q.sample, np.arange(n))
+    held = summed.cuts.member(summed.cuts.codes(q.sample.x.flat)).sum(axis=1)
+    np.testing.assert_allclose(summed.overlaps.root, 1.0 / np.sqrt(held + 5.0), rtol=1e-5)
+    root = summed.overlaps.root
+    most = np.minimum(held, held[:, None]) * root * root[:, None]
+    assert (summed.overlaps.scaled <= most * (1.0 + 1e-4)).all()
+    assert strong(data).p_value <= 0.05
 
 
 def test_boosted_trees_predict_the_whole_of_an_error() -> None:

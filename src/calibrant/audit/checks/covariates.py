@@ -219,7 +219,7 @@ DECLARED = (
         code=STRONG,
         order=100,
         make=strong,
-        cost=Cost(tests=True, flat=1.0, covariate=0.05, each=0.0017, few=6.0),
+        cost=Cost(tests=True, flat=0.3, held=0.005, each=0.0005),
         gate=True,
     ),
 )

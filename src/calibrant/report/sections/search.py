@@ -324,10 +324,10 @@ NULLS = {
 INFLATED = ", and more ready to find error in a model that is right than asked for"
 RULES = (
     "One half of the people finds the rules: all pairs of simple conditions are tried, beside a tree of conditions "
-    "that follows models of the error, and the best is bettered one condition at a time. The other half judges each "
-    "rule, against the share that the model says{edge}. Ranges of the gaps hold together at this number of rows. "
-    "Whether a rule is shown to be off is tested on the side it was found on, which can find what its range leaves "
-    "open. Function "
+    "that follows models of the error, sums of steps and corners, and the best is bettered one condition at a time. "
+    "The other half judges each rule, against the share that the model says{edge}. Ranges of the gaps hold together "
+    "at this number of rows. Whether a rule is shown to be off is tested on the side it was found on, which can find "
+    "what its range leaves open. Function "
 )
 EDGE = ", plus the tolerance of {points} points where it seemed to say too little, minus it where too much"
 WORD = Entry(

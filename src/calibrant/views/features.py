@@ -103,14 +103,19 @@ def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
     spread = float(logit.std()) or 1.0
     score = ((logit - logit.mean()) / spread).astype(np.float32)[:, None]
     if not how:
-        return _assembled([score], (SCORE,), [score], (SCORE,), np.ones(1, dtype=bool))
+        return _assembled(score, (SCORE,), score, (SCORE,), np.ones(1, dtype=bool))
     x = encode(data.covariates.select([c.name for c in how]), how)
-    scaled = x.scaled.astype(np.float32)
-    columns, levels = _indicators(x)
-    numeric = np.arange(1 + scaled.shape[1] + len(levels)) <= scaled.shape[1]
-    trees = [score, scaled, x.codes.astype(np.float32)]
-    tree_of, flat_of = (SCORE, *x.number_names, *x.level_of), (SCORE, *x.number_names, *levels)
-    return _assembled(trees, tree_of, [score, scaled, columns], flat_of, numeric)
+    columns, first = _indicators(x), 1 + x.scaled.shape[1]
+    # Filled in place: parts that are put together afterwards are held twice.
+    flat = np.empty((x.n, first + len(columns)), dtype=np.float32)
+    flat[:, :1], flat[:, 1:first] = score, x.scaled
+    for at, (j, level) in enumerate(columns, first):
+        flat[:, at] = x.codes[:, j] == level
+    trees = np.empty((x.n, first + x.codes.shape[1]), dtype=np.float32)
+    trees[:, :first], trees[:, first:] = flat[:, :first], x.codes
+    of = (SCORE, *x.number_names)
+    flat_of = (*of, *(x.level_of[j] for j, _ in columns))
+    return _assembled(trees, (*of, *x.level_of), flat, flat_of, np.arange(flat.shape[1]) < first)
 
 
 def _usable(data: Predictions) -> tuple[str, ...]:
@@ -120,19 +125,17 @@ def _usable(data: Predictions) -> tuple[str, ...]:
     return () if found is None else found.names
 
 
-def _indicators(x: Encoded) -> tuple[Matrix, tuple[str, ...]]:
-    """Return a 0/1 column for each frequent level but one of each level variable."""
-    out, levels = [np.zeros((x.n, 0), dtype=np.float32)], []
-    for j, variable in enumerate(x.level_of):
+def _indicators(x: Encoded) -> list[tuple[int, int]]:
+    """Return the level variable and the level of each 0/1 column: each frequent level but one of each variable."""
+    out = []
+    for j in range(len(x.level_of)):
         rows = np.bincount(x.codes[:, j], minlength=2)
-        kept = [v for v in np.argsort(-rows, kind="stable")[1 : LEVELS + 1] if rows[v] >= SEEN]
-        out.append((x.codes[:, j][:, None] == np.array(kept, dtype=np.int32)[None, :]).astype(np.float32))
-        levels += [variable] * len(kept)
-    return np.hstack(out), tuple(levels)
+        out += [(j, int(v)) for v in np.argsort(-rows, kind="stable")[1 : LEVELS + 1] if rows[v] >= SEEN]
+    return out
 
 
 def _assembled(
-    trees: list[Matrix], tree_of: tuple[str, ...], flat: list[Matrix], flat_of: tuple[str, ...], numeric: NDArray[Any]
+    trees: Matrix, tree_of: tuple[str, ...], flat: Matrix, flat_of: tuple[str, ...], numeric: NDArray[Any]
 ) -> Features:
     """Choose the products: squares of numbers, then those with the score, of numbers, and with levels."""
     first, second = np.triu_indices(len(flat_of))
@@ -143,8 +146,8 @@ def _assembled(
     order = np.lexsort((second, first, rank))
     order = order[allowed[order]]
     return Features(
-        trees=np.ascontiguousarray(np.hstack(trees)),
-        flat=np.ascontiguousarray(np.hstack(flat)),
+        trees=trees,
+        flat=flat,
         tree_of=tree_of,
         flat_of=flat_of,
         pairs=np.stack([first[order[:TERMS]], second[order[:TERMS]]], axis=1),

@@ -353,5 +353,5 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         out.update_arrays(data.p[rows], data.y[rows], codes=part, covariates=more, origin=Origin(first_row=start))
     out.rows_read += data.dropped
     out.name = data.name
-    data.cache[cached] = out
+    data.cache[cached] = out.counted()
     return out

@@ -316,10 +316,15 @@ class Sketch:
         out.name = self.name
         return out.add(self)
 
+    def counted(self) -> Sketch:
+        """Return the sketch without its scratch, which counting more rows makes anew."""
+        _, self._packed = self.counters, None  # reading the counters settles what is packed
+        return self
+
     def checked(self) -> Sketch:
         """Return the sketch if its rows were sound; raise `BadInput` naming the first fault otherwise."""
         self.faults.check(self.spec)
-        n, self._packed = self.n, None  # counted, so that the scratch of packed cells is not needed any more
+        n = self.counted().n
         if n == 0:
             left = f" ({self.dropped} rows had a missing score or label)" if self.dropped else ""
             raise BadInput(f"no rows to audit{left}: the data is empty")

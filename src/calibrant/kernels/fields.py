@@ -51,6 +51,7 @@ LONGEST = 10
 PER_ROW = 32  # bytes that take as long to look at, in Python, as other kernels' rows
 ODDLY = 18  # not told by digits alone
 ODD = 1 << 12  # such fields that are kept until they are looked at
+LEFT = 256  # so few of a later turn are looked at without compiling
 OTHER, END = 1 << 20, 1 << 40  # what a byte weighs that is neither digit nor point, and one that ends a field
 
 
@@ -108,7 +109,8 @@ def scan(
     while tally[TAKEN] > before:  # again where `odd` was full
         before = tally[TAKEN]
         count = _scan(block, final, weight, Found(seen, tally, odd))
-        if before == begun and few(count):  # the first few by regular expressions: most texts need no more
+        # the first of a block by regular expressions, and what is left when these told all: most texts need no more
+        if few(count) and (before == begun or count <= LEFT):
             plain(__name__).mean(block, odd[:count], seen, first)
         else:
             _mean(block, odd[:count], seen, first, _WORDS)

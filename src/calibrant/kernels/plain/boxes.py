@@ -12,7 +12,7 @@ Cases = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-DRAWS = 256  # at once
+DRAWS = 1024  # at once
 
 
 def box_sums(cells: b.Cells, p: Floats, y: b.Labels, tables: Ints, sizes: Ints, out: Ints) -> None:
@@ -43,26 +43,38 @@ def lane_sums(words: NDArray[np.uint64], order: Ints, starts: Ints) -> Cases:
 
 def box_peaks(cases: Cases, first: Ints, second: Ints, mean: Floats, scale: Floats, peaks: Floats) -> None:
     """Raise `peaks` to the largest residual of all boxes, too many cases and too few, in every draw."""
-    a, c, draws = cases.shape
+    looked = scale > 0.0
+    if looked.any(axis=1).sum() > looked.any(axis=0).sum():  # one product for each set of the trait that has fewer
+        box_peaks(cases.transpose(1, 0, 2), second, first, mean.transpose(0, 2, 1), scale.T, peaks)
+        return
+    (a, c, draws), within = cases.shape, _within(second, cases.shape[1])
     for start in range(0, draws, DRAWS):  # so that what is summed stays in the cache
         some = slice(start, min(start + DRAWS, draws))
-        over, run = np.zeros((a + 1, c, some.stop - start)), np.zeros((c + 1, some.stop - start))
+        over, room = np.zeros((a + 1, c, some.stop - start)), np.empty((2, len(second), some.stop - start))
         np.cumsum(cases[:, :, some], axis=0, out=over[1:])
-        for k in np.flatnonzero((scale > 0.0).any(axis=1)).tolist():
+        for k in np.flatnonzero(looked.any(axis=1)).tolist():
+            # (1) Cases of the set's boxes, whole numbers, times the scale
             s, e, s2, e2 = first[k].tolist()
             own = over[e] - over[s]
-            np.cumsum(own if s2 == e2 else own + (over[e2] - over[s2]), axis=0, out=run[1:])
-            kept = np.flatnonzero(scale[k] > 0.0)
-            t, u, t2, u2 = second[kept].T
-            inside = run[u]
-            inside -= run[t]
-            if (t2 != u2).any():
-                inside += run[u2] - run[t2]
-            f = scale[k, kept, None]
+            if s2 != e2:
+                own += over[e2] - over[s2]
+            kept = np.flatnonzero(looked[k])
+            f, beyond = scale[k, kept, None], room[1, : len(kept)]
+            inside = np.matmul(within[kept], own, out=room[0, : len(kept)])
             inside *= f
+            # (2) The largest beyond what is not too many yet, and not too few
             most, least = (f * v[k, kept, None] for v in mean)
-            np.maximum(peaks[0, some], (inside - most).max(axis=0), out=peaks[0, some])
-            np.maximum(peaks[1, some], (least - inside).max(axis=0), out=peaks[1, some])
+            np.subtract(inside, most, out=beyond)
+            np.maximum(peaks[0, some], beyond.max(axis=0), out=peaks[0, some])
+            np.subtract(least, inside, out=beyond)
+            np.maximum(peaks[1, some], beyond.max(axis=0), out=peaks[1, some])
+
+
+def _within(sets: Ints, cells: int) -> Floats:
+    """Return 1 for each cell of a set, a row a set."""
+    (first, last, second, end), cell = (own[:, None] for own in sets.T), np.arange(cells)
+    inside: Floats = ((first <= cell) & (cell < last) | (second <= cell) & (cell < end)).astype(np.float64)
+    return inside
 
 
 def subset_peaks(cases: Cases, levels: Floats, extra: float, fewest: float, peaks: Floats) -> None:
@@ -77,10 +89,13 @@ def subset_peaks(cases: Cases, levels: Floats, extra: float, fewest: float, peak
     some = np.flatnonzero(((peaks < 0.0) | (np.square(np.maximum(peaks, 0.0)) < most)).any(axis=0))
     if not len(some):
         return
-    residual = beyond[:, some].T.copy()  # a draw a row, so that its levels lie together
-    order = np.argsort(-residual / variance, axis=1, kind="stable")
-    for side, own, sign in ((0, order, 1.0), (1, order[:, ::-1], -1.0)):
-        s = np.cumsum(np.take_along_axis(residual, own, axis=1), axis=1)[:, :-1]
-        v, n = (np.cumsum(column[own], axis=1)[:, :-1] for column in (variance, rows))
-        z = np.where(n >= fewest, sign * s / np.sqrt(v + extra), -np.inf)
-        peaks[side, some] = np.maximum(peaks[side, some], z.max(axis=1))
+    residual = beyond[:, some]
+    order = np.argsort(-residual / variance[:, None], axis=0, kind="stable")
+    columns = np.take_along_axis(residual, order, axis=0), variance[order], rows[order]
+    for side, turn, sign in ((0, 1, 1.0), (1, -1, -1.0)):
+        s, v, n = (np.cumsum(column[::turn], axis=0)[:-1] for column in columns)
+        v += extra
+        s /= np.sqrt(v, out=v)
+        s *= sign
+        s[n < fewest] = -np.inf
+        peaks[side, some] = np.maximum(peaks[side, some], s.max(axis=0))

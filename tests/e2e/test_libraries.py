@@ -44,3 +44,4 @@ def test_a_quick_audit_of_a_small_file_loads_what_it_needs(small: Path, tmp_path
     )
     assert {"numpy", "pyarrow", "scipy.special"} <= modules
     assert not {"sklearn", "scipy.stats", "scipy.optimize", "pandas", "numba", "matplotlib"} & modules
+    assert not {m for m in modules if m.startswith("calibrant.repair.maps.")} - {"calibrant.repair.maps.display"}

@@ -1,16 +1,17 @@
-"""The increasing sequence nearest to values with weights: in plain Python where values are few."""
+"""The increasing sequence nearest to values with weights: compiled where values are many."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.kernels.runtime import few, kernel, sealed
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-FEW = 20_000  # values up to which scipy's optimisers cost more to import than the loop takes
 
-
-def isotonic(values: Floats, weights: Floats) -> Floats:
+def isotonic(values: ArrayLike, weights: ArrayLike) -> Floats:
     """Return the nondecreasing sequence that is nearest to values in weighted least squares.
 
     Parameters
@@ -25,15 +26,46 @@ def isotonic(values: Floats, weights: Floats) -> Floats:
     Notes
     -----
     **Method.** Pool adjacent violators, as `scipy.optimize.isotonic_regression` runs it (Busing 2022, algorithm 1,
-    doi:10.18637/jss.v102.c01): both give the same bits, so that `FEW` changes time alone.
-    **Cost.** A microsecond a value.
+    doi:10.18637/jss.v102.c01): all three give the same bits.
+    **Cost.** A microsecond a value in Python, a hundredth of that compiled.
     """
-    if len(values) > FEW:
-        from scipy.optimize import isotonic_regression
+    given = sealed(values, np.float64), sealed(weights, np.float64)
+    if few(len(given[0]), often=True):
+        return np.array(_pooled(given[0].tolist(), given[1].tolist()), dtype=np.float64)
+    fitted = np.empty(len(given[0]))
+    _isotonic(*given, fitted, np.empty((2, len(fitted))), np.empty(len(fitted), dtype=np.int64))
+    return fitted
 
-        fitted: Floats = isotonic_regression(values, weights=weights).x
-        return fitted
-    return np.array(_pooled(values.tolist(), weights.tolist()), dtype=np.float64)
+
+@kernel
+def _isotonic(values: Floats, weights: Floats, out: Floats, blocks: Floats, start: Ints) -> None:
+    level, mass = blocks
+    n, held, i = values.shape[0], 0, 0
+    while i < n:
+        x, w, at = values[i], weights[i], i
+        if held and level[held - 1] >= x:
+            # (1) and (2) as below
+            held -= 1
+            total = mass[held] * level[held] + w * x
+            at = start[held]
+            w += mass[held]
+            x = total / w
+            while i < n - 1 and x >= values[i + 1]:
+                i += 1
+                total += weights[i] * values[i]
+                w += weights[i]
+                x = total / w
+            while held and level[held - 1] >= x:
+                held -= 1
+                total += mass[held] * level[held]
+                at = start[held]
+                w += mass[held]
+                x = total / w
+        level[held], mass[held], start[held] = x, w, at
+        held += 1
+        i += 1
+    for block in range(held):
+        out[start[block] : start[block + 1] if block + 1 < held else n] = level[block]
 
 
 def _pooled(values: list[float], weights: list[float]) -> list[float]:

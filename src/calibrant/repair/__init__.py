@@ -7,6 +7,7 @@ are first used.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed works all the same
@@ -51,7 +52,8 @@ def __getattr__(name: str) -> Any:
         return import_module("calibrant.repair.objectives")
     if name in _WHERE:
         value = getattr(import_module(_WHERE[name]), name)
-    elif name.startswith("_") and name != "__all__":
+    elif (name.startswith("_") and name != "__all__") or find_spec(f"{__name__}.{name}") is not None:
+        # a file of the folder is imported by its name: nothing need be read to tell that it is no recipe
         raise AttributeError(f"module 'calibrant.repair' has no attribute {name!r}")
     else:
         recipes = import_module("calibrant.repair.catalogue").recipes()

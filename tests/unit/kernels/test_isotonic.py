@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from calibrant.kernels.isotonic import FEW, isotonic
+from calibrant.kernels.isotonic import isotonic
+from calibrant.kernels.runtime import FEW, sized
 
 VALUES = st.lists(
     st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(-2.0, 2.0), st.integers(1, 9) | st.floats(0.01, 5.0)),
@@ -19,7 +20,10 @@ VALUES = st.lists(
 @given(VALUES)
 def test_levels_are_those_of_scipy(pairs: list[tuple[float, float]]) -> None:
     values, weights = np.array(pairs, dtype=np.float64).T.copy()
-    np.testing.assert_array_equal(isotonic(values, weights), isotonic_regression(values, weights=weights).x)
+    expected = isotonic_regression(values, weights=weights).x
+    np.testing.assert_array_equal(isotonic(values, weights), expected)
+    with sized(FEW + 1):
+        np.testing.assert_array_equal(isotonic(values, weights), expected)
 
 
 def test_many_values_are_fitted_as_few_are() -> None:
@@ -28,3 +32,4 @@ def test_many_values_are_fitted_as_few_are() -> None:
     few, many = isotonic(values[:-1], np.ones(FEW)), isotonic(values, np.ones(FEW + 1))
     assert (np.diff(many) >= 0.0).all()
     np.testing.assert_allclose(few[: FEW // 2], many[: FEW // 2])
+    np.testing.assert_array_equal(many, isotonic_regression(values).x)

@@ -9,6 +9,7 @@ from scipy.optimize import isotonic_regression
 
 from calibrant.kernels.isotonic import isotonic
 from calibrant.kernels.runtime import FEW, sized
+from oracles import isotonic as oracle
 
 VALUES = st.lists(
     st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(-2.0, 2.0), st.integers(1, 9) | st.floats(0.01, 5.0)),
@@ -21,6 +22,7 @@ VALUES = st.lists(
 def test_levels_are_those_of_scipy(pairs: list[tuple[float, float]]) -> None:
     values, weights = np.array(pairs, dtype=np.float64).T.copy()
     expected = isotonic_regression(values, weights=weights).x
+    np.testing.assert_allclose(oracle.isotonic(values[:9], weights[:9]), isotonic(values[:9], weights[:9]), atol=1e-12)
     np.testing.assert_array_equal(isotonic(values, weights), expected)
     with sized(FEW + 1):
         np.testing.assert_array_equal(isotonic(values, weights), expected)

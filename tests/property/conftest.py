@@ -1,4 +1,4 @@
-"""Properties of kernels hold both ways: in NumPy, as few rows are counted, and compiled, as many are."""
+"""Properties of kernels hold both ways: in NumPy, as few rows are counted, and with --all compiled, as many are."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ ONCE = (
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each property of kernels twice; those of whole sketches, which take long, once."""
+    """Run each property of kernels twice, the second time where compiling may take its time; those of sketches once."""
     if metafunc.module.__name__.split(".")[-1] in KERNELS and metafunc.function.__name__ not in ONCE:
-        metafunc.parametrize("way", WAYS, indirect=True, scope="module")
+        ways = [pytest.param(name, marks=[pytest.mark.all] if name == "compiled" else []) for name in WAYS]
+        metafunc.parametrize("way", ways, indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module", autouse=True)

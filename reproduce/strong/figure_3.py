@@ -54,7 +54,9 @@ def example(name: str, data: Any, seed: int) -> list[Row]:
         points = zip(*(chart.columns[k] for k in ("x", "evidence", "line")), strict=True)
         out += [{"what": "chart", "side": side, **row, "share": x, "value": y, "line": z} for x, y, z in points]
     side = min(SIDES, key=lambda s: (charts[s].settings["p_value"], -charts[s].settings["statistic"]))
-    found = cal.diagnose.importance(data, tolerance=TOLERANCE, alternative=side, repeats=3, seed=seed).columns
+    found = cal.diagnose.importance(
+        data, tolerance=TOLERANCE, alternative=side, null="fixed", repeats=3, seed=seed
+    ).columns
     lines = zip(*(found[k][:10] for k in ("variable", "drop", "low", "high")), strict=True)
     return out + [
         {"what": "importance", "side": side, **row, "variable": v, "value": d, "low": a, "high": b}

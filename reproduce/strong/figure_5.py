@@ -39,7 +39,9 @@ def curves(name: str, repeats: int, seed: int) -> list[Row]:
             ).p_value
         ),
     )
-    found = cal.diagnose.importance(data, tolerance=TOLERANCE, alternative=side, repeats=repeats, seed=seed)
+    found = cal.diagnose.importance(
+        data, tolerance=TOLERANCE, alternative=side, null="fixed", repeats=repeats, seed=seed
+    )
     first = [v for v in found.columns["variable"] if v != "the score"][:2]
     out = curve(y[half:], p[half:], {"data": name, "variable": EVERYBODY, "part": EVERYBODY, "side": side})
     for variable in first:

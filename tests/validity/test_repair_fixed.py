@@ -56,8 +56,8 @@ def spent(monkeypatch: Any, kind: type[Fixed], share: float, folds: int) -> dict
         used[when[0]] += sum(spend)
         return upper(q, levels, spend, *rest)
 
-    lower, upper = module.raw_lower_of, module.judged_of
-    monkeypatch.setattr(module, "raw_lower_of", below)
+    lower, upper = module.lower_of, module.judged_of
+    monkeypatch.setattr(module, "lower_of", below)
     monkeypatch.setattr(module, "judged_of", above)
     scores = {name: rng.uniform(0.3, 0.7, n) for name in (AS_AUDITED, "one", "two", "three")}
     rows = judged(rng.integers(0, 2, n), scores, np.arange(n) % folds)

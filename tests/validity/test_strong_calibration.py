@@ -195,7 +195,7 @@ def test_saboteur_null_simulated_at_the_score() -> None:
 
 def test_saboteur_models_that_saw_the_rows_they_order() -> None:
     def seen(s: Any, pool: Any, fold: Any, seed: int) -> Any:
-        fitted = strong_nulls.fit_pool(s, pool, np.arange(len(fold)), seed)
+        fitted = pool.fitted(s, np.arange(len(fold)), seed)
         return strong_nulls.predicted(fitted, s, pool, np.arange(len(fold))), (fitted,)
 
     with patch("calibrant.search.detectors.cross_fit", seen):
@@ -238,7 +238,7 @@ def test_saboteur_boosted_trees_that_saw_the_rows_they_order() -> None:
 
     def seen(q: Any) -> Any:
         d = real(q)
-        fitted = strong_nulls.fit_pool(q.sample, q.pool, d.rows, q.settings.seed)
+        fitted = q.pool.fitted(q.sample, d.rows, q.settings.seed)
         return replace(d, g=strong_nulls.predicted(fitted, q.sample, q.pool, d.rows))
 
     with patch.object(strong_nulls, "halves_of", seen):

@@ -16,6 +16,7 @@ from calibrant.data.sketches.sample import identities, identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.draws import dealt
 from calibrant.kernels.strata import locate
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.cells import SCALE
@@ -119,7 +120,7 @@ def dealt_of(data: Predictions | Sketch, view: View, seed: int) -> Dealt:
     residual = rows.y - rows.p
     if view == "confidence":
         residual = np.where(rows.p < 0.5, -residual, residual)
-    block = ((identities_of(rows.n, seed) >> np.uint64(32)) * np.uint64(BLOCKS)) >> np.uint64(32)
+    block = dealt(identities_of(rows.n, seed), BLOCKS)
     chosen = identities(rows.n, 0, Spec(label="y", score="p", seed=seed).salt("pilot"))
     size = min(PILOT, rows.n // 10)
     pilot = np.argpartition(chosen, size)[:size] if size else np.zeros(0, dtype=np.int64)

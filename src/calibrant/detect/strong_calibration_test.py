@@ -113,15 +113,14 @@ def strong_calibration_test(
     ``"refit"`` predictions are rounded to 512 levels. Else trees are, up to 2,000 rows, the mean of two forests (half
     the features, depth 10, leaf 5; all, depth 6, leaf 10; 50 trees each); with more rows 50 boosted trees (steps of
     0.03, 8 leaves of at least 20 and ``sqrt(rows) / 2`` rows, half the features at each split, 64 bins). Departures
-    from the
-    paper: predictions beyond the tolerance are soft-thresholded, sums studentised (once they cover a null variance of 2
-    events), the sequence is evaluated only where the prediction changes, and folds are sorted together. Not offered: a
-    test of prevalence (appendix A of the paper), whose level failed in simulation. **Cost.** A few fits, then draws x
-    rows x models additions: 1 s at a thousand rows, 2 s at 100,000 and 15 s at a million for ``"fixed"`` with ten
-    covariates; at tolerance 0, 0.4 s at 2,000 rows, 2.5 s at 50,000 with nine, and split 1.5 s at 280,000 (your
-    own models: up to a hundred times their fits). A fit sees all rows of its folds, or a uniform sample:
-    of 1.7e7 values (rows times columns) for boosted trees, 4e8 products (rows times squared terms) for the regression,
-    20,000 rows for your own models and the paper's forests (5,000 a tree). Every row is tested. **Reads.** Rows, or the
+    from the paper: predictions beyond the tolerance are soft-thresholded, sums studentised (once they cover a null
+    variance of 2 events), the sequence is evaluated only where the prediction changes, and folds are sorted together.
+    Not offered: a test of prevalence (appendix A of the paper), whose level failed in simulation. **Cost.** A few fits,
+    then draws x rows x models additions: 1 s at a thousand rows, 2 s at 100,000 and 15 s at a million for ``"fixed"``
+    with ten covariates; at tolerance 0, 0.4 s at 2,000 rows, 2.5 s at 50,000 with nine, and split 1.5 s at 280,000
+    (your own models: up to a hundred times their fits). A fit sees all rows of its folds, or a uniform sample: of 1.7e7
+    values (rows times columns) for boosted trees, 4e8 products (rows times squared terms) for the regression, 20,000
+    rows for your own models and the paper's forests (5,000 a tree). Every row is tested. **Reads.** Rows, or the
     sketch's sample of rows.
 
     References

@@ -20,7 +20,7 @@ Ids = NDArray[np.uint64]
 # SplitMix64 (Steele, Lea & Flood 2014, doi:10.1145/2660193.2660195): the odd number next to 2^64 over the golden ratio,
 # and the multipliers of the finaliser.
 GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_11, _27, _30, _31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+_11, _27, _30, _31, _32 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 _UNIT = 2.0**-53  # of 53 random bits
 # FNV-1a of 64 bits (Fowler, Noll & Vo)
 PRIME, BASIS = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
@@ -55,6 +55,12 @@ def mix(x: ArrayLike) -> Ids:
         z = (z ^ (z >> _30)) * FIRST
         z = (z ^ (z >> _27)) * SECOND
         return z ^ (z >> _31)
+
+
+def dealt(hashed: Ids, blocks: int) -> NDArray[np.int64]:
+    """Return the block of each row, 0 to ``blocks - 1``, equally likely, by the upper half of its hashed identity."""
+    found: NDArray[np.int64] = (((hashed >> _32) * np.uint64(blocks)) >> _32).astype(np.int64)
+    return found
 
 
 def uniforms(ids: ArrayLike, salt: int) -> Floats:

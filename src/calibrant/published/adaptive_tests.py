@@ -13,7 +13,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Outcome
 from calibrant.search.detectors import Question, Settings, detectors_of, halves_of, question_of
-from calibrant.search.models import Models, Rows, dealt, fit_pool, predicted
+from calibrant.search.models import Models, Rows, dealt, predicted
 from calibrant.search.nulls import DRAWS, IMPOSSIBLE, LAWS, SALT, by_cluster, checked_draws, law_held, may_hold
 from calibrant.stats.cusum import Alternative, Path, binned, multiplied_squares, simulated_squares, squares
 from calibrant.stats.nulls import p_value
@@ -260,7 +260,7 @@ def multicalibration_score_test(
     reading = Reading(name="multicalibration_score_test", bins=1, by_size=True, root=True)
     count, part = checked_draws(draws), dealt(q.n, QUARTERS, q.settings.seed, q.cluster)
     rows = np.flatnonzero(part == QUARTERS - 1)
-    fitted = fit_pool(q.sample, q.pool, np.flatnonzero(part < QUARTERS - 1), q.settings.seed)
+    fitted = q.pool.fitted(q.sample, np.flatnonzero(part < QUARTERS - 1), q.settings.seed)
     paths = q.paths(predicted(fitted, q.sample, q.pool, rows), rows)
     return _judged(q, paths, rows, reading, _Law("split", LAWS["split"], count))
 

@@ -209,7 +209,11 @@ class Sum:
 
     def predict(self, x: Features, _p: Floats, rows: Rows) -> Floats:
         """Return the predicted residuals of some rows."""
-        return self.add_up(self.cuts.codes(x.flat[rows])).astype(np.float64)
+        read, at = np.unique(self.bounds[:, [0, 3]], return_inverse=True)
+        bounds = self.bounds.copy()
+        bounds[:, [0, 3]] = at.reshape(-1, 2)
+        own = Cuts(tuple(self.cuts.knots[j] for j in read), (), self.cuts.pairs[:0])
+        return Sum(own, bounds, self.far).add_up(own.codes(x.flat[np.ix_(rows, read)])).astype(np.float64)
 
     def reading(self, x: Features, variable: str) -> Sum | None:
         """Return the rules that read a variable."""

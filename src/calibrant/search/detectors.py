@@ -23,7 +23,6 @@ from calibrant.search.models import (
     Sample,
     cross_fit,
     dealt,
-    fit_pool,
     pool_of,
     predicted,
 )
@@ -271,7 +270,7 @@ def halves_of(q: Question) -> Detectors:
     key = ("strong halves", s.variables, q.pool.identity, s.seed)
     if key not in q.memory:
         half = dealt(q.n, 2, s.seed, q.cluster)
-        fitted = fit_pool(q.sample, q.pool, np.flatnonzero(half == 0), s.seed)
+        fitted = q.pool.fitted(q.sample, np.flatnonzero(half == 0), s.seed)
         rows = np.flatnonzero(half == 1)
         fits = Fits(pool=q.pool, fitted=(fitted,), part=half - 1)
         q.memory[key] = (rows, predicted(fitted, q.sample, q.pool, rows), fits)

@@ -458,11 +458,6 @@ def dealt(n: int, folds: int, seed: int, groups: Rows | None = None) -> Rows:
     return fold if groups is None else fold[groups]
 
 
-def fit_pool(s: Sample, pool: Pool, rows: Rows, seed: int) -> tuple[Fitted, ...]:
-    """Fit the learners to some rows."""
-    return pool.fitted(s, rows, seed)
-
-
 def _some(rows: Rows, most: int, seed: int) -> Rows:
     if len(rows) <= most:
         return rows
@@ -486,7 +481,7 @@ def cross_fit(s: Sample, pool: Pool, fold: Rows, seed: int) -> tuple[Floats, tup
     g, kept = np.empty((len(pool.names), len(fold))), []
     for f in range(int(fold.max()) + 1):
         here = fold == f
-        fitted = fit_pool(s, pool, np.flatnonzero(~here), seed)
+        fitted = pool.fitted(s, np.flatnonzero(~here), seed)
         g[:, here] = predicted(fitted, s, pool, np.flatnonzero(here))
         kept.append(fitted)
     return g, tuple(kept)

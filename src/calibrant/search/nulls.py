@@ -17,10 +17,10 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import outcomes
 from calibrant.search.corners import CORNERS
 from calibrant.search.detectors import Detectors, Fits, Question, detectors_of, halves_of
-from calibrant.search.models import FEW, Floats, Rows, cross_fit, fit_pool, predicted
+from calibrant.search.models import FEW, Floats, Rows, cross_fit, predicted
 from calibrant.search.repeats import Repeats
 from calibrant.stats.cusum import Path, beyond, multiplied, observed, simulated
-from calibrant.stats.nulls import ROUNDING, p_value
+from calibrant.stats.nulls import p_value, reaching
 
 Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
 NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")
@@ -259,7 +259,7 @@ def forward(q: Question, draws: int) -> Verdict:
 
     parts, seen, folds = [], [], q.settings.folds
     for block in range(min(START, folds - 1), folds):
-        fitted = fit_pool(q.sample, q.pool, np.flatnonzero(q.fold < block), q.settings.seed)
+        fitted = q.pool.fitted(q.sample, np.flatnonzero(q.fold < block), q.settings.seed)
         rows = np.flatnonzero(q.fold == block)
         seen.append(predicted(fitted, q.sample, q.pool, rows))
         parts.append(judged(q, q.paths(seen[-1], rows), rows, draws, LAWS["forward"], SALT + block))
@@ -305,10 +305,10 @@ def refit(q: Question, most: int) -> Verdict:
         null, kept = _at_once(search, float(first.max()), most)
     # Stopped at the tenth of k draws, 10 / k would keep the level; (1 + reached) / (k + 1), which is never smaller, is
     # at most alpha exactly where the statistic is beyond the critical value of these draws.
-    reached, best = int((_reaching(first.max(), null.max(axis=1))).sum()), int(np.argmax(first))
+    peaks, best = null.max(axis=1), int(np.argmax(first))
     return Verdict(
         statistic=_number(first[best]),
-        p_value=(1 + reached) / (len(null) + 1),
+        p_value=_level(first[best], peaks),
         statistics=tuple(_number(v) for v in first),
         p_values=tuple(_level(v, null[:, m]) for m, v in enumerate(first)),
         law=EXACT + (AT_EDGE if q.edge.tolerance > 0 else ""),
@@ -316,7 +316,7 @@ def refit(q: Question, most: int) -> Verdict:
         chosen=best,
         rows=np.arange(q.n),
         facts={"refits": len(null), "at_most": most, "exceedances": EXCEEDANCES},
-        peaks=null.max(axis=1),
+        peaks=peaks,
         fits=fits,
         drawn=tuple(kept),
     )
@@ -333,7 +333,7 @@ def _again(q: Question, statistic: float, most: int) -> tuple[Floats, list[Drawn
         if len(kept) < SHOWN:
             kept.append(_drawn(drawn, others[int(np.argmax(found))]))
         null.append(found)
-        reached += int(_reaching(statistic, found.max()))
+        reached += int(reaching(statistic, found.max()))
     return np.array(null), kept
 
 
@@ -343,7 +343,7 @@ def _at_once(search: Repeats, statistic: float, most: int) -> tuple[Floats, list
     kept: list[Drawn] = []
     reached = 0
     for batch, refits in search.simulated(most):
-        there = np.flatnonzero(_reaching(statistic, batch.max(axis=1)))
+        there = np.flatnonzero(reaching(statistic, batch.max(axis=1)))
         stop = len(batch) if reached + len(there) < EXCEEDANCES else int(there[EXCEEDANCES - reached - 1]) + 1
         parts.append(batch[:stop])
         if not kept:
@@ -358,11 +358,6 @@ def _at_once(search: Repeats, statistic: float, most: int) -> tuple[Floats, list
 
 def _drawn(q: Question, path: Path) -> Drawn:
     return Drawn.of(path, q.sample.y, q.sample.mass_of(np.arange(q.n)))
-
-
-def _reaching(statistic: float, drawn: Any) -> NDArray[np.bool_]:
-    """Tell which draws are at least the statistic, as a p-value counts them."""
-    return np.asarray(drawn) >= statistic - ROUNDING * max(1.0, abs(statistic))
 
 
 def drawn_at_edge(q: Question, draw: int) -> Question:
@@ -395,7 +390,7 @@ def eprocess(q: Question) -> Verdict:
     total, bets, seen = np.zeros((models, len(STAKES))), [], []
     for block in range(1, q.settings.folds):
         # (1) Models fitted to earlier blocks set the bets on this one before its outcomes are seen.
-        fitted = fit_pool(q.sample, q.pool, np.flatnonzero(q.fold < block), q.settings.seed)
+        fitted = q.pool.fitted(q.sample, np.flatnonzero(q.fold < block), q.settings.seed)
         rows = np.flatnonzero(q.fold == block)
         g = predicted(fitted, q.sample, q.pool, rows)
         # (2) Its outcomes multiply the wealth of each model and stake.

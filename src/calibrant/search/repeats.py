@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.kernels.draws import GOLDEN, LANES, Bars, Ids, Refits, Tables, mix, refit_peaks, table_sums, words
+from calibrant.kernels.draws import LANES, Bars, Ids, Refits, Tables, outcomes, refit_peaks, table_sums, words
 from calibrant.kernels.runtime import one_thread
 from calibrant.search.corners import CORNERS, PART, STEPS, Codes, Cuts, Overlaps, Singles, Sum, boosted
 from calibrant.search.detectors import Fits, Question
@@ -190,12 +190,8 @@ class Repeats:
         return self.q.n <= SMALL
 
     def outcomes(self, first: int, count: int) -> NDArray[np.uint8]:
-        """Return simulated outcomes in plain NumPy, shape (sets, n): those of `kernels.draws.outcomes`."""
-        start = mix(self.ids ^ np.uint64(self.salt))
-        with np.errstate(over="ignore"):
-            steps = np.arange(first, first + count, dtype=np.uint64) * GOLDEN
-            bits = mix(steps[:, None] + start[None, :]) >> np.uint64(11)
-        return (bits.astype(np.float64) * 2.0**-53 < self.bars.rate).astype(np.uint8)
+        """Return simulated outcomes, shape (sets, n)."""
+        return np.ascontiguousarray(outcomes(self.ids, self.bars.rate, first, count, self.salt).T)
 
     def drawn(self, draw: int) -> Floats:
         """Return one simulated data set, rows in the question's order."""

@@ -46,8 +46,12 @@ def null_cases(rows: ArrayLike, rate: ArrayLike, draws: int, seed: int, stream: 
 
 def p_value(statistic: float, simulated: Floats) -> float:
     """Return the exact p-value ``(1 + #{simulated >= statistic}) / (draws + 1)`` (theory, introduction)."""
-    at_least = simulated >= statistic - ROUNDING * max(1.0, abs(statistic))
-    return float((1 + int(np.sum(at_least))) / (len(simulated) + 1))
+    return float((1 + int(np.sum(reaching(statistic, simulated)))) / (len(simulated) + 1))
+
+
+def reaching(statistic: float, simulated: ArrayLike) -> NDArray[np.bool_]:
+    """Tell which simulated values are at least the statistic, but for rounding."""
+    return np.asarray(simulated) >= statistic - ROUNDING * max(1.0, abs(statistic))
 
 
 def critical(simulated: Floats, alpha: float) -> Floats:

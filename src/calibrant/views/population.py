@@ -18,6 +18,7 @@ from calibrant.data.sketches.sample import HERE, identities
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
+from calibrant.kernels.draws import dealt
 from calibrant.kernels.values import MOST
 from calibrant.results import Side
 from calibrant.stats.cells import FINE_GRID, SCALE, Cells, thin_starts
@@ -232,8 +233,7 @@ class Dealing:
     def of(cls, rows: int, seed: int) -> Dealing:
         """Deal so many rows."""
         spec = Spec(label="y_true", score="y_prob", seed=seed)
-        found = (identities(rows, 0, HERE.salt(spec)) >> np.uint64(32)) * np.uint64(spec.blocks) >> np.uint64(32)
-        return cls(found.astype(np.int64), spec.blocks)
+        return cls(dealt(identities(rows, 0, HERE.salt(spec)), spec.blocks), spec.blocks)
 
     def cells(self, q: NDArray[np.int64], y: NDArray[np.int8], few: bool) -> Cells:
         """Return the thinned cells of some rows, of scores out of ``2^30``: as of a sketch of these rows alone."""

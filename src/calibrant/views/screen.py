@@ -137,15 +137,11 @@ def departure(cell: Places, residual: Floats, variance: Floats, ordered: int) ->
     found = [0.0]
     there = np.flatnonzero(noise[:ordered] > 0.0)
     if len(there) > 1:
-        rank = np.cumsum(noise[there]) - 0.5 * noise[there]
+        rank, root = np.cumsum(noise[there]) - 0.5 * noise[there], np.sqrt(noise[there])
         basis = np.ones((len(there), 1))
         for power in (1, 2):
             column = (rank / rank[-1]) ** power
-            column = (
-                column
-                - basis
-                @ np.linalg.lstsq(basis * np.sqrt(noise[there])[:, None], column * np.sqrt(noise[there]), rcond=None)[0]
-            )
+            column = column - basis @ np.linalg.lstsq(basis * root[:, None], column * root, rcond=None)[0]
             size = float(column**2 @ noise[there])
             if size > 1e-12 * total:
                 found.append(abs(float(column @ left[there])) / np.sqrt(size))

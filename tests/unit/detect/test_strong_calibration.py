@@ -20,7 +20,7 @@ from calibrant.results import Outcome
 from calibrant.search import models as residual_models
 from calibrant.search.corners import Summed
 from calibrant.search.detectors import Fits, Settings, detectors_of, question_of
-from calibrant.search.models import BOOSTED, FEW, FORESTS, Quadratic, dealt, fit_logistic, fit_pool, pool_of, predicted
+from calibrant.search.models import BOOSTED, FEW, FORESTS, Quadratic, dealt, fit_logistic, pool_of, predicted
 from calibrant.search.nulls import SALT, fixed
 from calibrant.stats.cusum import Boundary, path, simulated
 from calibrant.views.features import TERMS, features_of
@@ -359,7 +359,7 @@ def test_rare_levels_do_not_hide_an_error_of_many() -> None:
 def test_boosted_trees_predict_the_whole_of_an_error() -> None:
     """Small steps cover 78 % of it, and are divided by that: a tolerance is compared with all of it."""
     q = question_of(stepped(8_000), Settings())
-    g = predicted(fit_pool(q.sample, BOOSTED, np.arange(4_000), 0), q.sample, BOOSTED, np.arange(4_000, 8_000))[0]
+    g = predicted(BOOSTED.fitted(q.sample, np.arange(4_000), 0), q.sample, BOOSTED, np.arange(4_000, 8_000))[0]
     high = q.sample.x.flat[4_000:, 1] > np.quantile(q.sample.x.flat[:, 1], 0.76)
     assert abs(g[high].mean() - 0.4) < 0.05
     assert abs(g[~high].mean()) < 0.05
@@ -371,7 +371,7 @@ def test_boosted_trees_are_the_same_on_one_thread_and_two() -> None:
     q, out = question_of(stepped(), Settings()), []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            out.append(predicted(fit_pool(q.sample, BOOSTED, np.arange(q.n), 0), q.sample, BOOSTED, np.arange(q.n)))
+            out.append(predicted(BOOSTED.fitted(q.sample, np.arange(q.n), 0), q.sample, BOOSTED, np.arange(q.n)))
     np.testing.assert_array_equal(*out)
 
 
@@ -382,8 +382,8 @@ def test_a_fit_sees_a_uniform_sample_of_what_it_may(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(residual_models, "TRAIN", 300)
     monkeypatch.setattr(residual_models, "VALUES", 500 * len(q.sample.x.flat_of))
     monkeypatch.setattr(residual_models.Boosted, "fit", lambda *a: (seen.append(a[2]), fit(*a))[1])
-    fit_pool(q.sample, BOOSTED, np.arange(100, 1100), 0)
-    fit_pool(q.sample, BOOSTED, np.arange(100, 500), 0)
+    BOOSTED.fitted(q.sample, np.arange(100, 1100), 0)
+    BOOSTED.fitted(q.sample, np.arange(100, 500), 0)
     assert [len(set(rows)) for rows in seen] == [500, 400]
     assert 100 <= seen[0].min() < 150
     assert 1050 < seen[0].max() < 1100
@@ -403,7 +403,7 @@ def test_what_reads_a_variable_moves_as_the_whole_model_does(pool: Any) -> None:
     data = planted(400)
     q = question_of(data, Settings())
     rows = np.arange(q.n)
-    fits = Fits(pool=pool, fitted=(fit_pool(q.sample, pool, rows, 0),), part=np.zeros(q.n, dtype=np.int64))
+    fits = Fits(pool=pool, fitted=(pool.fitted(q.sample, rows, 0),), part=np.zeros(q.n, dtype=np.int64))
     x, p = q.sample.x, data.p
     for name in x.variables:
         moved = x.altered(name, x, rows[::-1])

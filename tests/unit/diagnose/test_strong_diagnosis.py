@@ -60,10 +60,10 @@ def test_the_chart_shows_the_test(null: Any) -> None:
 def test_the_test_and_what_explains_it_fit_and_draw_once(
     null: Any, tolerance: float, fits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from calibrant.search import detectors, models, nulls
+    from calibrant.search import models, nulls
 
     counted = {"fits": 0, "draws": 0}
-    fit, draw = models.fit_pool, nulls.simulated
+    fit, draw = models.Pool.fitted, nulls.simulated
 
     def fitted(*rest: Any) -> Any:
         counted["fits"] += 1
@@ -73,8 +73,7 @@ def test_the_test_and_what_explains_it_fit_and_draw_once(
         counted["draws"] += 1
         return draw(*rest)
 
-    for module in (models, detectors):
-        monkeypatch.setattr(module, "fit_pool", fitted)
+    monkeypatch.setattr(models.Pool, "fitted", fitted)
     monkeypatch.setattr(nulls, "simulated", drawn)
     data, asked = planted(600), {"tolerance": tolerance, "null": null, "models": QUICK}
     test = cal.detect.strong_calibration_test(data, **asked)

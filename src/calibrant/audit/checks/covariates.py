@@ -23,7 +23,6 @@ from calibrant.data.predictions import Predictions
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 
-RANGES = 100  # lines of a ranking that have ranges, and name their worst bin
 CURVES = 8  # variables with a curve of their own, the first of the ranking: what a reader takes in
 POINTS = 41  # of a map: about one a pixel of ten
 LOCAL = "local-calibration"
@@ -53,7 +52,7 @@ def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
     Where the sketch holds every row, the rows are read: outcomes can then be simulated for each. Variables are ranked
     with the levels that they have, as by `rank_variables` itself; where levels are drawn, small ones are pooled.
     """
-    from calibrant.diagnose.rank_variables import rank_variables
+    from calibrant.diagnose.rank_variables import RANGES, rank_variables
 
     case.needs_covariates()
     ranked = rank_variables(case.fullest, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
@@ -71,15 +70,14 @@ def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
 def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: int) -> Curve:
     """Return the ranking without worst bins of fewer people than may be shown, or that leave fewer to all others.
 
-    Those of the first lines, which are the ones that have ranges.
+    Worst bins are told of the variables of `hidden` alone.
     """
     c, n = ranking.columns, ranking.settings.get("n", 0)
     keys = [k for k in c if k.startswith("worst")]
     if not keys:
         return ranking
-    first = c["variable"][:RANGES]
     keep = [
-        name in first
+        name in hidden
         and rows >= mask
         and not 0 < n - rows < mask
         and (levels := hidden[name]) is not None

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.kernels import tally as t
-from calibrant.kernels.draws import mix
+from calibrant.kernels.draws import dealt, mix
 
 Ints = NDArray[np.int64]
 
@@ -28,8 +28,7 @@ def tally(rows: t.Rows, counters: t.Counters, faults: Ints) -> None:
     # 2. their blocks, cells and levels
     q, label = t.fixed_point(p[good]), y[good].astype(np.int64)
     who = rows.ids if len(rows.ids) else numbers.astype(np.uint64)
-    high = mix(who[good] ^ np.uint64(rows.salt)) >> np.uint64(32)
-    block = ((high * np.uint64(len(counters.levels))) >> np.uint64(32)).astype(np.int64)
+    block = dealt(mix(who[good] ^ np.uint64(rows.salt)), len(counters.levels))
     level = np.minimum(((q + 1) * t.LEVELS) >> t.SCORE_BITS, t.LEVELS - 1)
     # 3. packed: a count above, a sum below
     down = t.SCORE_BITS - t.CELL_BITS

@@ -1,14 +1,37 @@
-"""What an experiment is, and the file its result is kept in."""
+"""What an experiment is, and the file its result is kept in.
+
+A claim is what the paper says of an item, in words, and whether it holds here. Every claim carries the number of data
+sets that it rests on and, where it is a rate or a comparison of rates, an interval; if that straddles the bound, the
+outcome is "cannot tell" (`reproduce/claim.py`). In `claims(rows)` of a script:
+
+    from reproduce import claim
+
+    return {
+        "the level is below 0.07": claim.share(hits, sets, below=0.07),
+        "A finds more wrong models than B": claim.more(hits_a, hits_b, sets),
+        "so it does at each of three sizes": claim.every(claim.more(a, b, sets, looks=3) for a, b in pairs),
+        "A finds what B misses oftener than B what A misses": claim.oftener(a_alone, b_alone, sets),
+        "the error falls by a point": claim.mean(fall, standard_error, sets, above=0.01),
+        "the order of the curves is the paper's": claim.Claim(order == PRINTED, sets=20),
+        "the bound is below 0.1 on this one data set": bound < 0.1,
+    }
+
+A plain truth value rests on as many data sets as the row with the fewest says under "data sets", "repeats" or
+"replicates", and on one if no row does. Pages, the index and the run print outcome, data sets and interval.
+"""
 
 import json
 import platform
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from reproduce import claim
+from reproduce.claim import Claim
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -30,6 +53,7 @@ SUBSTITUTE, IMPOSSIBLE = "substitute data", "not possible"
 NO_RESULT = "states no result"
 STATUSES = (REPRODUCED, DIFFERS, SUBSTITUTE, IMPOSSIBLE, NO_RESULT)
 WIDTHS = ("tiny", "quick", "full")
+
 
 Row = dict[str, Any]  # text, numbers, truth values or None: what JSON holds
 
@@ -54,9 +78,10 @@ class Experiment:
     run : callable
         `run(size, seed)` returns the rows of the result: flat, in long form, published numbers beside ours.
     claims : callable
-        `claims(rows)` returns what the paper says of them, each claim in words with whether it holds here.
+        `claims(rows)` returns what the paper says of them, each claim in words with whether it holds here: a `Claim`,
+        or a plain truth value.
     sure : tuple of str
-        Claims that hold at any size; the tests assert them at the tiny one.
+        Claims that hold at any size; the tests assert at the tiny one that none is refuted.
     chart : callable, optional
         `chart(rows)` returns an Altair chart.
     table : callable, optional
@@ -71,7 +96,7 @@ class Experiment:
     difference: str
     sizes: dict[str, int]
     run: Callable[[int, int], list[Row]]
-    claims: Callable[[list[Row]], dict[str, bool]]
+    claims: Callable[[list[Row]], Mapping[str, Claim | bool]]
     sure: tuple[str, ...] = ()
     chart: Callable[[list[Row]], Any] | None = None
     table: Callable[[list[Row]], list[Row]] | None = None
@@ -89,7 +114,7 @@ class Result:
     seed: int
     cpu_seconds: float
     versions: dict[str, str]
-    claims: dict[str, bool]
+    claims: dict[str, Claim]
     rows: list[Row] = field(repr=False)
 
     def save(self) -> Path:
@@ -103,7 +128,8 @@ class Result:
     def load(cls, name: str) -> "Result":
         """Read the result that is checked in."""
         known = json.loads(place(name).read_text(encoding="utf-8"))
-        return cls(**{**known, "items": tuple(known["items"])})
+        claims = {k: claim.of(v, known["rows"]) for k, v in known["claims"].items()}
+        return cls(**{**known, "items": tuple(known["items"]), "claims": claims})
 
 
 def place(name: str) -> Path:
@@ -149,9 +175,14 @@ def carry_out(name: str, size: str = "quick", seed: int = 0) -> Result:
         seed=seed,
         cpu_seconds=took,
         versions=versions(),
-        claims={k: bool(v) for k, v in experiment.claims(rows).items()},
+        claims=judged(experiment, rows),
         rows=rows,
     )
+
+
+def judged(experiment: Experiment, rows: list[Row]) -> dict[str, Claim]:
+    """Return the claims of an experiment, each with its data sets."""
+    return {words: claim.of(found, rows) for words, found in experiment.claims(rows).items()}
 
 
 def plain(row: Row) -> Row:

@@ -2,10 +2,11 @@
 
     python reproduce/glance.py
 
-Rows, power and level are read from the results that are checked in: power as the authors' programs print it where they
-do, and over all settings else; level of the published permutation and of the published held models. Times are measured
-here, in one process with one thread: the published certificate with its own subsample of the rows and this library's,
-both on the same million rows, and the strong test with the authors' detectors and with the default on the same 1,000.
+Rows, power and level are read from the results that are checked in, with the data sets that they rest on: power of the
+local test as the authors' program prints it, of the strong test with the detectors, weights and folds of the authors'
+program; level of the published permutation and of the published held models. Times are measured here, in one process
+with one thread: the published certificate with its own subsample of the rows and this library's, both on the same
+million rows, and the strong test with the authors' detectors and with the default on the same 1,000.
 Writes reproduce/results/glance.json and docs/img/reproduce/glance.svg.
 """
 
@@ -70,29 +71,67 @@ def worst(null: str) -> float:
     return float(max(r["type 1"] for r in Result.load("trustworthy/figure_5").rows if r["null"] == null))
 
 
+def power_rows(test: str) -> list[Row]:
+    """Return the settings of the strong test's figure."""
+    return [r for r in Result.load("strong/figure_2").rows if r["what"] == "power" and r["test"] == test]
+
+
 def mean_power(test: str) -> float:
     """Return the mean over the settings of the strong test's figure."""
-    shares = [r["value"] for r in Result.load("strong/figure_2").rows if r["what"] == "power" and r["test"] == test]
-    return float(np.mean(shares))
+    return float(np.mean([r["value"] for r in power_rows(test)]))
+
+
+def counted(rows: list[Row], count: str) -> str:
+    """Return the least and the greatest number of data sets behind a number, for the label of a line."""
+    found = sorted({r[count] for r in rows})
+    return f"{' to '.join(f'{n:,}' for n in dict.fromkeys((found[0], found[-1])))} data sets"
 
 
 def pairs() -> list[tuple[str, str, float, float]]:
     """Return panel, line, the published number and ours."""
     bounds, level = Result.load("measuring/figure_3_table_1").rows, Result.load("strong/figure_4").rows
-    held, split = (hits / n for hits, n in (pooled(level, EXACT, t, "two-sided") for t in (STRONG[1], "strong, split")))
+    power, local = power_rows(STRONG[1]), Result.load("trustworthy/figure_3").rows
+    null = Result.load("trustworthy/figure_5").rows
+    designs = len({(r["design"], r["n"], r["width"]) for r in null})
+    (held, n), (split, m) = (pooled(level, EXACT, t, "two-sided") for t in (STRONG[1], "strong, split"))
     found = {d: 1 - value("trustworthy/figure_3", "type 2", test=DEFAULT, d=d, n=500) for d in (10, 50)}
     many, few = partial(scores, 1_000_000), partial(scores, 1_000, 10)
     kernel = partial(cal.certify.published_kernel, subsample=True)
     strong = partial(cal.detect.strong_calibration_test, tolerance=0.05, null="fixed")
     return [
-        (NEEDED, "a calibrated score with noise", rows_for(bounds, KERNEL), rows_for(bounds, JITTERED)),
-        *(
-            (FOUND, f"one of {d} covariates left out, 500 rows", 1 - IN_PRINT[500][d], power)
-            for d, power in found.items()
+        (
+            NEEDED,
+            f"a calibrated score with noise; {counted(bounds, 'repeats')} a size",
+            rows_for(bounds, KERNEL),
+            rows_for(bounds, JITTERED),
         ),
-        (FOUND, "a badly served group, mean of 18 settings", mean_power(STRONG[0]), mean_power(STRONG[1])),
-        (FALSE, "local calibration, worst of 17 designs", worst(PERMUTED) / 0.05, worst(SIMULATED) / 0.05),
-        (FALSE, "strong calibration, tolerance 0", held / ALPHA, split / ALPHA),
+        *(
+            (
+                FOUND,
+                f"one of {d} covariates left out, 500 rows; 1,000 (theirs), {counted(local, 'data sets')}",
+                1 - IN_PRINT[500][d],
+                share,
+            )
+            for d, share in found.items()
+        ),
+        (
+            FOUND,
+            f"a badly served group, mean of {len(power)} settings; {counted(power, 'replicates')} each",
+            mean_power(STRONG[0]),
+            mean_power(STRONG[1]),
+        ),
+        (
+            FALSE,
+            f"local calibration, worst of {designs} designs; {counted(null, 'data sets')} each",
+            worst(PERMUTED) / 0.05,
+            worst(SIMULATED) / 0.05,
+        ),
+        (
+            FALSE,
+            f"strong calibration, tolerance 0; {min(n, m):,} data sets",
+            held / n / ALPHA,
+            split / m / ALPHA,
+        ),
         (
             TIME,
             "upper bound, 1,000,000 rows",
@@ -122,7 +161,7 @@ def chart(lines: list[Row]) -> Any:
         kept = [r for r in lines if r["panel"] == panel]
         scale = alt.Scale(type="log") if panel in (NEEDED, TIME) else alt.Scale(zero=True)
         base = alt.Chart(alt.InlineData(values=kept)).encode(
-            y=alt.Y("line:N", title=None, sort=None, axis=alt.Axis(labelLimit=330))
+            y=alt.Y("line:N", title=None, sort=None, axis=alt.Axis(labelLimit=420))
         )
         x = alt.X(
             "value:Q", title=panel, scale=scale, axis=alt.Axis(format="~s" if panel == NEEDED else "~g", tickCount=6)

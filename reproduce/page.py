@@ -31,6 +31,11 @@ come with packages of the Python index and are fetched on first use; nothing is 
 data are private or cannot be fetched so, a public substitute stands in, by name. Claims are what the paper says of the
 item, and what is asked of this library beyond it; those that did not come out are written out on the paper's page, with
 every difference; here is the first of each, and what did not come out.
+
+Every claim stands with the data sets that it rests on: samples drawn, or random parts of one; 1 is one data set, which
+tells nothing of others. A claim about a rate or a comparison of rates has its number with a 95% interval (exact
+binomial; of a mean, Student's), and one whose interval straddles the bound is neither a yes nor a no: cannot tell. Of a
+claim about several numbers, the one that decides, or the closest to its bound, is shown.
 """
 BEYOND = "beyond the paper: "
 
@@ -71,9 +76,10 @@ def without(paper: str) -> dict[str, tuple[str, str]]:
 
 
 def held(result: Result, beyond: bool) -> str:
-    """Return how many claims hold, of the paper's or of those beyond it."""
-    kept = [holds for claim, holds in result.claims.items() if claim.startswith(BEYOND) == beyond]
-    return f"{sum(kept)} of {len(kept)}" if kept else ""
+    """Return how many claims hold, of the paper's or of those beyond it, and how many cannot be told."""
+    kept = [c.holds for words, c in result.claims.items() if words.startswith(BEYOND) == beyond]
+    open_ = f", {kept.count(None)} cannot tell" if None in kept else ""
+    return f"{kept.count(True)} of {len(kept)}{open_}" if kept else ""
 
 
 def first(text: str) -> str:
@@ -82,10 +88,13 @@ def first(text: str) -> str:
 
 
 def misses(result: Result) -> str:
-    """Return the paper's claims that did not come out, three at most."""
-    failed = [claim for claim, holds in result.claims.items() if not holds and not claim.startswith(BEYOND)]
-    more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
-    return f" **Not so here:** {'; '.join(failed[:3])}{more}." if failed else ""
+    """Return the paper's claims that did not come out, and those that cannot be told, three at most of each."""
+    out = ""
+    for head, outcome in (("Not so here", False), ("Cannot tell", None)):
+        words = [w for w, c in result.claims.items() if c.holds is outcome and not w.startswith(BEYOND)]
+        more = f"; and {len(words) - 3} more" if len(words) > 3 else ""
+        out += f" **{head}:** {'; '.join(words[:3])}{more}." if words else ""
+    return out
 
 
 def index() -> str:
@@ -129,7 +138,12 @@ def section(name: str) -> str:
     e, result = experiment.find(name), Result.load(name)
     text = (experiment.script(name).__doc__ or "").strip()
     rows = e.table(result.rows) if e.table else result.rows
-    claims = [{"claim": k, "holds here": v} for k, v in result.claims.items()]
+    claims = [
+        {"claim": words, "holds here": str(c), "data sets": c.sets, "number, 95% interval and bound": c.evidence}
+        for words, c in result.claims.items()
+    ]
+    if not any(c.evidence for c in result.claims.values()):
+        claims = [{k: v for k, v in line.items() if not k.startswith("number")} for line in claims]
     parts = [
         f'<a id="{anchor(name)}"></a>',
         f"## {', '.join(e.items)}: {e.title}",

@@ -44,8 +44,8 @@ def one(name: str, size: str, seed: int) -> int:
         return 4
     result.save()
     experiment.draw(name, result.rows)
-    for claim, holds in result.claims.items():
-        print(f"{name}: {'holds' if holds else 'DOES NOT HOLD'}: {claim}", flush=True)
+    for words, c in result.claims.items():
+        print(f"{name}: {c!s:<11} {words} ({c.sets} data sets{', ' if c.evidence else ''}{c.evidence})", flush=True)
     print(f"{name}: {len(result.rows)} rows, {result.cpu_seconds:g} CPU seconds", flush=True)
     return 0
 

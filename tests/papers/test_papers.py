@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from threadpoolctl import threadpool_limits
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from reproduce import experiment, page, sources  # noqa: E402
+from reproduce import claim, experiment, page, sources  # noqa: E402
 
 NAMES = experiment.names()
 PUBLIC = {
@@ -49,7 +50,7 @@ def test_shape_at_a_small_size(name: str) -> None:
         pytest.skip(f"{e} (CALIBRANT_SHARED)")
     assert result.rows
     assert set(found.sure) <= set(result.claims)
-    assert [claim for claim in found.sure if not result.claims[claim]] == []
+    assert [words for words in found.sure if result.claims[words].holds is False] == []
     assert found.table is None or found.table(result.rows)
     assert found.chart is None or found.chart(result.rows).to_dict()
 
@@ -60,8 +61,31 @@ def test_what_is_checked_in_is_of_this_script(name: str) -> None:
     assert result.items == found.items
     assert result.size in ("quick", "full")
     assert result.amount == found.sizes[result.size]
-    assert {k: bool(v) for k, v in found.claims(result.rows).items()} == result.claims
+    assert experiment.judged(found, result.rows) == result.claims
     assert experiment.picture(name).is_file() == (found.chart is not None)
+
+
+def test_a_claim_holds_fails_or_cannot_be_told() -> None:
+    """Exact binomial ends by hand: none of 10 is at most 1 - 0.025 ** (1/10) = 0.308."""
+    none = claim.share(0, 10, below=0.4)
+    assert (none.holds, none.low) == (True, 0.0)
+    assert none.high == pytest.approx(1 - 0.025**0.1, abs=1e-6)
+    assert [claim.share(0, 10, below=b).holds for b in (0.31, 0.30)] == [True, None]
+    assert claim.share(10, 10, below=0.5).holds is False
+    assert claim.share(0, 10, below=0.31, looks=2).holds is None
+    assert [claim.more(k, 10, 100).holds for k in (60, 12, 0)] == [True, None, False]
+    assert [claim.oftener(w, 1, 50).holds for w in (20, 3)] == [True, None]
+    assert claim.oftener(0, 0, 50) == claim.Claim(None, 50)
+    assert [claim.mean(1.0, 0.1, n, above=0.0).holds for n in (5, 1)] == [True, None]
+    parts = [claim.share(0, 10, below=0.4), claim.share(0, 20, below=0.1), claim.Claim(True, 3)]
+    assert claim.every(parts) == replace(parts[1], sets=3)
+    assert claim.every([]).holds is None
+    assert claim.every([*parts, claim.Claim(False)]).holds is False
+
+
+def test_a_plain_truth_value_rests_on_the_fewest_data_sets_of_any_row() -> None:
+    assert claim.of(True) == claim.Claim(True, 1)
+    assert claim.of(False, [{"repeats": 8}, {"data sets": 3}, {"n": 2}]) == claim.Claim(False, 3)
 
 
 @pytest.mark.parametrize("paper", experiment.PAPERS)

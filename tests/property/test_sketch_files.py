@@ -395,6 +395,18 @@ def test_small_files_do_not_take_much_memory() -> None:
         assert peak < 60e6, name
 
 
+@pytest.mark.parametrize("shape", [[], [0, 0, 0, 0], [1], [1, 1]], ids=str)
+def test_every_array_of_another_shape_is_refused(shape: list[int]) -> None:
+    for raw in sound():
+        header, body = opened(raw)
+        for part, arrays in header["parts"].items():
+            for name in arrays:
+                changed = copy.deepcopy(header)
+                changed["parts"][part][name] = shape
+                if arrays[name] != shape:
+                    assert refused(packed(changed, bytes(body))), (part, name)
+
+
 LITTLE = """
 import resource, sys
 import calibrant as cal

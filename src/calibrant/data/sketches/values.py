@@ -95,9 +95,10 @@ class Values:
         """Tell whether arrays of these shapes can be this part's state."""
         if shapes.keys() != {"many", "scores", "where", "rows"} or shapes["many"] != (1,):
             return False
-        (m, *more), cells = shapes["scores"], shapes["where"]
-        sound = not more and m <= MOST and len(cells) == 1 and shapes["rows"] == cells
-        return sound and cells[0] <= (1 + self._groups) * m * 2
+        scores, cells = shapes["scores"], shapes["where"]
+        if len(scores) != 1 or len(cells) != 1 or shapes["rows"] != cells:
+            return False
+        return scores[0] <= MOST and cells[0] <= (1 + self._groups) * scores[0] * 2
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the state that `arrays` described."""

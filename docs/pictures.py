@@ -260,6 +260,23 @@ def published() -> Any:
     )
 
 
+def calibration_function() -> Any:
+    """The two surrogates of 20,000 rows, over the parabola that the rows come from."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=20_000)
+    data = cal.predictions(rng.uniform(size=20_000) < (2 * p - 1) ** 2, p)
+    curves = {
+        "kernel": cal.diagnose.calibration_function(data, perturb=False),
+        "total variation": cal.diagnose.calibration_function(data, method="total-variation"),
+    }
+    lines = {of: list(zip(c.columns["x"], c.columns["rate"], strict=True)) for of, c in curves.items()}
+    lines["the truth"] = [(x, (2 * x - 1) ** 2) for x in np.linspace(0, 1, 101)]
+    rows = [{"x": points(x), "y": points(y), "of": of} for of, line in lines.items() for x, y in line]
+    x, y = alt.X("x:Q", title="score, %"), alt.Y("y:Q", title="event rate, %", scale=alt.Scale(domain=[0, 100]))
+    colour = legend(list(lines), [BLUE, RUST, GREY])
+    return chart(rows).mark_line().encode(x=x, y=y, color=colour).properties(width=460, height=240)
+
+
 def variable_curve() -> Any:
     """The gap along age in the bundled data in 2018, with the band that holds for all ages."""
     data = employment(["age", "year"])
@@ -494,6 +511,7 @@ PICTURES = (
     groups,
     rows_needed,
     published,
+    calibration_function,
     variable_curve,
     rank_variables,
     vece,

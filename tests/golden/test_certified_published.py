@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import calibrant as cal
 from calibrant.published import bounds as published
 from calibrant.published.bounds import derivative_bounds, gudermannian, perturbed
 
@@ -74,6 +75,14 @@ def test_plug_in_bandwidth(golden):
 def test_denoising_radius(golden):
     expected = golden["tv_paper_delta1_0.025"]["lam_times_n"]
     assert published.denoising_radius(400, 0.025) == pytest.approx(expected, rel=1e-12)
+
+
+def test_calibration_function_is_condat(shared):
+    """A third of 0.075 is the delta1 of the solution; the curve takes its value at every score."""
+    rows, solutions = (table(shared / f"golden/D_certified/{f}_n400.csv") for f in ("input", "tv_solutions"))
+    data = cal.predictions(rows["y"].astype(int), rows["s"])
+    found = cal.diagnose.calibration_function(data, method="total-variation", grid=rows["s"], alpha=0.075)
+    assert np.max(np.abs(np.array(found.columns["rate"]) - solutions["condat_paper_delta1_0.025"])) < 1e-9
 
 
 @pytest.mark.parametrize("name", ["paper_delta1_0.025", "lam_0.01", "lam_0.002"])

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from calibrant.diagnose.reliability_curve import reliability_curve as reliability_curve
     from calibrant.diagnose.subgroups import subgroups as subgroups
     from calibrant.diagnose.variable_curve import variable_curve as variable_curve
+    from calibrant.published.calibration_function import calibration_function as calibration_function
 
 _WHERE = {
+    "calibration_function": "calibrant.published.calibration_function",
     "control_chart": "calibrant.diagnose.control_chart",
     "importance": "calibrant.diagnose.importance",
     "local_bias": "calibrant.diagnose.local_bias",

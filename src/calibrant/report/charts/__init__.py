@@ -39,6 +39,7 @@ def chart(curve: Curve) -> Drawn:
 
 
 CHARTS: dict[str, Callable[[Curve], Drawn]] = {
+    "diagnose.calibration_function": curves.calibration_function,
     "diagnose.control_chart": tables.control_chart,
     "diagnose.importance": tables.importance,
     "diagnose.local_bias": curves.local_bias,

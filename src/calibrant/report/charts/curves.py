@@ -55,6 +55,32 @@ def _logit(score: float) -> float:
     return math.log(p / (1.0 - p))
 
 
+def calibration_function(curve: Curve) -> alt.LayerChart:
+    """Return the event rate along the score as the published surrogates have it, over the line of a calibrated one."""
+    c, steps = curve.columns, curve.settings["method"] == "total-variation"
+    rows = [
+        {
+            "x": x,
+            "rate": rate,
+            "the score": f"{num.nearest(x, 1)}%",
+            "event rate": f"{num.nearest(rate, 1)} in 100",
+            "rows": num.count(n),
+        }
+        for x, rate, n in zip(c["x"], c["rate"], c["rows"], strict=True)
+    ]
+    percent, whole = alt.Axis(format=".0%", tickCount=5), alt.Scale(domain=[0, 1])
+    x = alt.X("x:Q", title="the score", axis=percent, scale=whole)
+    y = alt.Y("rate:Q", title="event rate", axis=percent, scale=whole)
+    even = parts.data([{"x": v, "rate": v} for v in (0, 1)]).mark_line(color=parts.QUIET, strokeDash=[4, 4])
+    line = parts.data(rows).mark_line(color=parts.LINE, interpolate="step-after" if steps else "linear")
+    tips = parts.tooltips(("the score", "event rate", "rows"))
+    named = "total variation denoiser" if steps else "kernel smoother"
+    under = [f"As published, by the {named}. Dashed: a calibrated score."]
+    return alt.layer(even.encode(x=x, y=y), line.encode(x=x, y=y, tooltip=tips)).properties(
+        width=parts.HEIGHT, height=parts.HEIGHT, title=parts.titled("Calibration function", under)
+    )
+
+
 # ---- along a variable: rates, gap and people; levels; pairs ----
 
 

@@ -77,6 +77,11 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(module: ast.Module) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(module))
+
+
 def texts_of(module: ast.Module, name: str) -> dict[str, list[str]]:
     """Texts that a name of a module stands for: of a constant its text, of a mapping its values."""
     held = {"__name__": [name]}
@@ -111,7 +116,7 @@ def by_name(module: ast.Module, name: str = "") -> Iterator[str]:
     """Modules that a module imports by their names as texts: through `import_module`, and a face through `_WHERE`."""
     texts = texts_of(module, name)
     yield from texts.get("_WHERE", ())
-    for node in ast.walk(module):
+    for node in nodes(module):
         match node:
             case ast.Call(
                 func=ast.Name(id="import_module" | "__import__") | ast.Attribute(attr="import_module"),
@@ -122,7 +127,7 @@ def by_name(module: ast.Module, name: str = "") -> Iterator[str]:
 
 def stated(module: ast.Module) -> Iterator[str]:
     """Modules of the library that statements name: in functions and under TYPE_CHECKING too."""
-    for node in ast.walk(module):
+    for node in nodes(module):
         match node:
             case ast.Import(names=names):
                 yield from (a.name for a in names)
@@ -182,25 +187,20 @@ def neighbours(folder: Path) -> dict[str, set[str]]:
     return after
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_imports_run_downward(path: Path) -> None:
-    if path == ROOT / "__init__.py":
-        return  # the face of everything
-    own = room(path)
-    for other in {room(p) for p in imported(path)} - {own}:
-        assert RANKS[other] < RANKS[own], f"{name_of(path)} imports {other}, which is not below {own}"
+def test_imports_run_downward() -> None:
+    crossed = ((p, room(p), room(q)) for p in FILES if p != ROOT / "__init__.py" for q in imported(p))
+    wrong = {(name_of(p), own, other) for p, own, other in crossed if other != own and RANKS[other] >= RANKS[own]}
+    assert not wrong, "; ".join(f"{name} imports {other}, which is not below {own}" for name, own, other in wrong)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
-def test_no_circles(folder: Path) -> None:
+def test_no_circles() -> None:
     """Among files, and among folders: at every level, whatever lies side by side has an order."""
-    assert not circle(neighbours(folder))
+    assert {name_of(f): found for f in FOLDERS if (found := circle(neighbours(f)))} == {}
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
-def test_nothing_imports_the_face_of_its_own_folder(folder: Path) -> None:
-    face = folder / "__init__.py"
-    assert [name_of(p) for p in FILES if p.is_relative_to(folder) and p != face and face in imported(p)] == []
+def test_nothing_imports_the_face_of_its_own_folder() -> None:
+    faces = {p: {f / "__init__.py" for f in p.parents} - {p} for p in FILES}
+    assert [name_of(p) for p, own in faces.items() if own & imported(p)] == []
 
 
 def test_a_circle_is_seen() -> None:
@@ -248,29 +248,29 @@ def test_every_room_has_a_tier() -> None:
     assert {room(p) for p in FILES} - {"__init__"} <= set(RANKS)
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_files_are_short_enough_to_read_and_named_for_what_they_hold(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES
-    assert not JUNK & {path.stem.strip("_"), path.parent.name}
+def test_files_are_short_enough_to_read_and_named_for_what_they_hold() -> None:
+    assert [name_of(p) for p in FILES if len(p.read_text(encoding="utf-8").splitlines()) > LINES] == []
+    assert [name_of(p) for p in FILES if JUNK & {p.stem.strip("_"), p.parent.name}] == []
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
-def test_folders_hold_no_more_than_a_reader_takes_in(folder: Path) -> None:
-    assert len([p for p in FILES if p.parent == folder and p.name != "__init__.py"]) <= SIBLINGS
-    assert len([f for f in FOLDERS if f.parent == folder]) <= SIBLINGS + 2
+def test_folders_hold_no_more_than_a_reader_takes_in() -> None:
+    inside = {f: [p for p in FILES if p.parent == f and p.name != "__init__.py"] for f in FOLDERS}
+    assert [name_of(f) for f, files in inside.items() if len(files) > SIBLINGS] == []
+    assert [name_of(f) for f in FOLDERS if len([g for g in FOLDERS if g.parent == f]) > SIBLINGS + 2] == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_functions_inside_take_few_arguments(path: Path) -> None:
+def test_functions_inside_take_few_arguments() -> None:
     """Public functions may take more, by keyword only: ruff counts those that go by position."""
-    functions = [n for n in ast.walk(tree(path)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    taken = [(f.name, {a.arg for a in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs)}) for f in functions]
-    assert [n for n, names in taken if n not in PUBLIC and len(names - {"self", "cls"}) > ARGUMENTS] == []
+    every = [(p, n) for p in FILES for n in nodes(tree(p))]
+    functions = [(p, n) for p, n in every if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    taken = [(p, f, {a.arg for a in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs)}) for p, f in functions]
+    inner = [(name_of(p), f.name, names - {"self", "cls"}) for p, f, names in taken if f.name not in PUBLIC]
+    assert [(file, name) for file, name, names in inner if len(names) > ARGUMENTS] == []
 
 
 def test_arrays_and_results_have_types() -> None:
     """`Any` is the exception: uses in annotations and calls, imports not counted."""
-    uses = [n for p in FILES for n in ast.walk(tree(p)) if isinstance(n, ast.Name) and n.id == "Any"]
+    uses = [n for p in FILES for n in nodes(tree(p)) if isinstance(n, ast.Name) and n.id == "Any"]
     assert len(uses) <= ANYS
 
 

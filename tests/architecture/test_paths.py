@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-
-import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 SCRIPTS = [p for d in ("benchmarks", "docs", "reproduce", "tests") for p in sorted((REPOSITORY / d).rglob("*.py"))]
@@ -26,6 +25,7 @@ def name_of(path: Path) -> str:
     return path.relative_to(REPOSITORY).as_posix()
 
 
+@cache
 def exists(name: str) -> bool:
     """Tell whether a dotted name is a module, or what can be reached from one."""
     try:
@@ -70,18 +70,17 @@ def imported_in(text: str) -> Iterator[str]:
         yield from (f"{module}.{n.strip()}" for n in names.split(",")) if module else (alone.rstrip("."),)
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
-def test_scripts_import_what_exists(path: Path) -> None:
-    of_us = {n for n in imported(path) if n.split(".")[0] == "calibrant"}
-    assert [n for n in sorted(of_us) if not exists(n)] == []
+def test_scripts_import_what_exists() -> None:
+    of_us = [(name_of(p), n) for p in SCRIPTS for n in imported(p) if n.split(".")[0] == "calibrant"]
+    assert [(script, n) for script, n in of_us if not exists(n)] == []
 
 
-@pytest.mark.parametrize("path", [*PAGES, *SOURCES], ids=name_of)
-def test_texts_name_files_and_names_that_exist(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    files = {f for f in A_FILE.findall(text) if not f.endswith(TO_WRITE)}
-    assert [f for f in sorted(files) if not any(known.endswith(f"/{f}") for known in FILES)] == []
-    assert [n for n in sorted(set(A_NAME.findall(text))) if not exists(n)] == []
+def test_texts_name_files_and_names_that_exist() -> None:
+    texts = {name_of(p): p.read_text(encoding="utf-8") for p in (*PAGES, *SOURCES)}
+    told = [(page, f) for page, text in texts.items() for f in A_FILE.findall(text) if not f.endswith(TO_WRITE)]
+    ends = {f[i:] for f in FILES for i, letter in enumerate(f) if letter == "/"}
+    assert [(page, f) for page, f in told if f"/{f}" not in ends] == []
+    assert [(page, n) for page, text in texts.items() for n in A_NAME.findall(text) if not exists(n)] == []
 
 
 def test_what_is_gone_is_seen() -> None:

@@ -81,9 +81,11 @@ def table_sums(bits: Array, weight: Array, codes: Array, tables: Tables, cells: 
     return out
 
 
-def refit_peaks(bits: Array, codes: Array, ends: Array, refits: Refits, bars: Bars, look: tuple[int, float]) -> Array:
+def refit_peaks(
+    bits: Array, codes: Array, ends: Array, refits: Refits, bars: Bars, look: tuple[int, float, float]
+) -> Array:
     """A data set and a model at a time: predictions, levels, sums along them."""
-    levels, least = look
+    levels, least, fewest = look
     fold = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     out = np.zeros((refits.size.shape[1], 3))
     for b in range(len(out)):
@@ -102,7 +104,7 @@ def refit_peaks(bits: Array, codes: Array, ends: Array, refits: Refits, bars: Ba
             for cut in np.unique(level[excess > 0]):
                 held = (excess > 0) & (level >= cut)
                 seen = ((h * bars.weight) ** 2 * spread)[held].sum()
-                if spread[held].sum() >= 2.0 * (1 - 1e-9) and seen > 0 and bars.weight[held].sum() >= least:
+                if spread[held].sum() >= fewest and seen > 0 and bars.weight[held].sum() >= least:
                     total = (side * h * bars.weight * (y - bars.rate))[held].sum()
                     out[b, m] = max(out[b, m], total * (seen * whole) ** -0.25)
     return out

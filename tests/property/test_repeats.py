@@ -61,7 +61,7 @@ def test_refit_peaks(n: int, seed: int, least: float) -> None:
     low[..., [2, 5]] = 255
     refits = Refits(low, rng.normal(0, 0.2, (2, 2, 4)).astype(np.float32), 2)
     bars = Bars(rng.choice([0.0, 0.1, np.inf], n), np.zeros(n), rng.uniform(0.1, 0.9, n), rng.uniform(0.5, 2.0, n))
-    args = bits, codes, np.array([0, n // 2, n]), refits, bars, (16, least)
+    args = bits, codes, np.array([0, n // 2, n]), refits, bars, (16, least, 2.0 * (1.0 - 1e-9))
     np.testing.assert_allclose(draws.refit_peaks(*args), oracles.draws.refit_peaks(*args), atol=1e-12)
 
 

@@ -427,13 +427,18 @@ def _table_sums(bits: Ids, weight: Floats, codes: NDArray[np.uint8], tables: Tab
 
 
 def refit_peaks(
-    bits: Ids, codes: NDArray[np.uint8], ends: NDArray[np.int64], refits: Refits, bars: Bars, look: tuple[int, float]
+    bits: Ids,
+    codes: NDArray[np.uint8],
+    ends: NDArray[np.int64],
+    refits: Refits,
+    bars: Bars,
+    look: tuple[int, float, float],
 ) -> Floats:
     """Return the peaks of the cumulative scores of two refitted learners and of their mean, over levels.
 
     Predictions beyond the bar are cut into equal levels between 0 and the most that a model's sizes can add up to. A
-    row counts with the middle of its level. Levels are added up from the largest down, and looked at once they cover a
-    null variance of two events and the least weight.
+    row counts with the middle of its level. Levels are added up from the largest down, and looked at once they cover
+    the least weight and null variance.
 
     Parameters
     ----------
@@ -444,8 +449,8 @@ def refit_peaks(
         Where each fold starts, and the last ends.
     refits : Refits
     bars : Bars
-    look : (int, float)
-        Levels, and the least weight.
+    look : (int, float, float)
+        Levels, the least weight, and the least null variance in events.
 
     Returns
     -------
@@ -461,7 +466,7 @@ def refit_peaks(
     for lane in range(len(out)):
         _say(at, where, rules, lane, said)
         _levels((own >> np.uint64(lane)) & _ONE, said, rows, tops[lane], sums)
-        _highest(sums, float(look[1]), out[lane])
+        _highest(sums, float(look[1]), float(look[2]), out[lane])
     return out
 
 
@@ -505,8 +510,8 @@ def _levels(y: Ids, said: NDArray[np.float32], bars: Bars, tops: Floats, sums: F
 
 
 @kernel
-def _highest(sums: Floats, least: float, out: Floats) -> None:
-    """Write the highest scaled sum from the top level down, once it covers two events and the least weight; or 0."""
+def _highest(sums: Floats, least: float, fewest: float, out: Floats) -> None:
+    """Write the highest scaled sum from the top level down, once it covers the least weight and events; or 0."""
     levels = sums.shape[1]
     for m in range(3):
         whole = 0.0
@@ -519,6 +524,6 @@ def _highest(sums: Floats, least: float, out: Floats) -> None:
             seen += h * h * sums[m, k, 1]
             events += sums[m, k, 2]
             mass += sums[m, k, 3]
-            if events >= 2.0 * (1.0 - 1e-9) and seen > 0.0 and mass >= least:
+            if events >= fewest and seen > 0.0 and mass >= least:
                 best = max(best, total * (seen * whole) ** -0.25)
         out[m] = best

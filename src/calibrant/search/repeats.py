@@ -23,6 +23,7 @@ from calibrant.stats.cusum import EVENTS, SHARE, Path, along, beyond
 LEVELS = 512  # of predicted residuals, from none to the most they can be: rows of one level are taken together
 SMALL = 4_000  # rows up to which compiling costs more than it spares
 VALUES = 1 << 20  # rows times data sets that are looked at together, for memory
+FEWEST = EVENTS * (1.0 - SHARE)  # null variance from which on a level is looked at
 MOST = 512  # data sets looked at together; 64 at first, as ten of them often decide
 
 
@@ -216,7 +217,7 @@ class Repeats:
         """Return the peaks of up to 64 data sets of many rows, outcomes as bits, and their fits."""
         with one_thread():
             refits = self._fitted(self._sums_many(bits)[:, :count])
-        return refit_peaks(bits, self.codes, self.ends, refits, self.bars, (LEVELS, self.least)), refits
+        return refit_peaks(bits, self.codes, self.ends, refits, self.bars, (LEVELS, self.least, FEWEST)), refits
 
     def _fitted(self, sums: Singles) -> Refits:
         chosen, far = self._chosen(sums)
@@ -328,7 +329,7 @@ class Repeats:
         events = added(spread)
         plain = self.q.sample.weights is None
         seen = np.cumsum(h**2 * (events if plain else added(w**2 * spread)), axis=1)
-        ready = (np.cumsum(events, axis=1) >= EVENTS * (1.0 - SHARE)) & (seen > 0.0)
+        ready = (np.cumsum(events, axis=1) >= FEWEST) & (seen > 0.0)
         if self.q.settings.min_size > 0.0:
             ready &= np.cumsum(added(w), axis=1) >= self.least
         scale = np.where(ready, seen * seen[:, -1:], 1.0) ** -0.25

@@ -76,6 +76,19 @@ def runs(item: pytest.Item, how: str) -> bool:
     return how != "quick" or not waiting or named(item.path, item.config)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of a file in one process, but where each takes long: what it makes and compiles is made once."""
+    from xdist.scheduler import LoadGroupScheduling
+
+    class ByFile(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            group, file = str(super()._split_scope(nodeid)), nodeid.split("::")[0]
+            return file if group == nodeid and not waits(config.rootpath / file) else group
+
+    return ByFile(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:

@@ -18,12 +18,15 @@ def load(effort: str) -> None:
     settings.load_profile(effort)
 
 
-def examples(usual: int, **more: Any) -> settings:
-    """Return the settings of a property test that tries `usual` examples with --all, and at most 20 by default."""
+def examples(usual: int, quick: int = QUICK, **more: Any) -> settings:
+    """Return the settings of a property test that tries `usual` examples with --all, and at most `quick` by default.
+
+    Fewer than 20 by default where an example takes a tenth of a second or more.
+    """
     number = {
-        "quick": min(usual, QUICK),
+        "quick": min(usual, quick),
         "all": usual,
-        "rest": max(usual - QUICK, 1),
+        "rest": max(usual - quick, 1),
         "nightly": usual * (NIGHTLY // USUAL),
     }[settings.get_current_profile_name()]
     return settings(max_examples=number, **more)

@@ -50,7 +50,7 @@ def run(log: Path, file: str, *more: str) -> int:
 def test_exit_status_says_the_verdict(
     log: Path, capsys: pytest.CaptureFixture[str], file: str, limit: str | None, status: int, word: str
 ) -> None:
-    assert run(log, file, *(["--limit", limit] if limit else [])) == status
+    assert run(log, file, "--quick", *(["--limit", limit] if limit else [])) == status
     assert word in capsys.readouterr().out
 
 
@@ -125,13 +125,13 @@ def test_sketches_add_up_to_the_same_audit(log: Path, capsys: pytest.CaptureFixt
         == 0
     )
     capsys.readouterr()
-    main(["audit", str(log / "a.sketch"), "--json", "-"])
+    main(["audit", str(log / "a.sketch"), "--quick", "--json", "-"])
     from_sketch = json.loads(capsys.readouterr().out)
-    run(log, "log.csv", "--by", "sex", "--json", "-")
+    run(log, "log.csv", "--by", "sex", "--quick", "--json", "-")
     from_file = json.loads(capsys.readouterr().out)
     assert from_sketch["groups"] == from_file["groups"]
     assert from_sketch["data"]["fingerprint"] == from_file["data"]["fingerprint"]
-    main(["audit", str(log / "c.sketch"), "--json", "-"])
+    main(["audit", str(log / "c.sketch"), "--quick", "--json", "-"])
     assert json.loads(capsys.readouterr().out)["data"]["rows"] == 6000
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from calibrant.repair.maps.curves import Logistic
 
 OLD = b"what stood here before"
 LS = ("--label", "y", "--score", "p")
+LONG = pytest.mark.all
 OUTPUTS = {  # command line, and what it writes
     "audit": ("audit log.parquet LS --quick --report out.html", "out.html"),
     "json": ("audit log.parquet LS --quick --json out.json", "out.json"),
@@ -31,18 +33,27 @@ OUTPUTS = {  # command line, and what it writes
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the current folder, with a log, two sketches and a map in it."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a log, two sketches and a map in it."""
+    place = tmp_path_factory.mktemp("made")
     for seed, name in ((1, "log.parquet"), (2, "other.parquet")):
         rng = np.random.default_rng(seed)
         p = rng.uniform(size=30_000)
         columns = {"y": (rng.uniform(size=len(p)) < p**1.3).astype(int), "p": p, "x": rng.normal(size=len(p))}
-        pq.write_table(pa.table(columns), name, row_group_size=5_000)
-    (tmp_path / "map.json").write_text(Logistic(recipe="Platt", slope=2.0, intercept=0.0).to_json())
-    assert main(["sketch", "log.parquet", *LS, "--out", "a.sketch"]) == 0
-    assert main(["sketch", "other.parquet", "--like", "a.sketch", "--out", "b.sketch"]) == 0
+        pq.write_table(pa.table(columns), place / name, row_group_size=5_000)
+    (place / "map.json").write_text(Logistic(recipe="Platt", slope=2.0, intercept=0.0).to_json())
+    log, other, one, two = (str(place / n) for n in ("log.parquet", "other.parquet", "a.sketch", "b.sketch"))
+    assert main(["sketch", log, *LS, "--out", one]) == 0
+    assert main(["sketch", other, "--like", one, "--out", two]) == 0
+    return place
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder, with a copy of these files in it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -126,7 +137,7 @@ def test_a_closed_standard_input_is_told(folder: Path) -> None:
         assert "standard input (-) is closed" in run.communicate()[1]
 
 
-@pytest.mark.parametrize("closed", [(1,), (2,), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("closed", [(1,), pytest.param((2,), marks=LONG), pytest.param((1, 2), marks=LONG), (0, 1, 2)])
 def test_closed_streams_do_not_matter(folder: Path, closed: tuple[int, ...]) -> None:
     def close() -> None:
         for number in closed:

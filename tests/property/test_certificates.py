@@ -24,8 +24,8 @@ from effort import examples
 
 TWO_SIDED = (rounded, jittered, distance, bounded_variation)
 EVERY = (*TWO_SIDED, raw_lower)
-some = examples(8, suppress_health_check=[HealthCheck.too_slow])
-many = examples(60)
+some = examples(8, quick=3, suppress_health_check=[HealthCheck.too_slow])
+many = examples(60, quick=10)
 
 scores = st.one_of(
     st.floats(0, 1),

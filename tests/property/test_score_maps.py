@@ -48,7 +48,7 @@ RECIPES = (
 EDGES = (0.0, 1.0, 5e-324, 1e-7, 1e-6, 1 - 1e-6, 1 - 2**-53, 0.5)
 SCORE = st.one_of(st.floats(0.0, 1.0), st.integers(0, 8).map(lambda k: k / 8), st.sampled_from(EDGES))
 ROWS = st.lists(st.tuples(SCORE, st.booleans()), min_size=2, max_size=40)
-QUICK = examples(20, suppress_health_check=[HealthCheck.filter_too_much])
+QUICK = examples(20, quick=8, suppress_health_check=[HealthCheck.filter_too_much])
 ASCENDING = np.unique(
     np.concatenate([np.linspace(0, 1, 257), np.logspace(-15, -2, 53), 1 - np.logspace(-15, -2, 53), EDGES])
 )
@@ -126,7 +126,7 @@ def test_chunks_give_what_the_whole_gives(recipe, cut):
     penalty=st.sampled_from(["odir", "l2"]),
     sharp=st.booleans(),
 )
-@examples(25)
+@examples(25, quick=6)
 def test_dirichlet_gives_probabilities_and_survives_json(n, k, seed, penalty, sharp):
     rng = np.random.default_rng([seed, 7])
     p = np.eye(k)[rng.integers(0, k, n)] if sharp else rng.dirichlet(np.ones(k), n)

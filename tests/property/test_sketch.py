@@ -36,7 +36,7 @@ def same(a: Sketch, b: Sketch) -> bool:
     return a.fingerprint == b.fingerprint and a.to_bytes() == b.to_bytes()
 
 
-@examples(25)
+@examples(25, quick=5)
 @given(
     n=st.integers(1, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 300), max_size=6), order=st.randoms()
 )
@@ -61,7 +61,7 @@ def test_any_split_any_order(n: int, seed: int, cuts: list[int], order: object) 
     assert whole.n == n
 
 
-@examples(20)
+@examples(20, quick=8)
 @given(n=st.integers(2, 200), seed=st.integers(0, 99))
 def test_a_key_makes_row_order_irrelevant(n: int, seed: int) -> None:
     t = table(n, seed)

@@ -121,7 +121,9 @@ def surplus(s, n, gamma):
     return notch_normaliser(np.array([s]), np.array([float(n)]), gamma, alpha)[0] - precise_peak(s, n, gamma, alpha[0])
 
 
-@pytest.mark.parametrize("n", [10**5, 10**6, pytest.param(10**7, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "n", [10**5, pytest.param(10**6, marks=pytest.mark.all), pytest.param(10**7, marks=pytest.mark.nightly)]
+)
 def test_notch_is_right_for_many_rows(n):
     for s in (0.003, 0.07, 0.5, 0.9, 0.999):
         for gamma in gammas(n)[[0, 3]]:

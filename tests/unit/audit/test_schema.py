@@ -38,9 +38,9 @@ RECORDS: dict[str, Callable[[], Any]] = {
     "groups and a limit": lambda: cal.audit(
         rows(3001), by=["site", "age"], limit=0.05, outcome="case", date="2026-01-31"
     ),
-    "intersections": lambda: cal.audit(rows(3001), by=["site", "age"], intersections=True, limit=0.2),
-    "no limit": lambda: cal.audit(rows(3001), by="site"),
-    "broken": lambda: cal.audit(rows(3001, power=3.0), by="age", limit=0.02),
+    "intersections": lambda: cal.audit(rows(1501), by=["site", "age"], intersections=True, limit=0.2, quick=True),
+    "no limit": lambda: cal.audit(rows(1501), by="site"),
+    "broken": lambda: cal.audit(rows(1501, power=3.0), by="age", limit=0.02),
     "met, no groups": lambda: cal.audit(rows(3001), limit=0.3, quick=True, levels=7, name="seven steps"),
     "tiny": lambda: cal.audit(rows(5), by="site", limit=0.05),
     "one row": lambda: cal.audit(cal.predictions([1], [0.5]), limit=0.05),

@@ -247,7 +247,7 @@ def test_without_covariates_rules_are_about_the_score() -> None:
 def test_charts_are_drawn() -> None:
     data = planted(800)
     made = [
-        chart_of(data, tolerance=0.02, models=QUICK, draws=39),
+        chart_of(data, tolerance=0.02, null="fixed", models=QUICK, draws=39),
         importance(data, models=QUICK, repeats=2),
         subgroups(data, models=QUICK, rules=3),
     ]

@@ -1,6 +1,7 @@
 """Maps of the score: settings, degenerate rows, and what each is by definition."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -93,24 +94,23 @@ def test_one_outcome_is_not_computable(recipe):
         recipe.fit(cal.predictions([1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4]))
 
 
-@pytest.mark.parametrize("recipe", [*FITTED, Rounding(), Jitter()], ids=repr)
-@pytest.mark.parametrize(
-    "p",
-    [
-        [0.3] * 6,
-        [0.0] * 6,
-        [1.0] * 6,
-        [0.0, 0.0, 0.0, 1.0, 1.0, 1.0],
-        [0.5, 0.5, 0.5, 0.5, 0.5, 0.5000000000000001],
-        [5e-324, 1e-320, 1e-7, 0.999999999, 1.0, 0.5],
-        [0.0, 0.0, 0.0, 5e-324, 5e-324, 5e-324],
-        [0.1, 0.2, 0.3, 0.7, 0.8, 0.9],
-        [0.9, 0.8, 0.7, 0.3, 0.2, 0.1],
-    ],
+DEGENERATE = (
+    [0.3] * 6,
+    [0.0] * 6,
+    [1.0] * 6,
+    [0.0, 0.0, 0.0, 1.0, 1.0, 1.0],
+    [0.5, 0.5, 0.5, 0.5, 0.5, 0.5000000000000001],
+    [5e-324, 1e-320, 1e-7, 0.999999999, 1.0, 0.5],
+    [0.0, 0.0, 0.0, 5e-324, 5e-324, 5e-324],
+    [0.1, 0.2, 0.3, 0.7, 0.8, 0.9],
+    [0.9, 0.8, 0.7, 0.3, 0.2, 0.1],
 )
+
+
+@pytest.mark.parametrize("recipe", [*FITTED, Rounding(), Jitter()], ids=repr)
 @pytest.mark.parametrize("weights", [None, [1e-9, 1e9, 1, 1, 2, 3]])
-def test_degenerate_rows_give_probabilities_or_a_reason(recipe, p, weights):
-    for y in ([0, 0, 0, 1, 1, 1], [1, 0, 1, 0, 0, 0], [0, 1, 0, 1, 0, 1]):
+def test_degenerate_rows_give_probabilities_or_a_reason(recipe, weights):
+    for p, y in product(DEGENERATE, ([0, 0, 0, 1, 1, 1], [1, 0, 1, 0, 0, 0], [0, 1, 0, 1, 0, 1])):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:

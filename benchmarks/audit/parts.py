@@ -1,4 +1,4 @@
-"""Where the time of an audit goes: by question of the audit, by function, and as a picture of the stack.
+"""Where the time of an audit goes: by question of the audit, and by function.
 
     python benchmarks/audit/parts.py questions|functions|run NAME FOLDER
 
@@ -97,23 +97,6 @@ def functions(name: str, folder: Path) -> Mapping[str, float]:
     return named
 
 
-def picture(spent: Mapping[str, float], title: str) -> str:
-    """Return parts as bars: a picture that needs no script."""
-    rows = sorted(spent.items(), key=lambda item: -item[1])[: 2 * MOST]
-    top, out = max(spent.values()), []
-    for i, (part, seconds) in enumerate(rows):
-        y, width = 34 + 24 * i, 430 * seconds / top
-        out.append(f'<text x="8" y="{y + 13}">{part.replace("`", "")}</text>')
-        out.append(f'<rect x="330" y="{y}" width="{width:.1f}" height="16" fill="#3d6ea5"/>')
-        out.append(f'<text x="{334 + width:.1f}" y="{y + 13}">{seconds:.2f}</text>')
-    height = 44 + 24 * len(rows)
-    head = f'<text x="8" y="20" font-weight="bold">{title}, CPU seconds</text>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 830 {height}" font-family="sans-serif" font-size="13">'
-        f'<rect width="830" height="{height}" fill="#fff"/>{head}{"".join(out)}</svg>\n'
-    )
-
-
 def main() -> None:
     """Print parts, largest first, as lines of a table."""
     what, name, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
@@ -125,8 +108,6 @@ def main() -> None:
     for part, seconds in known[:MOST]:
         print(f"| {part} | {seconds:.2f} | {100 * seconds / total:.0f} % |")
     print(f"| all | {total:.2f} | |")
-    if len(sys.argv) > 4:
-        Path(sys.argv[4]).write_text(picture(spent, f"The audit of {name}"), encoding="utf-8")
 
 
 if __name__ == "__main__":

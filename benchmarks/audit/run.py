@@ -4,7 +4,7 @@
     python benchmarks/audit/run.py --before 32c1a69               # each line also of another revision, in turn
     python benchmarks/audit/run.py --lines 200,2000,example,page --before 32c1a69
     python benchmarks/audit/run.py peers [--rows 2000,20000]      # other packages, in a throw-away environment
-    python benchmarks/audit/run.py profile [--lines 2000,example] [--pictures docs/img]
+    python benchmarks/audit/run.py profile [--lines 2000,example] [--pictures docs/img --py-spy .venv/bin/py-spy]
 
 Each measurement is a process of its own; CPU seconds are of user and system, all threads, interpreter and imports
 included. Processes of up to 6 CPU seconds are run three times and the least counts. Every part prints Markdown as it
@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from icicle import drawn
 from peers import BY, OURS, PEERS
 from timed import ROOT, Cost, Tree, checkouts, cold, least, once
 
@@ -49,7 +50,7 @@ LINES = (
     Line("cold", "2,000, first run after install (cold)", (58.5, 12), (10.5, 6)),
     Line("page", "the example's page from its record", (2.5, 0.5), None),
 )
-PEER_PATIENCE = 120.0  # seconds of a package
+PEER_PATIENCE = 120.0  # CPU seconds of a package
 COMPILED = (("2000", False), ("200000", False), ("example", True))  # runs before anything is timed, quick or not
 UNWARMED = ("cold", "page")  # lines that no machine code makes shorter
 SLOW_BEFORE = ("wide",)  # left out of --before unless named: minutes
@@ -208,34 +209,29 @@ def peer_row(n: int, name: str, costs: Mapping[str, Cost]) -> str:
 # ---- where the time goes ----
 
 
-def profile(names: Sequence[str], pictures: Path | None, flame: str, folder: Path) -> None:
-    """Print the largest parts by question and by function; with `flame`, a py-spy, draw the stack as well."""
+def profile(names: Sequence[str], pictures: Path | None, spy: str, folder: Path) -> None:
+    """Print the largest parts by question and by function; where pictures go, draw the stacks that py-spy sees."""
     script = str(Path(__file__).with_name("parts.py"))
     with checkouts("", folder) as (tree,):
         for name in names:
-            once([tree.python, script, "run", name, str(folder)], tree.environment(), folder)
+            run = [tree.python, script, "run", name, str(folder)]
+            cost = once(run, tree.environment(), folder)  # compiled and kept
             for what in ("questions", "functions"):
-                drawn = [] if pictures is None or what == "functions" else [str(pictures / f"audit-{name}.svg")]
-                cost = once([tree.python, script, what, name, str(folder), *drawn], tree.environment(), folder)
-                print(f"\n{name}, by {what[:-1]}:\n\n| part | CPU-s | share |\n|---|--:|--:|")
+                cost = once([tree.python, script, what, name, str(folder)], tree.environment(), folder)
+                print(f"\n{titles()[name]}, by {what[:-1]}:\n\n| part | CPU-s | share |\n|---|--:|--:|")
                 print(cost.failed or cost.printed, end="", flush=True)
-            if flame and pictures is not None:
-                out = pictures.resolve() / f"audit-{name}-flame.svg"
-                spy = [
-                    flame,
-                    "record",
-                    "--output",
-                    str(out),
-                    "--rate",
-                    "50",
-                    "--function",
-                    "--nonblocking",
-                    "--",
-                    tree.python,
-                    script,
-                ]
-                told = once([*spy, "run", name, str(folder)], tree.environment(), folder)
-                print(told.failed or f"drawn: {out.name}", file=sys.stderr)
+            if pictures is not None:
+                raw = folder / f"{name}.stacks"
+                told = [spy, "record", "--format", "raw", "--full-filenames", "--function", "--rate", "100"]
+                cost = once([*told, "--output", str(raw), "--", *run], tree.environment(), folder)
+                if raw.exists():
+                    drawn(raw, f"The whole audit of {titles()[name]}", pictures / f"audit-{name}.svg")
+                print(f"audit-{name}.svg" if raw.exists() else f"no picture: {cost.failed}", file=sys.stderr)
+
+
+def titles() -> Mapping[str, str]:
+    """Return what logs are called by the table, with their unit."""
+    return {line.name: line.title if " " in line.title else f"{line.title} rows" for line in LINES}
 
 
 def main() -> None:
@@ -247,8 +243,8 @@ def main() -> None:
     parser.add_argument("--before", default="", metavar="REV", help=f"also time another revision, such as {EARLIER}")
     parser.add_argument("--rows", default="2000,20000,200000,2000000", help="of the logs that other packages read")
     parser.add_argument("--environment", type=Path, help="where other packages are, or go (default: thrown away)")
-    parser.add_argument("--pictures", type=Path, help="draw the profile's pictures into this folder")
-    parser.add_argument("--flame", default="", metavar="PY-SPY", help="a py-spy that draws stacks into it")
+    parser.add_argument("--pictures", type=Path, help="draw the stacks of the profile into this folder")
+    parser.add_argument("--py-spy", default="py-spy", metavar="PROGRAM", help="what samples the stacks of the pictures")
     parser.add_argument("--data", type=Path, help="make and keep the logs there (default: thrown away)")
     a = parser.parse_args()
     asked = [name for name in a.lines.split(",") if name]
@@ -259,7 +255,7 @@ def main() -> None:
             place = Path(a.environment or folder / "environment").absolute()
             beside([int(n) for n in a.rows.split(",")], place, folder)
         elif a.what == "profile":
-            profile(asked or ["2000", "example"], a.pictures and a.pictures.resolve(), a.flame, folder)
+            profile(asked or ["2000", "example"], a.pictures and a.pictures.resolve(), a.py_spy, folder)
         else:
             wrong = [name for name in asked if name not in known.split(",")]
             if wrong:

@@ -1,4 +1,4 @@
-"""Stacks that were sampled, as a picture: callers above, what they call below, as wide as the time is long."""
+"""Stacks that py-spy sampled: time by function, and as a picture, callers above what they call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
 
 WIDTH, BAR, LETTER = 1200, 18, 6.0  # of the picture, a row, and a letter
 LEAST = 0.004  # share of the time under which nothing is drawn
@@ -44,26 +43,39 @@ def short(frame: str) -> str:
     return library.removesuffix(".py") or "Python"
 
 
-def tree(lines: Iterable[str]) -> Frame:
-    """Return the sum of stacks `caller;called count`, what libraries do in a row as one, called after the first.
+def summed(lines: Iterable[str]) -> Frame:
+    """Return the sum of stacks `caller;called count`, as `py-spy record --format raw` writes them.
 
-    What stands above calibrant's first function is left out: how Python was started. What an import does is one bar.
+    What libraries do in a row is one bar, called after the first, and so is what an import does. What stands above
+    calibrant's first function is left out: how Python was started.
     """
     top = Frame()
     for line in lines:
         stack, _, count = line.rpartition(" ")
         names = [short(frame) for frame in stack.split(";")]
-        ours = next((i for i, name in enumerate(names) if ".py " in name), len(names))
-        loads = next((i for i, name in enumerate(names) if i >= ours and name.endswith(" <module>")), len(names))
-        names = names[ours:loads] + [IMPORTS] * (loads < len(names) or ours == len(names))
+        first = next((i for i, name in enumerate(names) if ours(name)), len(names))
+        loads = next((i for i, name in enumerate(names) if i >= first and name.endswith(" <module>")), len(names))
+        names = names[first:loads] + [IMPORTS] * (loads < len(names) or first == len(names))
         at = top
         at.seen += int(count)
         for k, name in enumerate(names):
-            if k and (name == names[k - 1] or not (".py " in name or ".py " in names[k - 1])):
+            if k and (name == names[k - 1] or not (ours(name) or ours(names[k - 1]) or name == IMPORTS)):
                 continue
             at = at.calls.setdefault(name, Frame())
             at.seen += int(count)
     return top
+
+
+def ours(name: str) -> bool:
+    """Tell whether a bar is a function of calibrant."""
+    return ".py " in name
+
+
+def own(at: Frame, name: str = IMPORTS) -> Iterator[tuple[str, int]]:
+    """Give functions of calibrant with the time that is theirs, what they have libraries do included."""
+    yield name, at.seen - sum(frame.seen for frame in at.calls.values())
+    for called, frame in at.calls.items():
+        yield from own(frame, called if ours(called) or called == IMPORTS else name)
 
 
 def bars(calls: Mapping[str, Frame], left: float, depth: int, scale: float) -> Iterator[tuple[str, Frame, float, int]]:
@@ -75,14 +87,13 @@ def bars(calls: Mapping[str, Frame], left: float, depth: int, scale: float) -> I
         left += frame.seen * scale
 
 
-def picture(lines: Iterable[str], title: str) -> str:
+def picture(top: Frame, title: str) -> str:
     """Return the SVG of stacks; a bar's full name and share are shown where the pointer rests."""
-    top = tree(lines)
     scale = WIDTH / max(top.seen, 1)
     out, deepest = [], 0
     for name, frame, left, depth in bars(top.calls, 0.0, 0, scale):
         deepest, width, y = max(deepest, depth), frame.seen * scale, 30 + depth * BAR
-        colour = COLOURS.get(name.split("/")[0], "#e7e7c9") if ".py " in name else LIBRARY
+        colour = COLOURS.get(name.split("/")[0], "#e7e7c9") if ours(name) else LIBRARY
         fits = int((width - 6) / LETTER)
         label = name if len(name) <= fits else name.rpartition(" ")[2]
         label = label if len(label) <= fits else f"{label[: fits - 1]}…" if fits > 4 else ""
@@ -98,8 +109,3 @@ def picture(lines: Iterable[str], title: str) -> str:
         f'font-size="11"><rect width="{WIDTH}" height="{height}" fill="#fff"/><text x="4" y="18" font-size="13" '
         f'font-weight="bold">{escape(title)}</text>{"".join(out)}</svg>\n'
     )
-
-
-def drawn(stacks: Path, title: str, to: Path) -> None:
-    """Draw the stacks of a file that `py-spy record --format raw` wrote."""
-    to.write_text(picture(stacks.read_text(encoding="utf-8").splitlines(), title), encoding="utf-8")

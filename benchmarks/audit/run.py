@@ -4,7 +4,7 @@
     python benchmarks/audit/run.py --before 32c1a69               # each line also of another revision, in turn
     python benchmarks/audit/run.py --lines 200,2000,example,page --before 32c1a69
     python benchmarks/audit/run.py peers [--rows 2000,20000]      # other packages, in a throw-away environment
-    python benchmarks/audit/run.py profile [--lines 2000,example] [--pictures docs/img --py-spy .venv/bin/py-spy]
+    python benchmarks/audit/run.py profile [--pictures docs/img]     # where the time goes; needs py-spy
 
 Each measurement is a process of its own; CPU seconds are of user and system, all threads, interpreter and imports
 included. Processes of up to 6 CPU seconds are run three times and the least counts. Every part prints Markdown as it
@@ -19,11 +19,12 @@ import subprocess
 import sys
 import tempfile
 import venv
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from icicle import drawn
+from icicle import own, picture, summed
 from peers import BY, OURS, PEERS
 from timed import ROOT, Cost, Tree, checkouts, cold, least, once
 
@@ -50,6 +51,7 @@ LINES = (
     Line("cold", "2,000, first run after install (cold)", (58.5, 12), (10.5, 6)),
     Line("page", "the example's page from its record", (2.5, 0.5), None),
 )
+MOST = 5  # parts that are named
 PEER_PATIENCE = 120.0  # CPU seconds of a package
 COMPILED = (("2000", False), ("200000", False), ("example", True))  # runs before anything is timed, quick or not
 UNWARMED = ("cold", "page")  # lines that no machine code makes shorter
@@ -183,7 +185,7 @@ def beside(rows: Sequence[int], place: Path, folder: Path) -> None:
         pythons = dict.fromkeys(PEERS, str(place / "bin" / "python")) | dict.fromkeys(OURS, tree.python)
         for name in OURS:  # compiled before anything is timed
             once([tree.python, script, name, str(written(folder, "2000"))], tree.environment(), folder)
-        for n in rows:
+        for n in sorted(rows):
             costs = {}
             for name in [*OURS, *(p for p in PEERS if p not in missing)]:
                 print(f"{n:,} rows, {name} ...", file=sys.stderr, flush=True)
@@ -192,6 +194,8 @@ def beside(rows: Sequence[int], place: Path, folder: Path) -> None:
                     settings.pop("PYTHONPATH")
                 told = [pythons[name], script, name, str(written(folder, str(n)))]
                 costs[name] = least(told, settings, folder, PEER_PATIENCE)
+                if "ended" in costs[name].failed:
+                    missing[name] = costs[name].failed  # more rows would only take longer
                 print(peer_row(n, name, costs), flush=True)
 
 
@@ -210,23 +214,30 @@ def peer_row(n: int, name: str, costs: Mapping[str, Cost]) -> str:
 
 
 def profile(names: Sequence[str], pictures: Path | None, spy: str, folder: Path) -> None:
-    """Print the largest parts by question and by function; where pictures go, draw the stacks that py-spy sees."""
+    """Print the largest parts by question, and by function as py-spy samples them; draw the stacks where asked."""
     script = str(Path(__file__).with_name("parts.py"))
+    sampled = [spy, "record", "--format", "raw", "--full-filenames", "--function", "--rate", "100", "--output"]
     with checkouts("", folder) as (tree,):
         for name in names:
+            of, raw = titles()[name], folder / f"{name}.stacks"
             run = [tree.python, script, "run", name, str(folder)]
-            cost = once(run, tree.environment(), folder)  # compiled and kept
-            for what in ("questions", "functions"):
-                cost = once([tree.python, script, what, name, str(folder)], tree.environment(), folder)
-                print(f"\n{titles()[name]}, by {what[:-1]}:\n\n| part | CPU-s | share |\n|---|--:|--:|")
-                print(cost.failed or cost.printed, end="", flush=True)
+            once(run, tree.environment(), folder)  # compiled and kept
+            asked = once([tree.python, script, "questions", name, str(folder)], tree.environment(), folder)
+            print(f"{of}, by question:\n\n| part | CPU-s | share |\n|---|--:|--:|\n{asked.failed or asked.printed}")
+            cost = once([*sampled, str(raw), "--", *run], tree.environment(), folder)
+            if not raw.exists():
+                raise SystemExit(f"{spy} wrote no stacks: {cost.failed}")
+            seen = summed(raw.read_text(encoding="utf-8").splitlines())
+            spent = Counter[str]()
+            for function, samples in own(seen):
+                spent[function] += samples
+            print(f"{of}, by function:\n\n| part | share |\n|---|--:|")
+            for function, samples in spent.most_common(MOST):
+                print(f"| {function} | {100 * samples / seen.seen:.0f} % |")
+            print(flush=True)
             if pictures is not None:
-                raw = folder / f"{name}.stacks"
-                told = [spy, "record", "--format", "raw", "--full-filenames", "--function", "--rate", "100"]
-                cost = once([*told, "--output", str(raw), "--", *run], tree.environment(), folder)
-                if raw.exists():
-                    drawn(raw, f"The whole audit of {titles()[name]}", pictures / f"audit-{name}.svg")
-                print(f"audit-{name}.svg" if raw.exists() else f"no picture: {cost.failed}", file=sys.stderr)
+                drawn = picture(seen, f"The whole audit of {of}")
+                (pictures / f"audit-{name}.svg").write_text(drawn, encoding="utf-8")
 
 
 def titles() -> Mapping[str, str]:
@@ -244,7 +255,7 @@ def main() -> None:
     parser.add_argument("--rows", default="2000,20000,200000,2000000", help="of the logs that other packages read")
     parser.add_argument("--environment", type=Path, help="where other packages are, or go (default: thrown away)")
     parser.add_argument("--pictures", type=Path, help="draw the stacks of the profile into this folder")
-    parser.add_argument("--py-spy", default="py-spy", metavar="PROGRAM", help="what samples the stacks of the pictures")
+    parser.add_argument("--py-spy", default="py-spy", metavar="PROGRAM", help="what samples the stacks of the profile")
     parser.add_argument("--data", type=Path, help="make and keep the logs there (default: thrown away)")
     a = parser.parse_args()
     asked = [name for name in a.lines.split(",") if name]

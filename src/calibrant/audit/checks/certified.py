@@ -116,8 +116,8 @@ def _jittered(case: Case) -> Estimate:
 
 
 DECLARED = (
-    Question(code="error-everyone", order=10, make=of_everyone, step="certifying everyone", cost=Cost(flat=0.1)),
+    Question(code="error-everyone", order=10, make=of_everyone, step="certifying everyone", cost=Cost(flat=0.06)),
     Question(code="shift", order=30, make=_asked("shift", lambda case: shift(case.everyone, case.judging.alpha))),
-    Question(code="distance", order=40, make=_asked("distance", _distance)),
+    Question(code="distance", order=40, make=_asked("distance", _distance), cost=Cost(flat=0.08)),
     Question(code="jittered", order=50, make=_asked("jittered", _jittered)),
 )

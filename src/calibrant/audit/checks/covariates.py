@@ -210,14 +210,14 @@ def _diagnosis(held: Predictions, rows: Predictions, case: Case, found: bool) ->
 
 DECLARED = (
     Question(
-        code="variables", order=80, make=ranking, step="ranking variables", cost=Cost(covariate=0.06, each=0.0005)
+        code="variables", order=80, make=ranking, step="ranking variables", cost=Cost(covariate=0.08, each=0.0024)
     ),
-    Question(code=LOCAL, order=90, make=local, cost=Cost(tests=True, held=0.007), gate=True),
+    Question(code=LOCAL, order=90, make=local, cost=Cost(tests=True, held=0.003), gate=True),
     Question(
         code=STRONG,
         order=100,
         make=strong,
-        cost=Cost(tests=True, flat=0.3, held=0.005, each=0.0005),
+        cost=Cost(tests=True, flat=0.25, held=0.0025, each=0.0005),
         gate=True,
     ),
 )

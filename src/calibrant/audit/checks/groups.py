@@ -211,4 +211,4 @@ def _identifier(name: Name) -> str:
     return f"{slug}-{digest}" if slug else digest
 
 
-DECLARED = (Question(code="error-groups", order=20, make=of_groups, step="certifying groups", cost=Cost(group=0.011)),)
+DECLARED = (Question(code="error-groups", order=20, make=of_groups, step="certifying groups", cost=Cost(group=0.008)),)

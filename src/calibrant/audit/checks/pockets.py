@@ -123,5 +123,5 @@ def _map(case: Case, found: Curve) -> dict[str, Curve]:
 
 
 DECLARED = (
-    Question(code=CODE, order=105, make=pockets, cost=Cost(tests=True, covariate=0.03, each=0.0007), gate=True),
+    Question(code=CODE, order=105, make=pockets, cost=Cost(tests=True, covariate=0.07, each=0.0015), gate=True),
 )

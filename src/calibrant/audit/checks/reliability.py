@@ -98,4 +98,4 @@ def smoothed(case: Case) -> Curve:
         return Curve(method=METHOD, columns={}, settings={"reason": e.reason})
 
 
-DECLARED = (Question(code="reliability", order=60, make=along_the_score, cost=Cost(flat=0.12)),)
+DECLARED = (Question(code="reliability", order=60, make=along_the_score, cost=Cost(flat=0.05, held=0.001)),)

@@ -142,5 +142,5 @@ def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "line": verdict["line"]}
 
 
-TAKES = Cost(tests=True, flat=0.8, group=0.02, covariate=0.05, each=0.002)
+TAKES = Cost(tests=True, flat=0.7, group=0.02, covariate=0.05, each=0.003)
 DECLARED = (Question(code=REPAIR, order=110, make=repairs, cost=TAKES),)

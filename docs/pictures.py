@@ -434,6 +434,14 @@ def local_calibration_test() -> Any:
     return (base.mark_point(filled=True, size=70, opacity=1) + rule(5.0, "x")).properties(width=330, height=230)
 
 
+def klce() -> Any:
+    """Type II error of the kernel test against family and width, for an error that changes sign along a variable."""
+    rng, n = np.random.default_rng(0x7C), 2000
+    p, x, z = rng.uniform(0.2, 0.8, n), rng.normal(size=n), rng.normal(size=n)
+    data = cal.predictions(np.zeros(n), p, {"x": x, "z": z, "site": rng.choice(["a", "b", "c"], n)})
+    return cal.detect.kernel_tuning(data, along="x", gap=0.05).chart().properties(title="")
+
+
 def local_bias() -> Any:
     """The map along age in the bundled data in 2018, women and men apart, under one band."""
     data = employment(["age", "sex", "year"])
@@ -517,6 +525,7 @@ PICTURES = (
     vece,
     variable,
     local_calibration_test,
+    klce,
     local_bias,
     pockets,
     scan_test,

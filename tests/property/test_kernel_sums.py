@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.stats.kernel_sums import (
+    FAMILIES,
     Kernel,
     Rows,
     nodes_of,
@@ -27,19 +28,35 @@ def matrix(k: Kernel) -> Any:
     out = np.ones((k.rows, k.rows))
     for i in range(k.rows):
         for j in range(i):
-            differ = k.codes[i] != k.codes[j]
-            apart = k.points[i] - k.points[j]
-            out[i, j] = out[j, i] = math.exp(-0.5 * float(apart @ apart) - float(k.penalties[differ].sum()))
+            out[i, j] = out[j, i] = pair(k, i, j)
     return out
+
+
+def pair(k: Kernel, i: int, j: int) -> float:
+    """The kernel of two rows, from its formula."""
+    differ = k.codes[i] != k.codes[j]
+    (u, v), (a, b) = ((w[: k.lead], w[k.lead :]) for w in (k.points[i], k.points[j]))
+    penalty = float(k.penalties[differ].sum())
+    if k.family == "gaussian":
+        return math.exp(-0.5 * float((u - a) @ (u - a) + (v - b) @ (v - b)) - penalty)
+    if k.family == "laplace":
+        return math.exp(-math.dist(u, a) - math.sqrt(math.dist(v, b) ** 2 + 2.0 * penalty))
+    whole = float(k.penalties.sum())
+    score, rest = (1 + u @ a) ** k.degree, (1 + v @ b + whole - penalty) ** k.degree
+    own = [((1 + s @ s) * (1 + r @ r + whole)) ** k.degree for s, r in ((u, v), (a, b))]
+    return float(score * rest / math.sqrt(own[0] * own[1]))
 
 
 @st.composite
 def kernels(draw: Any) -> tuple[Kernel, np.random.Generator]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n, d, c = draw(st.integers(2, 40)), draw(st.integers(1, 4)), draw(st.integers(0, 2))
-    penalties = np.array([draw(st.sampled_from([0.3, 2.0, np.inf])) for _ in range(c)])
+    family = draw(st.sampled_from(FAMILIES))
+    sizes = [0.3, 2.0] if family == "polynomial" else [0.3, 2.0, np.inf]
+    penalties = np.array([draw(st.sampled_from(sizes)) for _ in range(c)])
     points = rng.normal(size=(n, d)) * draw(st.sampled_from([0.2, 1.0, 5.0])) + draw(st.sampled_from([0.0, 30.0]))
-    return Kernel(points, rng.integers(0, 3, (n, c)).astype(np.int32), penalties), rng
+    how: Any = {"family": family, "lead": draw(st.integers(0, d)), "degree": draw(st.integers(1, 4))}
+    return Kernel(points, rng.integers(0, 3, (n, c)).astype(np.int32), penalties, **how), rng
 
 
 @examples(30)

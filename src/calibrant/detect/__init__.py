@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from calibrant.detect.classical import spiegelhalter_test as spiegelhalter_test
     from calibrant.detect.jeffreys import jeffreys_test as jeffreys_test
     from calibrant.detect.kernel_calibration_test import kernel_calibration_test as kernel_calibration_test
+    from calibrant.detect.kernel_tuning import kernel_tuning as kernel_tuning
     from calibrant.detect.local_calibration_test import local_calibration_test as local_calibration_test
     from calibrant.detect.pocket_test import pocket_test as pocket_test
     from calibrant.detect.recalibration import cox_test as cox_test
@@ -31,6 +32,7 @@ _WHERE = {
     "hosmer_lemeshow_test": "calibrant.detect.classical",
     "jeffreys_test": "calibrant.detect.jeffreys",
     "kernel_calibration_test": "calibrant.detect.kernel_calibration_test",
+    "kernel_tuning": "calibrant.detect.kernel_tuning",
     "local_calibration_test": "calibrant.detect.local_calibration_test",
     "multicalibration_score_test": "calibrant.published.adaptive_tests",
     "pocket_test": "calibrant.detect.pocket_test",

@@ -1,31 +1,38 @@
-"""The local calibration test over all pairs of rows: the kernel itself, for up to 50,000 distinct rows."""
+"""The local calibration test over all pairs of rows: the kernel itself, for up to 50,000 distinct rows.
+
+For two classes, and for several, whose residuals are vectors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from calibrant.arguments import checked_seed, positive, whole
-from calibrant.data.predictions import Predictions
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.arguments import checked_seed, whole
+from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
-from calibrant.data.specs.coding import encode
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.kernel_sums import NAMES, smallest, statistics, typical_distance
-from calibrant.stats.nulls import ranked
+from calibrant.stats.kernel_sums import NAMES, Kernel, Rows, smallest, statistics, statistics_of
+from calibrant.stats.nulls import holm, ranked
 from calibrant.views.kernel_rows import (
     CONTRADICTED,
     LEAST_DRAWS,
     NULL,
+    SINGLE,
+    Shape,
     checked_rows,
+    checked_size,
     coded,
     joined,
-    narrowed,
     rows_of,
-    scaled_kernel,
+    unit_kernel,
 )
 
-LARGEST = 50_000  # distinct rows: about a CPU-minute at 999 draws, and four times that for twice as many
-WIDTH = 2.0  # default width, in median distances, as in the default features (theory 3, step 1)
+CLASS_STREAM = 0xC1A55  # of random numbers, apart from those of other methods at the same seed
+IMPOSSIBLE = "a row is of a class of score 0"
 
 
 def exact_local_test(
@@ -34,8 +41,7 @@ def exact_local_test(
     variables: Iterable[str] | str | None = None,
     draws: int = 999,
     seed: int = 0,
-    score_width: float | None = None,
-    covariate_width: float | None = None,
+    shape: Shape | None = None,
 ) -> Outcome:
     r"""Test local calibration over all pairs of rows.
 
@@ -50,9 +56,10 @@ def exact_local_test(
         Covariates to test against; all by default.
     draws, seed : int
         Simulated outcomes, and their seed.
-    score_width, covariate_width : float, optional
-        Widths ``w`` of ``exp(-d^2 / (2 w^2))``, for the score and for every covariate, in standard deviations. By
-        default twice the median distance between rows, of score and covariates together.
+    shape : Shape, optional
+        Family and widths ``w``, for the score and for every covariate, in standard deviations: ``exp(-d^2 / (2 w^2))``,
+        ``exp(-d / w)``, or ``(1 + z.z' / w^2)^q`` over the root of its own value at z and at z'. By default Gaussian,
+        with twice the median distance between rows, of score and covariates together.
 
     Returns
     -------
@@ -71,10 +78,11 @@ def exact_local_test(
 
     Notes
     -----
-    **Assumes.** Independent rows; covariates and widths chosen without the labels.
+    **Assumes.** Independent rows; covariates, family and widths chosen without the labels.
     **Guarantee.** Level alpha at any number of rows: given the rows, the data and the draws are exchangeable under the
     null, and the p-value is a rank among them. A row with score 0 or 1 and the other outcome refutes the null, hence
-    the zero. With clusters the signs of whole clusters' residuals are drawn instead: asymptotic in their number.
+    the zero. With clusters the signs of whole clusters' residuals are drawn instead: asymptotic in their number. Of any
+    kernel; a polynomial is not universal: its ``KLCE^2`` can be zero where the model is wrong, which costs power only.
     **Method.** Equation 4, normalised by ``n (n - 1)``, on the standardised (or ranked) score and covariates; a
     category counts as a standardised coordinate: two rows of different levels are at squared distance ``2 /
     P(differ)``. The wide kernel spends itself on the overall level, so the sum is also taken with ``P' K P`` for K,
@@ -103,23 +111,14 @@ def exact_local_test(
     """
     checked = checked_rows(data)
     draws, seed = whole("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
-    for name, width in (("score_width", score_width), ("covariate_width", covariate_width)):
-        if width is not None:
-            positive(name, width, hint="or None for the default")
     how = coded(checked, variables)
     # (1) Standardise, and join equal rows into cells with Binomial outcomes.
-    ids = identities_of(checked.n, seed)
-    unit, rows = joined(scaled_kernel(checked.p, encode(checked.covariates, how)), rows_of(checked, ids))
-    if len(rows.rate) > LARGEST:
-        raise NotComputable(
-            f"{len(rows.rate):,} distinct rows: all pairs are summed up to {LARGEST:,}; the default features take any "
-            "number"
-        )
-    # (2) Widths, from distances alone.
-    usual = WIDTH * typical_distance(unit, ids if rows.ids is not None else identities_of(len(rows.rate), seed))
-    widths = score_width or usual, covariate_width or usual
+    unit, rows = joined(unit_kernel(checked, how), rows_of(checked, identities_of(checked.n, seed)))
+    checked_size(unit)
+    # (2) The kernel; its widths from distances alone.
+    kernel, told = (shape or Shape()).of(unit, seed)
     # (3) Equation 4, raw and centred, and two score tests, of the data and of each draw; each becomes a rank.
-    found = statistics(narrowed(unit, *widths), rows, draws, seed)
+    found = statistics(kernel, rows, draws, seed)
     ranks, pairs = ranked(found), checked.n * (checked.n - 1.0)
     law = (
         "sign flips of whole clusters, asymptotic in their number" if rows.clusters is not None else "exact simulation"
@@ -138,8 +137,7 @@ def exact_local_test(
             "seed": seed,
             "n": checked.n,
             "cells": len(rows.rate),
-            "score_width": widths[0],
-            "covariate_width": widths[1],
+            **told,
             "statistics": NAMES,
             "variables": tuple(c.name for c in how if c.kind != "constant"),
             "ranked": tuple(c.name for c in how if c.scaling == "rank"),
@@ -157,3 +155,135 @@ def exact_local_test(
             "contradicted": rows.contradicted,
         },
     )
+
+
+def exact_class_test(
+    data: MulticlassPredictions,
+    *,
+    variables: Iterable[str] | str | None = None,
+    draws: int = 999,
+    seed: int = 0,
+    shape: Shape | None = None,
+) -> Outcome:
+    r"""Test local calibration of the probabilities of several classes over all pairs of rows.
+
+    Estimand of the raw statistic: ``KLCE^2 = E[e' K(p, p') l(x, x') e']`` with the vector ``e = 1_y - p`` of residuals
+    of every class, an independent copy primed, and ``K = k(p, p') I``: the sum over classes of what each adds; zero
+    when ``P(Y = c | p, x) = p_c`` for every class c, positive otherwise.
+
+    Parameters
+    ----------
+    data : MulticlassPredictions
+        Covariates of any kind.
+    variables, draws, seed : as of `exact_local_test`
+    shape : Shape, optional
+        As of `exact_local_test`; the score is the vector of all probabilities, divided by one deviation, the root of
+        the classes' added variances, and ``d`` is Euclidean.
+
+    Returns
+    -------
+    Outcome
+        As of `exact_local_test`, statistics added over classes; in ``parts`` also ``classes``, ``class_statistic`` (the
+        terms of ``statistic``), ``class_p`` (of the test of one class, with this kernel) and ``class_adjusted_p``
+        (Holm's). ``contradicted`` counts rows whose class had score 0; any such row makes ``p_value`` zero.
+
+    Raises
+    ------
+    BadInput
+        No such covariate, or none; draws that cannot be used.
+    NotComputable
+        Over 50,000 rows; a single row.
+
+    Notes
+    -----
+    **Assumes.** Independent rows; covariates, family and widths chosen without the labels.
+    **Guarantee.** Level alpha at any number of rows, for ``p_value``, each of ``class_p``, and the smallest of
+    ``class_adjusted_p``: given the rows, classes are drawn from the probabilities stated, so that data and draws are
+    exchangeable under the null.
+    **Method.** The remark under equation 4, with the matrix-valued kernel of Widmann et al. (2019). The four statistics
+    of `exact_local_test` are those of each class against the rest, with this kernel, added up over classes; their ranks
+    are joined as there. **Cost.** As many times that of `exact_local_test` as there are classes; no rows are joined.
+    **Reads.** Rows.
+
+    References
+    ----------
+    Vashistha and Farahi (2025), "I-trustworthy models", AISTATS. Widmann, Lindsten, Zachariah (2019), arXiv:1910.11385.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> from calibrant.detect.exact_local_test import exact_class_test
+    >>> rng = np.random.default_rng(0)
+    >>> p, x = rng.dirichlet([2, 2, 2], 400), rng.normal(size=400)
+    >>> wrong = p + 0.1 * np.sign(x)[:, None] * [1, -1, 0]
+    >>> y = (rng.random((400, 1)) > np.cumsum(np.clip(wrong, 0, 1), axis=1)).sum(axis=1).clip(0, 2)
+    >>> exact_class_test(cal.multiclass_predictions(y, p, {"x": x})).p_value < 0.01
+    True
+    """
+    checked = checked_data(data, MulticlassPredictions)
+    draws, seed = whole("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
+    if checked.n < 2:
+        raise NotComputable(SINGLE)
+    how, classes = coded(checked, variables), checked.p.shape[1]
+    unit = unit_kernel(checked, how)
+    checked_size(unit)
+    kernel, told = (shape or Shape()).of(unit, seed)
+    # (1) The classes of the data (first column) and of each draw; (2) of each class against the rest, four statistics.
+    drawn = np.column_stack([checked.y, drawn_classes(checked.p, draws, seed)])
+    each = np.stack([_of_class(kernel, checked, drawn, c) for c in range(classes)])
+    # (3) Added up over classes, and ranked as of two classes.
+    found, pairs = each.sum(axis=0), checked.n * (checked.n - 1.0)
+    ranks, alone = ranked(found), [smallest(ranked(own)) for own in each]
+    contradicted = int((checked.p[np.arange(checked.n), checked.y] == 0).sum())
+    return Outcome(
+        method="detect.local_calibration_test",
+        statistic=float(found[0, 0] / pairs),
+        p_value=0.0 if contradicted else smallest(ranks),
+        alternative="the rate of some class given scores and covariates is not its score",
+        null="given scores and covariates, classes are independent with the probabilities stated",
+        law=f"certain: {IMPOSSIBLE}" if contradicted else "exact simulation",
+        settings={
+            "features": "exact",
+            "draws": draws,
+            "seed": seed,
+            "n": checked.n,
+            **told,
+            "statistics": NAMES,
+            "variables": tuple(c.name for c in how if c.kind != "constant"),
+            "ranked": tuple(c.name for c in how if c.scaling == "rank"),
+            "dropped": tuple(c.name for c in how if c.kind == "constant"),
+        },
+        parts={
+            "p_raw": float(ranks[0, 0]),
+            "p_local": float(ranks[1, 0]),
+            "p_global": smallest(ranks[2:]),
+            "p_intercept": float(ranks[2, 0]),
+            "p_intercept_slope": float(ranks[3, 0]),
+            "centred": float(found[1, 0] / pairs),
+            "null_sd": float(found[0, 1:].std() / pairs),
+            "classes": checked.classes or tuple(map(str, range(classes))),
+            "class_statistic": tuple(float(own[0, 0] / pairs) for own in each),
+            "class_p": tuple(alone),
+            "class_adjusted_p": tuple(float(p) for p in holm(alone)),
+            "contradicted": contradicted,
+        },
+    )
+
+
+def drawn_classes(p: NDArray[np.float64], draws: int, seed: int) -> NDArray[np.int16]:
+    """Return classes drawn from the probabilities of each row, shape (rows, draws); those of score 0 never."""
+    edges = np.cumsum(p, axis=1)[:, :-1] / p.sum(axis=1, keepdims=True)
+    out = np.empty((len(p), draws), np.int16)
+    for b in range(draws):
+        at = np.random.default_rng([CLASS_STREAM, seed, b]).random((len(p), 1))
+        out[:, b] = (at >= edges).sum(axis=1)
+    return out
+
+
+def _of_class(
+    kernel: Kernel, data: MulticlassPredictions, drawn: NDArray[np.integer], number: int
+) -> NDArray[np.float64]:
+    """Return the four statistics of one class against the rest, of the data and of each draw."""
+    rows = Rows(data.p[:, number], np.ones(data.n), (data.y == number).astype(np.float64))
+    return statistics_of(kernel, rows, (drawn == number).astype(np.uint8))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, choice, names, one_source, whole
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import SCORE, Coding
@@ -32,26 +32,31 @@ from calibrant.data.specs.local import (
     part_of,
     simulates,
 )
-from calibrant.detect.exact_local_test import exact_local_test
+from calibrant.detect.exact_local_test import exact_class_test, exact_local_test
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CELLS, HALF, LOGIT, REACH, ROWS, SCORE_STEPS, UNIT, VARIANCE
 from calibrant.kernels.runtime import one_thread
 from calibrant.published.local_test import Null as Theirs
 from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
+from calibrant.stats.kernel_sums import Family
 from calibrant.stats.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
 from calibrant.views.coded import chunks, first_look
-from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, SINGLE, checked_rows
+from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, SINGLE, Shape, checked_rows
 
 Floats = NDArray[np.float64]
-LocalNull = Literal["auto", "simulated", "gaussian", "resampled", "permuted"]
+LocalNull = Literal["auto", "simulated", "gaussian", "resampled", "permuted", "bounded", "printed"]
 Kind = Literal["default", "exact", "published"]
 KINDS: tuple[Kind, ...] = ("default", "exact", "published")
 TAKES = {  # what each kind of features takes: its nulls, and its own settings
     "default": (NULLS, ()),
-    "exact": (("auto", "simulated"), ("score_width", "covariate_width")),
-    "published": (("auto", "resampled", "permuted"), ("score_width", "covariate_gamma", "normalisation")),
+    "exact": (("auto", "simulated"), ("score_width", "covariate_width", "family", "degree")),
+    "published": (
+        ("auto", "resampled", "permuted", "bounded", "printed"),
+        ("score_width", "covariate_gamma", "normalisation", "family", "degree"),
+    ),
 }
+CLASSES = "several classes: pass features='exact', or data.top_label(), or data.one_vs_rest(k) with alpha / K"
 GAUSSIAN = 4000  # draws of the Gaussian null (theory 3, step 5): their cost does not grow with the rows
 LEAST_GAUSSIAN = 25.0  # null variance from which on the sum of a step or a level counts as Gaussian
 FLIPS = 250  # sign flips at once, for memory
@@ -63,7 +68,7 @@ CLUSTERED = "sign flips of whole clusters, asymptotic in their number"
 
 @one_source
 def local_calibration_test(
-    data: Predictions | Sketch,
+    data: Predictions | MulticlassPredictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     draws: int = 999,
@@ -75,6 +80,8 @@ def local_calibration_test(
     covariate_width: float | None = None,
     covariate_gamma: float | None = None,
     normalisation: Literal["paper", "code"] | None = None,
+    family: Family | None = None,
+    degree: int | None = None,
 ) -> Outcome:
     r"""Test whether the probabilities are right given the covariates, and say for which of them they are not.
 
@@ -83,16 +90,18 @@ def local_calibration_test(
 
     Parameters
     ----------
-    data : Predictions or Sketch
+    data : Predictions, MulticlassPredictions or Sketch
         Covariates of any kind; clusters are taken into account. A sketch made with ``tests=True`` brings its own
-        variables, draws, null and seed, and gives the same answer as the rows.
+        variables, draws, null and seed, and gives the same answer as the rows. Several classes take
+        ``features="exact"``.
     variables : str or sequence of str, optional
         Covariates to test against, up to 100; all that can be used by default. Without any, the score alone.
     draws, seed : int
         Simulated outcomes, and their seed.
-    null : {"auto", "simulated", "gaussian", "resampled", "permuted"}
+    null : {"auto", "simulated", "gaussian", "resampled", "permuted", "bounded", "printed"}
         Simulate outcomes; or the joint Gaussian law of the sums (4,000 draws). ``"auto"`` simulates up to 200,000 rows,
-        and where fewer than 100 cases or non-cases are expected. The last two belong to ``features="published"``.
+        and where fewer than 100 cases or non-cases are expected. The last four belong to ``features="published"``:
+        Algorithm 1 (``"auto"`` there), the authors' program, and Corollary 3.7 as proved here and as printed.
     features : {"default", "exact", "published"}
         Features that take any number of rows; the kernel over all pairs of rows (at most 50,000 distinct ones); or the
         procedure as published, for comparison.
@@ -100,6 +109,9 @@ def local_calibration_test(
         Rows whose neighbourhoods make the joint features, 2 to 1,024.
     score_width, covariate_width : float, optional
         Of the other two procedures; `covariate_gamma` and `normalisation` of the published one.
+    family : {"gaussian", "laplace", "polynomial"}, optional
+        Kernel of the other two procedures, Gaussian by default; `degree` of a polynomial, 3 by default.
+        `kernel_tuning` shows before any outcome is seen which family and width find an error.
 
     Returns
     -------
@@ -112,7 +124,8 @@ def local_calibration_test(
         ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p there), ``region_excess`` (what the overall
         level and slope leave of it) and ``region_z`` (that in null standard deviations); ``cases`` and ``expected``;
         every statistic's name and p-value; and ``contradicted``: rows whose outcome the score called impossible. Any
-        such row makes ``p_value`` zero.
+        such row makes ``p_value`` zero. The other two procedures have their own parts; with several classes also
+        ``classes``, ``class_statistic``, ``class_p`` and ``class_adjusted_p``.
 
     Raises
     ------
@@ -163,16 +176,22 @@ def local_calibration_test(
         "covariate_width": covariate_width,
         "covariate_gamma": covariate_gamma,
         "normalisation": normalisation,
+        "family": family,
+        "degree": degree,
     }
     given, seed = _checked(features, null, options), checked_seed(seed)
     whole("landmarks", landmarks, 2, 1024)
     if features == "default" and isinstance(data, Sketch):
         return _from_sketch(data, variables, null)
+    if isinstance(data, MulticlassPredictions):
+        if features != "exact":
+            raise BadInput(CLASSES)
+        return exact_class_test(data, variables=variables, draws=draws, seed=seed, shape=Shape(**given))
     rows = checked_rows(data)
     if features == "exact":
-        return exact_local_test(rows, variables=variables, draws=draws, seed=seed, **given)
+        return exact_local_test(rows, variables=variables, draws=draws, seed=seed, shape=Shape(**given))
     if features == "published":
-        theirs: Theirs = "permuted" if null == "permuted" else "resampled"
+        theirs: Theirs = null if null in ("permuted", "bounded", "printed") else "resampled"
         kernel = PublishedKernel(**given)
         return published_local_test(rows, variables=variables, draws=draws, null=theirs, seed=seed, kernel=kernel)
     draws = whole("draws", draws, LEAST_DRAWS, hint="such as 999")

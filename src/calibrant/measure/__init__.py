@@ -9,6 +9,7 @@ from __future__ import annotations
 from calibrant.measure.by_group import by_group
 from calibrant.measure.ece import ece, max_calibration_error, smooth_ece
 from calibrant.measure.inferred import inferred_gap, inferred_mean
+from calibrant.measure.klce import klce
 from calibrant.measure.scores import auroc, brier, calibration_intercept, calibration_slope, log_loss, observed_expected
 from calibrant.measure.vece import vece
 
@@ -21,6 +22,7 @@ __all__ = [
     "ece",
     "inferred_gap",
     "inferred_mean",
+    "klce",
     "log_loss",
     "max_calibration_error",
     "observed_expected",

@@ -1,11 +1,12 @@
-"""Sums over all pairs of rows under a Gaussian kernel, and their null."""
+"""Sums over all pairs of rows under a kernel, Gaussian, Laplace or polynomial, and their null."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +19,13 @@ Floats = NDArray[np.float64]
 Ids = NDArray[np.uint64]
 Real = TypeVar("Real", np.float32, np.float64)
 Single = type[np.float32] | type[np.float64]
+Block = NDArray[np.floating]
+Fill = Callable[[slice, slice, Block], None]  # writes the kernel between some rows and others
+Family = Literal["gaussian", "laplace", "polynomial"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+DEGREE = 3  # of a polynomial kernel, as in scikit-learn
 
-# ---- Sums over all pairs of rows under a Gaussian kernel, a tile at a time: the matrix is never held ----
+# ---- Sums over all pairs of rows under a kernel, a tile at a time: the matrix is never held ----
 
 TILE = 256  # rows and columns: a tile of 256 kB stays in the cache while it is exponentiated and multiplied
 SAMPLE = 512  # rows whose distances set the width: 130,000 pairs
@@ -28,7 +34,14 @@ EQUAL = 1e-12  # squared distance, beside the largest from the middle, that is r
 
 @dataclass(frozen=True)
 class Kernel:
-    r"""The kernel ``exp(-|w_i - w_j|^2 / 2 - sum_a g_a 1{c_ia != c_ja})``, one at i = j.
+    r"""A kernel of score times one of covariates, ``k(p, p') l(x, x')``; one at i = j.
+
+    With u the leading coordinates, v the others and the levels c, every distance in widths:
+
+    * ``"gaussian"``: ``exp(-(|u - u'|^2 + D^2) / 2)`` with ``D^2 = |v - v'|^2 + 2 sum_a g_a 1{c_a != c'_a}``;
+    * ``"laplace"``: ``exp(-|u - u'| - D)``, lengths Euclidean;
+    * ``"polynomial"``: ``(1 + u.u')^q (1 + v.v' + sum_a g_a 1{c_a = c'_a})^q``, over the root of what it is at (i, i)
+      times at (j, j).
 
     Parameters
     ----------
@@ -37,42 +50,93 @@ class Kernel:
     codes : int32 array of shape (rows, categories)
         Levels.
     penalties : float64 array of shape (categories,)
-        What a differing level subtracts from the exponent; infinite for a delta kernel.
+        ``g``; infinite for a delta kernel, which a polynomial cannot be.
+    family : {"gaussian", "laplace", "polynomial"}
+    lead : int
+        Leading coordinates, those of the score.
+    degree : int
+        ``q`` of a polynomial.
     """
 
     points: Floats
     codes: NDArray[np.int32]
     penalties: Floats
+    family: Family = "gaussian"
+    lead: int = 1
+    degree: int = DEGREE
 
     @cached_property
     def rows(self) -> int:
         """Rows."""
         return len(self.points)
 
-    def tiles(self, dtype: Single, size: int) -> Iterator[tuple[slice, slice, NDArray[np.floating]]]:
+    def tiles(self, dtype: Single, size: int) -> Iterator[tuple[slice, slice, Block]]:
         """Yield ``(rows, columns, block)`` of the upper triangle, row block by row block; zero where i = j.
 
-        The exponent is one product of ``[w, -|w|^2 / 2, 1]`` with ``[w, 1, -|w|^2 / 2]``. A block is valid until the
-        next one is asked for.
+        A block is valid until the next one is asked for.
         """
-        w = self.points - self.points.mean(axis=0)  # nearer the origin the exponent cancels less
-        half, one = -0.5 * np.einsum("ij,ij->i", w, w)[:, None], np.ones((len(w), 1))
-        left, right = np.hstack([w, half, one]).astype(dtype), np.hstack([w, one, half]).astype(dtype)
-        space = np.empty(size * size, dtype)
+        fills = {"gaussian": self._gaussian, "laplace": self._laplace, "polynomial": self._polynomial}
+        fill, space = fills[self.family](dtype), np.empty(size * size, dtype)
         for i in range(0, self.rows, size):
             mine = slice(i, min(i + size, self.rows))
             for j in range(i, self.rows, size):
                 other = slice(j, min(j + size, self.rows))
                 shape = mine.stop - i, other.stop - j
                 block = space[: shape[0] * shape[1]].reshape(shape)
-                np.matmul(left[mine], right[other].T, out=block)
-                np.minimum(block, 0.0, out=block)
-                for a, penalty in enumerate(self.penalties):
-                    block[self.codes[mine, a][:, None] != self.codes[other, a]] -= dtype(penalty)
-                np.exp(block, out=block)
+                fill(mine, other, block)
                 if i == j:
                     np.fill_diagonal(block, 0.0)
                 yield mine, other, block
+
+    def _gaussian(self, dtype: Single) -> Fill:
+        """The exponent is one product of ``[w, -|w|^2 / 2, 1]`` with ``[w, 1, -|w|^2 / 2]``."""
+        w = self.points - self.points.mean(axis=0)  # nearer the origin the exponent cancels less
+        half, one = -0.5 * np.einsum("ij,ij->i", w, w)[:, None], np.ones((len(w), 1))
+        left, right = np.hstack([w, half, one]).astype(dtype), np.hstack([w, one, half]).astype(dtype)
+
+        def fill(mine: slice, other: slice, block: Block) -> None:
+            np.matmul(left[mine], right[other].T, out=block)
+            np.minimum(block, 0.0, out=block)
+            for a, penalty in enumerate(self.penalties):
+                block[self._differ(a, mine, other)] -= dtype(penalty)
+            np.exp(block, out=block)
+
+        return fill
+
+    def _laplace(self, dtype: Single) -> Fill:
+        """Distances are in double precision, for a root magnifies rounding near zero."""
+        w = self.points - self.points.mean(axis=0)
+        parts = w[:, : self.lead], w[:, self.lead :]
+        own = [np.einsum("ij,ij->i", part, part) for part in parts]
+
+        def fill(mine: slice, other: slice, block: Block) -> None:
+            near, far = (
+                np.maximum(o[mine, None] + o[other] - 2.0 * (part[mine] @ part[other].T), 0.0)
+                for part, o in zip(parts, own, strict=True)
+            )
+            for a, penalty in enumerate(self.penalties):
+                far[self._differ(a, mine, other)] += 2.0 * penalty
+            block[...] = np.exp(-np.sqrt(near) - np.sqrt(far)).astype(dtype)
+
+        return fill
+
+    def _polynomial(self, dtype: Single) -> Fill:
+        u, v = self.points[:, : self.lead], self.points[:, self.lead :]
+        at_u, at_v = (np.sqrt(1.0 + np.einsum("ij,ij->i", w, w) + g) for w, g in ((u, 0.0), (v, self.penalties.sum())))
+
+        def fill(mine: slice, other: slice, block: Block) -> None:
+            near, far = 1.0 + u[mine] @ u[other].T, 1.0 + v[mine] @ v[other].T
+            for a, penalty in enumerate(self.penalties):
+                far[~self._differ(a, mine, other)] += penalty
+            near /= at_u[mine, None] * at_u[other]
+            far /= at_v[mine, None] * at_v[other]
+            block[...] = ((near * far) ** self.degree).astype(dtype)
+
+        return fill
+
+    def _differ(self, category: int, mine: slice, other: slice) -> NDArray[np.bool_]:
+        apart: NDArray[np.bool_] = self.codes[mine, category][:, None] != self.codes[other, category]
+        return apart
 
 
 def off_diagonal(
@@ -108,6 +172,25 @@ def off_diagonal(
             if mine != other:
                 product[other] += block.T @ g[mine]
     return total, product
+
+
+def pair_tail(over: float, pairs: int, bound: float = 1.0) -> float:
+    """Return Hoeffding's bound on the probability that a mean over pairs lies this far above what is expected.
+
+    Parameters
+    ----------
+    over : float, at least 0
+    pairs : int
+        Pairs of rows without a row in common: ``floor(n / 2)`` of n rows.
+    bound : float
+        Largest size of a pair's term.
+    """
+    return math.exp(-pairs * over**2 / (2.0 * bound**2))
+
+
+def pair_radius(alpha: float, pairs: int, bound: float = 1.0) -> float:
+    """Return what `pair_tail` gives the probability `alpha`."""
+    return bound * math.sqrt(-2.0 * math.log(alpha) / pairs)
 
 
 def typical_distance(kernel: Kernel, order: ArrayLike, sample: int = SAMPLE) -> float:
@@ -334,16 +417,21 @@ def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TI
     sum is put together from them in float64. Both sums leave out the pairs of a row with itself, so that under the
     null they have mean zero, whatever the spread of the outcomes.
     """
-    basis, held = basis_of(rows), max(1, HELD // len(rows.rate))
+    held = max(1, HELD // len(rows.rate))
     found: list[Floats] = []
     for first in range(-1, draws, held):
         count = min(held, draws - first)
         drawn = rows.drawn(max(first, 0), count - (first < 0), seed)
-        if first < 0:
-            drawn = rows.with_data(drawn)
-        with one_thread():
-            found.append(_block(kernel, rows, basis, drawn, tile))
+        found.append(statistics_of(kernel, rows, rows.with_data(drawn) if first < 0 else drawn, tile))
     return np.concatenate(found, axis=1)
+
+
+def statistics_of(kernel: Kernel, rows: Rows, drawn: Drawn, tile: int = TILE) -> Floats:
+    """Return the four statistics of the outcomes in each column of `drawn`, float64 of shape (4, columns)."""
+    basis, held = basis_of(rows), max(1, HELD // len(rows.rate))
+    with one_thread():
+        parts = [_block(kernel, rows, basis, drawn[:, b : b + held], tile) for b in range(0, drawn.shape[1], held)]
+    return np.concatenate(parts, axis=1)
 
 
 def _block(kernel: Kernel, rows: Rows, basis: Basis, drawn: Drawn, tile: int) -> Floats:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import names
-from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.specs.coding import Coding, Encoded, codings
+from calibrant.arguments import choice, names, positive, whole
+from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
+from calibrant.data.sketches.sample import identities_of
+from calibrant.data.specs.coding import Coding, Encoded, codings, encode
 from calibrant.errors import BadInput, NotComputable
-from calibrant.stats.kernel_sums import Kernel, Rows
+from calibrant.stats.kernel_sums import DEGREE, FAMILIES, Family, Kernel, Rows, typical_distance
 
 Floats = NDArray[np.float64]
 
@@ -19,7 +21,52 @@ NULL = "given score and covariates, outcomes are independent with the probabilit
 CONTRADICTED = "a row with score 0 or 1 has the other outcome"
 SINGLE = "a single row has no pairs: pass two rows or more"
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
+LARGEST = 50_000  # distinct rows: about a CPU-minute at 999 draws, and four times that for twice as many
+MOST_DEGREE = 10
+USUAL = 2.0  # width, in median distances (theory 3, step 1)
 FLAT = 1e-12  # a deviation below it is rounding: every score is the same
+
+
+def checked_family(family: object, degree: object) -> tuple[Family, int]:
+    """Return the family of a kernel and the degree that a polynomial has, 3 if none is given."""
+    chosen = choice("family", family, FAMILIES)
+    if degree is not None and chosen != "polynomial":
+        raise BadInput(f"degree={degree!r} has no meaning with family={chosen!r}: leave it out")
+    return chosen, DEGREE if degree is None else whole("degree", degree, 1, MOST_DEGREE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Which kernel on standardised score and covariates.
+
+    Parameters
+    ----------
+    family : {"gaussian", "laplace", "polynomial"}
+    degree : int, optional
+        Of a polynomial; 3 by default.
+    score_width, covariate_width : float, optional
+        In standard deviations; by default twice the median distance between rows.
+    """
+
+    family: Family = "gaussian"
+    degree: int | None = None
+    score_width: float | None = None
+    covariate_width: float | None = None
+
+    def __post_init__(self) -> None:
+        checked_family(self.family, self.degree)
+        for name in ("score_width", "covariate_width"):
+            if getattr(self, name) is not None:
+                positive(name, getattr(self, name), hint="or None for the default")
+
+    def of(self, unit: Kernel, seed: int) -> tuple[Kernel, dict[str, str | float]]:
+        """Return this kernel, given that of width one, and what it is called in settings."""
+        family, degree = checked_family(self.family, self.degree)
+        usual = USUAL * typical_distance(unit, identities_of(unit.rows, seed))
+        widths = self.score_width or usual, self.covariate_width or usual
+        told: dict[str, str | float] = {"family": family, "score_width": widths[0], "covariate_width": widths[1]}
+        made = narrowed(replace(unit, family=family, degree=degree), *widths)
+        return made, told | ({"degree": degree} if family == "polynomial" else {})
 
 
 def checked_rows(data: object) -> Predictions:
@@ -32,12 +79,33 @@ def checked_rows(data: object) -> Predictions:
     return rows
 
 
-def coded(data: Predictions, variables: Iterable[str] | str | None) -> tuple[Coding, ...]:
+def coded(data: Predictions | MulticlassPredictions, variables: Iterable[str] | str | None) -> tuple[Coding, ...]:
     """Return how the covariates asked for are coded; refuse none."""
     how = codings(data.covariates, None if variables is None else names("variables", variables, what="a covariate"))
     if not how:
         raise BadInput("no covariates: pass predictions(..., covariates=...) or use detect.kernel_calibration_test")
     return how
+
+
+def checked_size(kernel: Kernel) -> None:
+    """Refuse more distinct rows than all pairs are summed of."""
+    if kernel.rows > LARGEST:
+        raise NotComputable(
+            f"{kernel.rows:,} distinct rows: all pairs are summed up to {LARGEST:,}; the default features take any "
+            "number"
+        )
+
+
+def residuals_of(data: Predictions | MulticlassPredictions) -> tuple[Floats, Floats]:
+    """Return scores and residuals: a column, or one of each class."""
+    if isinstance(data, MulticlassPredictions):
+        return data.p, (data.y[:, None] == np.arange(data.p.shape[1])) - data.p
+    return data.p[:, None], (data.y - data.p)[:, None]
+
+
+def unit_kernel(data: Predictions | MulticlassPredictions, how: tuple[Coding, ...]) -> Kernel:
+    """Return the kernel of width one on these rows."""
+    return scaled_kernel(data.p, encode(data.covariates, how))
 
 
 def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
@@ -49,23 +117,26 @@ def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
 
 
 def scaled_kernel(p: Floats, encoded: Encoded) -> Kernel:
-    """Return the kernel of width one: standardised score first, then the numbers; categories as penalties.
+    """Return the Gaussian kernel of width one: standardised score first, then the numbers; categories as penalties.
 
+    The score is a column, or one of each class, which are divided by one deviation, the root of their added variances.
     A category counts as a standardised coordinate: rows of different levels are at squared distance ``2 / P(differ)``,
     which takes ``1 / P(differ)`` off the exponent. A category of one level is left out.
     """
-    spread = float(p.std())
-    score = (p - p.mean()) / (spread if spread > FLAT else 1.0)
+    p = p.reshape(len(p), -1)
+    spread = float(np.sqrt(p.var(axis=0).sum()))
+    score = (p - p.mean(axis=0)) / (spread if spread > FLAT else 1.0)
     differ = np.array([1.0 - np.sum((np.bincount(c) / len(p)) ** 2) for c in encoded.codes.T])
     kept = differ > 0
-    return Kernel(np.column_stack([score, encoded.scaled]), encoded.codes[:, kept], 1.0 / differ[kept])
+    points = np.column_stack([score, encoded.scaled])
+    return Kernel(points, encoded.codes[:, kept], 1.0 / differ[kept], lead=p.shape[1])
 
 
 def narrowed(kernel: Kernel, score_width: float, covariate_width: float) -> Kernel:
     """Return a kernel of width one with other widths."""
     widths = np.full(kernel.points.shape[1], covariate_width)
-    widths[0] = score_width
-    return Kernel(kernel.points / widths, kernel.codes, kernel.penalties / covariate_width**2)
+    widths[: kernel.lead] = score_width
+    return replace(kernel, points=kernel.points / widths, penalties=kernel.penalties / covariate_width**2)
 
 
 def joined(kernel: Kernel, rows: Rows) -> tuple[Kernel, Rows]:
@@ -80,5 +151,5 @@ def joined(kernel: Kernel, rows: Rows) -> tuple[Kernel, Rows]:
         return kernel, rows
     count, cases = (np.add.reduceat(v[order], starts) for v in (rows.rows, rows.cases))
     first = order[starts]
-    cells = Kernel(kernel.points[first], kernel.codes[first], kernel.penalties)
+    cells = replace(kernel, points=kernel.points[first], codes=kernel.codes[first])
     return cells, Rows(rows.rate[first], count, cases)

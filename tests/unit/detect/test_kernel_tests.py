@@ -15,7 +15,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import Kernel, Rows, nodes_of, statistics
-from calibrant.views.kernel_rows import rows_of
+from calibrant.views.kernel_rows import Shape, rows_of
 
 
 def data(n: int = 200, off: float = 0.0, seed: int = 1, **more: Any) -> Any:
@@ -37,7 +37,7 @@ def literal(p: Any, y: Any, points: Any) -> float:
 
 def test_exact_statistic_is_the_double_loop_with_the_widths_it_names() -> None:
     d = data(60)
-    o = exact_local_test(d, variables=["x"], draws=19, score_width=0.7, covariate_width=1.3)
+    o = exact_local_test(d, variables=["x"], draws=19, shape=Shape(score_width=0.7, covariate_width=1.3))
     x, p = d.covariates["x"].to_numpy(), d.p
     points = np.column_stack([(p - p.mean()) / p.std() / 0.7, (x - x.mean()) / x.std() / 1.3])
     assert o.statistic == pytest.approx(literal(p, d.y, points), rel=1e-4)
@@ -126,7 +126,7 @@ def test_joining_does_not_change_the_statistic() -> None:
     y = rng.random(n) < p
     d, own = cal.predictions(y, p, {"x": x}), np.arange(n)
     apart = cal.predictions(y, p, {"x": x}, cluster=own)
-    setting: dict[str, Any] = {"draws": 19, "score_width": 1.0, "covariate_width": 1.0}
+    setting: dict[str, Any] = {"draws": 19, "shape": Shape(score_width=1.0, covariate_width=1.0)}
     joined, single = exact_local_test(d, **setting), exact_local_test(apart, **setting)
     assert joined.settings["cells"] < single.settings["cells"] == n
     assert joined.statistic == pytest.approx(single.statistic, rel=1e-4)
@@ -163,7 +163,7 @@ def test_the_null_chosen_is_named() -> None:
         (lambda d: exact_local_test(d, variables=["z"]), BadInput, "'z'"),
         (lambda d: exact_local_test(d, variables=[]), BadInput, "no covariates"),
         (lambda d: exact_local_test(d, draws=5), BadInput, "draws=5"),
-        (lambda d: exact_local_test(d, score_width=0.0), BadInput, "score_width"),
+        (lambda d: exact_local_test(d, shape=Shape(score_width=0.0)), BadInput, "score_width"),
         (lambda d: exact_local_test(d.y), BadInput, "ndarray"),
         (lambda d: exact_local_test(data(weights=np.ones(200))), NotComputable, "weight"),
         (lambda d: published_local_test(d), BadInput, "'level'"),
@@ -205,3 +205,63 @@ def test_no_square_matrix_is_held() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * n * n / 4, f"{peak:,} bytes at n = {n}"
+
+
+def classes(n: int = 200, off: float = 0.0) -> Any:
+    rng = np.random.default_rng([n, 9])
+    p, x = rng.dirichlet([2.0, 2.0, 2.0], n), rng.normal(size=n)
+    truth = np.clip(p + off * np.sign(x)[:, None] * [1.0, -1.0, 0.0], 0.0, 1.0)
+    y = (rng.random((n, 1)) * truth.sum(axis=1, keepdims=True) > np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
+    names = np.array(["cat", "dog", "owl"])
+    return cal.multiclass_predictions(names[y], p, {"x": x}, classes=list(names))
+
+
+def test_several_classes_are_tested_together_and_one_by_one() -> None:
+    found = cal.detect.local_calibration_test(classes(400, 0.15), features="exact", draws=199)
+    assert found.p_value <= 0.01
+    assert found.parts["classes"] == ("cat", "dog", "owl")
+    assert sum(found.parts["class_statistic"]) == pytest.approx(found.statistic)
+    assert max(found.parts["class_adjusted_p"][:2]) <= 0.05
+    assert Outcome.from_dict(found.to_dict()) == found
+
+
+def test_a_class_that_never_happens_leaves_the_binary_statistics_twice() -> None:
+    rng, n = np.random.default_rng(2), 150
+    p, x = rng.uniform(0.1, 0.9, n), rng.normal(size=n)
+    y = (rng.random(n) < p).astype(int)
+    how: dict[str, Any] = {"features": "exact", "draws": 19, "covariate_width": 1.0, "score_width": 1.0}
+    two = cal.detect.local_calibration_test(cal.predictions(y, p, {"x": x}), **how)
+    # two columns that mirror each other are one standardised column: their differences and deviation grow alike
+    three = cal.multiclass_predictions(y, np.column_stack([1 - p, p, np.zeros(n)]), {"x": x})
+    found = cal.detect.local_calibration_test(three, **how)
+    assert found.statistic == pytest.approx(2 * two.statistic, rel=1e-4)
+    assert found.parts["centred"] == pytest.approx(2 * two.parts["centred"], rel=1e-4)
+    assert found.parts["class_statistic"][2] == 0.0
+
+
+def test_classes_that_were_called_impossible_and_other_features() -> None:
+    data = cal.multiclass_predictions([0, 2, 1], [[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0]], {"x": [1.0, 2.0, 3.0]})
+    found = cal.detect.local_calibration_test(data, features="exact", draws=19)
+    assert (found.p_value, found.parts["contradicted"]) == (0.0, 1)
+    for features in ("default", "published"):
+        with pytest.raises(BadInput, match="several classes: pass features='exact'"):
+            cal.detect.local_calibration_test(data, features=features)
+    one = cal.multiclass_predictions([0], [[0.2, 0.3, 0.5]], {"x": [1.0]})
+    with pytest.raises(NotComputable, match="single row"):
+        cal.detect.local_calibration_test(one, features="exact")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"family": "laplace"}, "family='laplace' has no meaning with features='default'"),
+        ({"features": "exact", "family": "cosine"}, "family='cosine'"),
+        ({"features": "exact", "family": "laplace", "degree": 2}, "degree=2 has no meaning"),
+        ({"features": "published", "family": "polynomial", "degree": 11}, "degree=11"),
+        ({"features": "published", "null": "bounded", "normalisation": "code"}, "the bound is for 'paper'"),
+        ({"features": "exact", "null": "bounded"}, "null='bounded'"),
+    ],
+)
+def test_kernels_and_bounds_that_cannot_be_used_are_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        cal.detect.local_calibration_test(data(), variables=["x"], **more)

@@ -17,6 +17,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CELLS, REACH, UNIT
 from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
+from calibrant.views.kernel_rows import Shape
 
 local = cal.detect.local_calibration_test
 
@@ -187,7 +188,7 @@ def test_the_other_procedures_are_reached() -> None:
     p, x = rng.uniform(0.2, 0.8, 200), rng.normal(size=200)
     data = cal.predictions(rng.random(200) < p, p, {"x": x})
     assert local(data, draws=99, features="exact", score_width=1.0) == exact_local_test(
-        data, variables=None, draws=99, seed=0, score_width=1.0
+        data, variables=None, draws=99, seed=0, shape=Shape(score_width=1.0)
     )
     theirs = local(data, draws=99, null="permuted", features="published", covariate_gamma=0.1)
     assert theirs == published_local_test(

@@ -39,6 +39,7 @@ def chart(curve: Curve) -> Drawn:
 
 
 CHARTS: dict[str, Callable[[Curve], Drawn]] = {
+    "detect.kernel_tuning": curves.kernel_tuning,
     "diagnose.calibration_function": curves.calibration_function,
     "diagnose.control_chart": tables.control_chart,
     "diagnose.importance": tables.importance,

@@ -1,4 +1,4 @@
-"""Charts of curves: along the score, along a variable, and maps of the gap, with their bands."""
+"""Charts of curves: along the score, a variable, the width of a kernel, and maps of the gap, with their bands."""
 
 from __future__ import annotations
 
@@ -328,3 +328,48 @@ def _coloured(rows: list[parts.Row], axes: Sequence[Axis], most: float, small: b
         place[f"{way}2"] = f"{k}b:{'T' if a['kind'] == 'date' else 'Q'}"
     length = parts.SMALL if small else 340
     return parts.heat(rows, place, most).properties(width=length, height=length)
+
+
+# ---- along the width of a kernel ----
+
+
+def kernel_tuning(curve: Curve) -> parts.Drawn:
+    """Return how often a planted error is missed, a line for each family: by the whole test, by one statistic alone."""
+    s = curve.settings
+    error = f"{num.nearest(s['planted'], 1)} points off on average"
+    where = f", in {s['bands']} bands along {s['along']}" if s["along"] is not None else ""
+    under = [f"{num.count(s['n'])} rows, {error}{where}. Bars: 95 % ranges from {num.count(s['runs'])} data sets."]
+    columns = {"the whole test": ("type_2", "low", "high"), "KLCE by itself": ("raw", "raw_low", "raw_high")}
+    panels = [(title, _missed(curve, names)) for title, names in columns.items()]
+    return parts.several(panels, 2).properties(title=parts.titled("Which kernel finds this error", under))
+
+
+def _missed(curve: Curve, names: tuple[str, str, str]) -> alt.LayerChart:
+    """Return Type II errors against width."""
+    rows = [
+        {
+            "family": family,
+            "width": width,
+            "missed": 100 * missed,
+            "low": 100 * low,
+            "high": 100 * high,
+            "misses": f"{num.nearest(missed, 0)} in 100 ({num.nearest(low, 0)} to {num.nearest(high, 0)})",
+        }
+        for family, width, missed, low, high in zip(
+            *(curve.columns[k] for k in ("family", "width", *names)), strict=True
+        )
+    ]
+    ticks = alt.Axis(values=sorted(set(curve.columns["width"])), grid=False)
+    scale = alt.Scale(type="log", nice=False, padding=12)
+    title, look = "width, in median distances", alt.Legend(orient="top", symbolType="stroke")
+    y = alt.Y("missed:Q", title="missed, of 100", scale=alt.Scale(domain=[0, 100]))
+    colours = alt.Scale(range=[parts.LINE, parts.HIGH, parts.QUIET])
+    base = parts.data(rows).encode(
+        x=alt.X("width:Q", title=title, scale=scale, axis=ticks),
+        color=alt.Color("family:N", title=None, sort=None, legend=look, scale=colours),
+    )
+    dots = base.mark_point(filled=True, size=50, opacity=1).encode(
+        y=y, tooltip=parts.tooltips(("family", "width", "misses"))
+    )
+    lines = base.mark_rule(opacity=0.5).encode(y="low:Q", y2="high:Q"), base.mark_line().encode(y=y)
+    return alt.layer(*lines, dots).properties(width=parts.SMALL, height=parts.HEIGHT)

@@ -1,0 +1,148 @@
+"""Levels of the exact tests with every family of kernels, of several classes, and of the bounds; broken ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import calibrant as cal
+from calibrant.detect import exact_local_test as exact
+from calibrant.measure import klce
+from calibrant.stats.kernel_sums import Rows, pair_radius
+from validity.acceptance import LEAST, count, refuted
+from validity.test_kernel_level import data
+
+ALPHA, DRAWS = 0.05, 99
+FAMILIES = ("laplace", "polynomial")
+local = cal.detect.local_calibration_test
+
+
+def rejects(design: str, family: str) -> Callable[[int], bool]:
+    def miss(r: int) -> bool:
+        return local(data(design, r), features="exact", family=family, draws=DRAWS, seed=r).p_value <= ALPHA
+
+    return miss
+
+
+def classes(replicate: int, n: int = 60, alike: bool = False) -> Any:
+    """Right probabilities of four classes, sharp ones of rows that lie together; or the same for all rows."""
+    rng = np.random.default_rng([0xC1A, replicate, n])
+    x = rng.normal(size=n)
+    p = rng.dirichlet(np.ones(4), n) if not alike else np.tile([0.4, 0.3, 0.2, 0.1], (n, 1))
+    if not alike:
+        p = np.where(np.abs(x[:, None]) < 0.3, p, p**3 / (p**3).sum(axis=1, keepdims=True))
+    y = (rng.random((n, 1)) >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+    return cal.multiclass_predictions(y, p, {"x": x})
+
+
+def of_classes(
+    n: int, alike: bool = False, part: Callable[[Any], float] = lambda o: o.p_value
+) -> Callable[[int], bool]:
+    return lambda r: part(local(classes(r, n, alike), features="exact", draws=DRAWS, seed=r)) <= ALPHA
+
+
+def level(miss: Callable[[int], bool], runs: int) -> None:
+    """Fail unless the rejections are those of a test whose level is used up."""
+    misses = count(miss, runs)
+    assert not refuted(misses, runs, ALPHA), f"{misses} rejections in {runs} runs: more than {ALPHA}"
+    assert binom.cdf(misses, runs, ALPHA) >= LEAST, f"{misses} rejections in {runs} runs: fewer than {ALPHA}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("design", ["clumped", "arcsine"])
+def test_level_of_every_family(design: str, family: str) -> None:
+    level(rejects(design, family), 200)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("design", ["clumped", "arcsine", "paper, d = 10", "arcsine, 2000 rows"])
+def test_level_of_every_family_over_many_runs(design: str, family: str) -> None:
+    level(rejects(design, family), 1500)
+
+
+@pytest.mark.parametrize("n", [20, 150])
+def test_level_of_several_classes(n: int) -> None:
+    level(of_classes(n), 250)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("n", [20, 150, 1000])
+def test_level_of_several_classes_over_many_runs(n: int) -> None:
+    level(of_classes(n), 1500)
+    misses = count(of_classes(n, single=True), 1500)
+    assert not refuted(misses, 1500, ALPHA)
+
+
+def evenly(p: Any, draws: int, seed: int) -> Any:
+    """A saboteur: the uniform numbers of the rows are spread evenly and not independent."""
+    rng, edges = np.random.default_rng(seed), np.cumsum(p, axis=1)[:, :-1]
+    at = [(rng.permutation(len(p)) + rng.random()) / len(p) for _ in range(draws)]
+    return np.column_stack([(u[:, None] >= edges).sum(axis=1) for u in at])
+
+
+def test_classes_drawn_evenly_are_refuted() -> None:
+    with patch.object(exact, "drawn_classes", evenly):
+        assert refuted(count(of_classes(60, alike=True), 60), 60, ALPHA)
+
+
+def test_laplace_outcomes_of_too_little_variance_are_refuted() -> None:
+    real = Rows.drawn
+
+    def averaged(self: Rows, first: int, many: int, seed: int) -> Any:
+        return sum(real(self, first + k * many, many, seed).astype(float) for k in range(3)) / 3.0
+
+    with patch.object(Rows, "drawn", averaged):
+        assert refuted(count(rejects("arcsine", "laplace"), 60), 60, ALPHA)
+
+
+@pytest.mark.parametrize(("n", "runs"), [(4, 400), (2000, 60)])
+def test_the_bounded_test_holds_its_level(n: int, runs: int) -> None:
+    def miss(r: int) -> bool:
+        rng = np.random.default_rng([0xB0, n, r])
+        p = rng.beta(0.5, 0.5, n)
+        rows = cal.predictions(rng.random(n) < p, p, {"x": np.zeros(n)})
+        return local(rows, features="published", null="bounded", score_width=1e6).p_value <= 0.5
+
+    assert not refuted(count(miss, runs), runs, 0.5)
+
+
+def of_one_score(n: int, bound: Any = pair_radius) -> Callable[[int], bool]:
+    """Whether the interval misses: everyone has score 0, and three of four are cases; a flat kernel."""
+
+    def miss(r: int) -> bool:
+        y = np.random.default_rng([0x1C, n, r]).random(n) < 0.75
+        with patch("calibrant.measure.klce.pair_radius", bound):
+            found = klce(cal.predictions(y, np.zeros(n), {"x": np.zeros(n)}), score_width=1e6, covariate_width=1e6)
+        return 0.75**2 not in found.interval
+
+    return miss
+
+
+@pytest.mark.parametrize("n", [5, 400])
+def test_the_interval_of_klce_holds_and_a_fifth_of_it_does_not(n: int) -> None:
+    assert not refuted(count(of_one_score(n), 150), 150, ALPHA)
+    assert refuted(count(of_one_score(n, lambda *a: pair_radius(*a) / 5), 150), 150, ALPHA)
+
+
+def test_the_tuning_curve_tells_how_often_the_test_accepts() -> None:
+    """Data sets with the planted error, tested one by one, are accepted as often as the curve says."""
+    rng, n = np.random.default_rng(1), 200
+    p, x = rng.uniform(0.2, 0.8, n), rng.normal(size=n)
+    rows = cal.predictions(np.zeros(n), p, {"x": x})
+    curve = cal.detect.kernel_tuning(rows, along="x", gap=0.15, families="laplace", widths=[1.0], runs=400, draws=DRAWS)
+    width, truth = curve.columns["score_width"][0], p + np.where(x < np.median(x), 0.15, -0.15)
+
+    def accepted(r: int) -> bool:
+        y = np.random.default_rng([0x7E, r]).random(n) < truth
+        how: Any = {"family": "laplace", "score_width": width, "covariate_width": width}
+        return local(cal.predictions(y, p, {"x": x}), features="exact", draws=DRAWS, seed=r, **how).p_value > ALPHA
+
+    found, told = count(accepted, 400) / 400, curve.columns["type_2"][0]
+    assert abs(found - told) < 5 * np.sqrt(2 * 0.25 / 400)
+    assert 0.05 < told < 0.95

@@ -72,10 +72,11 @@ def extremes(cases: Array, weight: Array, expected: Array, read: Array, walks: W
     high[:] = np.maximum(high, seen.max(axis=0, initial=-np.inf))
 
 
-def table_sums(bits: Array, weight: Array, codes: Array, tables: Tables, cells: int) -> Array:
+def table_sums(bits: Array, weight: Array | None, codes: Array, tables: Tables, cells: int) -> Array:
     """Every row added to its cell of every table."""
     out = np.zeros((cells, LANES))
-    drawn = ((bits[:, None] >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1)) * weight[:, None]
+    each = np.ones(len(bits)) if weight is None else weight
+    drawn = ((bits[:, None] >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1)) * each[:, None]
     for first, second, start, width in zip(*tables, strict=True):
         np.add.at(out, start + codes[:, first].astype(int) * width + codes[:, second], drawn)
     return out

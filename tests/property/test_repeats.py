@@ -41,13 +41,14 @@ def question(n: int, seed: int = 0, weights: bool = False, **settings: Any) -> A
 
 
 @examples(30)
-@given(n=st.integers(0, 60), seed=st.integers(0, 10**6))
-def test_table_sums(n: int, seed: int) -> None:
+@given(n=st.integers(0, 60), seed=st.integers(0, 10**6), weights=st.booleans(), counted=st.integers(1, 70))
+def test_table_sums(n: int, seed: int, weights: bool, counted: int) -> None:
     rng = np.random.default_rng([0xE, seed])
-    bits, weight = rng.integers(0, 2**64, n, dtype=np.uint64), rng.uniform(0.5, 2.0, n)
+    bits, weight = rng.integers(0, 2**64, n, dtype=np.uint64), rng.uniform(0.5, 2.0, n) if weights else None
     codes = rng.integers(0, 3, (n, 4)).astype(np.uint8)
     tables = Tables(*np.array([[0, 1, 2], [0, 2, 3], [0, 3, 12], [0, 3, 3]]))
-    fast, slow = (m.table_sums(bits, weight, codes, tables, 21) for m in (draws, oracles.draws))
+    with patch.object(draws, "COUNTED", counted):  # rows that a count can hold
+        fast, slow = (m.table_sums(bits, weight, codes, tables, 21) for m in (draws, oracles.draws))
     np.testing.assert_allclose(fast, slow, atol=1e-12)
 
 
@@ -156,7 +157,8 @@ def test_sums_are_those_of_the_rows_held() -> None:
     by_fold = np.stack([residual[:, rows] @ held[:, rows].T for rows in r.folds])
     np.testing.assert_allclose(r._sums_few(y), by_fold, atol=1e-4)
     bits = (y.astype(np.uint64) << np.arange(3, dtype=np.uint64)[:, None]).sum(axis=0)
-    np.testing.assert_allclose(r._sums_many(bits)[:, :3], by_fold, atol=1e-4)
+    np.testing.assert_allclose(r._sums_many(bits, 3), by_fold, atol=1e-4)
+    np.testing.assert_allclose(r._sums_one(y[0]), by_fold[:, :1], atol=1e-4)
 
 
 def test_each_step_goes_to_the_steepest() -> None:

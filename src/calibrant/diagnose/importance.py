@@ -22,7 +22,7 @@ from calibrant.stats.cusum import EMPTY, Alternative, Detector, path
 from calibrant.views.features import SCORE, Features
 
 MOST = 10_000  # rows that are read, a uniform sample: predictions of every permutation are the cost
-VALUES = 1 << 22  # of permuted rows that are predicted at once, rows times columns, for memory
+VALUES = 1 << 20  # of permuted rows that are predicted at once, rows times columns, for memory
 SHUFFLE = 0x5AFF1E
 
 

@@ -59,13 +59,14 @@ class Cuts:
     @classmethod
     def of(cls, x: Features) -> Cuts:
         """Cut columns at shares of the rows: finely, or coarsely where there are many of them."""
-        columns = [np.sort(c) for c in x.flat.T]
-        along = next((s for s in ALONG if len(columns) * len(s) <= STEPS_AT_MOST), ALONG[-1])
-        knots = tuple(_knots(c, along) for c in columns)
+        width = x.flat.shape[1]
+        along = next((s for s in ALONG if width * len(s) <= STEPS_AT_MOST), ALONG[-1])
+        # a column is put in order at a time, for memory; what corners may be cut at is kept of each
+        columns = [_cuts(np.sort(x.flat[:, j]), along) for j in range(width)]
+        knots = tuple(own for own, _ in columns)
         pairs = x.pairs[x.pairs[:, 0] != x.pairs[:, 1]]
-        for across in ACROSS:
-            coarse = tuple(_bounds(c, at, across) for c, at in zip(columns, knots, strict=True))
-            found = cls(knots, coarse, pairs)
+        for k in range(len(ACROSS)):
+            found = cls(knots, tuple(coarse[k] for _, coarse in columns), pairs)
             if len(found.rules) <= AT_MOST:
                 break
         return found
@@ -90,7 +91,10 @@ class Cuts:
 
     def codes(self, flat: Singles) -> Codes:
         """Return how many of its column's cuts each value exceeds, shape (columns, n)."""
-        return np.stack([np.searchsorted(at, flat[:, j]) for j, at in enumerate(self.knots)]).astype(np.uint8)
+        out = np.empty((len(self.knots), len(flat)), dtype=np.uint8)
+        for j, at in enumerate(self.knots):
+            out[j] = np.searchsorted(at, flat[:, j])
+        return out
 
     def member(self, codes: Codes) -> Singles:
         """Return 1 where a step or corner holds a row, shape (m, n)."""
@@ -106,6 +110,12 @@ class Cuts:
             np.multiply(a[:, None, :], b[None, :, :], out=out[first:stop].reshape(len(a), len(b), n))
             first = stop
         return out
+
+
+def _cuts(column: NDArray[np.float32], along: tuple[float, ...]) -> tuple[Floats, list[Rows]]:
+    """Return the steps of a sorted column, and which of them bound its corners, from the finest to the coarsest."""
+    knots = _knots(column, along)
+    return knots, [_bounds(column, knots, across) for across in ACROSS]
 
 
 def _knots(column: NDArray[np.float32], shares: tuple[float, ...]) -> Floats:
@@ -155,7 +165,8 @@ class Overlaps(NamedTuple):
         if n > SAMPLED:
             some = np.sort(np.random.default_rng(SCATTER).choice(n, SAMPLED, replace=False))
             codes, weights = codes[:, some], weights[some]
-        held = cuts.member(codes) * np.sqrt(weights * (float(sizes[0]) / len(weights))).astype(np.float32)
+        held = cuts.member(codes)
+        held *= np.sqrt(weights * (float(sizes[0]) / len(weights))).astype(np.float32)
         both = held @ held.T
         # No two sets share more than the smaller holds, whatever the sample says.
         size = sizes.astype(np.float32)
@@ -263,11 +274,13 @@ class Summed(NamedTuple):
     def of(cls, s: Sample, rows: Rows) -> Summed:
         """Add up the residuals of some rows."""
         cuts, weights = Cuts.of(s.x), s.mass_of(rows)
-        codes, residual = cuts.codes(s.x.flat[rows]), (s.y[rows] - s.p[rows]) * weights
+        parts = [slice(i, i + PART) for i in range(0, len(rows), PART)]  # rows at a time, for memory
+        codes = np.hstack([cuts.codes(s.x.flat[rows[part]]) for part in parts])
+        residual = (s.y[rows] - s.p[rows]) * weights
         both, added = np.stack([residual, weights], axis=1).astype(np.float32), np.zeros((len(cuts.rules), 2))
         with one_thread():
-            for i in range(0, len(rows), PART):
-                added += cuts.member(codes[:, i : i + PART]) @ both[i : i + PART]
+            for part in parts:
+                added += cuts.member(codes[:, part]) @ both[part]
             overlaps = Overlaps.of(cuts, codes, weights, added[:, 1])
         return cls(cuts, added[:, 0].astype(np.float32)[None], overlaps)
 

@@ -5,7 +5,7 @@ Plain arrays serve up to `SMALL` rows, kernels beyond; both do the same. Every r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -115,10 +115,7 @@ class Repeats:
             own = zip(self.folds, self._member, strict=True)
             parts = [held @ self.bars.weight[rows].astype(np.float32) for rows, held in own]
             return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
-        tables, wide, cells, places = self._tables
-        every = np.full(self.q.n, 1, dtype=np.uint64)
-        found = self._corners(table_sums(every, self.bars.weight, self._both, tables, cells)[:, :1], wide, places)
-        return np.asarray(found[0], dtype=np.float64)
+        return np.asarray(self._corners(self._in_cells(self.bars.weight, slice(None)))[0], dtype=np.float64)
 
     @property
     def least(self) -> float:
@@ -132,8 +129,7 @@ class Repeats:
         y = self.q.sample.y
         bits = (y[self.order] > 0).astype(np.uint8)
         with one_thread():
-            sums = self._sums_few(bits[None]) if self.few else self._sums_many(bits.astype(np.uint64))[:, :1]
-            refits = self._fitted(sums)
+            refits = self._fitted(self._sums_few(bits[None]) if self.few else self._sums_one(bits))
         fits, said, tops = self.fits(refits), self._said(refits, 0), refits.tops()[0]
         paths = tuple(self._path(v, top) for v, top in zip(said, tops, strict=True))
         peaks = np.array([max(0.0, float(np.nanmax(v.curve(y), initial=0.0))) for v in paths])
@@ -216,7 +212,7 @@ class Repeats:
     def of_many(self, bits: Ids, count: int) -> tuple[Floats, Refits]:
         """Return the peaks of up to 64 data sets of many rows, outcomes as bits, and their fits."""
         with one_thread():
-            refits = self._fitted(self._sums_many(bits)[:, :count])
+            refits = self._fitted(self._sums_many(bits, count))
         return refit_peaks(bits, self.codes, self.ends, refits, self.bars, (LEVELS, self.least, FEWEST)), refits
 
     def _fitted(self, sums: Singles) -> Refits:
@@ -256,14 +252,30 @@ class Repeats:
         expected = self.p * self.bars.weight
         return [held.astype(np.float64) @ expected[rows] for rows, held in zip(self.folds, self._member, strict=True)]
 
-    def _sums_many(self, bits: Ids) -> Singles:
-        """Add up outcomes in tables of two columns, take off what was expected, and add the cells to corners."""
-        tables, wide, cells, places = self._tables
-        out = []
-        for f, rows in enumerate(self.folds):
-            cases = table_sums(bits[rows], self.bars.weight[rows], self._both[rows], tables, cells)
-            out.append(self._corners(cases - self._expected[f], wide, places))
-        return np.stack(out)
+    def _sums_many(self, bits: Ids, count: int) -> Singles:
+        """Add up outcomes of data sets in tables of two columns, and those to residuals in steps and corners."""
+        (tables, cells), weight = self._tables, None if self.q.sample.weights is None else self.bars.weight
+        each = (
+            table_sums(bits[rows], None if weight is None else weight[rows], self._both[rows], tables, cells)[:, :count]
+            for rows in self.folds
+        )
+        return self._residuals(each)
+
+    def _sums_one(self, y: NDArray[np.uint8]) -> Singles:
+        """The same of one data set."""
+        return self._residuals(self._in_cells(y[rows] * self.bars.weight[rows], rows) for rows in self.folds)
+
+    def _residuals(self, cases: Iterable[Floats]) -> Singles:
+        return np.stack([self._corners(own - less) for own, less in zip(cases, self._expected, strict=True)])
+
+    def _in_cells(self, values: Floats, rows: slice) -> Floats:
+        """Return sums of values of some rows in the cells of the tables, shape (cells, 1)."""
+        (tables, cells), codes = self._tables, self._both[rows]
+        out = np.empty((cells, 1))
+        for first, second, start, width, stop in zip(*tables, np.append(tables.start[1:], cells), strict=True):
+            at = codes[:, first] * width + codes[:, second]
+            out[start:stop, 0] = np.bincount(at, values, stop - start)
+        return out
 
     @cached_property
     def _both(self) -> Codes:
@@ -273,35 +285,40 @@ class Repeats:
 
     @cached_property
     def _expected(self) -> list[Floats]:
-        tables, _, cells, _ = self._tables
-        out = []
-        for rows in self.folds:
-            weight, every = self.bars.weight[rows] * self.p[rows], np.full(rows.stop - rows.start, 1, dtype=np.uint64)
-            out.append(table_sums(every, weight, self._both[rows], tables, cells)[:, :1])
-        return out
+        return [self._in_cells(self.bars.weight[rows] * self.p[rows], rows) for rows in self.folds]
 
     @cached_property
-    def _tables(self) -> tuple[Tables, list[tuple[int, int]], int, Rows]:
-        """Return the tables: one a column along all its cuts, one a pair along those of corners; shapes, and cells."""
-        own, columns = self.cuts.knots, len(self.cuts.knots)
-        wide = [(1, len(at) + 1) for at in own]
-        wide += [(len(self.cuts.coarse[i]) + 1, len(self.cuts.coarse[j]) + 1) for i, j in self.cuts.pairs.tolist()]
-        starts = np.concatenate([[0], np.cumsum([a * b for a, b in wide])]).astype(np.int64)
+    def _tables(self) -> tuple[Tables, int]:
+        """Return the tables, one a column along all its cuts, one a pair along those of corners, and their cells."""
+        columns, (high, wide) = len(self.cuts.knots), self._shapes
+        starts = np.cumsum(np.append(0, high * wide))
         first = np.concatenate([np.arange(columns), columns + self.cuts.pairs[:, 0]])
         second = np.concatenate([np.arange(columns), columns + self.cuts.pairs[:, 1]])
-        width = np.array([0 if a == 1 and t < columns else b for t, (a, b) in enumerate(wide)], dtype=np.int64)
-        return Tables(first, second, starts[:-1], width), wide, int(starts[-1]), starts
+        return Tables(first, second, starts[:-1], np.where(np.arange(len(wide)) < columns, 0, wide)), int(starts[-1])
 
-    def _corners(self, cells: Floats, wide: list[tuple[int, int]], starts: Rows) -> Singles:
-        """Return the sums in steps and corners, shape (64, m), from those in cells."""
-        columns, parts = len(self.cuts.knots), [cells[starts[0] : starts[1]].sum(axis=0)[None]]
-        for t, (a, b) in enumerate(wide):
-            block = cells[starts[t] : starts[t + 1]].reshape(a, b, -1)
-            if t < columns:
-                parts.append(_beyond(block[0])[0])
-            else:
-                parts += [np.concatenate(_beyond(side)) for side in np.concatenate(_beyond(block))]
-        return np.concatenate(parts).T.astype(np.float32)
+    @property
+    def _shapes(self) -> tuple[Rows, Rows]:
+        """Rows and columns of each table."""
+        own, sides = (np.array([len(at) + 1 for at in cuts]) for cuts in (self.cuts.knots, self.cuts.coarse))
+        one, other = self.cuts.pairs.T
+        return np.concatenate([np.ones_like(own), sides[one]]), np.concatenate([own, sides[other]])
+
+    def _corners(self, cells: Floats) -> Singles:
+        """Return the sums in steps and corners, shape (data sets, m), from those in cells."""
+        (tables, _), (high, wide), columns = self._tables, self._shapes, len(self.cuts.knots)
+        sets = cells.shape[1]
+        out = np.empty((len(self.cuts.rules), sets), dtype=np.float32)
+        out[0] = cells[: wide[0]].sum(axis=0)
+        pair = np.arange(len(wide)) >= columns
+        # a column has a step above each cut; a pair a corner for each two sides, above and up to each cut
+        first = 1 + np.cumsum(sizes := np.where(pair, 4 * (high - 1) * (wide - 1), wide - 1)) - sizes
+        for kind in {*zip(pair.tolist(), high.tolist(), wide.tolist(), strict=True)}:  # all tables of a shape at once
+            corner, a, b = kind
+            own = np.flatnonzero((pair == corner) & (high == a) & (wide == b))
+            block = cells[tables.start[own, None] + np.arange(a * b)].reshape(len(own), a, b, sets)
+            sums = _sides(_sides(block, 1), 2) if corner else _sides(block, 2)[:, :, : b - 1]
+            out[first[own, None] + np.arange(sizes[own[0]])] = sums.reshape(len(own), sizes[own[0]], sets)
+        return out.T
 
     # ---- Peaks over levels ----
 
@@ -337,7 +354,9 @@ class Repeats:
         return peaks
 
 
-def _beyond(block: Floats) -> tuple[Floats, Floats]:
-    """Return sums above each cut along the first axis, and sums up to it."""
-    up_to = np.cumsum(block, axis=0)
-    return up_to[-1:] - up_to[:-1], up_to[:-1]
+def _sides(block: Floats, axis: int) -> Floats:
+    """Return sums above each cut along an axis, then those up to it."""
+    up_to = np.cumsum(block, axis=axis)
+    cuts = block.shape[axis] - 1
+    some, every = up_to.take(range(cuts), axis=axis), up_to.take([cuts], axis=axis)
+    return np.concatenate([every - some, some], axis=axis)

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from math import lgamma, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.data.specs.traits import between
 from calibrant.search.corners import CORNERS
@@ -120,27 +121,26 @@ class Binned:
     ----------
     columns : Columns
     asked : tuple of _Asked
-    codes : int64 array of shape (columns, n)
-        Bin of each row, numbered through over the columns; a column's last one holds what is missing.
+    codes : uint8 array of shape (columns, n)
+        Bin of each row; a column's last one holds what is missing.
     first, last : int64 arrays of shape (columns,)
         Numbers of each column's first bin, and of the one that holds what is missing.
     """
 
     columns: Columns
     asked: tuple[_Asked, ...]
-    codes: Rows
+    codes: NDArray[np.uint8]
     first: Rows
     last: Rows
 
     @classmethod
     def of(cls, columns: Columns) -> Binned:
         """Bin score and covariates, without looking at labels."""
-        made = [*_numbers(columns), *_levels(columns)]
+        made = [(one, bins.astype(np.uint8)) for some in (_numbers, _levels) for one, bins in some(columns)]
         size = np.array([len(one.low) + 1 for one, _ in made], dtype=np.int64)
         first = np.cumsum(size) - size
-        codes = [bins + at for (_, bins), at in zip(made, first, strict=True)]
         n = len(next(iter(columns.numbers.values())))
-        whole = np.array(codes, dtype=np.int64).reshape(len(made), n)
+        whole = np.array([bins for _, bins in made], dtype=np.uint8).reshape(len(made), n)
         return cls(columns, tuple(one for one, _ in made), whole, first, first + size - 1)
 
     def grown(self, target: Floats, weights: Floats | None, depth: int, least: int) -> list[Rule]:
@@ -161,7 +161,7 @@ class Binned:
             if split is None:
                 return
             column, cut, missing = split
-            bins = self.codes[column, rows] - self.first[column]
+            bins = self.codes[column, rows]
             below = np.where(bins == len(self.asked[column].low), missing, bins <= cut)
             for low in (True, False):
                 out.append(extended(rule, _condition(self, column, cut, low, missing == low), self.columns))
@@ -174,12 +174,15 @@ class Binned:
     def _split(self, rows: Rows, measures: Floats, least: int) -> tuple[int, int, bool] | None:
         """Return the column, the last bin of the lower side, and whether what is missing goes there."""
         # (1) Sums of rows, weights and weighted targets by bin, and over each column's bins up to each.
-        size, key = int(self.last[-1]) + 1, self.codes[:, rows].reshape(-1)
-        sums = np.stack([np.bincount(key, np.tile(v[rows], len(self.asked)), size) for v in measures])
+        own, parts = measures[:, rows], []
+        for codes, bins in zip(self.codes, self.last - self.first + 1, strict=True):
+            at = codes[rows].astype(np.intp)  # a column at a time, for memory
+            parts.append([np.bincount(at, v, bins) for v in own])
+        sums = np.concatenate(parts, axis=1)
         column = np.repeat(np.arange(len(self.asked)), self.last - self.first + 1)
         run = np.cumsum(sums, axis=1)
         below = run - (run - sums)[:, self.first[column]]
-        whole, absent = measures[:, rows].sum(axis=1)[:, None], sums[:, self.last[column]]
+        whole, absent = own.sum(axis=1)[:, None], sums[:, self.last[column]]
         base, best, found = float(whole[2, 0] ** 2 / whole[1, 0]), 1e-12, None
         # (2) The cut that takes most off the squared error, with what is missing above it or below.
         for missing in (False, True):

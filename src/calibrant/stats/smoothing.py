@@ -365,7 +365,7 @@ class Cells:
     spots: Spots
 
     def sums(self, values: Floats) -> Floats:
-        """Add row values (n, k) up by cell."""
+        """Add row values up by cell."""
         return np.add.reduceat(values[self.order], self.starts, axis=0)
 
 
@@ -423,7 +423,7 @@ def means(points: Spots, s: Sample) -> Means:
     """Return the kernel-weighted means at every point; zero where no row is within reach."""
     w, e, v = s.weight, s.y - s.p, s.p * (1.0 - s.p)
     columns = (np.ones(len(w)), w, w * s.p, w * s.y, w * w, w * w * v, w * w * e * e, w * w * e)
-    sums = s.cells.sums(np.column_stack(columns))
+    sums = np.column_stack([s.cells.sums(column) for column in columns])  # one at a time, for memory
     total = np.zeros((len(points), 8))
     step = max(1, min(BLOCK, HELD // len(points)))
     for a in range(0, len(sums), step):

@@ -178,10 +178,20 @@ def kept_levels(x: Encoded) -> Kept:
     return tuple(out)
 
 
-def indicators(codes: NDArray[np.int32], kept: Kept) -> Floats:
+def indicators(codes: NDArray[np.int32], kept: Kept) -> NDArray[np.bool_]:
     """Return a 0/1 column for each kept level of each level variable."""
     columns = [codes[:, j][:, None] == np.array(k, dtype=np.int32)[None, :] for j, k in enumerate(kept) if len(k)]
-    return np.hstack(columns).astype(np.float64) if columns else np.zeros((len(codes), 0))
+    return np.hstack(columns) if columns else np.zeros((len(codes), 0), dtype=bool)
+
+
+def of_levels(codes: NDArray[np.int32], kept: Kept, coefficients: Sequence[float]) -> Floats:
+    """Return what the columns of kept levels add up to, ``indicators(codes, kept) @ coefficients``."""
+    out, left = np.zeros(len(codes)), list(coefficients)
+    for j, own in enumerate(kept):
+        table = np.zeros(max(int(codes[:, j].max(initial=0)), *own, 0) + 1)
+        table[list(own)], left = left[: len(own)], left[len(own) :]
+        out += table[codes[:, j]]
+    return out
 
 
 # ---- A penalised logistic correction of log-odds, and how much of it survives on rows that it has not seen ----

@@ -7,6 +7,7 @@ rows: a data set, thousands of simulated ones, or targets between 0 and 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -191,7 +192,7 @@ WARM = 16_384  # above four times as many rows the start is fitted on about so m
 
 
 def regress(
-    features: Floats,
+    features: Floats | Sequence[Floats | Flags],
     target: Floats,
     weight: Floats | None = None,
     *,
@@ -205,7 +206,8 @@ def regress(
 
     Parameters
     ----------
-    features : float64 array of shape (n, d)
+    features : float64 array of shape (n, d), or several arrays
+        Several are taken side by side, without a copy of all; those of 0/1 columns may be of flags.
     target : float64 array of shape (n,)
         In [0, 1].
     weight : float64 array of shape (n,), optional
@@ -214,14 +216,15 @@ def regress(
     intercept : bool
         Fit an intercept, which has no penalty; otherwise it is 0.
     """
-    n, d = features.shape
+    blocks = [features] if isinstance(features, np.ndarray) else features
+    n, d = len(target), sum(block.shape[1] for block in blocks)
     weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     # Columns in standard units are the same regression with other names, and well conditioned; so is the penalty.
     x = np.ones((d + intercept, n))  # a row a column: products with rows of data run along memory
-    centre, scale = np.zeros(d), np.zeros(d)
-    for first in range(0, d, slab := max(AT_ONCE // n, 1)):
-        own = slice(first, first + slab)
-        column = np.ascontiguousarray(features[:, own].T)
+    centre, scale, slab, first = np.zeros(d), np.zeros(d), max(AT_ONCE // n, 1), 0
+    for some in (block[:, j : j + slab] for block in blocks for j in range(0, block.shape[1], slab)):
+        own = slice(first, first := first + some.shape[1])
+        column = np.ascontiguousarray(some.T, dtype=np.float64)
         if intercept:  # in pairs, so that the mean of a constant is the constant
             centre[own] = (column * weight).sum(axis=1) / weight.sum()
             column = column - centre[own, None]

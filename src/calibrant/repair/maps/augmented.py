@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import choice, flag, names, number
 from calibrant.data.predictions import Predictions
@@ -25,6 +26,7 @@ from calibrant.repair.regression import (
     kept_levels,
     log_odds,
     log_of,
+    of_levels,
     targets,
 )
 from calibrant.stats.logistic import regress
@@ -78,8 +80,8 @@ class Augmented(FittedMap):
         """Return the repaired scores."""
         eta = score_columns(rows.p, self.form, self.edges) @ np.array(self.slopes) + self.intercept
         if rows.covariates is not None:
-            z, levels = rows.covariates.scaled, indicators(rows.covariates.codes, self.kept)
-            eta = eta + z @ np.array(self.numbers) + levels @ np.array(self.levels)
+            z = rows.covariates.scaled
+            eta = eta + z @ np.array(self.numbers) + of_levels(rows.covariates.codes, self.kept, self.levels)
             if self.squares:
                 eta = eta + (z * z - 1.0) @ np.array(self.squares)
         return expit(eta)
@@ -264,15 +266,15 @@ def _fitted(one: AugmentedLogistic | AugmentedBeta, data: Predictions, form: For
     rows = fit_rows(data, name)
     how, x, constants = encoded(rows, variables)
     edges, kept = edges_of(rows.p), kept_levels(x)
-    parts = [x.scaled, x.scaled**2 - 1.0 if one.quadratic else x.scaled[:, :0], indicators(x.codes, kept)]
-    score, z = score_columns(rows.p, form, edges), np.hstack(parts)
+    squared = x.scaled**2 - 1.0 if one.quadratic else x.scaled[:, :0]
+    parts: tuple[Floats | NDArray[np.bool_], ...] = (x.scaled, squared, indicators(x.codes, kept))
+    score = score_columns(rows.p, form, edges)
     ends = np.cumsum([0, *(part.shape[1] for part in parts)])
-    del parts  # half of z is indicators: not to be held twice while it is fitted
     if paper:  # appendix C: scikit-learn's ridge of 1 on every coefficient
-        found, intercept = regress(np.hstack([score, z]), rows.y.astype(np.float64), rows.weights, ridge=1.0)
+        found, intercept = regress([score, *parts], rows.y.astype(np.float64), rows.weights, ridge=1.0)
         slopes, rest = found[:2], found[2:]
     else:
-        slopes, rest, intercept = coefficients(targets(rows), rows.weights, score, z, one.ridge)
+        slopes, rest, intercept = coefficients(targets(rows), rows.weights, score, parts, one.ridge)
     numbers, squares, levels = (tuple(rest[a:b].tolist()) for a, b in itertools.pairwise(ends))
     return Augmented(
         recipe=name,
@@ -300,17 +302,21 @@ def _fitted(one: AugmentedLogistic | AugmentedBeta, data: Predictions, form: For
 
 
 def coefficients(
-    target: Floats, weight: Floats | None, score: Floats, z: Floats | None = None, ridge: float = 0.0
+    target: Floats,
+    weight: Floats | None,
+    score: Floats,
+    others: Sequence[Floats | NDArray[np.bool_]] = (),
+    ridge: float = 0.0,
 ) -> tuple[Floats, Floats, float]:
-    """Return coefficients of the score's columns (of two, at least 0) and of the columns z, and the intercept.
+    """Return coefficients of the score's columns (of two, at least 0) and of the other columns, and the intercept.
 
-    The ridge is on z alone.
+    The ridge is on the others alone.
     """
-    z = np.zeros((len(score), 0)) if z is None else z
+    width = sum(part.shape[1] for part in others)
     used = np.arange(score.shape[1])
     while True:
-        penalty = np.concatenate([np.zeros(len(used)), np.full(z.shape[1], ridge)])
-        found, intercept = regress(np.hstack([score[:, used], z]), target, weight, ridge=penalty)
+        penalty = np.concatenate([np.zeros(len(used)), np.full(width, ridge)])
+        found, intercept = regress([score[:, used], *others], target, weight, ridge=penalty)
         own = found[: len(used)]
         if score.shape[1] == 1 or not (own < 0).any():
             break

@@ -34,6 +34,7 @@ from calibrant.repair.regression import (
     kept_levels,
     log_odds,
     losses,
+    of_levels,
     paired,
     taken,
     targets,
@@ -133,7 +134,7 @@ class KernelShift(FittedMap):
         if self.heights:
             levels = np.array(self.levels_there, dtype=np.int32).reshape(len(self.heights), -1)
             out += bells((z, codes), (np.array(self.landmarks), levels), self.width) @ np.array(self.heights)
-        return out + indicators(codes, self.kept) @ np.array(self.constants) if self.constants else out
+        return out + of_levels(codes, self.kept, self.constants) if self.constants else out
 
 
 def positions(p: Floats, scaled: Floats | None, score: tuple[float, ...]) -> Floats:

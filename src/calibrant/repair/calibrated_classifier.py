@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from calibrant.data.predictions import multiclass_predictions, predictions
 from calibrant.errors import BadInput
+from calibrant.repair.catalogue import recipes
 from calibrant.repair.classifier_data import (
     Columns,
     Features,
@@ -68,7 +69,7 @@ class Repaired:
         """Return repaired probabilities, float64 array of shape (n, K)."""
         said = answers(self.estimator, X, classes)
         if len(classes) > 2 and len(self.maps) == 1:
-            return self.maps[0].scores(said.matrix(self.scale))
+            return self.maps[0].scores(said.matrix(self.scale), columns=columns)
         ids = row_identities(X) if any(isinstance(m, Jittered) for m in self.maps) else None
         scores = said.scores(self.scale)
         if len(classes) == 2:
@@ -133,12 +134,12 @@ class ClassifierFit:
         table = None if self.table is None else self.table.take(rows)
         weights = None if self.weights is None else self.weights[rows]
         scale, index = said.spread(weights), self.index[rows]
-        if len(self.classes) > 2 and isinstance(self.recipe, Dirichlet):
+        if len(self.classes) > 2 and _at_once(self.recipe):
             if weights is not None and np.ptp(weights) > 0:
-                raise BadInput("Dirichlet takes no sample_weight: leave it out, or use another repair")
-            return Repaired(
-                estimator, (self.recipe.fit(multiclass_predictions(index, said.matrix(scale), table)),), scale
-            )
+                name = type(self.recipe).__name__
+                raise BadInput(f"{name} takes no sample_weight with three classes: leave it out, or use another repair")
+            every: Any = multiclass_predictions(index, said.matrix(scale), table)
+            return Repaired(estimator, (self.recipe.fit(every),), scale)
         scores = said.scores(scale)
         columns = [(1, scores)] if len(self.classes) == 2 else list(enumerate(scores.T))
         # Dirichlet says itself that it does not repair two classes
@@ -150,6 +151,12 @@ class ClassifierFit:
             return rows, said
         kept = self.weights[rows] > 0
         return rows[kept], replace(said, values=said.values[kept])
+
+
+def _at_once(one: object) -> bool:
+    """Tell whether a recipe repairs several classes at once."""
+    entry = recipes().get(type(one).__name__)
+    return entry is not None and isinstance(one, entry.recipe) and entry.fits(several=True)
 
 
 def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:
@@ -195,7 +202,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         With ``predict_proba``, or else ``decision_function``; `sklearn.linear_model.LogisticRegression` by default.
         Wrap a fitted one in `sklearn.frozen.FrozenEstimator` to keep it as it is.
     repair : recipe, optional
-        ``Platt()`` by default. With three classes or more: `Dirichlet` repairs all classes at once; any other recipe
+        ``Platt()`` by default. With three classes or more: `Dirichlet` and `VariableTree` repair all at once; any other
         repairs each class against the rest, and the rows are divided by their sums.
     variables : sequence of str or int, optional
         Columns of X that the repair may read: names, or places (``"x0"`` or 0 is the first column of an array). With
@@ -246,7 +253,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     ``set_predict_proba_request`` and the like, ``groups`` goes to the splitter and the rest where it is requested;
     without routing, ``groups`` goes to the splitter and the rest to the classifier's fit. **Cost.** ``cv`` fits of the
     classifier and one more; one map. **Reads.** pandas, Polars, arrays and sparse matrices; weights, unless the repair
-    is `Dirichlet`.
+    is of several classes at once.
 
     References
     ----------

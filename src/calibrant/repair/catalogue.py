@@ -63,6 +63,11 @@ class Entry:
         """The recipe's name."""
         return self.recipe.__name__
 
+    def fits(self, several: bool) -> bool:
+        """Tell whether it is fitted on several classes at once (`multiclass_predictions`), or on two."""
+        maps: tuple[Any, ...] = self.maps
+        return any(m.several == several for m in maps)
+
     def make(self, variables: Sequence[str] = ()) -> Any:
         """Return the recipe with its default settings; `variables` are the covariates that it may read."""
         return self.recipe(variables=tuple(variables)) if self.covariates else self.recipe()

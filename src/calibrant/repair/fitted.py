@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -172,6 +172,8 @@ class FittedMap:
         The files it was fitted on hold scores in per cent: so does what it is applied to.
     """
 
+    several: ClassVar[bool] = False  # it repairs all classes of `multiclass_predictions` at once, not two
+
     recipe: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     mask: int = MASK
@@ -236,7 +238,7 @@ class FittedMap:
         """Return the data with repaired scores."""
         if not isinstance(data, Predictions):
             raise BadInput(
-                f"{self.recipe} repairs two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
+                f"this {self.recipe} is of two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
             )
         out = self.scores(data.p, columns=data.covariates)
         out.flags.writeable = False

@@ -152,7 +152,9 @@ SEEN = MASK  # rows that such a level must have
 Kept = tuple[tuple[int, ...], ...]  # of each level variable, the levels that have a column
 
 
-def encoded(data: Predictions, names: Sequence[str] | None) -> tuple[tuple[Coding, ...], Encoded, tuple[str, ...]]:
+def encoded(
+    data: Predictions | MulticlassPredictions, names: Sequence[str] | None
+) -> tuple[tuple[Coding, ...], Encoded, tuple[str, ...]]:
     """Fix the codings of the variables of rows; return them, the encoded rows and the constants left out."""
     how = told_codings(data.covariates, names)
     kept = tuple(c for c in how if c.kind != "constant")

@@ -33,7 +33,7 @@ def fitted_name(score: str) -> str:
 
 def checked_map(one: FittedMap, source: Source, score: str) -> None:
     """Refuse a map that cannot be applied to a source."""
-    if one.recipe == "Dirichlet":
+    if one.several:
         raise BadInput("this map repairs several classes at once: call it in Python on multiclass_predictions")
     require([score], source.columns, "score")
     require(one.reads, source.columns, "covariate")

@@ -125,7 +125,7 @@ def test_words_are_read_as_they_are_written() -> None:
     assert catalogue.words_of("Unheard") is None
 
 
-BINARY = [name for name in cal.repair.recipes() if name != "Dirichlet"]
+BINARY = [name for name, entry in cal.repair.recipes().items() if entry.fits(several=False)]
 
 
 @cache
@@ -160,6 +160,13 @@ def test_it_gives_probabilities_and_refuses_several_classes(name: str) -> None:
     out = fitted_map(name)(rows()).p
     assert ((out >= 0.0) & (out <= 1.0)).all()
     several = cal.multiclass_predictions([0, 1, 2], np.full((3, 3), 1 / 3))
-    for use in (fitted_map(name), cal.repair.recipes()[name].make(("age",)).fit):
+    entry = cal.repair.recipes()[name]
+    for use in (fitted_map(name), entry.make(("age",)).fit)[: 1 if entry.fits(several=True) else 2]:
         with pytest.raises(cal.BadInput, match="two classes"):
             use(several)
+
+
+def test_recipes_of_several_classes() -> None:
+    several = [name for name, entry in cal.repair.recipes().items() if entry.fits(several=True)]
+    assert several == ["VariableTree", "Dirichlet"]
+    assert set(several) - set(BINARY) == {"Dirichlet"}

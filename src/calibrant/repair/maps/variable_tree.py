@@ -1,20 +1,36 @@
-"""Variable-based calibration: a small tree of variables, and a beta curve in each of its leaves."""
+"""Variable-based calibration: a small tree of variables, and a map of the score in each of its leaves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, choice, flag, names, number, whole
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.specs.coding import Coding, Encoded
 from calibrant.repair.catalogue import recipe
-from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, inputs_of, shares, sound
+from calibrant.repair.fitted import Batch, Order, fitted_on, shares, sound
 from calibrant.repair.maps.augmented import Form, coefficients, score_columns
+from calibrant.repair.maps.class_tree import ClassBranches, best_class_depth, class_table, grown_classes
+from calibrant.repair.maps.dirichlet import Dirichlet, fit_classes
+from calibrant.repair.maps.parted import (
+    STEEPEST,
+    Codes,
+    Growth,
+    Parted,
+    Places,
+    Splits,
+    Target,
+    numbers_of,
+    places_of,
+    preferred,
+    splits_of,
+    tree_inputs,
+)
 from calibrant.repair.regression import (
     FOLDS,
     Edges,
@@ -25,83 +41,36 @@ from calibrant.repair.regression import (
     encoded,
     even_weights,
     expit,
-    filled,
     fit_rows,
     folds_of,
     losses,
-    paired,
     targets,
 )
-from calibrant.repair.told import MASK, grain, spread, stepped
+from calibrant.repair.told import MASK
 from calibrant.stats.logistic import regress
 
-if TYPE_CHECKING:
-    from sklearn.tree import DecisionTreeRegressor
-
-Codes = NDArray[np.int32]
-Places = tuple[tuple[float, ...], ...]  # where each level of each level variable stands in the order that is split
 Curve = tuple[Floats, float]  # slopes and intercept
 
 # ---- The map with a beta curve in each leaf of a small tree of variables ----
 
-SHOWN = 8  # levels named in a rule
-STEEPEST = 8  # splits on the way to a leaf, at most
-Path = dict[int, tuple[float, float]]  # inputs and the ends between which they lie
-
-
-@dataclass(frozen=True)
-class Splits:
-    """The splits of a tree, node 0 its root: the input that each node asks (-1: a leaf), and where rows go."""
-
-    feature: tuple[int, ...]
-    threshold: tuple[float, ...]
-    left: tuple[int, ...]
-    right: tuple[int, ...]
-
-    def leaf_of(self, inputs: Floats) -> Whole:
-        """Return the leaf of each row."""
-        feature, threshold = np.array(self.feature), np.array(self.threshold)
-        left, right = np.array(self.left), np.array(self.right)
-        at, rows = np.zeros(len(inputs), dtype=np.int64), np.arange(len(inputs))
-        while len(rows := rows[feature[at[rows]] >= 0]):
-            node = at[rows]
-            at[rows] = np.where(inputs[rows, feature[node]] <= threshold[node], left[node], right[node])
-        return at
-
-
-def tree_inputs(numbers: Floats, codes: Codes, places: Places) -> Floats:
-    """Return the numbers and the places of the levels, shape (n, inputs)."""
-    return np.column_stack([numbers, *(np.array(v)[codes[:, j]] for j, v in enumerate(places))])
-
 
 @dataclass(frozen=True, kw_only=True)
-class Branches(FittedMap):
-    """The map ``expit(a_l ln p - b_l ln(1 - p) + c_l)`` in leaf l of a tree; node 0 is the root.
+class Branches(Parted):
+    """The map ``expit(a_l ln p - b_l ln(1 - p) + c_l)`` in leaf l of a tree.
 
     Parameters
     ----------
-    feature, left, right : tuple of int
-        Of each node: which input it splits (numbers, then level variables; -1 for a leaf), and where rows go.
-    threshold : tuple of float
-        Rows up to it go left.
     slopes : tuple of (float, float)
         a and b of each node.
     intercepts : tuple of float
         c of each node.
-    places : tuple of tuple of float
-        Where each level of each level variable stands in the order by which the tree splits it.
     edges : tuple of float
         Nearer to 0, and to 1, than these logarithms of the score are continued along their tangents.
     form : {"beta", "published beta"}
     """
 
-    feature: tuple[int, ...]
-    threshold: tuple[float, ...]
-    left: tuple[int, ...]
-    right: tuple[int, ...]
     slopes: tuple[tuple[float, float], ...]
     intercepts: tuple[float, ...]
-    places: Places = ()
     edges: Edges
     form: Form = "beta"
 
@@ -114,70 +83,18 @@ class Branches(FittedMap):
 
     def check(self) -> None:
         """Raise `ValueError` if the nodes do not make a tree of these covariates."""
-        x, size = inputs_of(self.codings), len(self.feature)
-        lengths = {len(v) for v in (self.threshold, self.left, self.right, self.slopes, self.intercepts)}
-        sound(size < 2 << STEEPEST, "more nodes than a fit grows")
-        sound(size > 0 and lengths == {size}, "every node needs a feature, a threshold, two children and a curve")
-        for node, (j, *children) in enumerate(zip(self.feature, self.left, self.right, strict=True)):
-            sound(j < x.columns, "a node asks for a covariate that is not there")
-            sound(j < 0 or all(node < child < size for child in children), "children must follow their node")
-        sound(tuple(map(len, self.places)) == x.levels, "every level needs a place")
+        super().check()
+        sound({len(self.slopes), len(self.intercepts)} == {len(self.feature)}, "every node needs a curve")
         sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 
     def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
-        t, at = score_columns(rows.p, self.form, self.edges), np.zeros(len(rows.p), dtype=np.int64)
-        if rows.covariates is not None:
-            at = self.leaf_of(rows.covariates)
+        t, at = score_columns(rows.p, self.form, self.edges), self.at(rows)
         return expit((t * np.array(self.slopes)[at]).sum(axis=1) + np.array(self.intercepts)[at])
-
-    def leaf_of(self, x: Encoded) -> Whole:
-        """Return the leaf of each row of covariates."""
-        splits = Splits(self.feature, self.threshold, self.left, self.right)
-        return splits.leaf_of(tree_inputs(filled(x, self.codings), x.codes, self.places))
-
-    @property
-    def leaves(self) -> tuple[str, ...]:
-        """The leaves in words, in the order of their nodes."""
-        return tuple(text for _, text in sorted(self._leaves(0, {})))
-
-    def _leaves(self, node: int, path: Path) -> Iterator[tuple[int, str]]:
-        j, cut = self.feature[node], self.threshold[node]
-        if j < 0:
-            yield node, " and ".join(self._told(k, *ends) for k, ends in path.items()) or "everyone"
-            return
-        low, high = path.get(j, (-np.inf, np.inf))
-        yield from self._leaves(self.left[node], path | {j: (low, min(high, cut))})
-        yield from self._leaves(self.right[node], path | {j: (max(low, cut), high)})
-
-    def _told(self, j: int, low: float, high: float) -> str:
-        """Say between which ends an input lies."""
-        numbers = [c for c in self.codings if c.kind in ("number", "date")]
-        if j < len(numbers):
-            c = numbers[j]
-            if np.isinf(low):
-                return f"{c.name} <= {_shown(c, high)}"
-            if np.isinf(high):
-                return f"{c.name} > {_shown(c, low)}"
-            return f"{_shown(c, low)} < {c.name} <= {_shown(c, high)}"
-        level_variables = [
-            *((c.name, c.labels) for c in self.codings if c.kind == "category"),
-            *((f"{c.name} is missing", ("no", "yes")) for c in numbers if c.missing),
-        ]
-        (name, labels), places = level_variables[j - len(numbers)], self.places[j - len(numbers)]
-        of = [v for v, place in zip(labels, places, strict=True) if low < place <= high]
-        return f"{name} is {' or '.join(of[:SHOWN])}{f' or {len(of) - SHOWN} more' if len(of) > SHOWN else ''}"
-
-
-def _shown(c: Coding, value: float) -> str:
-    return str(np.datetime64(int(np.floor(value)), "D")) if c.kind == "date" else f"{value:.6g}"
 
 
 # ---- A small tree of variables, the beta curves of its nodes, and how deep it should be ----
 
-Target = Literal["residual", "outcome"]
-LEAST = MASK  # rows of a leaf
-PRIOR = 20.0  # rows of average outcome by which a level's place in the order is drawn in
 HEIGHT = 0.1  # share of the penalty that the height of a node's curve takes
 DEEPEST = 4  # that cross-fitting tries: 16 leaves, of a twentieth of the rows or more
 
@@ -226,15 +143,10 @@ def table_of(rows: Predictions, how: Sequence[Coding], x: Encoded, edges: Edges,
         weight=even_weights(rows),
         target=targets(rows),
         score=score_columns(rows.p, form, edges),
-        numbers=filled(x, how) if form == "published beta" else _rounded(filled(x, how)),
+        numbers=numbers_of(x, how, form == "published beta"),
         codes=x.codes,
         sizes=tuple(map(len, x.level_labels)),
     )
-
-
-def _rounded(numbers: Floats) -> Floats:
-    """Return numbers in steps, so that a split halfway between two of them is halfway between no two people's."""
-    return np.column_stack([numbers[:, :0], *(stepped(v, grain(spread(v))) for v in numbers.T)])
 
 
 @dataclass(frozen=True)
@@ -267,17 +179,6 @@ class Tree:
         return eta
 
 
-@dataclass(frozen=True, kw_only=True)
-class Growth:
-    """Settings of a tree: see `VariableTree`."""
-
-    depth: int
-    leaf: float
-    target: Target
-    shrink: float
-    paper: bool
-
-
 def grown(t: Table, g: Growth) -> Tree:
     """Grow a tree and fit the curve of every node, each drawn to that of its parent."""
     # (1) The curve of everyone: beta calibration.
@@ -286,42 +187,11 @@ def grown(t: Table, g: Growth) -> Tree:
     # (2) What the tree explains: what that curve leaves, or (as published) the outcome.
     aim = t.y if g.target == "outcome" else t.y - expit(t.score @ root[0] + root[1])
     # (3) Levels in the order of their mean of it, so that a split cuts them as it cuts a number.
-    places = tuple(_places(aim, t, j) for j in range(t.codes.shape[1]))
+    places = tuple(places_of(aim, t.weight, t.codes[:, j], size) for j, size in enumerate(t.sizes))
     # (4) The tree, and (5) from the root down the curve of each node.
     inputs = tree_inputs(t.numbers, t.codes, places)
-    splits = _splits(aim, t, inputs, g)
+    splits = splits_of(aim, t.weight, inputs, g)
     return Tree(splits, places, _curves(t, g, root, splits, inputs))
-
-
-def _places(aim: Floats, t: Table, j: int) -> tuple[float, ...]:
-    """Return the mean aim of each level of a level variable, drawn to that of everyone."""
-    code, size = t.codes[:, j], t.sizes[j]
-    middle = float(np.average(aim, weights=t.weight))
-    total = np.bincount(code, t.weight * (aim - middle), size)
-    return tuple((total / (np.bincount(code, t.weight, size) + PRIOR)).tolist())
-
-
-def _splits(aim: Floats, t: Table, inputs: Floats, g: Growth) -> Splits:
-    """Return the splits of a regression tree of the aim: squared error, as in the paper."""
-    n, even = len(t.y), bool((t.weight == 1.0).all())
-    least = max(1 if g.paper else LEAST, int(g.leaf * n) if even else 1)
-    if g.depth == 0 or not inputs.shape[1] or n < 2 * least:
-        return Splits((-1,), (0.0,), (-1,), (-1,))
-    tree = _learner(g, least, even).fit(inputs, aim, sample_weight=None if even else t.weight).tree_
-    inner = tree.children_left >= 0
-    return Splits(
-        tuple(int(f) if i else -1 for f, i in zip(tree.feature, inner, strict=True)),
-        tuple(float(c) if i else 0.0 for c, i in zip(tree.threshold, inner, strict=True)),
-        tuple(tree.children_left.tolist()),
-        tuple(tree.children_right.tolist()),
-    )
-
-
-def _learner(g: Growth, least: int, even: bool) -> DecisionTreeRegressor:
-    from sklearn.tree import DecisionTreeRegressor
-
-    weight = {} if even else {"min_weight_fraction_leaf": g.leaf}
-    return DecisionTreeRegressor(max_depth=g.depth, min_samples_leaf=least, random_state=0, **weight)
 
 
 def _curves(t: Table, g: Growth, root: Curve, splits: Splits, inputs: Floats) -> Nodes:
@@ -375,22 +245,18 @@ def best_depth(t: Table, g: Growth, unit: Whole, fold: Whole) -> tuple[int, floa
         tree, rest = grown(t[~out], g), t[out]
         for d in range(DEEPEST + 1):  # one tree of full depth holds all the others
             eta[d, out] = tree.log_odds(rest, d)
-    flat, best = losses(t.y, eta[0]), (0, 0.0, 0.0)
-    for d in range(1, DEEPEST + 1):
-        gain, error = paired(t.weight * (flat - losses(t.y, eta[d])), unit)
-        if gain > max(error, best[1]):
-            best = (d, gain, error)
-    return best
+    return preferred(t.weight * losses(t.y, eta), unit)
 
 
 # ---- Variable-based calibration: a small tree of variables, and a beta curve in each of its leaves ----
 
 STREAM = 0x7EAF  # of random numbers, apart from those of other methods at the same seed
 FEWEST = 20  # cases, and non-cases, from which a depth can be chosen: a few in each fold
+LAMBDA = 1e-3  # the paper's penalty of a matrix
 
 
 @recipe(
-    maps=[Branches],
+    maps=[Branches, ClassBranches],
     words="a tree of traits with a curve in each leaf",
     simplicity=120,
     command="variable-tree",
@@ -398,9 +264,10 @@ FEWEST = 20  # cases, and non-cases, from which a depth can be chosen: a few in 
 )
 @dataclass(frozen=True, kw_only=True)
 class VariableTree:
-    r"""Variable-based calibration: a beta curve for each of a few groups of people, found by a small tree of variables.
+    r"""Variable-based calibration: a curve for each of a few groups of people, found by a small tree of variables.
 
-    Estimand: ``logit P(Y = 1 | p, leaf) = a ln p - b ln(1 - p) + c`` in each leaf of the tree.
+    Estimand: ``logit P(Y = 1 | p, leaf) = a ln p - b ln(1 - p) + c`` in each leaf of the tree; with K classes
+    ``P(Y = k | p, leaf) = softmax(W ln p + b)_k``.
 
     Parameters
     ----------
@@ -412,23 +279,29 @@ class VariableTree:
     leaf : float in (0, 0.5)
         Least share of the rows (by weight) in a leaf; never under twenty rows.
     target : {"residual", "outcome"}
-        What the tree explains: what beta calibration of everyone leaves, or the outcome itself.
+        What the tree explains: what beta calibration of everyone leaves, or the outcome itself. With K classes: what
+        Dirichlet calibration of everyone leaves of each class, and of the most probable being right; or the class.
     shrink : float, 0 or more
         How strongly a node's curve is drawn to its parent's: penalty on the difference of slopes, in rows' worth, and a
-        tenth of it on the difference of heights.
+        tenth of it on the difference of heights; with K classes on the stretch and the shifts of the log-odds.
     paper : bool
         The published procedure: the tree explains the outcome, and each leaf has a curve of its own, fitted with
-        scikit-learn's default ridge to outcomes 0 and 1; a leaf of one class takes its parent's. `target` and `shrink`
-        are not read.
+        scikit-learn's default ridge to outcomes 0 and 1; a leaf of one class takes its parent's. With K classes each
+        leaf has ``Dirichlet(penalty="published", strength=0.001)``. `target` and `shrink` are not read.
     seed : int
         Of the folds.
+
+    Returns
+    -------
+    Parted
+        From `fit`: a map with `leaves`, the groups in words; of `multiclass_predictions` where it was fitted on such.
 
     Raises
     ------
     BadInput
         A setting out of range; no such covariate.
     NotComputable
-        One class only.
+        One class only; several classes, and fewer than six rows.
 
     Notes
     -----
@@ -440,8 +313,12 @@ class VariableTree:
     likelihood, so that small leaves do not follow noise and one-class leaves need no rule; a and b stay at least 0; the
     depth is chosen, and must gain more than a standard error; several variables and categories, whose levels are put in
     the order of their mean residual, drawn in by 20 rows. Missing numbers go with the median, or, if there were such at
-    the fit, may be split off; unseen levels stand in the middle of the order. **Cost.** Six trees, and Newton's method
-    in each node: 5 s of CPU time for 100,000 rows and ten variables. **Reads.** Rows; weights and clusters are used.
+    the fit, may be split off; unseen levels stand in the middle of the order. With K classes the map of everyone is
+    `Dirichlet()`, and each node stretches its parent's log-odds by one number and shifts those of each class: a matrix
+    of its own for each leaf, the paper's way, costs log loss (0.178, everyone's map 0.106, this one 0.101 on the
+    paper's images). Levels stand in the order of how far the most probable class is right more often than it says.
+    **Cost.** Six trees, and Newton's method in each node: 5 s of CPU time for 100,000 rows and ten variables. With ten
+    classes 4 s for 2,000 rows. **Reads.** Rows; weights and clusters are used; rows of several classes have neither.
 
     References
     ----------
@@ -481,8 +358,11 @@ class VariableTree:
         flag("paper", self.paper)
         checked_seed(self.seed)
 
-    def fit(self, data: Predictions) -> Branches:
-        """Grow the tree on rows and fit the curves."""
+    def fit(self, data: Predictions | MulticlassPredictions) -> Parted:
+        """Grow the tree on rows and fit the maps of its leaves."""
+        return self._of_classes(data) if isinstance(data, MulticlassPredictions) else self._of_two(data)
+
+    def _of_two(self, data: Predictions) -> Branches:
         rows, variables = fit_rows(data, "VariableTree"), names("variables", self.variables)
         form: Form = "published beta" if self.paper else "beta"
         how, x, constants = encoded(rows, variables)
@@ -495,19 +375,11 @@ class VariableTree:
         return Branches(
             recipe="VariableTree",
             settings={
-                "variables": variables,
-                "depth": depth,
-                "depth_asked": self.depth,
-                "leaf": float(self.leaf),
-                "target": "outcome" if self.paper else self.target,
-                "shrink": 0.0 if self.paper else float(self.shrink),
-                "paper": self.paper,
-                "constant": constants,
+                **self._settings(variables, depth, constants),
                 "one_class_leaves": sum(nodes.one_class[i] for i in leaves),
                 **gain,
                 "leaf_rows": tuple(nodes.rows[i] for i in leaves),
                 "leaf_cases": tuple(nodes.cases[i] for i in leaves),
-                "seed": self.seed,
             },
             codings=how,
             mask=1 if self.paper else MASK,
@@ -522,6 +394,58 @@ class VariableTree:
             edges=edges,
             form=form,
         )
+
+    def _of_classes(self, data: MulticlassPredictions) -> ClassBranches:
+        """Grow the tree on rows of several classes, and fit the matrices of its leaves."""
+        rows, variables = fit_classes(data, "VariableTree"), names("variables", self.variables)
+        how, x, constants = encoded(rows, variables)
+        table = class_table(rows, how, x, self.paper)
+        everyone = Dirichlet(penalty="published", strength=LAMBDA) if self.paper else Dirichlet(seed=self.seed)
+        strength = everyone.chosen(table.x, rows.y)
+        depth, gain = 2 if self.depth is None else int(self.depth), dict[str, Any](gain=None, gain_error=None)
+        if self.depth is None and not self.paper:
+            depth = 0
+            if len(rows.y) - np.bincount(rows.y).max() >= FEWEST:
+                fold = np.random.default_rng([self.seed, STREAM]).permutation(len(rows.y)) % FOLDS
+                depth, gained, error = best_class_depth(table, self._growth(DEEPEST), everyone, strength, fold)
+                gain = {"gain": gained, "gain_error": error}
+        tree = grown_classes(table, self._growth(depth), everyone, strength)
+        s = tree.splits
+        at = s.leaf_of(tree_inputs(table.numbers, table.codes, tree.places))
+        leaves = [i for i, f in enumerate(s.feature) if f < 0]
+        return ClassBranches(
+            recipe="VariableTree",
+            settings={
+                **self._settings(variables, depth, constants),
+                "strength": strength,
+                **gain,
+                "leaf_rows": tuple(int((at == i).sum()) for i in leaves),
+            },
+            codings=how,
+            mask=1 if self.paper else MASK,
+            fitted_on=fitted_on(rows),
+            feature=s.feature,
+            threshold=s.threshold,
+            left=s.left,
+            right=s.right,
+            places=tree.places,
+            matrices=tuple(tuple(map(tuple, tree.matrices[i].tolist())) for i in leaves),
+            edge=table.edge,
+        )
+
+    def _settings(self, variables: tuple[str, ...], depth: int, constants: tuple[str, ...]) -> dict[str, Any]:
+        """Return the settings of a fit that do not depend on how many classes there are."""
+        return {
+            "variables": variables,
+            "depth": depth,
+            "depth_asked": self.depth,
+            "leaf": float(self.leaf),
+            "target": "outcome" if self.paper else self.target,
+            "shrink": 0.0 if self.paper else float(self.shrink),
+            "paper": self.paper,
+            "constant": constants,
+            "seed": self.seed,
+        }
 
     def _growth(self, depth: int) -> Growth:
         target: Target = "outcome" if self.paper else self.target

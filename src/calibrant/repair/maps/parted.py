@@ -1,0 +1,197 @@
+"""A small tree that parts rows by variables: how it is grown, kept in a map, and told in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.data.specs.coding import Coding, Encoded
+from calibrant.repair.fitted import Batch, FittedMap, inputs_of, sound
+from calibrant.repair.regression import Floats, Whole, filled, paired
+from calibrant.repair.told import MASK, grain, spread, stepped
+
+if TYPE_CHECKING:
+    from sklearn.tree import DecisionTreeRegressor
+
+Codes = NDArray[np.int32]
+Places = tuple[tuple[float, ...], ...]  # where each level of each level variable stands in the order that is split
+SHOWN = 8  # levels named in a rule
+STEEPEST = 8  # splits on the way to a leaf, at most
+Path = dict[int, tuple[float, float]]  # inputs and the ends between which they lie
+
+# ---- The tree, in a map ----
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The splits of a tree, node 0 its root: the input that each node asks (-1: a leaf), and where rows go."""
+
+    feature: tuple[int, ...]
+    threshold: tuple[float, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+    def leaf_of(self, inputs: Floats) -> Whole:
+        """Return the leaf of each row."""
+        feature, threshold = np.array(self.feature), np.array(self.threshold)
+        left, right = np.array(self.left), np.array(self.right)
+        at, rows = np.zeros(len(inputs), dtype=np.int64), np.arange(len(inputs))
+        while len(rows := rows[feature[at[rows]] >= 0]):
+            node = at[rows]
+            at[rows] = np.where(inputs[rows, feature[node]] <= threshold[node], left[node], right[node])
+        return at
+
+
+def tree_inputs(numbers: Floats, codes: Codes, places: Places) -> Floats:
+    """Return the numbers and the places of the levels, shape (n, inputs)."""
+    return np.column_stack([numbers, *(np.array(v)[codes[:, j]] for j, v in enumerate(places))])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parted(FittedMap):
+    """A map with a part of its own for each leaf of a tree of variables; node 0 is the root.
+
+    Parameters
+    ----------
+    feature, left, right : tuple of int
+        Of each node: which input it splits (numbers, then level variables; -1 for a leaf), and where rows go.
+    threshold : tuple of float
+        Rows up to it go left.
+    places : tuple of tuple of float
+        Where each level of each level variable stands in the order by which the tree splits it.
+    """
+
+    feature: tuple[int, ...]
+    threshold: tuple[float, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    places: Places = ()
+
+    def check(self) -> None:
+        """Raise `ValueError` if the nodes do not make a tree of these covariates."""
+        x, size = inputs_of(self.codings), len(self.feature)
+        sound(size < 2 << STEEPEST, "more nodes than a fit grows")
+        lengths = {len(v) for v in (self.threshold, self.left, self.right)}
+        sound(size > 0 and lengths == {size}, "every node needs a feature, a threshold and two children")
+        for node, (j, *children) in enumerate(zip(self.feature, self.left, self.right, strict=True)):
+            sound(j < x.columns, "a node asks for a covariate that is not there")
+            sound(j < 0 or all(node < child < size for child in children), "children must follow their node")
+        sound(tuple(map(len, self.places)) == x.levels, "every level needs a place")
+
+    def leaf_of(self, x: Encoded) -> Whole:
+        """Return the leaf of each row of covariates."""
+        splits = Splits(self.feature, self.threshold, self.left, self.right)
+        return splits.leaf_of(tree_inputs(filled(x, self.codings), x.codes, self.places))
+
+    def at(self, rows: Batch) -> Whole:
+        """Return the leaf of each row; the root of all of them without covariates."""
+        return np.zeros(len(rows.p), dtype=np.int64) if rows.covariates is None else self.leaf_of(rows.covariates)
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """The leaves in words, in the order of their nodes."""
+        return tuple(text for _, text in sorted(self._leaves(0, {})))
+
+    def _leaves(self, node: int, path: Path) -> Iterator[tuple[int, str]]:
+        j, cut = self.feature[node], self.threshold[node]
+        if j < 0:
+            yield node, " and ".join(self._told(k, *ends) for k, ends in path.items()) or "everyone"
+            return
+        low, high = path.get(j, (-np.inf, np.inf))
+        yield from self._leaves(self.left[node], path | {j: (low, min(high, cut))})
+        yield from self._leaves(self.right[node], path | {j: (max(low, cut), high)})
+
+    def _told(self, j: int, low: float, high: float) -> str:
+        """Say between which ends an input lies."""
+        numbers = [c for c in self.codings if c.kind in ("number", "date")]
+        if j < len(numbers):
+            c = numbers[j]
+            if np.isinf(low):
+                return f"{c.name} <= {_shown(c, high)}"
+            if np.isinf(high):
+                return f"{c.name} > {_shown(c, low)}"
+            return f"{_shown(c, low)} < {c.name} <= {_shown(c, high)}"
+        level_variables = [
+            *((c.name, c.labels) for c in self.codings if c.kind == "category"),
+            *((f"{c.name} is missing", ("no", "yes")) for c in numbers if c.missing),
+        ]
+        (name, labels), places = level_variables[j - len(numbers)], self.places[j - len(numbers)]
+        of = [v for v, place in zip(labels, places, strict=True) if low < place <= high]
+        return f"{name} is {' or '.join(of[:SHOWN])}{f' or {len(of) - SHOWN} more' if len(of) > SHOWN else ''}"
+
+
+def _shown(c: Coding, value: float) -> str:
+    return str(np.datetime64(int(np.floor(value)), "D")) if c.kind == "date" else f"{value:.6g}"
+
+
+# ---- How it is grown ----
+
+Target = Literal["residual", "outcome"]
+PRIOR = 20.0  # rows of average outcome by which a level's place in the order is drawn in
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """Settings of a tree: see `VariableTree`."""
+
+    depth: int
+    leaf: float
+    target: Target
+    shrink: float
+    paper: bool
+
+
+def places_of(aim: Floats, weight: Floats, codes: NDArray[np.int32], size: int) -> tuple[float, ...]:
+    """Return the mean aim of each level of a level variable, drawn to that of everyone."""
+    middle = float(np.average(aim, weights=weight))
+    total = np.bincount(codes, weight * (aim - middle), size)
+    return tuple((total / (np.bincount(codes, weight, size) + PRIOR)).tolist())
+
+
+def splits_of(aim: Floats, weight: Floats, inputs: Floats, g: Growth) -> Splits:
+    """Return the splits of a regression tree of the aim, or of several at once: squared error, as in the paper."""
+    n, even = len(aim), bool((weight == 1.0).all())
+    least = max(1 if g.paper else MASK, int(g.leaf * n) if even else 1)
+    if g.depth == 0 or not inputs.shape[1] or n < 2 * least:
+        return Splits((-1,), (0.0,), (-1,), (-1,))
+    tree = _learner(g, least, even).fit(inputs, aim, sample_weight=None if even else weight).tree_
+    inner = tree.children_left >= 0
+    return Splits(
+        tuple(int(f) if i else -1 for f, i in zip(tree.feature, inner, strict=True)),
+        tuple(float(c) if i else 0.0 for c, i in zip(tree.threshold, inner, strict=True)),
+        tuple(tree.children_left.tolist()),
+        tuple(tree.children_right.tolist()),
+    )
+
+
+def _learner(g: Growth, least: int, even: bool) -> DecisionTreeRegressor:
+    from sklearn.tree import DecisionTreeRegressor
+
+    weight = {} if even else {"min_weight_fraction_leaf": g.leaf}
+    return DecisionTreeRegressor(max_depth=g.depth, min_samples_leaf=least, random_state=0, **weight)
+
+
+def numbers_of(x: Encoded, how: Sequence[Coding], exact: bool) -> Floats:
+    """Return the numbers to split, missing ones by the median.
+
+    They stand in steps, unless `exact`, so that a split halfway between two of them is halfway between no two people's.
+    """
+    numbers = filled(x, how)
+    return numbers if exact else np.column_stack([numbers[:, :0], *(stepped(v, grain(spread(v))) for v in numbers.T)])
+
+
+def preferred(losses: Floats, unit: Whole) -> tuple[int, float, float]:
+    """Return the depth that gains most over depth 0, and the gain with its standard error, which it must exceed.
+
+    `losses` of shape (depths, n) are those of left-out rows, from depth 0 on; without such a gain the depth is 0.
+    """
+    best = (0, 0.0, 0.0)
+    for d in range(1, len(losses)):
+        gain, error = paired(losses[0] - losses[d], unit)
+        if gain > max(error, best[1]):
+            best = (d, gain, error)
+    return best

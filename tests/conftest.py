@@ -14,6 +14,8 @@ import pytest
 
 import calibrant as cal
 
+for library in ("OMP", "OPENBLAS", "MKL"):  # threads of small matrices, in two workers, mostly wait for each other
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # workers of xdist and commands inherit it
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))  # so that tests may share modules: `from validity import designs`

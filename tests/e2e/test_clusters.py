@@ -176,7 +176,7 @@ def test_few_values_on_dask(client: Any, per_cent: Path) -> None:
     assert bits(sketched(frame, **PLAIN)) == bits(sketched(str(per_cent), **PLAIN))
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("threads", [5, *(pytest.param(n, marks=pytest.mark.all) for n in (1, 2))])
 def test_threads(log: Path, local: Sketch, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines.os, "cpu_count", lambda: threads)
     assert bits(sketched(str(log))) == bits(local)

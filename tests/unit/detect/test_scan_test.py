@@ -97,7 +97,7 @@ def test_three_traits() -> None:
     x["x2"] = g.uniform(size=8_000)
     inside = (x["x0"] > 0.6) & (x["x1"] > 0.6) & (x["x2"] > 0.6)
     data = cal.predictions(g.random(8_000) < p + 0.3 * inside, p, x)
-    found = cal.detect.scan_test(data, order=3)
+    found = cal.detect.scan_test(data, order=3, draws=99)
     assert found.parts["rule"] == "x0 over 0.6 and x1 over 0.6 and x2 over 0.6"
     assert found.settings["order"] == len(found.parts["by_order"]) == 3
 

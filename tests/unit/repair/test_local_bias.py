@@ -115,11 +115,11 @@ def test_clusters_are_kept_together_so_that_their_noise_is_not_followed():
 
 
 def test_of_many_rows_a_sample_is_fitted(monkeypatch):
-    data, _ = wavy(3_000, 9)
-    monkeypatch.setattr(local_fit, "MOST", 1_000)
+    data, _ = wavy(900, 9)
+    monkeypatch.setattr(local_fit, "MOST", 300)
     fitted = cal.repair.LocalBias().fit(data)
-    assert fitted.settings["rows_used"] == 1_000
-    assert fitted.fitted_on.rows == 3_000
+    assert fitted.settings["rows_used"] == 300
+    assert fitted.fitted_on.rows == 900
 
 
 def test_bells_are_gaussians_of_numbers_and_levels():

@@ -118,7 +118,7 @@ def test_values_that_were_not_there_at_the_fit(name):
 
 @everyone
 def test_a_missing_column_is_named(name):
-    data, _ = rows(600)
+    data, _ = rows(200)
     with pytest.raises(cal.BadInput, match="did you mean 'age'"):
         RECIPES[name](variables="aeg").fit(data)
     fitted_map = RECIPES[name](variables=["age", "city"]).fit(data)

@@ -6,7 +6,8 @@
     python reproduce/run.py strong                      # all of one paper
 
 Each run writes its rows to reproduce/results and its chart to docs/img/reproduce; `python reproduce/page.py` then
-writes the pages of the documentation from them.
+writes the pages of the documentation from them. Linear algebra has one thread (OpenMP, OpenBLAS, MKL, PyTorch), so that
+a network trained twice on one machine is the same to the last bit.
 """
 
 import argparse
@@ -52,7 +53,7 @@ def one(name: str, size: str, seed: int) -> int:
 
 def apart(name: str, size: str, seed: int) -> int:
     """Run one experiment in a process of its own, with one thread for linear algebra."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
     command = [sys.executable, __file__, name, f"--{size}", "--seed", str(seed), "--here"]
     return subprocess.run(command, env={**os.environ, **threads}, check=False).returncode
 

@@ -139,7 +139,7 @@ EXPERIMENT = Experiment(
     title="Upper bounds on the calibration error of real classifiers against the number of rows",
     status=SUBSTITUTE,
     difference="Amazon Polarity, Civil Comments, the phishing URLs and Yelp are in no package of the Python index that "
-    "we know, and have up to 3.8 million rows: employment, credit default, phishing sites and film reviews stand in. "
+    "we found, and have up to 3.8 million rows: employment, credit default, phishing sites and film reviews stand in. "
     "Boosted trees and a logistic regression stand in for BERT. Repeats are 16 at most (64 in the paper); samples of "
     "most of the rows overlap. No numbers in print.",
     sizes={"tiny": 1, "quick": 4, "full": 16},

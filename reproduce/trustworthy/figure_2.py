@@ -16,6 +16,7 @@ from typing import Any
 from sklearn.ensemble import RandomForestClassifier
 
 import calibrant as cal
+from reproduce.claim import Claim
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.trustworthy.data import Table
 from reproduce.trustworthy.inference import (
@@ -50,7 +51,7 @@ def run(size: int, seed: int) -> list[Row]:
     return over_splits(size, seed, 0.3, models, asked)
 
 
-def claims(rows: list[Row]) -> dict[str, bool]:
+def claims(rows: list[Row]) -> dict[str, Claim]:
     """Return what the paper says of the figure."""
     return {
         **{f"the forest is better than the regression on {m}": better(rows, "forest", "regression", m) for m in SCORES},

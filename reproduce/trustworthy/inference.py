@@ -12,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 import calibrant as cal
 from calibrant.repair import AugmentedLogistic
+from reproduce import claim
+from reproduce.claim import Claim
 from reproduce.experiment import Row
 from reproduce.trustworthy.data import Table, housing
 
@@ -92,22 +94,42 @@ def summary(rows: Iterable[Row]) -> dict[str, dict[str, tuple[float, float]]]:
     return found
 
 
-def better(rows: list[Row], a: str, b: str, measure: str) -> bool:
+def of_means(rows: list[Row], measure: str, weights: dict[str, float], **bound: float) -> Claim:
+    """Return the claim of a weighted sum of models' means over splits, as if models and splits were independent.
+
+    Two models judged on the same rows err alike, which makes the interval of their difference too wide; splits share
+    rows, which makes it a bit short.
+    """
+    s, splits = summary(rows), splits_of(rows)
+    value = sum(w * s[m][measure][0] for m, w in weights.items())
+    error = np.sqrt(sum((w * s[m][measure][1]) ** 2 for m, w in weights.items()) / splits)
+    return claim.mean(float(value), float(error), splits, **bound)
+
+
+def splits_of(rows: list[Row]) -> int:
+    """Return the number of splits."""
+    return next(int(r["splits"]) for r in rows if r["kind"] == "summary")
+
+
+def better(rows: list[Row], a: str, b: str, measure: str) -> Claim:
     """Return whether one model is better than another on average."""
-    s = summary(rows)
-    return (s[a][measure][0] > s[b][measure][0]) == (measure == "accuracy")
+    sign = 1.0 if measure == "accuracy" else -1.0
+    return of_means(rows, measure, {a: sign, b: -sign}, above=0.0)
 
 
-def biased(rows: list[Row], model: str) -> bool:
+def biased(rows: list[Row], model: str) -> Claim:
     """Return whether the 95 % interval of the bias excludes 0 in most splits."""
-    return summary(rows)[model][MISSED][0] > 0.5
+    splits = splits_of(rows)
+    return claim.share(round(summary(rows)[model][MISSED][0] * splits), splits, above=0.5)
 
 
-def unbiased(rows: list[Row], model: str) -> bool:
+def unbiased(rows: list[Row], model: str) -> Claim:
     """Return whether the mean bias is within two standard errors of 0 (splits share rows: these are a bit short)."""
     mean, sd = summary(rows)[model]["bias"]
-    splits = next(r["splits"] for r in rows if r["kind"] == "summary")
-    return bool(abs(mean) < 2 * sd / np.sqrt(splits))
+    splits = splits_of(rows)
+    if splits < 2:
+        return Claim(None, splits)
+    return Claim(bool(abs(mean) < 2 * sd / np.sqrt(splits)), splits)
 
 
 def side_by_side(rows: list[Row]) -> list[Row]:

@@ -298,6 +298,8 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
     fixed, unjudged = _against(fits, asked, groups, how)
     over = {} if fixed is None or how.against.limit is None else {k: fixed.left(k) for k in judged.scores}
     chosen = recommended(table, verdicts, worse_than, over)
+    line = Curve(method=FIXED, columns={}) if fixed is None else fixed.curve(chosen, fits.maps)
+    judged.forget()
     # (4) Tests: told, but they decide nothing.
     testing = Testing(how.tests, variables, how.test_rows, how.draws, seed)
     picked = tuple(judged.scores) if how.every else tuple(dict.fromkeys((AS_AUDITED, chosen)))
@@ -309,7 +311,7 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
         differences=curve_of("differences", ScoreChange, changes.scores),
         variables=curve_of("variables", VariableChange, changes.variables),
         groups=curve_of("groups", GroupChange, changes.groups),
-        fixed=fixed.curve(chosen, fits.maps, **told) if fixed is not None else Curve(method=FIXED, columns={}),
+        fixed=line if fixed is None else replace(line, settings={**line.settings, **told}),
         verdicts=verdicts,
         recommended=chosen,
         maps=dict(fits.maps),

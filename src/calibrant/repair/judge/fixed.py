@@ -282,7 +282,7 @@ class Fixed:
 
     # ---- told ----
 
-    def curve(self, chosen: str, maps: Mapping[str, FittedMap], **settings: Any) -> Curve:
+    def curve(self, chosen: str, maps: Mapping[str, FittedMap]) -> Curve:
         """Return a line for each population, before and after one repair; ``"as audited"`` for none."""
         after, lines = chosen != AS_AUDITED, []
         for one in self.lines(chosen):
@@ -308,7 +308,6 @@ class Fixed:
                 "about": {"now": self.about(AS_AUDITED), "after": self.about(chosen) if after else None},
                 "groups": kinds.count("group"),
                 "candidates": tuple(self._candidate(name, maps.get(name)) for name in self.judged.scores),
-                **settings,
             },
         )
 

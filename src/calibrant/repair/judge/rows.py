@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from calibrant.arguments import whole
+from calibrant.data.engines.freed import give_back
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
@@ -98,6 +99,11 @@ class Judged:
         if name not in self._alone:
             self._alone[name] = Predictions(y=self.data.y, p=self.scores[name])
         return self._alone[name]
+
+    def forget(self) -> None:
+        """Drop what was counted of each score, before what reads rows alone."""
+        self._alone.clear()
+        give_back()
 
     @property
     def repairs(self) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import NotComputable
 from calibrant.kernels.runtime import one_thread, sized
-from calibrant.look.run import glance
 from calibrant.results import Curve, Estimate
 
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
@@ -194,6 +193,8 @@ def audit(
         seed=seed,
     )
     if progress is not None:
+        from calibrant.look.run import glance
+
         source, seen = glance(source, asked, engine)
         if seen is not None:
             for line in seen.lines():

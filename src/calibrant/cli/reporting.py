@@ -52,7 +52,6 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
 def deliver(record: AuditRecord, a: Namespace) -> None:
     """Write what was asked for; print the summary unless standard output was claimed."""
     from calibrant.report import html, markdown, outline, terminal
-    from calibrant.report.outputs import files, printing
 
     document = outline.document(record)
     page = html.written(document, record) if a.report or a.pdf else ""
@@ -60,6 +59,8 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
         write(a.report, page)
         _say("report", a.report)
     if a.pdf:
+        from calibrant.report.outputs import printing
+
         written(a.pdf, printing.printed(page.encode()))
         _say("pdf", a.pdf)
     if a.json:
@@ -67,12 +68,16 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
     if a.markdown:
         write(a.markdown, markdown.written(document))
     if a.out:
+        from calibrant.report.outputs import files
+
         files.write_all(record, document, Path(a.out))
         _say("written to", a.out)
     if STDOUT not in (a.report, a.json, a.markdown):
         print(terminal.render(_as_typed(record, getattr(a, "files", ()))))
     if a.open:
-        _open(Path(a.out) / files.PAGE if a.report in (None, STDOUT) else Path(a.report))
+        from calibrant.report.outputs.files import PAGE
+
+        _open(Path(a.out) / PAGE if a.report in (None, STDOUT) else Path(a.report))
 
 
 def _as_typed(record: AuditRecord, files: Sequence[str]) -> AuditRecord:

@@ -52,6 +52,7 @@ def _run(argv: Sequence[str] | None) -> int:
         a = build_parser().parse_args(argv)
         if argv is None and a.command != "report":  # the process is the command's own, and reads rows
             _spare_pandas()
+            _spare_fortran()
         module = import_module(f"calibrant.cli.{ELSEWHERE.get(a.command, 'commands')}")
         return int(getattr(module, a.command)(a))
     except SystemExit as e:
@@ -105,6 +106,13 @@ def _spare_pandas() -> None:
         pa.scalar("")  # looks for pandas once, and remembers
     finally:
         sys.meta_path.remove(_NoPandas)
+
+
+def _spare_fortran() -> None:
+    """Keep SciPy from importing NumPy's compiler of Fortran, which it does only to copy the names of NumPy."""
+    import numpy
+
+    vars(numpy).setdefault("f2py", None)
 
 
 # ---- streams and signals as a shell, a service or a scheduler leaves them ----

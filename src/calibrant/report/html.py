@@ -5,9 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
+from importlib.util import cache_from_source
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
@@ -20,7 +24,8 @@ from calibrant.report.wording.terms import MARKS
 from calibrant.visible import visible
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import BytecodeCache, Environment
+    from jinja2.bccache import Bucket
     from markupsafe import Markup
 
 
@@ -119,6 +124,7 @@ def environment() -> Environment:
 
     made = Environment(
         loader=FunctionLoader(asset),
+        bytecode_cache=_compiled(),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -127,3 +133,22 @@ def environment() -> Environment:
     made.globals.update(show=show, seen=shown, paired=paired, plain=plain, island=island)
     made.globals.update(icon=svg.icon, swatch=svg.swatch, marks=MARKS)
     return made
+
+
+def _compiled() -> BytecodeCache:
+    """Return where compiled templates are kept: with the byte code of this file, where and if Python keeps that."""
+    from jinja2 import FileSystemBytecodeCache, __version__
+
+    class Beside(FileSystemBytecodeCache):
+        """As it is, in a folder that may not be there, or be written by nobody."""
+
+        def load_bytecode(self, bucket: Bucket) -> None:
+            with suppress(OSError):
+                super().load_bytecode(bucket)
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            if not sys.dont_write_bytecode:
+                with suppress(OSError):
+                    super().dump_bytecode(bucket)
+
+    return Beside(str(Path(cache_from_source(__file__)).parent), f"%s.jinja2-{__version__}.template")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, Cost, Question
 from calibrant.audit.record import NO_CURVE, Check
 from calibrant.audit.rounding import step, stepped
 from calibrant.repair.catalogue import tried_by_default
-from calibrant.repair.judge.verdict import Comparison
 from calibrant.results import Curve
+
+if TYPE_CHECKING:
+    from calibrant.repair.judge.verdict import Comparison
 
 REPAIR = "repair"
 NO_ROWS = "no rows were kept: a repair is fitted on rows, which an audit keeps where there are covariates"
@@ -51,12 +53,12 @@ SETTINGS = (
 
 def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
     """Compare the repairs that `calibrant repair` tries; hold the same people against the limit before and after."""
+    rows, plan = case.needs_rows(NO_TESTS if case.whole.spec.codings else NO_ROWS), case.judging
     from calibrant.audit.before_after import Populations
     from calibrant.repair.judge.compare import Asked, Judging, audited_variables, compared
     from calibrant.repair.judge.evidence import TESTS
     from calibrant.repair.judge.fixed import Against
 
-    rows, plan = case.needs_rows(NO_TESTS if case.whole.spec.codings else NO_ROWS), case.judging
     case.announce("comparing repairs")
     case.forget()
     held = () if rows.covariates is None else tuple(rows.covariates.schema.names)

@@ -96,7 +96,7 @@ def _besides(found: Iterable[Sequence[Any]], rows: int, people: int, mask: int) 
 ABOUT = ("about", "traits", "order", "boxes", "min_size", "clear_size", "seed")
 
 
-def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int) -> Estimate:
+def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, log: int) -> Estimate:
     """Return both ends of the worst pocket as one estimate, each as it is told; a box that leaves few is not named.
 
     Parameters
@@ -106,6 +106,8 @@ def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int) -> Es
     tables : Tables
         Of what was certified.
     mask : int
+    log : int
+        Rows there are: more than were tested where a screen dealt some of them to the choice.
     """
     (low, below), (high, above) = _told_end(least, "low", tables, mask), _told_end(most, "high", tables, mask)
     value = _told_worst_value(least, max(least.value, most.value), tables)
@@ -119,7 +121,7 @@ def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int) -> Es
             **{k: least.settings[k] for k in ABOUT},
             **below,
             **above,
-            "rows_needed": None if needed is None else int(two_digits(needed)),
+            "rows_needed": None if needed is None else int(two_digits(needed * log / least.n)),
             "rows_at_least": end.settings["rows_at_least"],
         },
     )

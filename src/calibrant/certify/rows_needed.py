@@ -270,7 +270,8 @@ def rows_to_decide(
     below = _signed_gap(mass, spend[0] / 2.0) if judge == "gap" else _lower_gap(mass, spend[0])
     planned = least_rows(above if within else below, room, max(population.n / 2.0, 20.0)) / population.n
     now = most - off if within else off - least
-    return Need(max(planned, (now / room) ** 2, 1.0), False) if np.isfinite(planned) else None
+    times = max(planned, (now / room) ** 2)
+    return Need(times, False) if 1.0 < times < np.inf else None
 
 
 def _noise(population: Population, levels: int, judge: Judge) -> float:

@@ -286,7 +286,7 @@ def test_the_worst_gap_is_told_in_steps_of_people() -> None:
     least, most = (cal.certify.pockets(data, side=side) for side in ("lower", "upper"))
     tables, u = tables_of(data, None, 2, 0), step(least.settings["smallest_box"])
     wide = replace(most, interval=replace(most.interval, high=1.0))
-    values = {told_worst(replace(least, value=v), wide, tables, 20).value for v in np.linspace(0.4, 0.5, 50)}
+    values = {told_worst(replace(least, value=v), wide, tables, 20, least.n).value for v in np.linspace(0.4, 0.5, 50)}
     assert least.interval.low < 0.35
     assert all(round(v / u, 6) % 1 == 0 for v in values)
 
@@ -295,14 +295,14 @@ def test_the_worst_is_told_like_a_group_and_a_box_that_leaves_few_is_not_named()
     data = planted()
     least, most = (cal.certify.pockets(data, side=side) for side in ("lower", "upper"))
     tables = tables_of(data, None, 2, 0)
-    told = told_worst(least, most, tables, 20)
+    told = told_worst(least, most, tables, 20, least.n)
     assert least.interval.low - 2.001 * step(least.settings["rows_low"]) <= told.interval.low < least.interval.low
     assert told.interval.high >= most.interval.high
     assert told.settings["rows_low"] % 5 == 0
     rule = tuple(Condition.from_dict(c) for c in least.settings["conditions_low"])
     assert people_in(tables, rule).exact[0] == least.settings["rows_low"]
     assert people_in(tables, tuple(reversed(rule))) == people_in(tables, rule)
-    hidden = told_worst(least, most, tables, least.settings["rows_low"] + 1)
+    hidden = told_worst(least, most, tables, least.settings["rows_low"] + 1, least.n)
     assert (hidden.settings["box_low"], hidden.settings["rows_low"], hidden.settings["share_low"]) == (None, None, None)
     assert hidden.interval.low == told.interval.low
 

@@ -72,7 +72,20 @@ def test_the_verdict_on_a_limit(limit: float | None, verdict: str) -> None:
     if verdict != "undecided":
         assert (s["rows_needed"], s["rows_at_least"]) == (None, False)
     elif s["rows_needed"]:
-        assert s["rows_needed"] >= 300
+        assert s["rows_needed"] > 300
+
+
+@pytest.mark.parametrize("n", [200, 600])
+@pytest.mark.parametrize("limit", [0.1, 0.2])
+def test_an_undecided_limit_takes_more_rows_than_there_are(n: int, limit: float) -> None:
+    for seed in range(4):
+        rng = np.random.default_rng([n, seed])
+        p, x, z = rng.uniform(0.02, 0.98, (3, n))
+        off = 0.3 * (seed % 2) * (x > 0.8)  # in a corner whose exact range is wider than a normal one
+        data = cal.predictions(rng.uniform(size=n) < np.clip(p + off, 0, 1), p, {"x": x, "z": z})
+        for side in ("lower", "upper", "two-sided"):
+            need = certified(data, limit=limit, side=side).settings["rows_needed"]
+            assert need is None or need > n
 
 
 def test_rows_of_a_calibrated_score_are_at_least_so_many_until_estimates_are_clear_of_the_limit() -> None:

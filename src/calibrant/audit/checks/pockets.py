@@ -52,7 +52,7 @@ def _worst(case: Case, size: float, floor: float) -> Estimate:
         )
         for side in ("lower", "upper")
     )
-    told = told_worst(least, most, tables_of(case.tested, None, ORDER, case.seed), case.mask)
+    told = told_worst(least, most, tables_of(case.tested, None, ORDER, case.seed), case.mask, case.whole.n)
     low = max(told.interval.low, floor)
     return replace(told, value=max(told.value, low), interval=replace(told.interval, low=low))
 

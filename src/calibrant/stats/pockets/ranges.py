@@ -267,8 +267,8 @@ def rows_needed(
     -------
     (int, bool) or None
         About so many, if gaps are as estimated; or, with True, at least so many, which would clear a calibrated score,
-        where the estimates are not clear of the limit by two standard errors. None if it is too close to say, if the
-        end that would decide is not asked for, or beyond 1e12.
+        where the estimates are not clear of the limit by two standard errors. More than there are. None if it is too
+        close to say, if the end that would decide is not asked for, or beyond 1e12.
     """
     from scipy.special import ndtri
 
@@ -276,22 +276,27 @@ def rows_needed(
     large = family.rows >= least_rows
     clear = np.abs(size - limit) > CLEAR * error
     at_least = False
-    # Noise and widths fall with the root of the rows. Over the limit, one box has to show it, half its luck gone; else
-    # every large box has to come under it, with as much luck, for or against, as it has now.
+    # Noise and widths, taken as they are now of the boxes that an approximation puts first, fall with the root of the
+    # rows. Over the limit, one box has to show it, half its luck gone; else every large box has to come under it, with
+    # as much luck, for or against, as it has now.
     if size.max() > limit and (off := clear & (size > limit)).any():
         if not spend[0]:
             return None
-        width = -ndtri(spend[0] / 2.0 * family.weight[off]) * error[off]
-        left = (size[off] + np.abs(family.gap[off])) / 2.0 - limit
-        times = max(float((width / left).min()) ** 2, 1.0)
+        some, each = np.flatnonzero(off), spend[0] / 2.0 * family.weight
+        left = (size + np.abs(family.gap)) / 2.0 - limit
+        some = some[_largest(left[some] / (-ndtri(each[some]) * error[some]))]
+        below, above = ends(family, each[some], each[some], some)
+        width = np.abs(family.gap[some]) - np.maximum(below, -above)
+        times = float((width / left[some]).min()) ** 2
     elif not spend[1]:
         return None
     elif size.max() <= limit and clear[large].all():
-        excess = np.abs(family.gap[large]) - ndtri(spend[1]) * error[large] - size[large]
-        times = max(float((excess / (limit - size[large])).max(initial=0.0)) ** 2, 1.0)
+        room = limit - size
+        some = np.flatnonzero(large)
+        some = some[_largest((np.abs(family.gap) - ndtri(spend[1]) * error - limit)[some] / room[some])]
+        below, above = ends(family, spend[1], spend[1], some)
+        times = float(((np.maximum(above, -below) - size[some]) / room[some]).max()) ** 2
     else:
         times, at_least = float((-ndtri(spend[1]) * error[large] / limit).max(initial=0.0)) ** 2, True
-        if times <= 1.0:
-            return None
-    found = family.n * times
-    return (int(np.ceil(found)), at_least) if found <= MOST_ROWS else None
+    found = np.ceil(family.n * times)
+    return (int(found), at_least) if family.n < found <= MOST_ROWS else None

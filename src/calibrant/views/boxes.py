@@ -16,7 +16,8 @@ from calibrant.data.sketches.boxes import Boxes, Layout
 from calibrant.data.sketches.sample import hashes_of, identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import SCORE, Coding
-from calibrant.data.specs.traits import MOST, Cells, Trait, cells_of, traits_of
+from calibrant.data.specs.local import INSTEAD
+from calibrant.data.specs.traits import Cells, Trait, cells_of, traits_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.boxes import SUMS
 from calibrant.stats.pockets.family import Family, Ints, family_of, runs, singles_and_pairs
@@ -223,7 +224,7 @@ def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: in
 
 def _few_enough(traits: tuple[Trait, ...], used: tuple[Coding, ...]) -> tuple[Trait, ...]:
     if not traits:
-        raise NotComputable(f"there are {len(used)} covariates: boxes take {MOST}; name those to search in variables=")
+        raise NotComputable(f"{len(used)} covariates are too many for boxes: {INSTEAD}")
     return traits
 
 

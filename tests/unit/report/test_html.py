@@ -5,10 +5,14 @@ import hashlib
 import itertools
 import json
 import re
+import sys
 from decimal import Decimal
 from html.parser import HTMLParser
+from importlib.util import cache_from_source
+from pathlib import Path
 
 import pytest
+from jinja2 import Environment
 
 import factories
 from calibrant.audit.record import AuditRecord
@@ -103,6 +107,31 @@ def test_the_json_of_the_page_is_the_record(pages, name):
 def test_same_record_same_bytes(pages):
     record, text = pages["employment"]
     assert html.render(AuditRecord.from_json(record.to_json())) == text
+
+
+def test_compiled_templates_are_kept_with_the_byte_code_where_that_is_kept(
+    pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, text = pages["tiny"]
+
+    def written() -> str:
+        html.environment.cache_clear()
+        return html.render(record)
+
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    folder = Path(cache_from_source(html.__file__)).parent
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    assert written() == text  # there is no folder to write to, and nobody is told
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert written() == text
+    assert not list(folder.iterdir())
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    assert written() == text
+    assert len(list(folder.iterdir())) == 3
+    monkeypatch.setattr(Environment, "compile", None)  # nothing is compiled again
+    assert written() == text
+    html.environment.cache_clear()
 
 
 def test_policy_knows_exactly_this_style_and_script(pages):

@@ -55,6 +55,7 @@ PAIRS = 256  # rows whose distances give the median: 32,640 pairs
 JOINT_LEVELS = 16  # columns of a level variable that enters the joint kernel, at most
 OWN, SHARED, LEVEL_COLUMNS = 96, 31, 1024  # columns for levels: of their own, shared by hash; of all variables
 MOST = 100  # covariates
+INSTEAD = f"name at most {MOST} in variables=, or run calibrant.audit, which chooses some on rows that it does not test"
 SIMULATED = 200_000  # rows up to which "auto" simulates the outcomes
 ENOUGH = 100.0  # expected cases, and non-cases, from which on the Gaussian null is allowed
 DRAWS = 999  # simulated outcomes that a sketch sums: the smallest p-value is 0.001
@@ -273,7 +274,7 @@ def local_spec(
     """Return the features for a sample of rows in random order; `draws` is 0 for the Gaussian null."""
     used = [c for c in how if c.kind != "constant"]
     if len(used) > MOST:
-        raise BadInput(f"{len(used)} covariates are too many for one test (at most {MOST}): name fewer in variables=")
+        raise BadInput(f"{len(used)} covariates are too many for one test: {INSTEAD}")
     score = codings(pa.table({SCORE: p}))[0]
     e = encode(table, used, len(p))
     names = ((SCORE,) if score.kind != "constant" else ()) + e.number_names

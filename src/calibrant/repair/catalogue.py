@@ -112,7 +112,7 @@ def recipes() -> Mapping[str, Entry]:
     >>> import calibrant as cal
     >>> entry = cal.repair.recipes()["Platt"]
     >>> entry.words, entry.command, entry.make()
-    ('Platt scaling', 'platt', Platt(scale='logit'))
+    ('Platt scaling', 'platt', Platt(scale='auto', ridge=None))
     """
     _read_all()
     return MappingProxyType(dict(sorted(_DECLARED.items(), key=lambda item: item[1].simplicity)))

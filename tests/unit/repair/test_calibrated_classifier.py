@@ -98,7 +98,7 @@ def test_one_map_is_fitted_to_scores_out_of_fold(two: tuple[Any, Any]) -> None:
 
 def test_ensemble_agrees_with_scikit_learn(two: tuple[Any, Any]) -> None:
     X, y = two
-    ours = CalibratedClassifier(LinearSVC(), Platt(), cv=3, ensemble=True).fit(X, y)
+    ours = CalibratedClassifier(LinearSVC(), Platt(scale="logit"), cv=3, ensemble=True).fit(X, y)
     theirs = CalibratedClassifierCV(LinearSVC(), method="sigmoid", cv=3, ensemble=True).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=2e-5)
     assert len(ours.repaired_) == 3
@@ -108,14 +108,14 @@ def test_ensemble_agrees_with_scikit_learn(two: tuple[Any, Any]) -> None:
 
 def test_one_map_agrees_with_scikit_learn(two: tuple[Any, Any]) -> None:
     X, y = two
-    ours = CalibratedClassifier(LinearSVC(), Platt(), cv=3).fit(X, y)
+    ours = CalibratedClassifier(LinearSVC(), Platt(scale="logit"), cv=3).fit(X, y)
     theirs = CalibratedClassifierCV(LinearSVC(), method="sigmoid", cv=3, ensemble=False).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=2e-5)
 
 
 def test_one_vs_rest_agrees_with_scikit_learn(three: tuple[Any, Any]) -> None:
     X, y = three
-    ours = CalibratedClassifier(LinearSVC(), Platt(), cv=3).fit(X, y)
+    ours = CalibratedClassifier(LinearSVC(), Platt(scale="logit"), cv=3).fit(X, y)
     theirs = CalibratedClassifierCV(LinearSVC(), method="sigmoid", cv=3, ensemble=False).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
     assert ours.classes_.tolist() == ["low", "mid", "top"]

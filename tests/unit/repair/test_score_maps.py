@@ -1,6 +1,7 @@
 """Maps of the score: settings, degenerate rows, and what each is by definition."""
 
 import warnings
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -30,7 +31,10 @@ from calibrant.views.population import everyone
 
 FITTED = (
     Platt(),
+    Platt(scale="logit"),
     Platt(scale="raw"),
+    Platt(scale="raw", ridge=1.0),
+    Platt(scale="log ratio", ridge=0.0),
     Temperature(),
     Isotonic(),
     Beta(),
@@ -62,7 +66,10 @@ def classes(n, k=3, seed=2, power=2.0):
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: Platt(scale="log ratio"), "scale"),
+        (lambda: Platt(scale="cubic"), "scale"),
+        (lambda: Platt(ridge=-1.0), "ridge"),
+        (lambda: Platt(ridge=True), "ridge"),
+        (lambda: ScalingBinning(ridge=float("nan")), "ridge"),
         (lambda: Beta(parameters="bm"), "parameters"),
         (lambda: Histogram(bins=0), "bins"),
         (lambda: Histogram(bins=True), "bins"),
@@ -178,6 +185,54 @@ def test_histogram_keeps_ties_together_and_rates_are_of_its_bins():
     assert made.shown == pytest.approx((1 / 6, 0.5, 1.0))
     wide = Histogram(bins=4, strategy="uniform", fewest=1).fit(cal.predictions([0, 1, 1], [0.1, 0.25, 0.26]))
     assert wide.shown == (0.0, 1.0, 0.625, 0.875)  # empty bins show their middle
+
+
+def far_out(n=2_000, seed=3):
+    """Return rows of which a twentieth, scored about 1e-9, are cases one time in eight; the others are right."""
+    rng = np.random.default_rng([seed, n])
+    p = np.where(rng.uniform(size=n) < 0.05, 1e-9 * rng.uniform(size=n), rng.uniform(0.02, 0.9, n))
+    return cal.predictions(rng.uniform(size=n) < np.where(p < 1e-6, 0.125, p), p)
+
+
+def brier(data):
+    return float(np.mean((data.p - data.y) ** 2))
+
+
+def test_platt_leaves_the_log_odds_where_scores_far_out_would_rule_them():
+    data, other = far_out(), far_out(20_000, seed=4)
+    found = Platt().fit(data)
+    assert (found.scale, found.settings) == ("raw", {"scale": "auto", "ridge": None})
+    assert found.scores(other.p) == pytest.approx(Platt(scale="raw").fit(data).scores(other.p))
+    assert brier(found(other)) < brier(other) < brier(Platt(scale="logit").fit(data)(other))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_platt_stays_with_the_log_odds_of_scores_that_are_right_or_too_bold(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(size=10_000)
+    for power in (1.0, 0.5):
+        truth = p**power / (p**power + (1 - p) ** power)
+        assert Platt().fit(cal.predictions(rng.uniform(size=10_000) < truth, p)).scale == "logit"
+
+
+def test_platt_stays_with_the_log_odds_where_both_curves_pass_through_the_same_points():
+    two = cal.predictions([0, 1, 1, 0, 1], [0.0, 0.5, 0.5, 0.5, 0.0])
+    assert Platt().fit(two).scale == "logit"
+
+
+def test_platt_weighs_rows_where_it_compares_curves():
+    data = far_out()
+    weights = np.where(data.p < 1e-6, 1e-6, 1.0)  # those far out hardly count
+    assert Platt().fit(replace(data, weights=weights, cache={})).scale == "logit"
+
+
+def test_a_ridge_of_platt_shrinks_the_slope_alone_and_stays_finite_when_classes_separate():
+    apart = cal.predictions([0] * 50 + [1] * 50, np.linspace(0.01, 0.99, 100))
+    slopes = [Platt(scale="raw", ridge=r).fit(apart).slope for r in (0.01, 1.0, 100.0)]
+    assert slopes[0] > slopes[1] > slopes[2] > 0
+    level = Platt(scale="logit", ridge=1e9).fit(square(3_000))
+    assert level.slope == pytest.approx(0.0, abs=1e-5)
+    assert level.scores(np.array([0.1, 0.9])) == pytest.approx(square(3_000).y.mean(), abs=1e-5)
 
 
 def test_scaling_binning_shows_means_of_its_curve_and_states_its_rows():

@@ -13,7 +13,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
-from calibrant.repair.maps.curves import Logistic, Platt
+from calibrant.repair.maps.curves import Asked, Logistic, Platt
 from calibrant.repair.regression import Floats, fit_rows, scores_of, taken, weights_of
 from calibrant.repair.told import MASK, checked_fewest
 from calibrant.stats.strata import Strategy
@@ -174,8 +174,9 @@ class ScalingBinning:
     ----------
     bins : int from 1 to 10,000
         Bins of equally many rows.
-    scale : {"logit", "raw"}
-        Of the curve; see `Platt`.
+    scale : {"auto", "logit", "raw", "log ratio"}
+    ridge : float, 0 or more, optional
+        Both of the curve; see `Platt`.
     split : bool
         Deal the rows into three equal parts, as the paper proves it: for the curve, for the edges, for the means. False
         uses every row for each, as the authors' program does: better in practice, without the proof.
@@ -200,8 +201,9 @@ class ScalingBinning:
     where `Histogram` takes ``bins / eps^2``, since a mean of a smooth curve varies less than a mean of outcomes.
     `settings` states how many rows each step had. Order is kept up to ties if the curve rises. **Method.** Section 4.1
     of the paper: cuts at quantiles of the scores (those of g, which rises), halfway between neighbours; a bin that the
-    third part misses takes the mean over the second. **Cost.** That of `Platt`, and a sort. **Reads.** Rows; weights
-    are used.
+    third part misses takes the mean over the second. ``ScalingBinning(scale="log ratio", ridge=1e-10, split=False,
+    fewest=1)`` is the authors' program, but that it cuts scores at 1e-12. **Cost.** That of `Platt`, and a sort.
+    **Reads.** Rows; weights are used.
 
     References
     ----------
@@ -220,14 +222,15 @@ class ScalingBinning:
     """
 
     bins: int = 10
-    scale: Literal["logit", "raw"] = "logit"
+    scale: Asked = "auto"
+    ridge: float | None = None
     split: bool = True
     fewest: int = MASK
     seed: int = 0
 
     def __post_init__(self) -> None:
         checked_bins(self.bins)
-        Platt(scale=self.scale)
+        Platt(scale=self.scale, ridge=self.ridge)
         flag("split", self.split)
         checked_fewest(self.fewest)
         checked_seed(self.seed)
@@ -246,7 +249,7 @@ class ScalingBinning:
                 f"ScalingBinning cannot be fitted: the {first.n:,} rows dealt to its curve have one outcome only"
             )
         # (1) Fit the curve g.
-        curve = Platt(scale=self.scale).fit(first)
+        curve = Platt(scale=self.scale, ridge=self.ridge).fit(first)
         # (2) Cut bins of equally many scores g(p), which are those of p, for g rises.
         scores, weight, _ = scores_of(second, int(self.fewest))
         edges, _ = cut(scores, np.cumsum(weight), int(self.bins), "quantile")
@@ -256,7 +259,8 @@ class ScalingBinning:
             recipe="ScalingBinning",
             settings={
                 "bins": len(shown),
-                "scale": self.scale,
+                "scale": curve.scale,
+                "ridge": curve.settings["ridge"],
                 "split": self.split,
                 "fewest": int(self.fewest),
                 "seed": int(self.seed),

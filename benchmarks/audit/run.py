@@ -167,7 +167,7 @@ def versions(place: Path) -> dict[str, str]:
     return dict(json.loads(done.stdout)) if not done.returncode else {}
 
 
-def beside(rows: Sequence[int], place: Path, folder: Path) -> None:
+def beside(rows: Sequence[int], packages: Sequence[str], place: Path, folder: Path) -> None:
     """Print what each package computes, and then its time beside ours in the same run."""
     print(f"installing into {place} ...", file=sys.stderr, flush=True)
     missing, known = environment(place), versions(place)
@@ -183,11 +183,11 @@ def beside(rows: Sequence[int], place: Path, folder: Path) -> None:
     with checkouts("", folder) as (tree,):
         script = str(Path(__file__).with_name("peers.py"))
         pythons = dict.fromkeys(PEERS, str(place / "bin" / "python")) | dict.fromkeys(OURS, tree.python)
-        for name in OURS:  # compiled before anything is timed
-            once([tree.python, script, name, str(written(folder, "2000"))], tree.environment(), folder)
         for n in sorted(rows):
             costs = {}
-            for name in [*OURS, *(p for p in PEERS if p not in missing)]:
+            for name in OURS:  # compiled before anything is timed
+                once([tree.python, script, name, str(written(folder, str(n)))], tree.environment(), folder)
+            for name in [*OURS, *(p for p in packages if p not in missing)]:
                 print(f"{n:,} rows, {name} ...", file=sys.stderr, flush=True)
                 settings = tree.environment()
                 if name not in OURS:
@@ -253,6 +253,7 @@ def main() -> None:
     parser.add_argument("--lines", default="", help=f"of the table: {known}; of the profile: 2000,example")
     parser.add_argument("--before", default="", metavar="REV", help=f"also time another revision, such as {EARLIER}")
     parser.add_argument("--rows", default="2000,20000,200000,2000000", help="of the logs that other packages read")
+    parser.add_argument("--packages", default=",".join(PEERS), help="that are timed beside calibrant")
     parser.add_argument("--environment", type=Path, help="where other packages are, or go (default: thrown away)")
     parser.add_argument("--pictures", type=Path, help="draw the stacks of the profile into this folder")
     parser.add_argument("--py-spy", default="py-spy", metavar="PROGRAM", help="what samples the stacks of the profile")
@@ -264,7 +265,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if a.what == "peers":
             place = Path(a.environment or folder / "environment").absolute()
-            beside([int(n) for n in a.rows.split(",")], place, folder)
+            beside([int(n) for n in a.rows.split(",")], a.packages.split(","), place, folder)
         elif a.what == "profile":
             profile(asked or ["2000", "example"], a.pictures and a.pictures.resolve(), a.py_spy, folder)
         else:

@@ -4,7 +4,10 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.stats import linregress, t
 
+from reproduce import claim
+from reproduce.claim import Claim
 from reproduce.experiment import Row
 from reproduce.measuring.functions import CALIBRATED, FUNCTIONS
 
@@ -18,10 +21,24 @@ def gaps(rows: list[Row], method: str, function: str) -> tuple[Any, Any]:
     return n, gap
 
 
-def slopes(rows: list[Row], method: str) -> list[float]:
-    """Slope of each function's log-log curve, the steepest first."""
-    curves = [gaps(rows, method, f) for f in FUNCTIONS]
-    return sorted(float(np.polyfit(np.log(n), np.log(g), 1)[0]) for n, g in curves if len(n) > 1)
+def slopes(rows: list[Row], method: str) -> list[tuple[float, float]]:
+    """Slope of each function's log-log curve, and the half-width of its 95% interval (least squares), in order."""
+    out = []
+    for function in FUNCTIONS:
+        n, gap = gaps(rows, method, function)
+        if len(n) > 1:
+            line = linregress(np.log(n), np.log(gap))
+            wide = t.ppf(0.975, len(n) - 2) * line.stderr if len(n) > 2 else math.inf
+            out.append((float(line.slope), float(wide)))
+    return sorted(out)
+
+
+def inside(rows: list[Row], method: str, low: float, high: float) -> Claim:
+    """Whether the slope of every function lies in a range."""
+    sets = min(int(r["repeats"]) for r in rows)
+    found = [(s, s - wide, s + wide) for s, wide in slopes(rows, method) if wide < math.inf]
+    ends = [claim.beside(*s, sets, low, None) for s in found]
+    return claim.every(ends + [claim.beside(*s, sets, None, high) for s in found])
 
 
 def rows_for(rows: list[Row], method: str, function: str = CALIBRATED) -> float:

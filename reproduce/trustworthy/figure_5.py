@@ -98,7 +98,7 @@ def too_many(row: Row) -> bool:
     return bool(binom.sf(round(row["type 1"] * row["data sets"]) - 1, row["data sets"], ALPHA) < 0.001)
 
 
-def every_rate(rows: list[Row], null: str, design: str | None = None, **bound: float) -> Claim:
+def every_rate(rows: list[Row], null: str, design: str | None = None, **bound: Any) -> Claim:
     """Return whether the rates of a null lie above or below a bound, in one design or in both."""
     kept = [r for r in rows if r["null"] == null and design in (None, r["design"])]
     return claim.every(
@@ -108,7 +108,8 @@ def every_rate(rows: list[Row], null: str, design: str | None = None, **bound: f
 
 def claims(rows: list[Row]) -> dict[str, Claim]:
     """Return what the paper says of the figure, and what holds elsewhere; levels are 0.05."""
-    most, least = {"below": 0.1}, {"above": 0.02}
+    most: dict[str, Any] = {"below": 0.1}
+    least: dict[str, Any] = {"above": 0.02}
     return {
         "in the authors' design their permutation rejects less than 10 % of right models at every width and sample "
         "size": every_rate(rows, PERMUTED, ONE, **most),

@@ -94,7 +94,7 @@ def summary(rows: Iterable[Row]) -> dict[str, dict[str, tuple[float, float]]]:
     return found
 
 
-def of_means(rows: list[Row], measure: str, weights: dict[str, float], **bound: float) -> Claim:
+def of_means(rows: list[Row], measure: str, weights: dict[str, float], **bound: Any) -> Claim:
     """Return the claim of a weighted sum of models' means over splits, as if models and splits were independent.
 
     Two models judged on the same rows err alike, which makes the interval of their difference too wide; splits share

@@ -10,7 +10,7 @@ from calibrant.repair import AugmentedBeta, Beta, Platt, ScalingBinning, Variabl
 from reproduce.experiment import Row
 from reproduce.variable.models import Fold
 
-WAYS = ("as published", "default")
+WAYS, BEYOND = ("as published", "default"), "beyond the paper: "
 NONE, BINNED, PLATT, BETA = "uncalibrated", "scaling-binning", "Platt scaling", "beta calibration"
 TREE, AUGMENTED = "variable-based (tree)", "variable-based (augmented beta)"
 METHODS = (NONE, BINNED, PLATT, BETA, TREE, AUGMENTED)
@@ -21,8 +21,8 @@ def recipes(variable: str, depth: int = 2, leaf: float = 0.1) -> dict[str, tuple
     tree = VariableTree(variables=variable, depth=depth, leaf=leaf, paper=True)
     return {
         NONE: (None, None),
-        BINNED: (ScalingBinning(split=False), ScalingBinning()),
-        PLATT: (Platt(scale="raw"), Platt()),
+        BINNED: (ScalingBinning(scale="log ratio", ridge=1e-10, split=False, fewest=1), ScalingBinning()),
+        PLATT: (Platt(scale="raw", ridge=1.0), Platt()),
         BETA: (replace(tree, depth=0), Beta()),
         TREE: (tree, VariableTree(variables=variable)),
         AUGMENTED: (AugmentedBeta(variables=variable, paper=True), AugmentedBeta(variables=variable)),
@@ -31,7 +31,7 @@ def recipes(variable: str, depth: int = 2, leaf: float = 0.1) -> dict[str, tuple
 
 def worded(claim: str, way: str, data: str = "") -> str:
     """Say of what a claim is; the paper made none of this library's default way."""
-    return ("" if way == WAYS[0] else "beyond the paper: ") + f"{claim} ({data + ', ' if data else ''}{way})"
+    return ("" if way == WAYS[0] else BEYOND) + f"{claim} ({data + ', ' if data else ''}{way})"
 
 
 def other_class(d: Any, zero: Any) -> Any:

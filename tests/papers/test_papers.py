@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from reproduce import claim, experiment, page, sources  # noqa: E402
+from reproduce.variable import models  # noqa: E402
 
 NAMES = experiment.names()
 PUBLIC = {
@@ -53,6 +54,15 @@ def test_shape_at_a_small_size(name: str) -> None:
     assert [words for words in found.sure if result.claims[words].holds is False] == []
     assert found.table is None or found.table(result.rows)
     assert found.chart is None or found.chart(result.rows).to_dict()
+
+
+@pytest.mark.parametrize("name", ["figure_1", "figures_4_8_12", "tables_4_9_12"])
+def test_a_substitute_stands_in_where_predictions_are_absent(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sources, "SHARED", tmp_path)
+    models.read.cache_clear()
+    test_shape_at_a_small_size(f"variable/{name}")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -87,7 +87,7 @@ EXPERIMENT = Experiment(
     title="ECE and VECE with ten classes, before and after recalibration",
     status=SUBSTITUTE,
     difference=(
-        "CIFAR-10H and its reaction times are in no package of the Python index: digits and their ambiguity, which "
+        "CIFAR-10H and its reaction times are in no package that we found: digits and their ambiguity, which "
         "knows nothing of the network, stand in. A quarter of the rows train, half calibrate and a quarter are tested: "
         "chosen after the paper's shares, with 359 calibration rows, had been seen to leave no recalibration that "
         "helped. There are then 899 calibration rows, not 2,000, for the 110 numbers of Dirichlet calibration, and "

@@ -117,7 +117,7 @@ EXPERIMENT = Experiment(
     title="ECE and VECE of a network on reviews, before and after recalibration",
     status=SUBSTITUTE,
     difference=(
-        "The Yelp reviews and BERT's weights are in no package of the Python index: reviews of films and a network on "
+        "The Yelp reviews and BERT's weights are in no package that we found: reviews of films and a network on "
         "their words stand in, right for 86 % rather than 98 %. Short reviews here come from another site than long "
         "ones, so length tells them apart and matters more than in the paper. Capitalised words inside sentences stand "
         "for named entities; the short reviews have none, being in small letters throughout. 'As published' keeps the "

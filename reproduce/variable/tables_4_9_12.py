@@ -125,7 +125,7 @@ EXPERIMENT = Experiment(
         "the rows, where the text says a tenth; Platt scaling as scikit-learn's `LogisticRegression` of the score; 'as "
         "published' keeps the class from before recalibration and takes the ECE in bins of the score before it, "
         "'default' is this library's procedure. Where the file of predictions is absent the official tenth of the data "
-        "stands in (4,521 rows; the whole is in no package of the Python index), cross-fitted by networks of our own "
+        "stands in (4,521 rows; the whole is in no package that we found), cross-fitted by networks of our own "
         "on standardised inputs, which the paper does not say: chosen after both had been seen."
     ),
     sizes={"tiny": 1, "quick": 40, "full": 100},

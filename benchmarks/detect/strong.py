@@ -1,6 +1,8 @@
 """The strong calibration test: power, level and speed on the simulation design of its paper; prints Markdown tables.
 
     python benchmarks/detect/strong.py power [--replicates 100] [--rows 800,1600] [--authors]
+    python benchmarks/detect/strong.py models [--replicates 40] [--rows 400]
+    python benchmarks/detect/strong.py shapes [--replicates 40] [--rows 500]
     python benchmarks/detect/strong.py zero [--replicates 100] [--rows 400,800,1600]
     python benchmarks/detect/strong.py level [--replicates 200] [--rows 100,300] [--null fixed,refit,split,forward]
     python benchmarks/detect/strong.py speed [--largest 1000000]
@@ -8,6 +10,10 @@
 
 Ten covariates, uniform on [-5, 5]; logit of the event rate ``0.8 x0 + 0.4 x1 + 0.2 x2``, but ``0.2 x1 + 0.2 x2`` where
 ``x0 < -2`` and ``x1 > 2``. Audited: a logistic regression fitted on 10,000 rows. Times are CPU seconds of one run.
+
+`models` changes one thing at a time, on the same data sets: of the residual models that were the default's before (two
+forests, a regression with a light ridge, and their mean), then of those that are; `shapes` compares the first and the
+last of these on errors of other shapes, of scores that a logistic model of two of eight traits gives.
 
 `growth` has designs of its own: eight traits, uniform on [0, 1], scores of mean 0.28 (0.007 where events are rare), and
 an error of one shape, planted as many standard errors deep at every number of rows: so its size falls with their root.
@@ -18,6 +24,8 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,9 +34,10 @@ from sklearn.linear_model import LogisticRegression
 import calibrant as cal
 from calibrant.data.sketches.sample import identities_of
 from calibrant.search.corners import CORNERS
-from calibrant.search.detectors import Settings, detectors_of, halves_of, question_of
-from calibrant.search.models import BOOSTED
-from calibrant.search.nulls import refit, split
+from calibrant.search.detectors import Question, Settings, detectors_of, halves_of, question_of
+from calibrant.search.models import Forest, Learner, Quadratic
+from calibrant.search.nulls import judged, refit, split
+from calibrant.search.pools import BOOSTED, CORNERED
 from calibrant.stats.cusum import Boundary, observed, path, simulated
 
 TOLERANCES = (0.025, 0.05, 0.075)
@@ -68,6 +77,99 @@ def power(rows: list[int], replicates: int, authors: bool) -> None:
                 )
                 hits += [f.p_value <= ALPHA for f in found]
             print(f"| {n:,} | {detector} | " + " | ".join(f"{h / replicates:.2f}" for h in hits) + " |", flush=True)
+
+
+# ---- models: what is the power due to? ----
+
+FOREST = (Forest("deep", 50, 0.5, 10, 5), Forest("shallow", 50, 1.0, 6, 10))
+BIG = tuple(replace(f, trees=300) for f in FOREST)
+LIGHT, TREES, CORNER = Quadratic("light", 10.0), CORNERED.learners[0], CORNERED.learners[2]
+BEFORE = ((0.5, 0.5, 0), (0, 0, 1), (0.25, 0.25, 0.5))  # the forests' mean, the regression, the mean of both
+Way = tuple[tuple[Learner, ...], Any, int, Any]  # learners, how they are mixed into models, folds, detector
+
+
+def ways() -> dict[str, Way]:
+    """What is compared: each row differs from the first, or from the last, in one thing."""
+    old = (*FOREST, LIGHT)
+    third, now = CORNERED.mix, CORNERED.learners
+    halved = [(v[0] / 2, v[0] / 2, *v[1:]) for v in third]
+    return {
+        "two forests, light ridge, their mean": (old, BEFORE, 5, "default"),
+        "ten folds": (old, BEFORE, 10, "default"),
+        "300 trees a forest": ((*BIG, LIGHT), BEFORE, 5, "default"),
+        "the authors' weights": (old, BEFORE, 5, "authors"),
+        "the statistic in print": (old, BEFORE, 5, "paper"),
+        "no mean of both": (old, BEFORE[:2], 5, "default"),
+        "forests alone": (FOREST, ((0.5, 0.5),), 5, "default"),
+        "regression alone": ((LIGHT,), ((1,),), 5, "default"),
+        "strong ridge (C = 0.1)": ((*FOREST, now[1]), BEFORE, 5, "default"),
+        "boosted trees in place of forests": ((TREES, LIGHT), BOOSTED.mix, 5, "default"),
+        "with corners and a strong ridge": ((*FOREST, *now[1:]), halved, 5, "default"),
+        "the default: boosted trees, corners, strong ridge, mean": (now, third, 5, "default"),
+    }
+
+
+OFF: dict[str, Callable[[Any], Any]] = {  # of eight traits, uniform on [0, 1]: by how much the event rate is off
+    "corner of two traits": lambda x: 0.3 * ((x[1] > 0.75) & (x[2] > 0.75)),
+    "corner of three": lambda x: 0.35 * ((x[1] > 0.6) & (x[2] > 0.6) & (x[4] > 0.6)),
+    "small corner": lambda x: 0.45 * ((x[1] > 0.83) & (x[2] > 0.83)),
+    "step": lambda x: 0.25 * (x[1] > 0.88),
+    "smooth": lambda x: 0.9 * (x[1] - 0.5) * (x[2] - 0.5) + 0.2 * (x[4] - 0.5),
+    "two corners, both ways": lambda x: 0.2 * ((x[1] > 0.7) & (x[2] < 0.4)) - 0.2 * ((x[4] > 0.6) & (x[5] > 0.65)),
+    "half of the rows": lambda x: 0.16 * (x[6] > 0.5),
+}
+
+
+def shaped(shape: str, replicate: int, n: int) -> Any:
+    """Predictions that are off in this shape."""
+    rng = np.random.default_rng([0x5A9F, list(OFF).index(shape), replicate, n])
+    x = rng.random((8, n))
+    p = 1 / (1 + np.exp(1 - 1.6 * (x[0] - 0.5) - 1.2 * (x[3] - 0.5)))
+    return cal.predictions(rng.random(n) < np.clip(p + OFF[shape](x), 0, 1), p, {f"x{j}": v for j, v in enumerate(x)})
+
+
+def found(data: Any, every: dict[str, Way], replicate: int) -> dict[str, list[bool]]:
+    """Tell whether each way rejects at each tolerance, models held; each learner is fitted once."""
+    kept: dict[Any, Any] = {}
+
+    def predictions(q: Question, learner: Learner) -> Any:
+        key = (learner, q.settings.folds)
+        if key not in kept:
+            kept[key] = np.empty(q.n)
+            for f in range(q.settings.folds):
+                here = np.flatnonzero(q.fold == f)
+                fitted = learner.fit(q.sample, np.flatnonzero(q.fold != f), replicate)
+                kept[key][here] = fitted.predict(q.sample.x, q.sample.p, here)
+        return kept[key]
+
+    out: dict[str, list[bool]] = {name: [] for name in every}
+    for t, (name, (learners, mix, folds, detector)) in product(TOLERANCES, every.items()):
+        q = question_of(data, Settings(tolerance=t, seed=replicate, folds=folds, detector=detector))
+        paths = q.paths(np.array(mix) @ np.stack([predictions(q, one) for one in learners]))
+        out[name].append(judged(q, paths, np.arange(q.n), 499, "").p_value <= ALPHA)
+    return out
+
+
+def compared(words: str, make: Callable[[int], Any], every: dict[str, Way], replicates: int) -> None:
+    """Print shares found, and how many data sets more and fewer than by the first."""
+    each = [found(make(r), every, r) for r in range(replicates)]
+    hits = {k: np.array([one[k] for one in each]) for k in every}
+    first = next(iter(hits.values()))
+    for k, v in hits.items():
+        more = zip(v.mean(axis=0), (v & ~first).sum(axis=0), (first & ~v).sum(axis=0), strict=True)
+        print(f"| {words} | {k} | " + " | ".join(f"{m:.2f} (+{a} -{b})" for m, a, b in more) + " |", flush=True)
+
+
+def models(rows: list[int], replicates: int, shapes: bool) -> None:
+    """Compare models on the paper's simulation, or the default's with those before on errors of other shapes."""
+    print("| data | models | " + " | ".join(f"{t:g}" for t in TOLERANCES) + " |\n|---|---|" + "---:|" * len(TOLERANCES))
+    every = ways()
+    first, *_, last = every
+    for n in rows:
+        if not shapes:
+            compared(f"{n:,} rows", partial(audited, n=n), every, replicates)
+        for name in OFF if shapes else ():
+            compared(name, partial(shaped, name, n=n), {k: every[k] for k in (first, last)}, replicates)
 
 
 def zero(rows: list[int], replicates: int) -> None:
@@ -200,9 +302,9 @@ def growth(shapes: list[str], rows: list[int], replicates: int) -> None:
 
 
 def main() -> None:
-    """Run one of the five."""
+    """Run one of the seven."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("power", "zero", "level", "speed", "growth"))
+    parser.add_argument("what", choices=("power", "models", "shapes", "zero", "level", "speed", "growth"))
     parser.add_argument("--replicates", type=int, default=100)
     parser.add_argument("--rows", default="")
     parser.add_argument("--shapes", default="", help="those whose names begin so; all by default")
@@ -213,6 +315,10 @@ def main() -> None:
     rows = [int(v) for v in a.rows.split(",") if v]
     if a.what == "power":
         power(rows or [800, 1600], a.replicates, a.authors)
+    elif a.what == "models":
+        models(rows or [400], a.replicates, False)
+    elif a.what == "shapes":
+        models(rows or [500], a.replicates, True)
     elif a.what == "zero":
         zero(rows or [400, 800, 1600], a.replicates)
     elif a.what == "level":

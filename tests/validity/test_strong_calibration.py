@@ -219,7 +219,41 @@ def test_level_of_the_default_models(null: str, n: int, runs: int) -> None:
     assert not refuted(count(once, runs), runs, ALPHA)
 
 
-# ---- more rows than forests see: boosted trees, fitted to all of them ----
+# ---- the default models held, as near to tolerance 0 as `auto` holds them, every rate at an edge ----
+
+EDGES = ("above by the tolerance", "either side by the tolerance")
+
+
+def at_edge(n: int, edge: str, draws: int) -> Callable[[int], bool]:
+    """Tell whether the default is refused where every rate is off by the tolerance, ten covariates."""
+    tolerance = 0.5 / n**0.5
+
+    def shift(p: Any, x: Any) -> Any:
+        off = tolerance * (np.sign(x[:, 0]) if edge == EDGES[1] else 1.0)
+        return np.clip(p + off, 0.0, 1.0)
+
+    def once(replicate: int) -> bool:
+        data = cal.predictions(*rows(n, replicate, shift, 10))
+        found = cal.detect.strong_calibration_test(data, tolerance=tolerance, draws=draws, seed=replicate)
+        assert found.settings["null"] == "fixed"
+        return found.p_value <= ALPHA
+
+    return once
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_level_of_the_default_models_held(edge: str) -> None:
+    assert not refuted(count(at_edge(100, edge, 99), 50), 50, ALPHA)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize(("n", "runs"), [(100, 1000), (300, 1000), (1000, 400)])
+def test_level_of_the_default_models_held_nightly(n: int, runs: int, edge: str) -> None:
+    assert not refuted(count(at_edge(n, edge, 199), runs), runs, ALPHA)
+
+
+# ---- more rows: boosted trees and a regression, fitted to all of them ----
 
 
 def many(n: int, null: str, draws: int, shift: Callable[[Any, Any], Any] = lambda p, x: p) -> Callable[[int], bool]:

@@ -105,23 +105,22 @@ def strong_calibration_test(
     *fixed:* asymptotic (Theorem 3). At tolerance 0, one-sided, and two-sided under ``0.5 / sqrt(n)``, it may reject too
     often: in simulations of calibrated models up to 18 % where 10 % was asked (100 to 1,000 rows). *Clusters:*
     asymptotic in their number. Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default models, from
-    ``[logit p, x]``: trees on ``Y - p``, a ridge logistic regression on all terms of degree two (C = 10, at most 300
-    products), and their mean. For ``"refit"``, and ``"split"`` at tolerance 0 of more than 50,000 rows: boosting over
-    steps of one column (20 steps of 0.2, cuts at tenths of the rows), over steps and corners of two columns (10 steps,
-    cut at 0.1, 0.3, 0.7 and 0.9), and their mean; coarser with many columns, so that there are at most 3,000. Cuts see
-    no labels; a fit needs sums in steps and corners alone, so that hundreds of draws are refitted at once. For
-    ``"refit"`` predictions are rounded to 512 levels. Else trees are, up to 2,000 rows, the mean of two forests (half
-    the features, depth 10, leaf 5; all, depth 6, leaf 10; 50 trees each); with more rows 50 boosted trees (steps of
-    0.03, 8 leaves of at least 20 and ``sqrt(rows) / 2`` rows, half the features at each split, 64 bins). Departures
-    from the paper: predictions beyond the tolerance are soft-thresholded, sums studentised (once they cover a null
-    variance of 2 events), the sequence is evaluated only where the prediction changes, and folds are sorted together.
-    Not offered: a test of prevalence (appendix A of the paper), whose level failed in simulation. **Cost.** A few fits,
-    then draws x rows x models additions: 1 s at a thousand rows, 2 s at 100,000 and 15 s at a million for ``"fixed"``
-    with ten covariates; at tolerance 0, 0.4 s at 2,000 rows, 2.5 s at 50,000 with nine, and split 1.5 s at 280,000
-    (your own models: up to a hundred times their fits). A fit sees all rows of its folds, or a uniform sample: of 1.7e7
-    values (rows times columns) for boosted trees, 4e8 products (rows times squared terms) for the regression, 20,000
-    rows for your own models and the paper's forests (5,000 a tree). Every row is tested. **Reads.** Rows, or the
-    sketch's sample of rows.
+    ``[logit p, x]``: 50 boosted trees on ``Y - p`` (steps of 0.03, 8 leaves of at least 20 and ``sqrt(rows) / 2`` rows,
+    half the features at each split, 64 bins), a ridge logistic regression on all terms of degree two (at most 300
+    products; C = 0.1 up to 2,000 rows, else 10), up to 2,000 rows steps and corners (below), and the mean of these. For
+    ``"refit"``, and ``"split"`` at tolerance 0 of more than 50,000 rows: boosting over steps of one column (20 steps of
+    0.2, cuts at tenths of the rows), over steps and corners of two columns (10 steps, cut at 0.1, 0.3, 0.7 and 0.9),
+    and their mean; coarser with many columns, so that there are at most 3,000. Cuts see no labels; a fit needs sums in
+    steps and corners alone, so that hundreds of draws are refitted at once. For ``"refit"`` predictions are rounded to
+    512 levels. Departures from the paper: predictions beyond the tolerance are soft-thresholded, sums studentised (once
+    they cover a null variance of 2 events), the sequence is evaluated only where the prediction changes, and folds are
+    sorted together. Not offered: a test of prevalence (appendix A of the paper), whose level failed in simulation.
+    **Cost.** A few fits, then draws x rows x models additions: 1 s at a thousand rows, 2 s at 100,000 and 15 s at a
+    million for ``"fixed"`` with ten covariates; at tolerance 0, 0.4 s at 2,000 rows, 2.5 s at 50,000 with nine, and
+    split 1.5 s at 280,000 (your own models: up to a hundred times their fits). A fit sees all rows of its folds, or a
+    uniform sample: of 1.7e7 values (rows times columns) for boosted trees, 4e8 products (rows times squared terms) for
+    the regression, 20,000 rows for your own models and the paper's forests (5,000 a tree). Every row is tested.
+    **Reads.** Rows, or the sketch's sample of rows.
 
     References
     ----------

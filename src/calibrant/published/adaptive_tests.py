@@ -12,10 +12,10 @@ from calibrant.arguments import choice, one_source, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Outcome
-from calibrant.search.detectors import Question, Settings, detectors_of, halves_of, question_of
+from calibrant.search.detectors import FOLDS, Question, Settings, detectors_of, halves_of, question_of
 from calibrant.search.models import Models, Rows, dealt, predicted
 from calibrant.search.nulls import DRAWS, IMPOSSIBLE, LAWS, SALT, by_cluster, checked_draws, law_held, may_hold
-from calibrant.stats.cusum import Alternative, Path, binned, multiplied_squares, simulated_squares, squares
+from calibrant.stats.cusum import Alternative, Detector, Path, binned, multiplied_squares, simulated_squares, squares
 from calibrant.stats.nulls import p_value
 
 HeldNull = Literal["auto", "fixed", "split"]
@@ -55,7 +55,9 @@ def adaptive_score_test(
     null: HeldNull = "auto",
     draws: int = DRAWS,
     seed: int = 0,
+    detector: Detector = "default",
     models: Models | None = None,
+    folds: int = FOLDS,
 ) -> Outcome:
     r"""Score test along residual models, threshold 0: do predicted and observed residuals agree over all rows?
 
@@ -76,8 +78,13 @@ def adaptive_score_test(
         split.
     draws : int from 19
     seed : int
+    detector : {"default", "paper", "authors"}
+        Residual models as in `strong_calibration_test`: the last two have the paper's. ``"authors"`` weighs rows as the
+        authors' program does, by ``max(0, h / sd - mean + 2)`` in place of `h`.
     models : sequence of (str, estimator), optional
         Your own scikit-learn models.
+    folds : int, 2 to 20
+        Where models are held; the paper has 4.
 
     Returns
     -------
@@ -113,7 +120,15 @@ def adaptive_score_test(
     >>> cal.detect.adaptive_score_test(data, tolerance=0.05).p_value
     0.001
     """
-    settings = Settings(variables=variables, tolerance=tolerance, alternative=alternative, seed=seed, models=models)
+    settings = Settings(
+        variables=variables,
+        tolerance=tolerance,
+        alternative=alternative,
+        seed=seed,
+        detector=detector,
+        models=models,
+        folds=folds,
+    )
     reading = Reading(name="adaptive_score_test", bins=1, by_size=True, root=True)
     return _compared(question_of(data, settings), reading, null, draws)
 
@@ -129,7 +144,9 @@ def adaptive_chi_square_test(
     draws: int = DRAWS,
     seed: int = 0,
     bins: int = 2,
+    detector: Detector = "default",
     models: Models | None = None,
+    folds: int = FOLDS,
 ) -> Outcome:
     r"""Chi-square test over groups of equal predicted residual: is some group off beyond the tolerance?
 
@@ -152,8 +169,12 @@ def adaptive_chi_square_test(
     seed : int
     bins : int from 1 to 1,000
         Groups; the paper tries 2 and 10.
+    detector : {"default", "paper", "authors"}
+        Residual models as in `strong_calibration_test`: the last two have the paper's, and are alike here.
     models : sequence of (str, estimator), optional
         Your own scikit-learn models.
+    folds : int, 2 to 20
+        Where models are held; the paper has 4.
 
     Returns
     -------
@@ -190,7 +211,15 @@ def adaptive_chi_square_test(
     0.001
     """
     groups = whole("bins", bins, 1, 1000, of="groups", hint="such as 2")
-    settings = Settings(variables=variables, tolerance=tolerance, alternative=alternative, seed=seed, models=models)
+    settings = Settings(
+        variables=variables,
+        tolerance=tolerance,
+        alternative=alternative,
+        seed=seed,
+        detector=detector,
+        models=models,
+        folds=folds,
+    )
     reading = Reading(name="adaptive_chi_square_test", bins=groups, by_size=False, root=False)
     return _compared(question_of(data, settings), reading, null, draws)
 
@@ -204,6 +233,7 @@ def multicalibration_score_test(
     alternative: Alternative = "two-sided",
     draws: int = DRAWS,
     seed: int = 0,
+    detector: Detector = "default",
     models: Models | None = None,
 ) -> Outcome:
     r"""Score test of a multicalibration audit: models fitted to three quarters of the rows, tested on the fourth.
@@ -220,6 +250,8 @@ def multicalibration_score_test(
     alternative : {"two-sided", "greater", "less"}
     draws : int from 19
     seed : int
+    detector : {"default", "paper", "authors"}
+        Residual models and weights, as in `adaptive_score_test`.
     models : sequence of (str, estimator), optional
         Your own scikit-learn models.
 
@@ -255,7 +287,14 @@ def multicalibration_score_test(
     >>> cal.detect.multicalibration_score_test(data, tolerance=0.05).p_value
     0.001
     """
-    settings = Settings(variables=variables, tolerance=tolerance, alternative=alternative, seed=seed, models=models)
+    settings = Settings(
+        variables=variables,
+        tolerance=tolerance,
+        alternative=alternative,
+        seed=seed,
+        detector=detector,
+        models=models,
+    )
     q = question_of(data, settings)
     reading = Reading(name="multicalibration_score_test", bins=1, by_size=True, root=True)
     count, part = checked_draws(draws), dealt(q.n, QUARTERS, q.settings.seed, q.cluster)
@@ -306,6 +345,7 @@ def _judged(q: Question, paths: Sequence[Path], rows: Rows, reading: Reading, la
         settings={
             "alternative": q.settings.alternative,
             "bins": reading.bins,
+            "detector": q.settings.detector,
             "draws": law.draws,
             "null": law.null,
             "seed": q.settings.seed,

@@ -23,9 +23,9 @@ from calibrant.search.models import (
     Sample,
     cross_fit,
     dealt,
-    pool_of,
     predicted,
 )
+from calibrant.search.pools import pool_of
 from calibrant.stats.cusum import Alternative, Boundary, Detector, Path, path
 from calibrant.views.features import Features, features_of, rows_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -20,7 +20,6 @@ Rows = NDArray[np.int64]  # numbers of rows
 Models = Sequence[tuple[str, Any]]  # a user's own: names, and estimators as scikit-learn has them
 
 # What a fit sees grows with the rows, up to what it costs; every row is predicted, and tested.
-FEW = 2_000  # rows up to which the pool with a tolerance has forests, and slow fits are repeated; then boosted trees
 TRAIN = 20_000  # rows that any fit may see, a uniform sample of its folds: of a user's model we do not know the cost
 BAG = 5_000  # rows that one tree of a forest sees
 BINS = 64  # of a column, for boosted trees: a pocket's edge is known to a sixty-fourth of the rows
@@ -382,68 +381,6 @@ class Pool:
         own = [getattr(m, "estimator", None) for m in self.learners]
         settings = [None if e is None else repr(sorted(map(repr, e.get_params().items()))) for e in own]
         return tuple((m.name, type(e).__name__, id(e), s) for m, e, s in zip(self.learners, own, settings, strict=True))
-
-
-# Theory 4: the mean of two forests, a quadratic logistic regression, and the mean of both, had the most power on the
-# simulation of the paper's authors at every tolerance (0.49 against 0.34 at 400 rows and a tolerance of 0.025).
-TREES = 50  # of each forest: with 2,000, as in the authors' program, 91 to 98 % of the time went into forests
-FORESTS = Pool(
-    (Forest("deep", TREES, 0.5, 10, 5), Forest("shallow", TREES, 1.0, 6, 10), Quadratic("quadratic", 10.0)),
-    ("forest", "logistic", "both"),
-    ((0.5, 0.5, 0.0), (0.0, 0.0, 1.0), (0.25, 0.25, 0.5)),
-)
-# With more rows boosted trees take the place of the forests: for a tenth of the time they find more, and the more so
-# the more rows there are (docs/benchmarks-detect.md). Of what was tried: 4 to 6 leaves find steps and 12 to 20 three
-# traits at once somewhat more often; larger steps and bags find less, and larger leaves lose small pockets.
-BOOSTED = Pool(
-    (Boosted("boosted", 50, 0.03, 8), Quadratic("quadratic", 10.0)),
-    ("boosted", "logistic", "both"),
-    ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)),
-)
-
-
-def pool_of(detector: str, models: Models | None, n: int) -> Pool:
-    """Return the default models for so many rows, the paper's, or the user's with their mean."""
-    if models is not None:
-        return _users(models)
-    if detector == "default":
-        return FORESTS if n <= FEW else BOOSTED
-    # Appendix C of the paper: half of the features or all, depth 4 or 8; a ridge of C = 1000, 100 or 10.
-    forests = [Forest(f"forest {s:g} {d}", 2 * TREES, s, d, 1) for s in (0.5, 1.0) for d in (4, 8)]
-    logistic = [Quadratic(f"logistic C={c:g}", c) for c in (1000.0, 100.0, 10.0)]
-    learners: tuple[Learner, ...] = (*forests, *logistic)
-    return Pool(learners, tuple(m.name for m in learners), _each(len(learners)))
-
-
-def _each(k: int) -> tuple[tuple[float, ...], ...]:
-    """Return the mix in which each of k learners is a model by itself."""
-    return tuple(tuple(row) for row in np.eye(k).tolist())
-
-
-def _is_estimator(model: object) -> bool:
-    """Tell whether this is an object that can be cloned, fitted and asked."""
-    return not isinstance(model, type) and all(hasattr(model, name) for name in ("get_params", "fit", "predict"))
-
-
-def _users(models: Any) -> Pool:
-    from sklearn.base import is_classifier
-
-    if isinstance(models, str) or not isinstance(models, Iterable):
-        raise BadInput(f"models={models!r}: pass a list of pairs (name, scikit-learn estimator)")
-    pairs: list[Any] = list(models)
-    for pair in pairs:
-        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and _is_estimator(pair[1])):
-            raise BadInput(f"models: {pair!r} is not a pair (name, scikit-learn estimator)")
-        if is_classifier(pair[1]) and not hasattr(pair[1], "predict_proba"):
-            raise BadInput(f"models: {pair[0]!r} has no predict_proba: calibrate it, or pass a regressor")
-    names = [name for name, _ in pairs]
-    if not pairs or len(set(names)) < len(names):
-        raise BadInput(f"models names {names}: pass at least one pair (name, estimator), each name once")
-    learners = tuple(Given(name, estimator) for name, estimator in pairs)
-    if len(learners) == 1:
-        return Pool(learners, tuple(names), ((1.0,),))
-    mean = tuple([1.0 / len(learners)] * len(learners))
-    return Pool(learners, (*names, "mean"), (*_each(len(learners)), mean))
 
 
 # ---- Cross-fitting: who is fitted to whom ----

@@ -17,7 +17,8 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import outcomes
 from calibrant.search.corners import CORNERS
 from calibrant.search.detectors import Detectors, Fits, Question, detectors_of, halves_of
-from calibrant.search.models import FEW, Floats, Rows, cross_fit, predicted
+from calibrant.search.models import Floats, Rows, cross_fit, predicted
+from calibrant.search.pools import FEW
 from calibrant.search.repeats import Repeats
 from calibrant.stats.cusum import Path, beyond, multiplied, observed, simulated
 from calibrant.stats.nulls import p_value, reaching

@@ -72,6 +72,25 @@ def test_one_group_weighted_by_size_is_the_score_test() -> None:
     assert found.parts["statistics"] == pytest.approx(tuple(max(v, 0.0) for v in ends), rel=1e-9)
 
 
+def test_the_papers_models_and_weights() -> None:
+    """Fits are shared by all that ask for them; the weights of the authors' program enter the score test alone."""
+    data = planted(200)
+    settings = {"tolerance": 0.05, "draws": 19, "folds": 2, "null": "fixed"}
+    made = {
+        (test, d): test(data, detector=d, **settings).parts["statistics"]
+        for test in ADAPTIVE[:2]
+        for d in ("paper", "authors")
+    }
+    assert len([k for k in data.cache if k[0] == "strong detectors"]) == 1
+    assert all(len(v) == 7 for v in made.values())
+    score, chi = ADAPTIVE[:2]
+    assert made[chi, "paper"] == made[chi, "authors"]
+    assert made[score, "paper"] != made[score, "authors"]
+    one = D.strong_calibration_test(data, detector="authors", tolerance=0.05, draws=19, folds=2, null="fixed")
+    assert one.parts["models"] == D.multicalibration_score_test(data, detector="paper", draws=19).parts["models"]
+    assert score(data, detector="paper", **settings).settings["detector"] == "paper"
+
+
 def test_weights_and_clusters() -> None:
     rng = np.random.default_rng(2)
     data = planted(weights=rng.uniform(0.5, 2.0, 1200), cluster=np.arange(1200) % 150)

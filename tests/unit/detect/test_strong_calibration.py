@@ -20,8 +20,9 @@ from calibrant.results import Outcome
 from calibrant.search import models as residual_models
 from calibrant.search.corners import Summed
 from calibrant.search.detectors import Fits, Settings, detectors_of, question_of
-from calibrant.search.models import BOOSTED, FEW, FORESTS, Quadratic, dealt, fit_logistic, pool_of, predicted
+from calibrant.search.models import Quadratic, dealt, fit_logistic, predicted
 from calibrant.search.nulls import SALT, fixed
+from calibrant.search.pools import BOOSTED, CORNERED, FEW, pool_of
 from calibrant.stats.cusum import Boundary, path, simulated
 from calibrant.views.features import TERMS, features_of
 
@@ -72,7 +73,7 @@ def test_the_default_models_find_it_and_say_which_way() -> None:
     up, down = (strong(data, tolerance=0.05, null="fixed", alternative=a, draws=199) for a in ("greater", "less"))
     assert up.p_value <= 0.02 < down.p_value
     assert up.parts["peak_cases"] > up.parts["peak_expected"]
-    assert up.parts["models"] == ("forest", "logistic", "both")
+    assert up.parts["models"] == ("boosted", "logistic", "corners", "mean")
     assert "above" in up.alternative
     assert strong(data, tolerance=0.05, null="fixed", alternative="greater", draws=199) == up
     assert len([k for k in data.cache if k[0] == "strong detectors"]) == 1  # fitted once for all of these
@@ -319,13 +320,15 @@ def stepped(n: int = FEW + 1) -> Any:
 
 
 def test_the_default_models_depend_on_the_number_of_rows_alone() -> None:
-    assert pool_of("default", None, FEW) is FORESTS
+    assert pool_of("default", None, FEW) is CORNERED
     assert pool_of("default", None, FEW + 1) is BOOSTED
     assert pool_of("paper", None, 100).names == pool_of("paper", None, 10**6).names
     found = strong(stepped(), draws=19, null="split")
     assert found.parts["models"] == ("boosted", "logistic", "both")
     assert found.settings["train"]["boosted"] > 10**6
-    assert strong(stepped(FEW), null="split", draws=19).settings["train"]["deep"] == 20_000
+    few = strong(stepped(FEW), null="split", draws=19)
+    assert few.settings["train"]["corners"] == FEW
+    assert few.parts["models"] == ("boosted", "logistic", "corners", "mean")
 
 
 def test_many_rows_are_split_between_the_same_models(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +401,7 @@ def test_a_variable_taken_from_other_rows_changes_its_columns_only() -> None:
             np.testing.assert_array_equal(after[:, j], before[order, j] if name == "ward" else before[:, j])
 
 
-@pytest.mark.parametrize("pool", [FORESTS, BOOSTED])
+@pytest.mark.parametrize("pool", [CORNERED, BOOSTED, pool_of("paper", None, 400)])
 def test_what_reads_a_variable_moves_as_the_whole_model_does(pool: Any) -> None:
     data = planted(400)
     q = question_of(data, Settings())

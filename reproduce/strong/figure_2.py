@@ -21,13 +21,25 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
+from reproduce import claim
+from reproduce.claim import Claim
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.strong.levels import levels
-from reproduce.strong.nine_tests import ALONG_SCORE, STRONG, TESTS, importance_bars, power_lines, shares, stacked
+from reproduce.strong.nine_tests import (
+    ALONG_SCORE,
+    STRONG,
+    TESTS,
+    averaged,
+    importance_bars,
+    power_lines,
+    shares,
+    stacked,
+)
 from reproduce.strong.simulation import AUDITED, audited, rate
 
 TOLERANCES = (0.025, 0.05, 0.075)
-FULL, ALONG = 100, "logistic audited: tests along the score alone find next to nothing"
+FULL, LITTLE = 100, 0.1
+ALONG = "logistic audited: tests along the score alone find next to nothing (under 10 % at tolerance 0.025)"
 # In print: shares beyond the tolerances, and the most important variables, numbered from 1 (x1 is our x0).
 PRINTED = {"logistic": ("0.6 / 0.5 / 0.3", "score, x1, x2"), "forest": ("0.8 / 0.5 / 0.3", "x1, x2, score, x3")}
 PROGRAM = "published (program, run elsewhere): 400; 800; 1,600 rows"  # not in the paper
@@ -72,40 +84,63 @@ def shuffled(kind: str, n: int, detector: Any, replicates: range) -> list[Row]:
     ]
 
 
-def claims(rows: list[Row]) -> dict[str, bool]:
-    """What the paper says of its figure."""
-    power = {(r["test"], r["audited"], r["rows"], r["tolerance"]): r["value"] for r in rows if r["what"] == "power"}
-    names, cells = {k[0] for k in power}, {k[1:] for k in power}
-    chi, simple = [n for n in names if "adaptive chi" in n], "adaptive score"
-    best = {c: max(power[name, *c] for name in names if name not in STRONG) for c in cells}
+def claims(rows: list[Row]) -> dict[str, Claim]:
+    """What the paper says of its figure; intervals of two shares count as if the data sets were not the same."""
+    kept = [r for r in rows if r["what"] == "power"]
+    hits = {(r["test"], r["audited"], r["rows"], r["tolerance"]): round(r["value"] * r["replicates"]) for r in kept}
+    names, cells = list(dict.fromkeys(k[0] for k in hits)), list(dict.fromkeys(k[1:] for k in hits))
+    sets, simple, rivals = kept[0]["replicates"], "adaptive score", [n for n in names if n not in STRONG]
+    chi = [n for n in names if "adaptive chi" in n]
     sizes = sorted({n for _, n, _ in cells})
-    gain = [mean(power[STRONG[1], *c] - power[simple, *c] for c in cells if c[1] == n) for n in sizes]
-    first = {k: [r["variable"] for r in rows if r["what"] == "importance" and r["audited"] == k] for k in AUDITED}
-    chosen = {(r["audited"], r["variable"]): r["value"] for r in rows if r["what"] == "chosen"}
-    corner = {"the score", "x0", "x1"}
-    average = {name: mean(power[name, *c] for c in cells) for name in names}
-    rivals = max(v for name, v in average.items() if name not in STRONG)
-    along = {k: max([power[n, *c] for n in ALONG_SCORE for c in cells if c[0] == k], default=1.0) for k in AUDITED}
-    out: dict[str, bool] = {}
-    for name in sorted(names & set(STRONG)):
+    gain = [mean(hits[STRONG[1], *c] - hits[simple, *c] for c in cells if c[1] == n) for n in sizes]
+
+    def each(one: str, others: list[str]) -> list[list[Claim]]:
+        looks = len(others) * len(cells)
+        return [[claim.more(hits[one, *c], hits[o, *c], sets, looks=looks) for c in cells] for o in others]
+
+    def above(one: str, others: list[str]) -> Claim:
+        return claim.every(part for parts in each(one, others) for part in parts)
+
+    def nothing(kind: str) -> Claim:
+        found = [hits[n, *c] for n in ALONG_SCORE for c in cells if (c[0], c[2]) == (kind, TOLERANCES[0])]
+        return claim.every(claim.share(k, sets, below=LITTLE, looks=len(found)) for k in found)
+
+    out: dict[str, Claim] = {}
+    for name in [n for n in names if n in STRONG]:
         out |= {
-            f"{name}: more power than every comparator in every setting": all(power[name, *c] > best[c] for c in cells),
-            f"{name}: more power than every comparator on average over the settings": average[name] > rivals,
+            f"{name}: more power than every comparator in every setting": above(name, rivals),
+            f"{name}: more power than every comparator on average over the settings": claim.every(
+                map(averaged, each(name, rivals))
+            ),
         }
+    twice = any(hits[simple, *c] >= 2 * hits[n, *c] > 0 for n in chi for c in cells)
     return out | {
-        ALONG: along["logistic"] < 0.06,
-        "forest audited: so do they there": along["forest"] < 0.06,
-        "adaptive score: at least the power of adaptive chi-square in every setting": all(
-            power[simple, *c] >= power[n, *c] for n in chi for c in cells
+        ALONG: nothing("logistic"),
+        "forest audited: so do they there": nothing("forest"),
+        "adaptive score: more power than adaptive chi-square in every setting": above(simple, chi),
+        "adaptive score: twice the power of adaptive chi-square in some setting": Claim(twice, sets),
+        "the strong test gains most over the adaptive score with the fewest rows": Claim(gain[0] == max(gain), sets),
+        **shown(rows),
+    }
+
+
+def shown(rows: list[Row]) -> dict[str, Claim]:
+    """What the paper says of the variables, and of the model whose path has the largest statistic."""
+    order = {k: [r for r in rows if r["what"] == "importance" and r["audited"] == k] for k in AUDITED}
+    first = {k: [r["variable"] for r in v] for k, v in order.items()}
+    sets, corner = next(r["replicates"] for v in order.values() for r in v), {"the score", "x0", "x1"}
+    chosen = {(r["audited"], r["variable"]): r["value"] for r in rows if r["what"] == "chosen"}
+
+    def mostly(kind: str, model: str) -> Claim:
+        return claim.share(round(chosen.get((kind, model), 0.0) * sets), sets, above=0.5)
+
+    return {
+        "logistic audited: the score and the corner's two variables matter most": Claim(
+            set(first["logistic"][:3]) == corner, sets
         ),
-        "adaptive score: twice the power of adaptive chi-square in some setting": any(
-            power[simple, *c] >= 2 * power[n, *c] > 0 for n in chi for c in cells
-        ),
-        "the strong test gains most over the adaptive score with the fewest rows": gain[0] == max(gain),
-        "logistic audited: the score and the corner's two variables matter most": set(first["logistic"][:3]) == corner,
-        "forest audited: they are among the four that matter most": corner <= set(first["forest"][:4]),
-        "logistic audited: mostly a forest of residuals is chosen": chosen.get(("logistic", "forest"), 0) > 0.5,
-        "forest audited: mostly a logistic model of residuals is chosen": chosen.get(("forest", "logistic"), 0) > 0.5,
+        "forest audited: they are among the four that matter most": Claim(corner <= set(first["forest"][:4]), sets),
+        "logistic audited: mostly a forest of residuals is chosen": mostly("logistic", "forest"),
+        "forest audited: mostly a logistic model of residuals is chosen": mostly("forest", "logistic"),
     }
 
 
@@ -146,7 +181,9 @@ EXPERIMENT = Experiment(
     "elsewhere, and of a prototype of our default, which had more power at 400 rows. Comparators use our default "
     "residual models, one of them the mean of the others: with these the adaptive score test has the power of the "
     "strong test, where the paper has it behind. 'strong, authors' has the paper's models and weights, and gives the "
-    "importance.",
+    "importance. The result checked in has the default's models as they were before corners joined them up to 2,000 "
+    "rows; with those of today the default finds 0.48, 0.38 and 0.29 of 100 other data sets at 400 rows "
+    "(docs/benchmarks-detect.md).",
     sizes={"tiny": 1, "quick": 10, "full": FULL},
     run=run,
     claims=claims,

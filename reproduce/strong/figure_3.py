@@ -16,11 +16,24 @@ from statistics import mean
 from typing import Any
 
 import calibrant as cal
+from reproduce import claim
+from reproduce.claim import Claim
 from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.strong.data import AUDITED, audited
-from reproduce.strong.nine_tests import ALPHA, STRONG, TESTS, Test, importance_bars, power_lines, shares, stacked
+from reproduce.strong.nine_tests import (
+    ALPHA,
+    STRONG,
+    TESTS,
+    Test,
+    averaged,
+    importance_bars,
+    power_lines,
+    shares,
+    stacked,
+)
 
 FULL, TOLERANCE = 10, 0.05
+NO_MORE = "Hosmer-Lemeshow and the score test, along the score, find no more than the strong test"
 SIDES: dict[Any, str] = {"greater": "risk under-estimated", "less": "risk over-estimated"}
 SPLIT: dict[str, Test] = {
     "strong, split": lambda d, t, r, a: cal.detect.strong_calibration_test(
@@ -64,32 +77,37 @@ def example(name: str, data: Any, seed: int) -> list[Row]:
     ]
 
 
-def claims(rows: list[Row]) -> dict[str, bool]:
+def claims(rows: list[Row]) -> dict[str, Claim]:
     """What the paper says of its figure."""
     power = {(r["test"], r["data"], r["rows"], r["side"]): r["value"] for r in rows if r["what"] == "power"}
     cells, strong = {k[1:] for k in power}, STRONG[1]
-    rest = {c: max(power[t, *c] for t in TESTS if t not in STRONG) for c in cells}
     mine = {(d, s): [v for k, v in power.items() if (k[0], k[1], k[3]) == (strong, d, s)] for _, d, _, s in power}
     by_side = [[mean(mine[d, s]) for s in SIDES] for d in {c[0] for c in cells}]
     first = {r["data"]: r["variable"] for r in reversed(rows) if r["what"] == "importance"}
     peaks = [r["peak_share"] for r in rows if r["what"] == "peak" and r["p_value"] <= ALPHA]
+    sets = next(r["replicates"] for r in rows if r["what"] == "power")
+    rivals = [t for t in TESTS if t not in STRONG]
+
+    def above(one: str, other: str) -> list[Claim]:
+        looks = len(cells) * len(rivals)
+        pairs = ((round(power[one, *c] * sets), round(power[other, *c] * sets)) for c in cells)
+        return [claim.more(*pair, sets, looks=looks) for pair in pairs]
+
     return {
-        "the strong test has more power than every comparator in every setting": all(
-            power[strong, *c] > rest[c] for c in cells
+        "the strong test has more power than every comparator in every setting": claim.every(
+            c for t in rivals for c in above(strong, t)
         ),
-        "the strong test has on average more power than every comparator": all(
-            mean(power[strong, *c] for c in cells) > mean(power[t, *c] for c in cells) for t in TESTS if t not in STRONG
+        "the strong test has on average more power than every comparator": claim.every(
+            averaged(above(strong, t)) for t in rivals
         ),
-        "Hosmer-Lemeshow and the score test, along the score, find no more than the strong test": all(
-            power[t, *c] <= power[strong, *c] for t in list(TESTS)[:3] for c in cells
+        NO_MORE: Claim(all(power[t, *c] <= power[strong, *c] for t in list(TESTS)[:3] for c in cells), sets),
+        "of each model one direction is found at least twice as often as the other": Claim(
+            all(max(v) >= 2 * min(v) and max(v) > 0 for v in by_side), sets
         ),
-        "of each model one direction is found at least twice as often as the other": all(
-            max(v) >= 2 * min(v) and max(v) > 0 for v in by_side
+        "the score itself is the most important variable of every model": Claim(set(first.values()) == {"the score"}),
+        "of charts that cross their line one peaks early, few people, and one late, many": Claim(
+            bool(peaks) and min(peaks) < 0.25 and max(peaks) > 0.75
         ),
-        "the score itself is the most important variable of every model": set(first.values()) == {"the score"},
-        "of charts that cross their line one peaks early, few people, and one late, many": bool(peaks)
-        and min(peaks) < 0.25
-        and max(peaks) > 0.75,
     }
 
 
@@ -150,12 +168,13 @@ EXPERIMENT = Experiment(
         "6,167 people. All variables are audited, not demographic ones alone. The COMPAS forest has leaves of 5 "
         "people, chosen after a look: with leaves of 1 every test finds it at once. The authors' detectors are left "
         "out for their cost; the comparators run with our default residual models. Of levels: 'split' has its own by "
-        "proof; the others' were measured in Figure 4."
+        "proof; the others' were measured in Figure 4. The result checked in has, for 1,000 and 2,000 people, the "
+        "default's models as they were before corners joined them."
     ),
     sizes={"tiny": 1, "quick": 4, "full": FULL},
     run=run,
     claims=claims,
-    sure=("Hosmer-Lemeshow and the score test, along the score, find no more than the strong test",),
+    sure=(NO_MORE,),
     chart=chart,
     table=table,
 )

@@ -16,14 +16,17 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
-from scipy.stats import binom, binomtest
+from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
 import calibrant as cal
+from reproduce import claim
+from reproduce.claim import Claim
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.strong.nine_tests import ALPHA, STRONG, TESTS, Test, shares
 
 FULL = 70  # replicates
+ROOM = 0.15  # a level that is called held, where 0.10 is asked for: no number of data sets tells 0.10 from a bit more
 EDGE, LOGIT, EXACT = "probability + 0.025", "logit + 0.1", "as predicted"
 LAWS: dict[str, tuple[float, Any]] = {
     EDGE: (0.025, lambda p: np.minimum(p + 0.025, 1)),
@@ -74,35 +77,33 @@ def pooled(rows: list[Row], law: str, test: str, side: str) -> tuple[int, int]:
     return round(sum(r["value"] * r["replicates"] for r in same)), sum(r["replicates"] for r in same)
 
 
-def limit(replicates: int) -> int:
-    """Most rejections at a true level of 0.10, but for one run in a hundred."""
-    return int(binom.ppf(0.99, replicates, ALPHA))
-
-
-def claims(rows: list[Row]) -> dict[str, bool]:
+def claims(rows: list[Row]) -> dict[str, Claim]:
     """What the paper says of its figure, and what it leaves out."""
-    names, strong = dict.fromkeys(r["test"] for r in rows), STRONG[1]
     held = {k: pooled(rows, *k) for k in dict.fromkeys((r["law"], r["test"], r["side"]) for r in rows)}
-    within = {k: hits <= limit(n) for k, (hits, n) in held.items()}
-    each = [
-        r["value"] * r["replicates"] <= limit(r["replicates"]) for r in rows if r["test"] in STRONG and r["law"] == EDGE
-    ]
+    strong = [t for t in dict.fromkeys(r["test"] for r in rows) if t in STRONG]
+    edge = [r for r in rows if r["law"] == EDGE and r["test"] in strong]
+
+    def within(kept: list[tuple[int, int]]) -> Claim:
+        return claim.every(claim.share(hits, n, below=ROOM, looks=len(kept)) for hits, n in kept)
+
+    def fewer(test: str) -> Claim:
+        (one, n), (two, _) = held[EDGE, test, "greater"], held[EDGE, test, "two-sided"]
+        return claim.more(one, two, n, looks=len(strong))
+
     return {
-        "tolerance 0.025: the strong test is not shown to miss its level at any number of rows, one- or two-sided": all(
-            each
+        "tolerance 0.025: the strong test rejects under 15 % at every number of rows, one- and two-sided": within(
+            [(round(r["value"] * r["replicates"]), r["replicates"]) for r in edge]
         ),
-        "beyond the paper: tolerance 0.025: no test is shown to miss its level, one- or two-sided": all(
-            within[k] for k in held if k[0] != EXACT
+        "beyond the paper: tolerance 0.025: every test rejects under 15 %, all rows together": within(
+            [v for k, v in held.items() if k[0] != EXACT]
         ),
-        "tolerance 0.025: two-sided rejects no more often than one-sided": all(
-            held[EDGE, t, "two-sided"][0] <= held[EDGE, t, "greater"][0] for t in names if t in STRONG
+        "tolerance 0.025: two-sided rejects less often than one-sided": claim.every(fewer(t) for t in strong),
+        "beyond the paper: at tolerance 0 split and forward reject under 15 %": within(
+            [held[EXACT, t, "two-sided"] for t in PROVEN]
         ),
-        "beyond the paper: at tolerance 0 split and forward are not shown to miss their level": all(
-            within[EXACT, t, "two-sided"] for t in PROVEN
+        "beyond the paper: at tolerance 0 models held reject more than the 10 % asked for": claim.share(
+            *held[EXACT, STRONG[1], "two-sided"], above=ALPHA
         ),
-        "beyond the paper: at tolerance 0 models held are not shown to miss theirs, two-sided": within[
-            EXACT, strong, "two-sided"
-        ],
     }
 
 
@@ -153,7 +154,7 @@ EXPERIMENT = Experiment(
         "paper adds 0.025 to the true rate, from which the fitted model differs a little. The logit version, the "
         "comparators, the default detectors and tolerance 0 are added: there the paper's cross-validated null has no "
         "level, since near the null the models of the folds are noise fitted to each other's rows, and products across "
-        "folds count twice."
+        "folds count twice. The result checked in has the default's models as they were before corners joined them."
     ),
     sizes={"tiny": 1, "quick": 25, "full": FULL},
     run=run,

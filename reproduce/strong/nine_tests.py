@@ -5,7 +5,11 @@ from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 import calibrant as cal
+from reproduce import claim
+from reproduce.claim import Claim
 
 D, ALPHA = cal.detect, 0.1
 Test = Callable[[Any, float, int, Any], Any]  # predictions, tolerance, seed, alternative
@@ -43,6 +47,12 @@ def shares(
         hits.update(k for k in asked if tests[k[0]](data, k[1], r, k[2]).p_value <= ALPHA)
     row = {"replicates": len(replicates)}
     return [{"test": k[0], "tolerance": k[1], "side": k[2], "value": hits[k] / len(replicates), **row} for k in asked]
+
+
+def averaged(parts: list[Claim]) -> Claim:
+    """Tell whether one test finds more than another on average, from intervals that hold at all settings at once."""
+    value, low, high = (float(np.mean([getattr(c, k) for c in parts])) for k in ("value", "low", "high"))
+    return claim.beside(value, low, high, parts[0].sets, 0.0, None)
 
 
 COLOURS = ("#cccccc", "#aaaaaa", "#777777", "#e6b800", "#9ecae1", "#4292c6", "#31a354", "#fc9272", "#cb181d")

@@ -29,7 +29,7 @@ def outside(columns, at, truth):
 
 def platt(replicate):
     data = drawn(lambda p: expit(1.4 * logit(p) - 0.5), replicate)
-    found = Platt().fit(data)
+    found = Platt(scale="logit").fit(data)
     return outside(
         np.column_stack([logit(data.p), np.ones(data.n)]), np.array([found.slope, found.intercept]), (1.4, -0.5)
     )

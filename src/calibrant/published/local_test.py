@@ -116,7 +116,7 @@ def published_local_test(
     **Guarantee.** ``"bounded"``: level alpha at any number of rows, whatever the kernel, and with next to no power: an
     error of g points common to everyone, of a flat kernel, is about to be found from ``4 ln(1 / alpha) / (g / 100)^4``
     rows on. The others are as published, not level alpha: at 0.05, of right models, Algorithm 1 rejected from 0.00 to
-    0.20 and the centred permutation from 0.05 to 0.27, by kernel and design (200 or 300 data sets each; intervals are
+    0.20 and the centred permutation from 0.05 to 0.31, by kernel and design (200 or 700 data sets each; intervals are
     in the documentation of `local_calibration_test`). Use `local_calibration_test` for a test.
     **Method.** Equation 4; Algorithm 1 with ``p = #{null > data} / draws``. Permutation: NumPy's legacy
     ``RandomState(seed).permutation(n)``, in sequence, the null shifted to mean zero, ``p = max(1 / draws, #/draws)``.

@@ -5,7 +5,7 @@ name an image of CIFAR-10H. Here their predictions are read (see table_5), or di
 local quadratic regression gives both curves, with a band that holds everywhere together, for one network uncalibrated,
 after Dirichlet calibration and after the tree of the variable, as published, and after this library's tree. The size is
 the number of random deals in which claims are counted besides, or of the deal of digits that is drawn. --full: about
-FULL CPU seconds.
+50 CPU seconds.
 """
 
 from collections import Counter

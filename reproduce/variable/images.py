@@ -8,8 +8,6 @@ import calibrant as cal
 from calibrant.repair import Dirichlet, ScalingBinning, VariableTree
 from reproduce import sources
 from reproduce.variable.models import Fold
-from reproduce.variable.recalibrated import BINNED as BINS
-from reproduce.variable.recalibrated import recipes
 
 NONE, BINNED, DIRICHLET, TREE = "uncalibrated", "scaling-binning", "Dirichlet calibration", "variable-based (tree)"
 METHODS = (NONE, BINNED, DIRICHLET, TREE)
@@ -52,7 +50,7 @@ def published(method: str, f: Fold) -> Any:
     if method == NONE:
         return f.test.p
     if method == BINNED:  # of each class by itself
-        recipe, classes = recipes(variable)[BINS][0], range(f.fit.p.shape[1])
+        recipe, classes = ScalingBinning(scale="log ratio", ridge=1e-10, split=False, fewest=1), range(f.fit.p.shape[1])
         return np.column_stack([recipe.fit(f.fit.one_vs_rest(c))(f.test.one_vs_rest(c)).p for c in classes])
     if method == DIRICHLET:
         return Dirichlet(penalty="published", strength=0.001).fit(f.fit)(f.test).p

@@ -5,23 +5,25 @@ They are other draws of the same people: what they tell is how much a claim hang
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from reproduce import claim
 from reproduce.claim import Claim
 from reproduce.experiment import Row
-from reproduce.variable import models
-from reproduce.variable.models import Fold
 from reproduce.variable.recalibrated import BEYOND
 
 KIND = "deals"
+Folds = TypeVar("Folds", bound=list[Any])
 
 
-def counted(name: str, deals: int, seed: int, held: Callable[[list[list[Fold]]], Mapping[str, bool]]) -> list[Row]:
+def counted(
+    dealt: Callable[[tuple[int, int]], Folds], deals: int, seed: int, held: Callable[[Folds], Mapping[str, bool]]
+) -> list[Row]:
     """Return in how many random deals each claim holds; nothing where the authors' predictions are not here."""
     hits: Counter[str] = Counter()
     for k in range(deals):
-        if rounds := models.authors(name, deal=(seed, k)):
-            hits.update({words: int(holds) for words, holds in held(rounds).items()})
+        if folds := dealt((seed, k)):
+            hits.update({words: int(holds) for words, holds in held(folds).items()})
     return [{"kind": KIND, "claim": words, "hits": n, "deals": deals} for words, n in hits.items()]
 
 

@@ -9,6 +9,7 @@ then the number of networks, 50 at most, values are means over rounds of five, c
 about 30 CPU seconds.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ def run(size: int, seed: int) -> list[Row]:
     theirs = models.authors("cardio")
     if not theirs:
         return shown(FRAMINGHAM, models.cross_fitted(data.heart(), min(size, 50), 30, seed))
-    return shown(AUTHORS, theirs) + deals.counted("cardio", size, seed, lambda r: held(shown(AUTHORS, r)))
+    return shown(AUTHORS, theirs) + deals.counted(
+        partial(models.authors, "cardio"), size, seed, lambda r: held(shown(AUTHORS, r))
+    )
 
 
 def shown(name: str, rounds: list[list[models.Fold]]) -> list[Row]:

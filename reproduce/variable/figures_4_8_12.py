@@ -28,7 +28,9 @@ def run(size: int, seed: int) -> list[Row]:
     theirs = models.authors("bank")
     if not theirs:
         return drawn(TENTH, models.cross_fitted(data.bank(), min(size, 5), 30, seed))
-    return drawn(AUTHORS, theirs) + deals.counted("bank", size, seed, lambda r: held(drawn(AUTHORS, r)))
+    return drawn(AUTHORS, theirs) + deals.counted(
+        partial(models.authors, "bank"), size, seed, lambda r: held(drawn(AUTHORS, r))
+    )
 
 
 def drawn(name: str, rounds: list[list[models.Fold]]) -> list[Row]:

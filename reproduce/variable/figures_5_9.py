@@ -8,22 +8,20 @@ the number of random deals in which claims are counted besides, or of the deal o
 50 CPU seconds.
 """
 
-from collections import Counter
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from reproduce import claim
 from reproduce.claim import Claim
 from reproduce.experiment import REPRODUCED, Experiment, Row
-from reproduce.variable import charts, images, models
+from reproduce.variable import charts, deals, images, models
 from reproduce.variable.curves import drawn
 from reproduce.variable.images import AMBIGUITY, CIFAR, DIGITS, DIRICHLET, NONE, TIME, TREE, shown, variable_of
+from reproduce.variable.recalibrated import BEYOND
 
 OURS = "variable-based (tree, default)"
 METHODS = (NONE, DIRICHLET, TREE, OURS)
-DEALS, BEYOND = "deals", "beyond the paper: "
 SPAN = {TIME: 0.9, AMBIGUITY: 0.85}  # share of the rows that a point of a curve looks at: theirs, and the library's
 RISES = f"{BEYOND}The error rises with the difficulty of the image"
 AT = {CIFAR: (1_300, 1_500, 1_900), DIGITS: (0.8, 0.85, 0.9)}
@@ -34,10 +32,7 @@ def run(size: int, seed: int) -> list[Row]:
     theirs = images.authors() if size > 1 else []
     if not theirs:
         return curves(DIGITS, models.digits(seed + size - 1))
-    hits: Counter[str] = Counter()
-    for k in range(size):
-        hits.update({c: int(h) for c, h in held(curves(CIFAR, images.authors((seed, k))[0])).items()})
-    return curves(CIFAR, theirs[0]) + [{"kind": DEALS, "claim": c, "hits": n, "deals": size} for c, n in hits.items()]
+    return curves(CIFAR, theirs[0]) + deals.counted(images.authors, size, seed, lambda f: held(curves(CIFAR, f[0])))
 
 
 def curves(name: str, f: models.Fold) -> list[Row]:
@@ -87,13 +82,7 @@ def held(rows: list[Row]) -> dict[str, bool]:
 
 def claims(rows: list[Row]) -> dict[str, Claim]:
     """The same of the authors' deal, and of others."""
-    return {c: Claim(holds) for c, holds in held(rows).items()} | {
-        f"{BEYOND}in most random deals of the authors' rows: {r['claim'].removeprefix(BEYOND)}": claim.share(
-            r["hits"], r["deals"], above=0.5
-        )
-        for r in rows
-        if r["kind"] == DEALS
-    }
+    return {c: Claim(holds) for c, holds in held(rows).items()} | deals.told(rows)
 
 
 def table(rows: list[Row]) -> list[Row]:
@@ -117,7 +106,7 @@ def table(rows: list[Row]) -> list[Row]:
 
 def chart(rows: list[Row]) -> Any:
     """Reliability diagrams above, errors along the variable below."""
-    return charts.panels([r for r in rows if r["kind"] != DEALS], TIME if rows[0]["data"] == CIFAR else AMBIGUITY)
+    return charts.panels(deals.others(rows), TIME if rows[0]["data"] == CIFAR else AMBIGUITY)
 
 
 EXPERIMENT = Experiment(

@@ -40,9 +40,10 @@ def far(name: str, claimed: Callable[[Any], float], variation: float | None = No
     return miss
 
 
+@pytest.mark.parametrize("runs", [60, pytest.param(2_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_denoiser_is_as_close_as_claimed(name):
-    check(far(name, lambda made: made.settings["error"]), 60, ALPHA)
+def test_the_denoiser_is_as_close_as_claimed(name, runs):
+    check(far(name, lambda made: made.settings["error"]), runs, ALPHA)
 
 
 def test_saboteur_without_the_error_on_the_scores_at_hand_is_rejected():
@@ -86,10 +87,11 @@ def hits(n: int, runs: int, perturb: bool, factor: float) -> tuple[Any, Any]:
     return falls, claimed
 
 
+@pytest.mark.parametrize("runs", [1_000, pytest.param(20_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("n", "perturb"), [(10, False), (60, True), (2_000, True)])
-def test_the_smoother_is_as_close_as_claimed_at_every_point(n, perturb):
-    falls, claimed = hits(n, 1_000, perturb, 1.0)
-    assert not [x for x, k, c in zip(AT, falls, claimed, strict=True) if refuted(k, 1_000, c)]
+def test_the_smoother_is_as_close_as_claimed_at_every_point(n, perturb, runs):
+    falls, claimed = hits(n, runs, perturb, 1.0)
+    assert not [x for x, k, c in zip(AT, falls, claimed, strict=True) if refuted(k, runs, c)]
 
 
 def test_saboteur_with_half_the_error_is_rejected():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import sys
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from jinja2.bccache import Bucket
     from markupsafe import Markup
 
+PLAIN = 1 << 18  # bytes of a record that a page holds as they are
+
 
 def render(record: AuditRecord) -> str:
     """Return the report as one HTML page that loads nothing, sends nothing and holds no time stamp.
@@ -39,7 +42,8 @@ def render(record: AuditRecord) -> str:
     Returns
     -------
     str
-        The page; `record` as JSON is in its element ``calibrant-result``.
+        The page; `record` as JSON is in its element ``calibrant-result``, gzipped and in base64 if it has more than
+        256 kB (its ``type`` says which); `AuditRecord.load` reads both.
 
     Notes
     -----
@@ -59,7 +63,8 @@ def written(of: Document, record: AuditRecord) -> str:
     """Return a document as a page that holds its record."""
     context = _context(of) | {
         "version": visible(record.versions.get("calibrant", "")),
-        "result": island(record.to_dict()),
+        "name": record.name,
+        **held(record),
     }
     return environment().get_template("page.html.j2").render(context)
 
@@ -71,12 +76,23 @@ def _context(of: Document, *, alone: bool = False) -> dict[str, object]:
         "document": of,
         "alone": alone,
         "version": "",
+        "name": "",
         "result": "",
+        "result_type": "",
         "style": style,
         "script": script,
         "style_hash": digest(style),
         "script_hash": digest(script),
     }
+
+
+def held(record: AuditRecord) -> dict[str, str]:
+    """Return the record as the page holds it, and what its element says it is: plain JSON, packed if it is long."""
+    text = island(record.to_dict())
+    if len(text) <= PLAIN:
+        return {"result": text, "result_type": "application/json"}
+    packed = gzip.compress(text.encode(), mtime=0)
+    return {"result": base64.b64encode(packed).decode(), "result_type": "application/gzip"}
 
 
 def island(value: object) -> str:

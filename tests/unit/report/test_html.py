@@ -70,7 +70,7 @@ def pages() -> dict[str, tuple[AuditRecord, str]]:
 
 
 def island(page: str) -> dict:
-    found = re.search(r'<script type="application/json" id="calibrant-result">(.*?)</script>', page, re.S)
+    found = re.search(r'<script type="application/json" id="calibrant-result"[^>]*>(.*?)</script>', page, re.S)
     return json.loads(found[1])
 
 

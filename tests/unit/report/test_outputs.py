@@ -149,6 +149,23 @@ def test_a_file_is_what_its_ending_says_and_is_read_again(name: str, tmp_path: P
     assert [p.name for p in sorted(tmp_path.iterdir())] == ["audit.html", "audit.json", "audit.md"]
 
 
+def test_a_long_record_is_packed_into_its_page_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = RECORDS["few people"]
+    long = replace(record, data={**record.data, "notes": [f"{i:06d}" for i in range(60_000)]})
+    path = long.save(tmp_path / "long.html")
+    assert path.stat().st_size < 400_000 < len(long.to_json())
+    assert cal.AuditRecord.load(path) == long
+    page = path.read_text()
+    for changed in (page.replace("H4sI", "H4sJ"), re.sub(r"H4sI[^<]*", lambda m: m[0][:4000], page)):
+        path.write_text(changed)
+        with pytest.raises(BadInput, match="was changed or is too large"):
+            cal.AuditRecord.load(path)
+    path.write_text(page)
+    monkeypatch.setattr("calibrant.report.outputs.files.LARGEST", path.stat().st_size)  # a page that unpacks to more
+    with pytest.raises(BadInput, match="was changed or is too large"):
+        cal.AuditRecord.load(path)
+
+
 def test_what_cannot_be_written_or_read_says_the_way_out(tmp_path: Path) -> None:
     record = RECORDS["few people"]
     for target, why in (

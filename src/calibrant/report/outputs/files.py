@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 Record = TypeVar("Record", bound=AuditRecord)
 LARGEST = 1 << 28  # bytes of a record that is read
-ISLAND = re.compile(r'<script type="application/json" id="calibrant-result">(.*?)</script>', re.DOTALL)
+ISLAND = re.compile(r'<script type="application/(json|gzip)" id="calibrant-result"[^>]*>(.*?)</script>', re.DOTALL)
 PAGE = "report.html"
 KEPT = PAGE, "record.json", "brief.md"  # of a folder, beside its tables
 TABLES = "tables"
@@ -120,7 +123,19 @@ def loaded(path: Path, kind: type[Record]) -> Record:
         why = e.strerror if isinstance(e, OSError) else "not text"
         raise BadInput(f"cannot read {str(path)!r}: {why or e}") from None
     if (held := ISLAND.search(text)) is not None:
-        text = held[1]
+        text = held[2] if held[1] == "json" else _unpacked(held[2], path)
     elif text.lstrip()[:1] == "<":
         raise BadInput(f"{str(path)!r} holds no record: pass the page or the JSON that an audit wrote")
     return kind.from_json(text)
+
+
+def _unpacked(text: str, path: Path) -> str:
+    """Return the record that a page holds packed; never more than `LARGEST` bytes of it are made."""
+    stream = zlib.decompressobj(wbits=31)  # gzip
+    try:
+        content = stream.decompress(base64.b64decode(text, validate=True), LARGEST)
+        if stream.eof:
+            return content.decode()
+    except (binascii.Error, zlib.error, UnicodeDecodeError):
+        pass
+    raise BadInput(f"the record in {str(path)!r} was changed or is too large: pass the page as an audit wrote it")

@@ -226,7 +226,7 @@ def reproduce(record: AuditRecord) -> Iterator[Node]:
     rows = f"{num.count(one.rows)} rows, {left_out} dropped; fingerprint "
     same = "The same data, settings, seed and versions give this file byte for byte; it holds no time stamp."
     machines = (
-        *say("All results are in this page as JSON: element ", code("calibrant-result"), ", schema "),
+        *say("All results are in this page as JSON: element ", code("calibrant-result"), " (gzipped if long), schema "),
         *say(code(record.schema), ". No row of the data is in it."),
     )
     yield Entries(

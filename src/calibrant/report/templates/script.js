@@ -53,7 +53,7 @@ document.querySelectorAll('figure[data-f]').forEach(figure => {
 
 const named = (element, ending) => {
   const place = element.closest('[id]');
-  const slug = `${JSON.parse(document.getElementById('calibrant-result').textContent).name}-${place ? place.id : 'chart'}`;
+  const slug = `${document.getElementById('calibrant-result').dataset.name}-${place ? place.id : 'chart'}`;
   return `${slug.replace(/[^\p{L}\p{N}_-]+/gu, '-').replace(/^-+|-+$/g, '')}.${ending}`;
 };
 const save = (name, part, type) => {

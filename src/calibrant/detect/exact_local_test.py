@@ -185,7 +185,8 @@ def exact_class_test(
     Outcome
         As of `exact_local_test`, statistics added over classes; in ``parts`` also ``classes``, ``class_statistic`` (the
         terms of ``statistic``), ``class_p`` (of the test of one class, with this kernel) and ``class_adjusted_p``
-        (Holm's). ``contradicted`` counts rows whose class had score 0; any such row makes ``p_value`` zero.
+        (Holm's). ``contradicted`` counts rows whose class had score 0; any such row makes ``p_value`` zero, and that
+        of each class whose score of 0 or 1 it contradicts.
 
     Raises
     ------
@@ -236,6 +237,9 @@ def exact_class_test(
     found, pairs = each.sum(axis=0), checked.n * (checked.n - 1.0)
     ranks, alone = ranked(found), [smallest(ranked(own)) for own in each]
     contradicted = int((checked.p[np.arange(checked.n), checked.y] == 0).sum())
+    happened = checked.y[:, None] == np.arange(classes)
+    sure = (happened & (checked.p == 0) | ~happened & (checked.p == 1)).any(axis=0)
+    alone = [0.0 if certain else p for p, certain in zip(alone, sure, strict=True)]
     return Outcome(
         method="detect.local_calibration_test",
         statistic=float(found[0, 0] / pairs),

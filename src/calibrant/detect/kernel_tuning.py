@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, number, one_source, positive, whole
+from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, number, one_source, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import encode
@@ -17,7 +17,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.kernel_sums import FAMILIES, Family, Kernel, Rows, smallest, statistics_of, typical_distance
 from calibrant.stats.nulls import ranked
-from calibrant.views.kernel_rows import Shape, checked_rows, checked_size, coded, rows_of, unit_kernel
+from calibrant.views.kernel_rows import Shape, checked_rows, checked_size, checked_width, coded, rows_of, unit_kernel
 
 Floats = NDArray[np.float64]
 STREAM = 0x7C7E
@@ -160,12 +160,12 @@ def kernel_tuning(
 
 def _kernels(families: Sequence[Family], widths: Sequence[float], degree: int | None) -> list[Shape]:
     """Return the kernels to try, widths in median distances."""
-    listed: list[Family] = [
-        choice("families", family, FAMILIES) for family in ([families] if isinstance(families, str) else families)
-    ]
+    one = isinstance(families, str) or not isinstance(families, Iterable)
+    listed: list[Family] = [choice("families", f, FAMILIES) for f in ([families] if one else families)]
     if degree is not None and "polynomial" not in listed:
         raise BadInput(f"degree={degree!r} has no meaning without 'polynomial' among families: leave it out")
-    many = [positive("widths", w, hint="in median distances, such as 2") for w in widths]
+    each = widths if isinstance(widths, Iterable) else [widths]
+    many = [checked_width("widths", w, hint="in median distances, such as 2") for w in each]
     if not (listed and many):
         raise BadInput("families= and widths=: pass one of each or more")
     return [
@@ -179,21 +179,37 @@ def _rates(data: Predictions, along: str | None, rate: ArrayLike | None, gap: fl
     if (along is None) == (rate is None):
         raise BadInput("pass one of along= (a variable) and rate= (event rates)")
     if rate is not None:
-        given = np.asarray(rate, dtype=np.float64)
-        if given.shape != data.p.shape or not ((given >= 0) & (given <= 1)).all():
-            raise BadInput(f"rate= has shape {given.shape}: pass {data.n:,} numbers between 0 and 1, one for each row")
-        return given
+        return _given(data, rate)
     (how,) = coded(data, str(along))
+    if how.kind == "constant":
+        raise BadInput(f"along={along!r} takes one value only: pass a variable that differs between rows")
     encoded = encode(data.covariates, (how,))
     if encoded.scaled.shape[1]:
         x = encoded.scaled[:, 0]
         order = np.sort(x)  # equal values are in one band, that of their middle
         middle = 0.5 * (np.searchsorted(order, x, "left") + np.searchsorted(order, x, "right")) / len(x)
-        band = np.floor(bands * middle).astype(np.int64)
+        band = np.unique(np.floor(bands * middle), return_inverse=True)[1].reshape(-1)  # some may hold no rows
     else:
         often = np.bincount(encoded.codes[:, 0])
         band = np.argsort(np.argsort(-often, kind="stable"), kind="stable")[encoded.codes[:, 0]]
     return np.clip(data.p + np.where(band % 2 == 0, gap, -gap), 0.0, 1.0)
+
+
+def _given(data: Predictions, rate: ArrayLike) -> Floats:
+    """Return event rates as given, or refuse them."""
+    try:
+        given = np.asarray(rate, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadInput(f"rate= is not all numbers: pass {data.n:,} between 0 and 1, one for each row") from None
+    if given.shape != data.p.shape:
+        raise BadInput(f"rate= has shape {given.shape}: pass {data.n:,} numbers between 0 and 1, one for each row")
+    beyond = np.flatnonzero(~((given >= 0) & (given <= 1)))
+    if len(beyond):
+        raise BadInput(
+            f"rate= has {len(beyond):,} values that are not between 0 and 1, the first {given[beyond[0]]:g} in row "
+            f"{beyond[0]}: pass numbers between 0 and 1"
+        )
+    return given
 
 
 def _line(
@@ -205,10 +221,10 @@ def _line(
     kernel, told = replace(shape, score_width=width * median, covariate_width=width * median).of(unit, 0)
     found = statistics_of(kernel, rows, drawn)
     ranks = [ranked(np.column_stack([found[:, r], found[:, runs:]])) for r in range(runs)]
-    ends, raw = (
-        _rate(sum(bool(v > alpha) for v in values), runs)
-        for values in ([smallest(r) for r in ranks], [r[0, 0] for r in ranks])
-    )
+    # An outcome that a score of 0 or 1 called impossible has the whole test's p-value 0.
+    certain = drawn[rows.rate == 0, :runs].any(axis=0) | ~drawn[rows.rate == 1, :runs].all(axis=0)
+    whole_test = [0.0 if sure else smallest(r) for r, sure in zip(ranks, certain, strict=True)]
+    ends, raw = (_rate(sum(bool(v > alpha) for v in own), runs) for own in (whole_test, [r[0, 0] for r in ranks]))
     return {
         "family": told["family"],
         "width": width,

@@ -144,7 +144,10 @@ def _points(grid: int | Sequence[float], s: Floats) -> Floats:
     """Return the points: equally spaced between the ends of the sorted scores, or those given."""
     if isinstance(grid, (int, np.integer)):
         return np.unique(np.linspace(s[0], s[-1], whole("grid", grid, 2, MOST_POINTS, of="points", hint="such as 101")))
-    x = np.asarray(grid, dtype=float)
+    try:
+        x = np.asarray(grid, dtype=float)
+    except (TypeError, ValueError):  # words, or rows of several lengths
+        x = np.zeros(0)
     if x.ndim != 1 or not 1 <= len(x) <= MOST_POINTS or not ((x >= 0) & (x <= 1)).all() or (np.diff(x) <= 0).any():
         raise BadInput(f"grid: pass a number of points, or up to {MOST_POINTS:,} increasing scores between 0 and 1")
     return x

@@ -10,14 +10,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, choice, positive, whole
+from calibrant.arguments import checked_seed, choice, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.specs.coding import encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import Family, Kernel, off_diagonal, pair_radius, pair_tail
-from calibrant.views.kernel_rows import LEAST_DRAWS, NULL, checked_family, checked_rows, coded
+from calibrant.views.kernel_rows import LEAST_DRAWS, NULL, checked_family, checked_rows, checked_width, coded
 
 Floats = NDArray[np.float64]
 Null = Literal["resampled", "permuted", "bounded", "printed"]
@@ -26,11 +26,12 @@ HELD = 1 << 25  # residuals held at once, for memory
 STREAM = 0xB007
 LEVELS = (0.05, 0.5, 0.9, 0.95, 0.99)  # quantiles of the null that are reported
 ALPHAS = (0.1, 0.05, 0.01)  # error probabilities whose acceptance regions are reported
+RIGHT = 0.5  # half of the interval that holds a pair's term of two classes, the score being given
 LAW = {
     "resampled": "as published, not level alpha: residuals drawn with replacement (Algorithm 1)",
     "permuted": "as published, not level alpha: residuals permuted (the authors' program)",
     "bounded": "distribution-free: Hoeffding's inequality, floor(n / 2) pairs (Corollary 3.7, proved)",
-    "printed": "as published, not proved: Hoeffding's inequality with n in place of floor(n / 2) (Corollary 3.7)",
+    "printed": "as published: Hoeffding's inequality with n in place of floor(n / 2) (Corollary 3.7)",
 }
 
 
@@ -61,8 +62,8 @@ class PublishedKernel:
     def __post_init__(self) -> None:
         checked_family(self.family, self.degree)
         choice("normalisation", self.normalisation, ("paper", "code"))
-        positive("score_width", self.score_width)
-        positive("covariate_gamma", self.covariate_gamma)
+        checked_width("score_width", self.score_width)
+        checked_width("covariate_gamma", self.covariate_gamma)
 
 
 def published_local_test(
@@ -99,8 +100,8 @@ def published_local_test(
         ``"permuted"``. In ``parts``: both normalisations, the plain sum over pairs, and the sum of the kernel as the
         program uses it. Of null sums their mean, deviation and quantiles, and the p-values of the null as it is
         (``p_plain``) and shifted to mean zero (``p_centred``). Of the bounds ``alphas``, for each the ``limits`` under
-        which ``statistic`` is accepted (Corollary 3.7) and the ``radii`` about it that hold ``KLCE^2`` (Theorem 3.6),
-        and ``pairs``, the number of pairs that they count.
+        which ``statistic`` is accepted (Corollary 3.7) and the ``radii`` about it that hold ``KLCE^2`` of rows from one
+        distribution and a kernel fixed beforehand (Theorem 3.6), and ``pairs``, the number of pairs that they count.
 
     Raises
     ------
@@ -113,18 +114,21 @@ def published_local_test(
     -----
     **Assumes.** The bounds: independent rows. Both nulls by simulation: that residuals are exchangeable, which
     ``Var(e) = p (1 - p)`` contradicts.
-    **Guarantee.** ``"bounded"``: level alpha at any number of rows, whatever the kernel, and with next to no power: an
-    error of g points common to everyone, of a flat kernel, is about to be found from ``4 ln(1 / alpha) / (g / 100)^4``
-    rows on. The others are as published, not level alpha: at 0.05, of right models, Algorithm 1 rejected from 0.00 to
-    0.20 and the centred permutation from 0.05 to 0.31, by kernel and design (200 or 700 data sets each; intervals are
-    in the documentation of `local_calibration_test`). Use `local_calibration_test` for a test.
+    **Guarantee.** ``"bounded"``: level alpha for a model that is right given score and covariates, at any number of
+    rows, whatever the kernel, and with next to no power: an error of g points common to everyone, of a flat kernel, is
+    about to be found from ``ln(1 / alpha) / (g / 100)^4`` rows on. ``"printed"``: for such a model the same, for its
+    region is the wider; its radii need not hold ``KLCE^2``. The others are as published, not level alpha: at 0.05, of
+    right models, Algorithm 1 rejected from 0.00 to 0.20 and the centred permutation from 0.05 to 0.31, by kernel and
+    design (200 or 700 data sets each; intervals are in the documentation of `local_calibration_test`). Use
+    `local_calibration_test` for a test.
     **Method.** Equation 4; Algorithm 1 with ``p = #{null > data} / draws``. Permutation: NumPy's legacy
     ``RandomState(seed).permutation(n)``, in sequence, the null shifted to mean zero, ``p = max(1 / draws, #/draws)``.
-    Bounds: ``p = exp(-m t^2 / (2 B^2))`` of a statistic t above 0, with ``B = 1``, the least of the paper's
-    ``B_{alpha;beta}`` for residuals that are numbers and a kernel of at most one, and ``m = floor(n / 2)``; the paper
-    prints ``m = n``, which Hoeffding's inequality does not give, and which is false: at 2 to 4, 100, 200 and 2,000 rows
-    the exact probability of residuals of 1 and -1 under a flat kernel lies above it. No other departure but the order
-    of summation.
+    Bounds, of a statistic t above 0 and ``m = floor(n / 2)``: ``p = exp(-2 m t^2)``, for given the scores the terms of
+    a pair lie within 1 of each other; radii from ``2 exp(-m t^2 / (2 B^2))`` with ``B = 1``, the least of the paper's
+    ``B_{alpha;beta}`` for residuals that are numbers and a kernel of at most one. Printed: ``exp(-n t^2 / (2 B^2))``
+    for both, which Hoeffding's inequality does not give, and which is false of the radii: at 2 to 4, 100, 200 and 2,000
+    rows the exact probability of residuals of 1 and -1 under a flat kernel lies above it. No other departure but the
+    order of summation.
     **Cost.** ``n^2 draws`` multiplications in float64, the bounds ``n^2``; no n x n matrix.
     **Reads.** Rows.
 
@@ -212,10 +216,10 @@ def _counted(pairs: float, found: Floats, null: Null) -> tuple[float, dict[str, 
 
 def _accepted(statistic: float, n: int, null: Null) -> tuple[float, dict[str, object]]:
     """Return the p-value by Corollary 3.7, and its acceptance regions."""
-    pairs = n if null == "printed" else n // 2
-    return pair_tail(max(statistic, 0.0), pairs), {
+    pairs, half = (n, 1.0) if null == "printed" else (n // 2, RIGHT)
+    return pair_tail(max(statistic, 0.0), pairs, half), {
         "alphas": ALPHAS,
-        "limits": tuple(pair_radius(a, pairs) for a in ALPHAS),
+        "limits": tuple(pair_radius(a, pairs, half) for a in ALPHAS),
         "radii": tuple(pair_radius(a / 2.0, pairs) for a in ALPHAS),
         "pairs": pairs,
     }

@@ -183,7 +183,7 @@ def pair_tail(over: float, pairs: int, bound: float = 1.0) -> float:
     pairs : int
         Pairs of rows without a row in common: ``floor(n / 2)`` of n rows.
     bound : float
-        Largest size of a pair's term.
+        Half of the interval that holds a pair's term; its largest size, if it can be as far above 0 as below.
     """
     return math.exp(-pairs * over**2 / (2.0 * bound**2))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import choice, names, positive, whole
+from calibrant.arguments import choice, names, number, whole
 from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import Coding, Encoded, codings, encode
@@ -24,6 +24,7 @@ LEAST_DRAWS = 19  # so that a p-value can be 0.05
 LARGEST = 50_000  # distinct rows: about a CPU-minute at 999 draws, and four times that for twice as many
 MOST_DEGREE = 10
 USUAL = 2.0  # width, in median distances (theory 3, step 1)
+NARROWEST, WIDEST = 1e-9, 1e9  # widths whose squares, and those of the distances in them, are numbers
 FLAT = 1e-12  # a deviation below it is rounding: every score is the same
 
 
@@ -33,6 +34,11 @@ def checked_family(family: object, degree: object) -> tuple[Family, int]:
     if degree is not None and chosen != "polynomial":
         raise BadInput(f"degree={degree!r} has no meaning with family={chosen!r}: leave it out")
     return chosen, DEGREE if degree is None else whole("degree", degree, 1, MOST_DEGREE)
+
+
+def checked_width(name: str, value: object, hint: str = "") -> float:
+    """Return a width, or refuse one whose kernel is beyond what numbers hold."""
+    return number(name, value, least=NARROWEST, most=WIDEST, hint=hint)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +63,7 @@ class Shape:
         checked_family(self.family, self.degree)
         for name in ("score_width", "covariate_width"):
             if getattr(self, name) is not None:
-                positive(name, getattr(self, name), hint="or None for the default")
+                checked_width(name, getattr(self, name), hint="or None for the default")
 
     def of(self, unit: Kernel, seed: int) -> tuple[Kernel, dict[str, str | float]]:
         """Return this kernel, given that of width one, and what it is called in settings."""

@@ -243,6 +243,8 @@ def test_classes_that_were_called_impossible_and_other_features() -> None:
     data = cal.multiclass_predictions([0, 2, 1], [[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0]], {"x": [1.0, 2.0, 3.0]})
     found = cal.detect.local_calibration_test(data, features="exact", draws=19)
     assert (found.p_value, found.parts["contradicted"]) == (0.0, 1)
+    assert found.parts["class_p"][2] == found.parts["class_adjusted_p"][2] == 0.0
+    assert found.parts["class_p"][0] > 0
     for features in ("default", "published"):
         with pytest.raises(BadInput, match="several classes: pass features='exact'"):
             cal.detect.local_calibration_test(data, features=features)
@@ -260,6 +262,8 @@ def test_classes_that_were_called_impossible_and_other_features() -> None:
         ({"features": "published", "family": "polynomial", "degree": 11}, "degree=11"),
         ({"features": "published", "null": "bounded", "normalisation": "code"}, "the bound is for 'paper'"),
         ({"features": "exact", "null": "bounded"}, "null='bounded'"),
+        ({"features": "exact", "score_width": 1e160}, "score_width=1e[+]160: pass a number from 1e-09 to 1e[+]09"),
+        ({"features": "published", "covariate_gamma": 1e-160}, "covariate_gamma=1e-160"),
     ],
 )
 def test_kernels_and_bounds_that_cannot_be_used_are_refused(more: dict[str, Any], message: str) -> None:

@@ -18,7 +18,7 @@ FEW: dict[str, Any] = {"runs": 20, "draws": 19, "widths": (0.5, 2.0)}
 def rows(n: int = 200, **more: Any) -> Any:
     rng = np.random.default_rng(5)
     p, x = rng.uniform(0.1, 0.9, n), rng.normal(size=n)
-    covariates = {"x": x, "site": rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2]), "old": x > 1}
+    covariates = {"one": np.ones(n), "x": x, "site": rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2]), "old": x > 1}
     return cal.predictions(rng.random(n) < p, p, covariates, **more)
 
 
@@ -61,6 +61,23 @@ def test_the_error_that_is_planted() -> None:
     assert own.settings["planted"] == pytest.approx(0.1, abs=0.01)
 
 
+def test_bands_alternate_where_some_hold_no_rows() -> None:
+    data = cal.predictions([0, 1] * 50, np.full(100, 0.5), {"x": np.arange(100) // 50})
+    assert np.ptp(_rates(data, "x", None, 0.1, 3)) == pytest.approx(0.2)
+
+
+def test_an_outcome_that_the_score_called_impossible_is_found_by_the_whole_test() -> None:
+    p = np.r_[0.0, 1.0, np.full(98, 0.5)]
+    data = cal.predictions([0, 1] * 50, p, {"x": np.arange(100.0)})
+    how: dict[str, Any] = {"widths": 1.0, "families": "gaussian", "runs": 20, "draws": 19}
+    for row, rate in ((0, 1.0), (1, 0.0)):
+        truth = p.copy()
+        truth[row] = rate
+        found = cal.detect.kernel_tuning(data, rate=truth, **how)
+        assert found.columns["type_2"] == (0.0,)
+        assert found.columns["raw"][0] > 0.5
+
+
 def test_more_data_sets_are_missed_by_a_test_that_looks_at_other_variables() -> None:
     how: dict[str, Any] = {"along": "x", "gap": 0.2, "families": "gaussian", "widths": [1.0], "runs": 60, "draws": 39}
     seen, unseen = (cal.detect.kernel_tuning(rows(400), variables=v, **how).columns["high"][0] for v in ("x", "site"))
@@ -73,7 +90,13 @@ def test_more_data_sets_are_missed_by_a_test_that_looks_at_other_variables() -> 
         ({}, BadInput, "pass one of along="),
         ({"along": "x", "rate": [0.5]}, BadInput, "pass one of along="),
         ({"rate": [0.5]}, BadInput, "rate= has shape"),
-        ({"rate": np.full(200, 1.5)}, BadInput, "numbers between 0 and 1"),
+        ({"rate": np.full(200, 1.5)}, BadInput, "200 values that are not between 0 and 1, the first 1.5 in row 0"),
+        ({"rate": np.r_[np.full(199, 0.5), np.nan]}, BadInput, "1 values that are not between 0 and 1, the first nan"),
+        ({"rate": ["a"] * 200}, BadInput, "not all numbers"),
+        ({"along": "one"}, BadInput, "along='one' takes one value only"),
+        ({"along": "x", "families": None}, BadInput, "families=None"),
+        ({"along": "x", "widths": None}, BadInput, "widths=None"),
+        ({"along": "x", "widths": 1e300}, BadInput, "widths=1e[+]300"),
         ({"along": "age"}, BadInput, "age"),
         ({"along": "x", "gap": 0}, BadInput, "gap=0"),
         ({"along": "x", "bands": 1}, BadInput, "bands=1"),

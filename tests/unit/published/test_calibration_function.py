@@ -95,6 +95,8 @@ def test_the_error_is_of_corollary_2():
         {"grid": [0.5, 0.2]},
         {"grid": [0.5, 1.2]},
         {"grid": []},
+        {"grid": ["a"]},
+        {"grid": [[0.1], [0.2, 0.3]]},
         {"grid": True},
         {"bandwidth": 0},
         {"perturb": 1},

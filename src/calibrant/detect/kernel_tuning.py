@@ -222,8 +222,8 @@ def _line(
     found = statistics_of(kernel, rows, drawn)
     ranks = [ranked(np.column_stack([found[:, r], found[:, runs:]])) for r in range(runs)]
     # An outcome that a score of 0 or 1 called impossible has the whole test's p-value 0.
-    certain = drawn[rows.rate == 0, :runs].any(axis=0) | ~drawn[rows.rate == 1, :runs].all(axis=0)
-    whole_test = [0.0 if sure else smallest(r) for r, sure in zip(ranks, certain, strict=True)]
+    impossible = np.vstack([drawn[rows.rate == 0, :runs] == 1, drawn[rows.rate == 1, :runs] == 0]).sum(axis=0)
+    whole_test = [0.0 if some else smallest(r) for r, some in zip(ranks, impossible, strict=True)]
     ends, raw = (_rate(sum(bool(v > alpha) for v in own), runs) for own in (whole_test, [r[0, 0] for r in ranks]))
     return {
         "family": told["family"],

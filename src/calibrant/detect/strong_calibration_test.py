@@ -103,7 +103,7 @@ def strong_calibration_test(
     rows. *refit:* level at any number of rows at tolerance 0, the whole procedure being repeated on simulated outcomes
     (sequential Monte Carlo of Besag and Clifford, 10 exceedances); one-sided with a tolerance, at the edge of the null.
     *fixed:* asymptotic (Theorem 3). At tolerance 0, one-sided, and two-sided under ``0.5 / sqrt(n)``, it may reject too
-    often: in simulations of calibrated models up to 18 % where 10 % was asked (100 to 1,000 rows). *Clusters:*
+    often: in simulations of calibrated models up to 19 % where 10 % was asked (100 to 1,000 rows). *Clusters:*
     asymptotic in their number. Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default models, from
     ``[logit p, x]``: 50 boosted trees on ``Y - p`` (steps of 0.03, 8 leaves of at least 20 and ``sqrt(rows) / 2`` rows,
     half the features at each split, 64 bins), a ridge logistic regression on all terms of degree two (at most 300

@@ -56,7 +56,7 @@ def test_shape_at_a_small_size(name: str) -> None:
     assert found.chart is None or found.chart(result.rows).to_dict()
 
 
-@pytest.mark.parametrize("name", ["figure_1", "figures_4_8_12", "tables_4_9_12"])
+@pytest.mark.parametrize("name", ["figure_1", "figures_4_8_12", "table_6", "tables_4_9_12"])
 def test_a_substitute_stands_in_where_predictions_are_absent(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

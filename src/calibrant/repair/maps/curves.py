@@ -85,13 +85,16 @@ class Platt:
     **Assumes.** The true curve has this shape; otherwise the fit is the nearest of this shape in log loss.
     **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows.
     **Method.** Maximum likelihood with Platt's targets, (cases + 1)/(cases + 2) and 1/(non-cases + 2) in place of 1 and
-    0, which keep the fit finite when the classes separate; a ridge does so too, and replaces them. Within ``1e-6`` of 0
-    and 1 the log-odds go on along their tangent, so that they stay finite and no two scores tie. A line in the log-odds
-    is ruled by the scores nearest to 0 and 1: a twentieth of the rows, scored below one in 60,000 and yet cases one
-    time in eight, turn it nearly level for everyone. "auto" therefore fits both curves, of two numbers each, and takes
-    that with the smaller log loss on these rows, the log-odds where they are equal; `scale` of the map tells which. A
-    calibrated score then stays nearly as it is from some hundred rows on. **Cost.** About five passes over the rows a
-    curve. **Reads.** Rows. A weight counts as so many rows.
+    0, which keep the fit finite when the classes separate; a ridge above 0 does so too, and replaces them. Within
+    ``1e-6`` of 0 and 1 the log-odds go on along their tangent, so that they stay finite and no two scores tie. A line
+    in the log-odds is ruled by the scores nearest to 0 and 1: a twentieth of the rows, scored below one in 60,000 and
+    yet cases one time in eight, turn it nearly level for everyone. "auto" therefore fits both curves, of two numbers
+    each, and takes that with the smaller log loss on these rows (outcomes 1 and 0, no penalty), the log-odds where they
+    are equal; `scale` of the map tells which. Of uniform scores that were right it took the score, which leaves no
+    score as it is, in 24.5 % of 200 fits on 100 rows, 15.5 % on 300 and 3.5 % on 1,000. A ridge weighs more on the
+    score than on the log-odds, for its slope is steeper; a ridge of 0 has no finite fit where the classes separate, and
+    stops at a steep curve. **Cost.** About five passes over the rows a curve. **Reads.** Rows. A weight counts as so
+    many rows.
 
     References
     ----------

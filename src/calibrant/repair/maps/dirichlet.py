@@ -179,7 +179,8 @@ class Dirichlet:
             return float(self.strength)
         if len(y) < 2 * FOLDS:
             raise NotComputable(
-                f"Dirichlet needs {2 * FOLDS} rows to choose a strength and there are {len(y)}: pass strength="
+                f"choosing the strength of Dirichlet calibration takes {2 * FOLDS} rows and there are {len(y)}: "
+                "pass more, or use Dirichlet(strength=0.1)"
             )
         fold = np.random.default_rng([int(self.seed), STREAM]).permutation(len(y)) % FOLDS
         losses = np.zeros(len(GRID))

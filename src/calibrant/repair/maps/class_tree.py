@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -123,9 +123,7 @@ class ClassTree:
 
     def losses(self, t: ClassTable, deepest: int) -> Floats:
         """Return the log loss of each row by the maps at most so deep."""
-        s = self.splits
-        feature = tuple(f if d < deepest else -1 for f, d in zip(s.feature, self.depth, strict=True))
-        cut = Splits(feature, s.threshold, s.left, s.right)
+        cut = self.splits.cut(self.depth, deepest)
         at, out = cut.leaf_of(tree_inputs(t.numbers, t.codes, self.places)), np.empty(len(t.y))
         for node in np.unique(at):
             here = at == node
@@ -163,23 +161,10 @@ def grown_classes(t: ClassTable, g: Growth, recipe: Dirichlet, strength: float) 
         return ClassTree(splits, places, matrices, depth)
     z = t.x @ root.T
     scale = float((z - z.mean(axis=1, keepdims=True)).std())
-    for node, child, own in _down(splits, inputs):
+    for node, child, own in splits.down(inputs):
         depth[child] = depth[node] + 1
         matrices[child] = _moved(t[own], g.shrink, matrices[node], scale)
     return ClassTree(splits, places, matrices, depth)
-
-
-def _down(splits: Splits, inputs: Floats) -> Iterator[tuple[int, int, Whole]]:
-    """Yield each node with a child of it and the child's rows; parents come before their children."""
-    stack = [(0, np.arange(len(inputs)))]
-    while stack:
-        node, members = stack.pop()
-        if splits.feature[node] < 0:
-            continue
-        low = inputs[members, splits.feature[node]] <= splits.threshold[node]
-        for child, own in ((splits.left[node], members[low]), (splits.right[node], members[~low])):
-            yield node, child, own
-            stack.append((child, own))
 
 
 def _moved(t: ClassTable, shrink: float, parent: Floats, scale: float) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -44,6 +44,23 @@ class Splits:
             node = at[rows]
             at[rows] = np.where(inputs[rows, feature[node]] <= threshold[node], left[node], right[node])
         return at
+
+    def down(self, inputs: Floats) -> Iterator[tuple[int, int, Whole]]:
+        """Yield each node with a child of it and the child's rows; parents come before their children."""
+        stack = [(0, np.arange(len(inputs)))]
+        while stack:
+            node, members = stack.pop()
+            if self.feature[node] < 0:
+                continue
+            low = inputs[members, self.feature[node]] <= self.threshold[node]
+            for child, own in ((self.left[node], members[low]), (self.right[node], members[~low])):
+                yield node, child, own
+                stack.append((child, own))
+
+    def cut(self, depth: Sequence[int], deepest: int) -> Splits:
+        """Return the splits of nodes less deep than `deepest`, given the depth of each."""
+        kept = tuple(f if d < deepest else -1 for f, d in zip(self.feature, depth, strict=True))
+        return replace(self, feature=kept)
 
 
 def tree_inputs(numbers: Floats, codes: Codes, places: Places) -> Floats:

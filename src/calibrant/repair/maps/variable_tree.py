@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -125,15 +125,8 @@ class Table:
     sizes: tuple[int, ...]
 
     def __getitem__(self, rows: NDArray[np.bool_]) -> Table:
-        return Table(
-            y=self.y[rows],
-            weight=self.weight[rows],
-            target=self.target[rows],
-            score=self.score[rows],
-            numbers=self.numbers[rows],
-            codes=self.codes[rows],
-            sizes=self.sizes,
-        )
+        held = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "sizes"}
+        return replace(self, **held)
 
 
 def table_of(rows: Predictions, how: Sequence[Coding], x: Encoded, edges: Edges, form: Form) -> Table:
@@ -171,9 +164,7 @@ class Tree:
 
     def log_odds(self, t: Table, deepest: int) -> Floats:
         """Return the log-odds of rows by the curves at most so deep."""
-        s, depth = self.splits, self.nodes.depth
-        feature = tuple(f if d < deepest else -1 for f, d in zip(s.feature, depth, strict=True))
-        cut = Splits(feature, s.threshold, s.left, s.right)
+        cut = self.splits.cut(self.nodes.depth, deepest)
         at = cut.leaf_of(tree_inputs(t.numbers, t.codes, self.places))
         eta: Floats = (t.score * self.nodes.slopes[at]).sum(axis=1) + self.nodes.intercepts[at]
         return eta
@@ -199,17 +190,10 @@ def _curves(t: Table, g: Growth, root: Curve, splits: Splits, inputs: Floats) ->
     slopes, heights = np.tile(root[0], (size, 1)), np.full(size, root[1])
     depth, rows, cases, one_class = [0] * size, [len(t.y)] * size, [int(t.y.sum())] * size, [False] * size
     spread = np.maximum(t.score.std(axis=0), 1e-12)
-    stack = [(0, np.arange(len(t.y)))]
-    while stack:
-        node, members = stack.pop()
-        if splits.feature[node] < 0:
-            continue
-        low = inputs[members, splits.feature[node]] <= splits.threshold[node]
-        for child, own in ((splits.left[node], members[low]), (splits.right[node], members[~low])):
-            depth[child], rows[child], cases[child] = depth[node] + 1, len(own), int(t.y[own].sum())
-            one_class[child] = cases[child] in (0, rows[child])
-            slopes[child], heights[child] = _curve(t, own, g, (slopes[node], float(heights[node])), spread)
-            stack.append((child, own))
+    for node, child, own in splits.down(inputs):
+        depth[child], rows[child], cases[child] = depth[node] + 1, len(own), int(t.y[own].sum())
+        one_class[child] = cases[child] in (0, rows[child])
+        slopes[child], heights[child] = _curve(t, own, g, (slopes[node], float(heights[node])), spread)
     return Nodes(tuple(depth), slopes, heights, tuple(rows), tuple(cases), tuple(one_class))
 
 

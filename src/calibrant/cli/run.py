@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
@@ -52,9 +53,9 @@ def _run(argv: Sequence[str] | None) -> int:
         a = build_parser().parse_args(argv)
         if argv is None and a.command != "report":  # the process is the command's own, and reads rows
             _spare_pandas()
-            _spare_fortran()
-        module = import_module(f"calibrant.cli.{ELSEWHERE.get(a.command, 'commands')}")
-        return int(getattr(module, a.command)(a))
+            with _spared_fortran():
+                return _command(a)
+        return _command(a)
     except SystemExit as e:
         return int(e.code or 0)
     except (BadInput, NotComputable) as e:
@@ -71,6 +72,11 @@ def _run(argv: Sequence[str] | None) -> int:
             return _refused(f"{place}{e.strerror or e}", BAD)
         more = "set CALIBRANT_TRACEBACK=1 to see where"
         return _refused(f"unexpected {type(e).__name__}: {e} ({more})", UNEXPECTED)
+
+
+def _command(a: Namespace) -> int:
+    module = import_module(f"calibrant.cli.{ELSEWHERE.get(a.command, 'commands')}")
+    return int(getattr(module, a.command)(a))
 
 
 def _refused(why: str, status: int) -> int:
@@ -108,11 +114,21 @@ def _spare_pandas() -> None:
         sys.meta_path.remove(_NoPandas)
 
 
-def _spare_fortran() -> None:
-    """Keep SciPy from importing NumPy's compiler of Fortran, which it does only to copy the names of NumPy."""
+@contextmanager
+def _spared_fortran() -> Iterator[None]:
+    """Keep SciPy from importing NumPy's compiler of Fortran, which it does only to copy the names of NumPy.
+
+    Who comes after, in a process that goes on, finds NumPy as it was.
+    """
     import numpy
 
-    vars(numpy).setdefault("f2py", None)
+    names = vars(numpy)
+    names.setdefault("f2py", None)
+    try:
+        yield
+    finally:
+        if names.get("f2py", 0) is None:
+            del names["f2py"]
 
 
 # ---- streams and signals as a shell, a service or a scheduler leaves them ----

@@ -53,7 +53,7 @@ FEW, MANY = 2, 50  # levels of a group column that is proposed
 FEWEST = 12  # values up to which a number is a group as it is
 OFFERED = 4  # group columns in the command
 ONE_HOT = 3  # yes/no columns of one beginning, from which on they are one category
-LISTED = 6  # candidates of one part
+LISTED, LABELS_LISTED = 6, 12  # candidates of one part; of the label, which stands last in many a table
 LABEL_VALUES = 2
 WHOLE = "its values are whole numbers"
 
@@ -117,7 +117,7 @@ def _score_points(columns: Sequence[Column]) -> Callable[[Column], float]:
 
 def labels(columns: Sequence[Column], score: str) -> tuple[str, ...]:
     """Return the columns that could be the label, the most likely first: two values, or a name that says so."""
-    return _best([c for c in columns if c.name != score], _like_a_label)
+    return _best([c for c in columns if c.name != score], _like_a_label, LABELS_LISTED)
 
 
 def _like_a_label(c: Column) -> float:
@@ -193,6 +193,6 @@ def sure(columns: Sequence[Column], found: Sequence[str], role: str) -> str:
     return found[0] if len(ranked) == 1 or (ranked and ranked[0] > ranked[1]) else ""
 
 
-def _best(columns: Sequence[Column], points: Callable[[Column], float]) -> tuple[str, ...]:
+def _best(columns: Sequence[Column], points: Callable[[Column], float], most: int = LISTED) -> tuple[str, ...]:
     ranked = [(-points(c), i, c.name) for i, c in enumerate(columns)]
-    return tuple(name for value, _, name in sorted(ranked) if value < 0)[:LISTED]
+    return tuple(name for value, _, name in sorted(ranked) if value < 0)[:most]

@@ -215,12 +215,14 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
 def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str]) -> Iterator[str]:
     """Yield what has to be named because the look cannot tell it."""
     wanted = {"label": "two values, such as 0 and 1", "score": "many numbers from 0 to 1, or to 100"}
-    for name, found in (("label", labels), ("score", scores)):
+    parts = ("label", labels, roles.LABELS_LISTED), ("score", scores, roles.LISTED)
+    for name, found, most in parts:
         if getattr(planned, name):
             continue
         says = planned.asker.says(name)
         if found:
-            yield f"{len(found)} columns could be the {name}: pass {says}, one of {', '.join(map(repr, found))}"
+            many = f"{len(found)}{' or more' if len(found) == most else ''}"
+            yield f"{many} columns could be the {name}: pass {says}, one of {', '.join(map(repr, found))}"
         else:
             yield f"no column looks like a {name} ({wanted[name]}): pass {says} if there is one all the same"
 

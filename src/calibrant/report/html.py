@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import cache_from_source
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
@@ -156,10 +157,14 @@ def _compiled() -> BytecodeCache:
     from jinja2 import FileSystemBytecodeCache, __version__
 
     class Beside(FileSystemBytecodeCache):
-        """As it is, in a folder that may not be there, or be written by nobody."""
+        """As it is, in a folder that may not be there, or be written by nobody, and of files that may be damaged."""
+
+        def get_bucket(self, environment: Environment, name: str, filename: str | None, source: str) -> Bucket:
+            how = environment.autoescape, environment.trim_blocks, environment.lstrip_blocks
+            return super().get_bucket(environment, name, filename, f"{how}{source}")  # files outlive an installation
 
         def load_bytecode(self, bucket: Bucket) -> None:
-            with suppress(OSError):
+            with suppress(OSError, EOFError, UnpicklingError):
                 super().load_bytecode(bucket)
 
         def dump_bytecode(self, bucket: Bucket) -> None:
@@ -167,4 +172,5 @@ def _compiled() -> BytecodeCache:
                 with suppress(OSError):
                     super().dump_bytecode(bucket)
 
-    return Beside(str(Path(cache_from_source(__file__)).parent), f"%s.jinja2-{__version__}.template")
+    tag = sys.implementation.cache_tag  # Jinja itself tells versions of Python apart, but not kinds of it
+    return Beside(str(Path(cache_from_source(__file__)).parent), f"%s.{tag}.jinja2-{__version__}.template")

@@ -157,6 +157,14 @@ def test_many_classes_are_not_guessed(shared: Path) -> None:
     assert len(seen.refusals) == 2
 
 
+def test_a_label_that_stands_last_is_offered() -> None:
+    rng = np.random.default_rng(0)
+    table = pa.table({f"trait {i}": rng.integers(0, 2, 200) for i in range(6)} | {"risk": rng.uniform(size=200)})
+    found = cal.look(table.append_column("ill", pa.array(rng.integers(0, 2, 200))))
+    assert found.candidates["label"][-1] == "ill"
+    assert "ill" not in found.candidates["by"]
+
+
 def test_nothing_to_audit_says_what_is_missing() -> None:
     seen = cal.look({"a": ["x", "y", "z"] * 20, "b": list(range(60))})
     assert any("label" in r for r in seen.refusals)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import factories
 from calibrant.report.along import Point, along_of, along_score, bins_of, runs_of, share
+from calibrant.report.sections.curves import unclear
 from calibrant.results import Curve
 
 
@@ -26,6 +29,7 @@ def test_without_a_curve_each_bin_stands_for_itself():
     along = along_score(bins, Curve(method="", columns={}))
     assert along.line == bins
     assert len({p.stretch for p in along.line}) == 12
+    assert not unclear(replace(along, settings={"reason": "every row has the same score"}))  # no test, and no level
 
 
 def test_bars_of_people_lie_inside_their_bins():

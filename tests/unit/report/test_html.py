@@ -129,8 +129,17 @@ def test_compiled_templates_are_kept_with_the_byte_code_where_that_is_kept(
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     assert written() == text
     assert len(list(folder.iterdir())) == 3
-    monkeypatch.setattr(Environment, "compile", None)  # nothing is compiled again
-    assert written() == text
+    with monkeypatch.context() as m:
+        m.setattr(Environment, "compile", None)  # nothing is compiled again
+        assert written() == text
+    for kept in folder.iterdir():
+        whole = kept.read_bytes()
+        for size in (0, 8, len(whole) // 30, 40, len(whole) // 2):
+            kept.write_bytes(whole[:size])
+            assert written() == text
+    html.environment.cache_clear()
+    html.environment().trim_blocks = False  # as another version may have it
+    assert html.render(record) != text
     html.environment.cache_clear()
 
 

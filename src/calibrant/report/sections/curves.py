@@ -158,8 +158,8 @@ def worst_off(along: Along) -> Off | None:
 
 
 def unclear(along: Along) -> bool:
-    """Tell whether the test of the whole curve found nothing."""
-    return along.p_value > float(str(along.settings["alpha"]))
+    """Tell whether the test of the whole curve found nothing; bins in place of a curve hold together, untested."""
+    return "alpha" in along.settings and along.p_value > float(str(along.settings["alpha"]))
 
 
 def _off(along: Along) -> list[Off]:

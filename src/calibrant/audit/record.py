@@ -183,6 +183,8 @@ class AuditRecord(Plain):
             d = json.loads(text)
         except json.JSONDecodeError as e:
             raise BadInput(f"not JSON (line {e.lineno}): pass the text that to_json wrote") from None
+        except (RecursionError, ValueError):  # nested without end, or a number of thousands of digits
+            raise BadInput("not an audit record: pass the text that to_json wrote") from None
         if not isinstance(d, dict):
             raise BadInput("not an audit record: pass the text that to_json wrote")
         return cls.from_dict(d)

@@ -14,6 +14,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import calibrant as cal
+from calibrant.audit.record import AuditRecord
+from calibrant.errors import BadInput
 
 pytestmark = pytest.mark.xdist_group("schema")  # one process makes the records, each once
 SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-3.json").read_text(encoding="utf-8"))
@@ -137,3 +139,9 @@ def test_spoilt_record_is_refused(name: str) -> None:
     BROKEN_RECORDS[name](spoilt)
     assert faults(record) == []
     assert faults(spoilt)
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "9" * 5_000, "[]"], ids=("deep", "long", "list"))
+def test_json_that_is_no_record_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="not an audit record"):
+        AuditRecord.from_json(text)

@@ -26,8 +26,8 @@ import calibrant as cal
 from reproduce.experiment import CHARTS, Result, Row, place, plain, versions
 from reproduce.measuring.bounds import JITTERED, KERNEL
 from reproduce.measuring.rates import rows_for
+from reproduce.strong.compared import ALPHA, STRONG
 from reproduce.strong.figure_4 import EXACT, pooled
-from reproduce.strong.nine_tests import ALPHA, STRONG
 from reproduce.trustworthy.figure_3 import DEFAULT
 from reproduce.trustworthy.figure_3 import PUBLISHED as IN_PRINT
 from reproduce.trustworthy.figure_5 import PERMUTED, SIMULATED
@@ -72,12 +72,18 @@ def worst(null: str) -> float:
 
 
 def power_rows(test: str) -> list[Row]:
-    """Return the settings of the strong test's figure."""
-    return [r for r in Result.load("strong/figure_2").rows if r["what"] == "power" and r["test"] == test]
+    """Return a test's rows of the strong test's figure: a regression, where the published test was run too."""
+    power = [r for r in Result.load("strong/figure_2").rows if r["what"] == "power"]
+    cells = [
+        (r["audited"], r["rows"], r["tolerance"])
+        for r in power
+        if r["test"] == STRONG[0] and r["audited"] == "logistic"
+    ]
+    return [r for r in power if r["test"] == test and (r["audited"], r["rows"], r["tolerance"]) in cells]
 
 
 def mean_power(test: str) -> float:
-    """Return the mean over the settings of the strong test's figure."""
+    """Return the mean over these settings."""
     return float(np.mean([r["value"] for r in power_rows(test)]))
 
 

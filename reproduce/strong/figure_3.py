@@ -19,8 +19,7 @@ import calibrant as cal
 from reproduce import claim
 from reproduce.claim import Claim
 from reproduce.experiment import SUBSTITUTE, Experiment, Row
-from reproduce.strong.data import AUDITED, audited
-from reproduce.strong.nine_tests import (
+from reproduce.strong.compared import (
     ALPHA,
     STRONG,
     TESTS,
@@ -31,6 +30,7 @@ from reproduce.strong.nine_tests import (
     shares,
     stacked,
 )
+from reproduce.strong.data import AUDITED, audited
 
 FULL, TOLERANCE = 10, 0.05
 NO_MORE = "Hosmer-Lemeshow and the score test, along the score, find no more than the strong test"

@@ -23,7 +23,7 @@ import calibrant as cal
 from reproduce import claim
 from reproduce.claim import Claim
 from reproduce.experiment import DIFFERS, Experiment, Row
-from reproduce.strong.nine_tests import ALPHA, STRONG, TESTS, Test, shares
+from reproduce.strong.compared import ALPHA, STRONG, TESTS, Test, shares
 
 FULL = 70  # replicates
 ROOM = 0.15  # a level that is called held, where 0.10 is asked for: no number of data sets tells 0.10 from a bit more

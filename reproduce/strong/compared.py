@@ -1,6 +1,5 @@
-"""The nine tests that the figures compare: the six of the paper's Table 1, of which three come in two forms."""
+"""The tests that the figures compare: the six of the paper's Table 1, with our residual models or with the paper's."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
@@ -15,38 +14,57 @@ D, ALPHA = cal.detect, 0.1
 Test = Callable[[Any, float, int, Any], Any]  # predictions, tolerance, seed, alternative
 ALONG_SCORE = ("Hosmer-Lemeshow, 2 groups", "Hosmer-Lemeshow, 10 groups", "score along the logit (Platt)")
 STRONG = ("strong, authors", "strong, default")
-# Models are held ("fixed") where a test cross-fits them, as in the paper.
+PRINTED, THEIRS = "strong, as printed", ", paper's models"
+
+
+def asked(test: Callable[..., Any], **settings: Any) -> Test:
+    """Return a test as it is asked here."""
+    return lambda d, t, r, a: test(d, tolerance=t, seed=r, alternative=a, **settings)
+
+
+def comparators(words: str = "", detector: str = "default", folds: int = 5) -> dict[str, Test]:
+    """Tests with these residual models, held ("fixed") where a test cross-fits them, as in the paper."""
+    held: dict[str, Any] = {"null": "fixed", "detector": detector, "folds": folds}
+    return {
+        f"multicalibration score{words}": asked(D.multicalibration_score_test, detector=detector),
+        f"adaptive chi-square, 2 groups{words}": asked(D.adaptive_chi_square_test, **held),
+        f"adaptive chi-square, 10 groups{words}": asked(D.adaptive_chi_square_test, bins=10, **held),
+        f"adaptive score{words}": asked(D.adaptive_score_test, **held),
+    }
+
+
 TESTS: dict[str, Test] = {
-    ALONG_SCORE[0]: lambda d, t, r, a: D.hosmer_lemeshow_test(d, bins=2, tolerance=t, seed=r, alternative=a),
-    ALONG_SCORE[1]: lambda d, t, r, a: D.hosmer_lemeshow_test(d, bins=10, tolerance=t, seed=r, alternative=a),
-    ALONG_SCORE[2]: lambda d, t, r, a: D.score_test(d, tolerance=t, seed=r, alternative=a),
-    "multicalibration score": lambda d, t, r, a: D.multicalibration_score_test(d, tolerance=t, seed=r, alternative=a),
-    "adaptive chi-square, 2 groups": lambda d, t, r, a: D.adaptive_chi_square_test(
-        d, tolerance=t, seed=r, alternative=a, null="fixed"
-    ),
-    "adaptive chi-square, 10 groups": lambda d, t, r, a: D.adaptive_chi_square_test(
-        d, tolerance=t, seed=r, alternative=a, null="fixed", bins=10
-    ),
-    "adaptive score": lambda d, t, r, a: D.adaptive_score_test(d, tolerance=t, seed=r, alternative=a, null="fixed"),
-    "strong, authors": lambda d, t, r, a: D.strong_calibration_test(
-        d, tolerance=t, seed=r, alternative=a, null="fixed", detector="authors"
-    ),
-    "strong, default": lambda d, t, r, a: D.strong_calibration_test(
-        d, tolerance=t, seed=r, alternative=a, null="fixed"
-    ),
+    ALONG_SCORE[0]: asked(D.hosmer_lemeshow_test, bins=2),
+    ALONG_SCORE[1]: asked(D.hosmer_lemeshow_test, bins=10),
+    ALONG_SCORE[2]: asked(D.score_test),
+    **comparators(),
+    STRONG[0]: asked(D.strong_calibration_test, null="fixed", detector="authors"),
+    STRONG[1]: asked(D.strong_calibration_test, null="fixed"),
+}
+# The paper's own: its residual models in its four folds; "authors" is the detector of its program.
+PAPER = {
+    **comparators(THEIRS, detector="authors", folds=4),
+    PRINTED: asked(D.strong_calibration_test, null="fixed", detector="paper", folds=4),
+    STRONG[0]: asked(D.strong_calibration_test, null="fixed", detector="authors", folds=4),
 }
 
 
 def shares(
     make: Callable[[int], Any], replicates: range, tests: dict[str, Test], tolerances: Any, sides: Any = ("two-sided",)
 ) -> list[Any]:
-    """Shares of replicates in which each test rejects at 0.10; `make` gives the predictions of a replicate."""
-    asked, hits = list(product(tests, tolerances, sides)), Counter[Any]()
+    """Shares of replicates in which each test rejects at 0.10, and in which it does: a 1 or 0 for each.
+
+    `make` gives the predictions of a replicate.
+    """
+    found: dict[Any, str] = dict.fromkeys(product(tests, tolerances, sides), "")
     for r in replicates:
         data = make(r)
-        hits.update(k for k in asked if tests[k[0]](data, k[1], r, k[2]).p_value <= ALPHA)
-    row = {"replicates": len(replicates)}
-    return [{"test": k[0], "tolerance": k[1], "side": k[2], "value": hits[k] / len(replicates), **row} for k in asked]
+        for k in found:
+            found[k] += str(int(tests[k[0]](data, k[1], r, k[2]).p_value <= ALPHA))
+    return [
+        {"test": t, "tolerance": delta, "side": a, "value": v.count("1") / len(v), "replicates": len(v), "found": v}
+        for (t, delta, a), v in found.items()
+    ]
 
 
 def averaged(parts: list[Claim]) -> Claim:
@@ -55,7 +73,10 @@ def averaged(parts: list[Claim]) -> Claim:
     return claim.beside(value, low, high, parts[0].sets, 0.0, None)
 
 
-COLOURS = ("#cccccc", "#aaaaaa", "#777777", "#e6b800", "#9ecae1", "#4292c6", "#31a354", "#fc9272", "#cb181d")
+COLOURS = (
+    *("#cccccc", "#aaaaaa", "#777777", "#e6b800", "#9ecae1", "#4292c6", "#31a354", "#fc9272", "#cb181d"),
+    *("#f6e08a", "#c6dbef", "#6baed6", "#a1d99b", "#ff8c5a"),
+)
 
 
 def power_lines(points: list[Any], column: str, title: str) -> Any:
@@ -63,8 +84,8 @@ def power_lines(points: list[Any], column: str, title: str) -> Any:
     import altair as alt
 
     points = [r for r in points if r["what"] == "power"]
-    known = dict(zip(TESTS, COLOURS, strict=True))
-    names = sorted(dict.fromkeys(r["test"] for r in points), key=[*TESTS, "strong, split"].index)
+    known = dict(zip([*TESTS, *(t for t in PAPER if t not in TESTS)], COLOURS, strict=True))
+    names = sorted(dict.fromkeys(r["test"] for r in points), key=[*known, "strong, split"].index)
     scale = alt.Scale(domain=names, range=[known.get(t, "#4a0e4e") for t in names])
     color = alt.Color("test:N", title=None, scale=scale, legend=alt.Legend(columns=3, orient="bottom", labelLimit=240))
     lines = (

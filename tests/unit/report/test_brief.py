@@ -197,7 +197,7 @@ def test_quick_says_how_to_search_the_pockets():
 def test_rows_are_rows_of_the_log_and_a_time_stands_only_where_the_rate_is_known():
     record = factories.whole()
     assert plain(rows_that_would_decide(record)).replace(THIN, " ") == (
-        "32 more groups are undecided: too few people. Half of them would settle when this log has grown from 277 677 "
+        "32 groups are undecided: too few people. Half of them would settle when this log has grown from 277 677 "
         "to about 940 000 people, in 10 years at 69 000 a year."
     )
     soon = replace(record, data={**record.data, "arrival": {"column": "d", "rows_a_year": 600_000.0}})

@@ -147,8 +147,8 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
     few = with_verdict(record, "undecided")
     if not few:
         return ()
-    n, rest = len(few), with_verdict(record, "broken")
-    who = f"{num.count(n)} {'more ' if rest else ''}{'group is' if n == 1 else 'groups are'} undecided"
+    n = len(few)
+    who = f"{num.count(n)} {'group is' if n == 1 else 'groups are'} undecided"
     start = f"{who}: too few {noun(record)}. "
     need = median_need(few)
     if need is None:

@@ -88,8 +88,9 @@ def _score(record: AuditRecord) -> Iterator[Text]:
     if by_gap(record):
         yield say("Gaps are of the raw score, happened minus said on average; errors of opposite signs cancel in them.")
     elif "values" in display:
-        values = num.count(int(display["values"]))
-        yield say(f"The score takes {values} values, so both ends are about the score as it is.")
+        n = int(display["values"])
+        values = "one value" if n == 1 else f"{num.count(n)} values"
+        yield say(f"The score takes {values}, so both ends are about the score as it is.")
     elif "levels" in display:
         step = num.step(int(display["levels"]))
         steps = "whole per cent" if step == "1%" else f"steps of {step}"

@@ -158,8 +158,12 @@ def finding(record: AuditRecord) -> str:
         return curve_finding(along.runs if shown_off else None, digits_of(along.across))
     off, total = bins_off(record), len(along.line)
     if not off:
-        return f"In none of {total} ranges of the score shown to be off"
-    return f"Shown to be off in {off} of {total} ranges of the score"
+        return f"In none of {_ranges(total)} shown to be off"
+    return f"Shown to be off in {off} of {_ranges(total)}"
+
+
+def _ranges(total: int) -> str:
+    return f"{num.count(total)} {'range' if total == 1 else 'ranges'} of the score"
 
 
 def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
@@ -433,7 +437,7 @@ def _reliability(_: Check, record: AuditRecord) -> Asked:
     """Return whether error along the score was found: by the test of the whole curve, or without a curve by a bin."""
     question, s = "Error along the score", record.curve("reliability").settings
     off, total = bins_off(record), len(record.curve("bins").columns.get("predicted", ()))
-    numbers = f"off in {off} of {total} ranges of the score"
+    numbers = f"off in {off} of {_ranges(total)}"
     if s.get("p_value") is None:
         return Asked(question, numbers, f"all {total} ranges hold together, {together(record)}", off > 0)
     p = float(s["p_value"])

@@ -237,6 +237,7 @@ def profile(names: Sequence[str], pictures: Path | None, spy: str, folder: Path)
             print(flush=True)
             if pictures is not None:
                 drawn = picture(seen, f"The whole audit of {of}")
+                pictures.mkdir(parents=True, exist_ok=True)
                 (pictures / f"{name}.svg").write_text(drawn, encoding="utf-8")
 
 

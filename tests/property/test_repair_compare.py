@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import calibrant as cal
@@ -53,6 +53,7 @@ def test_limits_turn_with_the_sign_and_grow_with_confidence(rows: Any, k: int) -
     assert wide[1] >= high - 1e-9
 
 
+@example([0.0, 2.2250738585e-313])
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=60))
 def test_spreading_keeps_rows_and_their_mean(values: list[float]) -> None:
     at, weight = _spread_out(np.array(values))

@@ -554,7 +554,7 @@ def _spread_out(value: Floats) -> tuple[Floats, Floats]:
     """Return grid points and weights with the same total and mean, every value moved to the ends of its cell."""
     low, high = float(value.min()), float(value.max())
     width = (high - low) / CELLS
-    if not width > 0.0:
+    if width < np.finfo(float).tiny:  # all alike, or so near that the width has lost its digits
         return np.array([low]), np.array([float(len(value))])
     place: Floats = (value - low) / width
     cell = np.minimum(place.astype(np.int64), CELLS - 1)

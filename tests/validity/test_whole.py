@@ -61,7 +61,7 @@ def test_rounded(design, n, slow):
         k = (10, 100)[r % 2]
         return outside(rounded(design.draw(n, 1, r), levels=k, alpha=ALPHA, seed=r).interval, truth[k])
 
-    check(miss, 2000 if slow else 150, ALPHA)
+    check(miss, 500 if slow else 150, ALPHA)
 
 
 @every((IDENTITY, STEP, SKEWED, RARE, TIES), (1000,))
@@ -70,7 +70,7 @@ def test_rounded_upper_alone(design, n, slow):
         lambda r: (
             rounded(design.draw(n, 2, r), levels=50, alpha=ALPHA, side="upper").interval.high < design.rounded(50)
         ),
-        2000 if slow else 200,
+        500 if slow else 200,
         ALPHA,
     )
 
@@ -79,7 +79,7 @@ def test_rounded_upper_alone(design, n, slow):
 def test_raw_lower(design, n, slow):
     check(
         lambda r: raw_lower(design.draw(n, 3, r), alpha=ALPHA, seed=r).interval.low > design.raw + TINY,
-        2000 if slow else 150,
+        500 if slow else 150,
         ALPHA,
     )
 
@@ -118,7 +118,7 @@ def test_bounded_variation(design, n, slow):
         found = bounded_variation(design.draw(n, 6, r), variation=design.variation, alpha=ALPHA, seed=r).interval
         return outside(found, design.raw)
 
-    check(miss, 1000 if slow else 40, ALPHA)
+    check(miss, 500 if slow else 40, ALPHA)
 
 
 def grouped(sizes, designs, replicate):
@@ -167,7 +167,7 @@ def test_mean_residual(design, n, slow):
     def miss(r):
         return outside(shift(everyone(design.draw(n, 8, r)), ALPHA).interval, centre)
 
-    check(miss, 2000 if slow else 100, ALPHA)
+    check(miss, 500 if slow else 100, ALPHA)
 
 
 def test_gaps_of_the_reliability_curve_hold_together():

@@ -41,6 +41,11 @@ def outside(interval, truth):
     return not interval.low - TINY <= truth <= interval.high + TINY
 
 
+def at_night(n):
+    """Data sets of a heavy test: each of many rows takes as long as a few of few."""
+    return 500 if n <= 1000 else 200
+
+
 def cases(few, sizes, nightly=ALL):
     """The designs and sizes of every run, and the rest for the nightly one, with replicates."""
     quick = [(d, n) for d in few for n in sizes]
@@ -61,7 +66,7 @@ def test_rounded(design, n, slow):
         k = (10, 100)[r % 2]
         return outside(rounded(design.draw(n, 1, r), levels=k, alpha=ALPHA, seed=r).interval, truth[k])
 
-    check(miss, 500 if slow else 150, ALPHA)
+    check(miss, at_night(n) if slow else 150, ALPHA)
 
 
 @every((IDENTITY, STEP, SKEWED, RARE, TIES), (1000,))
@@ -70,7 +75,7 @@ def test_rounded_upper_alone(design, n, slow):
         lambda r: (
             rounded(design.draw(n, 2, r), levels=50, alpha=ALPHA, side="upper").interval.high < design.rounded(50)
         ),
-        500 if slow else 200,
+        at_night(n) if slow else 200,
         ALPHA,
     )
 
@@ -79,7 +84,7 @@ def test_rounded_upper_alone(design, n, slow):
 def test_raw_lower(design, n, slow):
     check(
         lambda r: raw_lower(design.draw(n, 3, r), alpha=ALPHA, seed=r).interval.low > design.raw + TINY,
-        500 if slow else 150,
+        at_night(n) if slow else 150,
         ALPHA,
     )
 
@@ -95,7 +100,7 @@ def test_jittered(design, n, slow):
     truth = jittered_truth(design, h)
     check(
         lambda r: outside(jittered(design.draw(n, 4, r), bandwidth=h, alpha=ALPHA, seed=r).interval, truth),
-        500 if slow else 40,
+        at_night(n) if slow else 40,
         ALPHA,
     )
 
@@ -107,7 +112,7 @@ KNOWN = tuple(d for d in ALL if d.distance is not None)
 def test_distance(design, n, slow):
     check(
         lambda r: outside(distance(design.draw(n, 5, r), alpha=ALPHA, seed=r).interval, design.distance),
-        500 if slow else 40,
+        at_night(n) if slow else 40,
         ALPHA,
     )
 
@@ -118,7 +123,7 @@ def test_bounded_variation(design, n, slow):
         found = bounded_variation(design.draw(n, 6, r), variation=design.variation, alpha=ALPHA, seed=r).interval
         return outside(found, design.raw)
 
-    check(miss, 500 if slow else 40, ALPHA)
+    check(miss, at_night(n) if slow else 40, ALPHA)
 
 
 def grouped(sizes, designs, replicate):
@@ -167,7 +172,7 @@ def test_mean_residual(design, n, slow):
     def miss(r):
         return outside(shift(everyone(design.draw(n, 8, r)), ALPHA).interval, centre)
 
-    check(miss, 500 if slow else 100, ALPHA)
+    check(miss, at_night(n) if slow else 100, ALPHA)
 
 
 def test_gaps_of_the_reliability_curve_hold_together():

@@ -40,7 +40,7 @@ def far(name: str, claimed: Callable[[Any], float], variation: float | None = No
     return miss
 
 
-@pytest.mark.parametrize("runs", [60, pytest.param(2_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("runs", [60, pytest.param(600, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_denoiser_is_as_close_as_claimed(name, runs):
     check(far(name, lambda made: made.settings["error"]), runs, ALPHA)
@@ -87,7 +87,7 @@ def hits(n: int, runs: int, perturb: bool, factor: float) -> tuple[Any, Any]:
     return falls, claimed
 
 
-@pytest.mark.parametrize("runs", [1_000, pytest.param(20_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("runs", [1_000, pytest.param(5_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("n", "perturb"), [(10, False), (60, True), (2_000, True)])
 def test_the_smoother_is_as_close_as_claimed_at_every_point(n, perturb, runs):
     falls, claimed = hits(n, runs, perturb, 1.0)

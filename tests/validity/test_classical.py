@@ -78,7 +78,7 @@ def test_level_of_the_asymptotic_null(name: str, scores: str) -> None:
 @pytest.mark.parametrize("name", TESTS)
 def test_level_at_length(name: str, scores: str, null: str) -> None:
     n = ROWS[scores] if null == "simulated" else 10_000 if scores == "rare" else 2000
-    check_level(name, scores, n, 5000, null=null, draws=DRAWS)
+    check_level(name, scores, n, 1500, null=null, draws=DRAWS)
 
 
 @pytest.mark.parametrize("name", ["hosmer-lemeshow", "spiegelhalter", "score", "kuiper"])

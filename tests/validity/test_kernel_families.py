@@ -67,7 +67,7 @@ def test_level_of_every_family(design: str, family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("design", ["clumped", "arcsine", "paper, d = 10", "arcsine, 2000 rows"])
 def test_level_of_every_family_over_many_runs(design: str, family: str) -> None:
-    level(rejects(design, family), 1500)
+    level(rejects(design, family), 400)
 
 
 @pytest.mark.parametrize("n", [20, 150])
@@ -76,7 +76,7 @@ def test_level_of_several_classes(n: int) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("n", "runs"), [(20, 1500), (150, 1500), (1000, 300)])
+@pytest.mark.parametrize(("n", "runs"), [(20, 500), (150, 500), (1000, 200)])
 def test_level_of_several_classes_over_many_runs(n: int, runs: int) -> None:
     level(of_classes(n), runs)
     assert not refuted(count(of_classes(n, single=True), runs), runs, ALPHA)

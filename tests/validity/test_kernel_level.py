@@ -107,8 +107,8 @@ def test_level(design: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("design", DESIGNS)
 def test_level_over_many_runs(design: str) -> None:
-    level(local(design), 1500, design in ("rare", "discrete", "homogeneous"))
-    level(score(design), 1500, design in ("rare", "discrete", "homogeneous"))
+    level(local(design), 400, design in ("rare", "discrete", "homogeneous"))
+    level(score(design), 400, design in ("rare", "discrete", "homogeneous"))
 
 
 def clustered(replicate: int) -> Any:

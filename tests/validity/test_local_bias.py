@@ -110,8 +110,8 @@ def test_level_of_hard_designs(design: str) -> None:
 @pytest.mark.parametrize("kind", MAPS)
 @pytest.mark.parametrize("design", DESIGNS)
 def test_level_nightly(design: str, kind: str, weights: bool) -> None:
-    for misses in levels(design, kind, 500, 2000, weights):
-        exact(misses, 2000, discrete=design == "rare")
+    for misses in levels(design, kind, 500, 500, weights):
+        exact(misses, 500, discrete=design == "rare")
 
 
 def shifted(n: int, replicate: int, by: float = 0.2) -> Any:
@@ -143,7 +143,7 @@ def test_a_shift_is_found_and_nothing_else() -> None:
 
 @pytest.mark.nightly
 def test_a_shift_is_found_and_nothing_else_nightly() -> None:
-    power, beyond, apart = found(1000)
+    power, beyond, apart = found(400)
     assert power >= 0.95
     assert max(beyond, apart) <= 0.10
 
@@ -206,7 +206,7 @@ def test_clusters_keep_the_level_where_independent_rows_lose_it() -> None:
 @pytest.mark.parametrize("effect", [0.0, 0.1, 0.25])
 def test_level_of_clusters_nightly(effect: float) -> None:
     """Asymptotic: 60 clusters may reject up to 1.5 times as often as said."""
-    assert not refuted(rejections(2000, effect, clusters=True), 2000, 1.5 * ALPHA)
+    assert not refuted(rejections(500, effect, clusters=True), 500, 1.5 * ALPHA)
 
 
 @contextmanager

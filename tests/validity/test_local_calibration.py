@@ -48,14 +48,14 @@ def test_level(design: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("design", DESIGNS)
 def test_level_at_length(design: str) -> None:
-    level(design, 2000)
+    level(design, 500)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("design", ["extreme scores", "paper", "many rows"])
 def test_level_of_the_gaussian_null(design: str) -> None:
-    rejected = sum(found(design, r, null="gaussian").p_value <= ALPHA for r in range(1000))
-    assert not refuted(rejected, 1000, 0.06), f"{rejected} rejections in 1000 runs"
+    rejected = sum(found(design, r, null="gaussian").p_value <= ALPHA for r in range(400))
+    assert not refuted(rejected, 400, 0.06), f"{rejected} rejections in 400 runs"
 
 
 @pytest.mark.nightly
@@ -69,8 +69,8 @@ def test_level_of_the_gaussian_null_with_many_rare_levels() -> None:
         outcome = cal.detect.local_calibration_test(data, null="gaussian", seed=r)
         return outcome.p_value <= ALPHA, min(outcome.parts["variable_adjusted_p"]) <= ALPHA
 
-    rejected = np.sum([once(r) for r in range(600)], axis=0)
-    assert not any(refuted(int(k), 600, 0.06) for k in rejected), f"{rejected} rejections in 600 runs"
+    rejected = np.sum([once(r) for r in range(300)], axis=0)
+    assert not any(refuted(int(k), 300, 0.06) for k in rejected), f"{rejected} rejections in 300 runs"
 
 
 @pytest.mark.nightly

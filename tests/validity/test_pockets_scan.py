@@ -112,7 +112,7 @@ def test_level(name: str, null: str) -> None:
 @pytest.mark.parametrize("name", CALIBRATED | AT_EDGE)
 def test_level_at_length(name: str, null: str) -> None:
     design = (CALIBRATED | AT_EDGE)[name]
-    assert not refuted(count(design.rejects(null, 999), 1_000), 1_000, ALPHA)
+    assert not refuted(count(design.rejects(null, 999), 400), 400, ALPHA)
 
 
 # ---- Saboteurs ----

@@ -80,8 +80,8 @@ def test_level(name: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", RIGHT)
 def test_level_at_length(name: str) -> None:
-    wrong = found(RIGHT[name], 3000)
-    assert not refuted(wrong, 3000, ALPHA), f"{wrong} of 3000"
+    wrong = found(RIGHT[name], 1000)
+    assert not refuted(wrong, 1000, ALPHA), f"{wrong} of 1000"
 
 
 def calibrated(line: Line, data: Any, run: int) -> Any:

@@ -164,7 +164,7 @@ def test_all_paired_statements_hold_together(rate: Any, folds: int) -> None:
 @pytest.mark.parametrize(("rate", "folds"), [(None, 0), (bent, 0), (None, 3), (bent, 5)])
 @pytest.mark.parametrize("n", [100, 2000])
 def test_all_paired_statements_hold_together_in_depth(rate: Any, folds: int, n: int) -> None:
-    check(lambda r: statements_missed(10_000 + r, n, rate, folds), 1000, ALPHA)
+    check(lambda r: statements_missed(10_000 + r, n, rate, folds), 300, ALPHA)
 
 
 def called_better(seed: int, n: int) -> bool:
@@ -179,7 +179,7 @@ def test_no_repair_of_a_calibrated_score_is_called_better() -> None:
 
 @pytest.mark.nightly
 def test_no_repair_of_a_calibrated_score_is_called_better_in_depth() -> None:
-    check(lambda r: called_better(r, 3000), 1000, ALPHA)
+    check(lambda r: called_better(r, 3000), 300, ALPHA)
 
 
 def better_on_its_own_rows(seed: int) -> bool:

@@ -62,7 +62,7 @@ def test_ellipses_of_fitted_curves_hold_the_truth(miss):
 @pytest.mark.nightly
 @pytest.mark.parametrize("miss", [platt, raw, temperature, beta])
 def test_ellipses_of_fitted_curves_hold_the_truth_at_length(miss):
-    acceptance.check(miss, 3_000, LEVEL)
+    acceptance.check(miss, 1_000, LEVEL)
 
 
 def error(recipe, truth, n, runs):

@@ -84,7 +84,7 @@ def test_certified_error_is_covered(name, beyond):
 @pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("name", DESIGNS)
 def test_certified_error_is_covered_everywhere(name, beyond, n):
-    check(missed(name, n, beyond), 1000, 0.1)
+    check(missed(name, n, beyond), 400, 0.1)
 
 
 def test_a_jittered_variable_is_covered_and_below_the_raw_error():

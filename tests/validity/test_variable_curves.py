@@ -73,7 +73,7 @@ def test_level_of_the_curve_and_of_its_band(kind: str) -> None:
 @pytest.mark.parametrize("kind", VARIABLES)
 @pytest.mark.parametrize("view", ["probability", "confidence"])
 def test_level_at_length(kind: str, view: str) -> None:
-    levels(kind, 1000, view=view)
+    levels(kind, 400, view=view)
 
 
 def test_level_with_gaussian_sums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,9 +126,9 @@ def test_the_band_covers_where_the_model_is_off(name: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", OFF)
 def test_the_band_covers_at_length(name: str) -> None:
-    band, worst = misses(name, 1500, "low", "high")
-    assert not refuted(band, 1500, 1.3 * ALPHA)
-    assert not refuted(worst, 1500, 1.3 * ALPHA)
+    band, worst = misses(name, 500, "low", "high")
+    assert not refuted(band, 500, 1.3 * ALPHA)
+    assert not refuted(worst, 500, 1.3 * ALPHA)
 
 
 def test_saboteur_a_pointwise_band_does_not_hold_everywhere() -> None:
@@ -246,7 +246,7 @@ def test_saboteur_the_noise_of_a_calibrated_model_finds_error_elsewhere(monkeypa
 
 @pytest.mark.nightly
 def test_the_ranking_keeps_its_family_wise_level_at_length() -> None:
-    exact(family_errors(2000, "p_adjusted"), 2000)
+    exact(family_errors(500, "p_adjusted"), 500)
 
 
 def test_the_gaussian_null_with_holm_keeps_the_level(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,11 +20,13 @@ def counted(
     dealt: Callable[[tuple[int, int]], Folds], deals: int, seed: int, held: Callable[[Folds], Mapping[str, bool]]
 ) -> list[Row]:
     """Return in how many random deals each claim holds; nothing where the authors' predictions are not here."""
-    hits: Counter[str] = Counter()
+    asked, hits = Counter[str](), Counter[str]()  # a claim about a curve is asked where there is one
     for k in range(deals):
         if folds := dealt((seed, k)):
-            hits.update({words: int(holds) for words, holds in held(folds).items()})
-    return [{"kind": KIND, "claim": words, "hits": n, "deals": deals} for words, n in hits.items()]
+            found = held(folds)
+            asked.update(found.keys())
+            hits.update(words for words, holds in found.items() if holds)
+    return [{"kind": KIND, "claim": words, "hits": hits[words], "deals": n} for words, n in asked.items()]
 
 
 def others(rows: list[Row]) -> list[Row]:
@@ -32,15 +34,15 @@ def others(rows: list[Row]) -> list[Row]:
     return [r for r in rows if r.get("kind") != KIND]
 
 
-def of_the_paper(claims: Mapping[str, Claim]) -> dict[str, Claim]:
-    """Return the claims that the paper makes of its own deal; those beyond it are told of many deals."""
-    return {words: one for words, one in claims.items() if not words.startswith(BEYOND)}
+def joined(one: Mapping[str, Claim], rows: list[Row]) -> dict[str, Claim]:
+    """Return claims of one deal, and whether each that was counted holds in more than half of many.
 
-
-def told(rows: list[Row]) -> dict[str, Claim]:
-    """Say of each claim whether it holds in more than half of the deals."""
+    Of those beyond the paper the count alone is told, where there is one.
+    """
     found = [r for r in rows if r.get("kind") == KIND]
-    return {
+    counted_ = {r["claim"] for r in found}
+    kept = {words: c for words, c in one.items() if not (words.startswith(BEYOND) and words in counted_)}
+    return kept | {
         f"{BEYOND}in most random deals of the authors' rows: {r['claim'].removeprefix(BEYOND)}": claim.share(
             r["hits"], r["deals"], above=0.5
         )

@@ -61,7 +61,7 @@ def held(rows: list[Row]) -> dict[str, bool]:
 
 def claims(rows: list[Row]) -> dict[str, Claim]:
     """The same of the authors' deal, and of others."""
-    return {words: Claim(holds) for words, holds in held(rows).items()} | deals.told(rows)
+    return deals.joined({words: Claim(holds) for words, holds in held(rows).items()}, rows)
 
 
 def table(rows: list[Row]) -> list[Row]:

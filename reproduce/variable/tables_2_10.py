@@ -14,7 +14,7 @@ from typing import Any
 from reproduce.claim import Claim
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.variable import charts, deals, models
-from reproduce.variable.recalibrated import AUGMENTED, BETA, BEYOND, BINNED, NONE, PLATT, TREE, WAYS, compared, worded
+from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, WAYS, compared, worded
 
 PRINTED = {
     NONE: (20.67, 20.67),
@@ -95,8 +95,7 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
         out["The tree of the paper's text, of depth 2, gives the printed VECE of 2.11 to 0.1 points"] = Claim(
             abs(v[AUTHORS, "as published", IN_TEXT, "VECE"] - 2.11) < 0.1
         )
-    many = deals.told(rows)  # of the authors' rows; these tell more than their one deal
-    return {words: c for words, c in out.items() if not (many and words.startswith(BEYOND) and AUTHORS in words)} | many
+    return deals.joined(out, rows)
 
 
 def table(rows: list[Row]) -> list[Row]:

@@ -19,14 +19,17 @@ from calibrant.stats.classical import (
     maximum_tail,
     paired_totals,
     range_tail,
+    signed_extremes,
     simulated_extremes,
     simulated_sums,
     simulated_totals,
+    unit_terms,
+    unit_variance,
     upper_tail,
     walk_of,
 )
 from calibrant.stats.cusum import Alternative
-from calibrant.stats.nulls import p_value
+from calibrant.stats.nulls import UnitSums, p_value
 
 # ---- Hosmer and Lemeshow's groups of the score, kept for comparison ----
 
@@ -51,7 +54,7 @@ def hosmer_lemeshow_test(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, whole units have random signs.
     bins : int from 2 to 1,000
         Groups asked for. Equal scores always share a group, so ties can leave fewer.
     fitted : bool
@@ -78,12 +81,14 @@ def hosmer_lemeshow_test(
     Raises
     ------
     NotComputable
-        No group's outcomes can vary; `fitted` with a simulated null; a tolerance or one side with another; clusters.
+        No group's outcomes can vary; `fitted` with a simulated null; a tolerance or one side with another, or
+        with clusters; one unit only.
 
     Notes
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes (unless `fitted`).
-    **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: as groups grow; a little conservative
+    **Guarantee.** Simulated: level alpha at every number of rows; with clusters asymptotic in
+    their number. Asymptotic: as groups grow; a little conservative
     where scores differ within a group, as ``n P (1 - P)`` is then too large a variance. **Method.** Hosmer and Lemeshow
     (1980); groups whose scores are all 0, or all 1, cannot vary and are left out. With weights the variance is ``S P (1
     - P)``, S the sum of squared weights. With a tolerance, one uniform number a row draws its outcome at both edges, so
@@ -109,7 +114,7 @@ def hosmer_lemeshow_test(
     (0.001, 10)
     """
     asked = Asked(draws, null, seed, tolerance, alternative)
-    t = tested(data, asked, "the Hosmer-Lemeshow test", weighted=True)
+    t = tested(data, asked, "the Hosmer-Lemeshow test", weighted=True, in_units=True)
     bins = whole("bins", bins, 2, 1000, of="groups", hint="such as 10")
     if flag("fitted", fitted) and t.simulates:
         raise NotComputable(
@@ -119,7 +124,12 @@ def hosmer_lemeshow_test(
     degrees = int((groups.variance > 0.0).sum()) - (2 if fitted else 0)
     if degrees < 1:
         raise NotComputable("the Hosmer-Lemeshow test needs groups whose outcomes can vary: there are too few")
-    if t.room.none:
+    if t.q.unit is not None:
+        statistic = float(groups.statistic(groups.observed))
+        cell = np.repeat(np.arange(len(groups.first)), np.diff(np.append(groups.first, len(t.q.p))))
+        drawn = UnitSums.of(cell, t.q.unit, len(groups.first), t.q.residual, t.q.each_weighs)
+        p = p_value(statistic, groups.statistic(groups.expected + drawn.signed(t.draws, t.generator())))
+    elif t.room.none:
         statistic = float(groups.statistic(groups.observed))
         totals = simulated_totals(t.q, groups.first, t.ids, t.draws, t.seed) if t.simulates else groups.observed
         p = t.judge(statistic, groups.statistic(totals), chi_square(statistic, degrees))
@@ -164,7 +174,7 @@ def spiegelhalter_test(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, whole units have random signs.
     draws : int from 19
         Simulated data sets.
     null : {"simulated", "asymptotic"}
@@ -179,12 +189,13 @@ def spiegelhalter_test(
     Raises
     ------
     NotComputable
-        Every score is 0, 1/2 or 1, where the statistic cannot vary; clusters.
+        Every score is 0, 1/2 or 1, where the statistic cannot vary; one unit only.
 
     Notes
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes.
-    **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: with many expected cases and non-cases.
+    **Guarantee.** Simulated: level alpha at every number of rows; with clusters asymptotic in
+    their number. Asymptotic: with many expected cases and non-cases.
     **Method.** Spiegelhalter (1986), equation 6; weights multiply residuals, their squares the variance. Two-sided by
     ``|z|``. Errors at scores under 1/2 and over 1/2 with the same sign of ``y - p`` cancel, so that a shift of
     symmetric scores is invisible: it is a test of spread. Use `score_test` for shift and spread. **Cost.** A sort, then
@@ -206,14 +217,19 @@ def spiegelhalter_test(
     >>> found.p_value, found.statistic < -5
     (0.001, True)
     """
-    t = tested(data, Asked(draws, null, seed), "Spiegelhalter's test", weighted=True)
+    t = tested(data, Asked(draws, null, seed), "Spiegelhalter's test", weighted=True, in_units=True)
     q, slope = t.q, 1.0 - 2.0 * t.q.p
     spread = float(np.sqrt(q.variance @ slope**2))
     if spread == 0.0:
         raise NotComputable("Spiegelhalter's statistic cannot vary: every score is 0, 1/2 or 1")
-    z = float(q.residual @ slope) / spread
     sums = np.zeros((1, 1))
-    if t.simulates:
+    if q.unit is not None:
+        by_unit = unit_terms(q, q.unit, slope[:, None])
+        spread, sums = float(np.sqrt(unit_variance(by_unit)[0, 0])), by_unit.signed(t.draws, t.generator())
+        if spread == 0.0:
+            raise NotComputable("every unit's residuals add up to nothing: Spiegelhalter's statistic has no law")
+    z = float(q.residual @ slope) / spread
+    if q.unit is None and t.simulates:
         terms = (q.each_weighs * slope)[:, None]
         sums = simulated_sums(q, terms, t.ids, t.draws, t.seed) - float(terms[:, 0] @ (q.times * q.p))
     expected = float((q.each_weighs * q.times) @ (q.p * (1.0 - q.p))) / t.mass
@@ -250,7 +266,7 @@ def cumulative_test(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, whole units have random signs.
     statistic : {"kuiper", "kolmogorov-smirnov"}
     draws : int from 19
         Simulated data sets.
@@ -269,12 +285,13 @@ def cumulative_test(
     Raises
     ------
     NotComputable
-        Every score is 0 or 1; clusters.
+        Every score is 0 or 1; one unit only.
 
     Notes
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes.
-    **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: as rows grow, conservative in small
+    **Guarantee.** Simulated: level alpha at every number of rows; with clusters asymptotic in
+    their number. Asymptotic: as rows grow, conservative in small
     samples and for few distinct scores. **Method.** Arrieta-Ibarra et al. (2022), sections 2 and 3. The walk is free at
     its end, so that its law is that of Brownian motion, not of a bridge as in the two-sample tests of the same names.
     Departure: it is read at the last row of each distinct score only, which makes it independent of the order of tied
@@ -297,14 +314,18 @@ def cumulative_test(
     >>> found.p_value, found.parts["surplus"] < -0.05
     (0.001, True)
     """
-    t = tested(data, Asked(draws, null, seed), "the cumulative test", weighted=True)
+    t = tested(data, Asked(draws, null, seed), "the cumulative test", weighted=True, in_units=True)
     span, q = choice("statistic", statistic, STATISTICS) == "kuiper", t.q
     walk = walk_of(q)
     if walk.deviation == 0.0:
         raise NotComputable("every score is 0 or 1: the cumulative test has no law")
     value, drawn = walk.size(span), np.zeros(1)
     if t.simulates:
-        low, high = simulated_extremes(q, t.ids, t.draws, t.seed)
+        low, high = (
+            simulated_extremes(q, t.ids, t.draws, t.seed)
+            if q.unit is None
+            else signed_extremes(q, q.unit, t.draws, t.generator())
+        )
         drawn = (high - low if span else np.maximum(high, -low)) / walk.deviation
     begin, end = sorted((int(walk.at.argmin()), int(walk.at.argmax())) if span else (0, int(np.abs(walk.at).argmax())))
     score: Floats = np.append(0.0, q.p[q.ends])

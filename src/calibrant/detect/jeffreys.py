@@ -159,7 +159,7 @@ class Grades:
 
 
 def _graded(data: Predictions, by: str | None) -> Grades:
-    rows = covered(data, "the Jeffreys test", weighted=False)
+    rows = covered(data, "the Jeffreys test", weighted=False, in_units=False)
     if by is None:
         q = scored(rows.p, rows.y)
         first = runs_of(q.p)

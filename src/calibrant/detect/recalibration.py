@@ -10,7 +10,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Tested, chi_square, tested
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.classical import Scored, along_logit, efficient_scores, simulated_sums
+from calibrant.stats.classical import Scored, along_logit, efficient_scores, simulated_sums, unit_terms, unit_variance
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.logistic import compressed, recalibrations
 from calibrant.stats.nulls import p_value
@@ -75,7 +75,7 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     >>> found.p_value, found.parts["slope"] < 0.5, found.parts["intercept_p"] > 0.05
     (0.001, True, True)
     """
-    whole = tested(data, Asked(draws, null, seed), "Cox's test", weighted=False)
+    whole = tested(data, Asked(draws, null, seed), "Cox's test", weighted=False, in_units=False)
     t, x = _informative(whole, "Cox's test")
     _refuse_infinite(t.q, x)
     # (1) Fit a and b, and a alone with b = 1; their gains over a = 0, b = 1 are the parts of the statistic.
@@ -145,7 +145,7 @@ def score_test(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, whole units have random signs.
     draws : int from 19
         Simulated data sets.
     null : {"simulated", "asymptotic"}
@@ -169,12 +169,13 @@ def score_test(
     Raises
     ------
     NotComputable
-        Every score is 0 or 1; a tolerance or one side with the asymptotic null; clusters.
+        Every score is 0 or 1; a tolerance or one side with the asymptotic null; one unit only.
 
     Notes
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes.
-    **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: with many expected cases and non-cases.
+    **Guarantee.** Simulated: level alpha at every number of rows; with clusters asymptotic in
+    their number. Asymptotic: with many expected cases and non-cases.
     **Method.** Rao's score test of Cox's model at ``a = 0, b = 1``; nothing is fitted, so it exists where `cox_test`
     does not (no case at all, separated outcomes). Where all scores are equal, only the intercept is tested (1 degree of
     freedom). Weights multiply residuals, their squares the variance. Rows with scores of exactly 0 or 1 are left out;
@@ -198,7 +199,9 @@ def score_test(
     >>> found.p_value, found.parts["surplus"] < -0.02
     (0.001, True)
     """
-    whole = tested(data, Asked(draws, null, seed, tolerance, alternative), "the score test", weighted=True)
+    whole = tested(
+        data, Asked(draws, null, seed, tolerance, alternative), "the score test", weighted=True, in_units=True
+    )
     t, x = _informative(whole, "the score test")
     degrees = 2 if np.ptp(x) > 0.0 else 1
     values, p = _scores(t, x, degrees) if t.room.none else _scores_beyond_tolerance(t, x)
@@ -214,13 +217,18 @@ def score_test(
 
 def _scores(t: Tested, x: Floats, degrees: int) -> tuple[list[float], list[float]]:
     """Return the statistics of the whole, the intercept and the slope once that is free, and their p-values."""
-    q = t.q
-    first, second = efficient_scores(np.array([q.residual.sum(), q.residual @ x]), x, q.variance)
+    q, terms = t.q, np.stack([np.ones(len(x)), x], axis=1)
+    by_unit = None if q.unit is None else unit_terms(q, q.unit, terms)
+    information = (terms.T * q.variance) @ terms if by_unit is None else unit_variance(by_unit)
+    if not information[0, 0] > 0.0:
+        raise NotComputable("every unit's residuals add up to nothing: the score test has no law")
+    first, second = efficient_scores(np.array([q.residual.sum(), q.residual @ x]), information)
     values = [float(first + second), float(first), float(second)]
     if not t.simulates:
         parts = zip(values, (degrees, 1, degrees - 1), strict=True)
         return values, [chi_square(v, d) if d else 1.0 for v, d in parts]
-    drawn = efficient_scores(_excess(t, x), x, q.variance)
+    sums = _excess(t, x) if by_unit is None else by_unit.signed(t.draws, t.generator())
+    drawn = efficient_scores(sums, information)
     return values, [p_value(v, d) for v, d in zip(values, (drawn[0] + drawn[1], *drawn), strict=True)]
 
 

@@ -16,9 +16,11 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.cells import Cells
-from calibrant.stats.classical import Scored, scored
+from calibrant.stats.classical import SALT, Scored, scored
+from calibrant.stats.classical import in_units as rows_in_units
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.nulls import p_value
+from calibrant.views.points import units_of
 from calibrant.views.population import everyone
 
 Floats = NDArray[np.float64]
@@ -26,7 +28,9 @@ Null = Literal["simulated", "asymptotic"]
 NULLS: tuple[Null, ...] = ("simulated", "asymptotic")
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 CALIBRATED = "the outcomes are independent and happen with the probabilities given"
+CALIBRATED_IN_UNITS = "the outcomes happen with the probabilities given; units are independent"
 EXACT = "exact simulation"
+SIGNS = "random signs of whole units, asymptotic in their number"
 FROM_CELLS = "simulation from cells"
 ASYMPTOTIC = "asymptotic"
 IMPOSSIBLE = "exact: outcomes happened that have probability zero"
@@ -137,6 +141,10 @@ class Tested:
         """Rows, or their weight."""
         return float((self.q.each_weighs * self.q.times).sum())
 
+    def generator(self) -> np.random.Generator:
+        """Return the generator of the units' signs."""
+        return np.random.default_rng([SALT, self.seed])
+
     def of(self, q: Scored) -> Tested:
         """Return the same settings with other entries."""
         return Tested(q, self.draws, self.null, self.seed, self.reads, self.room)
@@ -149,6 +157,7 @@ class Tested:
         """Wrap a result; outcomes of probability zero refute the null hypothesis whatever the statistic says."""
         impossible = self.room.impossible(self.q) if found.impossible is None else found.impossible
         law = ASYMPTOTIC if not self.simulates else EXACT if self.reads == "rows" else FROM_CELLS
+        law, units = (law, {}) if self.q.unit is None else (SIGNS, {"units": int(self.q.unit.max()) + 1})
         room = {} if self.room.none else {"tolerance": self.room.tolerance, "alternative": self.room.alternative}
         known = {
             "draws": self.draws if self.simulates else 0,
@@ -156,13 +165,14 @@ class Tested:
             "reads": self.reads,
             "seed": self.seed,
             "weights": self.q.weight is not None,
+            **units,
         }
         return Outcome(
             method=f"detect.{name}",
             statistic=float(found.statistic),
             p_value=0.0 if impossible else float(found.p_value),
             alternative=found.speaks_for if self.room.none else self.room.looks_for,
-            null=self.room.null,
+            null=self.room.null if self.q.unit is None else CALIBRATED_IN_UNITS,
             law=IMPOSSIBLE if impossible else law,
             settings={**known, **settings, **room},
             parts={"rows": self.q.n, "impossible": impossible, **parts},
@@ -190,27 +200,30 @@ class Asked:
         )
 
 
-def tested(data: object, asked: Asked, what: str, weighted: bool) -> Tested:
+def tested(data: object, asked: Asked, what: str, weighted: bool, in_units: bool) -> Tested:
     """Check everything once; read rows, or the cells of a sketch at their mean score."""
     a, given = asked.checked(), checked_data(data, Predictions, Sketch)
     room = Room(a.tolerance, a.alternative)
     if isinstance(given, Sketch):
         cells = everyone(given).cells
-        q, reads = cell_entries(cells), f"{cells.size} score cells"
+        q, reads, unit = cell_entries(cells), f"{cells.size} score cells", None
     else:
-        rows = covered(given, what, weighted)
-        q, reads = scored(rows.p, rows.y, rows.weights), "rows"
+        rows, unit, reads = covered(given, what, weighted, in_units), units_of(given), "rows"
+        q = scored(rows.p, rows.y, rows.weights) if unit is None else rows_in_units(rows.p, rows.y, rows.weights, unit)
+    if unit is not None and not (room.none and a.null == "simulated"):
+        why = "an asymptotic law" if room.none else "room for a tolerance or one side"
+        raise NotComputable(f"{what} of units has random signs as its null, not {why}: use strong_calibration_test")
     if a.null == "asymptotic" and not room.none:
         raise NotComputable("a tolerance, or one side alone, has no asymptotic law here: pass null='simulated'")
     return Tested(q, a.draws, a.null, a.seed, reads, room)
 
 
-def covered(rows: Predictions, what: str, weighted: bool) -> Predictions:
+def covered(rows: Predictions, what: str, weighted: bool, in_units: bool) -> Predictions:
     """Return predictions that the test is defined for, or say why it is not."""
-    if rows.cluster is not None:
-        raise NotComputable(f"{what} takes rows as independent; those of one cluster are not: leave cluster out")
+    if rows.cluster is not None and not in_units:
+        raise NotComputable(f"{what} takes rows as independent; those of one unit are not: use score_test")
     if rows.weights is not None and not weighted:
-        raise NotComputable(f"{what} counts rows and has no form for weights: leave weights out, or use score_test")
+        raise NotComputable(f"{what} counts rows and has no form for weights: use score_test")
     if rows.n == 0:
         raise NotComputable("there are no rows")
     return rows

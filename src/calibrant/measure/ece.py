@@ -14,7 +14,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.kernels.strata import spread
 from calibrant.results import Estimate
 from calibrant.stats.measures import bounded_ends, rate_interval
-from calibrant.stats.nulls import Sizes, noise, peak_interval, total_interval
+from calibrant.stats.nulls import Sizes, UnitSums, at_least, noise, peak_interval, total_interval
 from calibrant.stats.smoothing import SMALLEST, STEPS, coarser, fixed_point, length, noise_steps, smoothed, steps_for
 from calibrant.stats.strata import Bins, Strategy
 from calibrant.views.points import Points, points
@@ -48,7 +48,7 @@ def ece(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, the interval is by these units.
     bins : int from 1 to 100,000
     strategy : {"quantile", "uniform"}
         Equal scores always share a bin, so ties can leave fewer bins than asked for; settings say how many hold rows.
@@ -70,7 +70,7 @@ def ece(
     Raises
     ------
     NotComputable
-        The data has clusters.
+        All rows are one unit.
 
     Notes
     -----
@@ -119,8 +119,8 @@ def ece(
         sizes: Floats = np.abs(gap).sum(axis=-1) if norm == 1 else np.sqrt((gap**2 / share).sum(axis=-1))
         return sizes
 
-    draws = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
-    sizes = _with_shift(q, total_interval(binned.gap, draws, size, alpha), binned.used, alpha)
+    draws, level = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM])), q.level(alpha)
+    sizes = _with_shift(q, total_interval(binned.gap, draws, size, level), binned.used, level)
     return q.estimate(
         "ece",
         sizes.middle if debiased else sizes.plug_in,
@@ -160,7 +160,10 @@ def _with_shift(q: Points, sizes: Sizes, bins: int, alpha: float) -> Sizes:
 def binned_points(q: Points, bins: int, strategy: Strategy) -> Bins:
     """Return the points in bins, or refuse the settings."""
     bins = whole("bins", bins, 1, 100_000, hint="such as 15")
-    return Bins.of(q.p, q.y, q.count, q.weight, bins, choice("strategy", strategy, get_args(Strategy)))
+    how = choice("strategy", strategy, get_args(Strategy))
+    if q.unit is not None:
+        return Bins.by_unit(q.p, q.y.astype(np.float64), q.each_weighs, q.unit, bins, how)
+    return Bins.of(q.p, q.y, q.count, q.weight, bins, how)
 
 
 # ---- The worst bin ----
@@ -185,7 +188,7 @@ def max_calibration_error(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, the interval is by these units.
     bins : int from 1 to 100,000
     strategy : {"quantile", "uniform"}
         With equal width a bin may hold a handful of rows, and the maximum is then mostly noise.
@@ -202,7 +205,7 @@ def max_calibration_error(
     Raises
     ------
     NotComputable
-        The data has clusters.
+        All rows are one unit.
 
     Notes
     -----
@@ -231,11 +234,9 @@ def max_calibration_error(
     seed = checked_seed(seed)
     q = points(data)
     binned = binned_points(q, bins, strategy)
-    mean = binned.gap / binned.share
-    sizes = peak_interval(
-        mean, binned.mean_noise(DRAWS, np.random.default_rng([seed, MAX_CALIBRATION_ERROR_STREAM])), alpha
-    )
-    sizes = _with_each_bin(q, sizes, binned, alpha)
+    mean, level = binned.gap / binned.share, q.level(alpha)
+    noises = binned.mean_noise(DRAWS, np.random.default_rng([seed, MAX_CALIBRATION_ERROR_STREAM]))
+    sizes = _with_each_bin(q, peak_interval(mean, noises, level), binned, noises, level)
     worst = binned.sums[int(np.argmax(np.abs(mean)))]
     return q.estimate(
         "max_calibration_error",
@@ -260,22 +261,23 @@ def max_calibration_error(
     )
 
 
-def _with_each_bin(q: Points, sizes: Sizes, binned: Bins, alpha: float) -> Sizes:
+def _with_each_bin(q: Points, sizes: Sizes, binned: Bins, noises: Floats, alpha: float) -> Sizes:
     """Return limits that hold however few cases a bin has: the worst bin is one, and its own high end is enough.
 
     Where the rarer outcome has under three rows a bin, or 30, the low end is no more than the largest of all bins' low
     ends, which share alpha.
     """
     low = high = 0.0
-    for rows, weight, cases, score in binned.sums[:, :4].tolist():
+    spread = np.zeros(binned.used) if binned.units is None else noises.var(axis=0)
+    for (rows, weight, cases, score), by_unit in zip(binned.sums[:, :4].tolist(), spread.tolist(), strict=True):
         rate, says, n = cases / weight, score / weight, rows * q.effective / q.n
-        seen = rate * (1.0 - rate) / n
+        seen = max(rate * (1.0 - rate) / n, by_unit)
         below, above = bounded_ends(rate, seen, n, alpha)
         high = max(high, above - says, says - below)
         below, above = bounded_ends(rate, seen, n, alpha / binned.used)
         low = max(low, below - says, says - above)
     mean = q.weighed.mean(q.y)
-    few = q.effective * min(mean, 1.0 - mean) < max(FEW * binned.used, FEWEST)
+    few = q.weighed.rows * min(mean, 1.0 - mean) < max(FEW * binned.used, FEWEST)
     return replace(sizes, low=min(sizes.low, low) if few else sizes.low, high=max(sizes.high, high))
 
 
@@ -298,7 +300,7 @@ def smooth_ece(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, the interval is by these units.
     bandwidth : float from 2**-10 to 1, optional
         By default the one that equals the error it finds, and at least ``2**-10``.
     alpha : float in (0, 1)
@@ -314,7 +316,7 @@ def smooth_ece(
     Raises
     ------
     NotComputable
-        The data has clusters.
+        All rows are one unit.
 
     Notes
     -----
@@ -361,8 +363,9 @@ def smooth_ece(
         width = fixed_point(sums[:, 0]) if bandwidth is None else width
     density = smoothed(sums[:, 0], width)
     value = float(length(density))
-    sizes = _sizes(q, sums, width, alpha, np.random.default_rng([seed, SMOOTH_ECE_STREAM]))
-    sizes = _with_shift(q, sizes, BINS, alpha)
+    level = q.level(alpha)
+    sizes = _sizes(q, sums, width, level, np.random.default_rng([seed, SMOOTH_ECE_STREAM]))
+    sizes = _with_shift(q, sizes, BINS, level)
     return q.estimate(
         "smooth_ece",
         value,
@@ -385,6 +388,13 @@ def _spread(q: Points, steps: int) -> Floats:
     return spread(q.p, q.y, q.count, q.weight, steps)
 
 
+def _unit_sums(q: Points, unit: NDArray[np.intp], steps: int) -> UnitSums:
+    """Return what each unit adds to each grid point: a row is shared by the two next to its score."""
+    below = np.minimum((q.p * steps).astype(np.intp), steps - 1)
+    part = np.stack([1.0 - (q.p * steps - below), q.p * steps - below], axis=1) * q.each_weighs[:, None]
+    return UnitSums.of(np.stack([below, below + 1], axis=1), unit, steps + 1, part * (q.y - q.p)[:, None], part)
+
+
 def _sizes(q: Points, sums: Floats, width: float, alpha: float, rng: np.random.Generator) -> Sizes:
     """Interval at a fixed bandwidth; `sums` are those of the grid, over the total weight.
 
@@ -398,4 +408,6 @@ def _sizes(q: Points, sums: Floats, width: float, alpha: float, rng: np.random.G
     extra = max(likely * (1 - likely) - rate * (1 - rate), 0.0)
     second = (square + extra * weight) / weight.sum()
     draws = smoothed(noise(second, mean, rows, rng.standard_normal((SMOOTH_ECE_DRAWS, len(mean)))), width)
+    if q.unit is not None:
+        draws = at_least(smoothed(_unit_sums(q, q.unit, steps).gap_noise(SMOOTH_ECE_DRAWS, rng), width), draws)
     return total_interval(smoothed(mean, width), draws, length, alpha)

@@ -42,7 +42,7 @@ def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, the interval is by these units.
     alpha : float in (0, 1)
 
     Returns
@@ -55,7 +55,7 @@ def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     Raises
     ------
     NotComputable
-        The data has clusters.
+        All rows are one unit.
 
     Notes
     -----
@@ -89,7 +89,7 @@ def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     checked_alpha(alpha)
     q = points(data)
     base, swing = np.minimum(q.p, 1.0 - q.p) ** 2, np.abs(1.0 - 2.0 * q.p)
-    value, low, high = loss_interval(q.weighed, q.p, base, swing, 0.25, alpha)
+    value, low, high = loss_interval(q.weighed, q.p, base, swing, 0.25, q.level(alpha))
     parts = isotonic_parts(q.p, q.y, q.mass)
     return q.estimate(
         "brier",
@@ -112,7 +112,7 @@ def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, the interval is by these units.
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not.
     alpha : float in (0, 1)
@@ -125,7 +125,7 @@ def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.
     Raises
     ------
     NotComputable
-        A certain prediction was wrong, so the loss is infinite, and `clip` is 0; or the data has clusters.
+        A certain prediction was wrong, so the loss is infinite, and `clip` is 0; or all rows are one unit.
 
     Notes
     -----
@@ -161,7 +161,7 @@ def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.
     edge = max(clip, 1e-12)
     inside = np.where(sure, np.clip(p, edge, 1.0 - edge), p)  # such rows were right, and their swing a guess
     base, swing = -np.log1p(-np.minimum(p, 1.0 - p)), np.abs(np.log(inside) - np.log1p(-inside))
-    value, low, high = loss_interval(q.weighed, p, base, swing, float(np.log(2.0)), alpha)
+    value, low, high = loss_interval(q.weighed, p, base, swing, float(np.log(2.0)), q.level(alpha))
     return q.estimate("log_loss", value, (low, high), alpha, "", clip=clip, clipped=clipped, interval=JOINED)
 
 
@@ -184,7 +184,7 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, the interval is by these units.
     alpha : float in (0, 1)
 
     Returns
@@ -195,7 +195,7 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     Raises
     ------
     NotComputable
-        Every outcome is the same, or the data has clusters.
+        Every outcome is the same, or all rows are one unit.
 
     Notes
     -----
@@ -225,8 +225,8 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     checked_alpha(alpha)
     q = points(data)
     both_outcomes(q, "the AUROC")
-    found = ranking(q.p, q.y, q.times, q.each_weighs)
-    low, high = area_interval(found, alpha)
+    found = ranking(q.p, q.y, q.times, q.each_weighs, q.unit)
+    low, high = area_interval(found, q.level(alpha))
     return q.estimate(
         "auroc",
         found.auroc,
@@ -252,7 +252,7 @@ def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Est
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, the interval is by these units.
     alpha : float in (0, 1)
 
     Returns
@@ -263,7 +263,7 @@ def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Est
     Raises
     ------
     NotComputable
-        The scores expect less than one case, or the data has clusters.
+        The scores expect less than one case, or all rows are one unit.
 
     Notes
     -----
@@ -299,7 +299,7 @@ def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Est
             f"observed over expected needs one case that the scores expect: they expect {w.rows * mean:.2g} among "
             f"{q.n:,} rows, and a few rows not seen would change the ratio manifold"
         )
-    low, high = rate_interval(w, value, lambda t: t * q.p, lambda rate, _: rate / mean, alpha)
+    low, high = rate_interval(w, value, lambda t: t * q.p, lambda rate, _: rate / mean, q.level(alpha))
     return q.estimate(
         "observed_expected",
         value,
@@ -328,7 +328,7 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, the interval is by these units.
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not.
     alpha : float in (0, 1)
@@ -341,7 +341,7 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     Raises
     ------
     NotComputable
-        Probabilities are exactly 0 or 1 and `clip` is 0, every outcome is the same, or the data has clusters.
+        Probabilities are exactly 0 or 1 and `clip` is 0, every outcome is the same, or all rows are one unit.
 
     Notes
     -----
@@ -370,13 +370,13 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     checked_alpha(alpha)
     q = points(data)
     logit, clipped = _logits(q, clip, "the calibration intercept")
-    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, False)
+    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, False, q.unit)
     found, w = _estimate(q, "calibration_intercept", fit, alpha, clip=clip, clipped=clipped), q.weighed
 
     def rates(shift: float) -> Floats:
         return np.asarray(expit(shift + logit))
 
-    low, high = rate_interval(w, found.value, rates, lambda rate, start: _shift(w, logit, rate, start), alpha)
+    low, high = rate_interval(w, found.value, rates, lambda rate, start: _shift(w, logit, rate, start), q.level(alpha))
     interval = replace(found.interval, low=low, high=high)
     return replace(found, interval=interval, settings={**found.settings, "interval": COUNTED})
 
@@ -406,7 +406,7 @@ def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: f
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, the interval is by these units.
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not. The slope depends on it strongly
         where many scores are extreme.
@@ -422,7 +422,7 @@ def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: f
     ------
     NotComputable
         Probabilities are exactly 0 or 1 and `clip` is 0, an outcome has fewer than 10 rows, every score is the same,
-        the scores separate the outcomes, or the data has clusters.
+        the scores separate the outcomes, or all rows are one unit.
 
     Notes
     -----
@@ -460,7 +460,7 @@ def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: f
     case, other = logit[q.y == 1], logit[q.y == 0]
     if case.min() >= other.max() or case.max() <= other.min():
         raise NotComputable("the calibration slope is infinite: the scores separate the outcomes")
-    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, True)
+    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, True, q.unit)
     return _estimate(q, "calibration_slope", fit, alpha, clip=clip, clipped=clipped)
 
 
@@ -479,7 +479,7 @@ def _estimate(q: Points, name: str, fit: Recalibration, alpha: float, **clipping
     """Return the last coefficient of a logistic recalibration with its Wald interval."""
     if not fit.converged:
         raise NotComputable("the recalibration has no finite solution: the scores separate the outcomes, or almost do")
-    value, half = float(fit.coefficients[-1]), normal_quantile(alpha) * float(fit.errors[-1])
+    value, half = float(fit.coefficients[-1]), normal_quantile(q.level(alpha)) * float(fit.errors[-1])
     more = {"intercept": float(fit.coefficients[0])} if len(fit.coefficients) > 1 else {}
     return q.estimate(
         name,

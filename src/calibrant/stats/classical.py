@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import Walks, extremes, outcomes
-from calibrant.stats.nulls import CHUNK, null_cases
+from calibrant.stats.nulls import CHUNK, UnitSums, null_cases
 from calibrant.stats.strata import equal_mass_edges
 
 Floats = NDArray[np.float64]
@@ -75,6 +75,8 @@ class Scored:
         Sampling weight of each of those rows; None for one.
     grade : int64 array of shape (m,) or None
         Non-decreasing numbers of the grades; None for a single one.
+    unit : int array of shape (m,) or None
+        Unit of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
     """
 
     p: Floats
@@ -82,6 +84,7 @@ class Scored:
     rows: Ints | None
     weight: Floats | None
     grade: Ints | None
+    unit: Places | None = None
 
     @cached_property
     def times(self) -> Floats:
@@ -121,7 +124,15 @@ class Scored:
     def where(self, keep: NDArray[np.bool_] | Places) -> Scored:
         """Return the entries that are kept."""
         rows, grade = (None if v is None else v[keep] for v in (self.rows, self.grade))
-        return Scored(self.p[keep], self.cases[keep], rows, None if self.weight is None else self.weight[keep], grade)
+        unit = None if self.unit is None else self.unit[keep]
+        weight = None if self.weight is None else self.weight[keep]
+        return Scored(self.p[keep], self.cases[keep], rows, weight, grade, unit)
+
+
+def in_units(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None, unit: Places) -> Scored:
+    """Sort rows that come in units by score."""
+    order = np.argsort(p, kind="stable")
+    return Scored(p[order], y[order].astype(float), None, None if weight is None else weight[order], None, unit[order])
 
 
 def scored(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None = None, grade: Ints | None = None) -> Scored:
@@ -308,21 +319,48 @@ def groups_of(q: Scored, bins: int) -> Groups:
     return Groups(first, rows, observed, expected, size * mean * (1.0 - mean))
 
 
-def efficient_scores(sums: Floats, x: Floats, variance: Floats) -> tuple[Floats, Floats]:
+def efficient_scores(sums: Floats, information: Floats) -> tuple[Floats, Floats]:
     """Return the squared standardised score of the intercept, and of the slope once the intercept is free.
 
     Parameters
     ----------
     sums : float array of shape (..., 2)
-        Residual sums, plain and times x.
-    x, variance : float arrays of shape (m,)
-        Logits, and null variances of the residuals.
+        Residual sums, plain and times the logit.
+    information : float array of shape (2, 2)
+        Their null variance.
     """
     # The information is [[a, b], [b, c]]; of the slope's, `left` is what the intercept does not explain.
-    a, b, c = float(variance.sum()), float(variance @ x), float(variance @ x**2)
+    a, b, c = float(information[0, 0]), float(information[0, 1]), float(information[1, 1])
     left = c - b * b / a
     slope = (sums[..., 1] - b / a * sums[..., 0]) ** 2 / left if left > 1e-12 * c else np.zeros(sums.shape[:-1])
     return sums[..., 0] ** 2 / a, slope
+
+
+# ---- The same of rows that come in units: a random sign for each unit's residuals (wild bootstrap, null imposed) ----
+
+
+def unit_terms(q: Scored, unit: Places, terms: Floats) -> UnitSums:
+    """Return each unit's residual sums times some terms of shape (m, t), as t cells."""
+    cell = np.broadcast_to(np.arange(terms.shape[1]), terms.shape)
+    return UnitSums.of(cell, unit, terms.shape[1], q.residual[:, None] * terms, q.each_weighs[:, None] * np.abs(terms))
+
+
+def unit_variance(sums: UnitSums) -> Floats:
+    """Return the sum over units of the products of their sums: the variance if each has mean 0, shape (t, t)."""
+    product: Floats = (sums.residual @ sums.residual.T).toarray()
+    return product
+
+
+def signed_extremes(q: Scored, unit: Places, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest point of walks whose units have random signs, each of shape (draws,)."""
+    low, high = np.zeros(draws), np.zeros(draws)
+    step = max(1, HELD // len(q.p))
+    for start in range(0, draws, step):
+        some = slice(start, min(start + step, draws))
+        signs = 2.0 * rng.integers(0, 2, (some.stop - start, int(unit.max()) + 1)) - 1.0
+        walks = np.cumsum(signs[:, unit] * q.residual, axis=1)[:, q.ends]
+        low[some], high[some] = np.minimum(walks.min(axis=1), 0.0), np.maximum(walks.max(axis=1), 0.0)
+    return low, high
 
 
 def posterior_tails(cases: ArrayLike, rows: ArrayLike, rate: ArrayLike, alternative: str) -> Floats:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.stats.cells import summed
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -322,12 +324,18 @@ class Recalibration:
 
 
 def recalibrate(
-    logit: Floats, y: NDArray[np.int8] | Floats, count: Floats, weight: Floats, slope: bool
+    logit: Floats,
+    y: NDArray[np.int8] | Floats,
+    count: Floats,
+    weight: Floats,
+    slope: bool,
+    unit: NDArray[np.intp] | None = None,
 ) -> Recalibration:
     """Fit intercept and slope, or the intercept alone with slope one, to points of `count` rows.
 
     Standard errors are the larger of the sandwich's (White 1982), right also where the logistic form is not, and
-    the model's, which does not fall to nothing with few cases.
+    the model's, which does not fall to nothing with few cases. Where rows come in units, entries are single rows and
+    the sandwich adds scores up within each (Liang and Zeger 1986), times ``G / (G - 1)`` for G units.
     """
     from scipy.special import expit
 
@@ -337,7 +345,11 @@ def recalibrate(
     a, b = float(fit.intercept[0]), float(fit.slope[0])
     kept = 1 + slope
     terms = np.array([np.ones(len(logit)), logit])[:kept]
-    meat = (terms * (mass * weight * (y - expit(a + b * logit)) ** 2)) @ terms.T
+    score = terms * (weight * (y - expit(a + b * logit)))
+    meat = (score * count) @ score.T
+    if unit is not None:
+        by_unit = np.array([summed(unit, row) for row in score])
+        meat = by_unit @ by_unit.T * (by_unit.shape[1] / (by_unit.shape[1] - 1.0))
     inverse = np.linalg.pinv(fit.information[0, :kept, :kept])
     robust, model = inverse @ meat @ inverse, inverse * float((mass * weight).sum() / mass.sum())
     errors = np.sqrt(np.maximum(np.diag(robust), np.diag(model)))

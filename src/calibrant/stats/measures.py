@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -31,6 +32,19 @@ def normal_quantile(alpha: float) -> float:
     return float(-ndtri(alpha / 2))
 
 
+def effective_units(mass: Floats, unit: NDArray[np.intp] | None) -> float:
+    """Return Kish's effective number of units, by the weight of each."""
+    each = mass if unit is None else summed(unit, mass)
+    return float(each.sum()) ** 2 / float(each @ each)
+
+
+def studied(alpha: float, units: float) -> float:
+    """Return the alpha of a normal quantile that is Student's at `alpha` with ``units - 1`` degrees of freedom."""
+    from scipy.special import ndtr, stdtrit
+
+    return 2.0 * float(ndtr(stdtrit(max(units - 1.0, 1.0), alpha / 2.0)))
+
+
 @dataclass(frozen=True)
 class Weighed:
     """Outcomes with how often each occurs and how much it weighs, and moments over them.
@@ -40,23 +54,40 @@ class Weighed:
     y : array of shape (m,)
     mass, square : float arrays of shape (m,)
         Count times weight, and count times squared weight.
+    unit : int array of shape (m,) or None
+        Unit of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
     """
 
     y: Labels
     mass: Floats
     square: Floats
+    unit: NDArray[np.intp] | None = None
 
-    @property
+    @cached_property
     def rows(self) -> float:
-        """Kish's effective number of rows."""
-        return float(self.mass.sum()) ** 2 / float(self.square.sum())
+        """Kish's effective number of rows, over the outcomes' design effect where rows come in units, if above 1."""
+        rows = float(self.mass.sum()) ** 2 / float(self.square.sum())
+        return rows if self.unit is None else rows / self._design_effect(rows)
+
+    def _design_effect(self, rows: float) -> float:
+        """Return how much more the mean outcome varies than that of independent rows; at most rows a unit."""
+        alone = replace(self, unit=None).variance(self.y)
+        most = rows / effective_units(self.mass, self.unit)
+        return max(min(self.variance(self.y) / alone, most), 1.0) if alone > 0.0 else max(most, 1.0)
+
+    def level(self, alpha: float) -> float:
+        """Return the alpha at which a normal quantile is Student's, with a degree of freedom fewer than units."""
+        return alpha if self.unit is None else studied(alpha, effective_units(self.mass, self.unit))
 
     def mean(self, values: Floats | Labels) -> float:
         """Return the weighted mean."""
         return float(self.mass @ values) / float(self.mass.sum())
 
     def variance(self, values: Floats | Labels) -> float:
-        """Return the variance of the weighted mean, as far as it was seen."""
+        """Return the variance of the weighted mean, as far as it was seen; by units where there are some."""
+        if self.unit is not None:
+            sums = summed(self.unit, self.mass * (values - self.mean(values)))
+            return float(sums @ sums) / float(self.mass.sum()) ** 2 * len(sums) / (len(sums) - 1.0)
         return float(self.square @ (values - self.mean(values)) ** 2) / float(self.mass.sum()) ** 2
 
     def modelled(self, rates: Floats, swing: Floats | float = 1.0) -> float:
@@ -184,11 +215,12 @@ class Ranking:
     others: float
 
 
-def ranking(p: Floats, y: Labels, count: Floats, weight: Floats) -> Ranking:
+def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, unit: NDArray[np.intp] | None = None) -> Ranking:
     """Return the chance that a case outscores a non-case, ties half (DeLong, DeLong & Clarke-Pearson 1988).
 
     Placement values are weighted midranks (Sun & Xu 2014); with sampling weights the squared influence of a row
-    carries its squared weight. `error` is zero when one outcome outscores the other everywhere.
+    carries its squared weight. Where rows come in units, influences are added up within each before they are squared
+    (Obuchowski 1997); an entry is then one row. `error` is zero when one outcome outscores the other everywhere.
     """
     order = np.argsort(p, kind="stable")
     s, label = p[order], y[order] == 1
@@ -206,6 +238,10 @@ def ranking(p: Floats, y: Labels, count: Floats, weight: Floats) -> Ranking:
         square = np.add.reduceat(np.where(mask, f * w**2, 0.0), first) @ (value - area) ** 2
         variance += float(square) / total**2 * size / max(size - 1.0, 1.0)
         rows.append(float(total**2 / (f * w**2)[mask].sum()))
+    if unit is not None:
+        at = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(s))))
+        sums = summed(unit[order], np.where(label, w * (below[at] - area) / m, w * (above[at] - area) / n))
+        variance = max(variance, float(sums @ sums) * len(sums) / (len(sums) - 1.0))
     return Ranking(area, float(np.sqrt(variance)), *rows)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.kernels.roots import crossing
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 ROUNDING = 1e-9  # relative difference within which two values of one statistic are equal
 TIE = 1e-5  # the same in standard deviations of the null (theory 3: rare positives make real ties)
@@ -162,6 +164,83 @@ def holm(p: ArrayLike) -> Floats:
     out = np.empty(size)
     out[order] = np.minimum(np.maximum.accumulate(own[order] * (size - np.arange(size))), 1.0)
     return out
+
+
+# ---- Noise of sums over rows that come in units: a random number for each unit, whatever its rows have in common ----
+
+
+@dataclass(frozen=True)
+class UnitSums:
+    """Sums by cell of what each unit's rows add: sparse matrices of shape (cells, units).
+
+    Parameters
+    ----------
+    residual : scipy.sparse.csr_array
+        Sums of ``w (y - p)``.
+    weight : scipy.sparse.csr_array
+        Sums of ``w``.
+    """
+
+    residual: Any
+    weight: Any
+
+    @classmethod
+    def of(cls, cell: Places, unit: Places, size: int, residual: Floats, weight: Floats) -> UnitSums:
+        """Add rows up; a row of weight and residual w and r has both in its cell, 0 to `size` - 1.
+
+        With cells of shape (n, k) a row is shared among k cells, as the columns of `residual` and `weight` say.
+        """
+        from scipy.sparse import coo_array
+
+        where = np.broadcast_to(unit if cell.ndim == 1 else unit[:, None], cell.shape).ravel()
+        shape = (size, int(unit.max()) + 1)
+        made = (coo_array((v.ravel(), (cell.ravel(), where)), shape=shape).tocsr() for v in (residual, weight))
+        return cls(*made)
+
+    @property
+    def units(self) -> int:
+        """Units."""
+        return int(self.residual.shape[1])
+
+    def signed(self, draws: int, rng: np.random.Generator) -> Floats:
+        """Return the residual sums with a random sign for each unit, shape (draws, cells)."""
+        parts = [(self.residual @ (2.0 * rng.integers(0, 2, (self.units, some)) - 1.0)).T for some in self._some(draws)]
+        return np.concatenate(parts)
+
+    def gap_noise(self, draws: int, rng: np.random.Generator) -> Floats:
+        """Simulate the noise of ``residual / total weight``, shape (draws, cells): a normal number for each unit."""
+        each = self.weight.sum(axis=0)
+        total = float(each.sum())
+        gap = self.residual.sum(axis=1) / total
+        parts = [((self.residual @ z).T - np.outer(each @ z, gap)) / total for z in self._shocks(draws, rng)]
+        return np.concatenate(parts)
+
+    def mean_noise(self, draws: int, rng: np.random.Generator) -> Floats:
+        """Simulate the noise of each cell's own mean ``residual / weight``, shape (draws, cells)."""
+        own = self.weight.sum(axis=1)
+        mean = (self.residual.sum(axis=1) / own)[:, None]
+        parts = [((self.residual @ z - mean * (self.weight @ z)).T) / own for z in self._shocks(draws, rng)]
+        return np.concatenate(parts)
+
+    def _shocks(self, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+        """Yield normal numbers with the variance ``G / (G - 1)``, shape (units, some draws)."""
+        scale = float(np.sqrt(self.units / (self.units - 1.0)))
+        return (scale * rng.standard_normal((self.units, some)) for some in self._some(draws))
+
+    def _some(self, draws: int) -> list[int]:
+        """Split draws so that no more numbers are held at once than `CHUNK`."""
+        step = max(1, CHUNK // self.units)
+        return [min(step, draws - start) for start in range(0, draws, step)]
+
+
+def at_least(drawn: Floats, independent: Floats) -> Floats:
+    """Return noise drawn by units, each column as wide as that of independent rows where it would be narrower.
+
+    A cell all of whose rows happen to agree, or that one unit fills, is not without noise.
+    """
+    seen, least = drawn.std(axis=0), independent.std(axis=0)
+    wider = np.divide(least, seen, out=np.ones(len(seen)), where=seen > 0.0)
+    return np.where(seen > 1e-9 * least, drawn * np.maximum(wider, 1.0), independent)
 
 
 # ---- Intervals for the size of a noisy vector: a parametric bootstrap, inverted along the observed direction ----

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.strata import bin_sums
 from calibrant.stats.cells import summed
-from calibrant.stats.nulls import noise
+from calibrant.stats.nulls import UnitSums, at_least, noise
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -60,21 +60,37 @@ class Bins:
         Rows, weight, weight of cases, weighted scores, squared weighted residuals, squared weights.
     asked : int
         Bins asked for; fewer may hold rows.
+    units : UnitSums or None
+        What each unit adds to each bin, where rows of one unit may depend on one another.
     """
 
     sums: Floats
     asked: int
+    units: UnitSums | None = None
 
     @classmethod
     def of(cls, p: Floats, y: ArrayLike, count: Floats | None, weight: Floats | None, bins: int, strategy: str) -> Bins:
         """Bin points; `count` and `weight` may be None."""
-        if strategy == "uniform":
-            sums = bin_sums(p, y, count, weight, None, bins)
-        else:
-            mass = weight if count is None else count if weight is None else count * weight
-            edges = equal_mass_edges(p, mass, bins)
-            sums = bin_sums(p, y, count, weight, edges, len(edges) + 1)
+        edges = cls.edges(p, count, weight, bins, strategy)
+        sums = bin_sums(p, y, count, weight, edges, bins if edges is None else len(edges) + 1)
         return cls(sums[sums[:, ROWS] > 0], bins)
+
+    @staticmethod
+    def edges(p: Floats, count: Floats | None, weight: Floats | None, bins: int, strategy: str) -> Floats | None:
+        """Return the inner edges of bins of equal mass; None for equal width."""
+        if strategy == "uniform":
+            return None
+        mass = weight if count is None else count if weight is None else count * weight
+        return equal_mass_edges(p, mass, bins)
+
+    @classmethod
+    def by_unit(cls, p: Floats, y: Floats, weight: Floats, unit: Places, bins: int, strategy: str) -> Bins:
+        """Bin rows that come in units."""
+        edges = cls.edges(p, None, weight, bins, strategy)
+        wide = np.minimum((p * bins).astype(np.intp), bins - 1)
+        cell = np.unique(wide if edges is None else np.searchsorted(edges, p, "right"), return_inverse=True)[1]
+        found = cls.of(p, y, None, weight, bins, strategy)
+        return replace(found, units=UnitSums.of(cell, unit, found.used, weight * (y - p), weight))
 
     @property
     def used(self) -> int:
@@ -146,14 +162,16 @@ class Bins:
 
     def gap_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of `gap`, shape (draws, bins)."""
-        return noise(self.second_moment, self.gap, self.effective, self.shocks(draws, rng))
+        alone = noise(self.second_moment, self.gap, self.effective, self.shocks(draws, rng))
+        return alone if self.units is None else at_least(self.units.gap_noise(draws, rng), alone)
 
     def mean_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of each bin's own mean residual ``gap / share``, shape (draws, bins)."""
         mean = self.gap / self.share
         least = LEAST * self.noise_rate * (1 - self.noise_rate)
         spread = np.maximum(self.second_moment / self.share - mean**2, least) / self.share
-        return noise(spread, np.zeros(self.used), self.effective, self.shocks(draws, rng))
+        alone = noise(spread, np.zeros(self.used), self.effective, self.shocks(draws, rng))
+        return alone if self.units is None else at_least(self.units.mean_noise(draws, rng), alone)
 
 
 # ---- Cells along one variable: sums of outcomes and scores from which errors along it are read ----

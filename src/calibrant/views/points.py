@@ -14,13 +14,32 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.cells import SCALE
-from calibrant.stats.measures import Weighed
+from calibrant.stats.measures import Weighed, effective_units
 from calibrant.views.population import INDEPENDENT, Population, everyone
 
 Floats = NDArray[np.float64]
 
 ROWS = "rows"
 WEIGHTED = "independent rows, sampled with probability inversely proportional to weights="
+IN_UNITS = "independent units (cluster=), rows of one unit as dependent as they like"
+WEIGHTED_UNITS = f"{IN_UNITS}, sampled with probability inversely proportional to weights="
+
+
+def assumed(rows: Predictions) -> str:
+    """Return what is assumed of rows, in one line: whether they come in units, and whether they are weighted."""
+    if rows.cluster is not None:
+        return IN_UNITS if rows.weights is None else WEIGHTED_UNITS
+    return INDEPENDENT if rows.weights is None else WEIGHTED
+
+
+def units_of(rows: Predictions) -> NDArray[np.intp] | None:
+    """Return the unit of each row, 0 to G - 1, or None where rows are independent; refuse a single unit."""
+    if rows.cluster is None:
+        return None
+    code = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+    if not code.any():
+        raise NotComputable("all rows are one unit: nothing tells what its rows have in common from an error")
+    return code
 
 
 @dataclass(frozen=True)
@@ -38,6 +57,8 @@ class Points:
         Rows.
     reads : str
         For `settings`: ``"rows"``, or the cells of the sketch.
+    unit : int array of shape (m,) or None
+        Unit of each entry, whose rows may depend on one another; then entries are single rows.
     """
 
     p: Floats
@@ -46,6 +67,7 @@ class Points:
     weight: Floats | None
     n: int
     reads: str
+    unit: NDArray[np.intp] | None = None
 
     @cached_property
     def times(self) -> Floats:
@@ -71,8 +93,12 @@ class Points:
 
     @property
     def weighed(self) -> Weighed:
-        """Return the outcomes with their counts and weights."""
-        return Weighed(self.y.astype(np.float64), self.mass, self.mass * self.each_weighs)
+        """Return the outcomes with their counts, weights and units."""
+        return Weighed(self.y.astype(np.float64), self.mass, self.mass * self.each_weighs, self.unit)
+
+    def level(self, alpha: float) -> float:
+        """Return the alpha whose normal quantile is that of Student's law for as many units; of rows `alpha`."""
+        return self.weighed.level(alpha)
 
     @cached_property
     def cases(self) -> int:
@@ -82,7 +108,9 @@ class Points:
     @property
     def assumes(self) -> str:
         """The assumption, in one line."""
-        return INDEPENDENT if self.weight is None else WEIGHTED
+        if self.unit is None:
+            return INDEPENDENT if self.weight is None else WEIGHTED
+        return IN_UNITS if self.weight is None else WEIGHTED_UNITS
 
     def estimate(
         self, method: str, value: float, ends: tuple[float, float], alpha: float, unit: str, **settings: Any
@@ -90,7 +118,7 @@ class Points:
         """Wrap a number and its large-sample interval."""
         low, high = ends
         interval = Interval(low=float(low), high=float(high), level=1.0 - alpha, guarantee="asymptotic")
-        known = {"reads": self.reads, "weights": self.weight is not None, **settings}
+        known = {"reads": self.reads, "weights": self.weight is not None, **self._units(), **settings}
         return Estimate(
             method=f"measure.{method}",
             value=float(value),
@@ -101,6 +129,12 @@ class Points:
             settings=known,
         )
 
+    def _units(self) -> dict[str, float]:
+        """Return for `settings` how many units there are, and effectively."""
+        if self.unit is None:
+            return {}
+        return {"units": int(self.unit.max()) + 1, "effective_units": effective_units(self.mass, self.unit)}
+
 
 def points(data: Points | Predictions | Sketch) -> Points:
     """Return the points of predictions or of a sketch; refuse anything else."""
@@ -109,11 +143,9 @@ def points(data: Points | Predictions | Sketch) -> Points:
     given = checked_data(data, Predictions, Sketch)
     if isinstance(given, Sketch):
         return cell_points(everyone(given))
-    if given.cluster is not None:
-        raise NotComputable("the intervals are derived for independent rows, not for cluster=: leave cluster out")
     if given.n == 0:
         raise NotComputable("there are no rows")
-    return Points(given.p, given.y, None, given.weights, given.n, ROWS)
+    return Points(given.p, given.y, None, given.weights, given.n, ROWS, units_of(given))
 
 
 def cell_points(population: Population) -> Points:

@@ -270,6 +270,44 @@ def test_score_test_of_one_score_tests_the_intercept() -> None:
     assert D.score_test(cal.predictions([0] * 50, [0.1] * 50)).p_value < 0.05
 
 
+UNIT_TESTS = [D.spiegelhalter_test, D.score_test, D.hosmer_lemeshow_test, D.cumulative_test]
+
+
+def in_units(units=200, copies=3, **more):
+    """Return rows of which each stands there several times, in units."""
+    data = rows(units)
+    y, p, unit = (np.repeat(v, copies) for v in (data.y, data.p, np.arange(units)))
+    return cal.predictions(y, p, cluster=unit, **more)
+
+
+@pytest.mark.parametrize("test", UNIT_TESTS)
+def test_copies_in_units_add_no_evidence(test):
+    once, thrice = test(in_units(copies=1), draws=4999), test(in_units(), draws=4999)
+    assert thrice.p_value == pytest.approx(once.p_value, abs=0.03)
+    assert test(cal.predictions(in_units().y, in_units().p)).p_value < thrice.p_value
+    assert thrice.law.startswith("random signs of whole units")
+    assert thrice.settings["units"] == 200
+    assert "units are independent" in thrice.null
+
+
+@pytest.mark.parametrize("test", UNIT_TESTS)
+def test_units_do_not_depend_on_the_order_of_rows_and_take_weights(test):
+    data, order = in_units(), np.random.default_rng(0).permutation(600)
+    turned = cal.predictions(data.y[order], data.p[order], cluster=data.cluster[order])
+    assert test(turned).p_value == test(data).p_value
+    assert test(in_units(weights=1.0 + np.arange(600) % 5)).statistic != test(data).statistic
+
+
+def test_statistics_of_units_are_sums_over_them():
+    data = in_units(60)
+    x = np.log(data.p / (1 - data.p))
+    each = np.array([[(r := (data.y - data.p)[data.cluster == g]).sum(), r @ x[data.cluster == g]] for g in range(60)])
+    total = each.sum(axis=0)
+    assert D.score_test(data).statistic == pytest.approx(total @ np.linalg.solve(each.T @ each, total))
+    slope = [((data.y - data.p) * (1 - 2 * data.p))[data.cluster == g].sum() for g in range(60)]
+    assert D.spiegelhalter_test(data).statistic == pytest.approx(np.sum(slope) / np.sqrt(np.square(slope).sum()))
+
+
 BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: D.score_test([1, 0]), "data is a list"),
     (lambda: D.score_test(cal.multiclass_predictions([0, 1, 2], np.eye(3))), "several classes"),
@@ -283,7 +321,11 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: D.jeffreys_test(rows(), by="g", alternative="more"), "alternative='more'"),
 ]
 NOT: list[tuple[Callable[[], Any], str]] = [
-    (lambda: D.score_test(cal.predictions([0, 1], [0.3, 0.4], cluster=["a", "a"])), "cluster"),
+    (lambda: D.score_test(cal.predictions([0, 1], [0.3, 0.4], cluster=["a", "a"])), "one unit"),
+    (lambda: D.score_test(in_units(50), null="asymptotic"), "random signs as its null, not an asymptotic law"),
+    (lambda: D.score_test(in_units(50), tolerance=0.1), "not room for a tolerance or one side: use strong"),
+    (lambda: D.cox_test(in_units(50)), "those of one unit are not: use score_test"),
+    (lambda: D.jeffreys_test(in_units(50), by="g"), "those of one unit are not: use score_test"),
     (lambda: D.cox_test(cal.predictions([0, 1], [0.3, 0.4], weights=[1, 2])), "weights"),
     (lambda: D.jeffreys_test(cal.predictions([0, 1], [0.3, 0.4], weights=[1, 2])), "weights"),
     (lambda: D.cox_test(cal.predictions([0, 0], [0.3, 0.4])), "both outcomes"),

@@ -76,9 +76,28 @@ def test_weights_stand_for_the_rows_left_out(measure):
 
 
 @pytest.mark.parametrize("measure", ALL)
-def test_refuses_clusters_classes_and_strangers(measure):
-    with pytest.raises(NotComputable, match="cluster="):
-        measure(cal.predictions([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], cluster=[1, 1, 2, 2]))
+def test_units_of_one_row_change_little_and_copies_add_nothing(measure):
+    """The estimate is that of the rows; with every row three times, in units, the interval is that of single rows."""
+    data = drawn(2000)
+    thrice = [np.repeat(v, 3) for v in (data.y, data.p, np.arange(2000))]
+    single, copies = (cal.predictions(*v[:2], cluster=v[2]) for v in ((data.y, data.p, np.arange(2000)), thrice))
+    plain, alone, held, naive = map(measure, (data, single, copies, cal.predictions(*thrice[:2])))
+    assert alone.value == plain.value
+    assert held.value == pytest.approx(plain.value, rel=1e-6, abs=1e-9)
+    assert np.allclose([alone.low, alone.high], [plain.low, plain.high], rtol=0.03, atol=4e-3)
+    assert np.allclose([held.low, held.high], [plain.low, plain.high], rtol=0.03, atol=4e-3)
+    if measure is not M.smooth_ece:
+        assert naive.high - naive.low < 0.9 * (held.high - held.low)
+    assert held.settings["units"] == 2000
+    assert held.settings["effective_units"] == pytest.approx(2000)
+    assert held.assumes.startswith("independent units")
+    assert "weights=" in measure(cal.predictions(data.y, data.p, cluster=thrice[2][:2000], weights=data.p + 1)).assumes
+
+
+@pytest.mark.parametrize("measure", ALL)
+def test_refuses_one_unit_classes_and_strangers(measure):
+    with pytest.raises(NotComputable, match="one unit"):
+        measure(cal.predictions([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], cluster=[1, 1, 1, 1]))
     with pytest.raises(BadInput, match="several classes"):
         measure(cal.multiclass_predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
     with pytest.raises(BadInput, match="ndarray"):

@@ -231,8 +231,8 @@ EXPERIMENT = Experiment(
     "of degree two; the program has 2,000 trees, fits each forest a second time to as many artificial rows without "
     "residual besides, of weight 0.1, and approximates the terms of degree two by 100 random ones. Tests are compared "
     "on the regression alone: of the forest there are too few data sets, for their cost. The importance is "
-    "that of the default. Levels were measured with the default's models before corners joined them, those of 'strong, "
-    "authors' in five folds.",
+    "that of the default. Levels of 'strong, "
+    "authors' are those in five folds.",
     sizes={"tiny": 1, "quick": 10, "full": FULL},
     run=run,
     claims=claims,

@@ -7,8 +7,8 @@ edge of the tolerance of 0.025, and counts rejections at level 0.10, one- and tw
 Here: the same at the edge; the same with 0.1 added to the logit, which is within the tolerance everywhere and at its
 edge near one half; and, which the paper does not show, tolerance 0 with outcomes drawn at the scores themselves, where
 the published null ("models held") stands beside the nulls "split" and "forward", which have their level by proof. Ten
-covariates, uniform on [-5, 5]; logit of the event rate ``0.6 x0 + 0.4 x1 + 0.2 x2``. --full, 70 replicates: about 23
-CPU minutes.
+covariates, uniform on [-5, 5]; logit of the event rate ``0.6 x0 + 0.4 x1 + 0.2 x2``. --full: 200 replicates at each
+number of rows, 70 of them, of 100 rows, for the authors' detectors; about 12 CPU minutes.
 """
 
 from functools import partial
@@ -25,7 +25,7 @@ from reproduce.claim import Claim
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.strong.compared import ALPHA, STRONG, TESTS, Test, shares
 
-FULL = 70  # replicates
+FULL, DEAR = 200, 70  # replicates; those that meet the authors' detectors
 ROOM = 0.15  # a level that is called held, where 0.10 is asked for: no number of data sets tells 0.10 from a bit more
 EDGE, LOGIT, EXACT = "probability + 0.025", "logit + 0.1", "as predicted"
 LAWS: dict[str, tuple[float, Any]] = {
@@ -66,7 +66,12 @@ def run(size: int, seed: int) -> list[Row]:
     replicates, out = range(seed * 10_000, seed * 10_000 + size), []
     for n in (100, 200, 400) if size >= FULL else (100, 400) if size > 1 else (100,):
         for law, (tolerance, _) in LAWS.items():
-            found = shares(partial(audited, law, n), replicates, tests(law, n, size), [tolerance], SIDES[law])
+            asked = tests(law, n, size)
+            dear = {k: asked.pop(k) for k in STRONG[:1] if k in asked}
+            found = [
+                *shares(partial(audited, law, n), replicates, asked, [tolerance], SIDES[law]),
+                *shares(partial(audited, law, n), replicates[:DEAR], dear, [tolerance], SIDES[law]),
+            ]
             out += [{"law": law, "rows": n, **row} for row in found]
     return out
 
@@ -80,24 +85,32 @@ def pooled(rows: list[Row], law: str, test: str, side: str) -> tuple[int, int]:
 def claims(rows: list[Row]) -> dict[str, Claim]:
     """What the paper says of its figure, and what it leaves out."""
     held = {k: pooled(rows, *k) for k in dict.fromkeys((r["law"], r["test"], r["side"]) for r in rows)}
-    strong = [t for t in dict.fromkeys(r["test"] for r in rows) if t in STRONG]
-    edge = [r for r in rows if r["law"] == EDGE and r["test"] in strong]
+    strong = [t for t in STRONG if any(r["test"] == t for r in rows)]
 
     def within(kept: list[tuple[int, int]]) -> Claim:
         return claim.every(claim.share(hits, n, below=ROOM, looks=len(kept)) for hits, n in kept)
 
+    def at_each(test: str) -> Claim:
+        edge = [r for r in rows if (r["law"], r["test"]) == (EDGE, test)]
+        return within([(round(r["value"] * r["replicates"]), r["replicates"]) for r in edge])
+
     def fewer(test: str) -> Claim:
         (one, n), (two, _) = held[EDGE, test, "greater"], held[EDGE, test, "two-sided"]
-        return claim.more(one, two, n, looks=len(strong))
+        return claim.more(one, two, n)
 
+    rest = {k: v for k, v in held.items() if k[0] != EXACT and k[1] != STRONG[0]}
     return {
-        "tolerance 0.025: the strong test rejects under 15 % at every number of rows, one- and two-sided": within(
-            [(round(r["value"] * r["replicates"]), r["replicates"]) for r in edge]
+        **{
+            f"tolerance 0.025: {t} rejects under 15 % at every number of rows, one- and two-sided": at_each(t)
+            for t in strong
+        },
+        **{f"tolerance 0.025: {t} rejects less often two-sided than one-sided": fewer(t) for t in strong},
+        "beyond the paper: tolerance 0.025: default and comparators reject under 15 %, all rows together": within(
+            list(rest.values())
         ),
-        "beyond the paper: tolerance 0.025: every test rejects under 15 %, all rows together": within(
-            [v for k, v in held.items() if k[0] != EXACT]
+        "beyond the paper: tolerance 0.025: the default rejects more than 10 %, one- and two-sided": claim.every(
+            claim.share(*held[EDGE, STRONG[1], s], above=ALPHA, looks=2) for s in SIDES[EDGE]
         ),
-        "tolerance 0.025: two-sided rejects less often than one-sided": claim.every(fewer(t) for t in strong),
         "beyond the paper: at tolerance 0 split and forward reject under 15 %": within(
             [held[EXACT, t, "two-sided"] for t in PROVEN]
         ),
@@ -154,7 +167,7 @@ EXPERIMENT = Experiment(
         "paper adds 0.025 to the true rate, from which the fitted model differs a little. The logit version, the "
         "comparators, the default detectors and tolerance 0 are added: there the paper's cross-validated null has no "
         "level, since near the null the models of the folds are noise fitted to each other's rows, and products across "
-        "folds count twice. The result checked in has the default's models as they were before corners joined them."
+        "folds count twice."
     ),
     sizes={"tiny": 1, "quick": 25, "full": FULL},
     run=run,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.repair.fitted import FittedMap
+from calibrant.repair.fitted import Batch, FittedMap
 from effort import examples
 
 QUICK = examples(12, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -62,8 +62,8 @@ def test_a_row_lies_in_one_leaf_and_its_order_by_score_holds_there(data, depth):
     where = np.zeros(data.n, dtype=int)
     if fitted.codings:
         x = encode(data.covariates.select(list(fitted.reads)), fitted.codings)
-        where = fitted.leaf_of(x)
-    leaves = [i for i, f in enumerate(fitted.feature) if f < 0]
+        where = fitted.at(Batch(data.p, x))
+    leaves = fitted.leaf_nodes
     assert len(fitted.leaves) == len(leaves)
     assert [int((where == i).sum()) for i in leaves] == list(fitted.settings["leaf_rows"])
     assert min(min(s) for s in fitted.slopes) >= 0

@@ -46,7 +46,7 @@ class ClassBranches(Parted, ClassMap):
     def check(self) -> None:
         """Raise `ValueError` if the nodes do not make a tree of these covariates, or lack a matrix."""
         super().check()
-        sound(len(self.matrices) == sum(f < 0 for f in self.feature), "every leaf needs a matrix")
+        sound(len(self.matrices) == len(self.leaf_nodes), "every leaf needs a matrix")
         k = len(self.matrices[0])
         whole = all([len(row) for row in m] == [k + 1] * k for m in self.matrices)
         sound(k > 2 and whole, "every matrix must be K rows of K + 1, of three classes or more")
@@ -56,8 +56,7 @@ class ClassBranches(Parted, ClassMap):
         """Return the repaired probabilities, of shape (n, K)."""
         x = self.logs(rows.p, len(self.matrices[0]), self.edge)
         at, out = self.at(rows), np.empty_like(rows.p)
-        leaves = [node for node, f in enumerate(self.feature) if f < 0]
-        for node, matrix in zip(leaves, self.matrices, strict=True):
+        for node, matrix in zip(self.leaf_nodes, self.matrices, strict=True):
             out[at == node] = softmax(x[at == node] @ np.array(matrix).T)
         return out
 

@@ -28,12 +28,25 @@ Path = dict[int, tuple[float, float]]  # inputs and the ends between which they 
 
 @dataclass(frozen=True)
 class Splits:
-    """The splits of a tree, node 0 its root: the input that each node asks (-1: a leaf), and where rows go."""
+    """The splits of a tree, node 0 its root.
+
+    Parameters
+    ----------
+    feature, left, right : tuple of int
+        Of each node: which input it asks (numbers, then level variables; -1 for a leaf), and where rows go.
+    threshold : tuple of float
+        Rows up to it go left.
+    """
 
     feature: tuple[int, ...]
     threshold: tuple[float, ...]
     left: tuple[int, ...]
     right: tuple[int, ...]
+
+    @property
+    def leaf_nodes(self) -> tuple[int, ...]:
+        """The leaves, in the order of the nodes."""
+        return tuple(node for node, f in enumerate(self.feature) if f < 0)
 
     def leaf_of(self, inputs: Floats) -> Whole:
         """Return the leaf of each row."""
@@ -69,23 +82,15 @@ def tree_inputs(numbers: Floats, codes: Codes, places: Places) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parted(FittedMap):
-    """A map with a part of its own for each leaf of a tree of variables; node 0 is the root.
+class Parted(Splits, FittedMap):
+    """A map with a part of its own for each leaf of a tree of variables: its splits, and what stands beside them.
 
     Parameters
     ----------
-    feature, left, right : tuple of int
-        Of each node: which input it splits (numbers, then level variables; -1 for a leaf), and where rows go.
-    threshold : tuple of float
-        Rows up to it go left.
     places : tuple of tuple of float
         Where each level of each level variable stands in the order by which the tree splits it.
     """
 
-    feature: tuple[int, ...]
-    threshold: tuple[float, ...]
-    left: tuple[int, ...]
-    right: tuple[int, ...]
     places: Places = ()
 
     def check(self) -> None:
@@ -99,14 +104,12 @@ class Parted(FittedMap):
             sound(j < 0 or all(node < child < size for child in children), "children must follow their node")
         sound(tuple(map(len, self.places)) == x.levels, "every level needs a place")
 
-    def leaf_of(self, x: Encoded) -> Whole:
-        """Return the leaf of each row of covariates."""
-        splits = Splits(self.feature, self.threshold, self.left, self.right)
-        return splits.leaf_of(tree_inputs(filled(x, self.codings), x.codes, self.places))
-
     def at(self, rows: Batch) -> Whole:
         """Return the leaf of each row; the root of all of them without covariates."""
-        return np.zeros(len(rows.p), dtype=np.int64) if rows.covariates is None else self.leaf_of(rows.covariates)
+        x = rows.covariates
+        if x is None:
+            return np.zeros(len(rows.p), dtype=np.int64)
+        return self.leaf_of(tree_inputs(filled(x, self.codings), x.codes, self.places))
 
     @property
     def leaves(self) -> tuple[str, ...]:

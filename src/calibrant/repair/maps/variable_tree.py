@@ -15,7 +15,7 @@ from calibrant.data.specs.coding import Coding, Encoded
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, Order, fitted_on, shares, sound
 from calibrant.repair.maps.augmented import Form, coefficients, score_columns
-from calibrant.repair.maps.class_tree import ClassBranches, best_class_depth, class_table, grown_classes
+from calibrant.repair.maps.class_tree import ClassBranches, ClassTree, best_class_depth, class_table, grown_classes
 from calibrant.repair.maps.dirichlet import Dirichlet, fit_classes
 from calibrant.repair.maps.parted import (
     STEEPEST,
@@ -354,10 +354,9 @@ class VariableTree:
         table = table_of(rows, how, x, edges, form)
         depth, gain = self._depth(rows, table)
         tree = grown(table, self._growth(depth))
-        splits, nodes = tree.splits, tree.nodes
-        leaves = [i for i, f in enumerate(splits.feature) if f < 0]
+        nodes, leaves = tree.nodes, tree.splits.leaf_nodes
         return Branches(
-            recipe="VariableTree",
+            **self._kept(rows, how, tree),
             settings={
                 **self._settings(variables, depth, constants),
                 "one_class_leaves": sum(nodes.one_class[i] for i in leaves),
@@ -365,16 +364,8 @@ class VariableTree:
                 "leaf_rows": tuple(nodes.rows[i] for i in leaves),
                 "leaf_cases": tuple(nodes.cases[i] for i in leaves),
             },
-            codings=how,
-            mask=1 if self.paper else MASK,
-            fitted_on=fitted_on(rows),
-            feature=splits.feature,
-            threshold=splits.threshold,
-            left=splits.left,
-            right=splits.right,
             slopes=tuple((float(a), float(b)) for a, b in nodes.slopes),
             intercepts=tuple(nodes.intercepts.tolist()),
-            places=tree.places,
             edges=edges,
             form=form,
         )
@@ -394,28 +385,31 @@ class VariableTree:
                 depth, gained, error = best_class_depth(table, self._growth(DEEPEST), everyone, strength, fold)
                 gain = {"gain": gained, "gain_error": error}
         tree = grown_classes(table, self._growth(depth), everyone, strength)
-        s = tree.splits
-        at = s.leaf_of(tree_inputs(table.numbers, table.codes, tree.places))
-        leaves = [i for i, f in enumerate(s.feature) if f < 0]
+        at, leaves = tree.splits.leaf_of(tree_inputs(table.numbers, table.codes, tree.places)), tree.splits.leaf_nodes
         return ClassBranches(
-            recipe="VariableTree",
+            **self._kept(rows, how, tree),
             settings={
                 **self._settings(variables, depth, constants),
                 "strength": strength,
                 **gain,
                 "leaf_rows": tuple(int((at == i).sum()) for i in leaves),
             },
-            codings=how,
-            mask=1 if self.paper else MASK,
-            fitted_on=fitted_on(rows),
-            feature=s.feature,
-            threshold=s.threshold,
-            left=s.left,
-            right=s.right,
-            places=tree.places,
             matrices=tuple(tuple(map(tuple, tree.matrices[i].tolist())) for i in leaves),
             edge=table.edge,
         )
+
+    def _kept(
+        self, rows: Predictions | MulticlassPredictions, how: tuple[Coding, ...], tree: Tree | ClassTree
+    ) -> dict[str, Any]:
+        """Return what the map keeps of rows and tree, however many classes there are."""
+        return {
+            "recipe": "VariableTree",
+            "codings": how,
+            "mask": 1 if self.paper else MASK,
+            "fitted_on": fitted_on(rows),
+            **vars(tree.splits),
+            "places": tree.places,
+        }
 
     def _settings(self, variables: tuple[str, ...], depth: int, constants: tuple[str, ...]) -> dict[str, Any]:
         """Return the settings of a fit that do not depend on how many classes there are."""

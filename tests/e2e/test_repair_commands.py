@@ -162,6 +162,25 @@ def test_judging_on_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "hold the same 3,000 rows: judge a map on rows that it was not fitted on" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("far", "scale", "words"), [(0.05, "raw", "the score as it is"), (0.0, "logit", "the log-odds of the score")]
+)
+def test_it_says_which_scale_platt_took(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], far: float, scale: str, words: str
+) -> None:
+    rng = np.random.default_rng(6)
+    p = np.where(rng.uniform(size=4000) < far, 1e-9, rng.uniform(0.02, 0.9, 4000))
+    y = rng.uniform(size=4000) < np.where(p < 1e-6, 0.125, p)
+    pq.write_table(pa.table({"y": y.astype(int), "p": p}), tmp_path / "log.parquet")
+    args = ["repair", str(tmp_path / "log.parquet"), "--label", "y", "--score", "p", "--method", "platt,isotonic"]
+    main([*args, "--quick"])
+    said = capsys.readouterr().out
+    assert f"\nPlatt: fitted to {words}.\n" in said
+    assert said.count("fitted to") == 1
+    main([*args, "--quick", "--json"])
+    assert json.loads(capsys.readouterr().out)["table"]["columns"]["scale"] == [None, scale, None]
+
+
 def test_nothing_better_writes_nothing_unless_one_repair_was_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

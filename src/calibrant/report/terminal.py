@@ -29,7 +29,7 @@ from calibrant.report.document import (
 from calibrant.report.findings import decided, size
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
-from calibrant.report.wording.terms import VERDICTS, capital
+from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
 from calibrant.results import Estimate
 from calibrant.visible import visible
 
@@ -230,6 +230,9 @@ def comparison(found: Comparison) -> str:
     kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]
     lines += ["  ".join(r[i].ljust(wide[i]) if i == 0 else r[i].rjust(wide[i]) for i in kept).rstrip() for r in rows]
     lines += ["", *(v["line"] + "." for v in found.verdicts.values())]
+    c = found.table.columns
+    made = zip(c["probability"], map(fitted_to, c["scale"]), strict=True)
+    lines += [visible(f"{name}: {words}.") for name, words in made if words]
     lines += [f"{name}: left out, {reason}." for name, reason in s["left_out"]]
     if found.fixed.columns:
         lines += ["", *before_and_after(found)]

@@ -13,7 +13,7 @@ import calibrant as cal
 from calibrant.repair.fitted import FittedMap
 from calibrant.repair.judge.rows import dealt
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, recommended, simplicity
-from calibrant.repair.maps.curves import Logistic
+from calibrant.repair.maps.curves import Logistic, scale_of
 from calibrant.repair.regression import taken
 
 Platt, compare = cal.repair.Platt, cal.repair.compare
@@ -45,6 +45,20 @@ def test_names_rows_and_round_trip(found: Comparison) -> None:
     assert again.to_json() == found.to_json()
     assert again != replace(found, recommended="other")
     assert len(repr(found).splitlines()) == 2 + len(found.maps)
+
+
+def test_the_scale_that_a_curve_took_stands_beside_it(found: Comparison) -> None:
+    taken_scales = (None, found.maps["Platt"].settings["scale"], "raw")
+    assert found.table.columns["scale"] == taken_scales
+    assert found.maps["Platt"].settings["scale_asked"] == "auto"
+    others = compare(rows(800), repairs=[cal.repair.Temperature(), cal.repair.ScalingBinning(scale="raw")], tests=())
+    assert others.table.columns["scale"] == (None, None, "raw")
+
+
+@pytest.mark.parametrize("scale", ["auto", "<b>", ["raw"], {"raw": 1}, 3, None])
+def test_a_scale_that_is_none_is_not_told(scale: Any) -> None:
+    fitted = Platt().fit(rows(200))
+    assert scale_of(replace(fitted, settings={"scale": scale})) is None
 
 
 def test_a_real_improvement_is_recommended_and_said(found: Comparison) -> None:

@@ -201,7 +201,7 @@ def brier(data):
 def test_platt_leaves_the_log_odds_where_scores_far_out_would_rule_them():
     data, other = far_out(), far_out(20_000, seed=4)
     found = Platt().fit(data)
-    assert (found.scale, found.settings) == ("raw", {"scale": "auto", "ridge": None})
+    assert (found.scale, found.settings) == ("raw", {"scale": "raw", "scale_asked": "auto", "ridge": None})
     assert found.scores(other.p) == pytest.approx(Platt(scale="raw").fit(data).scores(other.p))
     assert brier(found(other)) < brier(other) < brier(Platt(scale="logit").fit(data)(other))
 

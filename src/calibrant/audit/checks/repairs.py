@@ -21,6 +21,7 @@ COLUMNS = (
     "probability",
     "recipe",
     "order",
+    "scale",
     "error_low",
     "error_high",
     "brier",

@@ -290,8 +290,7 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
     certifying = Certifying(how.levels, how.alpha / len(judged.scores), how.certify_groups, seed)
     table = {}
     for name in judged.scores:
-        fitted = fits.maps.get(name)  # none of what is audited
-        row = judged.summary(name) if fitted is None else judged.summary(name, fitted.recipe, fitted.order)
+        row = judged.summary(name, fits.maps.get(name))  # no map of what is audited
         table[name] = _with_largest(certified(row, judged, groups, certifying), changes)
     # (3) Verdicts; who is over the limit under each probability; and the repair to take.
     verdicts = {name: verdict_of(name, table, changes) for name in judged.repairs}

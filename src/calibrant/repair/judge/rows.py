@@ -15,6 +15,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import mix
 from calibrant.repair.fitted import FittedMap, Recipe, fitted_on, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED, Summary
+from calibrant.repair.maps.curves import scale_of
 from calibrant.repair.regression import EDGE, Floats, Rows, Whole, clusters_of, taken, weights_of
 from calibrant.stats.betting import Units, mean_limits
 from calibrant.stats.measures import ranking
@@ -142,8 +143,8 @@ class Judged:
         mean, low, high = self.mean_range(after[0] - before[0], after[1] - before[1], delta)
         return (-mean, -high, -low) if measure == "accuracy" else (mean, low, high)
 
-    def summary(self, name: str, recipe: str = "", order: str = "kept") -> Summary:
-        """Return the row of one probability with its scores, and the outcomes that it called impossible."""
+    def summary(self, name: str, fitted: FittedMap | None = None) -> Summary:
+        """Return the row of one probability with its scores, its map, and the outcomes that it called impossible."""
         y, p = self.data.y, self.scores[name]
         weight = weights_of(self.data)
         mean = {
@@ -152,8 +153,9 @@ class Judged:
         two = 0 < self.data.cases < self.data.n
         return Summary(
             probability=name,
-            recipe=recipe,
-            order=order,
+            recipe="" if fitted is None else fitted.recipe,
+            order="kept" if fitted is None else fitted.order,
+            scale=None if fitted is None else scale_of(fitted),
             brier=mean["brier"],
             log_loss=mean["log_loss"],
             accuracy=1.0 - mean["accuracy"],

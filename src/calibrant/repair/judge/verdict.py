@@ -28,6 +28,8 @@ class Summary:
         Name of the repair, or ``"as audited"``.
     recipe, order : str
         Recipe of the map, empty as audited; whether it keeps the order of people.
+    scale : {"logit", "raw", "log ratio"} or None
+        What its curve is a function of, where its recipe leaves a choice: the log-odds, the score.
     error_low, error_high, error_shown_low : float or None
         Certified error: from below raw, from above and below as shown in steps.
     distance_high : float or None
@@ -50,6 +52,7 @@ class Summary:
     probability: str
     recipe: str
     order: str
+    scale: str | None = None
     error_low: float | None = None
     error_high: float | None = None
     error_shown_low: float | None = None

@@ -260,6 +260,7 @@ class ScalingBinning:
             settings={
                 "bins": len(shown),
                 "scale": curve.scale,
+                "scale_asked": self.scale,
                 "ridge": curve.settings["ridge"],
                 "split": self.split,
                 "fewest": int(self.fewest),

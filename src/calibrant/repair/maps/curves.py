@@ -136,12 +136,22 @@ class Platt:
         slopes, intercept = regress(scaled(rows.p, scale)[:, None], y, rows.weights, ridge=self.ridge or 0.0)
         return Logistic(
             recipe="Platt",
-            settings={"scale": self.scale, "ridge": None if self.ridge is None else float(self.ridge)},
+            settings={
+                "scale": scale,
+                "scale_asked": self.scale,
+                "ridge": None if self.ridge is None else float(self.ridge),
+            },
             fitted_on=fitted_on(rows),
             slope=float(slopes[0]),
             intercept=intercept,
             scale=scale,
         )
+
+
+def scale_of(fitted: FittedMap) -> Scale | None:
+    """Return what the curve of a map is a function of; None where its recipe leaves no choice."""
+    found = fitted.settings.get("scale")
+    return next((s for s in get_args(Scale) if s == found), None)
 
 
 # ---- Temperature scaling: one number that makes all scores bolder or more timid ----

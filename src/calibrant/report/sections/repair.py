@@ -24,7 +24,7 @@ from calibrant.report.document import (
 from calibrant.report.findings import FIXED, decided, limit_of, noun, size
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.spans import Span, Text, given, lines, say, shown
-from calibrant.report.wording import VERDICTS, capital, cardinal, repair_named, unmade
+from calibrant.report.wording import VERDICTS, capital, cardinal, fitted_to, repair_named, unmade
 from calibrant.visible import visible
 
 AS_AUDITED = "as audited"
@@ -285,7 +285,13 @@ def note(record: AuditRecord) -> str:
         text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
     if populations(record):
         text += f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk by itself. "
-    return text + orders(record)
+    return " ".join(filter(None, (text.rstrip(), orders(record), scales(record))))
+
+
+def scales(record: AuditRecord) -> str:
+    """Return what the curves are fitted to that had a choice."""
+    told = [f"{repair_named(r['recipe'])} is {words}" for r in rows(record) if (words := fitted_to(r.get("scale")))]
+    return f"{capital('; '.join(told))}." if told else ""
 
 
 def orders(record: AuditRecord) -> str:

@@ -112,3 +112,12 @@ def repair_named(recipe: str) -> str:
     """Return what a repair is called, everywhere."""
     known = words_of(recipe)
     return visible(recipe) if known is None else known
+
+
+SCALES = {"logit": "the log-odds of the score", "raw": "the score as it is", "log ratio": "the log-odds of the score"}
+
+
+def fitted_to(scale: object) -> str:
+    """Say what a curve is fitted to; empty of a repair that leaves no choice."""
+    words = SCALES.get(str(scale))
+    return f"fitted to {words}" if words else ""

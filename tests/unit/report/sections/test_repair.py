@@ -140,6 +140,15 @@ def test_which_repairs_keep_the_order() -> None:
     )
 
 
+def test_which_scale_a_curve_took() -> None:
+    assert repair.scales(factories.repaired()) == ""
+    assert repair.scales(factories.repaired(scale=(None, "<b>", "probit"))) == ""
+    took = factories.repaired(recipe=("", "Platt", "ScalingBinning"), scale=(None, "logit", "raw"))
+    told = "Platt scaling is fitted to the log-odds of the score; scaling-binning is fitted to the score as it is."
+    assert repair.scales(took) == told
+    assert told in " ".join(section(took).split())
+
+
 def test_markdown_says_it_too() -> None:
     assert "Isotonic regression: at most 1.0 points instead of" in " ".join(
         markdown.render(factories.repaired()).split()

@@ -4,131 +4,24 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from calibrant import __version__
 from calibrant.arguments import MISSING_WAYS
+from calibrant.cli import words
 from calibrant.data.sources.formats.known import FORMATS, READ
 from calibrant.errors import BadInput
 from calibrant.visible import visible
 
 if TYPE_CHECKING:
     from calibrant.certify.certificate import Certificate, Setting
+    from calibrant.cli.signature import Method
+    from calibrant.cli.signature import Setting as Own
 
 Options = Callable[["Command"], None]
-
-# ---- what the help says ----
-
-STATUS = """exit status:
-  0   met, or no limit was given
-  1   certified over the limit: everyone, a group or an unnamed pocket
-  2   the data or a setting cannot be used; one line says why
-  3   undecided at this sample size, or a limited check was not applicable
-  70  an unexpected error: please report it
-"""
-ABOUT = """Audit the predicted probabilities of any classifier: how far they are off, for whom, with certified bounds.
-
-start here:
-  calibrant example                          the audit of bundled real data, with a report
-  calibrant look log.parquet                 what it holds, what is in the way, and the command to run
-  calibrant audit log.parquet --label y --score p --by sex,age --limit 0.02 --report audit.html
-  calibrant repair log.parquet --label y --score p --out repaired.parquet --map map.json
-  calibrant plan 0.02                        how many rows a certificate takes
-"""
-LOOK_STATUS = """exit status:
-  0   the audit that is printed would run
-  2   something is in the way, or the data cannot be read; all of it is said
-  70  an unexpected error: please report it
-"""
-LOOK = """\
-What each column is taken for, what is missing, whether scores are probabilities, per cent or logits, repeated rows, all
-that would make an audit refuse, and the command to run. Columns that are not named are proposed. Labels are never held
-against scores, so that a look spends no guarantee.
-
-examples:
-  calibrant look scores.csv
-  calibrant look 'log/*.parquet' --label readmitted --score risk --by sex,age
-"""
-AUDIT = """\
-One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.
-
-examples:
-  calibrant audit scores.csv --label readmitted --score risk
-  calibrant audit 'log/*.parquet' --label y --score p --by sex,age,site --limit 0.02 --report audit.html
-  calibrant audit scores.csv --label outcome --positive yes --score p --json - | jq .verdict
-  calibrant audit month/*.sketch --limit 0.02
-"""
-EXAMPLE = """277 677 Massachusetts residents, 2015 to 2018: a classifier's probability that a person is employed.
-Writes calibrant-example.html into the current directory; open it in a browser.
-"""
-REPORT = """\
-Writes from the record alone, which holds no rows: the same bytes as the audit wrote.
-
-examples:
-  calibrant audit log.parquet --label y --score p --limit 0.02 --json record.json
-  calibrant report record.json --report audit.html --open
-  calibrant report record.json --pdf audit.pdf --markdown audit.md
-"""
-REPORT_STATUS = """exit status:
-  0   it is written, whatever its verdict
-  2   there is no such record, or it cannot be written; one line says why
-  70  an unexpected error: please report it
-"""
-CERTIFY = """Each line says which classifier it is about: the raw score, the score shown in steps, or a jittered score.
-
-example:
-  calibrant certify scores.csv --label y --score p --method rounded,jittered,distance
-"""
-MERGE = "Sketches merge if they were made from one spec: see sketch --like."
-PLAN = """An average case for planning, not a certificate. Uniform scores unless a file of scores is given.
-
-examples:
-  calibrant plan 0.02                        whole per cent, within two points
-  calibrant plan 0.01 --levels 50 --side two-sided
-  calibrant plan 0.02 --data pilot.parquet --label y --score p
-"""
-SKETCH = """\
-A sketch holds counts of people by score, label and group. Where a group is small they are as telling as the rows:
-guard a sketch like the data. Audits of it give the same numbers as audits of the file.
-
-example:
-  calibrant sketch january.parquet --label y --score p --by sex,age --out january.sketch
-  calibrant sketch february.parquet --like january.sketch --out february.sketch
-  calibrant merge january.sketch february.sketch --out winter.sketch
-"""
-REPAIR_STATUS = """exit status:
-  0   a repair is shown to be better; its map is written
-  1   the one repair asked for is shown to be worse; its map is written all the same
-  2   the data or a setting cannot be used; one line says why
-  3   undecided: no repair is shown to be better. With --method auto, or several, nothing is written
-  70  an unexpected error: please report it
-"""
-APPLY_STATUS = """exit status:
-  0   every row is written
-  2   the data, the map or a setting cannot be used; one line says why, and nothing is written
-  70  an unexpected error: please report it
-"""
-REPAIR = """\
-Fits repairs on one half of a sample of the rows and judges them on the other; then streams every row through the
-one recommended. The map that is written is the one that was judged, as JSON without code.
-
-OUT holds every column, SCORE_repaired, and SCORE_fitted_on: true for the rows the map was fitted on, on which it must
-never be judged.
-
-examples:
-  calibrant repair log.parquet --label y --score p
-  calibrant repair log.parquet --label y --score p --by sex,age --out repaired.parquet --map map.json
-  calibrant repair log.parquet --label y --score p --by sex,age --limit 0.02
-  calibrant repair 2015.parquet --judge-on 2017.parquet --label y --score p --method platt,isotonic --map map.json
-"""
-APPLY = """\
-Streams files of any size; covariates that the map reads must be there. OUT holds every column and SCORE_repaired.
-
-example:
-  calibrant apply map.json tomorrow.parquet --score p --out tomorrow-repaired.parquet
-"""
-
 
 # ---- the parser ----
 
@@ -137,6 +30,7 @@ class Command(argparse.ArgumentParser):
     """A command; its options are added when it is first used, so that other commands need not load what names them."""
 
     options: Options | None = None
+    spelt: Mapping[str, str] = MappingProxyType({})  # other ways to write the first word
 
     def _filled(self) -> None:
         if (options := self.options) is not None:
@@ -146,6 +40,7 @@ class Command(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse with every option."""
         self._filled()
+        args = [self.spelt.get(args[0], args[0]), *args[1:]] if self.spelt and args else args
         found, more = super().parse_known_args(args, namespace)
         if getattr(found, "files", None) is not None and not any(word.startswith("-") for word in more):
             found.files, more = [*found.files, *more], []  # files may stand among the options
@@ -164,7 +59,7 @@ class Command(argparse.ArgumentParser):
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     raw = argparse.RawDescriptionHelpFormatter
-    top = Command(prog="calibrant", description=ABOUT, epilog=STATUS, formatter_class=raw)
+    top = Command(prog="calibrant", description=words.ABOUT, epilog=words.STATUS, formatter_class=raw)
     top.add_argument("--version", action="version", version=f"calibrant {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Command)
     for name, (line, more, options, status) in COMMANDS.items():
@@ -242,10 +137,14 @@ def _source(p: Command) -> None:
 
 
 def _columns(p: Command) -> None:
-    p.add_argument("--label", metavar="COLUMN", help="outcomes: 0 and 1, or any values with --positive")
+    _label(p)
     _score(p)
     p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
     _allow_same(p)
+
+
+def _label(p: Command) -> None:
+    p.add_argument("--label", metavar="COLUMN", help="outcomes: 0 and 1, or any values with --positive")
 
 
 def _score(p: Command, required: bool = False) -> None:
@@ -412,6 +311,91 @@ def _settings(p: Command, known: Sequence[Certificate]) -> None:
         )
 
 
+# ---- the functions of a face, each with its own settings ----
+
+VALUES = {int: "N", float: "X", str: "TEXT"}  # how the help writes a value
+
+
+def _methods(face: str) -> Options:
+    """Return what adds the functions of a face."""
+
+    def options(p: Command) -> None:
+        from calibrant.cli.signature import methods
+
+        known = methods(face)
+        each = p.add_subparsers(dest="method", metavar="METHOD", required=True, parser_class=Command)
+        for name, m in known.items():
+            sub = each.add_parser(
+                name,
+                help=m.line.replace("%", "%%"),
+                description=m.about,
+                epilog=f"{m.notes}\n\n{words.ASKED_STATUS}",
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+            sub.options = partial(_method, m)
+        p.spelt = {name.replace("_", "-"): name for name in known}
+
+    return options
+
+
+def _method(m: Method, p: Command) -> None:
+    """Add what a function can be asked with; what the reading of the data has already is told there."""
+    from calibrant.data.reading import OF_ROWS
+
+    _files(p, ", sketch")
+    _columns(p)
+    if m.several:
+        _listed(p, "--scores", "of several classes: a column of probabilities each, in place of --score")
+        _listed(p, "--classes", "what the labels call them, in that order (default: by column, or 0, 1, 2, …)", "NAMES")
+    if m.grouped:
+        _listed(p, "--by", "group columns: each group by itself, not simultaneous")
+        _intersections(p)
+    for own in m.settings:
+        if own.name not in OF_ROWS:
+            _own(p, own)
+    p.add_argument("--json", action="store_true", help="print JSON, which holds all of it, instead of text")
+    kinds = ".json, .csv or, of a curve, .html"
+    p.add_argument("--out", metavar="FILE", help=f"also write it: {kinds}")
+
+
+def _own(p: Command, own: Own) -> None:
+    """Add a setting; where it is not given, the function has its default."""
+    from calibrant.cli.signature import OWN
+
+    option, dest = f"--{own.name.replace('_', '-')}", OWN + own.name
+    line = own.words.replace("`", "").replace("%", "%%")
+    if own.parsed == "flag":
+        option, action = (f"--no-{option[2:]}", "store_false") if own.default is True else (option, "store_true")
+        p.add_argument(option, dest=dest, action=action, default=None, help=line)
+        return
+    many = own.parsed == "many"
+    value = "COLUMN" if own.columns else VALUES[own.kinds[0]]
+    metavar = f"{value}S" if own.columns and many else f"{value},…" if many else value
+    line += "" if own.needed or own.default is None else f" (default {_shown(own.default)})"
+    how: dict[str, Any] = {"type": partial(_value, own), "metavar": metavar}
+    if own.columns and many:
+        how |= {"type": names, "action": Listed}
+    elif own.choices and not many:
+        how |= {"choices": own.choices, "metavar": None}
+    p.add_argument(option, dest=dest, required=own.needed, help=line.strip(), **how)
+
+
+def _value(own: Own, text: str) -> Any:
+    """Return what was written; one of several is itself, where the function takes it so."""
+    try:
+        if own.parsed == "one":
+            return own.read(text)
+        found = tuple(map(own.read, names(text)))
+    except ValueError:
+        kind = "a whole number" if own.kinds == (int,) else "a number"
+        raise argparse.ArgumentTypeError(f"{text!r}: pass {kind}") from None
+    return found if len(found) > 1 or isinstance(own.default, tuple) else found[0]
+
+
+def _shown(default: object) -> str:
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
 def _plan(p: Command) -> None:
     p.add_argument("gap", type=float, help="how close the bound should come to the truth; 0.02 is two points")
     p.add_argument("--method", choices=("rounded", "jittered"), default="rounded")
@@ -480,14 +464,32 @@ def _apply(p: Command) -> None:
 
 
 COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options, exit status
-    "look": ("look at a file before anything is computed", LOOK, _look, LOOK_STATUS),
-    "audit": ("audit a file of labels, probabilities and covariates", AUDIT, _audit, STATUS),
-    "example": ("run the audit on the bundled employment data", EXAMPLE, _example, STATUS),
-    "report": ("write the report of an audit that was kept, in any format", REPORT, _report, REPORT_STATUS),
-    "certify": ("print certificates for everyone together", CERTIFY, _certify, STATUS),
-    "plan": ("rows that a certificate of a given tightness takes", PLAN, _plan, STATUS),
-    "sketch": ("summarise a file into a small mergeable sketch", SKETCH, _sketch, STATUS),
-    "merge": ("add sketches up into one", MERGE, _merge, STATUS),
-    "repair": ("fit repairs, judge them on other rows, and write the best", REPAIR, _repair, REPAIR_STATUS),
-    "apply": ("stream files through the map of a repair", APPLY, _apply, APPLY_STATUS),
+    "look": ("look at a file before anything is computed", words.LOOK, _look, words.LOOK_STATUS),
+    "audit": ("audit a file of labels, probabilities and covariates", words.AUDIT, _audit, words.STATUS),
+    "example": ("run the audit on the bundled employment data", words.EXAMPLE, _example, words.STATUS),
+    "report": ("write the report of an audit that was kept, in any format", words.REPORT, _report, words.REPORT_STATUS),
+    "certify": ("print certificates for everyone together", words.CERTIFY, _certify, words.STATUS),
+    "measure": (
+        "print one estimate",
+        words.ASKED.format(face="measure", examples=words.MEASURE),
+        _methods("measure"),
+        words.ASKED_STATUS,
+    ),
+    "detect": (
+        "print one test",
+        words.ASKED.format(face="detect", examples=words.DETECT),
+        _methods("detect"),
+        words.ASKED_STATUS,
+    ),
+    "diagnose": (
+        "print one curve or table of where, and for whom",
+        words.ASKED.format(face="diagnose", examples=words.DIAGNOSE),
+        _methods("diagnose"),
+        words.ASKED_STATUS,
+    ),
+    "plan": ("rows that a certificate of a given tightness takes", words.PLAN, _plan, words.STATUS),
+    "sketch": ("summarise a file into a small mergeable sketch", words.SKETCH, _sketch, words.STATUS),
+    "merge": ("add sketches up into one", words.MERGE, _merge, words.STATUS),
+    "repair": ("fit repairs, judge them on other rows, and write the best", words.REPAIR, _repair, words.REPAIR_STATUS),
+    "apply": ("stream files through the map of a repair", words.APPLY, _apply, words.APPLY_STATUS),
 }

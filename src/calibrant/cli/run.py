@@ -22,6 +22,9 @@ ELSEWHERE = {
     "repair": "repairing",
     "apply": "repairing",
     "report": "reporting",
+    "measure": "methods",
+    "detect": "methods",
+    "diagnose": "methods",
 }  # the other commands are in `commands`
 
 

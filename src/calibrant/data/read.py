@@ -7,17 +7,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
-from calibrant.arguments import PYTHON, checked_seed, one_source
+from calibrant.arguments import checked_seed, one_source
 from calibrant.data.columns import label_values, require, score_values
 from calibrant.data.engines.reduce import first_look, not_per_cent, sketch_source, source_of
-from calibrant.data.predictions import SEVERAL, Faults, MulticlassPredictions, Predictions, predictions
+from calibrant.data.predictions import (
+    SEVERAL,
+    Faults,
+    MulticlassPredictions,
+    Predictions,
+    multiclass_predictions,
+    predictions,
+)
 from calibrant.data.profile import Profile
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, fits
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.repeats import same_files
-from calibrant.data.sketches.sample import Origin
+from calibrant.data.sketches.sample import Choice, Origin
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.held import held
 from calibrant.data.sources.source import Source
@@ -86,8 +94,6 @@ def read(
     >>> cal.read({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}, label="y", score="p").n
     3
     """
-    import pyarrow as pa
-
     asked = Reading.of(
         label=label,
         score=score,
@@ -100,34 +106,82 @@ def read(
         delimiter=delimiter,
         decimal=decimal,
         sheet=sheet,
+        allow_same=True,
     ).named()
+    return in_memory(source, asked)
+
+
+def in_memory(source: object, asked: Reading) -> Predictions:
+    """Return the rows of a source with the group columns and covariates asked for; of "every one", those not left out.
+
+    Two files of the same rows are refused unless that is meant.
+    """
     opened = source_of(source, asked.columns, form=asked.form)
+    fits(opened, asked.label, asked.score, asked.by, ())
+    spec = asked.rows_spec()
+    kept = _kept(opened, asked, (asked.score,))
+    parts = _parts(opened, (asked.label, asked.score, *kept), (asked.score,))
+    table = _joined([b for _, batches in parts for b in batches])
+    labels = label_values(table.column(asked.label), asked.label, asked.positive)
+    if asked.positive is not None and not np.nansum(labels):
+        raise BadInput(f"positive={asked.positive!r} does not occur in column {asked.label!r}; check its spelling")
+    scores = score_values(table.column(asked.score), asked.score, asked.percent)
+    faults = Faults(asker=asked.asker)
+    faults.note(scores, labels)
+    faults.note_gaps(table, spec, kept, "", 0)
+    faults.check(spec)
+    if asked.percent and scores.size and np.nanmax(scores, initial=0.0) <= 0.01:
+        raise not_per_cent(asked.score, asked.asker)
+    if not asked.allow_same:
+        seen = Choice(spec, (), 1)
+        for name, batches in parts:
+            for b in batches:
+                seen.update(b, part=name)
+        each_once(seen.contents, opened, asked)
+    covariates = table.select(list(kept)) if kept else None
+    return predictions(labels, scores, covariates, drop_missing=spec.drops, name=opened.name)
+
+
+def classes_in_memory(
+    source: object, asked: Reading, scores: tuple[str, ...], classes: tuple[str, ...]
+) -> MulticlassPredictions:
+    """Return the rows of several classes: a column of probabilities each, which labels or `classes` name."""
+    opened = source_of(source, asked.columns, form=asked.form)
+    for score in scores:
+        fits(opened, asked.label, score, (), ())
+    kept = _kept(opened, asked, scores)
+    parts = _parts(opened, (asked.label, *scores, *kept), scores)
+    table = _joined([b for _, batches in parts for b in batches])
+    covariates = table.select(list(kept)) if kept else None
+    labels, p = table.column(asked.label), table.select(list(scores))
+    return multiclass_predictions(labels, p, covariates, classes=classes or None, name=opened.name)
+
+
+def _kept(opened: Source, asked: Reading, scores: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns to keep beside labels and scores."""
+    wanted = wanted_covariates(asked.variables, opened.columns, asked.rows_spec()) if asked.variables else ()
+    return tuple(dict.fromkeys((*asked.by, *(name for name in wanted if name not in scores))))
+
+
+def _parts(opened: Source, columns: tuple[str, ...], scores: tuple[str, ...]) -> list[tuple[str, list[pa.RecordBatch]]]:
+    """Return the rows of each part, by its name."""
     if opened.cluster is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
-    fits(opened, label, score, asked.by, ())
-    columns = list(dict.fromkeys(asked.columns))
     with opened.one_pass():
-        batches = [b for part in opened.parts for b in part.read(columns, (score,))]
+        return [(part.name, list(part.read(list(dict.fromkeys(columns)), scores))) for part in opened.parts]
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.Table:
+    """Return rows as one table, whose columns have one type each."""
     if not sum(b.num_rows for b in batches):
         raise BadInput("no rows to audit: the data is empty")
     try:
         table = pa.concat_tables([pa.Table.from_batches([b]) for b in batches], promote_options="permissive")
-        table = table.unify_dictionaries()
+        return table.unify_dictionaries()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
         raise BadInput(
             f"the files store a column in different types ({str(e).splitlines()[0]}): store it one way"
         ) from None
-    labels = label_values(table.column(label), label, positive)
-    if positive is not None and not np.nansum(labels):
-        raise BadInput(f"positive={positive!r} does not occur in column {label!r}; check its spelling")
-    scores, faults = score_values(table.column(score), score, percent), Faults()
-    faults.note(scores, labels)
-    faults.note_gaps(table, spec := asked.rows_spec(), asked.by, "", 0)
-    faults.check(spec)
-    if percent and scores.size and np.nanmax(scores, initial=0.0) <= 0.01:
-        raise not_per_cent(score, PYTHON)
-    covariates = table.select(list(asked.by)) if by else None
-    return predictions(labels, scores, covariates, drop_missing=spec.drops, name=opened.name)
 
 
 @one_source

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.along import Along, along_map, along_of, along_score, bins_of, levels_top, named, shown_of
-from calibrant.report.places import digits_of, score_axis
+from calibrant.report.places import digits_of, percent, score_axis
 from calibrant.report.sections.curves import HEADS, cells, finding, further, heading, reading
 from calibrant.report.spans import clipped, plain, shown
 from calibrant.report.wording import TOO
@@ -20,6 +21,10 @@ PANELS = 6  # groups of a curve
 MANY = 15  # points of a line in its table, about
 RATES = "What happened (solid), and what the model says (dashed)"
 GAP = "Gap: happened minus the model says, in points, with the band that holds all of it"
+FUNCTION = "Event rate at each score; dashed, that of a calibrated score"
+MISSED = "How often the error is missed: by the whole test (solid, 95 % ranges), by KLCE alone (dashed)"
+DIAGONAL = f"M0 {svg.SIZE}L{svg.SIZE} 0"
+SHARES = ("0%", "0%"), ("50%", "50%"), ("100%", "100%")  # places along an axis from 0 to 1, and their labels
 EVIDENCE = "Evidence added up over people, most suspicious first; pale: repeats in which the model is right"
 
 
@@ -161,7 +166,50 @@ def _control(curve: Curve) -> Iterator[Drawing]:
         yield Drawing("Control chart", (Panel(EVIDENCE, picture, "people"),), "")
 
 
+# ---- the published reconstruction, and which kernel finds an error ----
+
+
+def _calibration_function(curve: Curve) -> Iterator[Drawing]:
+    c, steps = curve.columns, curve.settings["method"] == "total-variation"
+    at = [(round(x * svg.SIZE), round((1 - rate) * svg.SIZE)) for x, rate in zip(c["x"], c["rate"], strict=True)]
+    if steps:  # level up to the next point
+        at = [at[0], *(p for a, b in pairwise(at) for p in ((b[0], a[1]), b))]
+    title = f"Calibration function, by the {'total variation denoiser' if steps else 'kernel smoother'}, as published"
+    panel = Panel(FUNCTION, _square([("says", DIAGONAL), ("curve", svg.path(at))], FUNCTION, SHARES), "score")
+    table = replace(_table(curve), title=title)
+    yield replace(table, panels=(panel,), folded=True)
+
+
+def _kernel_tuning(curve: Curve) -> Iterator[Drawing]:
+    """Yield the errors missed, a picture for each family: by the whole test, and dashed by the one statistic."""
+    c = curve.columns
+    widths = list(dict.fromkeys(c["width"]))
+    place = {w: round((i + 0.5) / len(widths) * svg.SIZE) for i, w in enumerate(sorted(widths))}
+    across = tuple((percent(x / svg.SIZE), f"{w:g}") for w, x in place.items())
+    for family in dict.fromkeys(c["family"]):
+        rows = sorted((i for i, f in enumerate(c["family"]) if f == family), key=lambda i: c["width"][i])
+        x = [place[c["width"][i]] for i in rows]
+        whole, alone = ([(at, _down(c[k][i])) for at, i in zip(x, rows, strict=True)] for k in ("type_2", "raw"))
+        ends = "".join(f"M{at} {_down(c['low'][i])}V{_down(c['high'][i])}" for at, i in zip(x, rows, strict=True))
+        lone = "lone" if len(rows) == 1 else "curve"
+        shapes = [("whisker", ends), ("says", svg.path(alone)), (lone, svg.path(whole))]
+        picture = _square(shapes, f"{MISSED}: {family}.", across)
+        yield Drawing(str(family), (Panel(MISSED, picture, "width, in median distances"),), "")
+    yield replace(_table(curve), title="Every kernel", folded=True)
+
+
+def _square(shapes: Sequence[tuple[str, str]], label: str, across: tuple[tuple[str, str], ...]) -> svg.Svg:
+    up = tuple((percent(1 - share), text) for share, text in zip((0, 0.5, 1), ("0%", "50%", "100%"), strict=True))
+    return svg.plot(svg.Plot(up, across, tuple(shapes)), label, "", "", "sq")
+
+
+def _down(share: float) -> int:
+    return round((1 - share) * svg.SIZE)
+
+
 DRAWN: dict[str, Callable[[Curve], Iterator[Drawing]]] = {
+    "detect.kernel_tuning": _kernel_tuning,
+    "diagnose.calibration_function": _calibration_function,
     "diagnose.control_chart": _control,
     "diagnose.local_bias": _map,
     "diagnose.reliability_curve": _reliability,

@@ -34,22 +34,22 @@ FORMULA = "=+-@\t\r"  # first letters by which a spreadsheet takes text for a fo
 
 def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each table: groups, checks, estimates, and every curve that has rows."""
-    yield "groups.csv", _csv(GROUPS, (_group(f) for f in (record.everyone, *ordered(record.groups))))
+    yield "groups.csv", written(GROUPS, (_group(f) for f in (record.everyone, *ordered(record.groups))))
     checks = (
         (c.code, c.status, c.reason, *((None, None) if c.outcome is None else (c.outcome.p_value, c.outcome.statistic)))
         for c in record.checks
     )
-    yield "checks.csv", _csv(CHECKS, checks)
+    yield "checks.csv", written(CHECKS, checks)
     found = (
         (k, e.method, e.value, e.low, e.high, e.interval.level, e.interval.guarantee, e.unit, e.n)
         for k, e in sorted(record.estimates.items())
     )
-    yield "estimates.csv", _csv(ESTIMATES, found)
+    yield "estimates.csv", written(ESTIMATES, found)
     for name, curve in sorted(record.curves.items()):
         if any(curve.columns.values()):
             kind, _, about = name.partition("/")
             title = anchor_of(kind, about) if about else kind
-            yield f"{title}.csv", _csv(tuple(curve.columns), zip(*curve.columns.values(), strict=True))
+            yield f"{title}.csv", written(tuple(curve.columns), zip(*curve.columns.values(), strict=True))
 
 
 def _group(f: Finding) -> tuple[object, ...]:
@@ -58,7 +58,7 @@ def _group(f: Finding) -> tuple[object, ...]:
     return f.id, name, f.rows, f.cases, f.expected, *ends, f.verdict, f.rows_needed, f.rows_at_least, f.pooled
 
 
-def _csv(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def written(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([_cell(h) for h in heads])

@@ -1,0 +1,178 @@
+"""One result by itself: lines for a terminal, JSON, a table as CSV, and a curve as a page that loads nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import TypeAlias
+
+from calibrant.errors import BadInput
+from calibrant.report import numbers as num
+from calibrant.report.outputs import notebook
+from calibrant.report.outputs.tables import written
+from calibrant.report.terminal import WIDTH, cells, clip, pad, wrap
+from calibrant.results import Curve, Estimate, Outcome, plain
+from calibrant.visible import visible
+
+Result: TypeAlias = Estimate | Outcome | Curve | Mapping[str, Estimate]  # a measure of each group by its name
+DIGITS = ".4g"
+ROWS = 24  # of a table on a screen
+FEW = 6  # values of a list in a line
+NAME = 24  # cells of a name before its value, at most
+UNITS = {"probability": " (a probability: 0.01 is one point)", "": ""}
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title></head><body>
+{inside}
+</body></html>
+"""
+
+
+# ---- files ----
+
+
+def checked(out: str, curve: bool) -> str:
+    """Return the name of a file that a result can be written to; only a curve has a page."""
+    ending = Path(out).suffix.lower()
+    if ending == ".html" and not curve:
+        raise BadInput(f"cannot write {out!r}: only curves have a page; end its name in .json or .csv")
+    if ending not in FORMATS:
+        raise BadInput(f"cannot write {out!r}: end its name in {', '.join(FORMATS)}")
+    return out
+
+
+def content(found: Result, out: str) -> bytes:
+    """Return a result in the format of a file's ending."""
+    return FORMATS[Path(out).suffix.lower()](found).encode()
+
+
+def as_json(found: Result) -> str:
+    """Return a result as JSON."""
+    return json.dumps(plain(found), sort_keys=True, indent=1) + "\n"
+
+
+def _csv(found: Result) -> str:
+    columns = _columns(found)
+    return written(tuple(columns), list(zip(*columns.values(), strict=True)))
+
+
+def _columns(found: Result) -> Mapping[str, tuple[object, ...]]:
+    """Return a result as a table: a curve's own, a row for an outcome, and for each estimate."""
+    if isinstance(found, Curve):
+        return found.columns
+    if isinstance(found, Outcome):
+        told = ("method", "p_value", "statistic", "null", "alternative", "law")
+        return {k: (getattr(found, k),) for k in told}
+    by = {"": found} if isinstance(found, Estimate) else found
+    groups = {} if isinstance(found, Estimate) else {"group": tuple(by)}
+    return groups | {
+        "method": tuple(e.method for e in by.values()),
+        "value": tuple(e.value for e in by.values()),
+        "low": tuple(e.low for e in by.values()),
+        "high": tuple(e.high for e in by.values()),
+        "level": tuple(e.interval.level for e in by.values()),
+        "guarantee": tuple(e.interval.guarantee for e in by.values()),
+        "unit": tuple(e.unit for e in by.values()),
+        "rows": tuple(e.n for e in by.values()),
+    }
+
+
+def _page(found: Result) -> str:
+    if not isinstance(found, Curve):
+        raise TypeError("only curves have a page")
+    return PAGE.format(title=escape(found.method), inside=notebook.curve(found))
+
+
+FORMATS: Mapping[str, Callable[[Result], str]] = {".json": as_json, ".csv": _csv, ".html": _page}
+
+
+# ---- lines ----
+
+
+def lines(found: Result) -> str:
+    """Return a result for a terminal."""
+    match found:
+        case Estimate():
+            told = _estimate(found)
+        case Outcome():
+            told = _outcome(found)
+        case Curve():
+            told = _curve(found)
+        case _:
+            told = _groups(found)
+    return "\n".join(told)
+
+
+def _estimate(e: Estimate) -> Iterator[str]:
+    yield f"{e.method}: {format(e, DIGITS)}{UNITS.get(e.unit, f' {e.unit}')}"
+    yield f"{100 * e.interval.level:g} % interval, {e.interval.guarantee}; {num.count(e.n)} rows"
+    yield from wrap(f"assumes {e.assumes}") if e.assumes else ()
+    yield from _facts("settings", e.settings)
+
+
+def _groups(found: Mapping[str, Estimate]) -> Iterator[str]:
+    first = next(iter(found.values()))
+    yield f"{first.method} of {num.count(len(found))} groups, each by itself{UNITS.get(first.unit, f' {first.unit}')}"
+    yield f"{100 * first.interval.level:g} % intervals, {first.interval.guarantee}"
+    yield from _table(_columns(found), ("group", "value", "low", "high", "rows"))
+
+
+def _outcome(o: Outcome) -> Iterator[str]:
+    yield f"{o.method}: {format(o, DIGITS)}, statistic {o.statistic:{DIGITS}}"
+    for what, text in (("null", o.null), ("alternative", o.alternative), ("law", o.law)):
+        yield from wrap(f"{what}: {visible(text)}")
+    yield from _facts("found", o.parts)
+    yield from _facts("settings", o.settings)
+
+
+def _curve(c: Curve) -> Iterator[str]:
+    yield f"{c.method}: {num.count(len(next(iter(c.columns.values()), ())))} rows"
+    yield from _table(c.columns, tuple(k for k in c.columns if not k.startswith("null_")))
+    yield from _facts("settings", c.settings)
+
+
+def _table(columns: Mapping[str, tuple[object, ...]], heads: tuple[str, ...]) -> Iterator[str]:
+    """Yield aligned lines: text at the left, numbers at the right; the first rows of many."""
+    of = {k: [_written(v) for v in columns[k][:ROWS]] for k in heads}
+    texts = {k for k in heads if any(isinstance(v, str) for v in columns[k][:ROWS])}
+    wide = {k: max(map(cells, (k, *of[k]))) for k in heads}
+    for row in (
+        dict(zip(heads, heads, strict=True)),
+        *(dict(zip(of, v, strict=True)) for v in zip(*of.values(), strict=True)),
+    ):
+        told = (pad(row[k], wide[k]) if k in texts else " " * (wide[k] - cells(row[k])) + row[k] for k in heads)
+        yield f"  {'  '.join(told).rstrip()}"
+    more = max(map(len, columns.values()), default=0) - ROWS
+    if more > 0:
+        yield f"  {num.count(more)} more: --out FILE.csv has all"
+
+
+def _facts(head: str, of: Mapping[str, object]) -> Iterator[str]:
+    """Yield names and values under a head, those that a line can show."""
+    shown = {k: text for k, v in sorted(of.items()) if (text := _value(v))}
+    width = min(max(map(cells, shown), default=0), NAME)
+    yield from [f"{head}:"] if shown else []
+    for name, text in shown.items():
+        yield from wrap(text, f"  {pad(visible(name), width)}  ")
+
+
+def _value(value: object) -> str:
+    """Return a number, a text or the first of a list of them; nothing for tables, which JSON has."""
+    if isinstance(value, (Mapping, Curve, Estimate, Outcome)):
+        return ""
+    if not isinstance(value, (list, tuple)):
+        return _written(value)
+    if any(isinstance(v, (Mapping, list, tuple)) for v in value):
+        return ""
+    more = len(value) - FEW
+    return ", ".join(map(_written, value[:FEW])) + (f" and {num.count(more)} more" if more > 0 else "")
+
+
+def _written(value: object) -> str:
+    if value is None:
+        return "\N{EN DASH}"
+    if isinstance(value, float):
+        return f"{value:{DIGITS}}"
+    return clip(visible(str(value)), WIDTH)

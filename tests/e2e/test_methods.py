@@ -1,0 +1,311 @@
+"""One question by itself: every public function of the data from the command, with the settings that Python has."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.cli.signature import DATA, Method, Setting, methods
+from calibrant.results import Curve, Estimate, Outcome, frozen
+
+FACES = "measure", "detect", "diagnose"
+OFFERED = {(face, name): m for face in FACES for name, m in methods(face).items()}
+NEEDED = {  # what a method cannot do without, as it is typed
+    "inferred_gap": "--variable sex --level f",
+    "inferred_mean": "--variable age",
+    "jeffreys_test": "--by sex",
+    "kernel_tuning": "--along age --runs 20 --widths 1 --families gaussian",
+    "local_bias": "--variables age --grid 5",
+    "pocket_map": "--first age --second sex",
+    "variable_curve": "--variable age",
+    "vece": "--variable age",
+}
+SLOW = {  # they fit models, or search
+    *("adaptive_chi_square_test", "adaptive_score_test", "multicalibration_score_test", "strong_calibration_test"),
+    *("control_chart", "importance", "pocket_test", "pockets", "subgroups"),
+}
+COLUMNS = ("--label", "y", "--score", "p")
+FOR_PYTHON = {("rate", "kernel_tuning"), ("pockets", "pocket_map")}  # arrays and curves; models everywhere
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng, n, at = np.random.default_rng(5), 400, tmp_path_factory.mktemp("methods")
+    p, age = rng.uniform(0.1, 0.9, n), rng.integers(20, 80, n)
+    y = (rng.uniform(size=n) < np.clip(p + np.where(age > 50, 0.1, -0.1), 0, 1)).astype(int)
+    table = pa.table({"y": y, "p": p, "age": age, "sex": rng.choice(["f", "m"], n)})
+    pa.csv.write_csv(table, at / "log.csv")
+    named = table.append_column("id", pa.array([f"u{i}" for i in range(n)]))
+    pa.csv.write_csv(named, at / "named.csv")
+    pa.csv.write_csv(table.set_column(1, "p", pa.array(np.log(p / (1 - p)))), at / "logits.csv")
+    pa.csv.write_csv(table.set_column(1, "p", pa.array([None, *p[1:]])), at / "missing.csv")
+    pa.csv.write_csv(table.set_column(0, "y", pa.array(np.ones(n, dtype=int))), at / "ones.csv")
+    pa.csv.write_csv(table.slice(0, 10), at / "ten.csv")
+    pa.csv.write_csv(table.slice(0, 0), at / "none.csv")
+    shares = rng.dirichlet([1, 1, 1], n)
+    label = np.array(["ill", "well", "dead"])[[rng.choice(3, p=q) for q in shares]]
+    classes = {"y": label, **dict(zip(("ill", "well", "dead"), shares.T, strict=True)), "age": age}
+    pa.csv.write_csv(pa.table(classes), at / "classes.csv")
+    return at
+
+
+@pytest.fixture
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def draws(m: Method) -> list[str]:
+    least = "99" if m.name == "vece" else "19"
+    return ["--draws", least] if any(s.name == "draws" for s in m.settings) and m.name != "rank_variables" else []
+
+
+def cases() -> Iterator[Any]:
+    for face, name in OFFERED:
+        yield pytest.param(face, name, id=name, marks=[pytest.mark.all] if name in SLOW else [])
+
+
+@pytest.mark.parametrize(("face", "name"), [*cases()])
+def test_every_method_prints_what_the_function_returns(
+    inside: None, capsys: pytest.CaptureFixture[str], face: str, name: str
+) -> None:
+    m = OFFERED[face, name]
+    typed = [*NEEDED.get(name, "").split(), *draws(m)]
+    assert main([face, name, "log.csv", *COLUMNS, *typed, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    kinds = {s.name: s for s in m.settings}
+    own: dict[str, Any] = {}
+    for option, value in zip(typed[::2], typed[1::2], strict=True):
+        s = kinds[option[2:].replace("-", "_")]
+        own[s.name] = s.read(value) if s.parsed == "one" else tuple(map(s.read, value.split(",")))
+    own = {k: v[0] if isinstance(v, tuple) and len(v) == 1 and k != "families" else v for k, v in own.items()}
+    data = cal.read("log.csv", label="y", score="p", by=["age", "sex"])
+    found = m.function(data, **own)
+    assert isinstance(found, m.returns)
+    assert frozen(printed) == frozen(json.loads(json.dumps(found.to_dict())))
+    assert type(found).from_dict(printed) == found
+
+
+def test_every_public_function_of_the_data_is_offered() -> None:
+    public = {(face, n) for face in FACES for n in getattr(cal, face).__all__}
+    assert public - set(OFFERED) == {("measure", "by_group")}  # which is --by of the measures
+
+
+def test_every_setting_is_an_option() -> None:
+    for m in OFFERED.values():
+        every = set(inspect.signature(m.function).parameters) - {DATA, *(s.name for s in m.settings)}
+        assert every <= {"models", *(name for name, of in FOR_PYTHON if of == m.name)}, m.name
+
+
+@pytest.mark.parametrize(("face", "name"), OFFERED)
+def test_help_says_what_each_setting_is(face: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([face, name.replace("_", "-"), "--help"]) == 0
+    told = capsys.readouterr().out
+    m = OFFERED[face, name]
+    assert m.line in told
+    assert "**Guarantee.**" in told or name in ("auroc", "pocket_map")
+    for s in m.settings:
+        assert f"--{s.name.replace('_', '-')} " in told or f"--no-{s.name.replace('_', '-')}" in told
+    assert m.settings[0].words
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_face_lists_its_methods(face: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([face, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(name in told for of, name in OFFERED if of == face)
+
+
+# ---- what is printed and written ----
+
+
+def test_an_estimate_an_outcome_and_a_curve_are_told(inside: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "klce", "log.csv", *COLUMNS, "--family", "laplace"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("measure.klce: ")
+    assert "95 % interval, finite-sample" in out
+    assert "laplace" in out
+    command = ["detect", "local-calibration-test", "log.csv", *COLUMNS, "--draws", "19"]
+    assert main([*command, "--features", "published", "--null", "bounded", "--variables", "age"]) == 0
+    assert capsys.readouterr().out.startswith("detect.local_calibration_test: p = ")
+    assert main(["diagnose", "calibration_function", "log.csv", *COLUMNS, "--no-perturb"]) == 0
+    out = capsys.readouterr().out
+    assert "more: --out FILE.csv has all" in out
+    assert "perturb              False" in out
+
+
+def test_groups_are_measured_one_by_one(inside: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "brier", "log.csv", *COLUMNS, "--by", "sex", "--out", "brier.csv"]) == 0
+    assert "of 2 groups, each by itself" in capsys.readouterr().out
+    rows = list(csv.DictReader(Path("brier.csv").read_text().splitlines()))
+    data = cal.read("log.csv", label="y", score="p", by="sex")
+    found = cal.measure.by_group(cal.measure.brier, data, by="sex")
+    assert {r["group"]: float(r["value"]) for r in rows} == {k: e.value for k, e in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("face", "typed", "kind"),
+    [
+        ("measure", "brier", Estimate),
+        ("detect", "spiegelhalter_test", Outcome),
+        ("diagnose", "calibration_function --method total-variation", Curve),
+    ],
+)
+def test_results_are_written(inside: None, face: str, typed: str, kind: Any) -> None:
+    for ending in ("json", "csv"):
+        assert main([face, *typed.split(), "log.csv", *COLUMNS, "--out", f"out.{ending}"]) == 0
+    found = kind.from_dict(json.loads(Path("out.json").read_text()))
+    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    assert len(rows) == (len(found.columns["x"]) if kind is Curve else 1)
+    first = {Estimate: "value", Outcome: "p_value", Curve: "x"}[kind]
+    assert float(rows[0][first]) == (found.columns["x"][0] if kind is Curve else getattr(found, first))
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "diagnose calibration_function",
+        "diagnose calibration_function --method total-variation",
+        "detect kernel_tuning --along age --runs 20 --widths 1,2 --draws 19",
+        "detect kernel_tuning --along age --runs 20 --widths 1 --draws 19",
+    ],
+)
+def test_a_curve_has_a_page_with_its_picture(inside: None, typed: str) -> None:
+    face, *more = typed.split()
+    assert main([face, *more, "log.csv", *COLUMNS, "--out", "out.html"]) == 0
+    page = Path("out.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert 'class="plot' in page
+    assert "http" not in page
+
+
+def test_several_classes_are_read(inside: None, capsys: pytest.CaptureFixture[str]) -> None:
+    several = ["classes.csv", "--label", "y", "--scores", "ill,well,dead"]
+    assert main(["measure", "klce", *several, "--json"]) == 0
+    printed = Estimate.from_dict(json.loads(capsys.readouterr().out))
+    table = pa.csv.read_csv("classes.csv")
+    many = cal.multiclass_predictions(table["y"], table.select(["ill", "well", "dead"]), table.select(["age"]))
+    assert printed == cal.measure.klce(many)
+    assert main(["detect", "local_calibration_test", *several, "--features", "exact", "--draws", "19"]) == 0
+    assert "class_adjusted_p" in capsys.readouterr().out
+    assert main(["measure", "klce", *several, "--classes", "dead,ill,well", "--json"]) == 0
+    assert Estimate.from_dict(json.loads(capsys.readouterr().out)) != printed
+    assert main(["measure", "klce", *several, "--score", "ill"]) == 2
+    assert "leave it out with --scores" in capsys.readouterr().err
+
+
+def test_what_cannot_be_a_covariate_is_left_out_aloud(inside: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "klce", "named.csv", *COLUMNS, "--json"]) == 0
+    told = capsys.readouterr()
+    assert told.err.startswith("left out id: it looks like an identifier")
+    assert json.loads(told.out)["settings"]["variables"] == ["age", "sex"]
+    assert main(["measure", "brier", "missing.csv", *COLUMNS, "--drop-missing"]) == 0
+    assert "left out 1 rows without label or score" in capsys.readouterr().err
+
+
+def test_a_sketch_is_asked_like_the_rows(inside: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sketch", "log.csv", *COLUMNS, "--out", "log.sketch"]) == 0
+    capsys.readouterr()
+    values = []
+    for given in (["log.csv", *COLUMNS], ["log.sketch"]):
+        assert main(["measure", "brier", *given, "--json"]) == 0
+        values.append(json.loads(capsys.readouterr().out)["value"])
+    assert values[0] == pytest.approx(values[1], abs=1e-6)
+    assert main(["measure", "klce", "log.sketch"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+# ---- what is refused, in one line ----
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("measure klce log.csv --label y --score q", "score column 'q' is not in the data; there are:"),
+        ("measure klce log.csv --label z --score p", "label column 'z' is not in the data"),
+        ("measure klce log.csv --label y", "name the columns: --label for the labels and --score"),
+        ("measure klce logits.csv --label y --score p", "did you pass logits?"),
+        ("measure klce missing.csv --label y --score p", "pass --drop-missing to leave those rows out"),
+        ("measure klce none.csv --label y --score p", "no rows"),
+        ("measure klce nowhere.csv --label y --score p", "nowhere.csv"),
+        ("measure klce log.csv --label y --score p --variables height", "covariate column 'height' is not in the data"),
+        ("measure klce log.csv --label y --score p --variables p", "is the label, the score or the key"),
+        ("measure klce log.csv --label y --score p --alpha 2", "alpha=2.0: pass"),
+        ("measure klce log.csv log.csv --label y --score p", "twice"),
+        ("measure klce log.csv --label y --score p --out klce.html", "only curves have a page"),
+        ("measure klce log.csv --label y --score p --out klce.docx", "end its name in .json, .csv, .html"),
+        ("measure klce log.csv --label y --score p --out log.csv", "is among the files to read"),
+        ("measure auroc ones.csv --label y --score p", "both"),
+        ("detect kernel_tuning log.csv --label y --score p", "pass one of along="),
+        ("detect strong_calibration_test ten.csv --label y --score p", "rows"),
+    ],
+)
+def test_bad_input_is_one_line(inside: None, capsys: pytest.CaptureFixture[str], typed: str, says: str) -> None:
+    assert main(typed.split()) == 2
+    told = capsys.readouterr()
+    assert told.err.count("\n") == 1
+    assert says in told.err
+    assert not told.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("measure magic log.csv", "invalid choice: 'magic'"),
+        ("detect", "METHOD"),
+        ("measure ece log.csv --bins few", "'few': pass a whole number"),
+        ("detect kernel_tuning log.csv --widths 1,wide", "'1,wide': pass a number"),
+        ("measure klce log.csv --family square", "invalid choice: 'square'"),
+        ("measure klce log.csv --bins 3", "unrecognized arguments: --bins 3"),
+        ("measure vece log.csv", "--variable"),
+    ],
+)
+def test_a_wrong_option_is_named(capsys: pytest.CaptureFixture[str], typed: str, says: str) -> None:
+    assert main(typed.split()) == 2
+    assert says in capsys.readouterr().err
+
+
+# ---- a function that does not exist yet ----
+
+
+def clustered(
+    data: cal.Predictions, *, cluster: str | None = None, weights: str | None = None, alpha: float = 0.05
+) -> Outcome:
+    """Return which columns were named, and are there."""
+    held = sorted(data.covariates.schema.names)
+    return Outcome(
+        method="measure.clustered",
+        statistic=alpha,
+        p_value=1.0,
+        alternative="",
+        null="",
+        law="",
+        settings={"held": held},
+    )
+
+
+def test_a_column_that_a_setting_names_is_read(
+    inside: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever function comes to take it: nothing lists the methods, nor the settings of one."""
+    monkeypatch.setattr(cal.measure, "brier", clustered)
+    assert main(["measure", "brier", "log.csv", *COLUMNS, "--cluster", "sex", "--weights", "age", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["held"] == ["age", "sex"]
+
+
+def test_a_value_is_the_strictest_kind_that_takes_it() -> None:
+    level = next(s for s in OFFERED["measure", "inferred_mean"].settings if s.name == "level")
+    assert isinstance(level, Setting)
+    assert [level.read(t) for t in ("3", "3.5", "f")] == [3, 3.5, "f"]
+    assert replace(level, kinds=(float,)).read("3") == 3.0

@@ -6,10 +6,10 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import calibrant
 from calibrant.results import Estimate
 
 DATA = "data"  # how the functions call what they are asked about
@@ -109,7 +109,7 @@ class Method:
 
 def methods(face: str) -> Mapping[str, Method]:
     """Return the functions of a face whose first argument is the data, by name."""
-    held = import_module(f"calibrant.{face}")
+    held = getattr(calibrant, face)
     made = (_method(name, getattr(held, name)) for name in sorted(held.__all__))
     return {m.name: m for m in made if m is not None}
 

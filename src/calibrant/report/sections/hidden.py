@@ -134,8 +134,10 @@ METHOD = (
     "Among people with similar scores and traits, what happened minus what the model says is compared with {null}: "
     "for all traits jointly, for each trait by itself, in ranges and levels, and for the score. What moving or "
     "stretching all scores alike would mend is taken out of these, and tested beside them. All of it is one test, "
-    "with a chance of at most {alpha} in 100 of a finding where there is no error{rough}. Function "
+    "with a chance of at most {alpha} in 100 of a finding where there is no error{rough}.{kernel} Function "
 )
+KERNEL = " Similar is told by a Gaussian kernel, for all traits jointly {width} standard deviations wide."
+OTHERS = "calibrant detect local_calibration_test --help"  # where the other kernels and nulls are
 NULLS = {True: "{draws} sets of simulated outcomes", False: "the normal law of sums over many people"}
 MAPS = (
     "Each map averages what happened minus what the model says over people near a value, or of a level, near ones "
@@ -168,8 +170,10 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         outcome, n = check.outcome, draws_of(check.outcome)
         null = NULLS[n is not None].format(draws=num.count(n or 0))
         rough = ", approximately" if n is None or "asymptotic" in outcome.law else ""
-        words = METHOD.format(null=null, alpha=num.percent(float(record.settings["alpha"])), rough=rough)
-        yield Entry("Traits", say(words, code(outcome.method), "."))
+        width = None if outcome.settings.get("score_only", True) else outcome.settings.get("width")
+        kernel = "" if width is None else KERNEL.format(width=num.decimals(width, 1))
+        words = METHOD.format(null=null, alpha=num.percent(float(record.settings["alpha"])), rough=rough, kernel=kernel)
+        yield Entry("Traits", say(words, code(outcome.method), "; other kernels and nulls: ", code(OTHERS), "."))
     for curve in list(record.family("local_bias").values())[:1]:
         s = curve.settings
         made = MAPS.format(draws=num.count(s["draws"]), alpha=num.percent(float(s["alpha"])))

@@ -1,6 +1,6 @@
 """The tests that the figures compare: the six of the paper's Table 1, with our residual models or with the paper's."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -67,10 +67,44 @@ def shares(
     ]
 
 
-def averaged(parts: list[Claim]) -> Claim:
-    """Tell whether one test finds more than another on average, from intervals that hold at all settings at once."""
-    value, low, high = (float(np.mean([getattr(c, k) for c in parts])) for k in ("value", "low", "high"))
-    return claim.beside(value, low, high, parts[0].sets, 0.0, None)
+Cell = tuple[Any, ...]  # who is audited, on how many rows, and the tolerance or the side
+
+
+class Found:
+    """Which data sets each test finds, by setting: tests are compared on the same data sets."""
+
+    def __init__(self, rows: list[Any], setting: tuple[str, str, str]) -> None:
+        power = [r for r in rows if r["what"] == "power"]
+        self.found = {(r["test"], *(r[k] for k in setting)): r["found"] for r in power}
+        self.tests = list(dict.fromkeys(k[0] for k in self.found))
+
+    def settings(self, *tests: str, kind: str | None = None) -> list[Cell]:
+        """Return the settings, of one audited model or of all, in which all of these tests were run."""
+        cells = dict.fromkeys(k[1:] for k in self.found if kind in (None, k[1]))
+        return [c for c in cells if all((t, *c) in self.found for t in tests)]
+
+    def average(self, test: str, cells: list[Cell]) -> Any:
+        """Return of each data set the share of some settings in which a test finds it."""
+        return np.mean([[int(v) for v in self.found[test, *c]] for c in cells], axis=0)
+
+    def everywhere(self, one: str, others: Iterable[str]) -> Claim:
+        """Tell whether, in each setting, one test finds what others do not oftener than they find what it does not."""
+        pairs = [(self.found[one, *c], self.found[o, *c]) for o in others for c in self.settings(one, o)]
+        counts = [list(zip(mine, theirs, strict=True)) for mine, theirs in pairs]
+        return claim.every(
+            claim.oftener(k.count(("1", "0")), k.count(("0", "1")), len(k), looks=len(pairs)) for k in counts
+        )
+
+    def ahead(self, one: str, others: Sequence[str]) -> Claim:
+        """Tell whether one test finds more than each of others, on average over the settings of both."""
+        gains = [self.average(one, c) - self.average(o, c) for o in others for c in [self.settings(one, o)]]
+        return claim.every(above_zero(g, len(others)) for g in gains)
+
+
+def above_zero(values: Any, looks: int) -> Claim:
+    """Tell whether the mean of a number of each data set is above zero."""
+    error = float(np.std(values, ddof=min(len(values) - 1, 1)) / len(values) ** 0.5)
+    return claim.mean(float(np.mean(values)), error, len(values), above=0.0, looks=looks)
 
 
 COLOURS = (

@@ -9,7 +9,7 @@ Here five tests see the same data: this library's default, with simulated outcom
 simulated outcomes; and the published procedures, Algorithm 1 and the program's permutation, plain as in this figure and
 centred as in Figure 4 and the tables. Each is also given the true probabilities, for its level: the power of a test
 that does not hold its level is marked. All with 199 draws. The size is the number of data sets for each dimension and
-sample size; --full: 150, about 10 CPU minutes.
+sample size; --full: 150, about 9 CPU minutes.
 """
 
 from typing import Any

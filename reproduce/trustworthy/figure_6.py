@@ -6,7 +6,7 @@ and draws a third-order polynomial along age through those of each gender and ra
 
 Here the same, `diagnose.local_bias(kernel="published")`; and beside it this library's own map, `local_bias("age",
 by="group")` on the same third, with a band that holds over all four groups and ages at once, where the paper has
-none. The size is the number of random splits, of which the first is drawn; --full: 20, about two CPU minutes.
+none. The size is the number of random splits, of which the first is drawn; --full: 100, under a CPU minute.
 """
 
 from typing import Any
@@ -193,7 +193,7 @@ EXPERIMENT = Experiment(
         "narrower map has bands that show how little 2,000 defendants can say of a group. The public file has 6,167 "
         "defendants and races Caucasian or not; the paper's panels are African-American or not."
     ),
-    sizes={"tiny": 1, "quick": 8, "full": 20},
+    sizes={"tiny": 1, "quick": 8, "full": 100},
     run=run,
     claims=claims,
     chart=drawn,

@@ -119,7 +119,7 @@ def published_local_test(
     about to be found from ``ln(1 / alpha) / (g / 100)^4`` rows on. ``"printed"``: for such a model the same, for its
     region is the wider; its radii need not hold ``KLCE^2``. The others are as published, not level alpha: at 0.05, of
     right models, Algorithm 1 rejected from 0.00 to 0.20 and the centred permutation from 0.05 to 0.31, by kernel and
-    design (200 or 700 data sets each; intervals are in the documentation of `local_calibration_test`). Use
+    design (200 or 1,500 data sets each; intervals are in the documentation of `local_calibration_test`). Use
     `local_calibration_test` for a test.
     **Method.** Equation 4; Algorithm 1 with ``p = #{null > data} / draws``. Permutation: NumPy's legacy
     ``RandomState(seed).permutation(n)``, in sequence, the null shifted to mean zero, ``p = max(1 / draws, #/draws)``.

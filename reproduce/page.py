@@ -26,12 +26,12 @@ python reproduce/run.py strong/figure_2 --full
 python reproduce/page.py                         # these pages, from results
 ```
 
-`--quick` took less than twenty minutes on two cores when last timed whole, and some sizes have changed since; what
-`--full`, the paper's size, costs stands with each. Data come with packages of the Python index and are fetched on first
-use; nothing is copied into the repository. Where the data are private or cannot be fetched so, a public substitute
-stands in, by name. Claims are what the paper says of the item, and what is asked of this library beyond it; those that
-did not come out are written out on the paper's page, with every difference; here is the first of each, and what did not
-come out.
+`--quick`, two experiments at a time, each a process with one thread, took 15 CPU minutes when last timed whole: some
+eight minutes of two free cores. What `--full`, the paper's size, costs stands with each. Data come with packages of the
+Python index and are fetched on first use; nothing is copied into the repository. Where the data are private or cannot
+be fetched so, a public substitute stands in, by name. Claims are what the paper says of the item, and what is asked of
+this library beyond it; those that did not come out are written out on the paper's page, with every difference; here is
+the first of each, and what did not come out.
 
 Linear algebra has one thread, so that identical runs on one machine give the same numbers, also of trained networks:
 three runs of the networks on Adult agreed to the last digit. Another processor changes the last bits of a network; with

@@ -1,7 +1,7 @@
 """Make tables and figures of the four papers again.
 
     python reproduce/run.py --list
-    python reproduce/run.py all                         # --quick: everything in twenty minutes on two cores
+    python reproduce/run.py all                         # --quick: everything, 15 CPU minutes on two cores
     python reproduce/run.py trustworthy/figure_3 --full --seed 1
     python reproduce/run.py strong                      # all of one paper
 

@@ -202,7 +202,7 @@ EXPERIMENT = Experiment(
     "residual besides, of weight 0.1, and approximates the terms of degree two by 100 random ones. 30 data sets, "
     "not 100. Averages are over the settings of both models. The importance is that of the default, on half of the "
     "data sets. Levels of 'strong, authors' are those in five folds.",
-    sizes={"tiny": 1, "quick": 10, "full": FULL},
+    sizes={"tiny": 1, "quick": 5, "full": FULL},
     run=run,
     claims=claims,
     sure=(ALONG,),

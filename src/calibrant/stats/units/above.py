@@ -1,0 +1,212 @@
+r"""Theorem CU: the calibration error of a score shown in finitely many values, from above, one factor a unit.
+
+For the true signs ``f*`` of the error in each cell every factor of ``E_x(f*) = prod_g [1 - kappa (f*' t_g - x W_g)]``
+has mean one at the true error, and rises with x. The signs are not known, so that what is computed is a lower bound of
+the product over all patterns of signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.stats.betting import log_mean_exp, refuted_up_to
+from calibrant.stats.cells import summed
+from calibrant.stats.units.signs import MOST, bounded, relaxed, root_bounds
+from calibrant.stats.units.units import Tallies
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LARGEST = 0.8  # kappa M of the largest bet; each of the others is half of the one before
+USUAL = 3.0  # ln(1 / delta) that the smallest bet is chosen for: fixed, so that one evidence serves every delta
+
+
+def bets(units: int, largest: float) -> Floats:
+    """Return the bets for so many units of size `largest` at most: numbers that no outcome changes."""
+    steps = np.arange(1 + max(int(np.ceil(np.log2(LARGEST * np.sqrt(max(units, 1) / (2.0 * USUAL))))), 0))
+    out: Floats = LARGEST * 0.5**steps / largest
+    return out
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The certified units' sums, by unit and cell.
+
+    Parameters
+    ----------
+    unit, cell : int64 arrays of shape (pairs,)
+        From 0, sorted by unit.
+    value : float64 array of shape (pairs,)
+        ``t_gc``.
+    reach, size : float64 arrays of shape (u,)
+        ``R_g = sum_c |t_gc|`` and ``W_g``.
+    cells : int
+    """
+
+    unit: Ints
+    cell: Ints
+    value: Floats
+    reach: Floats
+    size: Floats
+    cells: int
+
+    @classmethod
+    def of(cls, tallies: Tallies) -> Pairs:
+        """Keep the certified units."""
+        units = tallies.units
+        number = np.cumsum(units.certified) - 1
+        own = units.certified[tallies.unit] & (tallies.value != 0.0)
+        unit, value, size = number[tallies.unit[own]], tallies.value[own], units.size[units.certified]
+        held, cell = np.unique(tallies.cell[own], return_inverse=True)
+        return cls(unit, cell.reshape(-1), value, summed(unit, np.abs(value), len(size)), size, len(held))
+
+    @property
+    def apart(self) -> bool:
+        """Every unit touches one cell at most."""
+        return bool((np.diff(self.unit) > 0).all())
+
+
+@dataclass(frozen=True)
+class Separable:
+    r"""``sum_c min over f = +-1 of sum_g (|t_gc| / R_g) ln(1 - kappa (f sgn(t_gc) R_g - x W_g))``.
+
+    By concavity at most ``ln E_x(f)`` for every pattern f, and equal to the least where each unit touches one cell.
+    """
+
+    pairs: Pairs
+    kappa: float
+
+    def at(self, x: float) -> float:
+        """Return it at x."""
+        q, k = self.pairs, self.kappa
+        with_it, against = np.log1p(-k * (q.reach - x * q.size)), np.log1p(k * (q.reach + x * q.size))
+        none = q.reach == 0.0
+        mean, half = 0.5 * (with_it + against), 0.5 * (with_it - against)
+        share = q.value / np.where(none, 1.0, q.reach)[q.unit]
+        by_cell = summed(q.cell, share * half[q.unit], q.cells)
+        return float(mean.sum() - np.abs(by_cell).sum())
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    r"""``kappa x sum W - sum_c |kappa t_c - 2 kappa^2 x h_c| - kappa^2 (Q + x^2 s2)``: of every f at most ``ln E_x(f)``.
+
+    ``ln(1 - b) >= -b - psi(b) b^2`` with psi increasing and ``b <= kappa R_g``. Where `relaxation` was found, the
+    linear and the quadratic term are bounded together.
+
+    Parameters
+    ----------
+    kappa, total, least : float
+        kappa, ``sum W``, and Q.
+    t, h : float64 arrays of shape (k,)
+        ``sum t_g`` and ``sum psi_g W_g t_g``.
+    s2 : float
+        ``sum psi_g W_g^2``.
+    g : float64 array of shape (k, k)
+        ``sum psi_g t_g t_g'``.
+    relaxation : float64 array of shape (k + 1,) or None
+    """
+
+    kappa: float
+    total: float
+    least: float
+    t: Floats
+    h: Floats
+    s2: float
+    g: Floats
+    relaxation: Floats | None = None
+
+    @classmethod
+    def of(cls, q: Pairs, kappa: float) -> Quadratic:
+        """Sum what the bound needs."""
+        from scipy.sparse import csr_array
+
+        psi = _psi(kappa * q.reach)
+        at = (q.unit, q.cell)
+        root = csr_array((q.value * np.sqrt(psi)[q.unit], at), shape=(len(q.size), q.cells))
+        g = (root.T @ root).toarray()
+        t = summed(q.cell, q.value, q.cells)
+        h = summed(q.cell, q.value * (psi * q.size)[q.unit], q.cells)
+        least = root_bounds(g, float((psi * q.reach**2).sum()))
+        return cls(kappa, float(q.size.sum()), least, t, h, float((psi * q.size**2).sum()), g)
+
+    def at(self, x: float) -> float:
+        """Return it at x."""
+        k = self.kappa
+        fixed = k * x * self.total - k**2 * x**2 * self.s2
+        linear = k * self.t - 2.0 * k**2 * x * self.h
+        cost = float(np.abs(linear).sum()) + k**2 * self.least
+        if self.relaxation is not None:
+            form = self._form(x)
+            cost = min(cost, bounded(form, self.relaxation) + k**2 * float(np.trace(self.g)))
+        return fixed - cost
+
+    def relaxed(self, x: float) -> Quadratic:
+        """Return the same with both terms bounded together, best at x."""
+        return replace(self, relaxation=relaxed(self._form(x)))
+
+    def _form(self, x: float) -> Floats:
+        """Return C with zeros on the diagonal: ``z' C z`` with z = (f, 1) is the cost but for the trace of G."""
+        k, n = self.kappa, len(self.t)
+        out = np.zeros((n + 1, n + 1))
+        out[:n, :n] = k**2 * (self.g - np.diag(np.diag(self.g)))
+        out[n, :n] = out[:n, n] = 0.5 * (k * self.t - 2.0 * k**2 * x * self.h)
+        return out
+
+
+def _psi(b: Floats) -> Floats:
+    """Return ``(-ln(1 - b) - b) / b^2`` for b from 0 to 1."""
+    small = b < 1e-4
+    safe = np.where(small, 0.5, b)
+    out: Floats = np.where(small, 0.5 + 0.34 * b, (-np.log1p(-safe) - safe) / safe**2)
+    return out
+
+
+@dataclass(frozen=True)
+class Above:
+    """Evidence against "the error is at least x": the mean over bets of a lower bound of ``E_x(f*)``.
+
+    Parameters
+    ----------
+    forms : sequence, one of each bet, of sequences of forms
+        Of each bet the largest counts.
+    """
+
+    forms: Sequence[Sequence[Separable | Quadratic]]
+
+    @classmethod
+    def of(cls, tallies: Tallies, kappas: Floats | None = None) -> Above:
+        """Make the forms of each bet; `kappas` times the largest unit are below 1, and no outcome changes them."""
+        q = Pairs.of(tallies)
+        if kappas is None:
+            kappas = bets(len(q.size), tallies.units.largest)
+        if q.apart:
+            return cls([[Separable(q, k)] for k in kappas.tolist()])
+        plain = [(Separable(q, k), Quadratic.of(q, k)) for k in kappas.tolist()]
+        if q.cells > MOST:
+            return cls(plain)
+        first = cls(plain).limit(float(np.exp(-USUAL)))
+        return cls([(s, form.relaxed(first)) for s, form in plain])
+
+    def at(self, x: float) -> float:
+        """Return the log e-value."""
+        logs = [max(form.at(x) for form in forms) for forms in self.forms]
+        return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))
+
+    def limit(self, delta: float) -> float:
+        """Return an error, in [0, 1], at which the e-value reaches ``1 / delta``: every larger one is refuted too."""
+
+        def excess(x: float) -> float:
+            return self.at(x) + float(np.log(delta))
+
+        return least_refuted(excess)
+
+
+def least_refuted(excess: Callable[[float], float]) -> float:
+    """Return a small x in [0, 1] at which `excess` is not negative, 1 if none was found."""
+    high = next((x for x in (0.5**j for j in range(4)) if excess(x) >= 0.0), None)
+    return 1.0 if high is None else refuted_up_to(excess, high, 0.0)

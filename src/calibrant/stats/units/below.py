@@ -1,0 +1,218 @@
+r"""Theorem CL: the calibration error from below, and the gap from both sides, one factor a unit.
+
+For a witness ``|f| <= 1`` and a bet kappa, both learnt on earlier units, a unit has
+``E[1 + kappa (sum w f (y - p) - x W) | past] <= 1`` wherever the error is at most x; the factor is positive as long as
+``kappa M (1 + x) < 1``, whatever its rows have to do with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.stats.betting import DEALS, DEALT, SOFT, log_mean_exp, refuted_up_to
+from calibrant.stats.units.units import BLOCKS, Tallies, Units
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BINS = 10  # along the score, edges from pilot units
+LARGEST = 0.9  # share of its wealth that a bet may lose on one unit
+SHIFT = 0.5  # of the evidence is bet on a plain shift, as of independent rows
+MULTIPLES = (0.5, 1.0, 2.0)  # of the bet that is the best for what the earlier units showed
+SHARES = (0.25, 0.5, 0.25)
+
+
+@dataclass(frozen=True)
+class Wager:
+    """One e-value: what a witness wins of each unit, the bet on it, and its share of the evidence.
+
+    Parameters
+    ----------
+    gain, bet : float64 arrays of shape (u,)
+        ``sum w f (y - p)`` of each certified unit, and kappa.
+    share : float
+    """
+
+    gain: Floats
+    bet: Floats
+    share: float
+
+
+@dataclass(frozen=True)
+class Below:
+    """Evidence against "the error is at most x": ``sum_j share_j prod_g (1 + kappa_jg (gain_jg - x W_g))``.
+
+    Parameters
+    ----------
+    wagers : sequence of Wager
+    size : float64 array of shape (u,)
+        ``W_g``.
+    largest : float
+        M.
+    """
+
+    wagers: Sequence[Wager]
+    size: Floats
+    largest: float
+
+    def at(self, x: float) -> float:
+        """Return the log e-value, which falls with x; a bet that could lose more than it has counts nothing."""
+        logs = [
+            float(np.log1p(w.bet * (w.gain - x * self.size)).sum())
+            if float(w.bet.max(initial=0.0)) * self.largest * (1.0 + x) < 1.0
+            else -np.inf
+            for w in self.wagers
+        ]
+        return log_mean_exp(logs, np.array([w.share for w in self.wagers]))
+
+    def limit(self, delta: float) -> float:
+        """Return the error up to which all are refuted at `delta`, in [0, 1]."""
+        return refuted_up_to(lambda x: max(self.at(x), -FAR) + float(np.log(delta)), 0.0, 1.0)
+
+
+FAR = 1e6  # a log e-value that refutes nothing, where it would be minus infinity
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Evidence about the weighted mean residual: ``prod_g (1 + kappa_g (t_g - m W_g))`` has mean one at the true m.
+
+    Parameters
+    ----------
+    gain, size : float64 arrays of shape (u,)
+        ``t_g = sum w (y - p)`` and ``W_g`` of each certified unit.
+    bets : float64 array of shape (j, u)
+        At most `LARGEST` over ``2 M``: ``|t_g - m W_g|`` is at most ``2 M``.
+    """
+
+    gain: Floats
+    size: Floats
+    bets: Floats
+
+    def at(self, mean: float, side: float) -> float:
+        """Return the log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
+        away = side * (self.gain - mean * self.size)
+        return log_mean_exp(np.log1p(self.bets * away).sum(axis=1), np.array(SHARES))
+
+    def limit(self, delta: float, side: float) -> float:
+        """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""
+        return refuted_up_to(lambda m: self.at(m, side) + float(np.log(delta)), -side, side)
+
+
+def gap_of(units: Units, delta: float) -> Gap:
+    """Bet on the gap of units, with bets that are the best at `delta`."""
+    own = units.certified
+    gain = _alone(units).witnessed(np.ones(1))
+    order = np.arange(1, BLOCKS + 1)
+    bets = np.array([_bets(units, gain, order, delta, k, LARGEST / 2.0)[own] for k in MULTIPLES])
+    return Gap(gain[own], units.size[own], bets)
+
+
+def below_of(tallies: Tallies, delta: float, seed: int, few: bool) -> Below:
+    """Bet that the error is larger, with bets that are the best at `delta`.
+
+    `SHIFT` of the evidence is bet on a plain shift either way, whose witness is constant; the rest in equal parts on
+    signs learnt on earlier blocks of units, in `DEALS` random orders of the blocks after the pilot units.
+
+    Parameters
+    ----------
+    tallies : Tallies
+        By cell of the score.
+    delta : float
+    seed : int
+        Orders the blocks.
+    few : bool
+        The cells are the values that the score takes: each has its own sign in the first order.
+    """
+    units, own = tallies.units, tallies.units.certified
+    plain = tallies.witnessed(np.ones(tallies.cells))
+    orders = _orders(seed)
+    wagers = [
+        Wager(sign * plain[own], _bets(units, plain, orders[0], delta, k, LARGEST)[own], 0.5 * SHIFT * share)
+        for sign in (1.0, -1.0)
+        for k, share in zip(MULTIPLES, SHARES, strict=True)
+    ]
+    bins = _bins(tallies)
+    for i, order in enumerate(orders):
+        signs = _signs(tallies, order, np.arange(tallies.cells) if few and i == 0 else bins)
+        gain, bet = _learnt(tallies, order, signs, delta)
+        wagers.append(Wager(gain[own], bet[own], (1.0 - SHIFT) / DEALS))
+    return Below(wagers, units.size[own], units.largest)
+
+
+def _alone(units: Units) -> Tallies:
+    """Return the units' residuals in one cell."""
+    return units.tallies(np.zeros(len(units.p), dtype=np.int64), 1, units.p)
+
+
+def _orders(seed: int) -> list[Ints]:
+    """Return random orders of the blocks of certified units."""
+    rng = np.random.default_rng([seed, DEALT])
+    return [1 + rng.permutation(BLOCKS) for _ in range(DEALS)]
+
+
+def _best(square: float, units: int, ahead: int, delta: float) -> float:
+    """Return the bet that is the best on so many units ahead, of the sum of squares that earlier units won.
+
+    With winnings of mean mu and mean square v a unit, ``ahead (kappa mu - kappa^2 v / 2)`` reaches ``ln(1 / delta)``
+    from the least mu at this kappa.
+    """
+    return float(np.sqrt(2.0 * -np.log(delta) * max(units, 1) / (max(ahead, 1) * max(square, 1e-300))))
+
+
+def _bets(units: Units, gain: Floats, order: Ints, delta: float, multiple: float, largest: float) -> Floats:
+    """Return a bet for each unit on a constant witness, from the squares of ``t - r W`` of earlier units, shape (m,).
+
+    r is the mean residual of these units; one unit of the largest noise there is comes on top.
+    """
+    bets, past = np.zeros(units.count), units.block == 0
+    for block in order:
+        here, left = units.block == block, units.certified & ~past
+        g, size = gain[past], units.size[past]
+        mean = g.sum() / max(size.sum(), 1e-300)
+        square = float(((g - mean * size) ** 2).sum()) + SOFT * units.largest * float(size.mean() if len(size) else 1.0)
+        best = _best(square, len(g) + 1, int(np.count_nonzero(left)), delta)
+        bets[here] = min(multiple * best, largest / units.largest)
+        past = past | here
+    return bets
+
+
+def _bins(tallies: Tallies) -> Ints:
+    """Return the bin of each cell: runs of cells of about equally many pairs of pilot units."""
+    pilot = tallies.cell[~tallies.units.certified[tallies.unit]]
+    rows = np.bincount(pilot, minlength=tallies.cells)
+    before = np.cumsum(rows) - rows
+    raw = np.floor(BINS * (before + 0.5 * rows) / max(rows.sum(), 1)).astype(np.int64)
+    return np.minimum(np.maximum.accumulate(raw), BINS - 1)
+
+
+def _signs(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
+    """Return soft signs of cells learnt on the pilot units and the first blocks of an order, shape (blocks, cells).
+
+    ``2 Phi(z) - 1`` of the residual over the root of the units' sum of squares, so that rows of one unit are one.
+    """
+    from scipy.special import ndtr
+
+    joined = tallies.joined(bins)
+    past = np.concatenate([[0], order[:-1]])
+    residual, square = (np.cumsum(joined.by_block(v)[past], axis=0) for v in (False, True))
+    soft = SOFT * float((tallies.units.weight**2).mean())
+    signs: Floats = 2.0 * ndtr(residual / np.sqrt(square + soft)) - 1.0
+    return signs[:, bins]
+
+
+def _learnt(tallies: Tallies, order: Ints, signs: Floats, delta: float) -> tuple[Floats, Floats]:
+    """Return what each unit wins by the signs of its block, and the bet on it, shape (m,) each."""
+    units = tallies.units
+    gain, bet, past = np.zeros(units.count), np.zeros(units.count), units.block == 0
+    for block, f in zip(order, signs, strict=True):
+        here, left = units.block == block, units.certified & ~past
+        won = tallies.witnessed(f)
+        best = _best(float((won[past] ** 2).sum()), int(past.sum()), int(np.count_nonzero(left)), delta)
+        gain[here], bet[here] = won[here], min(best, LARGEST / units.largest)
+        past = past | here
+    return gain, bet

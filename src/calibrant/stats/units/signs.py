@@ -1,0 +1,75 @@
+r"""How large a quadratic form can be over all patterns of signs: bounds from above, whichever pattern is the largest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+MOST = 256  # signs up to which the relaxation is solved: its cost grows with their square, and of its bound their cube
+RANK = 24  # of the vectors that signs are relaxed to: more than the root of twice their number
+SWEEPS = 40  # over all vectors; the bound holds after any number
+
+
+def largest_root(matrix: Floats) -> float:
+    """Return the largest eigenvalue of a symmetric matrix, at least 0, with more than its rounding error added."""
+    from scipy.linalg import eigvalsh
+
+    k = len(matrix)
+    if not k:
+        return 0.0
+    top = float(eigvalsh(matrix, subset_by_index=[k - 1, k - 1])[0])
+    return max(top, 0.0) + 1e-13 * k * float(np.abs(matrix).max())
+
+
+def root_bounds(g: Floats, reach: float) -> float:
+    r"""Return an upper bound of ``f' G f`` over signs f: the least of four.
+
+    With ``D`` the diagonal of G and ``off = G - D``: ``tr G + k lambda_max(off)``;
+    ``tr G (1 + lambda_max(D^{-1/2} off D^{-1/2}))``; ``sum |G_cd|``; and `reach`.
+
+    Parameters
+    ----------
+    g : float64 array of shape (k, k)
+        Symmetric, its diagonal positive.
+    reach : float
+        What no pattern of signs exceeds, by the sizes of the units.
+    """
+    diagonal = np.diag(g)
+    off, root, trace = g - np.diag(diagonal), 1.0 / np.sqrt(diagonal), float(diagonal.sum())
+    plain = trace + len(g) * largest_root(off)
+    scaled = trace * (1.0 + largest_root(off * root * root[:, None]))
+    return min(plain, scaled, float(np.abs(g).sum()), reach)
+
+
+def relaxed(c: Floats) -> Floats:
+    r"""Return d with a small sum and ``diag(d) - C`` nearly positive semidefinite.
+
+    Maximises ``<C, V V'>`` over rows of length one, one row at a time (the mixing method, reference 1); then
+    ``d_i = |sum_j C_ij v_j|`` solves its dual. Nothing is relied on: `bounded` holds for every d.
+
+    Parameters
+    ----------
+    c : float64 array of shape (k, k)
+        Symmetric, with zeros on its diagonal.
+
+    References
+    ----------
+    .. [1] P.-W. Wang, W.-C. Chang, J. Z. Kolter (2017), "The mixing method", arXiv:1706.00476.
+    """
+    v = np.random.default_rng(0).normal(size=(len(c), RANK))
+    v /= np.linalg.norm(v, axis=1, keepdims=True)
+    for _ in range(SWEEPS):
+        for i, row in enumerate(c):
+            toward = row @ v
+            length = float(np.sqrt(toward @ toward))
+            if length > 0.0:
+                v[i] = toward / length
+    d: Floats = np.linalg.norm(c @ v, axis=1)
+    return d
+
+
+def bounded(c: Floats, d: Floats) -> float:
+    """Return an upper bound of ``z' C z`` over signs z, whatever d is: ``sum d + k lambda_max(C - diag d)``."""
+    return float(d.sum()) + len(c) * largest_root(c - np.diag(d))

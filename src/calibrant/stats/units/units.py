@@ -1,0 +1,187 @@
+"""Units: what is independent (a person, a household, a weighted row), with its rows, its weight and its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.errors import NotComputable
+from calibrant.kernels.draws import dealt
+from calibrant.stats.cells import summed
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+PILOT = 1000  # units at most that leave the certificate, to tell what it may not learn from the units it certifies
+SHARE = 10  # and one in ten at most
+BLOCKS = 8  # of certified units: a witness is learnt on earlier ones
+FEWEST = 10  # pilot units that have rows of a group, so that they tell how large its units are
+ROUNDING = 1e-9  # relative: a unit that is larger by no more is not larger
+
+
+@dataclass(frozen=True)
+class Units:
+    r"""Rows of independent units, and which units certify.
+
+    A unit's size is ``W_g``, the sum of its rows' weights. Pilot units, chosen without looking at anything else than
+    their names, leave the certificate; their largest is M. A certified unit larger than M weighs down to it: its rows
+    weigh ``w min(1, M / W_g)``, and the error certified is that of these weights.
+
+    Parameters
+    ----------
+    unit : int64 array of shape (n,)
+        The unit of each row, 0 to m - 1; every unit has a row.
+    p : float64 array of shape (n,)
+    y : int8 array of shape (n,)
+    given : float64 array of shape (n,)
+        The rows' weights as they were given: positive.
+    block : int64 array of shape (m,)
+        The random block of each unit, from 1 on; 0 for a pilot unit.
+    most : float
+        M is at most this: that of everyone, where these are a group's rows.
+    """
+
+    unit: Ints
+    p: Floats
+    y: NDArray[np.int8]
+    given: Floats
+    block: Ints
+    most: float = np.inf
+
+    @classmethod
+    def dealt(
+        cls, unit: Ints, p: Floats, y: NDArray[np.int8], weight: Floats | None, identities: NDArray[np.uint64]
+    ) -> Units:
+        """Choose pilot units and deal the others into blocks by the identities of units, hashed.
+
+        Parameters
+        ----------
+        unit, p, y : arrays of shape (n,)
+        weight : float64 array of shape (n,) or None
+            None for one each.
+        identities : uint64 array of shape (m,)
+            Random numbers that depend on the units' names alone.
+        """
+        count = len(identities)
+        if count < 2:
+            raise NotComputable("all rows are one unit: nothing independent tells its noise from an error")
+        block = 1 + dealt(identities, BLOCKS)
+        pilot = max(min(PILOT, count // SHARE), 1)
+        block[np.argsort(identities << np.uint64(32), kind="stable")[:pilot]] = 0  # the half that deals no blocks
+        return cls(unit, p, y, np.ones(len(p)) if weight is None else weight, block)
+
+    def within(self, rows: Flags) -> Units:
+        """Return some of the rows, as a group; a unit with none of them is not a unit of the group.
+
+        M is that of the pilot units that have rows here, and never above everyone's; with fewer than `FEWEST` of these
+        it is everyone's.
+        """
+        own, unit = np.unique(self.unit[rows], return_inverse=True)
+        return Units(unit, self.p[rows], self.y[rows], self.given[rows], self.block[own], self.largest)
+
+    @cached_property
+    def count(self) -> int:
+        """Units, m, pilot units included."""
+        return len(self.block)
+
+    @cached_property
+    def certified(self) -> Flags:
+        """Which units certify, shape (m,)."""
+        return self.block > 0
+
+    @property
+    def pilots(self) -> int:
+        """Pilot units."""
+        return int(np.count_nonzero(~self.certified))
+
+    @cached_property
+    def given_size(self) -> Floats:
+        """The units' sizes as given, shape (m,)."""
+        return summed(self.unit, self.given, self.count)
+
+    @cached_property
+    def largest(self) -> float:
+        """M, the size that no certified unit exceeds."""
+        pilots = self.given_size[~self.certified]
+        known = len(pilots) >= FEWEST or (len(pilots) > 0 and not np.isfinite(self.most))
+        return min(float(pilots.max()), self.most) if known else self.most
+
+    @cached_property
+    def size(self) -> Floats:
+        """The units' sizes, at most M, shape (m,)."""
+        return np.minimum(self.given_size, self.largest)
+
+    @property
+    def lightened(self) -> int:
+        """Certified units that weigh less than given."""
+        return int(np.count_nonzero(self.certified & (self.given_size > self.largest * (1.0 + ROUNDING))))
+
+    @cached_property
+    def weight(self) -> Floats:
+        """The rows' weights, shape (n,)."""
+        return self.given * (self.size / self.given_size)[self.unit]
+
+    @cached_property
+    def total(self) -> float:
+        """The size of all certified units."""
+        return float(self.size[self.certified].sum())
+
+    @cached_property
+    def effective(self) -> float:
+        """Kish's effective number of certified units, ``(sum W)^2 / sum W^2``; 0 of none."""
+        square = float((self.size[self.certified] ** 2).sum())
+        return self.total**2 / square if square else 0.0
+
+    def tallies(self, cell: Ints, cells: int, said: Floats) -> Tallies:
+        """Return each unit's weighted residuals ``sum w (y - said)`` by cell of its rows."""
+        where, pair = np.unique(self.unit * cells + cell, return_inverse=True)
+        value = summed(pair.reshape(-1), self.weight * (self.y - said), len(where))
+        return Tallies(where // cells, where % cells, value, cells, self)
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """Sums of residuals, one for each unit and cell that meet.
+
+    Parameters
+    ----------
+    unit, cell : int64 arrays of shape (pairs,)
+        Sorted by unit.
+    value : float64 array of shape (pairs,)
+    cells : int
+    units : Units
+    """
+
+    unit: Ints
+    cell: Ints
+    value: Floats
+    cells: int
+    units: Units
+
+    def witnessed(self, f: Floats) -> Floats:
+        """Return ``sum_c f_c t_gc``, shape (m,)."""
+        return summed(self.unit, f[self.cell] * self.value, self.units.count)
+
+    def joined(self, bins: Ints) -> Tallies:
+        """Return the sums over runs of cells, by the bin of each cell."""
+        size = int(bins.max()) + 1
+        where, pair = np.unique(self.unit * size + bins[self.cell], return_inverse=True)
+        return Tallies(where // size, where % size, summed(pair.reshape(-1), self.value, len(where)), size, self.units)
+
+    def by_block(self, square: bool = False) -> Floats:
+        """Return sums by block and cell of the values, or of their squares, shape (blocks + 1, cells)."""
+        at = self.units.block[self.unit] * self.cells + self.cell
+        return summed(at, self.value**2 if square else self.value, (BLOCKS + 1) * self.cells).reshape(-1, self.cells)
+
+    @cached_property
+    def debiased(self) -> float:
+        """The weighted error less what noise between units adds: ``sum_c sqrt(max(0, t_c^2 - sum_g t_gc^2)) / sum W``.
+
+        ``t_c^2 - sum_g t_gc^2`` is a sum over pairs of different units, with mean ``m (m - 1) (E t_gc)^2``.
+        """
+        total, square = (self.by_block(v)[1:].sum(axis=0) for v in (False, True))
+        return float(np.sqrt(np.maximum(total**2 - square, 0.0)).sum() / self.units.total)

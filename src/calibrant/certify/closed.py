@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.stats.betting import Above, Below, log_mean_exp
-from calibrant.stats.bounds import GapEvidence, lower_evidence, shown_evidence
-from calibrant.views.population import QUANTISATION, Population
+from calibrant.stats.betting import Evidence as EValues
+from calibrant.stats.betting import log_mean_exp
+from calibrant.views.population import QUANTISATION, Gap, Population
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -73,21 +73,19 @@ class ErrorEvidence:
 
     Parameters
     ----------
-    below : Below
-    above : Above
+    below, above : Evidence of `stats.betting`
     slack : float
         By how much reading scores to fixed precision can move the judged score's error.
     """
 
-    below: Below
-    above: Above
+    below: EValues
+    above: EValues
     slack: float
 
     @classmethod
     def of(cls, q: Population, levels: int, delta: float, seed: int) -> ErrorEvidence:
         """Bet on one population, with the stakes that are the best at `delta`."""
-        shown = q.judged(levels).cells
-        return cls(lower_evidence(q.cells, delta, seed), shown_evidence(shown), QUANTISATION if q.exact else 0.0)
+        return cls(q.below(delta, seed), q.judged(levels).above, QUANTISATION if q.exact else 0.0)
 
     def over(self, limit: Limit) -> float:
         """Theorem L at the limit."""
@@ -110,12 +108,12 @@ class SignedEvidence:
     Scores are read as up to ``2^-30`` less than they are, and gaps as that much more: ends from below give it back.
     """
 
-    gap: GapEvidence
+    gap: Gap
 
     @classmethod
     def of(cls, q: Population, delta: float) -> SignedEvidence:
         """Bet on one population, with the stakes that are the best at `delta`."""
-        return cls(GapEvidence.of(q.cells, delta))
+        return cls(q.gap(delta))
 
     def over(self, limit: Limit) -> float:
         """The mean of two e-values: against "at most `up`", and against "at least ``-down``"."""

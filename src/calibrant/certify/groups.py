@@ -18,7 +18,8 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import INDEPENDENT, Population, group, shares, sketch_of
+from calibrant.views.population import Population, groups_of, shares, sketch_of
+from calibrant.views.units import alone
 
 Group = tuple[tuple[str, str], ...]
 GAP = "the raw score: happened minus said"
@@ -209,7 +210,7 @@ def worst_group(
         unit="probability",
         n=whole.n,
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
-        assumes=INDEPENDENT,
+        assumes=present[0][1].assumes,
         settings={
             "about": f"the worst of {len(present)} groups: {about}",
             "judge": judge,
@@ -255,7 +256,9 @@ def _present(
 ) -> tuple[Sketch, list[tuple[str, Population]]]:
     """Return a sketch with groups, and the name and the population of each that has rows."""
     whole = grouped_sketch(data, names("by", by), intersections, seed)
-    present = [(keyed(name), group(whole, i)) for name, i in named_groups(whole)]
+    named = named_groups(whole)
+    parts = groups_of(data, whole, [[i] for _, i in named], seed)
+    present = [(keyed(name), q) for (name, _), q in zip(named, parts, strict=True)]
     if not present:
         raise NotComputable("there are no groups: pass by=")
     return whole, present
@@ -263,12 +266,7 @@ def _present(
 
 def _estimated(q: Population, levels: int, judge: Judge) -> float:
     """Return the size of the error, or of the gap, as estimated."""
-    from calibrant.stats.bounds import debiased_error
-
-    if judge == "gap":
-        return abs(q.cases - q.cells.expected) / q.n
-    shown = q.judged(levels).cells
-    return debiased_error(shown.low, shown.totals.sum(axis=1), shown.totals[:, 1])
+    return abs(q.off) if judge == "gap" else q.judged(levels).debiased
 
 
 def _about(q: Population, levels: int) -> str:
@@ -301,7 +299,7 @@ def grouped_sketch(data: Predictions | Sketch, by: tuple[str, ...], intersection
         )
     if isinstance(data, Predictions) and not by:
         raise BadInput("name the group columns: by=['sex', 'age']")
-    return sketch_of(data, seed, by, intersections)
+    return sketch_of(alone(data) if isinstance(data, Predictions) else data, seed, by, intersections)
 
 
 def named_groups(whole: Sketch) -> list[tuple[Group, int]]:
@@ -324,10 +322,11 @@ def certified_range(
         unit="probability",
         n=q.n,
         interval=Interval(low=low, high=above.interval.high, level=level, guarantee="finite-sample"),
-        assumes=INDEPENDENT,
+        assumes=q.assumes,
         settings={
             "about": _about(q, levels),
             **shown.display,
+            **q.told,
             "delta": tuple(spend),
             "grid": q.grid,
             "seed": seed,
@@ -338,13 +337,12 @@ def certified_range(
 def signed(q: Population, spend: tuple[float, float], level: float, stakes: float) -> Estimate:
     """Return one group's gap, happened minus said on average, by bets the best at `stakes`."""
     low, high = SignedEvidence.of(q, stakes).ends(*spend)
-    value = (q.cases - q.cells.expected) / q.n
     return Estimate(
         method="certify.gap",
-        value=min(max(value, low), high),
+        value=min(max(q.off, low), high),
         unit="probability",
         n=q.n,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
-        assumes=INDEPENDENT,
-        settings={"about": GAP, "delta": tuple(spend), "grid": q.grid},
+        assumes=q.assumes,
+        settings={"about": GAP, **q.told, "delta": tuple(spend), "grid": q.grid},
     )

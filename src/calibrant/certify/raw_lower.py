@@ -9,7 +9,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.cells import Cells
-from calibrant.views.population import INDEPENDENT, QUANTISATION, Population, everyone, shares
+from calibrant.views.population import QUANTISATION, Population, everyone, shares
 
 
 @certificate(order=10, usual=True, side="lower")
@@ -75,20 +75,20 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
 
 def raw_lower_of(population: Population, delta: float, level: float, seed: int, stakes: float = 0.0) -> Estimate:
     """Certify one population from below at error probability `delta`, by bets that are the best at `stakes`."""
-    low = lower_of(population.cells, delta, seed, stakes)
+    low = max(population.below(stakes or delta, seed).limit(delta) - QUANTISATION, 0.0)
     return Estimate(
         method="certify.raw_lower",
         value=low,
         unit="probability",
         n=population.n,
         interval=Interval(low=low, high=1.0, level=level, guarantee="finite-sample"),
-        assumes=INDEPENDENT,
-        settings={"about": "the raw score", "grid": population.grid, "delta": delta, "seed": seed},
+        assumes=population.assumes,
+        settings={"about": "the raw score", "grid": population.grid, **population.told, "delta": delta, "seed": seed},
     )
 
 
-def lower_of(cells: Cells, delta: float, seed: int, stakes: float = 0.0) -> float:
+def lower_of(cells: Cells, delta: float, seed: int) -> float:
     """Return what `raw_lower_of` certifies, of cells."""
     from calibrant.stats.bounds import lower_evidence
 
-    return max(lower_evidence(cells, stakes or delta, seed).limit(delta) - QUANTISATION, 0.0)
+    return max(lower_evidence(cells, delta, seed).limit(delta) - QUANTISATION, 0.0)

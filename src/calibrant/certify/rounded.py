@@ -7,7 +7,7 @@ from calibrant.certify.certificate import Setting, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import INDEPENDENT, Population, everyone, shares
+from calibrant.views.population import Population, everyone, shares
 
 
 @certificate(order=20, usual=True, settings=(Setting("levels", 100, "K", "steps in which the score is shown"),))
@@ -67,19 +67,15 @@ def rounded(
 
 def rounded_of(population: Population, levels: int, spend: tuple[float, float], level: float, seed: int) -> Estimate:
     """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
-    from calibrant.stats.bounds import debiased_error, lower_bound, shown_evidence
-
     told = population.as_shown(levels)
-    shown = told.cells
-    s, n, k = shown.low, shown.totals.sum(axis=1), shown.totals[:, 1]
-    low = lower_bound(shown, spend[0], seed) if spend[0] else 0.0
-    high = shown_evidence(shown).limit(spend[1]) if spend[1] else 1.0
+    low = told.below(spend[0], seed).limit(spend[0]) if spend[0] else 0.0
+    high = told.above.limit(spend[1]) if spend[1] else 1.0
     return Estimate(
         method="certify.rounded",
-        value=min(max(debiased_error(s, n, k), low), high),
+        value=min(max(told.debiased, low), high),
         unit="probability",
         n=population.n,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
-        assumes=INDEPENDENT,
-        settings={"about": told.about, **told.display, "delta": tuple(spend), "seed": seed},
+        assumes=population.assumes,
+        settings={"about": told.about, **told.display, **population.told, "delta": tuple(spend), "seed": seed},
     )

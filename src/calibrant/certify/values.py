@@ -7,7 +7,7 @@ from calibrant.certify.certificate import certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import INDEPENDENT, QUANTISATION, Population, everyone, shares
+from calibrant.views.population import QUANTISATION, Population, everyone, shares
 
 
 @certificate(order=15, usual=True)
@@ -69,18 +69,15 @@ def values(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two
 
 def values_of(population: Population, spend: tuple[float, float], level: float, seed: int) -> Estimate:
     """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
-    from calibrant.stats.bounds import debiased_error, lower_bound, shown_evidence
-
     shown = population.as_it_is()
-    s, n, k = shown.cells.low, shown.cells.totals.sum(axis=1), shown.cells.totals[:, 1]
-    low = max(lower_bound(population.cells, spend[0], seed) - QUANTISATION, 0.0) if spend[0] else 0.0
-    high = min(shown_evidence(shown.cells).limit(spend[1]) + QUANTISATION, 1.0) if spend[1] else 1.0
+    low = max(population.below(spend[0], seed).limit(spend[0]) - QUANTISATION, 0.0) if spend[0] else 0.0
+    high = min(shown.above.limit(spend[1]) + QUANTISATION, 1.0) if spend[1] else 1.0
     return Estimate(
         method="certify.values",
-        value=min(max(debiased_error(s, n, k), low), high),
+        value=min(max(shown.debiased, low), high),
         unit="probability",
         n=population.n,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
-        assumes=INDEPENDENT,
-        settings={"about": shown.about, **shown.display, "delta": tuple(spend), "seed": seed},
+        assumes=population.assumes,
+        settings={"about": shown.about, **shown.display, **population.told, "delta": tuple(spend), "seed": seed},
     )

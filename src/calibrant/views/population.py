@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import get_args
+from typing import Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,13 @@ from calibrant.errors import NotComputable
 from calibrant.kernels.draws import dealt
 from calibrant.kernels.values import MOST
 from calibrant.results import Side
+from calibrant.stats.betting import Evidence
+from calibrant.stats.bounds import GapEvidence, debiased_error, lower_evidence, shown_evidence
 from calibrant.stats.cells import FINE_GRID, SCALE, Cells, thin_starts
+from calibrant.stats.units.above import Above
+from calibrant.stats.units.below import below_of, gap_of
+from calibrant.stats.units.units import Tallies, Units
+from calibrant.views.units import UNPROVED, Members, alone, assumed, told, units_of
 
 FINE = 200  # levels a sketch keeps
 EXACT_LEVELS = (10, 20, 50, 100)
@@ -31,6 +37,17 @@ WHOLE = "the score as shown in whole per cent"
 IN_STEPS = "the score as shown in {} steps"
 OF_VALUES = "the score as it is, which takes {} values"
 INDEPENDENT = "independent rows from one distribution"
+SIGNED = 1024  # cells of the score in which units' residuals are added up; signs are learnt of runs of them
+
+
+class Gap(Protocol):
+    """Evidence about the mean residual."""
+
+    def at(self, mean: float, side: float) -> float:
+        """Return the log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
+
+    def limit(self, delta: float, side: float) -> float:
+        """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +62,36 @@ class Shown:
         Which score that is, in words.
     display : dict
         ``{"values": m}`` for the score itself, which takes m values, or ``{"levels": K}`` for a display in K steps.
+    tallies : Tallies or None
+        The units' sums by value, where rows are not independent or do not count alike.
     """
 
     cells: Cells
     about: str
     display: dict[str, int]
+    tallies: Tallies | None = None
+
+    @property
+    def above(self) -> Evidence:
+        """Evidence that this score's error is smaller: Theorem U, or CU of units; made once."""
+        if self.tallies is None:
+            return shown_evidence(self.cells)
+        if ("units",) not in self.cells.cache:
+            self.cells.cache["units",] = Above.of(self.tallies)
+        return cast(Above, self.cells.cache["units",])
+
+    def below(self, delta: float, seed: int) -> Evidence:
+        """Return evidence that this score's error is larger, with the stakes that are the best at `delta`."""
+        if self.tallies is None:
+            return lower_evidence(self.cells, delta, seed)
+        return below_of(self.tallies, delta, seed, few=False)
+
+    @property
+    def debiased(self) -> float:
+        """The error as estimated, less what noise adds."""
+        if self.tallies is not None:
+            return self.tallies.debiased
+        return debiased_error(self.cells.low, self.cells.totals.sum(axis=1), self.cells.totals[:, 1])
 
 
 @dataclass(frozen=True)
@@ -75,10 +117,18 @@ class Population:
     scores: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     by_score: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     shown: dict[int, Shown] = field(default_factory=dict, repr=False, compare=False, kw_only=True)
+    units: Units | None = field(default=None, compare=False, kw_only=True)
+
+    @property
+    def cells(self) -> Cells:
+        """Cells of the raw score, of rows that are independent and count alike: what is proved for these alone."""
+        if self.units is not None:
+            raise NotComputable(UNPROVED)
+        return self.counted
 
     @cached_property
-    def cells(self) -> Cells:
-        """Cells of the raw score; sums of scores are exact to a float's 53 bits."""
+    def counted(self) -> Cells:
+        """Rows by cell of the raw score, whatever they weigh; sums of scores are exact to a float's 53 bits."""
         counts = self.raw[..., :2]
         width = float((1 << 30) // self.raw.shape[1])
         start = np.arange(self.raw.shape[1])[None, :, None] * width
@@ -115,6 +165,44 @@ class Population:
         flat = [int(a) * b == int(r) ** 2 for a, b, r in zip(rows, square, remainder, strict=True)]
         return np.array(flat)
 
+    @property
+    def expected(self) -> float:
+        """Sum of the scores of all rows."""
+        return self.counted.expected
+
+    @property
+    def assumes(self) -> str:
+        """What certificates of these rows take for granted."""
+        return INDEPENDENT if self.units is None else assumed(self.units)
+
+    @property
+    def told(self) -> dict[str, float]:
+        """What a result tells of units, for its settings; nothing of independent rows."""
+        return {} if self.units is None else told(self.units)
+
+    def below(self, delta: float, seed: int) -> Evidence:
+        """Return evidence that the raw score's error is larger: Theorem L, or CL of units.
+
+        With the stakes that are the best at `delta`; about scores as they are read, up to `QUANTISATION` less.
+        """
+        if self.units is None:
+            return lower_evidence(self.cells, delta, seed)
+        u = self.units
+        if self.exact:
+            cell = np.searchsorted(self.scores, fixed_scores(u.p))
+            return below_of(u.tallies(cell, len(self.scores), u.p), delta, seed, few=True)
+        cell = np.minimum((u.p * SIGNED).astype(np.int64), SIGNED - 1)
+        return below_of(u.tallies(cell, SIGNED, u.p), delta, seed, few=False)
+
+    def gap(self, delta: float) -> Gap:
+        """Return evidence about the mean residual, with the stakes that are the best at `delta`."""
+        return GapEvidence.of(self.cells, delta) if self.units is None else gap_of(self.units, delta)
+
+    @property
+    def off(self) -> float:
+        """The mean residual as estimated."""
+        return (self.cases - self.expected) / self.n if self.units is None else self.units.mean
+
     def levels(self, steps: int) -> Cells:
         """Return the score rounded to multiples of ``1 / steps``, one cell a level.
 
@@ -147,14 +235,22 @@ class Population:
             )
         values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
         about = "the score as it is, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
-        self.shown[0] = Shown(Cells.levels(self.by_score[None], values), about, {"values": len(values)})
+        tallies = None
+        if (u := self.units) is not None:
+            cell = np.searchsorted(self.scores, fixed_scores(u.p))
+            tallies = u.tallies(cell, len(values), values[cell])
+        self.shown[0] = Shown(Cells.levels(self.by_score[None], values), about, {"values": len(values)}, tallies)
         return self.shown[0]
 
     def as_shown(self, steps: int) -> Shown:
         """Return the score as it is shown in so many steps; made once."""
         if steps not in self.shown:
             about = WHOLE if steps == 100 else IN_STEPS.format(steps)
-            self.shown[steps] = Shown(self.levels(steps), about, {"levels": steps})
+            tallies = None
+            if (u := self.units) is not None:
+                level = (2 * steps * fixed_scores(u.p) + round(SCALE)) >> 31  # halves up, exactly
+                tallies = u.tallies(level, steps + 1, level / steps)
+            self.shown[steps] = Shown(self.levels(steps), about, {"levels": steps}, tallies)
         return self.shown[steps]
 
     def judged(self, steps: int) -> Shown:
@@ -198,10 +294,23 @@ def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), int
 
 def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
     """Return the population of all rows."""
-    whole = sketch_of(data, seed)
+    units = units_of(data, checked_seed(seed)) if isinstance(data, Predictions) else None
+    whole = sketch_of(alone(data) if isinstance(data, Predictions) else data, seed)
     if whole.n == 0:
         raise NotComputable("there are no rows")
-    return Population(whole.cells, whole.levels, *_by_score(whole, None))
+    return Population(whole.cells, whole.levels, *_by_score(whole, None), units=units)
+
+
+def groups_of(
+    data: Predictions | Sketch, whole: Sketch, groups: Sequence[Sequence[int]], seed: int
+) -> list[Population]:
+    """Return populations of one group each, or of several pooled, of the sketch that was made of the data."""
+    units = units_of(data, seed) if isinstance(data, Predictions) else None
+    found = [group(whole, each[0]) if len(each) == 1 else pooled(whole, each) for each in groups]
+    if units is None or not isinstance(data, Predictions):
+        return found
+    members = Members.of(data, whole)
+    return [replace(q, units=units.within(members.rows(each))) for q, each in zip(found, groups, strict=True)]
 
 
 def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Population:

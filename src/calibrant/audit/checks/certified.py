@@ -17,7 +17,7 @@ from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.results import Curve, Estimate, Interval
 from calibrant.stats.betting import residual_mean_limits
-from calibrant.views.population import INDEPENDENT, Population
+from calibrant.views.population import Population
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -42,7 +42,7 @@ def of_everyone(case: Case, _: Mapping[str, Curve]) -> Answer:
         variables=(),
         rows=q.n,
         cases=q.cases,
-        expected=q.cells.expected,
+        expected=q.expected,
         lower=lower,
         upper=upper,
         error=error,
@@ -74,16 +74,19 @@ def status(verdict: Verdict) -> Status:
 
 def shift(q: Population, alpha: float) -> Estimate:
     """Certify the mean residual of the raw score."""
-    counts, sums, low, high = coarse(q, np.arange(q.grid) * SHIFT_CELLS // q.grid)
-    limits = residual_mean_limits(counts, sums, low, high, alpha)
+    if q.units is None:
+        limits = residual_mean_limits(*coarse(q, np.arange(q.grid) * SHIFT_CELLS // q.grid), alpha)
+    else:
+        gap = q.gap(alpha / 2.0)
+        limits = gap.limit(alpha / 2.0, 1.0), gap.limit(alpha / 2.0, -1.0)
     return Estimate(
         method="shift",
-        value=(q.cases - q.cells.expected) / q.n,
+        value=q.off,
         unit="probability",
         n=q.n,
         interval=Interval(low=limits[0], high=limits[1], level=1.0 - alpha, guarantee="finite-sample"),
-        assumes=INDEPENDENT,
-        settings={"about": "the raw score"},
+        assumes=q.assumes,
+        settings={"about": "the raw score", **q.told},
     )
 
 

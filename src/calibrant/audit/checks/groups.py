@@ -132,7 +132,7 @@ def _certified(name: Name, members: int, q: Population, case: Case, count: int) 
     """Certify one of so many groups."""
     plan, level = case.judging, 1.0 - case.judging.alpha
     each, stakes = plan.alpha / (2.0 * count), stakes_for(plan.alpha / 2.0, count)
-    told = Told.of(q.n, q.cases, q.cells.expected)
+    told = Told.of(q.n, q.cases, q.expected)
     return Group(
         name=name,
         members=members,

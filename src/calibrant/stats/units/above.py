@@ -28,8 +28,7 @@ USUAL = 3.0  # ln(1 / delta) that the smallest bet is chosen for: fixed, so that
 def bets(units: int, largest: float) -> Floats:
     """Return the bets for so many units of size `largest` at most: numbers that no outcome changes."""
     steps = np.arange(1 + max(int(np.ceil(np.log2(LARGEST * np.sqrt(max(units, 1) / (2.0 * USUAL))))), 0))
-    out: Floats = LARGEST * 0.5**steps / largest
-    return out
+    return np.asarray(LARGEST * 0.5**steps / largest, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Separable:
 
 @dataclass(frozen=True)
 class Quadratic:
-    r"""``kappa x sum W - sum_c |kappa t_c - 2 kappa^2 x h_c| - kappa^2 (Q + x^2 s2)``: of every f at most ``ln E_x(f)``.
+    r"""``kappa x sum W - sum_c |kappa t_c - 2 kappa^2 x h_c| - kappa^2 (Q + x^2 s2)``, for every f at most ``ln E_x``.
 
     ``ln(1 - b) >= -b - psi(b) b^2`` with psi increasing and ``b <= kappa R_g``. Where `relaxation` was found, the
     linear and the quadratic term are bounded together.

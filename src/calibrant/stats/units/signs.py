@@ -1,4 +1,4 @@
-r"""How large a quadratic form can be over all patterns of signs: bounds from above, whichever pattern is the largest."""
+r"""How large a quadratic form can be, at most, over all patterns of signs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Floats = NDArray[np.float64]
 
 MOST = 256  # signs up to which the relaxation is solved: its cost grows with their square, and of its bound their cube
 RANK = 24  # of the vectors that signs are relaxed to: more than the root of twice their number
-SWEEPS = 40  # over all vectors; the bound holds after any number
+SWEEPS = 10  # over all vectors: more gained nothing; the bound holds after any number
 
 
 def largest_root(matrix: Floats) -> float:

@@ -136,6 +136,12 @@ class Units:
         square = float((self.size[self.certified] ** 2).sum())
         return self.total**2 / square if square else 0.0
 
+    @property
+    def mean(self) -> float:
+        """The weighted mean residual of the certified units."""
+        own = self.certified[self.unit]
+        return float((self.weight * (self.y - self.p))[own].sum() / self.total) if self.total else 0.0
+
     def tallies(self, cell: Ints, cells: int, said: Floats) -> Tallies:
         """Return each unit's weighted residuals ``sum w (y - said)`` by cell of its rows."""
         where, pair = np.unique(self.unit * cells + cell, return_inverse=True)

@@ -1,0 +1,107 @@
+"""From rows with units or weights to what certificates read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.sample import identities
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.spec import Spec
+from calibrant.stats.units.units import Units
+
+UNPROVED = (
+    "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "
+    "raw_lower, groups or worst_group"
+)
+ALONE = "rows alone"
+
+
+def units_of(data: Predictions, seed: int) -> Units | None:
+    """Return the units of rows; None where rows are independent and count alike.
+
+    Which units are pilots depends on the values of `cluster` alone, whatever the order of rows; without `cluster` a row
+    is a unit, known by its number.
+    """
+    if data.weights is None and data.cluster is None:
+        return None
+    if ("units", seed) not in data.cache:
+        data.cache["units", seed] = _dealt(data, seed)
+    return data.cache["units", seed]  # type: ignore[no-any-return]
+
+
+def _dealt(data: Predictions, seed: int) -> Units | None:
+    """Choose pilot units and deal the others; None where every row is a unit and counts as much as any other."""
+    unit, count = np.arange(data.n), data.n
+    if data.cluster is not None:
+        names, number = np.unique(data.cluster, return_inverse=True)
+        unit, count = number.reshape(-1), len(names)
+    if count == data.n and (data.weights is None or bool((data.weights == data.weights[0]).all())):
+        return None
+    salt = Spec(label="y", score="p", seed=seed).salt("units")
+    return Units.dealt(unit, data.p, data.y, data.weights, identities(count, 0, salt))
+
+
+def alone(data: Predictions) -> Predictions:
+    """Return the rows without units and weights: what is counted and shown, not what is certified."""
+    if data.weights is None and data.cluster is None:
+        return data
+    if ALONE not in data.cache:
+        data.cache[ALONE] = replace(data, weights=None, cluster=None, cache={})
+    return data.cache[ALONE]  # type: ignore[no-any-return]
+
+
+def assumed(units: Units) -> str:
+    """Say what certificates of units take for granted."""
+    parts = ["independent rows"]
+    if len(units.unit) > units.count:
+        parts = ["independent units (cluster)", "rows of one unit as dependent as they like"]
+    if bool((units.given != units.given[0]).any()):
+        parts.append("weighted by weights")
+    return ", ".join(parts)
+
+
+def told(units: Units) -> dict[str, float]:
+    """Return what the settings of a result tell of units."""
+    return {
+        "units": units.count,
+        "effective_units": units.effective,
+        "pilot_units": units.pilots,
+        "largest_unit": units.largest,
+        "lightened_units": units.lightened,
+    }
+
+
+@dataclass(frozen=True)
+class Members:
+    """Which group of each grouping every row is in.
+
+    Parameters
+    ----------
+    group : int array of shape (groupings, n)
+        Numbers of a sketch's groups.
+    """
+
+    group: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, data: Predictions, whole: Sketch) -> Members:
+        """Return them of the rows that a sketch with groups was made of."""
+        spec, table = whole.spec, data.covariates
+        codes: dict[str, NDArray[Any]] = {v.name: v.codes(table.column(v.name)) for v in spec.variables}
+        out, start = np.empty((len(spec.groupings), data.n), dtype=np.int64), 0
+        for i, (names, size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
+            out[i] = codes[names[0]]
+            for name in names[1:]:
+                out[i] = out[i] * len(spec.by_name[name].labels) + codes[name]
+            out[i], start = out[i] + start, start + size
+        return cls(out)
+
+    def rows(self, groups: Sequence[int]) -> NDArray[np.bool_]:
+        """Return which rows are in one of the groups."""
+        return np.asarray(np.isin(self.group, list(groups)).any(axis=0))

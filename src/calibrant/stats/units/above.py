@@ -21,7 +21,7 @@ from calibrant.stats.units.units import Tallies
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LARGEST = 0.8  # kappa M of the largest bet; each of the others is half of the one before
+LARGEST = 0.95  # kappa M of the largest bet; each of the others is half of the one before
 USUAL = 3.0  # ln(1 / delta) that the smallest bet is chosen for: fixed, so that one evidence serves every delta
 
 

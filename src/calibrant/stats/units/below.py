@@ -20,9 +20,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 BINS = 10  # along the score, edges from pilot units
-LARGEST = 0.9  # share of its wealth that a bet may lose on one unit
+LARGEST = 0.75  # times 1 / M, on learnt signs: it counts up to an error of a third
 SHIFT = 0.5  # of the evidence is bet on a plain shift, as of independent rows
-MULTIPLES = (0.5, 1.0, 2.0)  # of the bet that is the best for what the earlier units showed
+# Bets on a constant witness: multiples of the best for what earlier units showed, the largest that there may be times
+# 1 / M (below a half it counts against every error), and shares of the evidence.
+STAKES = ((0.5, 0.45), (1.0, 0.75), (2.0, 0.95))
 SHARES = (0.25, 0.5, 0.25)
 
 
@@ -86,17 +88,23 @@ class Gap:
     gain, size : float64 arrays of shape (u,)
         ``t_g = sum w (y - p)`` and ``W_g`` of each certified unit.
     bets : float64 array of shape (j, u)
-        At most `LARGEST` over ``2 M``: ``|t_g - m W_g|`` is at most ``2 M``.
+        Of each stake: a factor stays positive while ``kappa M (1 + m) < 1``, or ``1 - m`` from the other side.
+    largest : float
+        M.
     """
 
     gain: Floats
     size: Floats
     bets: Floats
+    largest: float
 
     def at(self, mean: float, side: float) -> float:
         """Return the log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
         away = side * (self.gain - mean * self.size)
-        return log_mean_exp(np.log1p(self.bets * away).sum(axis=1), np.array(SHARES))
+        sound = self.bets.max(axis=1, initial=0.0) * self.largest * (1.0 + side * mean) < 1.0
+        logs = np.full(len(self.bets), -np.inf)
+        logs[sound] = np.log1p(self.bets[sound] * away).sum(axis=1)
+        return log_mean_exp(logs, np.array(SHARES))
 
     def limit(self, delta: float, side: float) -> float:
         """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""
@@ -108,8 +116,8 @@ def gap_of(units: Units, delta: float) -> Gap:
     own = units.certified
     gain = _alone(units).witnessed(np.ones(1))
     order = np.arange(1, BLOCKS + 1)
-    bets = np.array([_bets(units, gain, order, delta, k, LARGEST / 2.0)[own] for k in MULTIPLES])
-    return Gap(gain[own], units.size[own], bets)
+    bets = np.array([_bets(units, gain, order, delta, stake)[own] for stake in STAKES])
+    return Gap(gain[own], units.size[own], bets, units.largest)
 
 
 def below_of(tallies: Tallies, delta: float, seed: int, few: bool) -> Below:
@@ -132,9 +140,9 @@ def below_of(tallies: Tallies, delta: float, seed: int, few: bool) -> Below:
     plain = tallies.witnessed(np.ones(tallies.cells))
     orders = _orders(seed)
     wagers = [
-        Wager(sign * plain[own], _bets(units, plain, orders[0], delta, k, LARGEST)[own], 0.5 * SHIFT * share)
+        Wager(sign * plain[own], _bets(units, plain, orders[0], delta, stake)[own], 0.5 * SHIFT * share)
         for sign in (1.0, -1.0)
-        for k, share in zip(MULTIPLES, SHARES, strict=True)
+        for stake, share in zip(STAKES, SHARES, strict=True)
     ]
     bins = _bins(tallies)
     for i, order in enumerate(orders):
@@ -164,17 +172,19 @@ def _best(square: float, units: int, ahead: int, delta: float) -> float:
     return float(np.sqrt(2.0 * -np.log(delta) * max(units, 1) / (max(ahead, 1) * max(square, 1e-300))))
 
 
-def _bets(units: Units, gain: Floats, order: Ints, delta: float, multiple: float, largest: float) -> Floats:
+def _bets(units: Units, gain: Floats, order: Ints, delta: float, stake: tuple[float, float]) -> Floats:
     """Return a bet for each unit on a constant witness, from the squares of ``t - r W`` of earlier units, shape (m,).
 
-    r is the mean residual of these units; one unit of the largest noise there is comes on top.
+    r is the mean residual of these units; a unit of independent rows at one half comes on top.
     """
+    multiple, largest = stake
+    soft = SOFT * float((units.weight**2).sum()) / units.count
     bets, past = np.zeros(units.count), units.block == 0
     for block in order:
         here, left = units.block == block, units.certified & ~past
         g, size = gain[past], units.size[past]
         mean = g.sum() / max(size.sum(), 1e-300)
-        square = float(((g - mean * size) ** 2).sum()) + SOFT * units.largest * float(size.mean() if len(size) else 1.0)
+        square = float(((g - mean * size) ** 2).sum()) + soft
         best = _best(square, len(g) + 1, int(np.count_nonzero(left)), delta)
         bets[here] = min(multiple * best, largest / units.largest)
         past = past | here

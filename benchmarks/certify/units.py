@@ -1,0 +1,165 @@
+"""Coverage and width where rows come in units or carry weights: ``python benchmarks/certify/units.py [--full]``.
+
+Every end is asked for at 95 %, one-sided (both ends of the gap at 2.5 %), of a score of 19 values. The truth is a
+formula, also of the weights that the certificate took (``min(1, M / W)`` of each unit). Beside it stand the same rows
+taken as independent and of equal weight, and the percentiles of 200 bootstraps of whole units.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import binom
+
+import calibrant as cal
+from calibrant.views.population import Population, everyone
+from calibrant.views.units import alone
+
+SETS, FULL = 40, 1000
+BOOTSTRAPS = 200
+USUAL = np.arange(1, 20) / 20.0
+RARE = np.array([0.002, 0.005, 0.01, 0.02, 0.04])
+MIXED = (1, 2, 5, 10, 20, 50, 100, 200)
+
+
+@dataclass(frozen=True)
+class Design:
+    """Units with a Gaussian copula within them.
+
+    Parameters
+    ----------
+    name : str
+    units : int
+    sizes : tuple of int
+        Equally likely.
+    alike : float
+        Correlation of the latent normal numbers of one unit.
+    off : float
+        The rate is so much above the score at every second value, and below it at the others.
+    large : float
+        The rate of units above the median size is higher by so much, that of the others lower.
+    weights : float
+        Coefficient of variation of log-normal weights, one a row; 0 for none.
+    scores : tuple of float
+    """
+
+    name: str
+    units: int
+    sizes: tuple[int, ...] = (1,)
+    alike: float = 0.0
+    off: float = 0.0
+    large: float = 0.0
+    weights: float = 0.0
+    scores: tuple[float, ...] = tuple(USUAL.tolist())
+
+    @property
+    def p(self) -> np.ndarray:
+        return np.array(self.scores)
+
+    def rates(self, size: np.ndarray) -> np.ndarray:
+        """Return the event rate by size and score, shape (sizes, scores)."""
+        signs = np.where(np.arange(len(self.scores)) % 2, -1.0, 1.0)
+        tilt = np.where(size > np.median(self.sizes), self.large, -self.large) if self.large else 0.0 * size
+        return np.clip(self.p + self.off * np.minimum(self.p, 1 - self.p) * signs + tilt[:, None], 0.0, 1.0)
+
+    def drawn(self, rng: np.random.Generator) -> cal.Predictions:
+        """Return one data set."""
+        size = rng.choice(self.sizes, self.units)
+        unit = np.repeat(np.arange(self.units), size)
+        value = rng.integers(0, len(self.scores), len(unit))
+        latent = np.sqrt(self.alike) * rng.normal(size=self.units)[unit]
+        latent = latent + np.sqrt(1.0 - self.alike) * rng.normal(size=len(unit))
+        y = ndtr(latent) < self.rates(size)[unit, value]
+        spread = np.sqrt(np.log1p(self.weights**2))
+        weights = rng.lognormal(0.0, spread, len(unit)) if self.weights else None
+        return cal.predictions(y, self.p[value], weights=weights, cluster=unit if max(self.sizes) > 1 else None)
+
+    def truth(self, largest: float) -> tuple[float, float]:
+        """Return error and gap where a unit weighs at most `largest`; weights have nothing to do with outcomes."""
+        size = np.array(self.sizes)
+        each = size if self.weights else np.minimum(size, largest)
+        gaps = (each @ (self.rates(size) - self.p)) / each.sum()
+        return float(np.abs(gaps).mean()), float(gaps.mean())
+
+
+def designs() -> Iterator[Design]:
+    """Yield every design, calibrated and off."""
+    for off in (0.0, 0.3):
+        for cv in (0.5, 1.0, 2.0):
+            yield Design(f"2,000 rows, weights of CV {cv:g}", 2000, off=off, weights=cv)
+        for alike in (0.0, 0.3, 0.9):
+            yield Design(f"200 units of 10, correlation {alike:g}", 200, (10,), alike, off)
+        yield Design("40 units of 50, correlation 0.5", 40, (50,), 0.5, off)
+        yield Design("100 units of 1 to 200, correlation 0.3", 100, MIXED, 0.3, off)
+        yield Design("200 units of 1 to 20, rates 5 points higher in large ones", 200, MIXED[:5], 0.1, off, 0.04)
+        yield Design("400 units of 10, rare events, correlation 0.3", 400, (10,), 0.3, off, scores=tuple(RARE))
+        yield Design("200 units of 1 to 20, weights of CV 2, correlation 0.3", 200, MIXED[:5], 0.3, off, weights=2.0)
+
+
+def ends(q: Population) -> tuple[float, float, float, float]:
+    """Return the ends of the error, low and high, and of the gap."""
+    gap = q.gap(0.025)
+    low, high = q.below(0.05, 0).limit(0.05), q.as_it_is().above.limit(0.05)
+    return low, high, gap.limit(0.025, 1.0), gap.limit(0.025, -1.0)
+
+
+def bootstrapped(data: cal.Predictions, rng: np.random.Generator) -> tuple[float, float, float, float]:
+    """Return percentiles of the error and the gap over resampled units."""
+    unit = np.arange(data.n) if data.cluster is None else data.cluster
+    weight = np.ones(data.n) if data.weights is None else data.weights
+    values, cell = np.unique(data.p, return_inverse=True)
+    count = int(unit.max()) + 1
+    at = unit * len(values) + cell
+    sums = np.bincount(at, weight * (data.y - data.p), count * len(values)).reshape(count, -1)
+    times = rng.multinomial(count, np.full(count, 1.0 / count), BOOTSTRAPS)
+    drawn = (times @ sums) / (times @ np.bincount(unit, weight, count))[:, None]
+    error, gap = np.abs(drawn).sum(axis=1), drawn.sum(axis=1)
+    return (*np.quantile(error, [0.05, 0.95]), *np.quantile(gap, [0.025, 0.975]))
+
+
+def misses(found: tuple[float, ...], error: float, gap: float) -> list[bool]:
+    """Tell which ends are wrong."""
+    return [found[0] > error, found[1] < error, found[2] > gap, found[3] < gap]
+
+
+def measured(design: Design, sets: int) -> dict[str, object]:
+    """Return misses and mean ends of each method."""
+    kinds = ("units", "rows", "bootstrap")
+    wrong, at = {k: np.zeros(4, dtype=int) for k in kinds}, {k: np.zeros(4) for k in kinds}
+    for k in range(sets):
+        rng = np.random.default_rng([22, k])
+        data = design.drawn(rng)
+        q = everyone(data)
+        own = design.truth(q.units.largest if q.units is not None else np.inf)
+        found = {"units": ends(q), "rows": ends(everyone(alone(data))), "bootstrap": bootstrapped(data, rng)}
+        for kind, e in found.items():
+            wrong[kind] += misses(e, *(own if kind == "units" else design.truth(np.inf)))
+            at[kind] += np.array(e) / sets
+    return {
+        "design": design.name,
+        "off": design.off > 0,
+        "error": design.truth(np.inf)[0],
+        "sets": sets,
+        "misses": {k: v.tolist() for k, v in wrong.items()},
+        "ends": {k: [round(float(x), 5) for x in v] for k, v in at.items()},
+    }
+
+
+def accepted(found: dict[str, object]) -> bool:
+    """Tell whether the misses go with the claimed rates: refuted where their probability is below one in a million."""
+    rates = (0.05, 0.05, 0.025, 0.025)
+    wrong = found["misses"]["units"]
+    return all(binom.sf(w - 1, found["sets"], rate) >= 1e-6 for w, rate in zip(wrong, rates, strict=True))
+
+
+if __name__ == "__main__":
+    sets = FULL if "--full" in sys.argv else SETS
+    for one in designs():
+        line = measured(one, sets)
+        line["accepted"] = accepted(line)
+        print(json.dumps(line), flush=True)

@@ -1,8 +1,8 @@
 """Coverage and width where rows come in units or carry weights: ``python benchmarks/certify/units.py [--full]``.
 
 Every end is asked for at 95 %, one-sided (both ends of the gap at 2.5 %), of a score of 19 values. The truth is a
-formula, also of the weights that the certificate took (``min(1, M / W)`` of each unit). Beside it stand the same rows
-taken as independent and of equal weight, and the percentiles of 200 bootstraps of whole units.
+formula, also of the weights that the certificate took (``min(1, M / W)`` of each unit). Beside it stand, for one data set
+in five, the same rows taken as independent and of equal weight, and the percentiles of 200 bootstraps of whole units.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from calibrant.views.population import Population, everyone
 from calibrant.views.units import alone
 
 SETS, FULL = 40, 1000
+SOME = 5  # of so many data sets one is given to the other methods
 BOOTSTRAPS = 200
 USUAL = np.arange(1, 20) / 20.0
 RARE = np.array([0.002, 0.005, 0.01, 0.02, 0.04])
@@ -90,11 +91,12 @@ class Design:
 def designs() -> Iterator[Design]:
     """Yield every design, calibrated and off."""
     for off in (0.0, 0.3):
-        for cv in (0.5, 1.0, 2.0):
+        for cv in (0.5, 2.0) if off else (0.5, 1.0, 2.0):
             yield Design(f"2,000 rows, weights of CV {cv:g}", 2000, off=off, weights=cv)
-        for alike in (0.0, 0.3, 0.9):
+        for alike in (0.0, 0.9) if off else (0.0, 0.3, 0.9):
             yield Design(f"200 units of 10, correlation {alike:g}", 200, (10,), alike, off)
-        yield Design("40 units of 50, correlation 0.5", 40, (50,), 0.5, off)
+        if not off:
+            yield Design("40 units of 50, correlation 0.5", 40, (50,), 0.5)
         yield Design("100 units of 1 to 200, correlation 0.3", 100, MIXED, 0.3, off)
         yield Design("200 units of 1 to 20, rates 5 points higher in large ones", 200, MIXED[:5], 0.1, off, 0.04)
         yield Design("400 units of 10, rare events, correlation 0.3", 400, (10,), 0.3, off, scores=tuple(RARE))
@@ -135,11 +137,13 @@ def measured(design: Design, sets: int) -> dict[str, object]:
         rng = np.random.default_rng([22, k])
         data = design.drawn(rng)
         q = everyone(data)
-        own = design.truth(q.units.largest if q.units is not None else np.inf)
-        found = {"units": ends(q), "rows": ends(everyone(alone(data))), "bootstrap": bootstrapped(data, rng)}
+        assert q.units is not None
+        found = {"units": ends(q)}
+        if k % SOME == 0:
+            found |= {"rows": ends(everyone(alone(data))), "bootstrap": bootstrapped(data, rng)}
         for kind, e in found.items():
-            wrong[kind] += misses(e, *(own if kind == "units" else design.truth(np.inf)))
-            at[kind] += np.array(e) / sets
+            wrong[kind] += misses(e, *design.truth(q.units.largest if kind == "units" else np.inf))
+            at[kind] += np.array(e) / sets * (1 if kind == "units" else SOME)
     return {
         "design": design.name,
         "off": design.off > 0,

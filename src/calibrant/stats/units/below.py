@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import DEALS, DEALT, SOFT, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import DEALS, SOFT, log_mean_exp, refuted_up_to
 from calibrant.stats.units.units import BLOCKS, Tallies, Units
 
 Floats = NDArray[np.float64]
@@ -21,6 +21,7 @@ Ints = NDArray[np.int64]
 
 BINS = 10  # along the score, edges from pilot units
 LARGEST = 0.75  # times 1 / M, on learnt signs: it counts up to an error of a third
+ORDERS = 0x0BE1  # stream of random numbers, apart from those of other methods at the same seed
 SHIFT = 0.5  # of the evidence is bet on a plain shift, as of independent rows
 # Bets on a constant witness: multiples of the best for what earlier units showed, the largest that there may be times
 # 1 / M (below a half it counts against every error), and shares of the evidence.
@@ -159,7 +160,7 @@ def _alone(units: Units) -> Tallies:
 
 def _orders(seed: int) -> list[Ints]:
     """Return random orders of the blocks of certified units."""
-    rng = np.random.default_rng([seed, DEALT])
+    rng = np.random.default_rng([seed, ORDERS])
     return [1 + rng.permutation(BLOCKS) for _ in range(DEALS)]
 
 

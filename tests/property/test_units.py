@@ -1,0 +1,92 @@
+"""Of every pattern of signs the forms of Theorem CU are at most the logarithm of the product: all patterns tried."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant.stats.units.above import Above, Pairs, Quadratic, Separable
+from calibrant.stats.units.signs import bounded, root_bounds
+from calibrant.stats.units.units import Units
+from effort import examples
+
+
+def least(q: Pairs, kappa: float, x: float) -> float:
+    """Return ``min over f of ln E_x(f)``."""
+    t = np.zeros((len(q.size), q.cells))
+    t[q.unit, q.cell] = q.value
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=q.cells)))
+    return float(np.log1p(-kappa * (signs @ t.T - x * q.size)).sum(axis=1).min())
+
+
+def drawn(seed: int, units: int, cells: int, whole: bool) -> Units:
+    """Return units of up to six rows; the first is the pilot, with the largest weights, but sometimes too small."""
+    rng = np.random.default_rng(seed)
+    unit = np.concatenate([np.arange(units), rng.integers(0, units, 3 * units)])
+    weight = np.ones(len(unit)) if whole else rng.gamma(1.0, size=len(unit))
+    block = rng.integers(1, 9, units)
+    block[0] = 0
+    y = rng.integers(0, 2, len(unit)).astype(np.int8)
+    return Units(unit, rng.integers(0, cells, len(unit)) / max(cells - 1, 1), y, weight, block)
+
+
+@examples(100)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    units=st.integers(2, 12),
+    cells=st.integers(1, 6),
+    x=st.floats(0.0, 1.0),
+    share=st.floats(0.01, 0.95),
+    whole=st.booleans(),
+)
+def test_forms_are_below_every_pattern_of_signs(seed, units, cells, x, share, whole):
+    held = drawn(seed, units, cells, whole)
+    tallies = held.tallies(np.round(held.p * max(cells - 1, 1)).astype(np.int64), cells, held.p)
+    q, kappa = Pairs.of(tallies), share / held.largest
+    truth, close = least(q, kappa, x), 1e-9 * (1 + len(q.size))
+    plain = Quadratic.of(q, kappa)
+    for form in (Separable(q, kappa), plain, plain.relaxed(0.3)):
+        assert form.at(x) <= truth + close
+    guessed = replace(plain, relaxation=np.random.default_rng(seed).normal(size=q.cells + 1))
+    assert guessed.at(x) <= truth + close  # whatever the relaxation is
+    if q.apart:
+        assert abs(Separable(q, kappa).at(x) - truth) <= close
+
+
+@examples(100)
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 7))
+def test_quadratic_forms_of_signs(seed, k):
+    rng = np.random.default_rng(seed)
+    t = rng.normal(size=(2 * k, k))
+    g = t.T @ t
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=k)))
+    largest = ((signs @ g) * signs).sum(axis=1).max()
+    assert root_bounds(g, np.inf) >= largest - 1e-9
+    assert root_bounds(g, float((np.abs(t).sum(axis=1) ** 2).sum())) >= largest - 1e-9
+    off = g - np.diag(np.diag(g))
+    assert bounded(off, rng.normal(size=k)) >= ((signs @ off) * signs).sum(axis=1).max() - 1e-9
+
+
+@examples(50)
+@given(seed=st.integers(0, 2**32 - 1), units=st.integers(2, 40), cells=st.integers(1, 6), whole=st.booleans())
+def test_what_units_add_up_to(seed, units, cells, whole):
+    held = drawn(seed, units, cells, whole)
+    assert held.size.max() <= held.largest * (1 + 1e-12)
+    assert np.allclose(np.bincount(held.unit, held.weight), held.size)
+    cell = np.round(held.p * max(cells - 1, 1)).astype(np.int64)
+    tallies = held.tallies(cell, cells, held.p)
+    table = np.zeros((units, cells))
+    np.add.at(table, (held.unit, cell), held.weight * (held.y - held.p))
+    assert np.allclose(tallies.witnessed(np.ones(cells)), table.sum(axis=1))
+    assert np.allclose(tallies.by_block(square=True).sum(axis=0), (table**2).sum(axis=0))
+    own = table[held.certified]
+    square = own.sum(axis=0) ** 2 - (own**2).sum(axis=0)
+    if held.total:
+        assert np.isclose(tallies.debiased, np.sqrt(np.maximum(square, 0)).sum() / held.total, atol=1e-7)
+    group = held.unit % 2 == 0
+    part = held.within(group)
+    assert part.largest <= held.largest
+    assert part.count == len(np.unique(held.unit[group]))
+    assert Above.of(part.tallies(cell[group], cells, part.p)).limit(0.05) <= 1.0

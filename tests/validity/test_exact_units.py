@@ -1,0 +1,262 @@
+"""Theorems CL and CU by summing over every data set, at designs where a mistake shows: no simulation."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from calibrant.stats.units import above
+from calibrant.stats.units.above import Above, Pairs, Quadratic, Separable
+from calibrant.stats.units.below import below_of, gap_of
+from calibrant.stats.units.units import Units
+
+ALPHA = 0.05
+
+# Kinds of units: (probability, scores, weights, outcomes). Rows of a unit share their fate, large units have more
+# events than small ones, and outcomes go with the scores of the other rows: only between units is independence.
+KINDS = (
+    (0.3, (0.2,), (1.0,), (0,)),
+    (0.2, (0.2, 0.6), (1.0, 2.0), (1, 1)),
+    (0.3, (0.6, 0.6), (0.5, 0.5), (0, 0)),
+    (0.2, (0.6, 0.2, 0.2), (1.0, 1.0, 1.0), (1, 0, 1)),
+)
+VALUES = np.array([0.2, 0.6])
+
+
+def data_sets(units):
+    """Yield the probability and the rows of every data set of so many units."""
+    for kinds in itertools.product(range(len(KINDS)), repeat=units):
+        own = [KINDS[k] for k in kinds]
+        unit = np.repeat(np.arange(units), [len(k[1]) for k in own])
+        p, w, y = (np.concatenate([k[i] for k in own]) for i in (1, 2, 3))
+        yield math.prod(k[0] for k in own), unit, p, w, y.astype(np.int8)
+
+
+def dealt(unit, p, w, y):
+    """Deal units to fixed places, the first as the pilot; M is given: the largest that there is."""
+    block = np.array([0, 1, 1, 2, 5, 8])[: unit.max() + 1]
+    return replace(Units(unit, p, y, w, block, most=3.0), block=block)
+
+
+@pytest.fixture
+def largest_known(monkeypatch):
+    """Let M be 3, as if the pilot units had shown it, so that every data set has one estimand."""
+    monkeypatch.setattr(Units, "largest", 3.0)
+
+
+def truth():
+    """Return error and gap of the kinds."""
+    sums, size = np.zeros(2), 0.0
+    for chance, p, w, y in KINDS:
+        for score, weight, event in zip(p, w, y, strict=True):
+            sums[int(score == 0.6)] += chance * weight * (event - score)
+            size += chance * weight
+    return np.abs(sums).sum() / size, sums.sum() / size
+
+
+def cells(p):
+    return (p == 0.6).astype(np.int64)
+
+
+def means(evidence, units=4):
+    """Return the exact mean of exponentials of what `evidence` returns of units."""
+    return sum(chance * np.exp(np.asarray(evidence(dealt(*rows)))) for chance, *rows in data_sets(units))
+
+
+@pytest.mark.usefixtures("largest_known")
+def test_below_at_the_true_error():
+    error, _ = truth()
+
+    def wagers(units):
+        found = below_of(units.tallies(cells(units.p), 2, units.p), ALPHA, 0, few=True)
+        return [replace(found, wagers=[replace(w, share=1.0)]).at(error) for w in found.wagers]
+
+    found = means(wagers)
+    assert found.max() <= 1 + 1e-9
+    assert found.max() > 0.8  # and none is far below, where nothing could go wrong
+
+
+@pytest.mark.usefixtures("largest_known")
+def test_gap_at_the_true_gap():
+    _, gap = truth()
+    found = means(lambda units: [gap_of(units, ALPHA).at(gap, side) for side in (1.0, -1.0)])
+    assert found == pytest.approx([0.75, 1], abs=1e-9)  # the largest bet, a quarter, could lose more than it has
+
+
+@pytest.mark.usefixtures("largest_known")
+def test_above_at_the_true_error():
+    error, _ = truth()
+
+    def forms(units):
+        tallies = units.tallies(cells(units.p), 2, units.p)
+        q = Pairs.of(tallies)
+        plain = [Quadratic.of(q, k) for k in (0.3, 0.1)]
+        return [
+            Above.of(tallies).at(error),
+            *(Separable(q, k).at(error) for k in (0.3, 0.1)),
+            *(f.at(error) for f in plain),
+            *(f.relaxed(0.4).at(error) for f in plain),
+        ]
+
+    found = means(forms, 3)
+    assert found.max() <= 1 + 1e-9
+    assert found[1:3].max() > 0.7
+
+
+# ---- All-or-none units at score 0: the bound is as tight as can be ----
+
+
+def all_or_none(cases, units=200, size=10, weight=None):
+    """Return units without an event but for so many, all of whose rows have it; the first unit is the pilot."""
+    unit = np.repeat(np.arange(units + 1), size)
+    y = ((unit > 0) & (unit <= cases)).astype(np.int8)
+    block = np.minimum(np.arange(units + 1), 1)
+    return Units(unit, np.zeros(len(unit)), y, np.ones(len(unit)) if weight is None else weight, block)
+
+
+def limits(most, kappa, changed=lambda a: a):
+    """Return upper limits at 0 to `most` cases, with one bet."""
+    out = []
+    for cases in range(most + 1):
+        units = all_or_none(cases)
+        tallies = units.tallies(np.zeros(len(units.p), dtype=np.int64), 1, units.p)
+        out.append(changed(Above.of(tallies, np.array([kappa / units.largest]))).limit(ALPHA))
+    return np.array(out)
+
+
+def missed(ends, eta, units=200):
+    """Return the probability of an end below the event rate."""
+    return float(binom.pmf(np.arange(len(ends)), units, eta)[ends < eta].sum())
+
+
+def test_tight_probe_holds():
+    ends = limits(6, 0.999)
+    assert missed(ends, 0.0152) <= ALPHA
+    assert missed(ends, 0.0152) > 0.04
+    worst = max(missed(ends, e) for e in np.concatenate([ends + 1e-9, np.linspace(0, 0.05, 101)]))
+    assert worst <= ALPHA
+
+
+def test_saboteur_spends_too_much():
+    """A bound that asks for 90 % of ln(1 / delta)."""
+    ends = limits(6, 0.999, lambda a: Louder(a))
+    assert max(missed(ends, e) for e in ends + 1e-9) > 1.1 * ALPHA
+
+
+class Louder:
+    """Evidence that is told a tenth larger than it is."""
+
+    def __init__(self, evidence):
+        self.evidence = evidence
+
+    def limit(self, delta):
+        return self.evidence.limit(delta**0.9)
+
+
+def rate_of_misses(bound, draw, sets):
+    """Return the share of data sets whose bound is below the truth."""
+    misses = 0
+    for k in range(sets):
+        units, error = draw(np.random.default_rng(k))
+        misses += bound(units) < error
+    return misses / sets
+
+
+def upper(units):
+    return Above.of(tallies_of(units)).limit(ALPHA)
+
+
+def tallies_of(units):
+    values, cell = np.unique(units.p, return_inverse=True)
+    return units.tallies(cell, len(values), units.p)
+
+
+def lottery(rng):
+    """Units of one row, and one in a hundred of 40 rows all of which are events: the error is mostly theirs."""
+    size = np.where(rng.uniform(size=101) < 0.02, 40, 1)
+    size[0] = 40  # the pilot has seen a large one
+    unit = np.repeat(np.arange(101), size)
+    y = (size[unit] == 40).astype(np.int8)
+    units = Units(unit, np.zeros(len(unit)), y, np.ones(len(unit)), np.minimum(np.arange(101), 1))
+    return units, 0.02 * 40 / (0.02 * 40 + 0.98)
+
+
+def largest_seen(units):
+    """M from the units certified, which the outcomes go with."""
+    size = float(units.given_size[units.certified].max())
+    return upper(replace(units, block=np.where(units.block == 0, 1, units.block), most=size))
+
+
+def test_saboteur_largest_from_certified_units():
+    assert rate_of_misses(upper, lottery, 300) <= ALPHA
+    assert rate_of_misses(largest_seen, lottery, 300) > 2 * ALPHA
+
+
+def mean_size(units):
+    """The mean size in place of ``W_g``."""
+    made = Above.of(tallies_of(units))
+    q = made.forms[0][0].pairs
+    other = replace(q, size=np.full(len(q.size), q.size.mean()))
+    return Above([[Separable(other, f[0].kappa)] for f in made.forms]).limit(ALPHA)
+
+
+def one_event_each(rng):
+    """Units of one row and of 40, at score 0, each with one event: what a unit adds has nothing to do with its size."""
+    size = np.where(rng.uniform(size=6401) < 0.05, 40, 1)
+    size[0] = 40
+    unit = np.repeat(np.arange(6401), size)
+    y = (np.diff(unit, prepend=-1) > 0).astype(np.int8)
+    units = Units(unit, np.zeros(len(unit)), y, np.ones(len(unit)), np.minimum(np.arange(6401), 1))
+    return units, 1 / (0.05 * 40 + 0.95)
+
+
+def test_saboteur_mean_size():
+    assert rate_of_misses(upper, one_event_each, 100) <= ALPHA
+    assert rate_of_misses(mean_size, one_event_each, 100) > 2 * ALPHA
+
+
+def by_rows(units):
+    """Rows dealt without their units."""
+    n = len(units.p)
+    block = np.ones(n, dtype=np.int64)
+    block[np.flatnonzero(units.unit == 0)] = 0
+    return upper(Units(np.arange(n), units.p, units.y, units.given, block))
+
+
+def same_fate(rng):
+    """100 units of 20 rows at scores of 0.3, each unit with one outcome: by chance too few or too many."""
+    unit = np.repeat(np.arange(101), 20)
+    y = (rng.uniform(size=101) < 0.5)[unit].astype(np.int8)
+    units = Units(unit, np.full(len(unit), 0.3), y, np.ones(len(unit)), np.minimum(np.arange(101), 1))
+    return units, 0.2
+
+
+def test_saboteur_rows_without_their_units():
+    assert rate_of_misses(upper, same_fate, 200) <= ALPHA
+    assert rate_of_misses(by_rows, same_fate, 200) > 2 * ALPHA
+
+
+def together(rng):
+    """60 units of one fate, in twelve cells at scores of about one half; the rate is 13 points higher."""
+    unit = np.repeat(np.arange(61), 12)
+    score = np.tile(0.5 + 1e-6 * np.arange(12), 61)
+    y = (rng.uniform(size=61) < 0.63)[unit].astype(np.int8)
+    units = Units(unit, score, y, np.ones(len(unit)), np.minimum(np.arange(61), 1))
+    return units, 0.13 - 5.5e-6
+
+
+def diagonal_only(units):
+    """The off-diagonal of G dropped, as if cells had nothing to do with each other."""
+    q, forms = Pairs.of(tallies_of(units)), []
+    for kappa in above.bets(len(q.size), units.largest).tolist():
+        plain = Quadratic.of(q, kappa)
+        forms.append([replace(plain, least=float(np.trace(plain.g)))])
+    return Above(forms).limit(ALPHA)
+
+
+def test_saboteur_without_the_eigenvalue():
+    assert rate_of_misses(upper, together, 60) <= ALPHA
+    assert rate_of_misses(diagonal_only, together, 100) > 2 * ALPHA

@@ -1,7 +1,7 @@
-"""Coverage and width where rows come in units or carry weights: ``python benchmarks/certify/units.py [--full]``.
+"""Coverage and width where rows come in units or carry weights: ``python benchmarks/certify/units.py [SETS | --full]``.
 
 Every end is asked for at 95 %, one-sided (both ends of the gap at 2.5 %), of a score of 19 values. The truth is a
-formula, also of the weights that the certificate took (``min(1, M / W)`` of each unit). Beside it stand, for one data set
+formula, also of the weights that the certificate took (``min(1, M / W)`` of each unit). Beside it stand, for one set
 in five, the same rows taken as independent and of equal weight, and the percentiles of 200 bootstraps of whole units.
 """
 
@@ -162,7 +162,7 @@ def accepted(found: dict[str, object]) -> bool:
 
 
 if __name__ == "__main__":
-    sets = FULL if "--full" in sys.argv else SETS
+    sets = FULL if "--full" in sys.argv else int(sys.argv[1]) if len(sys.argv) > 1 else SETS
     for one in designs():
         line = measured(one, sets)
         line["accepted"] = accepted(line)

@@ -214,7 +214,7 @@ def one_event_each(rng):
 
 
 def test_saboteur_mean_size():
-    assert rate_of_misses(upper, one_event_each, 100) <= ALPHA
+    assert rate_of_misses(upper, one_event_each, 40) <= ALPHA
     assert rate_of_misses(mean_size, one_event_each, 100) > 2 * ALPHA
 
 
@@ -235,17 +235,17 @@ def same_fate(rng):
 
 
 def test_saboteur_rows_without_their_units():
-    assert rate_of_misses(upper, same_fate, 200) <= ALPHA
-    assert rate_of_misses(by_rows, same_fate, 200) > 2 * ALPHA
+    assert rate_of_misses(upper, same_fate, 40) <= ALPHA
+    assert rate_of_misses(by_rows, same_fate, 100) > 2 * ALPHA
 
 
 def together(rng):
-    """60 units of one fate, in twelve cells at scores of about one half; the rate is 13 points higher."""
-    unit = np.repeat(np.arange(61), 12)
-    score = np.tile(0.5 + 1e-6 * np.arange(12), 61)
-    y = (rng.uniform(size=61) < 0.63)[unit].astype(np.int8)
-    units = Units(unit, score, y, np.ones(len(unit)), np.minimum(np.arange(61), 1))
-    return units, 0.13 - 5.5e-6
+    """300 units of one fate, in 30 cells at scores of about one half; the rate is ten points higher."""
+    unit = np.repeat(np.arange(301), 30)
+    score = np.tile(0.5 + 1e-6 * np.arange(30), 301)
+    y = (rng.uniform(size=301) < 0.6)[unit].astype(np.int8)
+    units = Units(unit, score, y, np.ones(len(unit)), np.minimum(np.arange(301), 1))
+    return units, 0.1 - 14.5e-6
 
 
 def diagonal_only(units):
@@ -258,5 +258,5 @@ def diagonal_only(units):
 
 
 def test_saboteur_without_the_eigenvalue():
-    assert rate_of_misses(upper, together, 60) <= ALPHA
+    assert rate_of_misses(upper, together, 20) <= ALPHA
     assert rate_of_misses(diagonal_only, together, 100) > 2 * ALPHA

@@ -59,14 +59,15 @@ def reaching(statistic: float, simulated: ArrayLike) -> NDArray[np.bool_]:
 def critical(simulated: Floats, alpha: float) -> Floats:
     """Return the value that a statistic exceeds exactly when its p-value is at most `alpha`.
 
-    The ``ceil((1 - alpha) (draws + 1))``-th smallest along the first axis; infinite where there are too few
-    draws for any p-value to be so small.
+    The ``ceil((1 - alpha) (draws + 1))``-th smallest along the first axis, and the rounding that `reaching` allows;
+    infinite where there are too few draws for any p-value to be so small.
     """
     draws = simulated.shape[0]
     rank = int(np.ceil(round((1.0 - alpha) * (draws + 1), 9)))  # 9 digits: 0.95 (999 + 1) is 950, not a little more
     if rank > draws:
         return np.full(simulated.shape[1:], np.inf)[()]
-    return np.partition(simulated, rank - 1, axis=0)[rank - 1]
+    found = np.partition(simulated, rank - 1, axis=0)[rank - 1]
+    return found + ROUNDING * np.maximum(1.0, np.abs(found))
 
 
 def ranked(statistics: ArrayLike) -> Floats:

@@ -100,7 +100,7 @@ def test_jittered(design, n, slow):
     truth = jittered_truth(design, h)
     check(
         lambda r: outside(jittered(design.draw(n, 4, r), bandwidth=h, alpha=ALPHA, seed=r).interval, truth),
-        at_night(n) if slow else 40,
+        100 if slow else 40,
         ALPHA,
     )
 
@@ -112,7 +112,7 @@ KNOWN = tuple(d for d in ALL if d.distance is not None)
 def test_distance(design, n, slow):
     check(
         lambda r: outside(distance(design.draw(n, 5, r), alpha=ALPHA, seed=r).interval, design.distance),
-        at_night(n) if slow else 40,
+        100 if slow else 40,
         ALPHA,
     )
 

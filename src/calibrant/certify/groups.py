@@ -83,8 +83,10 @@ def groups(
     rounds the middle of the score's cell. Gaps: bets on the mean residual, stakes by earlier blocks. Ranges share alpha
     equally over all ends (Bonferroni). Verdicts come from closed testing by averages of e-values, which never decides
     less than the ranges, and all groups as "met" where no group needs to share: see `worst_group`.
-    **Cost.** Linear in the rows, then about 20 ms a group.
-    **Reads.** The sketch.
+    Data with ``cluster=`` or ``weights=``: independent units, Theorems CL and CU (documentation: units); error and gap
+    are of these weights.
+    **Cost.** Linear in the rows, then about 20 ms a group; of units, a tenth of a second.
+    **Reads.** The sketch; rows, where they have units or weights.
 
     References
     ----------

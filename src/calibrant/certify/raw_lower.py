@@ -50,8 +50,10 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     mixed with a forward recursion over signs that needs no learning, and with bets on a plain shift either way, which
     have half of the weight; the average e-value is solved for the error. Scores are read to ``2^-30``, which is
     subtracted.
+    Data with ``cluster=`` or ``weights=``: independent units, Theorems CL and CU (documentation: units); error and gap
+    are of these weights.
     **Cost.** Linear in the rows, then about 0.1 s whatever their number.
-    **Reads.** The sketch.
+    **Reads.** The sketch; rows, where they have units or weights.
 
     References
     ----------

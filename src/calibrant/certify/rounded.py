@@ -47,8 +47,10 @@ def rounded(
     **Method.** Upper end: Theorem U with the notch (theory 1.4), four bets, linear form and notch averaged half
     and half. Lower end: Theorem L on the levels. Rounding is exact for 10, 20, 50 and 100 levels and powers of
     two; otherwise the middle of the score's cell (of ``2^14``) is rounded, which is the classifier certified.
-    **Cost.** Linear in the rows, then milliseconds.
-    **Reads.** The sketch.
+    Data with ``cluster=`` or ``weights=``: independent units, Theorems CL and CU (documentation: units); error and gap
+    are of these weights.
+    **Cost.** Linear in the rows, then milliseconds; a tenth of a second of units.
+    **Reads.** The sketch; rows, where they have units or weights.
 
     Examples
     --------

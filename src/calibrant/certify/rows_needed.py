@@ -249,6 +249,9 @@ def rows_to_decide(
     Elsewhere, at least as many as show a calibrated score to be within. None where those are fewer than there are, or
     beyond 1e12: the estimate is too close to the limit to say.
 
+    Of units: so many times as many, if the end found now comes to the limit as ``m^(-1/2)``; it shrinks somewhat
+    faster, by the share of it that the largest unit makes.
+
     Parameters
     ----------
     population : Population
@@ -261,7 +264,12 @@ def rows_to_decide(
     judge : {"error", "gap"}
     """
     least, off, most = found
-    room, within, mass = abs(limit - off), off < limit, _masses(population)
+    room, within = abs(limit - off), off < limit
+    now = most - off if within else off - least
+    if population.units is not None:
+        times = (now / room) ** 2 if room > max(population.judged(levels).noise, 1e-4) else np.inf
+        return Need(times, False) if 1.0 < times < np.inf else None
+    mass = _masses(population)
     clear = room > max(_noise(population, levels, judge), 1e-4)
     above = _signed_gap(mass, spend[1]) if judge == "gap" else _judged_gap(population, levels, spend[1])
     if not clear:
@@ -269,7 +277,6 @@ def rows_to_decide(
         return Need(needed, True) if 1.0 < needed < np.inf else None
     below = _signed_gap(mass, spend[0] / 2.0) if judge == "gap" else _lower_gap(mass, spend[0])
     planned = least_rows(above if within else below, room, max(population.n / 2.0, 20.0)) / population.n
-    now = most - off if within else off - least
     times = max(planned, (now / room) ** 2)
     return Need(times, False) if 1.0 < times < np.inf else None
 

@@ -49,8 +49,10 @@ def values(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two
     **Method.** Upper end: Theorem U with the notch (theory 1.4), a cell for each of the ``2^30`` scores that are
     told apart; those without rows contribute a factor of 1. Lower end: `raw_lower`. Scores are read to ``2^-30``,
     which is added and subtracted; two that agree to there count as one value.
-    **Cost.** Linear in the rows, then milliseconds.
-    **Reads.** The sketch.
+    Data with ``cluster=`` or ``weights=``: independent units, Theorems CL and CU (documentation: units); error and gap
+    are of these weights.
+    **Cost.** Linear in the rows, then milliseconds; a tenth of a second of units.
+    **Reads.** The sketch; rows, where they have units or weights.
 
     Examples
     --------

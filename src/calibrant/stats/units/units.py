@@ -183,6 +183,11 @@ class Tallies:
         at = self.units.block[self.unit] * self.cells + self.cell
         return summed(at, self.value**2 if square else self.value, (BLOCKS + 1) * self.cells).reshape(-1, self.cells)
 
+    @property
+    def noise(self) -> float:
+        """Twice the root of ``sum_gc t_gc^2``, over ``sum W``."""
+        return 2.0 * float(np.sqrt(self.by_block(square=True)[1:].sum())) / max(self.units.total, 1e-300)
+
     @cached_property
     def debiased(self) -> float:
         """The weighted error less what noise between units adds: ``sum_c sqrt(max(0, t_c^2 - sum_g t_gc^2)) / sum W``.
@@ -190,4 +195,4 @@ class Tallies:
         ``t_c^2 - sum_g t_gc^2`` is a sum over pairs of different units, with mean ``m (m - 1) (E t_gc)^2``.
         """
         total, square = (self.by_block(v)[1:].sum(axis=0) for v in (False, True))
-        return float(np.sqrt(np.maximum(total**2 - square, 0.0)).sum() / self.units.total)
+        return float(np.sqrt(np.maximum(total**2 - square, 0.0)).sum()) / max(self.units.total, 1e-300)

@@ -1,0 +1,110 @@
+"""Every end of the public functions holds where rows come in units or carry weights: truths are formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import calibrant as cal
+from calibrant.views.population import everyone
+from validity.acceptance import refuted
+
+ALPHA = 0.05
+VALUES = np.arange(1, 20) / 20
+
+# Units, sizes, correlation within, how far every second value is off, how much more large units have, CV of weights
+DESIGNS = {
+    "by themselves, uneven weights": (1500, (1,), 0.0, 0.3, 0.0, 2.0),
+    "ten each, calibrated": (150, (10,), 0.5, 0.0, 0.0, 0.0),
+    "ten each, off": (150, (10,), 0.9, 0.3, 0.0, 0.0),
+    "1 to 200": (80, (1, 5, 20, 200), 0.3, 0.3, 0.0, 0.0),
+    "large ones differ": (300, (1, 2, 20), 0.1, 0.0, 0.04, 0.0),
+    "weights and units": (200, (1, 2, 5, 10), 0.3, 0.3, 0.0, 1.0),
+}
+
+
+def rates(size, off, large):
+    """Return the event rate by size of unit and score."""
+    sign = np.where(np.arange(len(VALUES)) % 2, -1.0, 1.0)
+    tilt = np.where(np.asarray(size) > np.median(size), large, -large)[:, None]
+    return VALUES + off * np.minimum(VALUES, 1 - VALUES) * sign + tilt
+
+
+def drawn(design, rng):
+    """Return one data set, and error and gap by M."""
+    units, sizes, alike, off, large, cv = design
+    kind = rng.integers(0, len(sizes), units)
+    unit = np.repeat(np.arange(units), np.array(sizes)[kind])
+    value = rng.integers(0, len(VALUES), len(unit))
+    latent = np.sqrt(alike) * rng.normal(size=units)[unit] + np.sqrt(1 - alike) * rng.normal(size=len(unit))
+    table = rates(sizes, off, large)
+    y = ndtr(latent) < table[kind[unit], value]
+    weights = rng.lognormal(0.0, np.sqrt(np.log1p(cv**2)), len(unit)) if cv else None
+
+    def truth(largest):
+        size = np.array(sizes, dtype=float)
+        gaps = np.minimum(size, largest if cv == 0 else np.inf) @ (table - VALUES)
+        gaps = gaps / np.minimum(size, largest if cv == 0 else np.inf).sum()
+        return np.abs(gaps).mean(), gaps.mean()
+
+    return cal.predictions(y, VALUES[value], {"all": np.ones(len(y), dtype=bool)}, weights=weights, cluster=unit), truth
+
+
+def missed(design, sets):
+    """Count the misses of the error's low and high end, and of the gap's."""
+    out = np.zeros(4, dtype=int)
+    for k in range(sets):
+        data, truth = drawn(design, np.random.default_rng([0x22, k]))
+        error, gap = truth(everyone(data).units.largest)
+        low = cal.certify.raw_lower(data, alpha=ALPHA).interval.low
+        high = cal.certify.values(data, alpha=ALPHA, side="upper").interval.high
+        signed = next(iter(cal.certify.groups(data, by="all", judge="gap", alpha=ALPHA).values())).interval
+        out += [low > error, high < error, signed.low > gap, signed.high < gap]
+    return out
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_end(name):
+    sets = 30
+    for count, rate in zip(missed(DESIGNS[name], sets), (ALPHA, ALPHA, ALPHA / 2, ALPHA / 2), strict=True):
+        assert not refuted(count, sets, rate)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_end_often(name):
+    sets = 1000
+    for count, rate in zip(missed(DESIGNS[name], sets), (ALPHA, ALPHA, ALPHA / 2, ALPHA / 2), strict=True):
+        assert not refuted(count, sets, rate)
+
+
+def test_rows_by_themselves_are_refuted():
+    """The saboteur: the same rows without their units."""
+    misses, design = 0, (100, (20,), 0.9, 0.0, 0.0, 0.0)
+    for k in range(60):
+        data, truth = drawn(design, np.random.default_rng([0x23, k]))
+        rows = cal.predictions(data.y, data.p, data.covariates)
+        misses += cal.certify.raw_lower(rows, alpha=ALPHA).interval.low > truth(np.inf)[0]
+    assert refuted(misses, 60, ALPHA)
+
+
+def test_rows_alone_are_certified_as_ever():
+    """A unit a row, and weights that are all alike, change not a bit."""
+    data, _ = drawn((800, (1,), 0.0, 0.3, 0.0, 0.0), np.random.default_rng(0))
+    plain = cal.predictions(data.y, data.p)
+    alike = cal.predictions(data.y, data.p, weights=np.full(data.n, 2.5), cluster=np.arange(data.n))
+    assert cal.certify.values(alike) == cal.certify.values(plain)
+    assert cal.certify.raw_lower(alike) == cal.certify.raw_lower(plain)
+
+
+def test_order_of_rows_is_nothing():
+    data, _ = drawn(DESIGNS["weights and units"], np.random.default_rng(1))
+    order = np.random.default_rng(2).permutation(data.n)
+    turned = cal.predictions(data.y[order], data.p[order], weights=data.weights[order], cluster=data.cluster[order])
+    here, there = (
+        cal.certify.values(d).interval
+        for d in (cal.predictions(data.y, data.p, weights=data.weights, cluster=data.cluster), turned)
+    )
+    assert here.low == pytest.approx(there.low, abs=1e-12)
+    assert here.high == pytest.approx(there.high, abs=1e-9)

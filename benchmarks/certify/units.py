@@ -1,4 +1,5 @@
-"""Coverage and width where rows come in units or carry weights: ``python benchmarks/certify/units.py [SETS | --full]``.
+"""Coverage and width where rows come in units or carry weights: ``python benchmarks/certify/units.py [SETS | --full]``,
+and what it prints as a table by ``... table < FILE``.
 
 Every end is asked for at 95 %, one-sided (both ends of the gap at 2.5 %), of a score of 19 values. The truth is a
 formula, also of the weights that the certificate took (``min(1, M / W)`` of each unit). Beside it stand, for one set
@@ -23,6 +24,7 @@ from calibrant.views.units import alone
 SETS, FULL = 40, 1000
 SOME = 5  # of so many data sets one is given to the other methods
 BOOTSTRAPS = 200
+KINDS = ("units", "rows", "bootstrap")
 USUAL = np.arange(1, 20) / 20.0
 RARE = np.array([0.002, 0.005, 0.01, 0.02, 0.04])
 MIXED = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -131,8 +133,7 @@ def misses(found: tuple[float, ...], error: float, gap: float) -> list[bool]:
 
 def measured(design: Design, sets: int) -> dict[str, object]:
     """Return misses and mean ends of each method."""
-    kinds = ("units", "rows", "bootstrap")
-    wrong, at = {k: np.zeros(4, dtype=int) for k in kinds}, {k: np.zeros(4) for k in kinds}
+    wrong, at = {k: np.zeros(4, dtype=int) for k in KINDS}, {k: np.zeros(4) for k in KINDS}
     for k in range(sets):
         rng = np.random.default_rng([22, k])
         data = design.drawn(rng)
@@ -161,7 +162,32 @@ def accepted(found: dict[str, object]) -> bool:
     return all(binom.sf(w - 1, found["sets"], rate) >= 1e-6 for w, rate in zip(wrong, rates, strict=True))
 
 
+def table(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a Markdown table of what was printed."""
+    head = (
+        "design",
+        "error",
+        "high end: " + ", ".join(KINDS),
+        "half width of the gap",
+        "wrong ends: units",
+        *KINDS[1:],
+    )
+    yield f"| {' | '.join(head)} |"
+    yield "|---|---|---|---|---|---|---|"
+    for text in lines:
+        d = json.loads(text)
+        high = ", ".join(f"{100 * d['ends'][k][1]:.1f}" for k in KINDS)
+        half = ", ".join(f"{50 * (d['ends'][k][3] - d['ends'][k][2]):.1f}" for k in KINDS)
+        sets = [d["sets"], d["sets"] // SOME, d["sets"] // SOME]
+        wrong = [", ".join(f"{w / n:.3f}" for w in d["misses"][k]) for k, n in zip(KINDS, sets, strict=True)]
+        off = ", off" if d["off"] else ""
+        yield f"| {d['design']}{off} | {100 * d['error']:.1f} | {high} | {half} | {' | '.join(wrong)} |"
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["table"]:
+        print("\n".join(table(iter(sys.stdin))))
+        sys.exit()
     sets = FULL if "--full" in sys.argv else int(sys.argv[1]) if len(sys.argv) > 1 else SETS
     for one in designs():
         line = measured(one, sets)

@@ -20,7 +20,7 @@ from calibrant.stats.classical import Scored, scored
 from calibrant.stats.classical import in_units as rows_in_units
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.nulls import p_value
-from calibrant.views.points import units_of
+from calibrant.views.points import SIGNS, units_of
 from calibrant.views.population import everyone
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,6 @@ ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 CALIBRATED = "the outcomes are independent and happen with the probabilities given"
 CALIBRATED_IN_UNITS = "the outcomes happen with the probabilities given; units are independent"
 EXACT = "exact simulation"
-SIGNS = "random signs of whole units, asymptotic in their number"
 FROM_CELLS = "simulation from cells"
 ASYMPTOTIC = "asymptotic"
 IMPOSSIBLE = "exact: outcomes happened that have probability zero"

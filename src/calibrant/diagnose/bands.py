@@ -22,7 +22,8 @@ from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.stats.nulls import critical, p_value
 from calibrant.stats.smoothing import SPREAD, density, smoother
 from calibrant.stats.strata import SUMS, Strata, View
-from calibrant.views.along import along_of, strata_of
+from calibrant.views.along import along_of, by_unit, strata_of
+from calibrant.views.points import SIGNS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -329,6 +330,10 @@ def simulated(data: Predictions | Sketch, plan: Plan, draws: int, seed: int) -> 
     exact variance ``sum w^2 p (1 - p)``.
     """
     cells = [p.cells for p in plan.panels]
+    if plan.code is not None and isinstance(data, Predictions) and data.cluster is not None:
+        found = by_unit(data, plan.code, sum(c.size for c in cells), plan.whole.view)
+        if found is not None:
+            return found.signed(draws, np.random.default_rng([seed, STREAM, 1])).T, SIGNS
     if plan.code is None or not isinstance(data, Predictions) or not affordable(data, 1, draws):
         noise = np.concatenate([c.noise for c in cells])
         rng = np.random.default_rng([seed, STREAM])
@@ -344,12 +349,16 @@ def banded(data: Predictions | Sketch, plan: Plan, alpha: float, draws: int, see
     parts, top, masked = [], np.zeros(draws), 0
     # (1) Where each panel is drawn, and the largest standardised deviation of each draw over all of them.
     for panel in plan.panels:
+        own_sums = sums[panel.first : panel.first + panel.cells.size]
         kept, rows, says, null = _drawn(panel)
+        if law == SIGNS:  # the standard error of sums over units, where that is more
+            seen = panel.average[kept] @ own_sums
+            null = np.maximum(null, np.sqrt((seen * seen).mean(axis=1)))
         masked += int((panel.kind != 1).sum() - (panel.kind[kept] != 1).sum())
         if not len(kept):
             continue
         standard = panel.average[kept] / null[:, None]
-        own = np.abs(standard @ sums[panel.first : panel.first + panel.cells.size])
+        own = np.abs(standard @ own_sums)
         top = np.maximum(top, own.max(axis=0))
         parts.append((panel, kept, rows, says, null, critical(own.T, alpha)))
     if not parts:

@@ -11,7 +11,7 @@ from calibrant.certify.variable import FOR_SHIFT, Cut, Dealt, cut_of, dealt_of, 
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.bands import affordable
-from calibrant.diagnose.ranking import Line, lines_of, names_of, p_values, tested_pairs
+from calibrant.diagnose.ranking import Line, in_units, lines_of, names_of, p_values, tested_pairs
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.strata import View
@@ -64,7 +64,7 @@ def rank_variables(
     Parameters
     ----------
     data : Predictions or Sketch
-        Weights are used; clusters are refused.
+        Weights are used; where the data name clusters, p-values and sizes are by these units, and no range certified.
     variables : str or sequence of str, optional
         Every covariate by default.
     view : {"probability", "confidence"}
@@ -95,7 +95,7 @@ def rank_variables(
     Raises
     ------
     NotComputable
-        No variable can be ranked; clusters.
+        No variable can be ranked; all rows are one unit.
 
     Notes
     -----
@@ -106,7 +106,9 @@ def rank_variables(
     model is off for everyone, or along some of them, outcomes vary otherwise than its scores say; so the test is done
     once more with the noise seen in each bin where that is more, and the larger p-value counts: approximately valid for
     the rest in large samples. Beyond that size (or from a sketch) the residual sums are Gaussian with the larger of
-    these variances, and Holm's correction needs no dependence: asymptotic. *Intervals.* Finite-sample and simultaneous
+    these variances, and Holm's correction needs no dependence: asymptotic. With
+    clusters whole units have random signs, the same for every variable: asymptotic in their number.
+    *Intervals.* Finite-sample and simultaneous
     over the variables: see `certify.variable`. **Method.** Paper, Section 6: variables ranked by plain VECE (Table 1).
     Here: by the size from which label noise would produce the plain value on average, beyond the shift. The p-value
     joins several statistics of the same sums: that size; of a category the largest standardised residual of a level; of
@@ -141,12 +143,12 @@ def rank_variables(
     draws = whole("draws", draws, 99, 100_000)
     how = _How(checked_view(view), checked_alpha(alpha), draws, checked_seed(seed))
     if not isinstance(data, Sketch):
-        data = checked_rows(data)
+        data = checked_rows(data, clusters=True)
     elif pairs:
         raise NotComputable("a sketch keeps no cells of pairs of variables: pass rows, or leave pairs out")
     names = names_of(data, variables)
     # (1) Bins of each variable, without a label; what looks like an identifier is left out, and said to be.
-    lines, left_out = lines_of(data, names, view, bins, affordable(data, len(names), draws))
+    lines, left_out = lines_of(data, names, view, bins, in_units(data) or affordable(data, len(names), draws))
     if not lines:
         raise NotComputable(f"no variable can be ranked: {next(iter(left_out.items()))}")
     # (2) p-values over all of them, and certified ranges that hold together.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from calibrant.data.specs.coding import OTHER
 from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_cases
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
-from calibrant.stats.nulls import holm, p_value, step_down, surprises, total_interval
+from calibrant.stats.nulls import UnitSums, holm, p_value, step_down, surprises, total_interval
 from calibrant.stats.strata import SUMS, Strata, View, beyond_shift, widened
-from calibrant.views.along import along_of, strata_of
+from calibrant.views.along import along_of, by_unit, strata_of
+from calibrant.views.points import SIGNS
 
 STREAM = 0x4A9C
 SIZE_DRAWS = 1000  # of the label noise that debiased sizes are free of
@@ -36,6 +37,14 @@ EXACT = (
     "the larger p-value counting; step-down maximum"
 )
 GAUSSIAN = "asymptotic: Gaussian residual sums with the variance of each bin, or that seen if larger; Holm"
+
+
+SIGNED = f"{SIGNS}; the same signs for every variable, step-down maximum"
+
+
+def in_units(data: Predictions | Sketch) -> TypeGuard[Predictions]:
+    """Tell whether rows come in units."""
+    return isinstance(data, Predictions) and data.cluster is not None
 
 
 def standardised(entries: Floats, variance: Floats) -> Floats:
@@ -65,6 +74,8 @@ class Line:
     collapsed : int
         Bins asked for that do not exist, for ties.
     cell : int32 array of shape (n,) or None
+    units : UnitSums or None
+        What each unit adds to each bin, where rows come in units.
     """
 
     name: str
@@ -72,6 +83,7 @@ class Line:
     bins: Strata
     collapsed: int
     cell: Codes | None
+    units: UnitSums | None = None
 
     @property
     def share(self) -> Floats:
@@ -136,7 +148,7 @@ class Line:
 
     def sizes(self, seed: int, alpha: float) -> dict[str, float]:
         """Return the size beyond the shift and the whole one, each freed of label noise and plain."""
-        binned = self.bins.as_bins()
+        binned = replace(self.bins.as_bins(), units=self.units)
         noise = binned.gap_noise(SIZE_DRAWS, np.random.default_rng([seed, STREAM]))
         out = {}
         for name, gap, drawn in (
@@ -199,7 +211,7 @@ def lines_of(
         if isinstance(made, str):
             left_out[name] = made
         else:
-            lines.append(made if keep_cells else Line(name, made.kind, made.bins, made.collapsed, None))
+            lines.append(made if keep_cells else replace(made, cell=None))
     return lines, left_out
 
 
@@ -224,7 +236,9 @@ def _line(data: Predictions | Sketch, name: str, view: View, bins: int) -> Line 
     group = s.bin_of(bins)
     joined = s.joined(group)
     collapsed = bins + int(s.missing) - joined.size if s.ordered else 0
-    return Line(name, _kind(s), joined, collapsed, None if cell is None else group[cell].astype(np.int32))
+    code = None if cell is None else group[cell].astype(np.int32)
+    units = None if code is None or isinstance(data, Sketch) else by_unit(data, code, joined.size, view)
+    return Line(name, _kind(s), joined, collapsed, code, units)
 
 
 def _kind(s: Strata) -> str:
@@ -290,7 +304,7 @@ def tested_pairs(
     """Test what each pair shows beyond its two variables; p-values are adjusted over all pairs."""
     cut = [_coarse(data, name, view) for name in wanted]
     chosen = [(a, b) for a, b in combinations(cut, 2) if a.bins.size * b.bins.size <= MOST]
-    exact = affordable(data, len(chosen), draws)
+    exact, signed = affordable(data, len(chosen), draws), in_units(data)
     rng = np.random.default_rng([seed, STREAM, 3])
     kept: list[tuple[Line, tuple[Line, Line]]] = []
     found: list[_Measures] = []
@@ -298,15 +312,18 @@ def tested_pairs(
         pairs = [_pair(data, a, b, view) for a, b in chosen[start : start + AT_ONCE]]
         lines = [p.line for p in pairs]
         kept += [(Line(p.line.name, "pair", p.line.bins, 0, None), p.singles) for p in pairs]
-        if exact:
+        if signed:
+            found += signed_measures(pairs, lines, shared_residuals(data, lines, draws, seed))
+        elif exact:
             found += simulated_measures(pairs, lines, shared_residuals(data, lines, draws, seed), rng)
         else:
             found += [g for p in pairs for g in gaussian_measures([p], [p.line], seed)]
     if not kept:
         return [], EXACT
-    own, adjusted = judged(found) if exact else judged_by_holm(found)
+    own, adjusted = judged(found) if exact or signed else judged_by_holm(found)
+    law = SIGNED if signed else EXACT if exact else GAUSSIAN
     rows = zip(kept, found, own.tolist(), adjusted.tolist(), strict=True)
-    return [TestedPair(k, s, m[0][0], p, a) for (k, s), m, p, a in rows], EXACT if exact else GAUSSIAN
+    return [TestedPair(k, s, m[0][0], p, a) for (k, s), m, p, a in rows], law
 
 
 def _coarse(data: Predictions, name: str, view: View) -> Line:
@@ -362,9 +379,17 @@ class Measured(Protocol):
 
 
 def shared_residuals(data: Predictions, lines: Sequence[Line], draws: int, seed: int) -> list[Floats]:
-    """Return each line's simulated residual sums over the total weight, shape (draws, bins), from the same outcomes."""
+    """Return each line's simulated residual sums over the total weight, shape (draws, bins), from the same outcomes.
+
+    Where rows come in units, from the same random signs of whole units.
+    """
     firsts = np.cumsum([0, *(line.bins.size for line in lines)])
     codes = np.stack([np.asarray(line.cell) + first for line, first in zip(lines, firsts, strict=False)], axis=1)
+    units = by_unit(data, codes, int(firsts[-1]), lines[0].bins.view)
+    if units is not None:
+        signed = units.signed(draws, np.random.default_rng([seed, STREAM, 4]))
+        parts = np.split(signed, firsts[1:-1], axis=1)
+        return [part / line.bins.total for line, part in zip(lines, parts, strict=True)]
     sums = simulated_cases(data, codes, int(firsts[-1]), lines[0].bins.view, draws, seed)
     own = [sums[first : first + line.bins.size] for line, first in zip(lines, firsts, strict=False)]
     return [(s.T - line.bins.score) / line.bins.total for line, s in zip(lines, own, strict=True)]
@@ -379,6 +404,12 @@ def simulated_measures(
         calibrated = thing.measured(s, line.bins.noise)
         out.append([calibrated, thing.measured(widened(s, line.bins, rng), line.bins.variance)])
     return out
+
+
+def signed_measures(things: Sequence[Measured], lines: Sequence[Line], sums: Sequence[Floats]) -> list[_Measures]:
+    """Measure with the noise of random signs of whole units, on the scale of that noise."""
+    seen = [(s * s).mean(axis=0) * line.bins.total**2 for line, s in zip(lines, sums, strict=True)]
+    return [[thing.measured(s, variance)] for thing, s, variance in zip(things, sums, seen, strict=True)]
 
 
 def gaussian_measures(things: Sequence[Measured], lines: Sequence[Line], seed: int) -> list[_Measures]:
@@ -419,7 +450,7 @@ def judged(found: Sequence[_Measures]) -> tuple[Floats, Floats]:
         observed, top = np.array([m[0] for m in noise]), np.stack([m[1] for m in noise])
         own = np.array([p_value(t, s) for t, s in zip(observed.tolist(), top, strict=True)])
         both.append((own, step_down(observed, top)))
-    return np.maximum(both[0][0], both[1][0]), np.maximum(both[0][1], both[1][1])
+    return np.max([own for own, _ in both], axis=0), np.max([adjusted for _, adjusted in both], axis=0)
 
 
 def judged_by_holm(found: Sequence[_Measures]) -> tuple[Floats, Floats]:
@@ -430,6 +461,8 @@ def judged_by_holm(found: Sequence[_Measures]) -> tuple[Floats, Floats]:
 
 def p_values(data: Predictions | Sketch, lines: Sequence[Line], draws: int, seed: int) -> tuple[Floats, Floats, str]:
     """Return p-values of the sizes beyond the shift, each by itself and adjusted for all, and the law."""
+    if in_units(data):
+        return *judged(signed_measures(lines, lines, shared_residuals(data, lines, draws, seed))), SIGNED
     if isinstance(data, Predictions) and affordable(data, len(lines), draws):
         rng = np.random.default_rng([seed, STREAM, 2])
         found = simulated_measures(lines, lines, shared_residuals(data, lines, draws, seed), rng)

@@ -144,6 +144,11 @@ def reliability_curve(
         draws=checked_draws(draws, level),
         seed=seed,
     )
+    if isinstance(data, Predictions) and (data.cluster is not None or data.weights is not None):
+        raise NotComputable(
+            "the curve's null is of independent rows of equal weight, not of cluster= or weights=: "
+            "use variable_curve with the score among the covariates, which takes both"
+        )
     return curve_of(everyone(data, seed), how)
 
 

@@ -45,7 +45,7 @@ def variable_curve(
     Parameters
     ----------
     data : Predictions or Sketch
-        Weights are used; clusters are refused.
+        Weights are used; where the data name clusters, band and p-value are by these units.
     variable : str, or two
         A number, a date or a category. A category, and a number of at most ten values, has a point for each level
         instead of a curve; missing values are a level. Two variables make a table for a heat map: numbers of more
@@ -82,14 +82,16 @@ def variable_curve(
     Raises
     ------
     NotComputable
-        One value only; nowhere enough rows; clusters; a sketch that keeps no cells of the variable, or with `by`.
+        One value only; nowhere enough rows; one unit; a sketch that keeps no cells of the variable, or with `by`.
 
     Notes
     -----
     **Assumes.** Independent rows; span and grid chosen without the labels.
     **Guarantee.** ``p_value = (1 + #{T* >= T}) / (draws + 1)`` with T the largest ``|gap| / null standard error`` over
     all points, drawn and searched: exact at any number of rows where the outcomes of all rows are simulated
-    (``settings["null"]`` says so), otherwise asymptotic. *Band.* Half-width ``critical`` times the larger of two
+    (``settings["null"]`` says so), otherwise asymptotic; with clusters whole units have random signs, asymptotic in
+    their number, and the band is at least as wide as the standard error of sums over units asks.
+    *Band.* Half-width ``critical`` times the larger of two
     standard errors: with the variance ``p (1 - p)`` of a calibrated model, and with squared residuals about the fitted
     gap. By the first, a calibrated model's band excludes zero anywhere with probability at most `alpha` (then too
     ``p_value <= alpha``). By the second it is, where the model is off, asymptotically and simultaneously a confidence

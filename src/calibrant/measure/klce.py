@@ -89,7 +89,7 @@ def klce(
     several = isinstance(data, MulticlassPredictions)
     rows = data if several else checked_rows(data)
     if isinstance(rows, Predictions) and rows.cluster is not None:
-        raise NotComputable("the interval is for independent rows: leave cluster= out, and say so")
+        raise NotComputable("the interval is for independent rows: use local_calibration_test with cluster=")
     if rows.n < 2:
         raise NotComputable(SINGLE)
     how = coded(rows, variables)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -16,10 +17,21 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import Draws
 from calibrant.kernels.strata import Seen, null_sums
 from calibrant.results import Estimate, Interval
-from calibrant.stats.nulls import Sizes, p_value, total_interval
-from calibrant.stats.strata import Strata, Strategy, View, beyond_shift, matched_residuals, quantile_cells, widened
+from calibrant.stats.measures import effective_units, studied
+from calibrant.stats.nulls import Sizes, UnitSums, p_value, total_interval
+from calibrant.stats.strata import (
+    Bins,
+    Strata,
+    Strategy,
+    View,
+    beyond_shift,
+    matched_residuals,
+    quantile_cells,
+    widened,
+)
 from calibrant.views.along import (
     along_of,
+    by_unit,
     checked_view,
     numbers_of,
     pair_of,
@@ -27,7 +39,7 @@ from calibrant.views.along import (
     sketched_strata,
     strata_of,
 )
-from calibrant.views.points import WEIGHTED
+from calibrant.views.points import SIGNS, assumed
 from calibrant.views.population import INDEPENDENT
 
 Floats = NDArray[np.float64]
@@ -67,7 +79,7 @@ def vece(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; clusters are refused.
+        Sampling weights are used; where the data name clusters, interval and p-values are by these units.
     variable : str or pair of str
         Covariates. Numbers and dates are cut into bins; categories keep their levels; missing values are a level.
     bins : int from 1 to 4096
@@ -96,7 +108,7 @@ def vece(
     BadInput
         No such variable, or a setting out of range.
     NotComputable
-        The data has clusters; a pair is asked of a sketch that did not count it; or `paper` of a sketch, a category,
+        All rows are one unit; a pair is asked of a sketch that did not count it; or `paper` of a sketch, a category,
         weights or missing values.
 
     Notes
@@ -106,7 +118,8 @@ def vece(
     ``Y* ~ Bernoulli(p)``, independent given scores and variables (of a sketch, with binomials of each bin's exact mean
     and variance: approximate). ``p_beyond_shift`` is the larger of this and the one with the noise seen in the bins, so
     that in large samples it keeps its level too for a model that is off in ways that have nothing to do with the
-    variable. The interval is asymptotic; for a certified one see `certify.variable`. **Method.** Equation 7 of the
+    variable. With clusters whole units have random signs in place of simulated outcomes: asymptotic in their number.
+    The interval is asymptotic; for a certified one see `certify.variable`. **Method.** Equation 7 of the
     paper, without its bias: the plain value grows with the number of bins, in a calibrated model too. Value and
     interval as in `ece`. Departures: ties never split, residuals debiased, the argmax of the confidence view follows
     from p. **Cost.** A sort; 2 ns a row and draw for the p-values; about 20 ms for the interval. From a sketch 20 ms.
@@ -137,17 +150,21 @@ def vece(
         found, asked = _published(data, variable, bins, checked_view(view)), bins
     else:
         found, asked = _binned(data, variable, bins, checked_view(view), strategy)
-    plain, beyond = _sizes(found.strata, alpha, seed)
-    p_plain, p_beyond = _p_values(data, found, draws, seed)
+    units = None
+    if not isinstance(data, Sketch) and found.cell is not None:
+        units = by_unit(data, found.cell, found.strata.size, view)
+    plain, beyond = _sizes(replace(found.strata.as_bins(), units=units), alpha, seed)
+    p_plain, p_beyond = _p_values(data, found, units, draws, seed)
     reads = "rows" if not isinstance(data, Sketch) else "the sketch's cells along the variable"
     weighted = not isinstance(data, Sketch) and data.weights is not None
+    law = "exact simulation" if found.cell is not None else "binomials of each bin's mean and variance"
     return Estimate(
         method="measure.vece",
         value=plain.plug_in if paper else plain.middle,
         unit="probability",
         n=found.strata.n,
         interval=Interval(low=plain.low, high=min(plain.high, 1.0), level=1.0 - alpha, guarantee="asymptotic"),
-        assumes=WEIGHTED if weighted else INDEPENDENT,
+        assumes=INDEPENDENT if isinstance(data, Sketch) else assumed(data),
         settings={
             "variable": variable if isinstance(variable, str) else tuple(variable),
             "view": view,
@@ -169,7 +186,8 @@ def vece(
             "draws": draws,
             "interval": INVERSION,
             "seed": seed,
-            "null": "exact simulation" if found.cell is not None else "binomials of each bin's mean and variance",
+            "null": law if units is None else SIGNS,
+            **({} if units is None else {"units": units.units}),
         },
     )
 
@@ -217,9 +235,9 @@ def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: 
     return Binned(rows_along(data, variable, values, cell, view), cell)
 
 
-def _sizes(bins: Strata, alpha: float, seed: int) -> tuple[Sizes, Sizes]:
+def _sizes(binned: Bins, alpha: float, seed: int) -> tuple[Sizes, Sizes]:
     """Return sizes and intervals of the residuals, and of what is left of them beyond the overall shift."""
-    binned = bins.as_bins()
+    alpha = alpha if binned.units is None else studied(alpha, effective_units(binned.units.weight.sum(axis=0), None))
     noise = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
     gap_left, noise_left = (beyond_shift(v, binned.share) for v in (binned.gap, noise))
     return total_interval(binned.gap, noise, _total, alpha), total_interval(gap_left, noise_left, _total, alpha)
@@ -230,10 +248,14 @@ def _total(gap: Floats) -> Floats:
     return size
 
 
-def _p_values(data: Predictions | Sketch, found: Binned, draws: int, seed: int) -> tuple[float, float]:
+def _p_values(
+    data: Predictions | Sketch, found: Binned, units: UnitSums | None, draws: int, seed: int
+) -> tuple[float, float]:
     """Return p-values of the plain value, and of that beyond the overall shift, which other error must not feign."""
     s = found.strata
-    if found.cell is None or isinstance(data, Sketch):
+    if units is not None:
+        simulated = units.signed(draws, np.random.default_rng([seed, STREAM, 3])) / s.total
+    elif found.cell is None or isinstance(data, Sketch):
         simulated = matched_residuals(s, draws, np.random.default_rng([seed, STREAM, 1])) / s.total
     else:
         ids, steps = identities_of(data.n, seed), range(0, draws, SIMULATED)
@@ -242,6 +264,7 @@ def _p_values(data: Predictions | Sketch, found: Binned, draws: int, seed: int) 
         simulated = (np.concatenate(cases, axis=1).T - s.score) / s.total
     share, gap = s.weight / s.total, s.residual / s.total
     left = float(_total(beyond_shift(gap, share)))
-    wide = widened(simulated, s, np.random.default_rng([seed, STREAM, 2]))
+    # Signs of units have the noise that is seen in them already.
+    wide = widened(simulated, s, np.random.default_rng([seed, STREAM, 2])) if units is None else simulated
     beyond = max(p_value(left, _total(beyond_shift(v, share))) for v in (simulated, wide))
     return p_value(float(_total(gap)), _total(simulated)), beyond

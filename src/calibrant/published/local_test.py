@@ -150,7 +150,7 @@ def published_local_test(
     """
     rows = checked_rows(data)
     if rows.cluster is not None:
-        raise NotComputable("the published nulls are for independent rows: leave cluster= out, or use the default test")
+        raise NotComputable("the published nulls are for independent rows: use the default test with cluster=")
     draws = whole("draws", draws, LEAST_DRAWS, hint="such as 1000")
     choice("null", null, tuple(LAW))
     seed, how = checked_seed(seed), kernel or PublishedKernel()

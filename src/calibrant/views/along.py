@@ -19,8 +19,10 @@ from calibrant.data.specs.coding import Coding, codings, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, locate, strata_sums
 from calibrant.stats.cells import SCALE
+from calibrant.stats.nulls import UnitSums
 from calibrant.stats.strata import MISSING, Strata, Strategy, View, equal_mass_edges
 from calibrant.stats.variable import ChordLedger
+from calibrant.views.points import units_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -180,7 +182,7 @@ def strata_of(data: Predictions | Sketch, variable: str, view: View = "probabili
     BadInput
         No such variable, or values that cannot be used.
     NotComputable
-        The data has clusters.
+        A sketch did not count it.
     """
     if isinstance(data, Sketch):
         return sketched_strata(data, (variable,), checked_view(view))
@@ -192,8 +194,9 @@ def along_of(data: Predictions | Sketch, variable: str, view: View = "probabilit
 
     Distinct values of a number or a date have their own cells if there are at most `CELLS`; otherwise there are as
     many cells of about equally many rows, and equal values share one. Missing values have a cell of their own, last.
+    Who belongs together changes no cell; the noise of their sums is `by_unit`.
     """
-    rows = checked_rows(data)
+    rows = checked_rows(data, clusters=True)
     column = covariate(rows, variable)
     if is_number(column.type) or is_date(column.type):
         return _numbers(rows, variable, column, checked_view(view))
@@ -209,7 +212,7 @@ def checked_rows(data: Predictions | Sketch, clusters: bool = False) -> Predicti
     """Return predictions whose rows count as independent, or (with `clusters`) may come in clusters; refuse others."""
     rows = checked_data(data, Predictions)
     if rows.cluster is not None and not clusters:
-        raise NotComputable("the intervals are derived for independent rows, not for cluster=: leave cluster out")
+        raise NotComputable("no proof covers error along a variable with cluster=: use measure.vece, by units")
     if rows.n == 0:
         raise NotComputable("there are no rows")
     return rows
@@ -249,7 +252,7 @@ def finite_values(column: Any, name: str) -> Any:
 
 def numbers_of(data: Predictions | Sketch, variable: str) -> Any:
     """Return a number or a date (in days) as float64, NaN where missing; refuse a category."""
-    column = covariate(checked_rows(data), variable)
+    column = covariate(checked_rows(data, clusters=True), variable)
     if not (is_number(column.type) or is_date(column.type)):
         raise NotComputable(f"covariate {variable!r} is a category: it has levels and no order")
     return finite_values(column, variable)
@@ -265,6 +268,18 @@ def rows_along(data: Predictions, name: str, values: Floats, cell: NDArray[np.in
     date = is_date(covariate(data, name).type)
     x = np.clip(sums[:, 7] / sums[:, 0], low, high)
     return _row_strata(Axis(name, None, x, low, high, False, view, date), sums)
+
+
+def by_unit(data: Predictions, cell: NDArray[np.int32], size: int, view: View) -> UnitSums | None:
+    """Return what each unit's rows add to cells, shape (n,) or (n, k); None where rows are independent."""
+    unit = units_of(data)
+    if unit is None:
+        return None
+    weight = np.ones(data.n) if data.weights is None else data.weights
+    residual = weight * (data.y - data.p) * (np.where(data.p < 0.5, -1.0, 1.0) if view == "confidence" else 1.0)
+    if cell.ndim == 2:
+        weight, residual = (np.broadcast_to(v[:, None], cell.shape) for v in (weight, residual))
+    return UnitSums.of(cell.astype(np.intp), unit, size, residual, weight)
 
 
 def _edges(ordered: Floats) -> Floats:
@@ -313,7 +328,7 @@ def pair_of(
 
     Also, for each of the two, how many cells it has, whether it is a category, and whether values are missing.
     """
-    rows = checked_rows(data)
+    rows = checked_rows(data, clusters=True)
     codes, titles, sizes = [], [], []
     for name in pair:
         found = along_of(rows, name, view)

@@ -32,7 +32,7 @@ MIN_SIZE = 0.01  # smallest share of the rows that a box has, by default
 MOST_BOXES = 2_000_000  # of a family: 30 traits by pairs, ten cells each; more would cost seconds, and width
 STEPS = (1, 2, 3, 5)  # edges from one end of a run to the next
 FEWEST = 20  # rows that a box has at least: of fewer, others can tell who is meant
-UNSUPPORTED = "no proof covers boxes with {}: leave {} out"
+UNSUPPORTED = "no proof covers boxes with {}: use strong_calibration_test and subgroups, which do"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +189,7 @@ def tables_of(data: object, variables: Iterable[str] | str | None, order: int, s
         return _of_sketch(given.checked(), variables, order)
     for what, value in (("weights", given.weights), ("cluster", given.cluster)):
         if value is not None:
-            raise NotComputable(UNSUPPORTED.format(f"{what}=", what))
+            raise NotComputable(UNSUPPORTED.format(f"{what}="))
     return _of_rows(given, variables, order, seed)
 
 

@@ -79,7 +79,7 @@ def checked_rows(data: object) -> Predictions:
     """Return rows of two classes, or refuse what is none and what no proof covers."""
     rows = checked_data(data, Predictions)
     if rows.weights is not None:
-        raise NotComputable("the kernel test has no null for weighted rows: leave the weights out, and say so")
+        raise NotComputable("the kernel test has no null for weighted rows: use strong_calibration_test, which has")
     if rows.n < 2:
         raise NotComputable(SINGLE)
     return rows

@@ -20,6 +20,7 @@ from calibrant.views.population import INDEPENDENT, Population, everyone
 Floats = NDArray[np.float64]
 
 ROWS = "rows"
+SIGNS = "random signs of whole units, asymptotic in their number"
 WEIGHTED = "independent rows, sampled with probability inversely proportional to weights="
 IN_UNITS = "independent units (cluster=), rows of one unit as dependent as they like"
 WEIGHTED_UNITS = f"{IN_UNITS}, sampled with probability inversely proportional to weights="

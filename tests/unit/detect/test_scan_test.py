@@ -112,7 +112,7 @@ def test_which_null_is_used_and_from_what() -> None:
     assert cal.detect.scan_test(data).settings["null"] == "simulated"
     with pytest.raises(NotComputable, match="leave weights out"):
         cal.detect.scan_test(cal.predictions(data.y, data.p, data.covariates, weights=np.ones(data.n)))
-    with pytest.raises(NotComputable, match="leave cluster out"):
+    with pytest.raises(NotComputable, match="use strong_calibration_test and subgroups"):
         cal.detect.scan_test(cal.predictions(data.y, data.p, data.covariates, cluster=np.arange(data.n)))
 
 

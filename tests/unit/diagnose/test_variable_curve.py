@@ -151,6 +151,27 @@ def test_bad_settings_are_named(more: dict[str, Any], message: str) -> None:
         curve(rng.random(N) < p, p, {"x": rng.random(N)}, "x", **more)
 
 
+def test_copies_in_units_add_nothing() -> None:
+    """Band and p-value are those of the single rows; of copies that pass for rows they are too sure."""
+    p, rng = rows()
+    y, x = rng.random(N) < p, rng.random(N)
+    who = np.repeat(np.arange(N), 3)
+    copies = y[who], p[who], {"x": x[who], "g": np.array(["n", "s"])[(x > 0.4).astype(int)][who]}
+    held, naive = cal.predictions(*copies, cluster=who), cal.predictions(*copies)
+    once = cal.diagnose.variable_curve(cal.predictions(y, p, {"x": x}), "x")
+    thrice, sure = (cal.diagnose.variable_curve(d, "x") for d in (held, naive))
+    width = [np.mean(np.subtract(c.columns["high"], c.columns["low"])) for c in (once, thrice, sure)]
+    assert width[1] == pytest.approx(width[0], rel=0.1)
+    assert width[2] < 0.7 * width[1]
+    assert thrice.settings["p_value"] == pytest.approx(once.settings["p_value"], abs=0.12)
+    assert thrice.settings["null"].startswith("random signs of whole units")
+    table = [cal.diagnose.rank_variables(d, pairs=1) for d in (held, naive)]
+    sizes, naive_p = (dict(zip(t.columns["variable"], t.columns["p_value"], strict=True)) for t in table)
+    assert all(sizes[name] >= naive_p[name] - 0.02 for name in sizes)
+    assert "units" in table[0].settings["null"]
+    assert "measure.vece" in table[0].settings["not_certified"]
+
+
 def test_bad_data_is_refused() -> None:
     p, rng = rows()
     y, x = rng.random(N) < p, rng.random(N)
@@ -158,8 +179,8 @@ def test_bad_data_is_refused() -> None:
         curve(y, p, {"x": x}, ("x", "x"))
     with pytest.raises(BadInput, match="by='x'"):
         curve(y, p, {"x": x, "z": x}, ("x", "z"), by="x")
-    with pytest.raises(NotComputable, match="cluster="):
-        cal.diagnose.variable_curve(cal.predictions(y, p, {"x": x}, cluster=np.arange(N)), "x")
+    with pytest.raises(NotComputable, match="one unit"):
+        cal.diagnose.variable_curve(cal.predictions(y, p, {"x": x}, cluster=np.zeros(N)), "x")
     many: Any = cal.multiclass_predictions(rng.integers(0, 3, 50), np.full((50, 3), 1 / 3), {"x": rng.random(50)})
     with pytest.raises(BadInput, match="several classes"):
         cal.diagnose.variable_curve(many, "x")

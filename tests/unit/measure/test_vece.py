@@ -88,10 +88,29 @@ def test_bad_settings_of_one_function():
         cal.measure.vece(cal.multiclass_predictions([0, 1, 2], np.eye(3)), "x")
 
 
+@pytest.mark.parametrize("variable", ["x", "level", ("x", "level")])
+def test_copies_in_units_add_nothing(variable):
+    """Interval and p-values are those of the single rows; of copies that pass for rows they are too sure."""
+    plain = rows()
+    table, who = plain.covariates.take(np.repeat(np.arange(600), 3)), np.repeat(np.arange(600), 3)
+    y, p = np.repeat(plain.y, 3), np.repeat(plain.p, 3)
+    held, naive = cal.predictions(y, p, table, cluster=who), cal.predictions(y, p, table)
+    once, thrice, sure = (cal.measure.vece(d, variable, bins=5) for d in (plain, held, naive))
+    assert thrice.settings["plug_in"] == pytest.approx(once.settings["plug_in"])
+    assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high), abs=0.012)
+    for key in ("p_value", "p_beyond_shift"):
+        assert thrice.settings[key] == pytest.approx(once.settings[key], abs=0.12)
+    assert sure.settings["p_value"] <= thrice.settings["p_value"]
+    assert thrice.settings["null"].startswith("random signs of whole units")
+    assert thrice.settings["units"] == 600
+    assert cal.measure.vece(held, variable, bins=5, view="confidence").settings["null"] == thrice.settings["null"]
+
+
 def test_not_computable():
     plain = rows()
     for refused in (
-        lambda: cal.measure.vece(rows(clusters=np.arange(600) // 2), "x"),
+        lambda: cal.measure.vece(rows(clusters=np.zeros(600)), "x"),
+        lambda: cal.certify.variable(rows(clusters=np.arange(600) // 2), "x"),
         lambda: cal.certify.variable(rows(weights=np.ones(600)), "x"),
         lambda: cal.certify.variable(plain, "level", bandwidth=0.1),
         lambda: cal.measure.vece(plain, "level", paper=True),

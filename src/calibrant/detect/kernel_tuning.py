@@ -119,7 +119,7 @@ def kernel_tuning(
     """
     rows, seed, alpha = checked_rows(data), checked_seed(seed), checked_alpha(alpha)
     if rows.cluster is not None:
-        raise NotComputable("data sets are simulated row by row, not by cluster=: use kernel_calibration_test as it stands")
+        raise NotComputable("data sets are simulated row by row, not by cluster=: use kernel_calibration_test alone")
     runs, draws = whole("runs", runs, 20, hint="such as 200"), checked_draws(draws, alpha)
     shapes = _kernels(families, widths, degree)
     truth = _rates(rows, along, rate, number("gap", gap, above=0, below=1), whole("bands", bands, 2, 20))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import kolmogorov
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import calibrant as cal
 from calibrant.stats.classical import Groups, posterior_tails
@@ -184,3 +184,50 @@ def test_saboteur_least_posterior_of_fewer_grades(monkeypatch: pytest.MonkeyPatc
     first_only.calls = []  # type: ignore[attr-defined]
     monkeypatch.setattr("calibrant.detect.jeffreys.posterior_tails", first_only)
     assert caught("jeffreys", "skewed", 500, 200, null="simulated", draws=DRAWS)
+
+
+# ---- Defaults that move together ----
+
+
+def years(rho: float, assumed: float, runs: int) -> int:
+    """Count the years in which a right 2 % for 2,000 debtors is rejected."""
+    at = norm.ppf(0.02)
+
+    def rejected(r: int) -> bool:
+        rng = np.random.default_rng([0xC1A57, r])
+        latent = np.sqrt(rho) * rng.normal() + np.sqrt(1 - rho) * rng.normal(size=2000)
+        data = cal.predictions(latent <= at, np.full(2000, 0.02))
+        return bool(D.jeffreys_test(data, rho=assumed, draws=DRAWS, seed=r).p_value <= ALPHA)
+
+    return sum(map(rejected, range(runs)))
+
+
+@pytest.mark.parametrize("rho", [0.03, 0.12, 0.24])
+def test_level_where_defaults_move_together(rho: float) -> None:
+    rejected = years(rho, rho, 500)
+    assert not refuted(rejected, 500, ALPHA), rejected
+    assert binom.cdf(rejected, 500, ALPHA) >= LEAST, rejected
+
+
+@pytest.mark.parametrize("rho", [0.03, 0.12, 0.24])
+def test_saboteur_independent_defaults(rho: float) -> None:
+    assert refuted(years(rho, 0.0, 200), 200, ALPHA)
+
+
+def test_saboteur_correlation_for_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.stats.classical import correlated_totals
+
+    monkeypatch.setattr(
+        "calibrant.detect.jeffreys.correlated_totals",
+        lambda q, first, rho, *rest: correlated_totals(q, first, rho**2, *rest),
+    )
+    assert refuted(years(0.24, 0.24, 400), 400, ALPHA)
+
+
+@pytest.mark.parametrize(("rho", "share"), [(0.0, 0.051), (0.03, 0.242), (0.12, 0.266), (0.24, 0.239)])
+def test_share_of_right_years_that_the_pages_name(rho: float, share: float) -> None:
+    cases, z = np.arange(2001), np.linspace(-8, 8, 2001)
+    least = cases[posterior_tails(cases, 2000, 0.02, "greater") <= ALPHA].min()
+    given = norm.cdf((norm.ppf(0.02) - np.sqrt(rho) * z) / np.sqrt(1 - rho))
+    found = float((norm.pdf(z) * (z[1] - z[0])) @ binom.sf(least - 1, 2000, given))
+    assert found == pytest.approx(share, abs=5e-4)

@@ -243,6 +243,42 @@ def simulated_totals(q: Scored, first: Places, ids: Ids, draws: int, seed: int) 
     return out
 
 
+FACTORS = 0xFAC7  # stream of the common factors and of the outcomes given them
+
+
+def correlated_totals(q: Scored, first: Places, rho: float, draws: int, seed: int) -> Floats:
+    """Return the cases of each run of entries for each draw, where all rows of a draw share one Gaussian factor.
+
+    Vasicek's model: a row is a case if ``sqrt(rho) Z + sqrt(1 - rho) e <= Phi^-1(p)``, with one Z a draw and one e a
+    row, all independent and standard normal; so each is a case with chance p.
+
+    Parameters
+    ----------
+    q : Scored
+        Without weights.
+    first : int array of shape (runs,)
+        Where each run begins; the first at 0.
+    rho : float in [0, 1)
+    draws, seed : int
+
+    Returns
+    -------
+    float array of shape (draws, runs)
+    """
+    from scipy.special import ndtr, ndtri
+
+    rng = np.random.default_rng([FACTORS, seed])
+    threshold, factor = ndtri(q.p), rng.standard_normal(draws)
+    out = np.empty((draws, len(first)))
+    step = max(1, CHUNK // len(q.p))
+    for start in range(0, draws, step):
+        some = slice(start, min(start + step, draws))
+        given = ndtr((threshold - math.sqrt(rho) * factor[some, None]) / math.sqrt(1.0 - rho))
+        cases = rng.random(given.shape) < given if q.rows is None else rng.binomial(q.rows, given)
+        out[some] = np.add.reduceat(cases.astype(float), first, axis=1)
+    return out
+
+
 @dataclass(frozen=True)
 class Walk:
     """Cumulative residuals read at the last row of each distinct score.

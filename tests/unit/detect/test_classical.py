@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.stats import norm
 
 import calibrant as cal
 import oracles.draws
@@ -208,6 +209,37 @@ def test_sketch_gives_the_statistic_of_its_rows(name: str) -> None:
     assert two.statistic == pytest.approx(one.statistic, rel=1e-6)
     assert two.p_value == pytest.approx(one.p_value, abs=0.08)
     assert two.law == "simulation from cells"
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_correlated_defaults_have_the_p_value_of_all_outcomes_weighed(tied: bool) -> None:
+    """Eight rows have 256 outcomes; the chance of each is an integral over the factor."""
+    p = np.repeat([0.2, 0.6], 4) if tied else np.array([0.1, 0.2, 0.25, 0.4, 0.55, 0.6, 0.7, 0.9])
+    y, g, rho = np.array([1, 0, 1, 0, 1, 1, 0, 1]), {"g": np.repeat([0, 1], 4)}, 0.3
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("calibrant.stats.classical.TIED", 2)
+        found = D.jeffreys_test(cal.predictions(y, p, g), by="g", rho=rho, draws=9999, seed=3)
+    z = np.linspace(-8, 8, 801)[:, None]
+    chances = norm.cdf((norm.ppf(p) - np.sqrt(rho) * z) / np.sqrt(1 - rho))
+    density = norm.pdf(z[:, 0]) * (z[1, 0] - z[0, 0])
+    chance = 0.0
+    for other in itertools.product([0, 1], repeat=8):
+        o = np.array(other)
+        least = D.jeffreys_test(cal.predictions(o, p, g), by="g", null="asymptotic").statistic
+        if least <= found.statistic + 1e-9:
+            chance += float(density @ np.where(o == 1, chances, 1 - chances).prod(axis=1))
+    assert abs(found.p_value - chance) < 5 * np.sqrt(chance * (1 - chance) / 9999) + 2e-4
+    assert found.settings["rho"] == 0.3
+    assert "correlation 0.3" in found.null
+
+
+def test_what_correlation_is_refused() -> None:
+    data = rows()
+    for rho in (-0.1, 1.0, float("nan")):
+        with pytest.raises(cal.BadInput, match="rho"):
+            D.jeffreys_test(data, by="g", rho=rho)
+    with pytest.raises(cal.NotComputable, match="null='simulated'"):
+        D.jeffreys_test(data, by="g", rho=0.1, null="asymptotic")
 
 
 def test_outcomes_of_probability_zero_refute_calibration() -> None:

@@ -44,6 +44,8 @@ def audit(
     intersections: bool = False,
     bins: Mapping[str, Sequence[float]] | None = None,
     key: Iterable[str] | str | None = None,
+    cluster: str | None = None,
+    weights: str | None = None,
     positive: str | None = None,
     percent: bool = False,
     drop_missing: bool = False,
@@ -95,7 +97,7 @@ def audit(
         Of the jittered certificate.
     alpha : float in (0, 1)
         Error probability of each certificate about everyone, and of all groups together.
-    intersections, bins, key, positive, percent, drop_missing, missing
+    intersections, bins, key, cluster, weights, positive, percent, drop_missing, missing
     encoding, delimiter, decimal, sheet, allow_same, seed
         As `calibrant.sketch`.
     outcome : str, optional
@@ -181,6 +183,8 @@ def audit(
         intersections=intersections,
         bins=bins,
         key=key,
+        cluster=cluster,
+        weights=weights,
         positive=positive,
         percent=percent,
         drop_missing=drop_missing,
@@ -211,6 +215,7 @@ def audited(
     whole = summarised(source, asked, None if progress is None else course.reading, engine)
     variables = _variables(whole) if isinstance(source, Sketch) else asked.variables
     case = Case(whole, judging, course.begin)
+    case.everyone  # noqa: B018 - what is not certified for everyone is not audited: it says why
     spec, held = whole.spec, whole.parts.get("sample")
     course.expect(_costs(spec.group_count, len(spec.codings), whole.n, held is not None and not judging.quick))
     # products are too small to share: threads that wait for each other only burn time

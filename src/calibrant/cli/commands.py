@@ -140,8 +140,8 @@ def plan(a: Namespace) -> int:
     from calibrant.report import terminal
 
     a.files = [a.data] if a.data else []
-    if not (a.data or a.sql) and (a.label or a.score or a.positive):
-        raise BadInput("--label, --score and --positive go with --data or --sql")
+    if not (a.data or a.sql) and any((a.label, a.score, a.positive, a.cluster, a.weights)):
+        raise BadInput("--label, --score, --positive, --cluster and --weights go with --data or --sql")
     data = summarised(source(given(a)), reading(a)) if a.data or a.sql else None
     found = rows_needed(
         a.gap, data, method=a.method, levels=a.levels, bandwidth=a.bandwidth, alpha=a.alpha, side=a.side

@@ -140,6 +140,8 @@ def _columns(p: Command) -> None:
     _label(p)
     _score(p)
     p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
+    p.add_argument("--cluster", metavar="COLUMN", help="rows of one value belong together: a patient, a household")
+    p.add_argument("--weights", metavar="COLUMN", help="how much each row counts: positive numbers")
     _allow_same(p)
 
 
@@ -155,7 +157,7 @@ def _score(p: Command, required: bool = False) -> None:
         choices=MISSING_WAYS,
         default="level",
         help="a missing label or score is refused, other missing values are a level of their own (level, the default); "
-        "rows without label or score are left out and counted (drop); or nothing may be missing (refuse)",
+        "rows without label, score, unit or weight are left out and counted (drop); or nothing may be missing (refuse)",
     )
     p.add_argument("--drop-missing", action="store_true", help="short for --missing drop")
 

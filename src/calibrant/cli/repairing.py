@@ -20,8 +20,8 @@ from calibrant.data.progress import Doing, counted
 from calibrant.data.read import each_once
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
+from calibrant.data.sketches.choice import Chosen
 from calibrant.data.sketches.repeats import in_both
-from calibrant.data.sketches.sample import Chosen
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, Source

@@ -352,17 +352,17 @@ def text_hashes(text: pa.Array, seed: int) -> Ids:
     return hash_bytes(offsets, raw, seed)
 
 
-def row_ids(columns: Sequence[pa.Array], seed: int, names: Sequence[str] = ()) -> Ids:
-    """Hash key columns to one uint64 a row; equal keys give equal identities on every machine."""
+def row_ids(columns: Sequence[pa.Array], seed: int, names: Sequence[str] = (), part: str = "key") -> Ids:
+    """Hash key columns to one uint64 a row; equal keys give equal identities on every machine. Messages name `part`."""
     named = names or [""] * len(columns)
-    hashes = [text_hashes(_key_bytes(c, name), seed) for c, name in zip(columns, named, strict=True)]
+    hashes = [text_hashes(_key_bytes(c, name, part), seed) for c, name in zip(columns, named, strict=True)]
     first, *others = hashes
     for hashed in others:
         first = mix(first) ^ hashed
     return first
 
 
-def _key_bytes(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
+def _key_bytes(column: pa.Array | pa.ChunkedArray, name: str, part: str) -> pa.Array:
     """Return a key as bytes that are equal where it is: times to the microsecond unless they are finer."""
     column = whole(column, name)
     if not is_text(column.type) or pa.types.is_fixed_size_binary(column.type):
@@ -383,5 +383,5 @@ def _key_bytes(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
             column = column.cast(pa.string())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             kind = clipped(str(t))
-            raise BadInput(f"key column {name!r} holds {kind}: name a column of text, numbers or dates") from None
+            raise BadInput(f"{part} column {name!r} holds {kind}: name a column of text, numbers or dates") from None
     return column.cast(pa.large_binary()).fill_null(b"\x00")

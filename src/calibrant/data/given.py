@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import shown
 from calibrant.data.arrays import column_of, matrix_of, positions
-from calibrant.data.columns import Floats, as_covariates, as_float, is_number, label_values
+from calibrant.data.columns import Floats, are_absent, as_covariates, as_float, is_number, label_values
 from calibrant.data.layouts import decoded, is_text
 from calibrant.data.sources.frames import held_of
 from calibrant.errors import BadInput
@@ -90,23 +90,27 @@ def _one_each(values: object, n: int, name: str) -> pa.Array:
     return column
 
 
-def clusters_of(cluster: object, n: int) -> NDArray[np.generic]:
-    """Return which rows belong together; refuse rows of which it is missing."""
+def clusters_of(cluster: object, n: int, missing: bool) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
+    """Return which rows belong together, and where that is known; refuse rows of which it is not, unless some may."""
     column = _one_each(cluster, n, "cluster")
-    if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise BadInput(f"cluster is missing in {column.null_count:,} rows, first in row {row}: fill it in")
-    return np.array(column.to_numpy(zero_copy_only=False))
+    absent = are_absent(column, "cluster")
+    if absent.any() and not missing:
+        row = int(np.argmax(absent))
+        raise BadInput(f"cluster is missing in {np.count_nonzero(absent):,} rows, first in row {row}: fill it in")
+    if column.null_count and not absent.all():
+        column = column.fill_null(column.drop_null()[0])  # whole numbers stay whole: those rows are left out
+    return np.array(column.to_numpy(zero_copy_only=False)), ~absent
 
 
-def weights_of(weights: object, n: int) -> Floats:
-    """Return positive weights."""
+def weights_of(weights: object, n: int, missing: bool) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return positive weights, and where they are known; refuse rows of which they are not, unless some may."""
     out = np.array(as_float(_one_each(weights, n, "weights"), "weights", "weight"))
-    sound = np.isfinite(out) & (out > 0)
+    known = ~np.isnan(out)
+    sound = (np.isfinite(out) & (out > 0)) | (~known & missing)
     if not sound.all():
         row = int(np.argmin(sound))
         raise BadInput(f"weights must be positive and finite; row {row} has {out[row]:g}: leave such rows out")
-    return out
+    return out, known
 
 
 # ---- several classes ----

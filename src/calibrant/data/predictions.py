@@ -24,7 +24,8 @@ Other = TypeVar("Other")
 
 # ---- What was wrong with the rows read so far, and the one line that says so ----
 
-SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE = range(4)
+KINDS = 7  # of faults
+SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS)
 NAMED = 6  # covariates in a few words about predictions
 
 
@@ -32,9 +33,9 @@ NAMED = 6  # covariates in a few words about predictions
 class Faults:
     """Counts and first places of faulty rows, by kind, and of gaps that are refused, by column; merged over parts."""
 
-    counts: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
-    first: list[tuple[str, int] | None] = field(default_factory=lambda: [None] * 4)
-    example: list[str] = field(default_factory=lambda: [""] * 4)
+    counts: list[int] = field(default_factory=lambda: [0] * KINDS)
+    first: list[tuple[str, int] | None] = field(default_factory=lambda: [None] * KINDS)
+    example: list[str] = field(default_factory=lambda: [""] * KINDS)
     low: float = 0.0
     high: float = 1.0
     gaps: dict[str, tuple[int, str, int]] = field(default_factory=dict)
@@ -73,6 +74,15 @@ class Faults:
             reach = np.nan_to_num(p[outside])  # infinite ones as the largest there are
             self.low, self.high = min(self.low, float(reach.min())), max(self.high, float(reach.max()))
 
+    def note_rows(
+        self, kind: int, rows: NDArray[np.bool_], part: str, first_row: int, values: Floats | None = None
+    ) -> None:
+        """Count the rows of one kind of fault; `values` are shown as what they hold."""
+        if rows.any():
+            row = int(np.argmax(rows))
+            example = "" if values is None else f"{values[row]:.9g}"
+            self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
+
     def note_gaps(self, batch: pa.RecordBatch, spec: Spec, names: Iterable[str], part: str, first_row: int) -> None:
         """Count the missing values of columns, if the spec says that they are refused."""
         for name in names if spec.missing == "refuse" else ():
@@ -88,7 +98,7 @@ class Faults:
         """Add another part's faults."""
         for name, gap in other.gaps.items():
             self._gap(name, *gap)
-        for kind in range(4):
+        for kind in range(KINDS):
             where = other.first[kind]
             if where is not None:
                 self.add(kind, other.counts[kind], where, other.example[kind])
@@ -102,7 +112,11 @@ class Faults:
         if self.counts[LABEL_VALUE]:
             fix = f"pass {self.asker.says('positive')} to name the class that counts as a case"
             raise BadInput(self._line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {fix}"))
-        for kind, column in ((SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
+        if self.counts[WEIGHT_VALUE]:
+            what = "not a positive number: leave such rows out"
+            raise BadInput(self._line(WEIGHT_VALUE, spec.weights, what))
+        beside = (UNIT_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
+        for kind, column in (*beside, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
             if self.counts[kind] and not spec.drops:
                 how = self.asker.turns_on("drop_missing")
                 fix = f"fill them in, or pass {how} to leave those rows out and count them"
@@ -271,7 +285,7 @@ def predictions(
     positive : optional
         The label that counts as a case.
     drop_missing : bool
-        Leave out, and count, rows whose label or probability is missing.
+        Leave out, and count, rows whose label, probability, unit or weight is missing.
     name : str
         Name for reports.
 
@@ -296,10 +310,17 @@ def predictions(
     y, p = given.ordered("y_true", labels_of(y_true, positive)), given.ordered("y_prob", scores_of(y_prob))
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
-    keep, dropped = _validated(y, p, drop_missing)
-    w = None if weights is None else given.ordered("weights", weights_of(weights, len(y)))
-    who = None if cluster is None else given.ordered("cluster", clusters_of(cluster, len(y)))
+    keep = _validated(y, p, drop_missing)
+    beside: dict[str, NDArray[Any]] = {}
+    for part, values, read in (("weights", weights, weights_of), ("cluster", cluster, clusters_of)):
+        if values is not None:
+            found, known = read(values, len(y), drop_missing)
+            beside[part] = given.ordered(part, found)
+            keep &= given.ordered(part, known)
+    w, who, dropped = beside.get("weights"), beside.get("cluster"), int(np.count_nonzero(~keep))
     table = given.table(len(y))
+    if not keep.any():
+        raise BadInput("no rows are left after dropping missing values")
     if dropped:
         y, p = y[keep], p[keep]
         w, who = None if w is None else w[keep], None if who is None else who[keep]
@@ -388,8 +409,11 @@ def checked_data(data: object, kind: type[Kind], other: type[Other], /, *, name:
 def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     """Return the data of a public function if it is of one of these kinds, or say in one line what to pass.
 
-    Every function that reads rows, or rows or a sketch, begins here: ``checked_data(data, Predictions, Sketch)``.
+    Every function that reads rows, or rows or a sketch, begins here: ``checked_data(data, Predictions, Sketch)``. A
+    sketch of units or weights is read by the rows that it holds: its counts take rows as independent and alike.
     """
+    if Predictions in kinds and getattr(data, "by_units", False):
+        data = data.rows()  # type: ignore[attr-defined]
     if isinstance(data, kinds):
         return data
     if isinstance(data, MulticlassPredictions):
@@ -401,16 +425,11 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     raise BadInput(f"{name} is a {type(data).__name__}: pass {way}")
 
 
-def _validated(y: Floats, p: Floats, drop_missing: bool) -> tuple[NDArray[np.bool_], int]:
-    """Check every value; return the rows to keep and how many are left out."""
+def _validated(y: Floats, p: Floats, drop_missing: bool) -> NDArray[np.bool_]:
+    """Check every value; return the rows to keep."""
     faults = Faults(arrays=True)
     faults.note(p, y, digits=6)
     faults.check(Spec(label="y_true", score="y_prob", missing="drop" if drop_missing else "level"))
-    keep = ~(np.isnan(p) | np.isnan(y))
-    if not keep.any():
-        raise BadInput(
-            "no rows to audit: y_true and y_prob are empty"
-            if not len(y)
-            else "no rows are left after dropping missing values"
-        )
-    return keep, int((~keep).sum())
+    if not len(y):
+        raise BadInput("no rows to audit: y_true and y_prob are empty")
+    return ~(np.isnan(p) | np.isnan(y))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant.arguments import checked_seed, one_source
-from calibrant.data.columns import label_values, require, score_values
+from calibrant.data.columns import label_values, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, not_per_cent, sketch_source, source_of
 from calibrant.data.predictions import (
     SEVERAL,
@@ -23,14 +23,16 @@ from calibrant.data.predictions import (
 from calibrant.data.profile import Profile
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, fits
+from calibrant.data.sketches.beside import Beside
+from calibrant.data.sketches.choice import Choice
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.repeats import same_files
-from calibrant.data.sketches.sample import Choice, Origin
+from calibrant.data.sketches.sample import Origin
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.held import held
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.spec import Spec, Variable
-from calibrant.data.survey import EVERY, KEPT, FirstLook, survey, survey_rows, with_parts
+from calibrant.data.survey import EVERY, KEPT, FirstLook, survey, survey_rows, with_parts, with_units
 from calibrant.data.survey import wanted as wanted_covariates
 from calibrant.errors import BadInput, NotComputable
 
@@ -45,6 +47,8 @@ def read(
     label: str,
     score: str,
     by: Iterable[str] | str | None = None,
+    cluster: str | None = None,
+    weights: str | None = None,
     positive: str | None = None,
     percent: bool = False,
     drop_missing: bool = False,
@@ -65,12 +69,16 @@ def read(
         Columns of labels (0 and 1) and of probabilities.
     by : str or sequence of str, optional
         Columns to keep as covariates.
+    cluster : str, optional
+        Column whose equal values are one unit (a patient, a household): its rows may depend on one another.
+    weights : str, optional
+        Column of positive numbers: how much a row counts, whatever its label (survey, inverse probability, exposure).
     positive : str, optional
         The label that counts as a case.
     percent : bool
         Probabilities are per cent, 0 to 100.
     drop_missing : bool
-        Leave out, and count, rows whose label or probability is missing: short for ``missing="drop"``.
+        Leave out, and count, rows whose label, probability, unit or weight is missing: short for ``missing="drop"``.
     missing : {"level", "drop", "refuse"}
         By default a missing label or probability is refused, and any other missing value is a level "missing" of its
         own; ``"refuse"`` refuses those too.
@@ -98,6 +106,8 @@ def read(
         label=label,
         score=score,
         by=by,
+        cluster=cluster,
+        weights=weights,
         positive=positive,
         percent=percent,
         drop_missing=drop_missing,
@@ -117,10 +127,10 @@ def in_memory(source: object, asked: Reading) -> Predictions:
     Two files of the same rows are refused unless that is meant.
     """
     opened = source_of(source, asked.columns, form=asked.form)
-    fits(opened, asked.label, asked.score, asked.by, ())
+    fits(opened, asked.roles)
     spec = asked.rows_spec()
     kept = _kept(opened, asked, (asked.score,))
-    parts = _parts(opened, (asked.label, asked.score, *kept), (asked.score,))
+    parts = _parts(opened, (asked.label, asked.score, *kept, *asked.beside), (asked.score,))
     table = _joined([b for _, batches in parts for b in batches])
     labels = label_values(table.column(asked.label), asked.label, asked.positive)
     if asked.positive is not None and not np.nansum(labels):
@@ -129,6 +139,7 @@ def in_memory(source: object, asked: Reading) -> Predictions:
     faults = Faults(asker=asked.asker)
     faults.note(scores, labels)
     faults.note_gaps(table, spec, kept, "", 0)
+    beside = Beside.of(table, spec, faults)
     faults.check(spec)
     if asked.percent and scores.size and np.nanmax(scores, initial=0.0) <= 0.01:
         raise not_per_cent(asked.score, asked.asker)
@@ -139,7 +150,15 @@ def in_memory(source: object, asked: Reading) -> Predictions:
                 seen.update(b, part=name)
         each_once(seen.contents, opened, asked)
     covariates = table.select(list(kept)) if kept else None
-    return predictions(labels, scores, covariates, drop_missing=spec.drops, name=opened.name)
+    return predictions(
+        labels,
+        scores,
+        covariates,
+        weights=beside.weights,
+        cluster=table.column(asked.cluster) if asked.cluster else None,
+        drop_missing=spec.drops,
+        name=opened.name,
+    )
 
 
 def classes_in_memory(
@@ -147,8 +166,10 @@ def classes_in_memory(
 ) -> MulticlassPredictions:
     """Return the rows of several classes: a column of probabilities each, which labels or `classes` name."""
     opened = source_of(source, asked.columns, form=asked.form)
+    if asked.beside:
+        raise NotComputable(f"several classes have no form for {asked.asker.says('cluster', 'weights')} yet: project them")
     for score in scores:
-        fits(opened, asked.label, score, (), ())
+        fits(opened, replace(asked, score=score).roles)
     kept = _kept(opened, asked, scores)
     parts = _parts(opened, (asked.label, *scores, *kept), scores)
     table = _joined([b for _, batches in parts for b in batches])
@@ -196,6 +217,8 @@ def sketch(
     intersections: bool = False,
     bins: Mapping[str, Sequence[float]] | None = None,
     key: Iterable[str] | str | None = None,
+    cluster: str | None = None,
+    weights: str | None = None,
     positive: str | None = None,
     percent: bool = False,
     drop_missing: bool = False,
@@ -234,6 +257,9 @@ def sketch(
     key : str or sequence of str, optional
         Columns that identify a row. By default file and row number do; a Spark or Dask DataFrame has none, and what
         needs them (lower bounds, `variables`, `tests`) is refused without a key.
+    cluster, weights : str, optional
+        As `read`. Such a sketch holds whole units too, with all their rows, at most a million rows: guard it like the
+        data.
     positive, percent, drop_missing, missing, encoding, delimiter, decimal, sheet
         As `read`.
     seed : int
@@ -270,6 +296,8 @@ def sketch(
         intersections=intersections,
         bins=bins,
         key=key,
+        cluster=cluster,
+        weights=weights,
         positive=positive,
         percent=percent,
         drop_missing=drop_missing,
@@ -300,13 +328,14 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
     if spec is None:
         opened = readable_twice(source_of(source, asked.columns, engine, asked.form), asked.named(), progress)
         spec, looked = fixed_spec(opened, asked, progress)
+        spec = with_units(spec)
     else:
         asked.for_a_spec()
         spec = spec if asked.missing == "level" else replace(spec, missing=asked.missing)
         opened, looked = source_of(source, spec.columns, engine, asked.form, spec.texts), None
-        fits(opened, spec.label, spec.score, [v.name for v in spec.variables], spec.key)
+        fits(opened, spec.roles)
         require([c.name for c in spec.codings], opened.columns, "covariate")
-        if not opened.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
+        if not opened.numbered and spec.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
             key = asked.asker.says("key")
             raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with {key}")
     rows = opened.rows if looked is None else looked.rows_read
@@ -334,7 +363,8 @@ def readable_twice(opened: Source, asked: Reading, progress: Progress | None) ->
     names = wanted_covariates(asked.variables, opened.columns, plain) if asked.variables else ()
     if opened.again or opened.cluster is not None or not (asked.by or names):
         return opened
-    return held(opened, [plain.label, plain.score, *asked.by, *names, *plain.key], counted(progress, "holding"))
+    columns = [plain.label, plain.score, *asked.by, *names, *plain.key, *plain.beside]
+    return held(opened, columns, counted(progress, "holding"))
 
 
 def fixed_spec(opened: Source, asked: Reading, progress: Progress | None = None) -> tuple[Spec, FirstLook | None]:
@@ -349,6 +379,8 @@ def fixed_spec(opened: Source, asked: Reading, progress: Progress | None = None)
         return with_parts(plain, None, asked.tests), None
     looked = first_look(opened, plain, asked.by, names, counted(progress, "looking", opened.rows))
     spec = grouped(plain, levels_of(looked.profiles, asked.bins), asked.intersections)
+    if every and not names:  # groups alone
+        return replace(spec, sample=KEPT if asked.tests else 0), looked
     found = survey(looked.look, names, every) if asked.variables else None
     if found is not None and every:
         partial = tuple((c, "only some of the files have it") for c in opened.partial)
@@ -382,9 +414,6 @@ def grouped(spec: Spec, variables: tuple[Variable, ...], intersections: bool) ->
 
 def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
     """Return the sketch of rows in memory, kept with them: callers must not change it."""
-    if data.weights is not None or data.cluster is not None:
-        what = "weights" if data.weights is not None else "cluster"
-        raise NotComputable(f"certificates are proved for independent rows of equal weight, not for {what}=")
     by, seed = asked.by, asked.seed
     cached = (by, asked.intersections, repr(sorted(asked.bins.items())), seed, asked.variables, asked.tests)
     if cached in data.cache:
@@ -397,14 +426,19 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         profile.update(table.column(profile.name))
     levels = levels_of(profiles, asked.bins)
     spec = make_spec("y_true", "y_prob", levels, asked.intersections, seed=seed)
-    spec = with_parts(spec, survey_rows(data, spec, asked.variables), asked.tests)
+    cluster, weights = "cluster" * (data.cluster is not None), "weights" * (data.weights is not None)
+    spec = replace(spec, cluster=cluster, weights=weights)
+    spec = with_units(with_parts(spec, survey_rows(data, spec, asked.variables), asked.tests))
     out = Sketch(replace(spec, missing="drop") if data.dropped else spec)
     codes = {v.name: v.codes(table.column(v.name)) for v in levels}
+    units = None if data.cluster is None else row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
+    beside = Beside(units, data.weights)
     for start in range(0, data.n, STEP):
         rows = slice(start, start + STEP)
+        origin = Origin(first_row=start, beside=beside.part(rows))
         part = {k: c[rows] for k, c in codes.items()}
         more = {c.name: table.column(c.name).slice(start, STEP) for c in spec.codings}
-        out.update_arrays(data.p[rows], data.y[rows], codes=part, covariates=more, origin=Origin(first_row=start))
+        out.update_arrays(data.p[rows], data.y[rows], codes=part, covariates=more, origin=origin)
     out.rows_read += data.dropped
     out.name = data.name
     data.cache[cached] = out.counted()

@@ -21,13 +21,13 @@ from calibrant.arguments import (
 from calibrant.data.columns import require, short
 from calibrant.data.sources.formats.known import FORMATS
 from calibrant.data.sources.source import FOUND_OUT, Form, Source
-from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.spec import Spec, roles
 from calibrant.errors import BadInput
 
 Columns = Iterable[str] | str | None
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
-OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key"
+OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights"
 BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
 
 
@@ -46,6 +46,8 @@ class Asked(TypedDict, total=False):
     sheet: str
     format: str
     key: Columns
+    cluster: str | None
+    weights: str | None
     by: Columns
     intersections: bool
     bins: Mapping[str, Sequence[float]] | None
@@ -77,6 +79,8 @@ class Reading:
         How files of text, workbooks and standard input are to be taken.
     key : tuple of str
         Columns that identify a row; empty for file and row number.
+    cluster, weights : str
+        Column of the unit that a row belongs to, and of how much it counts; empty for a unit, and a count, of its own.
     by : tuple of str
         Columns whose levels are the groups.
     intersections : bool
@@ -104,7 +108,9 @@ class Reading:
     drop_missing: bool = False
     missing: Missing = "level"
     form: Form = FOUND_OUT
-    key: tuple[str, ...] = ()  # a column of weights, and one of clusters, will stand beside it
+    key: tuple[str, ...] = ()
+    cluster: str = ""
+    weights: str = ""
     by: tuple[str, ...] = ()
     intersections: bool = False
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -136,6 +142,8 @@ class Reading:
             missing=_missing(asked, asker),
             form=_form(asked, asker),
             key=names(asker.name("key"), asked.get("key")),
+            cluster=_one(asked, "cluster", asker),
+            weights=_one(asked, "weights", asker),
             by=groups,
             intersections=flag(asker.name("intersections"), asked.get("intersections", False)),
             bins=edges,
@@ -191,18 +199,32 @@ class Reading:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that is named, once or more."""
-        return (self.label, self.score, *self.by, *self.key, *self.variables)
+        return (self.label, self.score, *self.by, *self.key, *self.beside, *self.variables)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns of units and of weights, if any are named."""
+        return tuple(name for name in (self.cluster, self.weights) if name)
+
+    @property
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """Columns by the part they play, covariates left out."""
+        return roles(self, self.by)
 
     def plain_spec(self, opened: Source) -> Spec:
         """Return the spec of columns, key, seed and blocks; rows that nothing tells apart are not dealt into blocks."""
-        fits(opened, self.label, self.score, self.by, self.key)
+        fits(opened, self.roles)
         if self.variables and not self.key and not opened.numbered:
             needy, key = self.asker.says("variables"), self.asker.says("key")
             raise BadInput(
                 f"{needy} needs to know the rows, and {NO_NUMBERS}: pass {key} (columns that identify a row)"
             )
-        blocks = Spec.blocks if self.key or opened.numbered else 1
-        return replace(self.rows_spec(), blocks=blocks)
+        if self.weights and not (self.key or self.cluster or opened.numbered):
+            rows, key = self.asker.says("weights"), self.asker.says("key")
+            raise BadInput(f"{rows} needs to know the rows, and {NO_NUMBERS}: pass {key} (columns that identify a row)")
+        blocks = Spec.blocks if self.key or self.cluster or opened.numbered else 1
+        numbered = bool(self.key) or opened.numbered or not self.cluster
+        return replace(self.rows_spec(), blocks=blocks, numbered=numbered)
 
     def rows_spec(self) -> Spec:
         """Return the spec of how rows are read and told apart."""
@@ -214,6 +236,8 @@ class Reading:
             seed=self.seed,
             percent=self.percent,
             missing=self.missing,
+            cluster=self.cluster,
+            weights=self.weights,
         )
 
 
@@ -236,26 +260,44 @@ def _missing(asked: Asked, asker: Asker) -> Missing:
     return "drop"
 
 
-def fits(opened: Source, label: str, score: str, by: Sequence[str], key: Sequence[str]) -> None:
-    """Refuse columns that are not in the data, or that cannot play their part."""
-    for columns, part in (([label], "label"), ([score], "score"), (by, "group"), (key, "key")):
+def _one(asked: Asked, part: str, asker: Asker) -> str:
+    """Return the one column that plays a part, or nothing."""
+    given = cast(Mapping[str, object], asked).get(part)
+    return "" if given in (None, "") else text(asker.name(part), given)
+
+
+def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:
+    """Refuse columns, given by their part, that are not in the data, or that cannot play it."""
+    for part, held in columns.items():
         for name, why in opened.unread:
-            if name in columns:
+            if name in held:
                 raise BadInput(f"{part} column {name!r} cannot be read: {why}")
-        require(columns, opened.columns, part)
-        short(columns, part)
+        require(held, opened.columns, part)
+        short(held, part)
+    label, score = (next(iter(columns.get(part, ())), "") for part in ("label", "score"))
     if label and label == score:
         raise BadInput(f"column {label!r} is named both as the label and as the score: name the probabilities too")
-    labelled = sorted({label, score} & set(key))
+    labelled = sorted({label, score} & set(columns["key"]))
     if labelled:
         raise BadInput(
             f"key column {labelled[0]!r} is the label or the score: a row's identity must not depend on them"
         )
-    twice = sorted({c for c in (label, score, *by, *key) if opened.columns.count(c) > 1})
+    _fits_beside(columns)
+    by = list(columns["group"])
+    twice = sorted({c for held in columns.values() for c in held if opened.columns.count(c) > 1})
     if twice:
         raise BadInput(f"the data has two columns named {twice[0]!r}: rename one")
-    doubled = sorted({b for b in by if list(by).count(b) > 1} | ({label, score} & set(by)))
+    doubled = sorted({b for b in by if by.count(b) > 1} | ({label, score} & set(by)))
     if doubled:
         raise BadInput(
             f"group column {doubled[0]!r} is named twice, or is the label or the score: name each group column once"
         )
+
+
+def _fits_beside(columns: Mapping[str, Sequence[str]]) -> None:
+    """Refuse units and weights that are another part of the row; units may be groups, or part of the key, too."""
+    others = {"cluster": ("label", "score"), "weights": ("label", "score", "key", "cluster")}
+    for part, taken in others.items():
+        for other in taken:
+            for name in {*columns.get(part, ())} & {*columns.get(other, ())}:
+                raise BadInput(f"column {name!r} is named both as the {other} and as the {part}: name another column")

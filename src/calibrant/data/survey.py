@@ -28,11 +28,11 @@ from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import Profile
 from calibrant.data.sketches.parts import ends_of
-from calibrant.data.sketches.sample import COVARIATES, HERE, Batch, Origin, RawSample, scores_of
+from calibrant.data.sketches.sample import BESIDE, COVARIATES, HERE, Batch, Origin, RawSample, scores_of
 from calibrant.data.specs.coding import codings
 from calibrant.data.specs.local import DRAWS, MOST, local_spec, simulates
 from calibrant.data.specs.sketch_file import packed, unpacked
-from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.spec import MOST_SAMPLED, Spec
 from calibrant.data.specs.traits import traits_of
 from calibrant.errors import BadInput
 from calibrant.kernels.tally import SCORE_BITS
@@ -187,6 +187,7 @@ class FirstLook:
 EVERY = "*"
 KEPT = 300_000  # rows that a sketch for tests keeps: 55 MB with 20 covariates
 VALUES = 60_000_000  # of covariates that they have at most, 480 MB: of 500 covariates 120,000 rows are kept
+ROOM = 8_000_000  # numbers that rows of units have at least, 64 MB: a million rows of five groups and no covariate
 ONE_VALUE = "it takes one value only"
 
 
@@ -264,18 +265,26 @@ def with_parts(spec: Spec, found: Survey | None, tests: bool) -> Spec:
         left_out=(*found.left_out, *constant),
         sample=min(KEPT, VALUES // max(len(used), 1)) if tests else 0,
     )
-    if not tests or len(used) > MOST:
+    if not tests or len(used) > MOST or spec.beside:
         return spec
     spec = replace(spec, traits=traits_of(found.p, found.table, used))
     draws = DRAWS if simulates("auto", found.n, found.expected) else 0
     return replace(spec, local=local_spec(found.p, found.table, used, draws, spec.seed))
 
 
+def with_units(spec: Spec) -> Spec:
+    """Return the spec with room for whole units, if rows have units or weights: nothing else is proved for them."""
+    if not spec.beside:
+        return spec
+    columns = COVARIATES + len(spec.codings) + BESIDE + len(spec.groupings)
+    return replace(spec, sample=min(max(spec.sample, ROOM // columns), MOST_SAMPLED))
+
+
 def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tuple[str, ...]:
-    """Return the covariates to look at: those named, or every column that is not label, score or key."""
+    """Return the covariates to look at: those named, or every column that plays no other part."""
     taken = {spec.label, spec.score, *spec.key}
     if EVERY in names:
-        return tuple(c for c, n in Counter(available).items() if n == 1 and c not in taken)
+        return tuple(c for c, n in Counter(available).items() if n == 1 and c not in {*taken, *spec.beside})
     require(names, available, "covariate")
     short(names, "covariate")
     wrong = sorted(taken & set(names))

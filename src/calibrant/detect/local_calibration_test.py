@@ -181,7 +181,7 @@ def local_calibration_test(
     }
     given, seed = _checked(features, null, options), checked_seed(seed)
     whole("landmarks", landmarks, 2, 1024)
-    if features == "default" and isinstance(data, Sketch):
+    if features == "default" and isinstance(data, Sketch) and not data.by_units:
         return _from_sketch(data, variables, null)
     if isinstance(data, MulticlassPredictions):
         if features != "exact":

@@ -11,7 +11,7 @@ from calibrant.results import Plain
 
 TOLD_BY = "calibrant.report.looked"  # loaded when a look is printed: words come last
 
-Role = Literal["", "label", "score", "group", "key", "covariate", "left out"]
+Role = Literal["", "label", "score", "group", "key", "cluster", "weights", "covariate", "left out"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,7 +25,8 @@ class Column(Plain):
         ``"number"``, ``"category"``, ``"code"`` (digits that are names), ``"date"``, ``"id"`` (each row its own),
         ``"unit"`` (several rows share one: a patient, a site), ``"text"``, ``"constant"``, ``"empty"``, ``"other"``.
     role : str
-        What it is in the audit: ``"label"``, ``"score"``, ``"group"``, ``"key"``, ``"covariate"``, ``"left out"``.
+        What it is in the audit: ``"label"``, ``"score"``, ``"group"``, ``"key"``, ``"cluster"``, ``"weights"``,
+        ``"covariate"``, ``"left out"``.
     why : str
         What made it this kind, or left it out.
     stored : str

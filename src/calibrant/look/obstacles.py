@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from calibrant.data.columns import ABSENT, Floats, label_values, require, score_values
 from calibrant.data.engines.reduce import not_per_cent
 from calibrant.data.layouts import decoded
-from calibrant.data.predictions import Faults
+from calibrant.data.predictions import KINDS, Faults
 from calibrant.data.profile import Profile
 from calibrant.data.reading import Reading, fits
+from calibrant.data.sketches.beside import Beside
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.coding import codings
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
 from calibrant.look.sample import Sampled
 
-KINDS = 4  # of faults
 ONE_PERCENT = 0.01
 P = ParamSpec("P")
 
@@ -65,12 +65,12 @@ def obstacles(source: Source, rows: Sampled, asked: Reading) -> tuple[str, ...]:
         found.note("no rows to audit: the data is empty")
     # (1) columns that are there and may play the part
     named = [(asked.label, "label"), (asked.score, "score"), *((b, "group") for b in asked.by)]
+    named += [(asked.cluster, "cluster"), (asked.weights, "weights")]
     named += [*((k, "key") for k in asked.key), *((v, "covariate") for v in asked.variables if v != EVERY)]
     there = {name for name, role in named if name and found.passes(require, [name], source.columns, role)}
     with found.met():
-        by, key = ([c for c in columns if c in there] for columns in (asked.by, asked.key))
-        known = [c if c in there else "" for c in (asked.label, asked.score)]
-        fits(_with_nothing(source), known[0], known[1], by, key)
+        known = {part: [c for c in columns if c in there] for part, columns in asked.roles.items()}
+        fits(_with_nothing(source), known)
     with found.met():
         asked.plain_spec(_with_nothing(source, *(n for n, _ in named)))
     for name in rows.mixed:
@@ -114,9 +114,14 @@ def _values(found: Obstacles, source: Source, rows: Sampled, asked: Reading) -> 
         with found.met():
             p = scores_of(rows.table, asked)
     faults, spec, at = Faults(asker=asked.asker), asked.rows_spec(), 0
-    others = [c for c in dict.fromkeys((*asked.by, *asked.variables, *asked.key)) if c in rows.table.column_names]
+    held = {*rows.table.column_names}
+    others = [c for c in dict.fromkeys((*asked.by, *asked.variables, *asked.key)) if c in held]
+    cluster, weights = (name if name in held else "" for name in (spec.cluster, spec.weights))
+    beside = replace(spec, cluster=cluster, weights=weights)
     for part, first, count in rows.runs:
         faults.note(p[at : at + count], y[at : at + count], part, first)
+        with found.met():
+            Beside.of(rows.table.slice(at, count), beside, faults, part, first)
         faults.note_gaps(rows.table.slice(at, count), spec, others, part, first)
         at += count
     for kind in range(KINDS):

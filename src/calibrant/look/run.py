@@ -27,7 +27,7 @@ from calibrant.look.sample import LEAST, sampled
 from calibrant.look.sketched import looked_at_sketch
 
 WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
-SETTINGS = ("label", "score", "positive", "by", "key", "variables", "percent", "missing")
+SETTINGS = ("label", "score", "positive", "by", "key", "cluster", "weights", "variables", "percent", "missing")
 FIRST_FILES = 20
 
 
@@ -40,6 +40,8 @@ def look(
     by: Iterable[str] | str | None = None,
     variables: Iterable[str] | str | None = EVERY,
     key: Iterable[str] | str | None = None,
+    cluster: str | None = None,
+    weights: str | None = None,
     positive: str | None = None,
     percent: bool = False,
     missing: str = "level",
@@ -56,7 +58,8 @@ def look(
     ----------
     source : path, URI, glob, frame, Predictions or Sketch
         Anything that `calibrant.audit` takes.
-    label, score, by, variables, key, positive, percent, missing, encoding, delimiter, decimal, sheet, bins, engine
+    label, score, by, variables, key, cluster, weights, positive, percent, missing, encoding, delimiter, decimal, sheet
+    bins, engine
         As `calibrant.audit`: what you plan. All that would make the audit refuse is found at once. What is left out is
         proposed.
 
@@ -92,6 +95,8 @@ def look(
         by=by,
         variables=variables,
         key=key,
+        cluster=cluster,
+        weights=weights,
         positive=positive,
         percent=percent,
         missing=missing,
@@ -170,7 +175,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     values = held[label].frequent if label in held else ()
     case, plain = roles.case_of(values)
     case = asked.positive if asked.positive is not None else case
-    groups = roles.groups(columns, ((label,) if label else labels) + (score, *asked.key))
+    groups = roles.groups(columns, ((label,) if label else labels) + (score, *asked.key, *asked.beside))
     mended = replace(
         planned,
         positive=asked.positive if asked.positive is not None or plain or not values else case,
@@ -183,7 +188,8 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     refusals = (*obstacles(opened, rows, mended if unsaid else planned), *_unnamed(planned, labels, scores))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     repeats = repeated(rows.table, columns)
-    named = {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
+    named = {asked.weights: "weights", asked.cluster: "cluster"}
+    named |= {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
     return Look(
         name=opened.name,
         files=opened.files[:FIRST_FILES],

@@ -26,6 +26,8 @@ def looked_at_sketch(whole: Sketch, typed: str) -> Look:
         *groups,
         *(_covariate(c) for c in spec.codings if c.name not in named),
         *(Column(name=k, kind="id", role="key") for k in spec.key),
+        *([Column(name=spec.cluster, kind="unit", role="cluster")] if spec.cluster else []),
+        *([Column(name=spec.weights, kind="number", role="weights")] if spec.weights else []),
         *(Column(name=n, kind=_left_kind(why), role="left out", why=why) for n, why in spec.left_out if n not in named),
     ]
     case = "1" if spec.positive is None else spec.positive

@@ -62,6 +62,9 @@ def sketched_strata(sketch: Sketch, variable: tuple[str, ...], view: View) -> St
         The sketch kept neither.
     """
     sketch.checked()
+    if sketch.by_units:
+        named = " and ".join(sketch.spec.beside)
+        raise NotComputable(f"a sketch's cells count rows as independent and alike, not by {named}: pass its rows()")
     fine = sketch.parts.get("fine")
     if fine is not None and len(variable) == 1 and variable[0] in fine.held:
         coding = next(c for c in sketch.spec.codings if c.name == variable[0])

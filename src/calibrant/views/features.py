@@ -15,7 +15,6 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import Encoded, codings, encode
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import EVERY, survey_rows
-from calibrant.errors import NotComputable
 
 Matrix = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -78,12 +77,7 @@ class Features:
 def rows_of(data: object) -> Predictions:
     """Return predictions, or a sketch's uniform sample of rows; refuse what has no rows of one score."""
     given = checked_data(data, Predictions, Sketch)
-    if isinstance(given, Predictions):
-        return given
-    if "sample" not in given.parts:
-        raise NotComputable("the sketch holds no rows: sketch with variables= and tests=True, or read the rows")
-    sample: Predictions = given.checked().parts["sample"].predictions(given.name)
-    return sample
+    return given if isinstance(given, Predictions) else given.rows()
 
 
 def features_of(data: Predictions, variables: Iterable[str] | str | None) -> Features:

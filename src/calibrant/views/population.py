@@ -291,7 +291,11 @@ def fixed_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
 def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
     """Return a sketch of predictions, or the sketch itself."""
     seed = checked_seed(seed)
-    given = checked_data(data, Predictions, Sketch)
+    given = data if isinstance(data, Sketch) else checked_data(data, Predictions, Sketch)
+    spec = given.spec if isinstance(given, Sketch) else None
+    for what in ("weights", "cluster"):
+        if getattr(spec or given, what) not in (None, ""):
+            raise NotComputable(f"certificates are proved for independent rows of equal weight, not for {what}=")
     if isinstance(given, Sketch):
         return given.checked()
     return sketch_rows(given, Reading(by=tuple(by), intersections=intersections, seed=seed))

@@ -13,7 +13,7 @@ from calibrant.arguments import PYTHON, Asker
 from calibrant.data.columns import require
 from calibrant.data.engines.freed import give_back
 from calibrant.data.engines.work import Summary, Task, joined
-from calibrant.data.sketches.sample import Choice, Chosen
+from calibrant.data.sketches.choice import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
@@ -152,7 +152,7 @@ def sketch_source(
     if spec.percent and not whole.cells[:, ONE_PER_CENT:].any():
         raise not_per_cent(spec.score, asker)
     sample = whole.parts.get("sample")
-    if known is not None and sample is not None and len(sample.lines) < min(spec.sample, whole.n):
+    if known is not None and sample is not None and not sample.whole and len(sample.lines) < min(spec.sample, whole.n):
         # rows were narrowed by a count of them that included some without a label: read again, keeping more
         return cast(Sketch, _reduced(source, replace(task, rows=None), None)).checked()
     return whole
@@ -173,7 +173,7 @@ def chosen_rows(
     BadInput
         A column is not there, or a score or label cannot be used: it names column, count and first row.
     """
-    for columns, role in (((spec.label,), "label"), ((spec.score,), "score"), (spec.key, "key"), (names, "covariate")):
+    for role, columns in (spec.roles | {"covariate": tuple(names)}).items():
         require(columns, source.columns, role)
     if not source.again:
         raise BadInput("a stream can be read only once, and a repair is fitted before it is applied: pass a file")

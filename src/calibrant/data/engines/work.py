@@ -90,7 +90,7 @@ class Task:
         if self.kind == "look":
             return FirstLook(self.spec, self.by, self.covariates)
         sketch = Sketch(self.spec)
-        if self.rows is not None and "sample" in sketch.parts:
+        if self.rows is not None and "sample" in sketch.parts and not self.spec.beside:
             # rows below a share s of all hashes are Binomial(rows, s): kept are so many that k or more are all but sure
             k = self.spec.sample
             sketch.parts["sample"].narrow((k + SPARE * k**0.5 + SPARE**2) / max(self.rows, 1))

@@ -1,9 +1,10 @@
 """What the rows hold, as hashes: repeated rows are counted by them, and the same rows are known in another sketch.
 
-A row's content is its score, its label, the covariates and groups as the spec codes them, and its key. Kept are the
-smallest hashes of different contents (Bar-Yossef et al., RANDOM 2002), with the rows that have each: all of them where
-there are fewer than `KEPT`, otherwise a uniform sample of the contents, the same however the rows were split, ordered
-or spread. A file's rows are known by how many they are and the sum of their hashes, in whatever order.
+A row's content is its score, its label, the covariates and groups as the spec codes them, its unit, its weight, and its
+key. Kept are the smallest hashes of different contents (Bar-Yossef et al., RANDOM 2002), with the rows that have each:
+all of them where there are fewer than `KEPT`, otherwise a uniform sample of the contents, the same however the rows
+were split, ordered or spread. A file's rows are known by how many they are and the sum of their hashes, in whatever
+order.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ class Contents:
         """Add rows."""
         tags = tags_of(rows.p)
         words = tags.copy()
-        for column in (*rows.encoded.numbers.T, *rows.encoded.codes[:, : self._levels].T, *rows.groups):
+        beside = (column for column in (rows.units, rows.weights) if column is not None)
+        for column in (*rows.encoded.numbers.T, *rows.encoded.codes[:, : self._levels].T, *rows.groups, *beside):
             fold(words, column)
         if rows.keys is not None:
             fold(words, rows.keys)

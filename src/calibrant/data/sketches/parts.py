@@ -13,22 +13,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.data.columns import Floats, finite_numbers
+from calibrant.data.columns import Floats, Ids, finite_numbers
 from calibrant.data.dates import DAY, as_days, is_date
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.boxes import Boxes
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.sample import (
+    BESIDE,
     COVARIATES,
     HASH,
     LABEL,
     Origin,
     Sample,
+    bits_of,
     doubles_of,
     hashes_of,
     labels_of,
     lines_of,
+    of_units,
     scores_of,
     source_order,
 )
@@ -38,6 +41,7 @@ from calibrant.data.specs.local import LocalSums
 from calibrant.data.specs.sketch_file import Integers, need
 from calibrant.data.specs.spec import MOST_CELLS, Spec
 from calibrant.errors import BadInput
+from calibrant.kernels.draws import mix
 from calibrant.kernels.strata import fine_sums, locate
 from calibrant.kernels.tally import SCORE_BITS
 
@@ -101,15 +105,17 @@ def sound_rows(
     table = pa.table({c.name: columns[c.name] for c in spec.codings})
     ids = origin.identities(len(p), spec) if spec.sample or spec.local else np.zeros(len(p), dtype=np.uint64)
     coded = {c.name for c in spec.codings}
-    good, keys = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1)), origin.keys
+    good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
+    keys, units, weights = origin.keys, origin.units(spec), origin.beside.weights
     if not good.all():
-        p, y, ids, keys = p[good], y[good], ids[good], None if keys is None else keys[good]
+        p, y, ids = p[good], y[good], ids[good]
+        keys, units, weights = (None if column is None else column[good] for column in (keys, units, weights))
         table = table.filter(pa.array(good)) if table.num_columns else table
         stacked = stacked[:, good]
     encoded = encode(table, spec.codings, len(p), spec.local is not None)
     of = dict(zip(spec.groupings, stacked, strict=True))
     groups = tuple(of[v.name,] for v in spec.variables if v.name not in coded)
-    return Rows(p, y, ids, encoded, groups, keys, origin.part, stacked) if len(p) else None
+    return Rows(p, y, ids, encoded, groups, keys, origin.part, stacked, units, weights) if len(p) else None
 
 
 MOST_ROWS = 1 << 40  # so that no sum over all rows leaves 64 bits
@@ -225,25 +231,77 @@ def cells_of(coding: Coding) -> int:
 
 # ---- whole rows, for the methods that need rows ----
 
+MASK = 2**64 - 1
 MOST_ALIKE = 0.01  # share of the sample that the rows of one key may be where the sample ends
 LATEST = 106_751_991.0  # days that microseconds in 64 bits can hold
 
 
 class SampledRows(Sample):
-    """A uniform sample of the rows, covariates as the spec codes them: numbers and days, then levels."""
+    """A uniform sample of the rows, or whole units; covariates as the spec codes them: numbers and days, then levels.
+
+    Of units also the sum of all rows' hashes, whether they are held or not: units and weights are in it.
+    """
 
     def __init__(self, spec: Spec) -> None:
-        self.spec = spec
+        self.spec, self.total = spec, 0
         self.numbers, self.categories, flagged = by_kind(spec.codings)
         self.most = [len(c.labels) for c in self.categories] + [2] * len(flagged)
-        super().__init__(spec.sample, len(self.numbers) + len(self.most))
+        super().__init__(spec.sample, len(self.numbers) + len(self.most), len(spec.sizes) if spec.beside else None)
 
     def update(self, rows: Rows) -> None:
         """Add rows."""
         hashes, e = hashes_of(rows.ids), rows.encoded
+        more: tuple[NDArray[np.generic], ...] = ()
+        if self.whole:
+            hashes, (own, weights) = of_units(hashes, rows.units, rows.weights)
+            self.total = (self.total + sum_of(hashes, rows.p, rows.y, weights)) & MASK
+            more = (own, weights, *rows.stacked)
         kept = self.candidates(hashes)
-        covariates = [*e.numbers[kept].T, *e.codes[kept].T]
+        covariates = [*e.numbers[kept].T, *e.codes[kept].T, *(column[kept] for column in more)]
         self.add(lines_of(hashes[kept], rows.p[kept], rows.y[kept], covariates))
+
+    def merge(self, other: Self) -> None:
+        """Add another sample of the same spec."""
+        self.total = (self.total + other.total) & MASK
+        super().merge(other)
+
+    def arrays(self) -> dict[str, Integers]:
+        """Return the state."""
+        total = {"total": np.array([self.total], dtype=np.uint64).view(np.int64)}
+        return super().arrays() | (total if self.whole else {})
+
+    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Tell whether arrays of these shapes can be this sample's state."""
+        others = {name: shape for name, shape in shapes.items() if name != "total"}
+        return super().takes(others) and shapes.get("total") == ((1,) if self.whole else None)
+
+    def load(self, arrays: Mapping[str, Integers]) -> None:
+        """Take over the state that `arrays` described."""
+        super().load(arrays)
+        if self.whole:
+            self.total = int(arrays["total"].view(np.uint64)[0])
+
+    # ---- units ----
+
+    @property
+    def cut(self) -> bool:
+        """Some units are not held."""
+        return self.limit < MASK
+
+    @property
+    def units(self) -> int:
+        """Units whose rows are held."""
+        return len(np.unique(self.lines[:, HASH]))
+
+    @property
+    def of_units(self) -> int:
+        """Units in all: counted where all are held, else about, from the share of all hashes that those held have."""
+        return round(self.units / ((self.limit + 1) / 2.0**64)) if self.cut else self.units
+
+    def levels(self, grouping: int) -> NDArray[np.int64]:
+        """Return the level of each row held in one grouping, in the order of `predictions`."""
+        found: NDArray[np.int64] = self.lines[self._order(None), self.own + BESIDE + grouping]
+        return found
 
     def predictions(
         self, name: str = "data", at: NDArray[np.intp] | None = None, only: Collection[str] | None = None
@@ -254,35 +312,41 @@ class SampledRows(Sample):
         """
         lines = self.lines
         self._check_key(lines)
-        order = source_order(lines[:, HASH].view(np.uint64), self.spec)
-        order = order if at is None else order[at]
+        order = self._order(at)
         own = enumerate((*self.numbers, *self.categories), COVARIATES)
         values = {c.name: lines[:, j][order] for j, c in own if only is None or c.name in only}
         table = pa.table({c.name: _column(values[c.name], c) for c in self.spec.codings if c.name in values})
         short = lines[:, :COVARIATES][order]
-        return Predictions(y=labels_of(short), p=scores_of(short), covariates=table if values else None, name=name)
+        cluster, weights = self.beside(order, self.spec)
+        table, y, p = table if values else None, labels_of(short), scores_of(short)
+        return Predictions(y=y, p=p, covariates=table, cluster=cluster, weights=weights, name=name)
+
+    def _order(self, at: NDArray[np.intp] | None) -> NDArray[np.intp]:
+        """Return which line each row is, of some rows or of all."""
+        order = source_order(self.row_hashes, self.spec)
+        return order if at is None else order[at]
 
     def rows(self) -> Rows:
         """Return the sample as rows, covariates encoded but not scaled; their identities are hashed already."""
         lines = self.lines
         self._check_key(lines)
-        last = COVARIATES + len(self.numbers)
+        last, end = COVARIATES + len(self.numbers), self.own
         numbers = [doubles_of(lines[:, j]) for j in range(COVARIATES, last)]
         encoded = Encoded(
             numbers=np.column_stack(numbers) if numbers else np.empty((len(lines), 0)),
             scaled=np.empty((len(lines), 0)),
-            codes=lines[:, last:].astype(np.int32),
+            codes=lines[:, last:end].astype(np.int32),
             number_names=tuple(c.name for c in self.numbers),
             level_names=(),
             level_labels=(),
             level_of=(),
         )
-        hashes = np.ascontiguousarray(lines[:, HASH]).view(np.uint64)
+        hashes = np.ascontiguousarray(self.row_hashes)
         return Rows(scores_of(lines), labels_of(lines), hashes, encoded)
 
     def _check_key(self, lines: Integers) -> None:
         """Refuse a sample that was cut through many rows of one key: which of them are in it, their content decides."""
-        if not self.spec.key or len(lines) < self.size:
+        if not self.spec.key or len(lines) < self.size or self.whole:
             return
         last = int((lines[:, HASH] == lines[-1, HASH]).sum())
         if last > MOST_ALIKE * len(lines):
@@ -307,6 +371,27 @@ class SampledRows(Sample):
         for j, most in enumerate(self.most, COVARIATES + len(self.numbers)):
             codes = lines[:, j]
             need(((codes >= 0) & (codes < most)).all(), where, f"has an impossible level in column {j}")
+        if self.whole:
+            self._check_units(n)
+
+    def _check_units(self, n: int) -> None:
+        """Refuse stored units that rows cannot have, or that are not all there."""
+        lines, where = self.lines, "the units"
+        hashes, weights = lines[:, HASH].view(np.uint64), doubles_of(lines[:, self.own + 1])
+        need(not len(lines) or int(hashes[-1]) <= self.limit, where, "are beyond their limit")
+        need(self.cut or len(lines) == n, where, "are not all there")
+        need(((weights > 0) & np.isfinite(weights)).all(), where, "have an impossible weight")
+        need(bool(self.spec.weights) or bool((weights == 1.0).all()), where, "have weights of no column")
+        for j, size in enumerate(self.spec.sizes, self.own + BESIDE):
+            need(((lines[:, j] >= 0) & (lines[:, j] < size)).all(), where, "have an impossible group")
+        whole = self.cut or sum_of(hashes, scores_of(lines), labels_of(lines), weights) == self.total
+        need(whole, where, "do not add up")
+
+
+def sum_of(hashes: Ids, p: Floats, y: NDArray[np.int8], weights: NDArray[np.generic]) -> int:
+    """Return the sum of rows' hashes modulo 2^64: of unit, score, label and weight, the same in any order."""
+    words = mix(mix(mix(hashes ^ bits_of(p).view(np.uint64)) ^ y.astype(np.uint64)) ^ bits_of(weights).view(np.uint64))
+    return int(words.sum(dtype=np.uint64))
 
 
 def _column(values: Integers, c: Coding) -> pa.Array:

@@ -8,34 +8,28 @@ ordered or spread over machines, and two samples make one (bottom-k sampling; Co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.arguments import Asker
 from calibrant.data.columns import (
     Floats,
     Ids,
     as_float,
-    binary_labels,
     is_large,
     is_number,
-    label_values,
     may_be_large,
     number_text,
     number_texts,
     row_ids,
-    score_values,
     text_hashes,
 )
 from calibrant.data.dates import is_date, may_be_dates, text_dates, times
 from calibrant.data.layouts import decoded, plain
-from calibrant.data.predictions import Faults, Predictions
-from calibrant.data.sketches.contents import Contents
-from calibrant.data.specs.coding import Rows, encode
+from calibrant.data.sketches.beside import NOTHING, Beside
 from calibrant.data.specs.sketch_file import Integers
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -48,6 +42,7 @@ Batch: TypeAlias = "pa.RecordBatch | pa.Table"
 SALT = np.uint64(0x5A3C91E7B2D4F680)  # any number, so that the sample is independent of the random blocks
 ALL = np.uint64(2**64 - 1)  # no hash is larger
 HASH, SCORE, LABEL, COVARIATES = range(4)  # where the parts of a line begin
+BESIDE = 2  # columns of a unit's rows behind the covariates: the row's hash and its weight
 HELD = 1 << 16  # new lines, if twice the sample is fewer, from which on the largest hashes are thrown out
 
 
@@ -66,25 +61,40 @@ class Origin:
         Number, within that file, of the first row.
     keys : uint64 array of shape (n,), optional
         Hashes of the key columns; file and number are then used in messages only.
+    beside : Beside
+        The units that rows belong to, and how much they count.
     """
 
     part: str = ""
     first_row: int = 0
     keys: Ids | None = None
+    beside: Beside = NOTHING
 
     @classmethod
-    def of(cls, batch: Batch, spec: Spec, part: str, first_row: int) -> Origin:
+    def of(cls, batch: Batch, spec: Spec, part: str, first_row: int, beside: Beside = NOTHING) -> Origin:
         """Return the origin of a record batch, by the spec's key if it has one."""
         keys = [batch.column(k) for k in spec.key]
-        return cls(part, first_row, row_ids(keys, spec.seed, spec.key) if keys else None)
+        return cls(part, first_row, row_ids(keys, spec.seed, spec.key) if keys else None, beside)
 
     def salt(self, spec: Spec) -> int:
         """Return what is mixed into the identities: the seed, and the file of rows without a key."""
         return spec.salt(self.part if self.keys is None else "")
 
     def identities(self, n: int, spec: Spec) -> Ids:
-        """Return the identities of the n rows."""
+        """Return the identities of the n rows; all the same where only their units are known."""
+        if not spec.numbered:
+            return np.zeros(n, dtype=np.uint64)
         return identities(n, self.first_row, self.salt(spec), self.keys)
+
+    def units(self, spec: Spec) -> Ids | None:
+        """Return the identities of the units that rows belong to; None where each row is one."""
+        units = self.beside.units
+        return None if units is None else mix(units ^ np.uint64(spec.salt("")))
+
+    def dealt(self, spec: Spec) -> tuple[Ids | None, int]:
+        """Return by which numbers rows are dealt into blocks, None for their own, and what is mixed in: whole units."""
+        units = self.beside.units
+        return (self.keys, self.salt(spec)) if units is None else (units, spec.salt(""))
 
 
 HERE = Origin()  # of rows in memory, from the first on
@@ -106,14 +116,24 @@ def hashes_of(ids: Ids) -> Ids:
     return mix(ids ^ SALT)
 
 
-def source_order(hashes: Ids, spec: Spec) -> Indices:
-    """Return where each row of the one file or frame stands among increasing hashes, if they are those of all its rows.
+def of_units(hashes: Ids, units: Ids | None, weights: Floats | None) -> tuple[Ids, tuple[NDArray[np.generic], ...]]:
+    """Return the hashes of rows' units, and what stands beside: the rows' own, and their weights, of 1 if of none."""
+    beside = (hashes.view(np.int64), np.ones(len(hashes)) if weights is None else weights)
+    return hashes if units is None else hashes_of(units), beside
 
-    Otherwise (a key, several files, rows left out) the order is that of the hashes.
+
+def source_order(hashes: Ids, spec: Spec) -> Indices:
+    """Return where each row of the one file or frame stands among hashes, if they are those of all its rows.
+
+    Otherwise (a key, several files, rows left out) the order is that given.
     """
     own = hashes_of(identities(len(hashes), 0, spec.salt("")))
-    order = np.argsort(own, kind="stable")
-    return np.argsort(order) if np.array_equal(own[order], hashes) else np.arange(len(hashes))
+    order, given = np.argsort(own, kind="stable"), np.argsort(hashes, kind="stable")
+    if not np.array_equal(own[order], hashes[given]):
+        return np.arange(len(hashes))
+    at = np.empty_like(order)
+    at[order] = given
+    return at
 
 
 # ---- which rows are kept ----
@@ -132,9 +152,12 @@ def smallest(hashes: Ids, size: int, ties: Callable[[], Sequence[NDArray[np.gene
 
 
 class Sample:
-    """The rows with the smallest hashes.
+    """The rows with the smallest hashes, or the whole units with the smallest.
 
-    One line a row, all in 64-bit integers: hash, score (bits of the double), label, covariates (bits or codes).
+    One line a row, all in 64-bit integers: hash, score (bits of the double), label, covariates (bits or codes). Of
+    units the hash is the unit's, and behind the covariates stand the row's own hash and its weight (bits of the
+    double), then the level of each grouping. A unit is kept with all its rows, or none: those are left out, from the
+    first on, by which there would be more than `size` rows.
 
     Parameters
     ----------
@@ -142,11 +165,15 @@ class Sample:
         Rows kept, at most.
     width : int
         Covariates of a row.
+    groupings : int or None
+        Of the levels held beside units; None for rows that each stand alone.
     """
 
-    def __init__(self, size: int, width: int) -> None:
-        self.size = size
-        self._settled: Integers = np.zeros((0, COVARIATES + width), dtype=np.int64)
+    def __init__(self, size: int, width: int, groupings: int | None = None) -> None:
+        self.size, self.whole = size, groupings is not None
+        self.own = COVARIATES + width  # of units, where the row's hash stands, then its weight, then its groups
+        more = 0 if groupings is None else BESIDE + groupings
+        self._settled: Integers = np.zeros((0, COVARIATES + width + more), dtype=np.int64)
         self._new: list[Integers] = []
         self._held = 0
         self._limit = ALL  # no larger hash can be among the smallest
@@ -164,6 +191,10 @@ class Sample:
         lines = np.concatenate(parts)
         parts.clear()  # of many covariates a copy is hundreds of megabytes
         self._settled = lines[:0]
+        if self.whole:
+            order, self._limit = whole_units(lines, self.size, self._limit, self.own)
+            self._settled, self._held = lines[order], 0
+            return
         order = smallest(lines[:, HASH].view(np.uint64), self.size, lambda: _ties(lines))
         self._settled, self._held = lines[order], 0
         if len(order) == self.size:
@@ -177,7 +208,7 @@ class Sample:
     def candidates(self, hashes: Ids, sound: NDArray[np.bool_] | None = None) -> Indices:
         """Return the rows among these that may be kept; more than `size` only where hashes are equal."""
         near = np.flatnonzero(hashes <= self._limit if sound is None else sound & (hashes <= self._limit))
-        if len(near) > self.size:
+        if len(near) > self.size and not self.whole:
             near = near[hashes[near] <= np.partition(hashes[near], self.size - 1)[self.size - 1]]
         return near
 
@@ -191,19 +222,64 @@ class Sample:
     def merge(self, other: Self) -> None:
         """Add another sample of the same rows' columns."""
         self.add(other.lines)
+        if self.whole:
+            self._limit = min(self._limit, other._limit)  # a unit that is not whole in one is whole nowhere
+
+    @property
+    def limit(self) -> int:
+        """The largest hash up to which every unit is held."""
+        return int(self._limit) if len(self.lines) or self.whole else int(ALL)
+
+    @property
+    def row_hashes(self) -> Ids:
+        """The rows' own hashes, in the order of the lines."""
+        return self.lines[:, self.own if self.whole else HASH].view(np.uint64)
+
+    def beside(self, at: Indices, spec: Spec) -> tuple[Ids | None, Floats | None]:
+        """Return the units and the weights of some lines where the spec names them; nobody may write to them."""
+        units = self.lines[at, HASH].view(np.uint64) if spec.cluster else None
+        weights = doubles_of(self.lines[at, self.own + 1]) if spec.weights else None
+        for column in (units, weights):
+            if column is not None:
+                column.flags.writeable = False
+        return units, weights
 
     def arrays(self) -> dict[str, Integers]:
         """Return the state."""
-        return {"lines": self.lines}
+        lines = self.lines
+        return {"lines": lines} | ({"limit": np.array([self._limit]).view(np.int64)} if self.whole else {})
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         """Tell whether arrays of these shapes can be this sample's state."""
-        shape = shapes["lines"] if shapes.keys() == {"lines"} else ()
-        return len(shape) == 2 and 0 <= shape[0] <= self.size and shape[1] == self._settled.shape[1]
+        shape, others = shapes.get("lines", ()), {name: s for name, s in shapes.items() if name != "lines"}
+        fits = len(shape) == 2 and 0 <= shape[0] <= self.size and shape[1] == self._settled.shape[1]
+        return fits and others == ({"limit": (1,)} if self.whole else {})
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the state that `arrays` described."""
         self._settled, self._new, self._held = arrays["lines"], [], 0
+        if self.whole:
+            self._limit = arrays["limit"].view(np.uint64)[0]
+
+
+def whole_units(lines: Integers, size: int, limit: np.uint64, own: int) -> tuple[Indices, np.uint64]:
+    """Return the lines of whole units in order, as many as have at most `size` rows, and the largest hash of these.
+
+    Rows of a unit are in the order of their own hashes, in column `own`. A unit once cut stays cut: more rows only add
+    to those before it. So the result depends on all rows, and on no order.
+    """
+    hashes = lines[:, HASH].view(np.uint64)
+    near = np.flatnonzero(hashes <= limit)
+    rows = lines[near, own].view(np.uint64)
+    order = near[np.lexsort((rows, hashes[near]))]
+    same = (hashes[order[1:]] == hashes[order[:-1]]) & (lines[order[1:], own] == lines[order[:-1], own])
+    if same.any():
+        order = near[np.lexsort((*(t[near] for t in reversed(_ties(lines))), rows, hashes[near]))]
+    if len(order) <= size:
+        return order, limit
+    cut = hashes[order[size]]  # the unit of the first row too many
+    kept = order[: np.searchsorted(hashes[order], cut)]
+    return kept, np.uint64(max(int(cut), 1) - 1)
 
 
 def _ties(lines: Integers) -> tuple[NDArray[np.generic], ...]:
@@ -270,12 +346,14 @@ class RawSample(Sample):
         The columns.
     size : int
         Rows kept, at most.
+    whole : bool
+        They are those of whole units.
     """
 
     lenient = False  # a column that cannot be read is noted in `unread`, and is no reason to stop
 
-    def __init__(self, names: Sequence[str], size: int) -> None:
-        super().__init__(size, len(names))
+    def __init__(self, names: Sequence[str], size: int, whole: bool = False) -> None:
+        super().__init__(size, len(names), 0 if whole else None)
         self.names = tuple(names)
         self.types: list[pa.DataType] = [pa.null()] * len(names)
         self.texts: dict[int, str] = {}  # by hash, of rows held now or before
@@ -283,10 +361,19 @@ class RawSample(Sample):
         self.unread: dict[str, str] = {}  # columns that cannot be read, and why; empty unless `lenient`
         self._most_texts = 4 * max(size, HELD)
 
-    def keep(self, hashes: Ids, p: Floats, y: Labels, batch: Batch, sound: NDArray[np.bool_]) -> None:
-        """Keep what may be kept of the sound rows of a batch."""
+    def keep(
+        self,
+        hashes: Ids,
+        p: Floats,
+        y: Labels,
+        batch: Batch,
+        sound: NDArray[np.bool_],
+        beside: Sequence[NDArray[np.generic]] = (),
+    ) -> None:
+        """Keep what may be kept of the sound rows of a batch; of units, beside it each row's hash and weight."""
         rows = self.candidates(hashes, sound)
         columns = [self._sampled(j, batch.column(name), rows) for j, name in enumerate(self.names)]
+        columns += [column[rows] for column in beside]
         self.add(lines_of(hashes[rows], p[rows], y[rows], columns))
         if len(self.texts) > self._most_texts:
             self._forget_texts()
@@ -408,95 +495,3 @@ class RawSample(Sample):
         if t in (DATE, TRUTH):
             return pa.array(values, mask=values == ABSENT).cast(t)
         return pa.nulls(len(values), t)
-
-
-# ---- rows chosen from a source of any size: a uniform sample that fits in memory ----
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """Sampled rows, and the number by which each is known again when the source is read again.
-
-    Parameters
-    ----------
-    data : Predictions
-        In the order of the source if these are all its rows, else by increasing hash: as a sketch for tests holds them.
-    hashes : uint64 array of shape (n,)
-    read : int
-        Rows of the source.
-    contents : Contents
-        Scores, labels and keys of all of them, by which the same rows are known elsewhere.
-    """
-
-    data: Predictions
-    hashes: Ids
-    read: int
-    contents: Contents
-
-
-NOTHING = pa.table({})  # no covariates: what is compared of files here is scores, labels and keys
-
-
-class Choice:
-    """The sound rows seen so far with the smallest hashes, covariates as they are, and what was wrong with others.
-
-    Parameters
-    ----------
-    spec : Spec
-        Names label, score and key.
-    names : sequence of str
-        Covariates.
-    most : int
-        Rows kept, at most.
-    """
-
-    def __init__(self, spec: Spec, names: Sequence[str], most: int) -> None:
-        self.spec, self.sample, self.faults, self.rows_read = spec, RawSample(names, most), Faults(), 0
-        self.contents = Contents(replace(spec, variables=(), codings=()))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns to read."""
-        return tuple(dict.fromkeys([self.spec.label, self.spec.score, *self.sample.names, *self.spec.key]))
-
-    def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
-        """Add the rows of an Arrow record batch; `part` and `first_row` as in `Sketch.update`."""
-        spec = self.spec
-        p = score_values(batch.column(spec.score), spec.score, spec.percent)
-        values = label_values(batch.column(spec.label), spec.label, spec.positive)
-        self.faults.note(p, values, part, first_row)
-        self.faults.note_gaps(batch, spec, dict.fromkeys((*self.sample.names, *spec.key)), part, first_row)
-        y = binary_labels(values)
-        sound = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
-        origin = Origin.of(batch, spec, part, first_row)
-        ids = origin.identities(batch.num_rows, spec)
-        if sound.any():
-            nothing = encode(NOTHING, (), int(sound.sum()), scale=False)
-            keys = None if origin.keys is None else origin.keys[sound]
-            self.contents.update(Rows(p[sound], y[sound], ids[sound], nothing, keys=keys, part=part))
-        self.sample.keep(hashes_of(ids), p, y, batch, sound)
-        self.rows_read += batch.num_rows
-
-    def add(self, other: Self) -> Self:
-        """Add the rows of another part."""
-        self.sample.merge(other.sample)
-        self.contents.merge(other.contents)
-        self.faults.merge(other.faults)
-        self.rows_read += other.rows_read
-        return self
-
-    def chosen(self, name: str, asker: Asker) -> Chosen:
-        """Return the rows if all were sound, or if those that were not may be left out."""
-        self.faults.asker = asker
-        self.faults.check(self.spec)
-        lines, spec = self.sample.lines, self.spec
-        if not len(lines):
-            raise BadInput("no rows to repair: the data is empty, or every row lacks a score or label")
-        y, table = labels_of(lines), self.sample.table()
-        if spec.positive is not None and not y.any():
-            raise BadInput(f"positive={spec.positive!r} does not occur in column {spec.label!r}; check its spelling")
-        hashes = lines[:, HASH].view(np.uint64)
-        at = source_order(hashes, spec)
-        p, covariates = scores_of(lines[at]), table.take(at) if table.num_columns else None
-        data = Predictions(y=labels_of(lines[at]), p=p, covariates=covariates, name=name)
-        return Chosen(data, hashes[at], self.rows_read, self.contents)

@@ -14,7 +14,8 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from calibrant.data.columns import Floats, binary_labels, label_values, require, score_values
-from calibrant.data.predictions import Faults
+from calibrant.data.predictions import Faults, Predictions
+from calibrant.data.sketches.beside import Beside
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
 from calibrant.data.sketches.repeats import Repeats, in_both, repeats_of
@@ -33,7 +34,7 @@ from calibrant.data.specs.sketch_file import (
     with_checksum,
 )
 from calibrant.data.specs.spec import Spec
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.tally import (
     CELL_BITS,
     FAULTS,
@@ -166,7 +167,34 @@ class Sketch:
         for counts in self.counters:
             for numbers in nonzero(counts):
                 digest.update(numbers.astype("<i8").tobytes())
+        if self.spec.beside:
+            digest.update(self.parts["sample"].total.to_bytes(8, "little"))
         return digest.hexdigest()
+
+    @property
+    def by_units(self) -> bool:
+        """Rows belong together, or count more: what is about them reads `rows`, and not the counts."""
+        return bool(self.spec.beside)
+
+    def rows(self) -> Predictions:
+        """Return the rows that the sketch holds: a uniform sample, or those of whole units, with units and weights.
+
+        Units are named by hash. Which rows are held, hashes of their identities alone decide, and no outcome.
+
+        Raises
+        ------
+        NotComputable
+            It holds none, or its first unit has more rows than it has room for.
+        """
+        held = self.checked().parts.get("sample")
+        if held is None:
+            raise NotComputable("the sketch holds no rows: sketch with variables= and tests=True, or read the rows")
+        if not len(held.lines):
+            raise NotComputable(
+                f"one unit of {self.spec.cluster!r} has more than the {held.size:,} rows that a sketch holds: read the "
+                "rows"
+            )
+        return held.predictions(self.name)
 
     def __repr__(self) -> str:
         told = [f"{self.n:,} rows", f"{self.cases:,} cases"]
@@ -193,13 +221,16 @@ class Sketch:
         require([spec.score], there, "score")
         require([v.name for v in spec.variables], there, "group")
         require([c.name for c in spec.codings], there, "covariate")
-        require(spec.key, there, "key")
+        for role in ("key", "cluster", "weights"):
+            require(spec.roles.get(role, ()), there, role)
         p = score_values(batch.column(spec.score), spec.score, spec.percent)
         y = label_values(batch.column(spec.label), spec.label, spec.positive)
         codes = {v.name: v.codes(batch.column(v.name)) for v in spec.variables}
         covariates = {c.name: batch.column(c.name) for c in spec.codings}
         self.faults.note_gaps(batch, spec, dict.fromkeys((*codes, *covariates, *spec.key)), part, first_row)
-        self.update_arrays(p, y, codes=codes, covariates=covariates, origin=Origin.of(batch, spec, part, first_row))
+        beside = Beside.of(batch, spec, self.faults, part, first_row)
+        origin = Origin.of(batch, spec, part, first_row, beside)
+        self.update_arrays(p, beside.labelled(y), codes=codes, covariates=covariates, origin=origin)
 
     def update_arrays(
         self,
@@ -220,11 +251,13 @@ class Sketch:
             stacked[i] = codes[names[0]]
             for name in names[1:]:
                 stacked[i] = stacked[i] * len(self.spec.by_name[name].labels) + codes[name]
-        # (2) rows are dealt to blocks by identity and counted in packed cells, which are emptied before they run over
+        # (2) rows are dealt to blocks by identity, units as a whole, and counted in packed cells, emptied before they
+        # run over
         faults = np.zeros(FAULTS, dtype=np.int64)
         labels = binary_labels(y)
         held = self._packed = self._packed or Packed(self.spec.blocks, self.spec.group_count, len(stacked))
-        salt, keys = origin.salt(self.spec), NO_KEYS if origin.keys is None else origin.keys
+        keys, salt = origin.dealt(self.spec)
+        keys = NO_KEYS if keys is None else keys
         for start in range(0, len(p), held.at_once):
             rows = slice(start, start + held.at_once)
             if held.rows + len(p[rows]) > held.capacity:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ from calibrant.errors import BadInput
 
 Kind = Literal["category", "number", "month", "quarter", "year", "decade"]
 
-SPEC_VERSION = 4
+SPEC_VERSION = 5
 UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a space
 
 # What a stored spec may ask for, so that a small file takes little memory.
@@ -34,6 +34,8 @@ MOST_GROUPS = 4000  # of one block's counts of 8: 0.29 MB each
 MOST_BLOCKS = 64
 MOST_CELLS = 1024  # along a number
 MOST_SAMPLED = 1_000_000
+PARTS = "spec.sample", "is not that of units and weights"
+WEIGHTS = "spec.weights", "is the label, the score, the cluster or the key"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +124,27 @@ def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:
     return (f"{last[0]} and under", *inner, f"{text[-1]} and over")
 
 
+class Named(Protocol):
+    """What names columns, each by its part."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def score(self) -> str: ...
+    @property
+    def key(self) -> tuple[str, ...]: ...
+    @property
+    def cluster(self) -> str: ...
+    @property
+    def weights(self) -> str: ...
+
+
+def roles(named: Named, by: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Return columns by the part they play."""
+    one = {role: getattr(named, role) for role in ("label", "score", "cluster", "weights")}
+    return {role: (name,) for role, name in one.items() if name} | {"group": by, "key": named.key}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spec:
     """Everything that decides what a sketch counts; two sketches merge only if their specs are equal.
@@ -154,6 +177,12 @@ class Spec:
     missing : {"level", "drop", "refuse"}
         A missing group or covariate is a level of its own, and a missing label or score is refused; or rows with a
         missing label or score are left out and counted; or anything missing is refused.
+    cluster : str
+        Column whose equal values are one unit: its rows may depend on one another. Empty where rows are independent.
+    weights : str
+        Column of positive numbers: how much a row counts. Empty where every row counts alike.
+    numbered : bool
+        A row is known by key, or by file and number; where it is not, by its unit alone.
     """
 
     label: str
@@ -171,6 +200,9 @@ class Spec:
     traits: tuple[Trait, ...] = ()
     percent: bool = False
     missing: Missing = "level"
+    cluster: str = ""
+    weights: str = ""
+    numbered: bool = True
     version: int = SPEC_VERSION
 
     def __post_init__(self) -> None:
@@ -178,9 +210,20 @@ class Spec:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """Columns to read: score, label, variables, covariates, key; each once."""
+        """Columns to read: score, label, variables, covariates, key, cluster, weights; each once."""
         covariates = (c.name for c in self.codings)
-        return tuple(dict.fromkeys([self.score, self.label, *self.by_name, *covariates, *self.key]))
+        named = [self.score, self.label, *self.by_name, *covariates, *self.key, *self.beside]
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns of units and of weights, if there are any: then rows are not independent, or not equal."""
+        return tuple(name for name in (self.cluster, self.weights) if name)
+
+    @property
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """Columns by the part they play, covariates left out."""
+        return roles(self, tuple(self.by_name))
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -251,6 +294,8 @@ class Spec:
         for name, given in (("key", self.key), ("variables", tuple(v.name for v in self.variables))):
             need(len(set(given)) == len(given), f"spec.{name}", "names a column twice")
         need(not {self.label, self.score} & set(self.key), "spec.key", "is the label or the score")
+        need(self.cluster not in {self.label, self.score}, "spec.cluster", "is the label or the score")
+        need(self.weights not in {self.label, self.score, self.cluster, *self.key} or not self.weights, *WEIGHTS)
         for v in self.variables:
             v.check(f"spec variable {v.name!r}")
         for names in self.groupings:
@@ -259,6 +304,8 @@ class Spec:
         need(len(set(self.groupings)) == len(self.groupings), "spec.groupings", "names one twice")
         groups = self.group_count
         need(groups * self.blocks <= 8 * MOST_GROUPS, "spec.groupings", f"has {groups:,} groups")
+        need(not self.beside or (self.sample > 0 and not self.local and not self.traits), *PARTS)
+        need(self.numbered or (bool(self.cluster) and not self.key), "spec.numbered", "goes with a cluster alone")
         self._check_codings()
 
     def _check_codings(self) -> None:

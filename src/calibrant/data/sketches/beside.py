@@ -1,0 +1,65 @@
+"""What stands beside a row's score and label: the unit that it belongs to, and how much it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calibrant.data.columns import Floats, Ids, are_absent, as_float, row_ids
+from calibrant.data.predictions import UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE, Faults
+from calibrant.data.specs.spec import Spec
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Units and weights of a run of rows.
+
+    Parameters
+    ----------
+    units : uint64 array of shape (n,) or None
+        Hashes of the cluster column; None where rows are independent.
+    weights : float64 array of shape (n,) or None
+        Positive and finite but for rows that are `gone`, or refused; None where every row counts alike.
+    gone : bool array of shape (n,) or None
+        Rows without a unit, or without a weight; None if there are none.
+    """
+
+    units: Ids | None = None
+    weights: Floats | None = None
+    gone: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of(
+        cls, batch: pa.RecordBatch | pa.Table, spec: Spec, faults: Faults, part: str = "", first_row: int = 0
+    ) -> Self:
+        """Read the spec's columns of a batch, and note what is missing or cannot be a weight."""
+        units, weights, gone = None, None, np.zeros(batch.num_rows, dtype=np.bool_)
+        if spec.cluster:
+            column = batch.column(spec.cluster)
+            absent = are_absent(column, spec.cluster)
+            faults.note_rows(UNIT_MISSING, absent, part, first_row)
+            units, gone = row_ids([column], spec.seed, (spec.cluster,), "cluster"), absent
+        if spec.weights:
+            weights = as_float(batch.column(spec.weights), spec.weights, "weights")
+            absent = np.isnan(weights)
+            strange = ~absent & ~((weights > 0) & np.isfinite(weights))
+            faults.note_rows(WEIGHT_MISSING, absent, part, first_row)
+            faults.note_rows(WEIGHT_VALUE, strange, part, first_row, weights)
+            gone = gone | absent | strange
+        return cls(units, weights, gone if gone.any() else None)
+
+    def part(self, rows: slice) -> Beside:
+        """Return units and weights of some rows."""
+        units, weights = self.units, self.weights
+        return Beside(None if units is None else units[rows], None if weights is None else weights[rows])
+
+    def labelled(self, y: NDArray[np.int8] | Floats) -> NDArray[np.int8] | Floats:
+        """Return the labels, missing in rows that are gone: what is left out for one reason is left out once."""
+        return y if self.gone is None else np.where(self.gone, np.nan, y)
+
+
+NOTHING = Beside()  # of independent rows that count alike

@@ -1,0 +1,126 @@
+"""Rows chosen from a source of any size: a uniform sample, or whole units, that fits in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import pyarrow as pa
+
+from calibrant.arguments import Asker
+from calibrant.data.columns import Ids, binary_labels, label_values, score_values
+from calibrant.data.predictions import Faults, Predictions
+from calibrant.data.sketches.beside import Beside
+from calibrant.data.sketches.contents import Contents
+from calibrant.data.sketches.sample import (
+    LABEL,
+    Batch,
+    Origin,
+    RawSample,
+    hashes_of,
+    labels_of,
+    of_units,
+    scores_of,
+    source_order,
+)
+from calibrant.data.specs.coding import Rows, encode
+from calibrant.data.specs.spec import Spec
+from calibrant.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Sampled rows, and the number by which each is known again when the source is read again.
+
+    Parameters
+    ----------
+    data : Predictions
+        In the order of the source if these are all its rows, else by increasing hash: as a sketch for tests holds them.
+    hashes : uint64 array of shape (n,)
+    read : int
+        Rows of the source.
+    contents : Contents
+        Scores, labels and keys of all of them, by which the same rows are known elsewhere.
+    """
+
+    data: Predictions
+    hashes: Ids
+    read: int
+    contents: Contents
+
+
+NOTHING = pa.table({})  # no covariates: what is compared of files here is scores, labels and keys
+
+
+class Choice:
+    """The sound rows seen so far with the smallest hashes, covariates as they are, and what was wrong with others.
+
+    Parameters
+    ----------
+    spec : Spec
+        Names label, score and key.
+    names : sequence of str
+        Covariates.
+    most : int
+        Rows kept, at most.
+    """
+
+    def __init__(self, spec: Spec, names: Sequence[str], most: int) -> None:
+        self.spec, self.faults, self.rows_read = spec, Faults(), 0
+        self.sample = RawSample(names, most, whole=bool(spec.beside))
+        self.contents = Contents(replace(spec, variables=(), codings=()))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns to read."""
+        return tuple(
+            dict.fromkeys([self.spec.label, self.spec.score, *self.sample.names, *self.spec.key, *self.spec.beside])
+        )
+
+    def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
+        """Add the rows of an Arrow record batch; `part` and `first_row` as in `Sketch.update`."""
+        spec = self.spec
+        p = score_values(batch.column(spec.score), spec.score, spec.percent)
+        values = label_values(batch.column(spec.label), spec.label, spec.positive)
+        self.faults.note(p, values, part, first_row)
+        self.faults.note_gaps(batch, spec, dict.fromkeys((*self.sample.names, *spec.key)), part, first_row)
+        beside = Beside.of(batch, spec, self.faults, part, first_row)
+        y = binary_labels(beside.labelled(values))
+        sound = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
+        origin = Origin.of(batch, spec, part, first_row, beside)
+        ids, units = origin.identities(batch.num_rows, spec), origin.units(spec)
+        if sound.any():
+            nothing = encode(NOTHING, (), int(sound.sum()), scale=False)
+            keys = None if origin.keys is None else origin.keys[sound]
+            self.contents.update(Rows(p[sound], y[sound], ids[sound], nothing, keys=keys, part=part))
+        hashes = hashes_of(ids)
+        of, more = (hashes, ()) if not spec.beside else of_units(hashes, units, beside.weights)
+        self.sample.keep(of, p, y, batch, sound, more)
+        self.rows_read += batch.num_rows
+
+    def add(self, other: Self) -> Self:
+        """Add the rows of another part."""
+        self.sample.merge(other.sample)
+        self.contents.merge(other.contents)
+        self.faults.merge(other.faults)
+        self.rows_read += other.rows_read
+        return self
+
+    def chosen(self, name: str, asker: Asker) -> Chosen:
+        """Return the rows if all were sound, or if those that were not may be left out."""
+        self.faults.asker = asker
+        self.faults.check(self.spec)
+        lines, spec = self.sample.lines, self.spec
+        if not len(lines):
+            raise BadInput("no rows to repair: the data is empty, or every row lacks a score or label")
+        table = self.sample.table()
+        if spec.positive is not None and not lines[:, LABEL].any():
+            raise BadInput(f"positive={spec.positive!r} does not occur in column {spec.label!r}; check its spelling")
+        hashes = self.sample.row_hashes
+        at = source_order(hashes, spec)
+        p, covariates = scores_of(lines[at]), table.take(at) if table.num_columns else None
+        cluster, weights = self.sample.beside(at, spec)
+        y = labels_of(lines[at])
+        data = Predictions(y=y, p=p, covariates=covariates, cluster=cluster, weights=weights, name=name)
+        return Chosen(data, hashes[at], self.rows_read, self.contents)

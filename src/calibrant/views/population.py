@@ -292,9 +292,9 @@ def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), int
     """Return a sketch of predictions, or the sketch itself."""
     seed = checked_seed(seed)
     given = data if isinstance(data, Sketch) else checked_data(data, Predictions, Sketch)
-    spec = given.spec if isinstance(given, Sketch) else None
+    named = given.spec if isinstance(given, Sketch) else given
     for what in ("weights", "cluster"):
-        if getattr(spec or given, what) not in (None, ""):
+        if getattr(named, what) is not None and len(getattr(named, what)):
             raise NotComputable(f"certificates are proved for independent rows of equal weight, not for {what}=")
     if isinstance(given, Sketch):
         return given.checked()

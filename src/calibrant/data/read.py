@@ -167,7 +167,9 @@ def classes_in_memory(
     """Return the rows of several classes: a column of probabilities each, which labels or `classes` name."""
     opened = source_of(source, asked.columns, form=asked.form)
     if asked.beside:
-        raise NotComputable(f"several classes have no form for {asked.asker.says('cluster', 'weights')} yet: project them")
+        raise NotComputable(
+            f"several classes have no form for {asked.asker.says('cluster', 'weights')} yet: project them"
+        )
     for score in scores:
         fits(opened, replace(asked, score=score).roles)
     kept = _kept(opened, asked, scores)

@@ -115,7 +115,7 @@ def test_damaged_sketches_are_refused(damage: str) -> None:
         "cut": raw[:-10],
         "flip": raw[:-5] + bytes([raw[-5] ^ 1]) + raw[-4:],
         "foreign": b"PK" + raw,
-        "newer": raw.replace(b'"format":6', b'"format":9'),
+        "newer": raw.replace(b'"format":7', b'"format":9'),
     }[damage]
     with pytest.raises(cal.BadInput, match="sketch"):
         Sketch.from_bytes(broken)

@@ -292,10 +292,11 @@ def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), int
     """Return a sketch of predictions, or the sketch itself."""
     seed = checked_seed(seed)
     given = data if isinstance(data, Sketch) else checked_data(data, Predictions, Sketch)
-    named = given.spec if isinstance(given, Sketch) else given
-    for what in ("weights", "cluster"):
-        if getattr(named, what) is not None and len(getattr(named, what)):
-            raise NotComputable(f"certificates are proved for independent rows of equal weight, not for {what}=")
+    if isinstance(given, Sketch) and given.by_units:
+        named = " and ".join(given.spec.beside)
+        raise NotComputable(f"a sketch's counts take rows as independent and alike, not by {named}: pass its rows()")
+    if isinstance(given, Predictions) and (given.weights is not None or given.cluster is not None):
+        raise NotComputable(UNPROVED)
     if isinstance(given, Sketch):
         return given.checked()
     return sketch_rows(given, Reading(by=tuple(by), intersections=intersections, seed=seed))

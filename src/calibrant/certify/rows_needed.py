@@ -9,14 +9,18 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_levels, choice, one_source, share
+from calibrant.arguments import checked_levels, checked_seed, choice, one_source, share
 from calibrant.certify.closed import Judge
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.betting import JITTERED, gammas, solve_upper
 from calibrant.stats.bounds import SLACK, expected_linear_cost, notch_normaliser, notch_width
 from calibrant.stats.jitter import jitter
+from calibrant.stats.units.above import Above, Pairs, bets
+from calibrant.stats.units.below import gap_of
+from calibrant.stats.units.units import PILOT, SHARE
 from calibrant.views.population import Population, checked_bandwidth, everyone, shares
 
 Floats = NDArray[np.float64]
@@ -109,6 +113,8 @@ def _mean_absolute(mean: Floats, sd: Floats) -> Floats:
 
 Method = Literal["rounded", "jittered"]
 PLAN_GRID = 1024
+MOST_DRAWN = 20_000  # units drawn for a plan; from there on bounds shrink as the root of their number
+UNITS_GIVEN = "units as given: of their sizes, with rows as much alike"
 
 
 @one_source
@@ -142,12 +148,13 @@ def rows_needed(
     side : {"upper", "lower", "two-sided"}
         Two-sided plans for both ends at ``alpha / 2`` each and returns the larger number.
     seed : int
-        Not used by the number.
+        Draws units; not used by a number of rows.
 
     Returns
     -------
     Estimate
-        ``value`` in rows, infinite beyond 1e12. The interval is trivial: a plan is not a certificate.
+        ``value`` in rows, or in units of data that have them (``unit`` says which), infinite beyond 1e12. The interval
+        is trivial: a plan is not a certificate.
 
     Notes
     -----
@@ -155,7 +162,8 @@ def rows_needed(
     **Guarantee.** None: an average case. Individual bounds scatter by 10 to 15 % of the gap.
     **Method.** Expected, label-free costs of every level are put into Theorem U and solved for n. A jitter's own
     error is not counted in the gap. Lower: ``sqrt(2 v L / n)`` with v the mean of
-    ``p (1 - p)`` and L raised by what learning signs and averaging e-values cost, set by simulation.
+    ``p (1 - p)`` and L raised by what learning signs and averaging e-values cost, set by simulation. Units of the data
+    are drawn with replacement, each with a random sign, and certified; the pilot units that leave are added.
     **Cost.** Milliseconds.
     **Reads.** Nothing, or the sketch's scores.
 
@@ -168,21 +176,42 @@ def rows_needed(
     gap = share("gap", gap, hint="such as 0.02 for two points")
     choice("method", method, get_args(Method))
     low_share, high_share = shares(alpha, side)
-    mass = _masses(None if data is None else everyone(data, seed))
-    needed = []
-    if high_share:
-        needed.append(least_rows(_upper_gap(mass, method, levels, bandwidth, high_share), gap))
-    if low_share:
-        needed.append(least_rows(_lower_gap(mass, low_share), gap))
+    population = None if data is None else everyone(data, seed)
+    units = None if population is None else population.units
+    if population is not None and units is not None:
+        above, below = _unit_gaps(
+            population, method, checked_levels(levels), (low_share, high_share), checked_seed(seed)
+        )
+    else:
+        mass = _masses(population)
+        above, below = _upper_gap(mass, method, levels, bandwidth, high_share), _lower_gap(mass, low_share)
+    needed = [least_rows(each, gap) for each, asked in ((above, high_share), (below, low_share)) if asked]
     return Estimate(
         method="certify.rows_needed",
-        value=float(np.ceil(max(needed))),
-        unit="rows",
+        value=float(np.ceil(max(needed) + (0.0 if units is None else min(max(needed) / (SHARE - 1), PILOT)))),
+        unit="rows" if units is None else "units",
         n=0 if data is None else int(data.n),
         interval=Interval(low=0.0, high=float("inf"), level=1.0 - alpha, guarantee="asymptotic"),
-        assumes="scores distributed as given" if data is not None else "uniform scores",
+        assumes="uniform scores" if data is None else "scores distributed as given" if units is None else UNITS_GIVEN,
         settings={"gap": gap, "method": method, "levels": levels, "bandwidth": bandwidth, "side": side},
     )
+
+
+def _unit_gaps(
+    population: Population, method: Method, levels: int, spend: tuple[float, float], seed: int
+) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """Return the expected upper bound of a calibrated score by units, and the expected shortfall from below."""
+    units, tallies = population.units, population.as_shown(levels).tallies
+    if units is None or tallies is None or method != "rounded":
+        raise NotComputable(f"method={method!r} is proved for independent rows of equal weight: use method='rounded'")
+    q, largest = Pairs.of(tallies), units.largest
+    moment, mean = float((gap_of(units, 0.05).gain ** 2).mean()), units.total / len(q.size)
+
+    def above(m: float) -> float:
+        count = min(max(round(m), 2), MOST_DRAWN)
+        return Above.of_pairs(q.drawn(count, seed), bets(count, largest)).limit(spend[1]) * float(np.sqrt(count / m))
+
+    return above, lambda m: lower_gap(moment, m, spend[0]) / mean
 
 
 def _masses(population: Population | None) -> Floats:

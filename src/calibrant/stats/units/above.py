@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LARGEST = 0.95  # kappa M of the largest bet; each of the others is half of the one before
+DRAWN = 0x0BE2  # stream of random numbers, apart from those of other methods at the same seed
 USUAL = 3.0  # ln(1 / delta) that the smallest bet is chosen for: fixed, so that one evidence serves every delta
 
 
@@ -62,6 +63,17 @@ class Pairs:
         unit, value, size = number[tallies.unit[own]], tallies.value[own], units.size[units.certified]
         held, cell = np.unique(tallies.cell[own], return_inverse=True)
         return cls(unit, cell.reshape(-1), value, summed(unit, np.abs(value), len(size)), size, len(held))
+
+    def drawn(self, units: int, seed: int) -> Pairs:
+        """Return so many of the units, drawn with replacement, each with a random sign: as of a calibrated score."""
+        rng = np.random.default_rng([seed, DRAWN])
+        chosen, signs = rng.integers(0, len(self.size), units), 2.0 * rng.integers(0, 2, units) - 1.0
+        starts = np.searchsorted(self.unit, np.arange(len(self.size) + 1))
+        count = np.diff(starts)[chosen]
+        unit = np.repeat(np.arange(units), count)
+        at = np.arange(len(unit)) + np.repeat(starts[chosen] - np.cumsum(count) + count, count)
+        value = self.value[at] * signs[unit]
+        return Pairs(unit, self.cell[at], value, self.reach[chosen], self.size[chosen], self.cells)
 
     @property
     def apart(self) -> bool:
@@ -181,8 +193,11 @@ class Above:
     def of(cls, tallies: Tallies, kappas: Floats | None = None) -> Above:
         """Make the forms of each bet; `kappas` times the largest unit are below 1, and no outcome changes them."""
         q = Pairs.of(tallies)
-        if kappas is None:
-            kappas = bets(len(q.size), tallies.units.largest)
+        return cls.of_pairs(q, bets(len(q.size), tallies.units.largest) if kappas is None else kappas)
+
+    @classmethod
+    def of_pairs(cls, q: Pairs, kappas: Floats) -> Above:
+        """Make the forms of each bet."""
         if q.apart:
             return cls([[Separable(q, k)] for k in kappas.tolist()])
         plain = [(Separable(q, k), Quadratic.of(q, k)) for k in kappas.tolist()]

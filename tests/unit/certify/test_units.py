@@ -1,0 +1,79 @@
+"""Certificates of rows that come in units or carry weights: what they say, what they refuse."""
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.certify.rows_needed import rows_to_decide
+from calibrant.errors import NotComputable
+from calibrant.views.population import everyone
+
+
+def data(units=60, size=5, **more):
+    rng = np.random.default_rng(0)
+    n = units * size
+    p = rng.integers(1, 10, n) / 10
+    sex = np.array(["f", "m"])[rng.integers(0, 2, n)]
+    return cal.predictions(rng.uniform(size=n) < p, p, {"sex": sex}, **more)
+
+
+def test_settings_tell_units():
+    names = np.repeat([f"patient {i}" for i in range(60)], 5)
+    found = cal.certify.values(data(cluster=names))
+    told = {k: found.settings[k] for k in ("units", "pilot_units", "largest_unit", "lightened_units")}
+    assert told == {"units": 60, "pilot_units": 6, "largest_unit": 5.0, "lightened_units": 0}
+    assert found.settings["effective_units"] == pytest.approx(54)
+    assert found.n == 300
+    assert found.assumes == "independent units (cluster), rows of one unit as dependent as they like"
+
+
+def test_weights_scale_is_nothing():
+    w = np.random.default_rng(1).gamma(2.0, size=300)
+    one, other = (cal.certify.values(data(weights=k * w)).interval for k in (1.0, 1000.0))
+    assert one.low == pytest.approx(other.low, abs=1e-9)
+    assert one.high == pytest.approx(other.high, abs=1e-9)
+
+
+def test_larger_units_weigh_down():
+    weights = np.ones(300)
+    weights[7] = 1e6
+    seen = [cal.certify.values(data(weights=weights), seed=seed).settings for seed in range(3)]
+    assert all(s["largest_unit"] == 1.0 and s["lightened_units"] == 1 for s in seen if s["largest_unit"] < 1e6)
+    assert any(s["largest_unit"] == 1.0 for s in seen)
+
+
+def test_groups_of_units():
+    found = cal.certify.groups(data(cluster=np.repeat(np.arange(60), 5)), by="sex", limit=0.3)
+    assert set(found) == {"sex=f", "sex=m"}
+    assert sum(e.n for e in found.values()) == 300
+    assert all(e.settings["units"] <= 60 and e.interval.high <= 1 for e in found.values())
+
+
+def test_one_unit_is_refused():
+    with pytest.raises(NotComputable, match="all rows are one unit"):
+        cal.certify.values(data(cluster=np.zeros(300)))
+
+
+@pytest.mark.parametrize("name", ["distance", "jittered", "bounded_variation"])
+def test_unproved_names_what_can_be_used(name):
+    with pytest.raises(NotComputable, match=r"use certify\.rounded"):
+        getattr(cal.certify, name)(data(cluster=np.repeat(np.arange(60), 5)))
+
+
+def test_plan_in_units():
+    known = data(cluster=np.repeat(np.arange(60), 5))
+    found = [cal.certify.rows_needed(gap, known, levels=10) for gap in (0.2, 0.1)]
+    assert [e.unit for e in found] == ["units", "units"]
+    assert found[1].value > 2 * found[0].value > 20
+    with pytest.raises(NotComputable, match="rounded"):
+        cal.certify.rows_needed(0.1, known, method="jittered")
+
+
+def test_how_many_times_as_many_units_decide():
+    q = everyone(data(cluster=np.repeat(np.arange(60), 5)))
+    need = rows_to_decide(q, (0.0, 0.05, 0.25), 0.45, 100, (0.05, 0.05), "error")
+    assert need is None  # the end is within already
+    need = rows_to_decide(q, (0.0, 0.05, 0.45), 0.25, 100, (0.05, 0.05), "error")
+    assert need is not None
+    assert need.times == pytest.approx(4.0)
+    assert rows_to_decide(q, (0.0, 0.05, 0.45), 0.06, 100, (0.05, 0.05), "error") is None

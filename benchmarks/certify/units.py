@@ -100,7 +100,7 @@ def designs() -> Iterator[Design]:
         if not off:
             yield Design("40 units of 50, correlation 0.5", 40, (50,), 0.5)
         yield Design("100 units of 1 to 200, correlation 0.3", 100, MIXED, 0.3, off)
-        yield Design("200 units of 1 to 20, rates 5 points higher in large ones", 200, MIXED[:5], 0.1, off, 0.04)
+        yield Design("200 units of 1 to 20, rates 8 points higher in large ones", 200, MIXED[:5], 0.1, off, 0.04)
         yield Design("400 units of 10, rare events, correlation 0.3", 400, (10,), 0.3, off, scores=tuple(RARE))
         yield Design("200 units of 1 to 20, weights of CV 2, correlation 0.3", 200, MIXED[:5], 0.3, off, weights=2.0)
 

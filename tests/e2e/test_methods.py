@@ -279,19 +279,20 @@ def test_a_wrong_option_is_named(capsys: pytest.CaptureFixture[str], typed: str,
 # ---- a function that does not exist yet ----
 
 
-def clustered(
-    data: cal.Predictions, *, cluster: str | None = None, weights: str | None = None, alpha: float = 0.05
+def columns_of(
+    data: cal.Predictions, *, first: str | None = None, second: str | None = None, alpha: float = 0.05
 ) -> Outcome:
-    """Return which columns were named, and are there."""
+    """Return which columns were named, and what the data brings with it."""
     held = sorted(data.covariates.schema.names)
+    brought = [data.cluster is not None, data.weights is not None]
     return Outcome(
-        method="measure.clustered",
+        method="measure.columns_of",
         statistic=alpha,
         p_value=1.0,
         alternative="",
         null="",
         law="",
-        settings={"held": held},
+        settings={"held": held, "brought": brought},
     )
 
 
@@ -299,9 +300,12 @@ def test_a_column_that_a_setting_names_is_read(
     inside: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whatever function comes to take it: nothing lists the methods, nor the settings of one."""
-    monkeypatch.setattr(cal.measure, "brier", clustered)
-    assert main(["measure", "brier", "log.csv", *COLUMNS, "--cluster", "sex", "--weights", "age", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["settings"]["held"] == ["age", "sex"]
+    monkeypatch.setattr(cal.measure, "brier", columns_of)
+    named = ["--first", "sex", "--second", "age", "--cluster", "sex", "--weights", "age"]
+    assert main(["measure", "brier", "log.csv", *COLUMNS, *named, "--json"]) == 0
+    settings = json.loads(capsys.readouterr().out)["settings"]
+    assert settings["held"] == ["age", "sex"]
+    assert settings["brought"] == [True, True]
 
 
 def test_a_value_is_the_strictest_kind_that_takes_it() -> None:

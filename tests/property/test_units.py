@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.stats.units.above import Above, Pairs, Quadratic, Separable
+from calibrant.stats.units.below import _orders, below_of
 from calibrant.stats.units.signs import bounded, root_bounds
 from calibrant.stats.units.units import Units
 from effort import examples
@@ -90,3 +91,26 @@ def test_what_units_add_up_to(seed, units, cells, whole):
     assert part.largest <= held.largest
     assert part.count == len(np.unique(held.unit[group]))
     assert Above.of(part.tallies(cell[group], cells, part.p)).limit(0.05) <= 1.0
+
+
+@examples(50)
+@given(seed=st.integers(0, 2**32 - 1), units=st.integers(4, 40), cells=st.integers(1, 6))
+def test_a_bet_knows_nothing_of_its_unit_or_later_ones(seed, units, cells):
+    held = drawn(seed, units, cells, whole=False)
+    order = _orders(seed)[0]
+    turn = np.argsort(np.concatenate([[0], order]))[held.block]  # when each unit is bet on, pilots first
+    rng = np.random.default_rng(seed)
+    now = int(rng.integers(1, 9))
+    later = (turn >= now)[held.unit]
+    other = replace(
+        held,
+        given=np.where(later, held.given * rng.uniform(0.1, 1.0, len(held.p)), held.given),
+        y=np.where(later, 1 - held.y, held.y).astype(np.int8),
+    )
+    same = (turn <= now)[held.certified]
+    found, changed = (
+        below_of(u.tallies(np.round(u.p * max(cells - 1, 1)).astype(np.int64), cells, u.p), 0.999, seed, few=True)
+        for u in (held, other)
+    )
+    for a, b in zip(found.wagers[:7], changed.wagers[:7], strict=True):  # of the first order, and below the largest
+        assert np.array_equal(a.bet[same], b.bet[same])

@@ -176,16 +176,17 @@ def _best(square: float, units: int, ahead: int, delta: float) -> float:
 def _bets(units: Units, gain: Floats, order: Ints, delta: float, stake: tuple[float, float]) -> Floats:
     """Return a bet for each unit on a constant witness, from the squares of ``t - r W`` of earlier units, shape (m,).
 
-    r is the mean residual of these units; a unit of independent rows at one half comes on top.
+    r is the mean residual of these units; a unit of independent rows at one half comes on top, as heavy as earlier
+    ones are on average: of no unit is anything known before it is bet on, its rows' weights neither.
     """
     multiple, largest = stake
-    soft = SOFT * float((units.weight**2).sum()) / units.count
     bets, past = np.zeros(units.count), units.block == 0
     for block in order:
         here, left = units.block == block, units.certified & ~past
         g, size = gain[past], units.size[past]
         mean = g.sum() / max(size.sum(), 1e-300)
-        square = float(((g - mean * size) ** 2).sum()) + soft
+        soft = float(units.squares[past].mean()) if len(g) else units.largest**2
+        square = float(((g - mean * size) ** 2).sum()) + SOFT * soft
         best = _best(square, len(g) + 1, int(np.count_nonzero(left)), delta)
         bets[here] = min(multiple * best, largest / units.largest)
         past = past | here
@@ -211,8 +212,12 @@ def _signs(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
     joined = tallies.joined(bins)
     past = np.concatenate([[0], order[:-1]])
     residual, square = (np.cumsum(joined.by_block(v)[past], axis=0) for v in (False, True))
-    soft = SOFT * float((tallies.units.weight**2).mean())
-    signs: Floats = 2.0 * ndtr(residual / np.sqrt(square + soft)) - 1.0
+    units = tallies.units
+    heavy, rows = (
+        np.cumsum(np.bincount(units.block, v, BLOCKS + 1)[past]) for v in (units.squares, np.bincount(units.unit))
+    )
+    soft = SOFT * np.divide(heavy, rows, out=np.ones(len(past)), where=rows > 0)  # of the mean row of earlier units
+    signs: Floats = 2.0 * ndtr(residual / np.sqrt(square + soft[:, None])) - 1.0
     return signs[:, bins]
 
 

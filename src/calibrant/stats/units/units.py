@@ -64,7 +64,7 @@ class Units:
         weight : float64 array of shape (n,) or None
             None for one each.
         identities : uint64 array of shape (m,)
-            Random numbers that depend on the units' names alone.
+            Random numbers that depend on the order of the units' names alone.
         """
         count = len(identities)
         if count < 2:
@@ -124,6 +124,11 @@ class Units:
     def weight(self) -> Floats:
         """The rows' weights, shape (n,)."""
         return self.given * (self.size / self.given_size)[self.unit]
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Sums of the rows' squared weights, shape (m,)."""
+        return summed(self.unit, self.weight**2, self.count)
 
     @cached_property
     def total(self) -> float:

@@ -34,6 +34,8 @@ def inputs(whole: Sketch, mask: int = MASK) -> dict[str, Any]:
         "missing": spec.missing,
         "by": tuple(tuple(g) for g in spec.groupings),
         "key": tuple(spec.key),
+        "cluster": spec.cluster or None,
+        "weights": spec.weights or None,
         "rows": whole.n,
         "cases": whole.cases,
         "dropped": whole.dropped,
@@ -90,6 +92,9 @@ def columns(whole: Sketch, mask: int) -> dict[str, dict[str, Any]]:
     }
     for name in spec.key:
         found[name] = {"kind": "id", "used": "key", "missing": None}
+    for name, used in ((spec.cluster, "cluster"), (spec.weights, "weights")):
+        if name:
+            found.setdefault(name, {"kind": "number" if used == "weights" else "id", "used": used, "missing": None})
     for name, kind in kinds.items():
         share = min(math.ceil(absent.get(name, 0) / whole.n / step - 1e-9) * step, 1.0)
         found[name] = {

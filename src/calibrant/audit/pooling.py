@@ -16,7 +16,8 @@ from calibrant.data.specs.coding import MISSING
 from calibrant.data.specs.spec import Spec
 from calibrant.repair import told
 from calibrant.results import Outcome
-from calibrant.views.population import Population, pooled
+from calibrant.views.population import Population, groups_of
+from calibrant.views.units import Members
 
 MASK = told.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
 FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people
@@ -170,7 +171,9 @@ def pool_name(labels: Sequence[str], people: Sequence[int], smallest: int) -> st
 
 def group_populations(whole: Sketch, mask: int = MASK) -> list[tuple[Name, Population, int]]:
     """Return name, population and pool size of every group that may be shown."""
-    return [(name, pooled(whole, members), size) for name, members, size in shown_groups(whole, mask)]
+    shown = shown_groups(whole, mask)
+    found = groups_of(whole, whole, [members for _, members, _ in shown], whole.spec.seed)
+    return [(name, q, size) for (name, _, size), q in zip(shown, found, strict=True)]
 
 
 def shown_groups(whole: Sketch, mask: int = MASK) -> list[tuple[Name, list[int], int]]:
@@ -180,7 +183,7 @@ def shown_groups(whole: Sketch, mask: int = MASK) -> list[tuple[Name, list[int],
     count would follow from the pair table's margins.
     """
     out, base = [], 0
-    rows = whole.group_levels.sum(axis=(1, 2, 3))
+    rows = people_of(whole)
     pools: dict[str, list[tuple[int, ...]]] = {}
     people: dict[Name, int] = {}
     for g, names in enumerate(whole.spec.groupings):
@@ -197,6 +200,18 @@ def shown_groups(whole: Sketch, mask: int = MASK) -> list[tuple[Name, list[int],
             out.append((name, [base + m for m in members], present if present > 1 else 0))
         base += size
     return out
+
+
+def people_of(whole: Sketch) -> NDArray[np.int64]:
+    """Return how many people each group of a sketch has: rows, or units (of those held) where rows belong together."""
+    rows: NDArray[np.int64] = whole.group_levels.sum(axis=(1, 2, 3))
+    if not whole.spec.cluster or not len(rows):
+        return rows
+    unit = np.unique(whole.parts["sample"].named(), return_inverse=True)[1].reshape(-1)
+    groups, count = Members.of(whole, whole).group, int(unit.max()) + 1
+    pairs = np.unique(groups * count + unit)
+    people: NDArray[np.int64] = np.bincount(pairs // count, minlength=len(rows))
+    return people
 
 
 def pair_pools(

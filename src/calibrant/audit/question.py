@@ -55,6 +55,15 @@ class Case:
         """The only source of randomness."""
         return self.whole.spec.seed
 
+    def needed(self, rows: Callable[[int], float] | None) -> tuple[int | None, int | None]:
+        """Return the rows and the units that a finding needs, by how many a log of so many calls for.
+
+        Units where rows belong together, of those that are certified, and then no rows.
+        """
+        units = self.everyone.units if self.whole.spec.cluster else None
+        found = None if rows is None else int(rows(self.whole.n if units is None else units.count))
+        return (found, None) if units is None else (None, found)
+
     @property
     def mask(self) -> int:
         """People under whom a count is not shown."""
@@ -97,10 +106,17 @@ class Case:
         rows = sample.predictions(self.whole.name, at=rest, only=chosen)
         return rows, Screen(chosen=chosen, of=of, pilot=len(pilot), tested=len(rest))
 
+    @cached_property
+    def read(self) -> Predictions | Sketch:
+        """What measures and curves read: the sketch, or the rows that it holds of units, by which these are known."""
+        if not self.whole.by_units:
+            return self.whole
+        return self.whole.rows() if self.held is None or self.screen is not None else self.held
+
     @property
     def tested(self) -> Predictions | Sketch:
-        """What tests and certificates of pockets read: the sketch, or the rows of the screen."""
-        return self.whole if self.held is None or self.screen is None else self.held
+        """What tests and certificates of pockets read: the sketch, or the rows of the screen, or of units."""
+        return self.read if self.held is None or self.screen is None else self.held
 
     @cached_property
     def rows(self) -> Predictions | None:
@@ -121,8 +137,10 @@ class Case:
         """The rows where the sketch holds every one, so that outcomes can be simulated for each; else the sketch.
 
         The sketch too where covariates are so many that outcomes are not simulated: rows would say no more, and cost
-        their memory.
+        their memory. Of units the rows that the sketch holds.
         """
+        if self.whole.by_units:
+            return self.read
         if self.screen is None:
             return self.held if self.held is not None and self.held.n == self.whole.n else self.whole
         from calibrant.diagnose.bands import AFFORDABLE

@@ -52,6 +52,8 @@ class Finding(Plain):
         when the estimate is too close to the limit to say.
     pooled : int
         Number of small values pooled into this group; 0 for an ordinary group.
+    units_needed : int or None
+        The same in units, where rows belong together by `cluster`; `rows_needed` is then None.
     rows_at_least : bool
         True where the estimate is within its own noise of the limit: then a calibrated score takes `rows_needed` to be
         shown to be within, so at least. Otherwise it is about how many, if the error is as estimated.
@@ -70,6 +72,7 @@ class Finding(Plain):
     rows_needed: int | None
     pooled: int = 0
     rows_at_least: bool = False
+    units_needed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -145,7 +148,10 @@ class AuditRecord(Plain):
     data : Mapping
         label, score, positive, key, by (the groupings), rows, cases, dropped, fingerprint, files (the first 20),
         file_count, variables (kind, edges, folded), columns (kind, what it was used as, share of missing values rounded
-        up), repeats (rows, of, exact, by, copied: as `Repeats`), warnings (such as "one-class", "repeated-rows").
+        up), cluster and weights (columns, or None), units (count, exact: counted and not estimated, held and rows_held:
+        those certified, effective: ``(sum W)^2 / sum W^2``, pilots, lightened, design_effect, wider: the range of
+        everyone's gap against that of rows taken as independent and alike; None without both),
+        repeats (rows, of, exact, by, copied: as `Repeats`), warnings (such as "one-class", "repeated-rows").
     settings : Mapping
         alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on,
         tolerance, variables (as asked for: ``"*"`` is every column that can be used).

@@ -15,6 +15,7 @@ from calibrant.audit.judging import LEVELS, Judging, verdicts, worst
 from calibrant.audit.pooling import MASK
 from calibrant.audit.question import LITTLE, Case, NotRun, Size
 from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.units import units
 from calibrant.data.engines.freed import give_back
 from calibrant.data.progress import Course, Doing, Progress
 from calibrant.data.read import summarised
@@ -271,6 +272,7 @@ def _record(case: Case, variables: tuple[str, ...], course: Course) -> AuditReco
         curves=curves,
         data={
             **inputs(case.whole, case.judging.mask),
+            "units": units(case),
             "display": case.everyone.judged(case.judging.levels).display,
             "arrival": arrival(case.whole, case.judging.mask),
             "screen": None if case.judging.quick or case.screen is None else case.screen.to_dict(),

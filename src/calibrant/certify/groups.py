@@ -18,8 +18,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import Population, groups_of, shares, sketch_of
-from calibrant.views.units import alone
+from calibrant.views.population import Population, counted, groups_of, shares
 
 Group = tuple[tuple[str, str], ...]
 GAP = "the raw score: happened minus said"
@@ -301,7 +300,7 @@ def grouped_sketch(data: Predictions | Sketch, by: tuple[str, ...], intersection
         )
     if isinstance(data, Predictions) and not by:
         raise BadInput("name the group columns: by=['sex', 'age']")
-    return sketch_of(alone(data) if isinstance(data, Predictions) else data, seed, by, intersections)
+    return counted(data, seed, by, intersections)
 
 
 def named_groups(whole: Sketch) -> list[tuple[Group, int]]:

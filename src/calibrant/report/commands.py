@@ -15,7 +15,18 @@ EVERY = "*"  # all columns that can be used
 WIDTH = 84  # characters of a line of a command
 DEFAULTS: Mapping[str, object] = {"--levels": LEVELS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0}
 REPAIRING = (  # options that `repair` takes too
-    *("--label", "--score", "--positive", "--key", "--by", "--missing", "--bins", "--variables"),
+    *(
+        "--label",
+        "--score",
+        "--positive",
+        "--key",
+        "--cluster",
+        "--weights",
+        "--by",
+        "--missing",
+        "--bins",
+        "--variables",
+    ),
     *("--limit", "--judge", "--levels", "--alpha", "--seed"),
 )
 GROUPS = 2  # columns that a report proposes
@@ -117,6 +128,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
     flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
     flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
+    flags += [("--cluster", data.get("cluster")), ("--weights", data.get("weights"))]
     flags += [("--by", _list(_group_columns(record)))]
     flags += [("--missing", "refuse" if data.get("missing") == "refuse" else None)]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]

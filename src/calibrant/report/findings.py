@@ -69,6 +69,17 @@ def noun(record: AuditRecord) -> str:
     return visible(said).strip() or NOUN if said else NOUN
 
 
+def units_of(record: AuditRecord) -> Mapping[str, Any]:
+    """Return what is known of units and weights; empty where rows are independent and count alike."""
+    found: Mapping[str, Any] = record.data.get("units") or {}
+    return found
+
+
+def needed(record: AuditRecord) -> str:
+    """Return what more is needed of, in the plural: units where rows belong together, else what the rows are called."""
+    return f"units ({visible(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
+
+
 def screened(record: AuditRecord) -> Mapping[str, Any]:
     """Return which columns the tests read, and which rows chose them; empty where they read all of them."""
     found: Mapping[str, Any] = record.data.get("screen") or {}
@@ -252,9 +263,15 @@ def few(record: AuditRecord) -> bool:
     return min(one.expected, one.rows - one.expected) < FEW
 
 
+def need_of(finding: Finding) -> tuple[int, bool] | None:
+    """Return how many rows, or units, would decide, and whether that is a least; None where nobody can say."""
+    found = finding.rows_needed if finding.units_needed is None else finding.units_needed
+    return None if found is None else (found, finding.rows_at_least)
+
+
 def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:
     """Return rows that would decide at least half of these groups, and whether that is a least; None if not known."""
-    needs = sorted((f.rows_needed, f.rows_at_least) for f in groups if f.rows_needed is not None)
+    needs = sorted(need for f in groups if (need := need_of(f)) is not None)
     half = -(-len(groups) // 2)
     return (needs[half - 1][0], any(least for _, least in needs[:half])) if 0 < half <= len(needs) else None
 

@@ -200,12 +200,12 @@ def plan(found: Estimate) -> str:
     shown = f"shown in {s['levels']} steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
     about = "the raw score, from below" if s["side"] == "lower" else f"the score {shown}"
     if not math.isfinite(found.value):
-        return f"No number of rows up to 10^12 gives a gap of {s['gap']:g} for {about}."
+        return f"No number of {found.unit} up to 10^12 gives a gap of {s['gap']:g} for {about}."
     scale = 10 ** max(len(str(int(found.value))) - 2, 0)
     rows = num.count(math.ceil(found.value / scale) * scale)
     side = {"upper": "an upper bound", "lower": "a lower bound", "two-sided": "both bounds"}[s["side"]]
     return (
-        f"About {rows} rows for {side} within {100 * s['gap']:g} points of the error, on average, for {about}\n"
+        f"About {rows} {found.unit} for {side} within {100 * s['gap']:g} points of the error, on average, for {about}\n"
         f"(level {found.interval.level:g}; {found.assumes}). A plan, not a certificate."
     )
 

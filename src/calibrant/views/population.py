@@ -302,10 +302,17 @@ def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), int
     return sketch_rows(given, Reading(by=tuple(by), intersections=intersections, seed=seed))
 
 
+def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
+    """Return a sketch of rows whose counts are told, units or not: what is certified of units reads `units_of`."""
+    if isinstance(data, Sketch) and data.by_units:
+        checked_seed(seed)
+        return data.checked()
+    return sketch_of(alone(data) if isinstance(data, Predictions) else data, seed, by, intersections)
+
+
 def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
-    """Return the population of all rows."""
-    units = units_of(data, checked_seed(seed)) if isinstance(data, Predictions) else None
-    whole = sketch_of(alone(data) if isinstance(data, Predictions) else data, seed)
+    """Return the population of all rows; of a sketch with units, counts are of all rows, and units those it holds."""
+    units, whole = units_of(data, checked_seed(seed)), counted(data, seed)
     if whole.n == 0:
         raise NotComputable("there are no rows")
     return Population(whole.cells, whole.levels, *_by_score(whole, None), units=units)
@@ -315,9 +322,9 @@ def groups_of(
     data: Predictions | Sketch, whole: Sketch, groups: Sequence[Sequence[int]], seed: int
 ) -> list[Population]:
     """Return populations of one group each, or of several pooled, of the sketch that was made of the data."""
-    units = units_of(data, seed) if isinstance(data, Predictions) else None
+    units = units_of(data, seed)
     found = [group(whole, each[0]) if len(each) == 1 else pooled(whole, each) for each in groups]
-    if units is None or not isinstance(data, Predictions):
+    if units is None:
         return found
     members = Members.of(data, whole)
     return [replace(q, units=units.within(members.rows(each))) for q, each in zip(found, groups, strict=True)]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sketches.units import rows_of_units
 from calibrant.data.specs.spec import Spec
 from calibrant.stats.units.units import Units
 
@@ -22,12 +23,15 @@ UNPROVED = (
 ALONE = "rows alone"
 
 
-def units_of(data: Predictions, seed: int) -> Units | None:
-    """Return the units of rows; None where rows are independent and count alike.
+def units_of(given: Predictions | Sketch, seed: int) -> Units | None:
+    """Return the units of rows, or those that a sketch holds; None where rows are independent and count alike.
 
     Which units are pilots depends on the values of `cluster` alone, whatever the order of rows; without `cluster` a row
     is a unit, known by its number.
     """
+    if isinstance(given, Sketch) and not given.by_units:
+        return None
+    data = rows_of_units(given)
     if data.weights is None and data.cluster is None:
         return None
     if ("units", seed) not in data.cache:
@@ -90,9 +94,13 @@ class Members:
     group: NDArray[np.int64]
 
     @classmethod
-    def of(cls, data: Predictions, whole: Sketch) -> Members:
-        """Return them of the rows that a sketch with groups was made of."""
-        spec, table = whole.spec, data.covariates
+    def of(cls, data: Predictions | Sketch, whole: Sketch) -> Members:
+        """Return them of the rows that a sketch with groups was made of, or of those that it holds itself."""
+        spec = whole.spec
+        if isinstance(data, Sketch):
+            bases, held = np.cumsum([0, *spec.sizes]), whole.parts["sample"]
+            return cls(np.array([held.levels(i) + bases[i] for i in range(len(spec.groupings))]))
+        table = data.covariates
         codes: dict[str, NDArray[Any]] = {v.name: v.codes(table.column(v.name)) for v in spec.variables}
         out, start = np.empty((len(spec.groupings), data.n), dtype=np.int64), 0
         for i, (names, size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):

@@ -36,6 +36,13 @@ def one_class(label: int) -> Any:
     return cal.predictions(np.full(300, label), np.linspace(0.1, 0.9, 300))
 
 
+def visits(weighted: bool) -> Any:
+    """Return rows of 100 patients, five each, with groups; weighted or not."""
+    held = rows(500)
+    patient, w = np.repeat(np.arange(100), 5), np.linspace(0.5, 2.0, 500) if weighted else None
+    return cal.predictions(held.y, held.p, held.covariates, cluster=patient, weights=w)
+
+
 RECORDS: dict[str, Callable[[], Any]] = {
     "groups and a limit": lambda: cal.audit(
         rows(3001), by=["site", "age"], limit=0.05, outcome="case", date="2026-01-31"
@@ -44,6 +51,8 @@ RECORDS: dict[str, Callable[[], Any]] = {
     "no limit": lambda: cal.audit(rows(1501), by="site"),
     "broken": lambda: cal.audit(rows(1501, power=3.0), by="age", limit=0.02),
     "met, no groups": lambda: cal.audit(rows(3001), limit=0.3, quick=True, levels=7, name="seven steps"),
+    "units": lambda: cal.audit(visits(False), by="site", limit=0.05, quick=True),
+    "units and weights": lambda: cal.audit(visits(True), limit=0.2, quick=True),
     "tiny": lambda: cal.audit(rows(5), by="site", limit=0.05),
     "one row": lambda: cal.audit(cal.predictions([1], [0.5]), limit=0.05),
     "all cases": lambda: cal.audit(one_class(1), limit=0.05),

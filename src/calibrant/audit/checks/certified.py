@@ -37,6 +37,7 @@ def of_everyone(case: Case, _: Mapping[str, Curve]) -> Answer:
     if verdict == "undecided" and plan.limit is not None:
         off = error if plan.judge == "error" else abs(gap.value)
         need = rows_to_decide(q, (low, off, high), plan.limit, plan.levels, (alpha, alpha), plan.judge)
+    rows, units = case.needed(None if need is None else need.rows)
     found = Finding(
         id="everyone",
         variables=(),
@@ -48,7 +49,8 @@ def of_everyone(case: Case, _: Mapping[str, Curve]) -> Answer:
         error=error,
         gap=gap,
         verdict=verdict,
-        rows_needed=None if need is None else need.rows(q.n),
+        rows_needed=rows,
+        units_needed=units,
         rows_at_least=need is not None and need.at_least,
     )
     check = Check(code="error-everyone", status=status(verdict), estimate=upper if plan.judge == "error" else gap)

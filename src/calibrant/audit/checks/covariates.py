@@ -118,7 +118,7 @@ def local(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Test for error that follows any covariate, and map it along each group variable."""
     case.needs_covariates()
     case.needs_tests()
-    if "local" not in case.whole.parts and case.screen is None:
+    if "local" not in case.whole.parts and case.screen is None and not case.whole.by_units:
         raise NotRun(NO_TESTS)
     from calibrant.detect.local_calibration_test import local_calibration_test
 

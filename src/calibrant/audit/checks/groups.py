@@ -20,7 +20,7 @@ from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
-from calibrant.views.population import INDEPENDENT, Population
+from calibrant.views.population import Population
 
 UNGROUPED = "no groups were given: add --by COLUMN"
 HIDDEN = "every group has fewer than {} {}"
@@ -154,6 +154,7 @@ def _finding(g: Group, verdict: Verdict, case: Case, counts: tuple[int, int]) ->
         over, every = counts
         spend = plan.alpha / 2.0 / (every - over + 1), plan.alpha / 2.0 / (over + 1)
         need = rows_to_decide(g.people, g.found, plan.limit, plan.levels, spend, plan.judge)
+    rows, units = case.needed(None if need is None else lambda n: two_digits(need.rows(n)))
     return Finding(
         id=_identifier(g.name),
         variables=g.name,
@@ -165,7 +166,8 @@ def _finding(g: Group, verdict: Verdict, case: Case, counts: tuple[int, int]) ->
         error=g.error,
         gap=g.gap,
         verdict=verdict,
-        rows_needed=None if need is None else int(two_digits(need.rows(case.whole.n))),
+        rows_needed=rows,
+        units_needed=units,
         rows_at_least=need is not None and need.at_least,
         pooled=g.members,
     )
@@ -190,7 +192,7 @@ def _worst(groups: Sequence[Group], case: Case) -> Estimate:
         unit="probability",
         n=case.whole.n,
         interval=Interval(low=0.0, high=high, level=1.0 - plan.alpha / 2.0, guarantee="finite-sample"),
-        assumes=INDEPENDENT,
+        assumes=groups[0].people.assumes,
         settings={
             "about": f"the worst of {which}, of {GAP if plan.judge == 'gap' else shown.about}",
             "judge": plan.judge,

@@ -26,7 +26,7 @@ def _measured(name: str) -> Callable[[Case, Mapping[str, Curve]], Answer]:
     def answer(case: Case, _: Mapping[str, Curve]) -> Answer:
         from calibrant import measure
 
-        return Answer(estimates={name: getattr(measure, name)(case.whole, alpha=case.judging.alpha)})
+        return Answer(estimates={name: getattr(measure, name)(case.read, alpha=case.judging.alpha)})
 
     return answer
 

@@ -298,6 +298,11 @@ class SampledRows(Sample):
         """Units in all: counted where all are held, else about, from the share of all hashes that those held have."""
         return round(self.units / ((self.limit + 1) / 2.0**64)) if self.cut else self.units
 
+    def named(self) -> NDArray[np.int64]:
+        """Return the unit of each row held, as a number that tells units apart, in the order of `predictions`."""
+        found: NDArray[np.int64] = self.lines[self._order(None), HASH]
+        return found
+
     def levels(self, grouping: int) -> NDArray[np.int64]:
         """Return the level of each row held in one grouping, in the order of `predictions`."""
         found: NDArray[np.int64] = self.lines[self._order(None), self.own + BESIDE + grouping]

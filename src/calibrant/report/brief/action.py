@@ -13,9 +13,12 @@ from calibrant.report.findings import (
     cancels,
     limit_of,
     median_need,
+    need_of,
+    needed,
     noun,
     pockets_known,
     said_of,
+    units_of,
     with_verdict,
 )
 from calibrant.report.spans import Span, Text, clipped, say
@@ -126,9 +129,9 @@ def _collect(record: AuditRecord) -> str:
     one = record.everyone
     need = _need(record)
     if one.verdict == "undecided":
-        need = None if one.rows_needed is None else (one.rows_needed, one.rows_at_least)
+        need = need_of(one)
     if need is None:
-        return f"The error is too close to the limit to say how many {noun(record)} would decide."
+        return f"The error is too close to the limit to say how many {needed(record)} would decide."
     return f"Audit again when this log has grown {_growth(record, need)}."
 
 
@@ -149,18 +152,19 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
         return ()
     n = len(few)
     who = f"{num.count(n)} {'group is' if n == 1 else 'groups are'} undecided"
-    start = f"{who}: too few {noun(record)}. "
+    start = f"{who}: too few {needed(record)}. "
     need = median_need(few)
     if need is None:
-        return say(f"{start}No number of {noun(record)} is sure to settle most of them.")
+        return say(f"{start}No number of {needed(record)} is sure to settle most of them.")
     half = {1: "It", 2: "One of the two"}.get(n, "Half of them")
     return say(f"{start}{half} would settle when this log has grown {_growth(record, need)}.")
 
 
 def _growth(record: AuditRecord, need: Need) -> str:
-    (rows, at_least), now = need, record.everyone.rows
-    about = num.amount(rows, at_least)
-    return f"from {num.count(now)} to {about} {noun(record)}{_time(record, rows - now)}"
+    (more, at_least), rows = need, record.everyone.rows
+    now = int(units_of(record)["held"]) if record.data.get("cluster") else rows
+    about = num.amount(more, at_least)
+    return f"from {num.count(now)} to {about} {needed(record)}{_time(record, round((more - now) * rows / now))}"
 
 
 def _time(record: AuditRecord, more: int) -> str:

@@ -28,6 +28,7 @@ from calibrant.report.findings import by_gap, limit_of, only_together, said_of
 from calibrant.report.spans import clipped, given, say
 from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.parts import everyone_told, groups_told, pockets_told, verdict_word
+from calibrant.report.wording.units import counted
 from calibrant.visible import visible
 
 LONG = 60  # characters of the model and of its use, over the brief
@@ -86,6 +87,8 @@ def facts(record: AuditRecord) -> Iterator[Paragraph]:
         about = " on the gap" if by_gap(record) else ""
         by = said_of(record, "set_by")
         bound = say(f"limit {num.limit_points(limit)} points{about}", *((", set by ", given(by)) if by else ()))
+    if of := counted(record):
+        yield Paragraph(of, where=EVERYWHERE)
     yield Paragraph(bound, where=EVERYWHERE)
     yield Paragraph(say(f"{num.percent(1 - float(record.settings['alpha']))}% certificates"), where=EVERYWHERE)
     if record.settings.get("date") is not None:

@@ -7,10 +7,23 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord
 from calibrant.look.roles import UNITS, called
 from calibrant.report import numbers as num
-from calibrant.report.findings import FEW, FIXED, POCKETS, by_gap, check_of, few, limit_of, noun, ran, screened
+from calibrant.report.findings import (
+    FEW,
+    FIXED,
+    POCKETS,
+    by_gap,
+    check_of,
+    few,
+    limit_of,
+    noun,
+    ran,
+    screened,
+    units_of,
+)
 from calibrant.report.spans import Text, code, link, say
 from calibrant.report.wording.notices import NOTICES, notices
 from calibrant.report.wording.terms import capital, p_told
+from calibrant.report.wording.units import in_units
 
 MOST = 3  # lines
 BEYOND = {1: "two or more traits", 2: "three or more traits", 3: "four or more traits"}
@@ -40,6 +53,7 @@ def rests(record: AuditRecord) -> tuple[Text, ...]:
 
 
 def _lines(record: AuditRecord) -> Iterator[Text]:
+    yield from in_units(record)
     for test in record.settings.get("fail_on") or ():
         check = ran(record, test)
         if check is not None and check.outcome is not None and record.found(check):
@@ -68,6 +82,8 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
 
 def _units(record: AuditRecord) -> Iterator[Text]:
     """Say that rows count as independent, and whether a column is called like what rows could belong to."""
+    if units_of(record):
+        return
     held = record.data.get("columns") or {}
     named = [name for name, c in held.items() if c.get("used") not in ("label", "score", "key") and called(name, UNITS)]
     if named:

@@ -24,6 +24,7 @@ GROUPS = (
     "gap_high",
     "verdict",
     "rows_needed",
+    "units_needed",
     "rows_at_least",
     "pooled",
 )
@@ -55,7 +56,19 @@ def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
 def _group(f: Finding) -> tuple[object, ...]:
     name = ", ".join(f"{variable}={value}" for variable, value in f.variables) or "everyone"
     ends = f.lower.low, f.upper.high, f.gap.value, f.gap.low, f.gap.high
-    return f.id, name, f.rows, f.cases, f.expected, *ends, f.verdict, f.rows_needed, f.rows_at_least, f.pooled
+    return (
+        f.id,
+        name,
+        f.rows,
+        f.cases,
+        f.expected,
+        *ends,
+        f.verdict,
+        f.rows_needed,
+        f.units_needed,
+        f.rows_at_least,
+        f.pooled,
+    )
 
 
 def written(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -24,7 +24,18 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import MOST_ROWS, RANK, by_gap, ends, limit_of, noun, ordered, told, with_verdict
+from calibrant.report.findings import (
+    MOST_ROWS,
+    RANK,
+    by_gap,
+    ends,
+    limit_of,
+    need_of,
+    noun,
+    ordered,
+    told,
+    with_verdict,
+)
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.sections.reference import folded
 from calibrant.report.spans import (
@@ -114,7 +125,11 @@ def table(record: AuditRecord) -> Table:
         Column(axis, "c", where=PAGE),
         Column(lines("Average error,", "points"), "r iv", "Average error, certified range, points"),
         Column(say("Verdict"), "vd", where=WHOLE if judged else NOWHERE),
-        Column(lines("Log rows that", "would decide"), "r need", where=WHOLE if judged else NOWHERE),
+        Column(
+            lines("Units that" if record.data.get("cluster") else "Log rows that", "would decide"),
+            "r need",
+            where=WHOLE if judged else NOWHERE,
+        ),
     )
     rows = [replace(_row(record, record.everyone, top), id="", where=MARKDOWN)]
     rows += [_row(record, f, top) for f in held]
@@ -130,7 +145,8 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
     if f.variables:
         value, variable = value_label(f), variable_label(f)
         name = Cell(say(given(value), Span(variable, "small")), f"{variable}: {value}", brief=say(given(label(f))))
-    need = "–" if f.rows_needed is None else num.amount(f.rows_needed, f.rows_at_least).removeprefix("about ")
+    known = need_of(f)
+    need = "–" if known is None else num.amount(*known).removeprefix("about ")
     first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
     cells = (
         name,
@@ -141,7 +157,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
         Cell(sort=f"{low:.4g}", picture=svg.track(track)),
         Cell(say(error_range(record, f))),
         Cell(say(VERDICTS[f.verdict]), str(-RANK[f.verdict]), icon=f.verdict),
-        Cell(say(need), str(f.rows_needed) if need[0] in "oa" else "", style="none" if need == "–" else ""),
+        Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
     return Row(cells, f.id)
 

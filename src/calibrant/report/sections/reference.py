@@ -28,6 +28,8 @@ from calibrant.report.findings import POCKETS, limit_of, noun, screened, stands
 from calibrant.report.outline import Asked, Declared, declared
 from calibrant.report.spans import Span, Text, code, given, say, sentence, title
 from calibrant.report.wording import FINDINGS, VERDICTS, notices
+from calibrant.report.wording.units import counted
+from calibrant.report.wording.units import methods as by_units
 from calibrant.visible import visible
 
 # ---- every check: what was asked, what was found, and what that means ----
@@ -126,6 +128,7 @@ def about(record: AuditRecord) -> Iterator[Node]:
         Entry("Population", told("population")),
         Entry("Period", told("period")),
         Entry("Rows", say(f"{num.count(one.rows + dropped(data))} read, {num.count(dropped(data))} dropped")),
+        *((Entry("Units", counted(record)),) if counted(record) else ()),
         Entry("Limit", say(visible(bound.strip()))),
         Entry("Groups", _groups(record)),
     ]
@@ -284,7 +287,8 @@ WORDS = {
         "and average the size of the gap over all people."
     ),
     "Certified": (
-        "Proved to hold in at least {times} of {of} audits like this one, whatever the model, if rows are independent."
+        "Proved to hold in at least {times} of {of} audits like this one, whatever the model, if {rows} are "
+        "independent."
     ),
     "Certified range": (
         "From the least the raw score can be off to the most the score, as it is or as shown, can be off."
@@ -319,15 +323,20 @@ def limits(record: AuditRecord) -> Iterator[Node]:
 
 def methods(record: AuditRecord) -> Iterator[Node]:
     """Return how each number was computed, in the order of the sections."""
-    yield Entries(tuple(_called(e, record) for e in (*(e for d in declared() for e in d.methods(record)), *ALWAYS)))
+    yield Entries(
+        tuple(
+            _called(e, record)
+            for e in (*(e for d in declared() for e in d.methods(record)), *by_units(record), *ALWAYS)
+        )
+    )
 
 
 def glossary(record: AuditRecord) -> Iterator[Node]:
     """Return the words used on the page, each in plain language."""
     times, of = num.confidence(1 - float(record.settings["alpha"]))
-    step = num.step(record.settings["levels"])
+    step, independent = num.step(record.settings["levels"]), "units" if record.data.get("cluster") else "rows"
     ours = (
-        Entry(word, say(text.format(step=step, times=times, of=of)))
+        Entry(word, say(text.format(step=step, times=times, of=of, rows=independent)))
         for word, text in WORDS.items()
         if word != JUDGED or limit_of(record) is not None
     )

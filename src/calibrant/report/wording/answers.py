@@ -10,6 +10,8 @@ from calibrant.report.findings import (
     check_of,
     ends,
     limit_of,
+    need_of,
+    needed,
     noun,
     only_together,
     shift_side,
@@ -77,11 +79,12 @@ def too(record: AuditRecord) -> str:
 def would_decide(record: AuditRecord, finding: Finding, where: str = "") -> Text:
     """Return how many people would decide, and on what condition."""
     e = num.nearest(finding.error)
-    if finding.rows_needed is None:
-        close = f"The error is estimated at {e} points, so close to the limit that no number of {noun(record)}"
+    need = need_of(finding)
+    if need is None:
+        close = f"The error is estimated at {e} points, so close to the limit that no number of {needed(record)}"
         return say(f"{close}{where} is sure to decide. ")
-    n = num.rows_needed(finding.rows_needed)
-    amount = strong(f"{n.removeprefix('over ')} {noun(record)}")
+    n = num.rows_needed(need[0])
+    amount = strong(f"{n.removeprefix('over ')} {needed(record)}")
     condition = f"{where} would decide, if the error is as estimated ({e} points). "
     if finding.rows_at_least:
         return say("To find it within the limit takes at least ", amount, f"{where}. ")

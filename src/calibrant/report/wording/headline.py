@@ -15,6 +15,7 @@ from calibrant.report.findings import (
     ends,
     groups_off,
     limit_of,
+    need_of,
     noun,
     pockets_off,
     said_of,
@@ -170,11 +171,11 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
     if record.verdicts["pockets"] == "not-cleared":
         yield f"{few} for everyone, and error was found in unnamed pockets."
         return
-    need = record.everyone.rows_needed
+    need = need_of(record.everyone)
     if need is None:
         yield f"{few}: the error is too close to the limit."
         return
-    n = num.amount(need, record.everyone.rows_at_least)
+    n = num.amount(*need)
     yield f"{few}: {n} {'are needed' if record.everyone.rows_at_least else 'would'}."
 
 
@@ -235,7 +236,9 @@ def _left_open(record: AuditRecord) -> str:
 
 
 def _short_noun(record: AuditRecord) -> str:
-    """Return what the rows are called, where that is one word."""
+    """Return what there are too few of: units, or what the rows are called, where that is one word."""
+    if record.data.get("cluster"):
+        return "units"
     said = noun(record)
     return said if words_of(said) == 1 and len(said) <= 24 else "rows"
 

@@ -19,6 +19,8 @@ from calibrant.report.findings import (
     ends,
     groups_off,
     limit_of,
+    need_of,
+    needed,
     noun,
     only_together,
     pockets_known,
@@ -90,12 +92,18 @@ def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:
 
 def rows_would(record: AuditRecord, finding: Finding) -> Text:
     """Return how many rows of the log would decide."""
-    if finding.rows_needed is None:
-        return say("The error is too close to the limit to say how many rows would decide.")
-    n = num.amount(finding.rows_needed, finding.rows_at_least)
+    need = need_of(finding)
+    if need is None:
+        return say(f"The error is too close to the limit to say how many {few_of(record)} would decide.")
+    n = num.amount(*need)
     if finding.rows_at_least:
-        return say(f"To find it within the limit takes {n} {noun(record)} in the log.")
-    return say(f"{n.capitalize()} {noun(record)} in the log would decide.")
+        return say(f"To find it within the limit takes {n} {needed(record)} in the log.")
+    return say(f"{n.capitalize()} {needed(record)} in the log would decide.")
+
+
+def few_of(record: AuditRecord) -> str:
+    """Return what there are too few of."""
+    return "units" if record.data.get("cluster") else "rows"
 
 
 # ---- the named groups ----

@@ -147,6 +147,14 @@ class Units:
         own = self.certified[self.unit]
         return float((self.weight * (self.y - self.p))[own].sum() / self.total) if self.total else 0.0
 
+    @property
+    def design_effect(self) -> float:
+        """How many times the variance of `mean` by units is that by rows, taken as independent; 1 of none."""
+        own = self.certified[self.unit]
+        off = np.where(own, self.weight * (self.y - self.p - self.mean), 0.0)
+        by_rows = float((off**2).sum())
+        return float((summed(self.unit, off, self.count) ** 2).sum()) / by_rows if by_rows else 1.0
+
     def tallies(self, cell: Ints, cells: int, said: Floats) -> Tallies:
         """Return each unit's weighted residuals ``sum w (y - said)`` by cell of its rows."""
         where, pair = np.unique(self.unit * cells + cell, return_inverse=True)

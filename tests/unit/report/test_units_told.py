@@ -1,0 +1,50 @@
+"""What the first screen says of units and weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import calibrant as cal
+from calibrant.audit.record import AuditRecord
+from calibrant.report import markdown
+
+
+def audited(*, cluster: bool, weights: bool) -> AuditRecord:
+    """Return the audit of 600 visits of 60 patients whose fates are shared."""
+    rng = np.random.default_rng(3)
+    patient, score = np.repeat(np.arange(60), 10), rng.integers(1, 10, 600) / 10
+    fate = np.where(rng.uniform(size=600) < 0.7, rng.uniform(size=60)[patient], rng.uniform(size=600))
+    log = {"y": (fate < score).astype(int), "p": score, "patient": patient, "w": rng.uniform(0.2, 3.0, 600)}
+    more = {"cluster": "patient"} if cluster else {}
+    more |= {"weights": "w"} if weights else {}
+    return cal.audit(log, label="y", score="p", variables=None, limit=0.03, noun="visits", quick=True, **more)
+
+
+def test_units_are_counted_named_and_needed() -> None:
+    record = audited(cluster=True, weights=False)
+    told = markdown.render(record)
+    assert "600 visits of 60 units (`patient`)" in told
+    assert "ranges hold however alike the rows of one unit are" in told
+    assert "Theorem CL from below, CU from above" in told
+    assert "Rows count as independent" not in told
+    assert record.data["units"]["count"] == 60
+    assert record.data["units"]["design_effect"] > 1.2
+    assert record.data["units"]["wider"] > 1.0
+    assert record.everyone.rows_needed is None
+    statuses = {c.code: c.status for c in record.checks}
+    assert {statuses[k] for k in ("distance", "jittered", "reliability")} == {"not-applicable"}
+
+
+def test_weights_say_what_they_count() -> None:
+    record = audited(cluster=False, weights=True)
+    told = markdown.render(record)
+    assert "600 visits, weighted by `w`" in told
+    assert "counts of rows and cases are not weighted" in told
+    assert record.data["units"]["effective"] < 600
+
+
+def test_independent_rows_say_nothing_of_units() -> None:
+    record = audited(cluster=False, weights=False)
+    assert record.data["units"] is None
+    assert record.everyone.units_needed is None
+    assert "Units and weights" not in markdown.render(record)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from calibrant.audit.checks.certified import shift
 from calibrant.audit.question import Case
 from calibrant.results import Estimate
 
 
-def units(case: Case) -> dict[str, Any] | None:
+def units(case: Case) -> dict[str, int | float | bool | None] | None:
     """Return what a record holds of units; None where rows are independent and count alike."""
     held = case.everyone.units
     if held is None:

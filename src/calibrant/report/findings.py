@@ -71,8 +71,7 @@ def noun(record: AuditRecord) -> str:
 
 def units_of(record: AuditRecord) -> Mapping[str, Any]:
     """Return what is known of units and weights; empty where rows are independent and count alike."""
-    found: Mapping[str, Any] = record.data.get("units") or {}
-    return found
+    return record.data.get("units") or {}
 
 
 def needed(record: AuditRecord) -> str:

@@ -312,7 +312,8 @@ def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), inter
 
 def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
     """Return the population of all rows; of a sketch with units, counts are of all rows, and units those it holds."""
-    units, whole = units_of(data, checked_seed(seed)), counted(data, seed)
+    whole = counted(data, checked_seed(seed))
+    units = units_of(data, seed)
     if whole.n == 0:
         raise NotComputable("there are no rows")
     return Population(whole.cells, whole.levels, *_by_score(whole, None), units=units)

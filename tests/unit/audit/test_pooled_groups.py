@@ -77,19 +77,19 @@ def _members(whole: cal.Sketch) -> list[tuple[int, tuple[object, list[tuple[tupl
     from calibrant.audit import pooling
 
     out = []
-    original = pooling.pooled
+    original = pooling.groups_of
     labels = [name for g in range(len(whole.spec.groupings)) for name in whole.spec.group_names(g)]
     seen: list[list[int]] = []
 
-    def spy(sketch: object, indices: list[int]) -> object:
-        seen.append(list(indices))
-        return original(sketch, indices)  # type: ignore[arg-type]
+    def spy(data: object, sketch: object, groups: list[list[int]], seed: int) -> object:
+        seen.extend(map(list, groups))
+        return original(data, sketch, groups, seed)  # type: ignore[arg-type]
 
-    pooling.pooled = spy  # type: ignore[assignment]
+    pooling.groups_of = spy  # type: ignore[assignment]
     try:
         groups = group_populations(whole)
     finally:
-        pooling.pooled = original
+        pooling.groups_of = original
     for (name, _, _), indices in zip(groups, seen, strict=True):
         out.append((len(name), (name, [labels[i] for i in indices])))
     return out

@@ -32,12 +32,13 @@ def root_bounds(g: Floats, reach: float) -> float:
     Parameters
     ----------
     g : float64 array of shape (k, k)
-        Symmetric, its diagonal positive.
+        Positive semidefinite.
     reach : float
         What no pattern of signs exceeds, by the sizes of the units.
     """
     diagonal = np.diag(g)
-    off, root, trace = g - np.diag(diagonal), 1.0 / np.sqrt(diagonal), float(diagonal.sum())
+    off, trace = g - np.diag(diagonal), float(diagonal.sum())
+    root = np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0)  # 0: so is its row
     plain = trace + len(g) * largest_root(off)
     scaled = trace * (1.0 + largest_root(off * root * root[:, None]))
     return min(plain, scaled, float(np.abs(g).sum()), reach)

@@ -118,6 +118,8 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
         percent=True,
         key=["id"],
         dropped=1,
+        cluster="u",
+        weights="w",
         variables={"a": {"kind": "number", "edges": [1.0]}},
     )
     given = {"date": "2026-01-31", "fail_on": ("strong-calibration",), "tolerance": 0.02, "variables": ("a",)}

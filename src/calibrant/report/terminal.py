@@ -237,11 +237,10 @@ def comparison(found: Comparison) -> str:
     if found.fixed.columns:
         lines += ["", *before_and_after(found)]
     lines.append(recommendation(found))
-    lines.append(
-        f"error: certified range in points ({100 * (1 - s['alpha']):g} %, all rows of the table together), shown in "
-        f"{s['levels']} steps from above. Better and worse: wrong with probability at most {s['alpha']:g}, all "
-        "together."
-    )
+    spent = f"{100 * (1 - s['alpha']):g} %, all rows of the table together"
+    error = f"error: certified range in points ({spent}), shown in {s['levels']} steps from above. "
+    shown = error if HEAD.index("error") in kept else ""  # of units none is certified here
+    lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, all together.")
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ from calibrant.stats.classical import Scored, scored
 from calibrant.stats.classical import in_units as rows_in_units
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.nulls import p_value
-from calibrant.views.points import SIGNS, units_of
+from calibrant.views.points import SIGNS, unit_codes
 from calibrant.views.population import everyone
 
 Floats = NDArray[np.float64]
@@ -208,7 +208,7 @@ def tested(data: object, asked: Asked, what: str, weighted: bool, in_units: bool
         cells = everyone(given).cells
         q, reads, unit = cell_entries(cells), f"{cells.size} score cells", None
     else:
-        rows, unit, reads = covered(given, what, weighted, in_units), units_of(given), "rows"
+        rows, unit, reads = covered(given, what, weighted, in_units), unit_codes(given), "rows"
         q = scored(rows.p, rows.y, rows.weights) if unit is None else rows_in_units(rows.p, rows.y, rows.weights, unit)
     if unit is not None and not (room.none and a.null == "simulated"):
         why = "an asymptotic law" if room.none else "room for a tolerance or one side"

@@ -22,7 +22,7 @@ from calibrant.stats.cells import SCALE
 from calibrant.stats.nulls import UnitSums
 from calibrant.stats.strata import MISSING, Strata, Strategy, View, equal_mass_edges
 from calibrant.stats.variable import ChordLedger
-from calibrant.views.points import units_of
+from calibrant.views.points import unit_codes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -275,7 +275,7 @@ def rows_along(data: Predictions, name: str, values: Floats, cell: NDArray[np.in
 
 def by_unit(data: Predictions, cell: NDArray[np.int32], size: int, view: View) -> UnitSums | None:
     """Return what each unit's rows add to cells, shape (n,) or (n, k); None where rows are independent."""
-    unit = units_of(data)
+    unit = unit_codes(data)
     if unit is None:
         return None
     weight = np.ones(data.n) if data.weights is None else data.weights

@@ -33,7 +33,7 @@ def assumed(rows: Predictions) -> str:
     return INDEPENDENT if rows.weights is None else WEIGHTED
 
 
-def units_of(rows: Predictions) -> NDArray[np.intp] | None:
+def unit_codes(rows: Predictions) -> NDArray[np.intp] | None:
     """Return the unit of each row, 0 to G - 1, or None where rows are independent; refuse a single unit."""
     if rows.cluster is None:
         return None
@@ -146,7 +146,7 @@ def points(data: Points | Predictions | Sketch) -> Points:
         return cell_points(everyone(given))
     if given.n == 0:
         raise NotComputable("there are no rows")
-    return Points(given.p, given.y, None, given.weights, given.n, ROWS, units_of(given))
+    return Points(given.p, given.y, None, given.weights, given.n, ROWS, unit_codes(given))
 
 
 def cell_points(population: Population) -> Points:

@@ -16,6 +16,7 @@ from calibrant.data.read import sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sample import HERE, identities
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sketches.units import which_units
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import dealt
@@ -115,6 +116,10 @@ class Population:
         Rows by label of each.
     shown : dict
         The score as it is shown in so many steps, and in 0 as it is, once it was made.
+    units : Units or None
+        Whose rows are certified, where these are not independent or do not count alike.
+    whose : str
+        Which units these are, where a sketch does not hold all; empty where they are all.
     """
 
     raw: NDArray[np.int64]
@@ -123,6 +128,7 @@ class Population:
     by_score: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     shown: dict[int, Shown] = field(default_factory=dict, repr=False, compare=False, kw_only=True)
     units: Units | None = field(default=None, compare=False, kw_only=True)
+    whose: str = field(default="", kw_only=True)
 
     @property
     def cells(self) -> Cells:
@@ -178,7 +184,9 @@ class Population:
     @property
     def assumes(self) -> str:
         """What certificates of these rows take for granted."""
-        return INDEPENDENT if self.units is None else assumed(self.units)
+        if self.units is None:
+            return INDEPENDENT
+        return f"{assumed(self.units)}; {self.whose}" if self.whose else assumed(self.units)
 
     @property
     def told(self) -> dict[str, float]:
@@ -316,7 +324,7 @@ def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
     units = units_of(data, seed)
     if whole.n == 0:
         raise NotComputable("there are no rows")
-    return Population(whole.cells, whole.levels, *_by_score(whole, None), units=units)
+    return Population(whole.cells, whole.levels, *_by_score(whole, None), units=units, whose=which_units(data))
 
 
 def groups_of(
@@ -327,8 +335,10 @@ def groups_of(
     found = [group(whole, each[0]) if len(each) == 1 else pooled(whole, each) for each in groups]
     if units is None:
         return found
-    members = Members.of(data, whole)
-    return [replace(q, units=units.within(members.rows(each))) for q, each in zip(found, groups, strict=True)]
+    members, whose = Members.of(data, whole), which_units(data)
+    return [
+        replace(q, units=units.within(members.rows(each)), whose=whose) for q, each in zip(found, groups, strict=True)
+    ]
 
 
 def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Population:

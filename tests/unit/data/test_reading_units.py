@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,23 @@ def test_a_sketch_keeps_them() -> None:
     assert (whole.parts["sample"].units, whole.parts["sample"].of_units) == (3, 3)
     with pytest.raises(cal.NotComputable, match="without cluster="):
         rows_of_units(cal.sketch(ROWS, label="y", score="p"))
+
+
+def test_what_is_certified_of_some_units_says_which() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.9, 600)
+    log = {"y": (rng.uniform(size=600) < p).astype(int), "p": p, "who": np.repeat(np.arange(200), 3)}
+    whole = cal.sketch(log, label="y", score="p", cluster="who")
+    small = cal.Sketch(replace(whole.spec, sample=300))
+    small.update(pa.RecordBatch.from_pydict(log))
+    assert small.rows() is small.rows()
+    assert len(set(small.rows().cluster.tolist())) == 100  # type: ignore[union-attr]
+    said = cal.certify.rounded(small)
+    assert re.search(r"; the rows of 100 of about \d+ units \(who\), chosen without looking at outcomes$", said.assumes)
+    assert said.settings["units"] == 100
+    assert "the rows of" not in cal.certify.rounded(whole).assumes
+    before = whole.rows()
+    assert whole.merge(whole.copy(), allow_same=True).rows().n == 2 * before.n
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -110,6 +110,9 @@ class Sketch:
             group_levels=np.zeros((g, b, LEVELS, 2), dtype=np.int64),
         )
         self._packed: Packed | None = None
+        self._rows: tuple[Integers, Predictions] | None = (
+            None  # of these lines; others are made by counting and merging
+        )
         self.rows_read = 0
         self.name, self.files = "data", ()
         self.faults = Faults()
@@ -179,7 +182,8 @@ class Sketch:
     def rows(self) -> Predictions:
         """Return the rows that the sketch holds: a uniform sample, or those of whole units, with units and weights.
 
-        Units are named by hash. Which rows are held, hashes of their identities alone decide, and no outcome.
+        Units are named by hash; made once, so callers must not change them. Which rows are held, hashes of their
+        identities alone decide, and no outcome.
 
         Raises
         ------
@@ -194,7 +198,9 @@ class Sketch:
                 f"one unit of {self.spec.cluster!r} has more than the {held.size:,} rows that a sketch holds: read the "
                 "rows"
             )
-        return held.predictions(self.name)
+        if self._rows is None or self._rows[0] is not held.lines or self._rows[1].name != self.name:
+            self._rows = held.lines, held.predictions(self.name)
+        return self._rows[1]
 
     def __repr__(self) -> str:
         told = [f"{self.n:,} rows", f"{self.cases:,} cases"]

@@ -167,6 +167,8 @@ class Predictions:
         Name for reports.
     dropped : int
         Rows left out because score or label was missing.
+    unit_ids : uint64 array of shape (n,) or None
+        Of rows that a sketch held: the hashes by which it knows their units.
     """
 
     y: NDArray[np.int8]
@@ -176,6 +178,7 @@ class Predictions:
     cluster: NDArray[Any] | None = None
     name: str = "data"
     dropped: int = 0
+    unit_ids: NDArray[np.uint64] | None = field(default=None, repr=False)
     cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

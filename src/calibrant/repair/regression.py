@@ -41,7 +41,9 @@ def taken(data: Predictions, rows: Whole) -> Predictions:
     y, p = data.y[rows], data.p[rows]
     y.flags.writeable = p.flags.writeable = False
     weights, cluster = (None if v is None else v[rows] for v in (data.weights, data.cluster))
-    return replace(data, y=y, p=p, covariates=table, weights=weights, cluster=cluster, dropped=0, cache={})
+    known = None if data.unit_ids is None else data.unit_ids[rows]
+    chosen = replace(data, y=y, p=p, covariates=table, weights=weights, cluster=cluster, dropped=0, cache={})
+    return replace(chosen, unit_ids=known)
 
 
 def weights_of(rows: Predictions) -> Floats:

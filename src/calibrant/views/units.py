@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.sample import identities
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.units import rows_of_units
-from calibrant.data.specs.spec import Spec
+from calibrant.data.sketches.units import rows_of_units, unit_ids
 from calibrant.stats.units.units import Units
 
 UNPROVED = (
@@ -26,8 +24,8 @@ ALONE = "rows alone"
 def units_of(given: Predictions | Sketch, seed: int) -> Units | None:
     """Return the units of rows, or those that a sketch holds; None where rows are independent and count alike.
 
-    Which units are pilots depends on the values of `cluster` alone, whatever the order of rows; without `cluster` a row
-    is a unit, known by its number.
+    Whether a unit is a pilot, and its block, hashes of the values of `cluster` decide (`unit_ids`), whatever the order
+    of rows and the same from rows and from a sketch; without `cluster` a row is a unit, known by its number.
     """
     if isinstance(given, Sketch) and not given.by_units:
         return None
@@ -41,14 +39,13 @@ def units_of(given: Predictions | Sketch, seed: int) -> Units | None:
 
 def _dealt(data: Predictions, seed: int) -> Units | None:
     """Choose pilot units and deal the others; None where every row is a unit and counts as much as any other."""
-    unit, count = np.arange(data.n), data.n
+    ids = unit_ids(data, seed)
+    unit: NDArray[np.int64] = np.arange(data.n)
     if data.cluster is not None:
-        names, number = np.unique(data.cluster, return_inverse=True)
-        unit, count = number.reshape(-1), len(names)
-    if count == data.n and (data.weights is None or bool((data.weights == data.weights[0]).all())):
+        ids, unit = np.unique(ids, return_inverse=True)
+    if len(ids) == data.n and (data.weights is None or bool((data.weights == data.weights[0]).all())):
         return None
-    salt = Spec(label="y", score="p", seed=seed).salt("units")
-    return Units.dealt(unit, data.p, data.y, data.weights, identities(count, 0, salt))
+    return Units.dealt(unit.reshape(-1), data.p, data.y, data.weights, ids)
 
 
 def alone(data: Predictions) -> Predictions:
@@ -56,7 +53,7 @@ def alone(data: Predictions) -> Predictions:
     if data.weights is None and data.cluster is None:
         return data
     if ALONE not in data.cache:
-        data.cache[ALONE] = replace(data, weights=None, cluster=None, cache={})
+        data.cache[ALONE] = replace(data, weights=None, cluster=None, unit_ids=None, cache={})
     return data.cache[ALONE]  # type: ignore[no-any-return]
 
 

@@ -122,5 +122,6 @@ class Choice:
         p, covariates = scores_of(lines[at]), table.take(at) if table.num_columns else None
         cluster, weights = self.sample.beside(at, spec)
         y = labels_of(lines[at])
-        data = Predictions(y=y, p=p, covariates=covariates, cluster=cluster, weights=weights, name=name)
+        known = self.sample.unit_ids(at)
+        data = Predictions(y=y, p=p, covariates=covariates, cluster=cluster, weights=weights, name=name, unit_ids=known)
         return Chosen(data, hashes[at], self.rows_read, self.contents)

@@ -324,7 +324,8 @@ class SampledRows(Sample):
         short = lines[:, :COVARIATES][order]
         cluster, weights = self.beside(order, self.spec)
         table, y, p = table if values else None, labels_of(short), scores_of(short)
-        return Predictions(y=y, p=p, covariates=table, cluster=cluster, weights=weights, name=name)
+        known = self.unit_ids(order)
+        return Predictions(y=y, p=p, covariates=table, cluster=cluster, weights=weights, name=name, unit_ids=known)
 
     def _order(self, at: NDArray[np.intp] | None) -> NDArray[np.intp]:
         """Return which line each row is, of some rows or of all."""

@@ -244,6 +244,10 @@ class Sample:
                 column.flags.writeable = False
         return units, weights
 
+    def unit_ids(self, at: Indices) -> Ids | None:
+        """Return the numbers by which the units of some lines are known; None where rows each stand alone."""
+        return self.lines[at, HASH].view(np.uint64) if self.whole else None
+
     def arrays(self) -> dict[str, Integers]:
         """Return the state."""
         lines = self.lines

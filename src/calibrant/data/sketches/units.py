@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
+
+from calibrant.data.columns import Ids, row_ids
 from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.beside import Beside
+from calibrant.data.sketches.sample import Origin, hashes_of, identities_of
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
 
 
@@ -22,6 +29,21 @@ def rows_of_units(data: Predictions | Sketch) -> Predictions:
     if not data.checked().by_units:
         raise NotComputable("the sketch was made without cluster= and weights=: its rows are independent and alike")
     return data.rows()
+
+
+def unit_ids(data: Predictions, seed: int) -> Ids:
+    """Return one random number a row, that of its unit: a hash of the unit's name and the seed, and of nothing else.
+
+    The number by which a sketch of the same column and seed knows the unit, whichever other units there are and
+    however rows are stored, split or ordered. Without `cluster` a row is a unit, known by its number.
+    """
+    if data.unit_ids is not None:
+        return data.unit_ids
+    if data.cluster is None:
+        return hashes_of(identities_of(data.n, seed))
+    names = Beside(row_ids([pa.array(data.cluster)], seed, ("cluster",), "cluster"))
+    found = Origin(beside=names).units(Spec(label="y", score="p", seed=seed))
+    return hashes_of(np.zeros(0, dtype=np.uint64) if found is None else found)
 
 
 def which_units(data: Predictions | Sketch) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.errors import NotComputable
-from calibrant.kernels.draws import dealt
+from calibrant.kernels.draws import dealt, mix
 from calibrant.stats.cells import summed
 
 Floats = NDArray[np.float64]
@@ -20,6 +20,7 @@ PILOT = 1000  # units at most that leave the certificate, to tell what it may no
 SHARE = 10  # and one in ten at most
 BLOCKS = 8  # of certified units: a witness is learnt on earlier ones
 FEWEST = 10  # pilot units that have rows of a group, so that they tell how large its units are
+OTHERS = np.uint64(0x9D5C0F3A61E8B274)  # any number, so that a block does not tell how small an identity is
 ROUNDING = 1e-9  # relative: a unit that is larger by no more is not larger
 
 
@@ -64,14 +65,14 @@ class Units:
         weight : float64 array of shape (n,) or None
             None for one each.
         identities : uint64 array of shape (m,)
-            Random numbers that depend on the order of the units' names alone.
+            Random numbers that depend on the units' names alone, each on its own.
         """
         count = len(identities)
         if count < 2:
             raise NotComputable("all rows are one unit: nothing independent tells its noise from an error")
-        block = 1 + dealt(identities, BLOCKS)
+        block = 1 + dealt(mix(identities ^ OTHERS), BLOCKS)
         pilot = max(min(PILOT, count // SHARE), 1)
-        block[np.argsort(identities << np.uint64(32), kind="stable")[:pilot]] = 0  # the half that deals no blocks
+        block[np.argsort(identities, kind="stable")[:pilot]] = 0
         return cls(unit, p, y, np.ones(len(p)) if weight is None else weight, block)
 
     def within(self, rows: Flags) -> Units:

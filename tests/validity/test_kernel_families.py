@@ -11,9 +11,13 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
+from calibrant.data.sketches.sample import identities_of
 from calibrant.detect import exact_local_test as exact
+from calibrant.kernels.features import UNIT
 from calibrant.measure import klce
 from calibrant.stats.kernel_sums import Rows, pair_radius
+from calibrant.views.coded import chunks, first_look
+from calibrant.views.local_sums import sums_of_rows
 from validity.acceptance import LEAST, count, refuted
 from validity.test_kernel_level import data
 
@@ -131,6 +135,50 @@ def of_one_score(n: int, bound: Any = pair_radius) -> Callable[[int], bool]:
 def test_the_interval_of_klce_holds_and_a_fifth_of_it_does_not(n: int) -> None:
     assert not refuted(count(of_one_score(n), 150), 150, ALPHA)
     assert refuted(count(of_one_score(n, lambda *a: pair_radius(*a) / 5), 150), 150, ALPHA)
+
+
+def of_features(n: int, bound: Any = pair_radius) -> Callable[[int], bool]:
+    """The same of the local test's features: the mean over pairs given scores and covariates, two different rows."""
+    x, p, off = (np.arange(n) < max(n // 20, 1)).astype(float), np.zeros(n), 0.75
+    spec = sums_of_rows(cal.predictions(p, p, {"x": x}), None, 0, "auto", 0, 128)[0]
+    phi = np.array([features_of(spec, v, x) for v in (0.0, 1.0)])
+    sizes = np.array([n - x.sum(), x.sum()])
+    truth = off**2 * (((sizes @ phi) ** 2).sum() - sizes @ (phi**2).sum(axis=1)) / (n * (n - 1.0))
+
+    def miss(r: int) -> bool:
+        y = np.random.default_rng([0x1F, n, r]).random(n) < off
+        with patch("calibrant.measure.klce.pair_radius", bound):
+            found = klce(cal.predictions(y, p, {"x": x}), features="default")
+        return truth not in found.interval
+
+    return miss
+
+
+def features_of(sums: Any, value: float, x: Any) -> Any:
+    """Return the joint features of a row whose score is 0 and whose covariate is this."""
+    data = cal.predictions(np.zeros(len(x)), np.zeros(len(x)), {"x": x})
+    _, _, how, _ = first_look(data, None, 0, identities_of(len(x), 0))
+    rows = next(chunks(data, how, identities_of(len(x), 0)))
+    out = np.empty((len(x), sums.spec.columns))
+    sums.features.of(rows.p, rows.encoded, out)
+    return out[int(np.flatnonzero(x == value)[0]), 2 : 2 + sums.spec.joint] / UNIT
+
+
+@pytest.mark.parametrize("n", [5, 400])
+def test_the_interval_of_the_features_holds_and_a_fifth_of_it_does_not(n: int) -> None:
+    assert not refuted(count(of_features(n), 150), 150, ALPHA)
+    assert refuted(count(of_features(n, lambda *a: pair_radius(*a) / 5), 150), 150, ALPHA)
+
+
+@pytest.mark.parametrize(("n", "runs"), [(4, 200), (1000, 60)])
+def test_the_region_of_the_features_holds_its_level(n: int, runs: int) -> None:
+    def miss(r: int) -> bool:
+        rng = np.random.default_rng([0xB1, n, r])
+        p = rng.beta(0.5, 0.5, n)
+        found = klce(cal.predictions(rng.random(n) < p, p, {"x": rng.normal(size=n)}), features="default", alpha=0.5)
+        return found.value >= found.settings["accepted"]
+
+    assert not refuted(count(miss, runs), runs, 0.5)
 
 
 def test_the_tuning_curve_tells_how_often_the_test_accepts() -> None:

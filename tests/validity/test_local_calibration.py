@@ -98,7 +98,7 @@ def permuted_residuals(sums: Any, design: str, replicate: int) -> Sums:
     """The authors' null: residuals in random order, whatever their variances."""
     from calibrant.data.sketches.sample import identities_of
     from calibrant.data.specs.local import part_of
-    from calibrant.detect.local_calibration_test import chunks, first_look
+    from calibrant.views.coded import chunks, first_look
 
     score, gram, counted = REAL_NATURAL(sums)
     data = rows(design, replicate)

@@ -1,7 +1,7 @@
 """The local calibration test: is the probability right given the covariates, wherever they lie?
 
-The public function is here, how rows become sums of features times residuals, and how those sums become an outcome.
-The features themselves, which see no label, are in `data.local`; the p-values in `stats.spectra`.
+The public function is here, and how sums of features times residuals become an outcome; how rows become such sums is in
+`views.local_sums`. The features, which see no label, are in `data.specs.local`; the p-values in `stats.spectra`.
 """
 
 from __future__ import annotations
@@ -18,31 +18,28 @@ from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import SCORE, Coding
 from calibrant.data.specs.local import (
-    ENOUGH,
     JOINT_LEVELS,
     KNOTS,
     LANDMARKS,
     NULLS,
     STEPS,
-    Line,
     LocalSpec,
     LocalSums,
-    joined,
-    local_spec,
     part_of,
-    simulates,
 )
 from calibrant.detect.exact_local_test import exact_class_test, exact_local_test
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.features import CELLS, HALF, LOGIT, REACH, ROWS, SCORE_STEPS, UNIT, VARIANCE
+from calibrant.kernels.features import CELLS, LOGIT, REACH, ROWS, UNIT
 from calibrant.kernels.runtime import one_thread
 from calibrant.published.local_test import Null as Theirs
 from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import Family
+from calibrant.stats.nulls import ranked
 from calibrant.stats.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
-from calibrant.views.coded import chunks, first_look
+from calibrant.views.coded import chunks
 from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, SINGLE, Shape, checked_rows
+from calibrant.views.local_sums import blocks_of, natural, squared_error, steps_of, sums_of_rows
 
 Floats = NDArray[np.float64]
 LocalNull = Literal["auto", "simulated", "gaussian", "resampled", "permuted", "bounded", "printed"]
@@ -118,7 +115,8 @@ def local_calibration_test(
     Outcome
         ``statistic`` is the unbiased estimate ``KLCE^2_u`` under the joint kernel (it can be negative); ``p_value`` is
         that of the whole test. In ``parts``: ``p_global`` (the overall level and slope; ``p_intercept``, ``p_slope``
-        and ``p_intercept_slope`` by themselves), ``p_local`` (everything else), ``p_joint``; ``variables`` with
+        and ``p_intercept_slope`` by themselves), ``p_local`` (everything else), ``p_joint``, ``p_klce`` (of
+        ``KLCE^2`` by itself, nothing taken off); ``variables`` with
         ``variable_p`` and ``variable_adjusted_p`` (for all of them together), the score being ``"(score)"``; the step
         or level that deviates most as ``region_variable``, ``region_side`` ("at least", "under", "is"),
         ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p there), ``region_excess`` (what the overall
@@ -229,35 +227,7 @@ def _from_sketch(data: Sketch, variables: Any, null: str) -> Outcome:
     return outcome(sums, sketch.spec.codings, None, sketch.spec.left_out)
 
 
-# ---- From rows in memory to the sums of the test ----
-
-
-def sums_of_rows(
-    data: Predictions, variables: Iterable[str] | str | None, draws: int, null: str, seed: int, landmarks: int
-) -> tuple[LocalSums, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
-    """Return the sums over all rows, how covariates are coded, and which were left out and why."""
-    ids = identities_of(data.n, seed)
-    # (1) Features are fixed from a random sample of rows, without a label (theory 3, step 1).
-    p, table, how, left_out = first_look(data, variables, seed, ids)
-    simulated = data.cluster is None and _simulates(data, null)
-    used = tuple(c for c in how if c.kind != "constant")
-    constant = tuple((c.name, "it takes one value only") for c in how if c.kind == "constant")
-    # (2) One pass adds up ``S = Phi' e``, ``Sigma = Phi' V Phi`` and ``S* = Phi' E*`` (step 2).
-    sums = LocalSums(local_spec(p, table, used, draws if simulated else 0, seed, landmarks))
-    for rows in chunks(data, used, ids):
-        sums.update(rows)
-    return sums, used, (*left_out, *constant)
-
-
-def _simulates(data: Predictions, null: str) -> bool:
-    expected = float(data.p.sum())
-    fewest = min(expected, data.n - expected)
-    if null == "gaussian" and fewest < ENOUGH:
-        raise NotComputable(
-            f"only {fewest:.0f} cases or non-cases are expected: the Gaussian null needs {ENOUGH:.0f}; use "
-            "null='simulated'"
-        )
-    return simulates(null, data.n, expected)
+# ---- From sums to the outcome ----
 
 
 def flipped(sums: LocalSums, data: Predictions, how: Sequence[Coding], draws: int) -> Floats:
@@ -281,9 +251,6 @@ def flipped(sums: LocalSums, data: Predictions, how: Sequence[Coding], draws: in
     return np.hstack([total.T @ s for s in signs])
 
 
-# ---- From the sums to the outcome ----
-
-
 def outcome(
     sums: LocalSums, how: Sequence[Coding], flips: Floats | None = None, left_out: Sequence[tuple[str, str]] = ()
 ) -> Outcome:
@@ -305,12 +272,9 @@ def outcome(
         found = findings(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN)
     law = CLUSTERED if flips is not None else EXACT if simulated else LIMIT
     n, cases, contradicted = (int(v) for v in sums.counts)
-    # Equation 4 under the joint features: the square of S less the rows' own squares.
-    squared = float(joined(sums.diagonal)[0]) / UNIT / (1 << 16)
-    raw = (float((score[joint, 0] ** 2).sum()) - squared) / (n * (n - 1.0))
     return Outcome(
         method="detect.local_calibration_test",
-        statistic=raw,
+        statistic=squared_error(sums, score[:, 0]),
         p_value=0.0 if contradicted else found.overall,
         alternative="the event rate given score and covariates is not the score",
         null=NULL,
@@ -320,6 +284,7 @@ def outcome(
             "p_global": found.everyone,
             "p_local": found.local,
             "p_joint": found.joint,
+            "p_klce": float(ranked((score[joint] ** 2).sum(axis=0)[None, :])[0, 0]),
             "p_intercept": found.p_values["intercept"],
             "p_slope": found.p_values.get("slope", 1.0),
             "p_intercept_slope": found.p_values["intercept and slope"],
@@ -334,47 +299,6 @@ def outcome(
             **_region(spec, how, found, score, rows),
         },
     )
-
-
-def natural(sums: LocalSums) -> tuple[Floats, Floats, Floats]:
-    """Return the sums of features times residuals (data, then draws), their null covariance, and the features' sums."""
-    size = steps_of(sums.spec)
-    expected = (np.ldexp(sums.means[:, 0].astype(np.float64), HALF) + sums.means[:, 1]) / SCORE_STEPS
-    half = np.triu(joined(sums.gram))
-    gram = (half + np.triu(half, 1).T) / np.outer(size, size) / VARIANCE
-    return (sums.hits - expected[:, None]) / size[:, None], gram, sums.means[:, 2] / size
-
-
-def steps_of(spec: LocalSpec) -> Floats:
-    """Return the whole-numbered steps of each feature in one unit of it."""
-    out = np.ones(spec.columns)
-    out[1], out[2 : 2 + spec.joint] = LOGIT, UNIT
-    for b in blocks_of(spec):
-        if not b.levels:
-            out[b.smooth] = UNIT
-    return out
-
-
-def blocks_of(spec: LocalSpec) -> list[Block]:
-    """Return the columns of each variable; a missing-value indicator is a variable of its own.
-
-    The score has no trend of its own: that is the slope of everyone.
-    """
-    out = []
-    for q, first, last in zip(spec.lines, spec.starts, spec.starts[1:], strict=False):
-        smooth, rises = np.arange(first, first + q.smooth), np.arange(first + q.smooth, last)
-        out.append(Block(q.name, smooth, rises, trend=None if q.name == SCORE else _trend(q)))
-    after = spec.starts[len(spec.lines) :]
-    for v, first, last in zip(spec.levels, after, after[1:], strict=False):
-        out.append(Block(v.name, np.arange(first, last), np.arange(first, last), levels=True))
-    return out
-
-
-def _trend(q: Line) -> Floats:
-    """Return the straight line through the knots as a sum of a line's smooth functions, one at the farthest knot."""
-    knots = np.array(q.knots)
-    trend: Floats = np.array(q.whitening).T @ (knots / max(float(np.abs(knots).max()), 1e-300))
-    return trend
 
 
 def populous(b: Block, gram: Floats) -> Block:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
-from calibrant.arguments import checked_alpha, one_source
+from calibrant.arguments import checked_alpha, checked_seed, choice, names, one_source
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.errors import NotComputable
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.local import LANDMARKS, LocalSums
+from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Estimate, Interval
 from calibrant.stats.kernel_sums import Family, off_diagonal, pair_radius
 from calibrant.views.kernel_rows import SINGLE, Shape, checked_rows, checked_size, coded, residuals_of, unit_kernel
+from calibrant.views.local_sums import kernel_bound, natural, squared_error, sums_of_rows
+
+CLUSTERED = "the interval is for independent rows: use local_calibration_test with cluster="
+ROUNDED = 1e-4  # of a row's own square, at most, by the whole steps in which it is summed
+Kind = Literal["exact", "default"]
+KINDS: tuple[Kind, ...] = ("exact", "default")
 
 
 @one_source
 def klce(
-    data: Predictions | MulticlassPredictions,
+    data: Predictions | MulticlassPredictions | Sketch,
     *,
     variables: Iterable[str] | str | None = None,
     alpha: float = 0.05,
@@ -23,6 +32,8 @@ def klce(
     degree: int | None = None,
     score_width: float | None = None,
     covariate_width: float | None = None,
+    features: Kind = "exact",
+    seed: int = 0,
 ) -> Estimate:
     r"""Return the squared kernel local calibration error, ``KLCE^2``.
 
@@ -33,8 +44,9 @@ def klce(
 
     Parameters
     ----------
-    data : Predictions or MulticlassPredictions
-        Covariates of any kind.
+    data : Predictions, MulticlassPredictions or Sketch
+        Covariates of any kind. A sketch, made with ``tests=True``, takes ``features="default"`` and brings its own
+        variables and seed.
     variables : str or sequence of str, optional
         Covariates to measure against; all by default.
     alpha : float in (0, 1)
@@ -43,6 +55,11 @@ def klce(
         Of a polynomial; 3 by default.
     score_width, covariate_width : float, optional
         In standard deviations; by default twice the median distance between rows.
+    features : {"exact", "default"}
+        The kernel over all pairs of rows; or the joint features of `local_calibration_test`, a Gaussian kernel seen
+        from 128 rows, for two classes and any number of rows: what an audit tells.
+    seed : int
+        Chooses those 128 rows; without labels.
 
     Returns
     -------
@@ -52,20 +69,23 @@ def klce(
     Raises
     ------
     BadInput
-        No such covariate, or none; a setting out of range; a sketch.
+        No such covariate, or none; a setting out of range, or of the other features; a sketch without tests.
     NotComputable
-        A single row; over 50,000 rows; weights; clusters.
+        A single row; over 50,000 rows with ``features="exact"``; weights; clusters.
 
     Notes
     -----
     **Assumes.** Independent rows; covariates, family and widths chosen without the labels.
     **Guarantee.** Finite-sample, whatever the kernel, and wide: half the width is ``B sqrt(2 ln(2 / alpha) / floor(n /
-    2))`` with B = 1 for two classes and 2 for several, 0.12 of two classes at 1,000 rows. Whether it is zero is the
-    question of `local_calibration_test`, which is far sharper.
+    2))`` with B = 1 for two classes and 2 for several, 0.12 of two classes at 1,000 rows. Of the default features,
+    given scores and covariates, B is half of ``settings["bound"]``, about 0.56. Whether it is zero is the question of
+    `local_calibration_test`, which is far sharper; ``settings["accepted"]`` is what the estimate of a right model is
+    under with probability ``1 - alpha``, given scores and covariates.
     **Method.** Equation 4, and its matrix-valued form with ``k l I`` for several classes; Theorem 3.6 with ``floor(n /
     2)`` for n, as derived in the documentation, given scores and covariates. Departures: that; score and covariates are
     standardised (or ranked), categories count as standardised coordinates, widths follow distances.
-    **Cost.** ``n^2`` multiplications a class in float64; no n x n matrix. **Reads.** Rows.
+    **Cost.** ``n^2`` multiplications a class in float64; no n x n matrix. Default features: linear in the rows, nothing
+    of a sketch. **Reads.** Rows; or a sketch.
 
     References
     ----------
@@ -82,14 +102,16 @@ def klce(
     >>> f"{cal.measure.klce(data):.3f}"
     '0.001 (-0.002 to 0.123)'
     """
-    alpha, shape = (
-        checked_alpha(alpha),
-        Shape(family=family, degree=degree, score_width=score_width, covariate_width=covariate_width),
-    )
+    alpha, seed = checked_alpha(alpha), checked_seed(seed)
+    shape = Shape(family=family, degree=degree, score_width=score_width, covariate_width=covariate_width)
+    if choice("features", features, KINDS) == "default":
+        if shape != Shape():
+            raise BadInput("family=, degree= and widths have no meaning with features='default': leave them out")
+        return _of_sums(_sums(data, variables, seed), alpha)
     several = isinstance(data, MulticlassPredictions)
-    rows = data if several else checked_rows(data)
+    rows = data if isinstance(data, MulticlassPredictions) else checked_rows(data)
     if isinstance(rows, Predictions) and rows.cluster is not None:
-        raise NotComputable("the interval is for independent rows: use local_calibration_test with cluster=")
+        raise NotComputable(CLUSTERED)
     if rows.n < 2:
         raise NotComputable(SINGLE)
     how = coded(rows, variables)
@@ -102,23 +124,76 @@ def klce(
     value, bound = float(each.sum()) / (rows.n * (rows.n - 1.0)), 2.0 if several else 1.0
     # Theorem 3.6. A positive kernel over all pairs is at least 0, and the pairs of a row with itself are at most n B.
     radius = pair_radius(alpha / 2.0, rows.n // 2, bound)
+    settings = {
+        **told,
+        "features": "exact",
+        "variables": tuple(c.name for c in how if c.kind != "constant"),
+        "dropped": tuple(c.name for c in how if c.kind == "constant"),
+        "bound": bound,
+        "accepted": pair_radius(alpha, rows.n // 2, bound if several else bound / 2.0),
+    }
+    return _estimate(value, (radius, bound), rows.n, alpha, settings)
+
+
+def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> LocalSums:
+    """Return the sums of the joint features: those of a sketch, or of rows."""
+    if isinstance(data, MulticlassPredictions):
+        raise BadInput("features='default' is of two classes: pass features='exact', or data.top_label()")
+    if not isinstance(data, Sketch):
+        rows = checked_rows(data)
+        if rows.cluster is not None:
+            raise NotComputable(CLUSTERED)
+        return sums_of_rows(rows, variables, 0, "auto", seed, LANDMARKS)[0]
+    sketch = data.checked()
+    if sketch.by_units:
+        raise NotComputable(CLUSTERED)
+    if "local" not in sketch.parts:
+        raise BadInput("this sketch holds no sums for tests: make it with cal.sketch(..., variables=[...], tests=True)")
+    held = tuple(c.name for c in sketch.spec.codings)
+    if variables is not None and set(names("variables", variables, what="a covariate")) != set(held):
+        raise BadInput(f"variables={variables!r}: this sketch holds sums for all of {', '.join(held)} together")
+    if sketch.n < 2:
+        raise NotComputable(SINGLE)
+    return sketch.parts["local"]
+
+
+def _of_sums(sums: LocalSums, alpha: float) -> Estimate:
+    """Return equation 4 under the joint features, with its interval given scores and covariates."""
+    spec, n = sums.spec, int(sums.counts[0])
+    if not spec.joint:
+        raise NotComputable("score and covariates are the same in every row: there is nothing along which to look")
+    value, bound = squared_error(sums, natural(sums)[0][:, 0]), kernel_bound(spec)
+    # A product of two residuals lies in an interval of length 1, so that half of the kernel's bound serves.
+    radius = pair_radius(alpha / 2.0, n // 2, bound / 2.0) + ROUNDED * bound / (n - 1.0)
+    settings = {
+        "features": "default",
+        "variables": (*(q.name for q in spec.lines), *(q.name for q in spec.levels)),
+        "landmarks": len(spec.landmarks),
+        "joint_features": spec.joint,
+        "width": spec.width,
+        "bound": bound,
+        "accepted": pair_radius(alpha, n // 2, bound / 2.0) + ROUNDED * bound / (n - 1.0),
+        "seed": spec.seed,
+    }
+    return _estimate(value, (radius, bound), n, alpha, settings)
+
+
+def _estimate(
+    value: float, reach: tuple[float, float], n: int, alpha: float, settings: Mapping[str, object]
+) -> Estimate:
+    """Return the estimate: `reach` is half of the width, and the largest size of a pair's term."""
+    radius, bound = reach
     return Estimate(
         method="measure.klce",
         value=value,
         unit="",
-        n=rows.n,
+        n=n,
         interval=Interval(
-            low=max(value - radius, -bound / (rows.n - 1.0)),
+            low=min(value, max(value - radius, -bound / (n - 1.0))),
             high=min(value + radius, bound),
             level=1.0 - alpha,
             guarantee="finite-sample",
         ),
         assumes="independent rows; covariates, family and widths chosen without the labels",
-        settings={
-            **told,
-            "variables": tuple(c.name for c in how if c.kind != "constant"),
-            "dropped": tuple(c.name for c in how if c.kind == "constant"),
-            "bound": bound,
-            "alpha": alpha,
-        },
+        settings={**settings, "alpha": alpha},
     )

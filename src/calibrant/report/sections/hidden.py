@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from calibrant.report.spans import Text, code, say
 from calibrant.report.wording import UNPROVEN, capital, cardinal, p_told, unmade, variable_names
 
 LOCAL = "local-calibration"
+KERNEL_ERROR = "kernel-error"
 SCORE = "(score)"  # how the test calls the score among its variables
 SCORE_NAME = "the score itself"
 UNTESTED = "Error hidden in traits was not tested."
@@ -138,6 +140,8 @@ METHOD = (
 )
 KERNEL = " Similar is told by a Gaussian kernel, for all traits jointly {width} standard deviations wide."
 OTHERS = "calibrant detect local_calibration_test --help"  # where the other kernels and nulls are
+TUNING = "calibrant detect kernel_tuning --help"  # which of the kernels would find an error of a given size
+KERNEL_MEANS = "size, with no unit, of the error that a kernel sees along score and traits; zero if right"
 NULLS = {True: "{draws} sets of simulated outcomes", False: "the normal law of sums over many people"}
 MAPS = (
     "Each map averages what happened minus what the model says over people near a value, or of a level, near ones "
@@ -173,7 +177,18 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         width = None if outcome.settings.get("score_only", True) else outcome.settings.get("width")
         kernel = "" if width is None else KERNEL.format(width=num.decimals(width, 1))
         words = METHOD.format(null=null, alpha=num.percent(float(record.settings["alpha"])), rough=rough, kernel=kernel)
-        yield Entry("Traits", say(words, code(outcome.method), "; other kernels and nulls: ", code(OTHERS), "."))
+        yield Entry(
+            "Traits",
+            say(
+                words,
+                code(outcome.method),
+                "; other kernels and nulls: ",
+                code(OTHERS),
+                "; which kernel would find an error: ",
+                code(TUNING),
+                ".",
+            ),
+        )
     for curve in list(record.family("local_bias").values())[:1]:
         s = curve.settings
         made = MAPS.format(draws=num.count(s["draws"]), alpha=num.percent(float(s["alpha"])))
@@ -199,6 +214,18 @@ def _check(check: Check, record: AuditRecord) -> Asked:
     return Asked("Local calibration test", numbers, "is error left among people with the same score?")
 
 
+def _kernel(check: Check, record: AuditRecord) -> Asked:
+    """Return the kernel error, its interval, up to where a right model's is accepted, and its p-value."""
+    e, test = check.estimate, ran(record, LOCAL)
+    numbers = ""
+    if e is not None:
+        under = math.ceil(float(e.settings["accepted"]) * 1e4) / 1e4
+        numbers = f"{e:.4f}; a right model is accepted under {under:.4f}".replace("-", num.MINUS)
+        if test is not None and test.outcome is not None:
+            numbers += f"; {num.p_value(float(test.outcome.parts['p_klce']), draws=draws_of(test.outcome))}"
+    return Asked("Kernel local calibration error (KLCE²)", numbers, KERNEL_MEANS)
+
+
 DECLARED = (
     Declared(
         id="hidden",
@@ -208,6 +235,6 @@ DECLARED = (
         nodes=hidden,
         methods=methods,
         words=words,
-        checks={LOCAL: _check, STRONG: search.read},
+        checks={LOCAL: _check, KERNEL_ERROR: _kernel, STRONG: search.read},
     ),
 )

@@ -291,7 +291,10 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
                 tested = f"{num.count(chosen['rows_tested'])} {noun(record)} tested"
                 of += f", along the {num.count(len(chosen['chosen']))} columns searched, among the {tested}"
             rows.append(Certified(f"Gap of the worst unnamed pocket, at {word}", shown, of, assumption(e)))
-    for name in sorted(record.certified.keys() - about.keys() - {POCKETS}):
+    if (e := record.estimates.get("klce")) is not None:
+        shown = f"{e.interval:.4f}".replace("-", num.MINUS)
+        rows.append(Certified("Kernel local calibration error (KLCE²), no unit", shown, "the raw score", assumption(e)))
+    for name in sorted(record.certified.keys() - about.keys() - {POCKETS, "klce"}):
         e = record.certified[name]
         rows.append(Certified(visible(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
     return tuple(rows)

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant.audit.pooling import MASK
 from calibrant.audit.rounding import two_digits
+from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import ONE_VALUE
 
@@ -23,9 +24,9 @@ IDENTIFIER = "identifier"  # in the reason why a column is left out
 STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
 
 
-def inputs(whole: Sketch, mask: int = MASK) -> dict[str, Any]:
+def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
     """Return what a record holds of the data: names, counts and kinds, no row."""
-    spec, repeats = whole.spec, whole.repeats
+    spec = whole.spec
     return {
         "label": spec.label,
         "score": spec.score,

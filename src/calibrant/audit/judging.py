@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypedDict, Unpack, get_args
 
 from calibrant import arguments
@@ -147,6 +147,16 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     found = set(verdicts)
     order: tuple[Verdict, ...] = ("broken", "undecided", "met")
     return next((v for v in order if v in found), "none")
+
+
+def withheld(findings: Sequence[Finding], checks: Sequence[Check]) -> tuple[list[Finding], list[Check]]:
+    """Return findings and checks with nothing decided: what was met or broken is undecided, and no rows would mend it.
+
+    Their ranges stay as they are. It is for rows that are copies: each bound takes them as independent.
+    """
+    open_: dict[str, Verdict] = {"met": "undecided", "broken": "undecided"}
+    told = [replace(f, verdict=open_.get(f.verdict, f.verdict), rows_needed=None, units_needed=None) for f in findings]
+    return told, [replace(c, status="undecided") if c.status in open_ else c for c in checks]
 
 
 def verdicts(findings: Sequence[Finding], checks: Sequence[Check], alpha: float) -> dict[str, str]:

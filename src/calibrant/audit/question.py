@@ -8,9 +8,10 @@ from functools import cached_property
 
 from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import pooled_rows
-from calibrant.audit.record import Check, Finding
+from calibrant.audit.record import ALIKE, Check, Finding
 from calibrant.data.engines.freed import give_back
 from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.local import MOST
 from calibrant.results import Curve, Estimate, Outcome
@@ -20,6 +21,7 @@ from calibrant.views.screen import Screen, dealt, full, strongest, too_many
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_GIVEN = "no covariates were given: add columns that describe the people"
 QUICK = "left out by --quick"
+COPIES = "rows are copies of others: remove them, or name in cluster= what they belong to"
 NO_TESTS = "the sketch was made without what tests need: add --tests when sketching"
 
 
@@ -43,12 +45,26 @@ class Case:
         Told what is being done.
     findings : list of Finding
         What was certified of everyone and of groups so far.
+    meant : bool
+        Whoever asks knows that rows are there more than once, and means them to count so.
     """
 
     whole: Sketch
     judging: Judging
     announce: Callable[[str], None] = lambda _: None
     findings: list[Finding] = field(default_factory=list)
+    meant: bool = False
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        """Rows that occur more than once."""
+        return self.whole.repeats
+
+    @property
+    def copies(self) -> bool:
+        """Rows are copies, and so many that nothing is decided by them; not where a unit holds its copies together."""
+        alone = not self.whole.spec.cluster and not self.meant
+        return alone and self.repeats.copied and self.repeats.times > ALIKE
 
     @property
     def seed(self) -> int:
@@ -171,6 +187,8 @@ class Case:
         """Say that a check is not run where tests are left out."""
         if self.judging.quick:
             raise NotRun(QUICK)
+        if self.copies:
+            raise NotRun(COPIES)
 
     def needs_held(self) -> Predictions:
         """Return the rows that the sketch holds, as they are, or say why a test of them is not run."""

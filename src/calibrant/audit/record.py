@@ -16,6 +16,7 @@ from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
 SCHEMA = "calibrant/3"
 SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
 SAVED_BY = "calibrant.report.outputs.files"  # and this when it is saved
+ALIKE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
 NO_CURVE = Curve(method="", columns={})
 Verdict = Literal["met", "undecided", "broken", "none"]
 Status = Literal["met", "undecided", "broken", "measured", "not-applicable", "not-run"]
@@ -140,6 +141,8 @@ class AuditRecord(Plain):
           where it found error.
         - ``"pockets"``: a few distinct pockets with certified ranges, `diagnose.pockets`; ``"pocket_map"``: of the two
           traits of the worst the cells that have people enough, `diagnose.pocket_map`.
+        - ``"dependence"``: columns that rows may share as those of one person do, where no `cluster` was named: column,
+          units, rows, design_effect, p_adjusted, found (alike beyond chance, and by more than 1.2).
         - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the cases when
           probabilities stand in for labels (`measure.inferred_mean`), with limits that hold together.
         - ``"repairs"``: the table of `repair.compare`, fitted on one half of the rows held and judged on the other; its
@@ -151,10 +154,11 @@ class AuditRecord(Plain):
         up), cluster and weights (columns, or None), units (count, exact: counted and not estimated, held and rows_held:
         those certified, effective: ``(sum W)^2 / sum W^2``, pilots, lightened, design_effect, wider: the range of
         everyone's gap against that of rows taken as independent and alike; None without both),
-        repeats (rows, of, exact, by, copied: as `Repeats`), warnings (such as "one-class", "repeated-rows").
+        repeats (rows, of, exact, by, copied, times: as `Repeats`), withheld (rows are copies, so that nothing is
+        decided), warnings (such as "one-class", "repeated-rows").
     settings : Mapping
         alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on,
-        tolerance, variables (as asked for: ``"*"`` is every column that can be used).
+        tolerance, variables (as asked for: ``"*"`` is every column that can be used), allow_same (copies are meant).
     versions : Mapping of str to str
     """
 

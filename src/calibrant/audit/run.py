@@ -11,7 +11,7 @@ from calibrant.arguments import one_source
 from calibrant.audit.about import Given
 from calibrant.audit.checks import gates, questions
 from calibrant.audit.inputs import arrival, inputs
-from calibrant.audit.judging import LEVELS, Judging, verdicts, worst
+from calibrant.audit.judging import LEVELS, Judging, verdicts, withheld, worst
 from calibrant.audit.pooling import MASK
 from calibrant.audit.question import LITTLE, Case, NotRun, Size
 from calibrant.audit.record import AuditRecord, Check
@@ -215,7 +215,7 @@ def audited(
     course = Course(progress, 2 if asked.by or asked.variables else 1, _ahead(asked, judging))
     whole = summarised(source, asked, None if progress is None else course.reading, engine)
     variables = _variables(whole) if isinstance(source, Sketch) else asked.variables
-    case = Case(whole, judging, course.begin)
+    case = Case(whole, judging, course.begin, meant=asked.allow_same)
     case.everyone  # noqa: B018 - what is not certified for everyone is not audited: it says why
     spec, held = whole.spec, whole.parts.get("sample")
     course.expect(_costs(spec.group_count, len(spec.codings), whole.n, held is not None and not judging.quick))
@@ -260,6 +260,8 @@ def _record(case: Case, variables: tuple[str, ...], course: Course) -> AuditReco
         if question.cost is not LITTLE:
             give_back()
         course.finish(question.code)
+    if case.copies:
+        findings, checks = withheld(findings, checks)
     everyone, *groups = findings
     return AuditRecord(
         name=case.judging.name or case.whole.name,
@@ -271,7 +273,8 @@ def _record(case: Case, variables: tuple[str, ...], course: Course) -> AuditReco
         estimates=estimates,
         curves=curves,
         data={
-            **inputs(case.whole, case.judging.mask),
+            **inputs(case.whole, case.repeats, case.judging.mask),
+            "withheld": case.copies,
             "units": units(case),
             "display": case.everyone.judged(case.judging.levels).display,
             "arrival": arrival(case.whole, case.judging.mask),
@@ -299,6 +302,7 @@ def _settings(case: Case, variables: tuple[str, ...]) -> dict[str, Any]:
         "fail_on": plan.fail_on,
         "tolerance": plan.tolerance,
         "variables": variables,
+        "allow_same": case.meant,
         "about": plan.about.to_dict(),
     }
 

@@ -46,6 +46,8 @@ GROUPS += (
 KEYS = {"id", "key", "uuid", "guid", "index", "number", "nr", "no", "unnamed", "row", "record", "case", "visit", "loan"}
 UNITS = {"patient", "person", "household", "customer", "client", "user", "subject", "account", "family", "member"}
 UNITS |= {"site", "hospital", "clinic", "school", "center", "centre", "doctor", "provider", "company", "store"}
+OWN = {"id", "ids", "mrn"}
+NUMBERS = {"no", "nr", "number", "key", "code", "uuid", "guid", "hash", "index"}
 NEGATIVE = {"0", "no", "n", "false", "negative", "neg", "none", "absent", "control", "healthy", "alive", "f", "-1"}
 AFFIRMATIVE = {"1", "yes", "y", "true", "positive", "pos", "case", "event", "present", "died", "dead", "t", "+1"}
 
@@ -183,6 +185,15 @@ def keys(columns: Sequence[Column]) -> tuple[str, ...]:
 def units(columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the columns by which rows belong together: a patient's, a household's."""
     return _best(columns, lambda c: (2.0 if called(c.name, UNITS) else 1.0) if c.kind == "unit" else 0.0)
+
+
+def names_unit(name: str) -> bool:
+    """Tell whether a column's name is that of a unit, or of its number: `patient`, `user_id`, `person no`.
+
+    Not one that is about a unit, such as `patient_age`.
+    """
+    words = pieces(name) or [""]
+    return words[-1] in UNITS | OWN or words[0] in OWN or (words[-1] in NUMBERS and not UNITS.isdisjoint(words))
 
 
 def sure(columns: Sequence[Column], found: Sequence[str], role: str) -> str:

@@ -66,8 +66,15 @@ def repair(record: AuditRecord, method: str = "") -> str:
 def naming_groups(record: AuditRecord) -> str:
     """Return the option that names groups, such as ``--by branch``: columns that are categories, if there are any."""
     held = record.data.get("columns") or {}
-    found = [name for name, c in held.items() if c.get("kind") == "category" and c.get("used") == "covariate"]
+    taken = record.curve("dependence").columns.get("column", ())  # what rows belong to is no group
+    usable = [name for name, c in held.items() if c.get("kind") == "category" and c.get("used") == "covariate"]
+    found = [name for name in usable if name not in taken]
     return _typed([("--by", _list(found[:GROUPS]) or COLUMN)])[0]
+
+
+def by_units(column: str) -> list[str]:
+    """Return the option that names the unit of each row."""
+    return _typed([("--cluster", column)])
 
 
 def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> list[str]:
@@ -79,6 +86,7 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
         "--percent": bool(data.get("percent")),
         "--drop-missing": bool(dropped(data)),
         "--quick": bool(s.get("quick")),
+        "--allow-same": bool(s.get("allow_same")),
     }
     return [start, *_typed(flags), *(flag for flag, wanted in switches.items() if wanted)]
 

@@ -18,6 +18,7 @@ SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank amo
 UNTOLD = 0.5  # a certified upper end from here on tells nothing
 FEW = 50  # expected cases, and expected non-cases, that a curve needs
 STRONG = "strong-calibration"
+TOGETHER = "dependence"
 POCKETS = "pockets"  # the code of their check, and the name of their estimate and curve
 FIXED = "fixed"  # the curve of everyone, groups and pockets before and after a repair
 Side = Literal["low", "high", "unclear"]
@@ -72,6 +73,18 @@ def noun(record: AuditRecord) -> str:
 def units_of(record: AuditRecord) -> Mapping[str, Any]:
     """Return what is known of units and weights; empty where rows are independent and count alike."""
     return record.data.get("units") or {}
+
+
+def withheld(record: AuditRecord) -> bool:
+    """Tell whether nothing is decided, for rows are copies."""
+    return bool(record.data.get("withheld"))
+
+
+def together(record: AuditRecord) -> tuple[str, float] | None:
+    """Return the column whose rows are alike beyond chance, though no unit was named, and its design effect."""
+    c = record.curve(TOGETHER).columns
+    of = zip(c.get("column", ()), c.get("design_effect", ()), c.get("found", ()), strict=True)
+    return next(((str(name), float(effect)) for name, effect, found in of if found), None)
 
 
 def needed(record: AuditRecord) -> str:

@@ -50,6 +50,9 @@ class Repeats:
         What is equal: every column that is read, as it is counted, or the key.
     copied : bool
         More than chance explains: worth a warning. A repeated key always is.
+    times : float
+        How often a row's own content is there, on average over rows: 1 where all differ, 5 where each is there five
+        times. So many times the variance of a mean is what it is taken for, if equal rows are copies.
     """
 
     rows: int
@@ -57,6 +60,7 @@ class Repeats:
     exact: bool
     by: Literal["row", "key"]
     copied: bool
+    times: float = 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name."""
@@ -97,7 +101,14 @@ def repeats_of(contents: Contents, alike: float) -> Repeats:
     here, more = int(counts.sum()), int((counts - 1).clip(min=0).sum())
     rows = more if held.whole else round(contents.n * more / max(here, 1))
     copied = rows > 0 if keyed else rows >= max(LEAST * contents.n, 1) and _copied(contents, alike)
-    return Repeats(rows=rows, of=contents.n, exact=held.whole, by="key" if keyed else "row", copied=copied)
+    by: Literal["row", "key"] = "key" if keyed else "row"
+    return Repeats(rows=rows, of=contents.n, exact=held.whole, by=by, copied=copied, times=_times(contents))
+
+
+def _times(contents: Contents) -> float:
+    """Return how often a row's content occurs, on average over rows: of contents, a uniform sample."""
+    counts = contents.rows.lines[:, ZEROS:].sum(axis=1).astype(np.float64)
+    return float((counts**2).sum() / counts.sum()) if len(counts) else 1.0
 
 
 def _copied(contents: Contents, alike: float) -> bool:

@@ -18,12 +18,15 @@ from calibrant.report.findings import (
     noun,
     pockets_known,
     said_of,
+    together,
     units_of,
     with_verdict,
+    withheld,
 )
-from calibrant.report.spans import Span, Text, clipped, say
+from calibrant.report.spans import Span, Text, clipped, code, say
 from calibrant.report.wording.headline import everyone_off, for_use, off_named
 from calibrant.report.wording.terms import capital, cardinal
+from calibrant.report.wording.units import wider
 from calibrant.visible import visible
 
 MONTHS = 24  # from here on a time is told in years
@@ -34,6 +37,14 @@ Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 def decision(record: AuditRecord) -> Decision:
     """Return the one thing to do next."""
+    if withheld(record):
+        return _one_of_each(record)
+    found = together(record)
+    return _by_verdict(record) if found is None else _by_units(record, *found)
+
+
+def _by_verdict(record: AuditRecord) -> Decision:
+    """Return what to do by the verdict, where rows may count as independent."""
     state = record.verdicts
     if limit_of(record) is None:
         return _give_a_limit(record)
@@ -56,6 +67,18 @@ def decision(record: AuditRecord) -> Decision:
         return Decision(say(text), commands.audit_again(record, more))
     text = "Nothing to repair. Audit again when the model, its use or the population changes."
     return Decision(say(text), commands.audit_again(record))
+
+
+def _one_of_each(record: AuditRecord) -> Decision:
+    text = "Remove the copies, or name the column that says what they belong to: "
+    more = ". If they are different people, name one that tells them apart: "
+    told = say(text, code("--cluster COLUMN"), more, code("--key COLUMN"), ".")
+    return Decision(told, commands.audit_again(record))
+
+
+def _by_units(record: AuditRecord, column: str, effect: float) -> Decision:
+    told = say("Audit by ", code(column), f": its rows are alike, and ranges about {wider(effect)} times too narrow.")
+    return Decision(told, commands.audit_again(record, commands.by_units(column)))
 
 
 def _give_a_limit(record: AuditRecord) -> Decision:
@@ -148,7 +171,7 @@ def _pockets_need(record: AuditRecord) -> Need | None:
 def rows_that_would_decide(record: AuditRecord) -> Text:
     """Return in a sentence how many groups are undecided and when half of them would settle; empty where none is."""
     few = with_verdict(record, "undecided")
-    if not few:
+    if not few or withheld(record):
         return ()
     n = len(few)
     who = f"{num.count(n)} {'group is' if n == 1 else 'groups are'} undecided"

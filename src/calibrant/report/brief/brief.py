@@ -24,7 +24,7 @@ from calibrant.report.document import (
     Parts,
     Section,
 )
-from calibrant.report.findings import by_gap, limit_of, only_together, said_of
+from calibrant.report.findings import by_gap, limit_of, only_together, said_of, withheld
 from calibrant.report.spans import clipped, given, say
 from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.parts import everyone_told, groups_told, pockets_told, verdict_word
@@ -50,7 +50,7 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
         yield Paragraph(say(apart), "quiet", EVERYWHERE)
     if rows := rows_that_would_decide(record):
         yield Paragraph(rows, "quiet", EVERYWHERE)
-    if found := follows(record):
+    if not withheld(record) and (found := follows(record)):
         yield Heading("What the error follows", where=EVERYWHERE)
         yield found
     resting, left_out = rests(record), not_checked(record)

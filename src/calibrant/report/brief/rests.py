@@ -11,6 +11,7 @@ from calibrant.report.findings import (
     FEW,
     FIXED,
     POCKETS,
+    TOGETHER,
     by_gap,
     check_of,
     few,
@@ -18,12 +19,13 @@ from calibrant.report.findings import (
     noun,
     ran,
     screened,
+    together,
     units_of,
 )
 from calibrant.report.spans import Text, code, link, say
 from calibrant.report.wording.notices import NOTICES, notices
 from calibrant.report.wording.terms import capital, p_told
-from calibrant.report.wording.units import in_units
+from calibrant.report.wording.units import alike, in_units
 
 MOST = 3  # lines
 BEYOND = {1: "two or more traits", 2: "three or more traits", 3: "four or more traits"}
@@ -36,6 +38,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     "local-calibration": "the local test",
     "strong-calibration": "the strong test",
     "repair": "repairs",
+    TOGETHER: "rows that belong together",
     "inference": "use in place of labels",
     "reliability": "the curve along the score",
     **dict.fromkeys(
@@ -54,6 +57,8 @@ def rests(record: AuditRecord) -> tuple[Text, ...]:
 
 def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from in_units(record)
+    if found := together(record):
+        yield alike(*found)
     for test in record.settings.get("fail_on") or ():
         check = ran(record, test)
         if check is not None and check.outcome is not None and record.found(check):
@@ -82,7 +87,7 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
 
 def _units(record: AuditRecord) -> Iterator[Text]:
     """Say that rows count as independent, and whether a column is called like what rows could belong to."""
-    if units_of(record):
+    if units_of(record) or together(record):
         return
     held = record.data.get("columns") or {}
     named = [name for name, c in held.items() if c.get("used") not in ("label", "score", "key") and called(name, UNITS)]

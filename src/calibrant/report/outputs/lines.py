@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.findings import by_gap, limit_of, only_together, ordered, pockets_off
+from calibrant.report.findings import by_gap, limit_of, only_together, ordered, pockets_off, together
 from calibrant.report.spans import label
 from calibrant.report.terminal import WIDTH, cells, clip, pad
 from calibrant.report.wording import VERDICTS, headline, judged_range, verdict_word
@@ -40,6 +40,8 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     for pocket in pockets_off(record)[:1]:
         least = num.lower_bound(pocket.least, limit)
         yield _part("", "", f"worst, {visible(pocket.rule) or 'not shown'}: a gap of at least {least} points")
+    if found := together(record):
+        yield f"Rows of one {visible(found[0])} are alike: ranges are too narrow. Pass cluster={visible(found[0])!r}."
     yield SAVE
     yield MORE
 

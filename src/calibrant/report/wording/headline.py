@@ -20,12 +20,14 @@ from calibrant.report.findings import (
     pockets_off,
     said_of,
     with_verdict,
+    withheld,
 )
 from calibrant.report.spans import shown, value_label
 from calibrant.report.wording.answers import crossed
 from calibrant.report.wording.terms import cardinal
 from calibrant.visible import visible
 
+COPIES = "Not certified: rows are copies of others. Remove them, or name their unit."
 MOST_WORDS = 16
 MOST_LETTERS = 130
 NAME_WORDS, NAME_LETTERS = 9, 56  # of a group or a rule that a headline names
@@ -48,6 +50,8 @@ def headline(record: AuditRecord) -> str:
     str
         At most 16 words; never better than the worst of the three verdicts.
     """
+    if withheld(record):
+        return COPIES
     if limit_of(record) is None:
         return _first_that_fits(_in_points(record))
     told = {"broken": _everyone_over, "undecided": _everyone_undecided}.get(record.verdicts["everyone"], _everyone_met)

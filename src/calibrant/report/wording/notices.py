@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
+from calibrant.report.findings import withheld
 from calibrant.report.spans import Text, code, given, say
 from calibrant.report.wording.terms import NAMED, capital
+from calibrant.report.wording.units import wider
 
 NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers
     "one-class": ("One outcome", "All have the same outcome: nothing can be said of the other."),
@@ -35,9 +37,16 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         elif warning == "likely-id":
             out.append((lead, say(text, *_identifiers(record), ".")))
         else:
-            counted = f"{_repeats(record)} " if warning == "repeated-rows" else ""
-            out.append((lead, say(counted + text)))
+            out.append((lead, say(_copies(record, text) if warning == "repeated-rows" else text)))
     return tuple(out)
+
+
+def _copies(record: AuditRecord, text: str) -> str:
+    """Say how many rows are repeated, and what that means for the numbers."""
+    if withheld(record):
+        narrow = wider(float(record.data["repeats"]["times"]))
+        text = f"Ranges take them as independent and are about {narrow} times too narrow, so nothing is decided."
+    return f"{_repeats(record)} {text}"
 
 
 def _repeats(record: AuditRecord) -> str:

@@ -27,6 +27,7 @@ from calibrant.report.findings import (
     pockets_off,
     screened,
     with_verdict,
+    withheld,
 )
 from calibrant.report.spans import Span, Text, clipped, code, say, sentence, strong
 from calibrant.report.wording.answers import crossed, error_bounds, unshown_reason
@@ -41,6 +42,7 @@ STATES = {  # of a part of the verdict: the status that marks it, and its word
     "not-cleared": ("not-cleared", "Not cleared"),
     "absent": ("absent", "Not checked"),
 }
+NARROW = "Ranges are too narrow: rows are copies."
 SIDES = {"low": "too low", "high": "too high", "unclear": "off"}
 NAMED = 2  # groups that a part names
 CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule of a pocket
@@ -79,6 +81,8 @@ def everyone_told(record: AuditRecord) -> Text:
         told = say(f"Raw score at least {low} points off, as shown at most {high}.")
     else:
         told = say(f"Off by {low} to {high} points on average.")
+    if withheld(record):
+        return say(*told, f" {NARROW}")
     more = limit is not None and one.verdict == "undecided"
     elsewhere = record.verdict == "undecided" and record.verdicts["pockets"] != "not-cleared"  # in the headline
     return say(*told, " ", *rows_would(record, one)) if more and not elsewhere else told
@@ -114,6 +118,8 @@ def groups_told(record: AuditRecord) -> Text:
     if not record.groups:
         reason = unshown_reason(record)
         return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
+    if withheld(record):
+        return say(NARROW)
     over = groups_off(record)
     told = [*_worst_groups(record, over[: NAMED if limit_of(record) is not None else 1])]
     if limit_of(record) is not None:

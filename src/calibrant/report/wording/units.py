@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord
+from calibrant.audit.record import ALIKE, AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Entry
 from calibrant.report.findings import noun, units_of
 from calibrant.report.spans import Text, code, say
 
-ALIKE = 1.2  # variance by units over that by rows up to which rows are as good as independent
 NONE_ALIKE = "the rows of one unit are hardly more alike than others"
+
+
+def wider(effect: float) -> str:
+    """Return how many times as wide ranges are by units as by rows, about, by the design effect."""
+    return f"{effect**0.5:.1f}"
+
+
+def alike(column: str, effect: float) -> Text:
+    """Return that rows of one column are alike, though nobody named the unit, and what that does to ranges."""
+    alike = f" are more alike than their scores explain: design effect {effect:.1f}."
+    return say("Rows of one ", code(column), f"{alike} Ranges and tests here take rows as independent.")
 
 
 def counted(record: AuditRecord) -> Text:

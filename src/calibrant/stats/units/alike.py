@@ -1,0 +1,112 @@
+"""Whether rows that share a value are more alike than their scores explain, and by how much that widens ranges.
+
+With residuals ``r = y - p``, less their mean among rows of about the same score, the variance of a mean by units is
+``1 + sum r_i r_j / sum r_i^2`` times that by rows, the first sum over pairs of different rows of one unit: the same as
+``1 + (m - 1) ICC``, with `m` the mean size of the unit of a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+FEWEST = 20  # rows of about the same score, of which a mean is taken off
+BINS = 100
+LEAST = 99  # draws that say what chance makes of the design effect
+DRAWS = 1999
+TINY = 1e-12  # mean square of residuals, under which they are none
+MOST = 30_000  # rows of whole units that are drawn for
+SALT = 0x5EED_0A11
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """How alike rows of one unit are.
+
+    Parameters
+    ----------
+    units, rows : int
+        Units, and rows that belong to one, of all that were given.
+    design_effect : float
+        Variance of the mean residual by units, over that of independent rows; 1 at least.
+    p_value : float
+        Of independent outcomes; at most `level` only if they are refuted at that level.
+    """
+
+    units: int
+    rows: int
+    design_effect: float
+    p_value: float
+
+
+def alike(unit: Ints, p: Floats, y: Floats, *, share: float = 1.0, level: float = 0.01, seed: int = 0) -> Alike:
+    """Return how alike rows of one unit are, tested against outcomes drawn independently, given the scores.
+
+    Parameters
+    ----------
+    unit : int64 array of shape (n,)
+    p, y : float64 arrays of shape (n,)
+    share : float in (0, 1]
+        Of all rows that these are, a uniform sample: of the pairs of one unit only so many are left for each row.
+    level : float in (0, 1)
+        Draws end where the test can no longer reject at this level.
+    seed : int
+
+    Notes
+    -----
+    **Assumes.** Given the scores, outcomes are independent, with rates that are those of rows of about the same score:
+    a score that is wrong in itself makes no rows alike.
+    **Guarantee.** Exact where the score of rows of about the same score is right but for one shift; the shift is
+    estimated. Rows whose rates differ by what they share, such as a clinic, are alike, and are found.
+    **Method.** Simulated outcomes; the statistic is the design effect.
+    """
+    _, unit = np.unique(unit, return_inverse=True)
+    unit = unit.reshape(-1)
+    rng = np.random.default_rng([SALT, seed])
+    kept = _some(unit, rng)
+    held, said, happened = np.unique(unit[kept], return_inverse=True)[1].reshape(-1), p[kept], y[kept]
+    cell = _cells(said)
+    rows = np.bincount(cell)
+
+    def centred(off: Floats) -> Floats:
+        """Take off the mean of rows of about the same score."""
+        less: Floats = off - (np.bincount(cell, off) / rows)[cell]
+        return less
+
+    def effect(off: Floats) -> float:
+        by_rows = float(off @ off)
+        return float((np.bincount(held, off) ** 2).sum()) / by_rows if by_rows > TINY * len(off) else 1.0
+
+    # (1) the rates that rows of about one score have, and how alike rows of one unit are given these
+    off = happened - said
+    rates = np.clip(said + (off - centred(off)), 0.0, 1.0)
+    found = effect(centred(off))
+    # (2) the same of outcomes that are independent, until it is clear that this is no more than chance
+    drawn: list[float] = []
+    beyond, most = 0, level * (DRAWS + 1)
+    while len(drawn) < DRAWS and (len(drawn) < LEAST or beyond + 1 <= most):
+        drawn.append(effect(centred((rng.random(len(rates)) < rates) - rates)))
+        beyond += drawn[-1] >= found - 1e-12
+    more = (found - float(np.mean(drawn))) / share
+    return Alike(int(unit.max()) + 1, len(unit), 1.0 + max(more, 0.0), (1 + beyond) / (1 + len(drawn)))
+
+
+def _some(unit: Ints, rng: np.random.Generator) -> Ints:
+    """Return the rows of whole units, in random order as many as have at most `MOST` rows, and two units at least."""
+    if len(unit) <= MOST:
+        return np.arange(len(unit))
+    place = rng.permutation(int(unit.max()) + 1)
+    sizes = np.bincount(place[unit])
+    units = max(int(np.searchsorted(np.cumsum(sizes), MOST, side="right")), 2)
+    return np.flatnonzero(place[unit] < units)
+
+
+def _cells(p: Floats) -> Ints:
+    """Return cells of about equally many rows along the score; equal scores share one."""
+    cells = min(max(len(p) // FEWEST, 1), BINS)
+    place = np.searchsorted(np.sort(p), p, side="left") * cells // len(p)
+    return np.unique(place, return_inverse=True)[1].reshape(-1)

@@ -22,6 +22,7 @@ TESTS = {
     "score_test": lambda d: D.score_test(d, draws=199).p_value,
     "hosmer_lemeshow_test": lambda d: D.hosmer_lemeshow_test(d, draws=199).p_value,
     "cumulative_test": lambda d: D.cumulative_test(d, draws=199).p_value,
+    "reliability_curve": lambda d: cal.diagnose.reliability_curve(d, grid=41, draws=199).settings["p_value"],
     "vece": lambda d: M.vece(d, "x", draws=199).settings["p_value"],
 }
 
@@ -57,3 +58,4 @@ def test_by_rows_both_are_found_wrong():
     assert refuted(misses("observed_expected", by_rows=True), RUNS, CEILING)
     assert refuted(rejections("score_test", by_rows=True), RUNS, CEILING)
     assert refuted(rejections("vece", by_rows=True), RUNS, CEILING)
+    assert refuted(rejections("reliability_curve", by_rows=True), RUNS, CEILING)

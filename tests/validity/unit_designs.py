@@ -26,6 +26,8 @@ class Units:
         By how much the rate is above the score.
     weighted : bool
         Weights with a coefficient of variation of about 0.6, one a unit, told apart from the outcomes.
+    shape : float
+        Of the weights' gamma law: the coefficient of variation is ``shape^(-1/2)``.
     """
 
     units: int = 200
@@ -36,6 +38,7 @@ class Units:
     shift: float = 0.0
     unequal: bool = False
     weighted: bool = False
+    shape: float = 3.0
 
     def drawn(self, rng: np.random.Generator) -> cal.Predictions:
         """Return one data set; the column ``x`` is alike within units too."""
@@ -43,7 +46,7 @@ class Units:
         unit = np.repeat(np.arange(self.units), sizes)
         score, outcome, x = (self._uniform(unit, rng) for _ in range(3))
         p = np.round(self.low + (self.high - self.low) * score, 3)
-        weights = rng.gamma(3.0, size=self.units)[unit] if self.weighted else None
+        weights = rng.gamma(self.shape, size=self.units)[unit] if self.weighted else None
         return cal.predictions(outcome < p + self.shift, p, {"x": x}, cluster=unit, weights=weights)
 
     def _uniform(self, unit: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, one_source, positive
 from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.bands import (
     LEAST_EVENTS,
@@ -22,10 +24,14 @@ from calibrant.diagnose.bands import (
     supported,
 )
 from calibrant.errors import BadInput, NotComputable
+from calibrant.kernels.draws import Draws, tallies
 from calibrant.kernels.isotonic import isotonic
 from calibrant.results import Curve
-from calibrant.stats.nulls import critical, null_cases, p_value
-from calibrant.stats.smoothing import WIDTH_STEPS, Runs, density, effective, half_width, runs_of, weights
+from calibrant.stats.cells import summed
+from calibrant.stats.nulls import CHUNK, UnitSums, critical, null_cases, p_value
+from calibrant.stats.smoothing import WIDTH_STEPS, Runs, density, effective, half_width, run_starts, runs_of, weights
+from calibrant.stats.units.units import Units
+from calibrant.views.points import SIGNS
 from calibrant.views.population import Population, everyone
 
 Axis = Literal["probability", "logit"]
@@ -34,6 +40,11 @@ METHOD = "diagnose.reliability_curve"
 EVENTS = 50  # expected cases, and expected non-cases, that a curve needs: ten windows of five
 NEAREST = 2.0**-15  # half a cell of the sketch: the logit of a score is cut off there
 GRID_STEPS = 1.0 / 1000  # of the axis, to which an isotonic fit resolves the score
+CELLS = 1 << 14  # of the score, in which rows of units are joined before smoothing: as many as a sketch has
+FEWEST = 20  # units under which random signs say little: 30 keep the level, of 10 every tenth is one large one
+LEAST_UNITS = 10  # effective units that a drawn point rests on
+STREAM = 0x5CA1E  # of the signs and outcomes of units, apart from other methods at the same seed
+SIMULATED = "exact: outcomes of every weighted row simulated at its score"
 SCALE_DRAWS = 199  # of a stream of their own, which only set the scale of each point of an isotonic curve
 BAND = (
     "simultaneous: if the model is calibrated, it holds zero everywhere with probability at least the level; if not, "
@@ -66,6 +77,7 @@ def reliability_curve(
     Parameters
     ----------
     data : Predictions or Sketch
+        Weights are used; where the data name clusters, band and p-value are by these units.
     grid : int, or increasing scores in [0, 1]
         Number of points, equally spaced on the axis; or the scores. Trimmed to the 1st to 99th percentile.
     bandwidth : float, optional
@@ -88,13 +100,13 @@ def reliability_curve(
         ``rows`` (effective rows: whose plain mean would be as noisy; isotonic: rows of the constant stretch);
         ``density_cases``, ``density_noncases`` (of the scores of each class, per unit of the axis); ``stretch``
         (a new number after each hole). In ``settings``: ``p_value`` of the whole curve, ``statistic``,
-        ``critical``, the half-width used as ``bandwidth``, and ``masked``, the number of points left out.
-        ``.chart()`` draws it.
+        ``critical``, the half-width used as ``bandwidth``, and ``masked``, the number of points left out; of units or
+        weighted rows also ``null`` (where it comes from), ``units`` and ``effective_units``. ``.chart()`` draws it.
 
     Raises
     ------
     NotComputable
-        Under 50 expected cases or non-cases; a single score; weights or clusters.
+        Under 50 expected cases or non-cases; a single score; under 20 units; ``"isotonic"`` with clusters.
 
     Notes
     -----
@@ -109,6 +121,9 @@ def reliability_curve(
     one for the unsmoothed ``E[Y | p] - p``, whose bumps narrower than the window are averaged. *Band, isotonic.* The
     null band, recentred at the estimate: it tells where the curve departs from zero, and is no confidence band.
     Points with under 20 effective rows, or under 5 effective expected cases or non-cases, are left out (smooth).
+    *Weights.* Residuals are weighted, and so is ``g``; every row's outcome is simulated: the level is exact. *Units.*
+    Random signs of whole units: level alpha asymptotically in their number; each standard error is at least that of
+    sums over units, and points with under 10 effective units are left out.
     **Method.** Null: ``Y* ~ Binomial(n_cell, mean score of the cell)`` given the scores. Isotonic:
     `sklearn.isotonic` on cells weighted by rows; the scale of each point from 199 draws of their own, so that the
     level stays exact.
@@ -144,11 +159,6 @@ def reliability_curve(
         draws=checked_draws(draws, level),
         seed=seed,
     )
-    if isinstance(data, Predictions) and (data.cluster is not None or data.weights is not None):
-        raise NotComputable(
-            "the curve's null is of independent rows of equal weight, not of cluster= or weights=: "
-            "use variable_curve with the score among the covariates, which takes both"
-        )
     return curve_of(everyone(data, seed), how)
 
 
@@ -170,6 +180,8 @@ def curve_of(q: Population, how: Drawing) -> Curve:
     """Draw the curve of one population; cells are joined until they hold `smallest` rows, so that none shows fewer."""
     isotonic = choice("method", how.method, ("smooth", "isotonic")) == "isotonic"
     s = scored(q, how)
+    if isotonic and s.rows is not None and s.rows.sums is not None:
+        raise NotComputable("random signs of units do not keep the level of a monotone fit: use method='smooth'")
     # (1) The estimate, and its standardised deviations in data simulated under calibration.
     fit = (_monotone if isotonic else _smoothed)(s, how)
     # (2) One p-value for all points, and the bands: simultaneous, and of each point by itself.
@@ -200,6 +212,7 @@ def curve_of(q: Population, how: Drawing) -> Curve:
             "smallest": how.smallest,
             "statistic": observed,
             "trim": list(TRIM),
+            **s.told,
         },
     )
 
@@ -220,12 +233,91 @@ class Scored:
         Positions on the axis, increasing.
     scores : float array of shape (points,)
         The scores at those positions.
+    rows : RowsInRuns or None
+        The rows themselves, where they come in units or are weighted.
     """
 
     runs: Runs
     half: float
     grid: Floats
     scores: Floats
+    rows: RowsInRuns | None = None
+
+    def cases(self, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
+        """Yield simulated cases of each run, shape (some draws, runs)."""
+        if self.rows is None:
+            yield from null_cases(self.runs.rows, self.runs.rate, draws, seed, stream)
+            return
+        for drawn in self.rows.drawn(draws, seed, stream):
+            yield self.runs.score + drawn
+
+    def null(self, average: Floats) -> Floats:
+        """Return the null standard error of means of runs: by units at least that of sums over units."""
+        by_rows = np.sqrt((average * average) @ self.runs.noise)
+        if self.rows is None or self.rows.sums is None:
+            return by_rows
+        return np.maximum(by_rows, self.rows.sums.spread(average), dtype=np.float64)
+
+    def in_units(self, average: Floats) -> NDArray[np.bool_]:
+        """Tell which means of runs rest on enough units; of independent rows all."""
+        if self.rows is None or self.rows.sums is None:
+            return np.ones(len(average), dtype=bool)
+        enough: NDArray[np.bool_] = self.rows.sums.effective(average) >= LEAST_UNITS
+        return enough
+
+    @property
+    def told(self) -> dict[str, str | float]:
+        """What settings tell of units; nothing of independent rows."""
+        if self.rows is None:
+            return {}
+        u = self.rows.units
+        kish = float(u.given_size.sum() ** 2 / (u.given_size**2).sum())
+        return {
+            "null": SIMULATED if self.rows.sums is None else SIGNS,
+            "units": u.count,
+            "effective_units": kish,
+        }
+
+
+@dataclass(frozen=True)
+class RowsInRuns:
+    """Rows that come in units or are weighted, and the run of the score that each is in.
+
+    Parameters
+    ----------
+    units : Units
+        With the rows' weights as given, none of them a pilot's.
+    run : int32 array of shape (n,)
+    runs : int
+    sums : UnitSums or None
+        By run; None where every row is a unit.
+    """
+
+    units: Units
+    run: NDArray[np.int32]
+    runs: int
+    sums: UnitSums | None
+
+    @classmethod
+    def of(cls, units: Units, run: Ints, runs: int) -> RowsInRuns:
+        """Add residuals and weights of each unit up."""
+        if units.count == len(units.unit):
+            return cls(units, run.astype(np.int32), runs, None)
+        residual = units.given * (units.y - units.p)
+        return cls(units, run.astype(np.int32), runs, UnitSums.of(run, units.unit, runs, residual, units.given))
+
+    def drawn(self, draws: int, seed: int, stream: int) -> Iterator[Floats]:
+        """Yield residual sums of each run under calibration: by random signs of units, or of simulated outcomes."""
+        rng = np.random.default_rng([STREAM, stream, seed])
+        if self.sums is not None:
+            yield self.sums.signed(draws, rng)
+            return
+        u, ids = self.units, identities_of(len(self.run), seed)
+        salt, step = int(rng.integers(2**63)), max(CHUNK // self.runs, 1)
+        expected = summed(self.run, u.given * u.p, self.runs)
+        for first in range(0, draws, step):
+            asked = Draws(first, min(step, draws - first), salt)
+            yield tallies(ids, u.p, u.given, self.run[:, None], self.runs, asked).T - expected
 
 
 def to_axis(axis: Axis) -> Callable[[Floats], Floats]:
@@ -243,17 +335,14 @@ def to_axis(axis: Axis) -> Callable[[Floats], Floats]:
 def scored(q: Population, how: Drawing) -> Scored:
     """Place a population on an axis: neighbouring cells are joined up to a fiftieth of the half-width."""
     place = to_axis(how.axis)
-    expected = q.cells.expected
-    if min(expected, q.n - expected) < EVENTS:
+    cells = _counted(q) if q.units is None else _weighed(q.units)
+    expected, n = float(cells.mean @ cells.rows), float(cells.rows.sum())
+    if min(expected, n - expected) < EVENTS:
         raise NotComputable(f"a curve needs at least {EVENTS} expected cases and {EVENTS} expected non-cases")
-    at = q.cells.occupied()
-    totals, score = q.cells.totals[at], q.cells.score_sums[at].sum(axis=1)
-    rows = totals.sum(axis=1).astype(float)
-    mean = score / rows
-    x = place(mean)
+    x = place(cells.mean)
     if x[-1] - x[0] <= 1e-9:
         raise NotComputable("every row has the same score: there is nothing to draw a curve along")
-    half = half_width(x, rows * mean * (1.0 - mean))
+    half = half_width(x, cells.information)
     if how.bandwidth is not None:
         half = positive(
             "bandwidth", how.bandwidth, what="a positive half-width", hint="such as 0.1, or None to choose it"
@@ -261,10 +350,80 @@ def scored(q: Population, how: Drawing) -> Scored:
     if half <= 0.0:
         raise NotComputable("every score is 0 or 1: there is no curve between two points")
     joined = GRID_STEPS * (x[-1] - x[0]) if how.method == "isotonic" else half / WIDTH_STEPS
-    runs = runs_of(x, rows, totals[:, 1], score, joined, how.smallest)
+    runs, rows = cells.joined(x, joined, how.smallest)
     points = _grid(how.grid, runs, place)
     back = points if how.axis == "probability" else 1.0 / (1.0 + np.exp(-points))
-    return Scored(runs, float(half), points, back)
+    return Scored(runs, float(half), points, back, rows)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Occupied cells of the score.
+
+    Parameters
+    ----------
+    rows, mass, cases, score : float arrays of shape (cells,)
+        Rows; what they weigh; weighted cases and scores.
+    square : float array of shape (cells,) or None
+        Squared weights; None where rows weigh one each.
+    units, cell : Units and int array of shape (n,), or None
+        The rows themselves, and the cell of each.
+    """
+
+    rows: Floats
+    mass: Floats
+    cases: Floats
+    score: Floats
+    square: Floats | None = None
+    units: Units | None = None
+    cell: Ints | None = None
+
+    @property
+    def mean(self) -> Floats:
+        """The mean score of each."""
+        return self.score / self.mass
+
+    @property
+    def information(self) -> Floats:
+        """Null variance of the cases of each, in rows of equal weight that say as much as all."""
+        spread: Floats = self.mass * self.mean * (1.0 - self.mean)
+        if self.square is None:
+            return spread
+        squared = float((self.square * self.mean * (1.0 - self.mean)).sum())
+        return spread * (float(spread.sum()) / max(squared, 1e-300))
+
+    def joined(self, x: Floats, width: float, smallest: int) -> tuple[Runs, RowsInRuns | None]:
+        """Join neighbours, and place rows in what comes of it."""
+        if self.units is None or self.cell is None or self.square is None:
+            return runs_of(x, self.rows, self.cases, self.score, width, smallest), None
+        starts = run_starts(self.rows, smallest, x, width)
+        mass, at, cases, score, square = (
+            np.add.reduceat(v, starts) for v in (self.mass, self.mass * x, self.cases, self.score, self.square)
+        )
+        run = np.searchsorted(starts, self.cell, side="right") - 1
+        return Runs(at / mass, mass, cases, score, square), RowsInRuns.of(self.units, run, len(starts))
+
+
+def _counted(q: Population) -> _Cells:
+    """Return the cells of independent rows."""
+    at = q.cells.occupied()
+    totals = q.cells.totals[at]
+    rows = totals.sum(axis=1).astype(float)
+    return _Cells(rows, rows, totals[:, 1].astype(float), q.cells.score_sums[at].sum(axis=1))
+
+
+def _weighed(units: Units) -> _Cells:
+    """Return the cells of rows that come in units or are weighted, at their weights as given."""
+    if units.count < FEWEST:
+        raise NotComputable(f"{units.count} units: random signs need at least {FEWEST} to say how far chance goes")
+    fine = np.minimum((units.p * CELLS).astype(np.int64), CELLS - 1)
+    cells, cell = np.unique(fine, return_inverse=True)
+    cell = cell.reshape(-1)
+    rows, mass, cases, score, square = (
+        summed(cell, v, len(cells))
+        for v in (np.ones(len(cell)), units.given, units.given * units.y, units.given * units.p, units.given**2)
+    )
+    return _Cells(rows, mass, cases, score, square, units, cell)
 
 
 def _grid(grid: int | Sequence[float], runs: Runs, place: Callable[[Floats], Floats]) -> Floats:
@@ -316,22 +475,20 @@ def _smoothed(s: Scored, how: Drawing) -> _Fit:
     """Smooth the residual: a local-linear fit with the biweight kernel."""
     runs = s.runs
     w = weights(runs.x, runs.rows, s.grid, s.half)
-    rows, says = effective(w, runs.rows), np.clip(w @ runs.score, 0.0, 1.0)
-    null = np.sqrt((w * w) @ runs.noise)
-    kept = np.flatnonzero(supported(rows, says, null))
+    rows, says, null = effective(w, runs.squares), np.clip(w @ runs.score, 0.0, 1.0), s.null(w)
+    kept = np.flatnonzero(supported(rows, says, null) & s.in_units(w))
     if not len(kept):
         raise NotComputable(
             f"nowhere along the score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected cases and non-cases "
-            "within reach: give a wider bandwidth"
+            f"within reach{'' if s.rows is None else f', of {LEAST_UNITS} units'}: give a wider bandwidth"
         )
     w, rows, says, null = w[kept], rows[kept], says[kept], null[kept]
     gap = w @ (runs.cases - runs.score)
     standard = (w / null[:, None]).T
-    cases = null_cases(runs.rows, runs.rate, how.draws, how.seed)
-    deviations = np.concatenate([np.abs((y - runs.score) @ standard) for y in cases])
+    deviations = np.concatenate([np.abs((y - runs.score) @ standard) for y in s.cases(how.draws, how.seed)])
     # Where the model is off, outcomes vary by the observed rate: the band takes the larger of the two errors.
     rate = np.clip(runs.rate + np.interp(runs.x, s.grid[kept], gap), 0.0, 1.0)
-    noise = np.maximum(null, np.sqrt((w * w) @ (runs.rows * rate * (1.0 - rate))))
+    noise = np.maximum(null, np.sqrt((w * w) @ runs.noise_at(rate)))
     return _Fit(kept, says, gap, rows, null, noise, deviations)
 
 
@@ -344,9 +501,9 @@ def _monotone(s: Scored, how: Drawing) -> _Fit:
         fits = (_isotonic(y, runs.rows) for part in drawn for y in part)
         return np.array([np.interp(s.grid, runs.x, f) - says for f in fits])
 
-    scale = np.sqrt((deviations(null_cases(runs.rows, runs.rate, SCALE_DRAWS, how.seed, stream=1)) ** 2).mean(axis=0))
+    scale = np.sqrt((deviations(s.cases(SCALE_DRAWS, how.seed, stream=1)) ** 2).mean(axis=0))
     scale = np.maximum(scale, 1e-3 * max(float(scale.max()), 1e-12))  # a point that never moves counts little, not all
-    found = np.abs(deviations(null_cases(runs.rows, runs.rate, how.draws, how.seed))) / scale
+    found = np.abs(deviations(s.cases(how.draws, how.seed))) / scale
     # Rows of a point are those of the constant stretch that it lies in.
     block = np.cumsum(np.diff(fit, prepend=fit[0]) != 0)
     nearest = np.clip(np.searchsorted(runs.x, s.grid, side="right") - 1, 0, len(fit) - 1)

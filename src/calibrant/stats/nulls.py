@@ -208,6 +208,23 @@ class UnitSums:
         parts = [(self.residual @ (2.0 * rng.integers(0, 2, (self.units, some)) - 1.0)).T for some in self._some(draws)]
         return np.concatenate(parts)
 
+    def spread(self, average: Floats) -> Floats:
+        """Return the root of the sum over units of ``(average @ residual)^2``, the same for any signs: (points,)."""
+        return np.sqrt(self._squares(average, of_weights=False))
+
+    def effective(self, average: Floats) -> Floats:
+        """Return Kish's effective number of units in each mean of cells, shape (points,)."""
+        size = np.abs(average)
+        square = self._squares(size, of_weights=True)
+        return np.asarray((size @ self.weight.sum(axis=1)) ** 2 / np.maximum(square, 1e-300))
+
+    def _squares(self, average: Floats, of_weights: bool) -> Floats:
+        """Sum the squares of each unit's part of means of cells, a few means at once."""
+        each = self.weight if of_weights else self.residual
+        step = max(1, CHUNK // self.units)
+        parts = [((average[at : at + step] @ each) ** 2).sum(axis=1) for at in range(0, len(average), step)]
+        return np.concatenate(parts)
+
     def gap_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of ``residual / total weight``, shape (draws, cells): a normal number for each unit."""
         each = self.weight.sum(axis=0)

@@ -103,14 +103,23 @@ class Runs:
     x : float array of shape (runs,)
         Position on the axis of smoothing, increasing: the mean score, or its logit.
     rows, cases : float arrays of shape (runs,)
+        Where rows are weighted, their weights added up.
     score : float array of shape (runs,)
-        Sum of the scores.
+        Sum of the scores, weighted too.
+    square : float array of shape (runs,), optional
+        Sum of the squared weights; by default each row weighs one.
     """
 
     x: Floats
     rows: Floats
     cases: Floats
     score: Floats
+    square: Floats | None = None
+
+    @property
+    def squares(self) -> Floats:
+        """Sum of the squared weights of each run."""
+        return self.rows if self.square is None else self.square
 
     @property
     def rate(self) -> Floats:
@@ -120,7 +129,11 @@ class Runs:
     @property
     def noise(self) -> Floats:
         """Null variance of the cases of each run, at most: ``n m (1 - m)``."""
-        return self.rows * self.rate * (1.0 - self.rate)
+        return self.noise_at(self.rate)
+
+    def noise_at(self, rate: Floats) -> Floats:
+        """Return the variance of the cases of each run at these event rates."""
+        return self.squares * rate * (1.0 - rate)
 
 
 def run_starts(rows: Floats | Ints, smallest: int, x: Floats | None = None, width: float = 0.0) -> list[int]:
@@ -200,9 +213,9 @@ def weights(x: Floats, rows: Floats, grid: Floats, half: float) -> Floats:
     return np.where(straight, slope, level)
 
 
-def effective(weight: Floats, rows: Floats) -> Floats:
+def effective(weight: Floats, squares: Floats) -> Floats:
     """Return the rows whose plain mean would be as noisy as the weighted mean, shape (points,)."""
-    square = (weight * weight) @ rows
+    square = (weight * weight) @ squares
     return np.where(square > 0, 1.0 / np.where(square > 0, square, 1.0), 0.0)
 
 

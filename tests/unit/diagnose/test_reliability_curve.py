@@ -11,10 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
+from calibrant.diagnose.reliability_curve import Drawing, scored
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.nulls import critical, null_cases, p_value
 from calibrant.stats.smoothing import Runs, density, effective, half_width, runs_of, weights
+from calibrant.views.population import everyone
 
 COLUMNS = {
     "x",
@@ -106,7 +108,7 @@ def test_a_hole_in_the_scores_is_left_out_and_starts_a_new_stretch():
         (lambda: rows(60), "at least 50 expected cases"),
         (lambda: cal.predictions([0, 1] * 300, [0.4] * 600), "same score"),
         (lambda: cal.predictions([0, 1] * 300, [0.0, 1.0] * 300), "0 or 1"),
-        (lambda: cal.predictions([0, 1] * 300, [0.4, 0.6] * 300, weights=[1.0, 2.0] * 300), "weights"),
+        (lambda: cal.predictions([0, 1] * 300, [0.4, 0.6] * 300, cluster=[*range(19)] * 31 + [0] * 11), "19 units"),
     ],
 )
 def test_not_computable(data, reason):
@@ -218,3 +220,62 @@ def test_simulated_cases_do_not_depend_on_the_chunk(monkeypatch):
     assert whole[:, 0].max() == 0
     assert whole[:, 2].min() == 1
     assert not np.array_equal(np.concatenate(list(null_cases(n, p, 50, 7, stream=1))), whole)
+
+
+# ---- Units and weights ----
+
+
+def in_units(seed=0, units=60, size=10, off=0.0, **more):
+    """Return rows that share part of their outcome with others of their unit."""
+    rng = np.random.default_rng(seed)
+    unit = np.repeat(np.arange(units), size)
+    p = rng.uniform(0.1, 0.9, len(unit))
+    u = 0.4 * rng.uniform(size=units)[unit] + 0.6 * rng.uniform(size=len(unit))
+    given = {"cluster": unit, "weights": rng.gamma(0.5, size=len(unit)) + 0.01}
+    return cal.predictions(u < p + off, p, **{k: given[k] for k in more})
+
+
+def test_rows_of_one_weight_each_their_own_unit_are_as_ever():
+    data = in_units()
+    alike = cal.predictions(data.y, data.p, cluster=np.arange(data.n), weights=np.full(data.n, 3.0))
+    assert cal.diagnose.reliability_curve(alike, draws=39) == cal.diagnose.reliability_curve(data, draws=39)
+
+
+def test_whole_numbered_weights_draw_the_curve_of_repeated_rows():
+    data, times = in_units(), np.arange(600) % 3 + 1
+    again = cal.predictions(np.repeat(data.y, times), np.repeat(data.p, times))
+    grid = [0.3, 0.5, 0.7]
+    weighted = cal.predictions(data.y, data.p, weights=times.astype(float))
+    one, other = (
+        cal.diagnose.reliability_curve(d, grid=grid, bandwidth=0.2, draws=19).columns for d in (weighted, again)
+    )
+    assert np.allclose(one["gap"], other["gap"], atol=2e-3)  # runs begin elsewhere where rows repeat
+    assert max(one["rows"]) < max(other["rows"])
+
+
+def test_the_standard_error_of_units_is_that_of_their_sums():
+    """By hand: the root of the sum over units of what each adds to the smoothed residual, squared."""
+    data = in_units(cluster=1, weights=1)
+    made = cal.diagnose.reliability_curve(data, grid=[0.5], bandwidth=0.4, draws=99)
+    lone = scored(everyone(data), Drawing(grid=[0.5], bandwidth=0.4))
+    w = weights(lone.runs.x, lone.runs.rows, lone.grid, 0.4)[0]
+    each = w[lone.rows.run] * data.weights * (data.y - data.p)
+    by_unit = np.sqrt((np.bincount(data.cluster, each) ** 2).sum())
+    assert made.columns["gap"][0] == pytest.approx(each.sum(), abs=1e-12)
+    assert made.settings["statistic"] == pytest.approx(abs(each.sum()) / by_unit, rel=1e-9)
+    assert (made.settings["units"], made.settings["null"][:12]) == (60, "random signs")
+
+
+def test_units_make_the_band_wider_and_weights_move_it():
+    plain, units = (
+        cal.diagnose.reliability_curve(in_units(**more), grid=[0.5], draws=199) for more in ({}, {"cluster": 1})
+    )
+    width = [c.columns["high"][0] - c.columns["low"][0] for c in (plain, units)]
+    assert width[1] > 1.3 * width[0]
+    assert cal.diagnose.reliability_curve(in_units(off=0.2, cluster=1, weights=1)).settings["p_value"] < 0.02
+
+
+def test_units_have_no_isotonic_curve():
+    with pytest.raises(NotComputable, match="smooth"):
+        cal.diagnose.reliability_curve(in_units(cluster=1), method="isotonic")
+    assert cal.diagnose.reliability_curve(in_units(weights=1), method="isotonic", draws=39).settings["p_value"] > 0.0

@@ -32,7 +32,12 @@ def test_units_are_counted_named_and_needed() -> None:
     assert record.data["units"]["wider"] > 1.0
     assert record.everyone.rows_needed is None
     statuses = {c.code: c.status for c in record.checks}
-    assert {statuses[k] for k in ("distance", "jittered", "reliability")} == {"not-applicable"}
+    assert {statuses[k] for k in ("distance", "jittered")} == {"not-applicable"}
+    assert statuses["reliability"] == "measured"
+    bins = record.curves["bins"].columns
+    assert len(bins["x"]) <= 10
+    assert all(low <= gap <= high for low, gap, high in zip(bins["low"], bins["gap"], bins["high"], strict=True))
+    assert record.curves["reliability"].settings["units"] == 60
 
 
 def test_weights_say_what_they_count() -> None:

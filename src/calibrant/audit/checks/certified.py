@@ -96,11 +96,11 @@ def coarse(q: Population, bins: NDArray[np.int64]) -> tuple[Whole, Floats, Float
     """Sum the cells over bins of consecutive cells: counts, score sums, lower and upper ends."""
     size = int(bins.max()) + 1
     counts, sums = np.zeros((size, 2), dtype=np.int64), np.zeros((size, 2))
-    np.add.at(counts, bins, q.cells.totals)
-    np.add.at(sums, bins, q.cells.score_sums)
+    np.add.at(counts, bins, q.counted.totals)
+    np.add.at(sums, bins, q.counted.score_sums)
     first = np.searchsorted(bins, np.arange(size))
     last = np.searchsorted(bins, np.arange(size), side="right") - 1
-    return counts, sums, q.cells.low[first], q.cells.high[last]
+    return counts, sums, q.counted.low[first], q.counted.high[last]
 
 
 def _asked(code: str, make: Callable[[Case], Estimate]) -> Callable[[Case, Mapping[str, Curve]], Answer]:

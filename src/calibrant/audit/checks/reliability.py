@@ -16,7 +16,9 @@ from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.betting import residual_mean_limits
 from calibrant.stats.smoothing import run_starts
-from calibrant.views.population import Population
+from calibrant.stats.units.below import gap_of
+from calibrant.stats.units.units import Units
+from calibrant.views.population import Population, fixed_scores
 
 CURVE_EVENTS = 50  # expected cases, and non-cases, under which ranges of the gap span the picture
 ENOUGH = 100  # people of whom a rate told in fives is within a few points
@@ -39,24 +41,28 @@ def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
     """Return the binned reliability of the score, with gaps certified all at once.
 
     Bins are the steps of the display, neighbours joined until each holds enough people to show. Where fewer than
-    ten come of that (rare events), they are twenty ranges of the raw score with about equally many people.
+    ten come of that (rare events), they are twenty ranges of the raw score with about equally many people; of units and
+    weighted rows always ten, for their ranges are wider.
     """
-    cases = q.cells.expected
+    cases = q.counted.expected
     if min(cases, q.n - cases) < CURVE_EVENTS:
         raise NotComputable(
             f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases"
         )
-    bins = _people(q, np.floor(q.cells.middle * levels + 0.5).astype(np.int64), mask)
-    if bins[-1] + 1 < FEW_BINS:
-        bins = max(bins, _people(q, q.cells.equal_mass(2 * FEW_BINS), mask), key=lambda b: int(b[-1]))
+    if q.units is not None:
+        bins = _people(q, q.counted.equal_mass(FEW_BINS), mask)
+    else:
+        bins = _people(q, np.floor(q.counted.middle * levels + 0.5).astype(np.int64), mask)
+    if q.units is None and bins[-1] + 1 < FEW_BINS:
+        bins = max(bins, _people(q, q.counted.equal_mass(2 * FEW_BINS), mask), key=lambda b: int(b[-1]))
     counts, sums, low, high = coarse(q, bins)
     n = counts.sum(axis=1)
-    delta = alpha / len(n)
-    limits = [
-        residual_mean_limits(counts[i : i + 1], sums[i : i + 1], low[i : i + 1], high[i : i + 1], delta)
-        for i in range(len(n))
-    ]
-    predicted, observed = sums.sum(axis=1) / n, counts[:, 1] / n
+    if q.units is None:
+        predicted, observed = sums.sum(axis=1) / n, counts[:, 1] / n
+        rows = [(counts[i : i + 1], sums[i : i + 1], low[i : i + 1], high[i : i + 1]) for i in range(len(n))]
+        limits = [residual_mean_limits(*each, alpha / len(n)) for each in rows]
+    else:
+        predicted, observed, limits = _by_units(q, q.units, bins, alpha / len(n))
     columns = {
         "x": predicted,
         "x_low": low,
@@ -73,13 +79,31 @@ def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
     return told_sets(curve, q.n)
 
 
+def _by_units(
+    q: Population, units: Units, bins: NDArray[np.int64], delta: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], list[tuple[float, float]]]:
+    """Return of each bin the mean score, the event rate and the ends of the gap, weighted as they are certified."""
+    of_row = bins[np.minimum(fixed_scores(units.p) * q.grid >> 30, q.grid - 1)]
+    means, limits = [], []
+    for i in range(int(bins[-1]) + 1):
+        own = of_row == i
+        if not own.any():
+            raise NotComputable("a range of the score has none of the rows whose units are held")
+        part = units.within(own)
+        means.append([np.average(v, weights=part.weight) for v in (part.p, part.y)])
+        gap = gap_of(part, delta / 2.0)
+        limits.append((gap.limit(delta / 2.0, 1.0), gap.limit(delta / 2.0, -1.0)))
+    predicted, observed = np.array(means).T
+    return predicted, observed, limits
+
+
 def _people(q: Population, first: NDArray[np.int64], mask: int) -> NDArray[np.int64]:
     """Join runs of cells, numbered without gaps or not, until each holds enough people to show.
 
     A tenth of all, up to a hundred: told in fives, the rates of fewer would be noise. And one in 500, or the ranges
     would fill the page.
     """
-    rows = np.bincount(first, q.cells.totals.sum(axis=1))
+    rows = np.bincount(first, q.counted.totals.sum(axis=1))
     starts = run_starts(rows, max(mask, min(q.n // FEW_BINS, ENOUGH), q.n // 500))
     return (np.searchsorted(starts, first, side="right") - 1).astype(np.int64)
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from calibrant.audit.checks.certified import shift
 from calibrant.audit.question import Case
 from calibrant.results import Estimate
+from calibrant.views.population import everyone
+from calibrant.views.units import alone
 
 
 def units(case: Case) -> dict[str, int | float | bool | None] | None:
@@ -30,7 +32,9 @@ def units(case: Case) -> dict[str, int | float | bool | None] | None:
 
 def _wider(case: Case) -> float | None:
     """Return how many times as wide everyone's gap is as with rows taken as independent and alike; None if no rows."""
-    by_units, by_rows = (shift(q, case.judging.alpha) for q in (case.everyone, replace(case.everyone, units=None)))
+    q = case.everyone  # counts are of all rows: where not all units are held, of those alone
+    rows = everyone(alone(case.whole.rows()), case.seed) if case.whole.parts["sample"].cut else replace(q, units=None)
+    by_units, by_rows = (shift(each, case.judging.alpha) for each in (q, rows))
     width = _width(by_rows)
     return _width(by_units) / width if width > 0.0 else None
 

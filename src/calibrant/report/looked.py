@@ -146,7 +146,7 @@ def _weight(c: Column, seen: Look) -> int:
 
 
 def _cells(c: Column, seen: Look) -> tuple[str, str, str, str]:
-    role = c.role if c.role in ("label", "score") else "key" if c.role == "key" else c.kind
+    role = c.role if c.role in ("label", "score", "key", "weights") else "unit" if c.role == "cluster" else c.kind
     return visible(c.name) or "(no name)", role, _missing(c, seen), visible(_holds(c))
 
 
@@ -170,6 +170,8 @@ def _holds(c: Column) -> str:
         return c.stored
     if c.kind == "empty":
         return "nothing"
+    if c.role == "cluster" and c.distinct is not None:
+        return f"{num.count(c.distinct)} different"  # units are people, whom no one names
     if c.frequent and (c.role == "label" or c.kind in ("yes/no", "category", "code", "constant")):
         kept = LISTED if c.role == "label" else VALUES
         shown = [clip(v, SPELT) + (f" {num.count(n)}" if c.role == "label" else "") for v, n in c.frequent[:kept]]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
 
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
@@ -53,3 +56,23 @@ def test_independent_rows_say_nothing_of_units() -> None:
     assert record.data["units"] is None
     assert record.everyone.units_needed is None
     assert "Units and weights" not in markdown.render(record)
+
+
+def test_a_sketch_that_holds_not_all_units_asks_for_more_of_them() -> None:
+    rng = np.random.default_rng(4)
+    patient, score = np.repeat(np.arange(400), 5), rng.integers(1, 10, 2000) / 10
+    log = pa.table({"y": (rng.uniform(size=2000) < score).astype(int), "p": score, "patient": patient})
+    whole = cal.sketch(log, label="y", score="p", cluster="patient")
+    small = cal.Sketch(replace(whole.spec, sample=1000))
+    small.update(log.to_batches()[0])
+    record = cal.audit(small, limit=0.08, quick=True)
+    units = record.data["units"]
+    assert (units["held"], units["rows_held"], units["exact"]) == (200, 1000, False)
+    told = " ".join(markdown.render(record).split())
+    assert "of 200 of about" in told
+    assert "the sketch holds 200 of about" in told
+    assert "has grown from" not in told
+    assert cal.certify.values(small).settings["units"] == 200
+    same = cal.audit(small.rows(), limit=0.08, quick=True).data["units"]  # compared with the rows of these units alone
+    assert abs(units["wider"] - same["wider"]) < 0.3
+    assert AuditRecord.from_dict(record.to_dict()) == record

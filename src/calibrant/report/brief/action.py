@@ -123,7 +123,7 @@ def _pockets(record: AuditRecord) -> Decision:
         return _recalibrate(record)
     known, need = pockets_known(record)[:1], _pockets_need(record)
     who = Span(clipped(visible(known[0].rule)), "name", "#pockets") if known and known[0].rule else "unnamed pockets"
-    more = f" Audit again when this log has grown {_growth(record, need)}." if need is not None else ""
+    more = f" Audit again {_growth(record, need)}." if need is not None else ""
     return Decision(say("Do not rely on it yet for ", who, f".{more}"), commands.audit_again(record))
 
 
@@ -155,7 +155,7 @@ def _collect(record: AuditRecord) -> str:
         need = need_of(one)
     if need is None:
         return f"The error is too close to the limit to say how many {needed(record)} would decide."
-    return f"Audit again when this log has grown {_growth(record, need)}."
+    return f"Audit again {_growth(record, need)}."
 
 
 def _need(record: AuditRecord) -> Need | None:
@@ -180,14 +180,19 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
     if need is None:
         return say(f"{start}No number of {needed(record)} is sure to settle most of them.")
     half = {1: "It", 2: "One of the two"}.get(n, "Half of them")
-    return say(f"{start}{half} would settle when this log has grown {_growth(record, need)}.")
+    return say(f"{start}{half} would settle {_growth(record, need)}.")
 
 
 def _growth(record: AuditRecord, need: Need) -> str:
-    (more, at_least), rows = need, record.everyone.rows
-    now = int(units_of(record)["held"]) if record.data.get("cluster") else rows
+    """Return when so many rows or units are there; of a sketch that holds not all units, that it must hold more."""
+    (more, at_least), rows, found = need, record.everyone.rows, units_of(record)
     about = num.amount(more, at_least)
-    return f"from {num.count(now)} to {about} {needed(record)}{_time(record, round((more - now) * rows / now))}"
+    if found and not found["exact"]:
+        held = f"{num.count(found['held'])} of about {num.count(found['count'])}"
+        return f"with {about} {needed(record)}: the sketch holds {held}"
+    now = int(found["held"]) if record.data.get("cluster") else rows
+    time = _time(record, round((more - now) * rows / now))
+    return f"when this log has grown from {num.count(now)} to {about} {needed(record)}{time}"
 
 
 def _time(record: AuditRecord, more: int) -> str:

@@ -469,6 +469,22 @@ def local_bias() -> Any:
     return alt.hconcat(*panels).resolve_scale(y="shared")
 
 
+def sites() -> Any:
+    """Return 24 simulated hospitals of unequal size, whose intercepts differ with standard deviation .35."""
+    rng = np.random.default_rng(12)
+    size = rng.integers(60, 900, 24)
+    site = np.repeat(np.arange(24), size)
+    p = 1.0 / (1.0 + np.exp(-rng.normal(-1.8, 0.9, size.sum())))
+    shifted = np.log(p / (1.0 - p)) + rng.normal(0.25, 0.35, 24)[site]
+    y = rng.uniform(size=size.sum()) < 1.0 / (1.0 + np.exp(-shifted))
+    return cal.predictions(y, p, {"hospital": np.array([f"hospital {i + 1:02d}" for i in site])})
+
+
+def heterogeneity() -> Any:
+    """Return the caterpillar plot of simulated hospitals."""
+    return cal.diagnose.heterogeneity(sites(), site="hospital").chart()
+
+
 def corner(n: int, seed: int, gap: float) -> Any:
     """Return n rows of five even traits; the rate is above the score by the gap where x2 and x3 are over 0.8."""
     rng = np.random.default_rng([seed, n])
@@ -526,6 +542,7 @@ PICTURES = (
     variable,
     local_calibration_test,
     klce,
+    heterogeneity,
     local_bias,
     pockets,
     scan_test,

@@ -18,6 +18,7 @@ TAKES_MORE: dict[str, dict[str, Any]] = {
     "kernel_tuning": {"along": "x"},
     "by_group": {"function": cal.measure.brier, "by": "g"},
     "groups": {"by": "g"},
+    "heterogeneity": {"site": "g"},
     "worst_group": {"by": "g"},
     "rows_needed": {"gap": 0.1},
 }

@@ -14,7 +14,7 @@ from calibrant.results import Estimate
 
 DATA = "data"  # how the functions call what they are asked about
 COVARIATES = "variables"  # the columns that a function reads if none are named: every one
-COLUMNS = COVARIATES, "variable", "along", "first", "second", "by"  # settings that name columns
+COLUMNS = COVARIATES, "variable", "along", "first", "second", "by", "site"  # settings that name columns
 OWN = "own "  # before the names of settings among all that a command line gives, which may be called alike
 Parsed = Literal["flag", "one", "many"]
 

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from calibrant.diagnose.reliability_curve import reliability_curve as reliability_curve
     from calibrant.diagnose.subgroups import subgroups as subgroups
     from calibrant.diagnose.variable_curve import variable_curve as variable_curve
+    from calibrant.measure.heterogeneity import heterogeneity as heterogeneity
     from calibrant.published.calibration_function import calibration_function as calibration_function
 
 _WHERE = {
     "calibration_function": "calibrant.published.calibration_function",
     "control_chart": "calibrant.diagnose.control_chart",
+    "heterogeneity": "calibrant.measure.heterogeneity",
     "importance": "calibrant.diagnose.importance",
     "local_bias": "calibrant.diagnose.local_bias",
     "pocket_map": "calibrant.diagnose.pocket_map",

@@ -1,7 +1,7 @@
 """Interactive charts of curves for notebooks, with tooltips in the user's units; `Curve.chart` loads this folder.
 
 `parts` holds what all are made of, `curves` draws lines with bands, `tables` bars, rules and the control chart,
-`pockets` a few pockets and the map of a pair of traits.
+`pockets` a few pockets and the map of a pair of traits, `sites` the caterpillar plot of sites.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from calibrant.errors import NotComputable
-from calibrant.report.charts import curves, pockets, tables
+from calibrant.report.charts import curves, pockets, sites, tables
 from calibrant.report.charts.parts import Drawn, dressed
 from calibrant.results import Curve
 
@@ -42,6 +42,7 @@ CHARTS: dict[str, Callable[[Curve], Drawn]] = {
     "detect.kernel_tuning": curves.kernel_tuning,
     "diagnose.calibration_function": curves.calibration_function,
     "diagnose.control_chart": tables.control_chart,
+    "diagnose.heterogeneity": sites.heterogeneity,
     "diagnose.importance": tables.importance,
     "diagnose.local_bias": curves.local_bias,
     "diagnose.pocket_map": pockets.pocket_map,

@@ -1,0 +1,66 @@
+"""Coverage of the mean over sites and of a new site, and copies with one mistake each, which these designs find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import norm, t
+
+from calibrant.stats.units.one_stage import Fitted, Likelihoods, fitted
+from validity.acceptance import refuted
+
+MEAN, ALPHA, RUNS = 0.2, 0.05, 120
+K = 6
+SIZE, RATE, TAU = 60, 0.4, 0.6
+Fit = Callable[[Likelihoods], Fitted]
+
+
+def right(sites: Likelihoods) -> Fitted:
+    return fitted(sites, ALPHA)
+
+
+def coverage(fit: Fit, k: int = K, tau: float = TAU, size: int = SIZE, rate: float = RATE) -> tuple[int, int]:
+    """Return in how many data sets the mean, and a new site, are missed."""
+    rng, missed = np.random.default_rng(11), np.zeros(2, dtype=int)
+    for _ in range(RUNS):
+        site = np.repeat(np.arange(k), size)
+        x = logit(rate) + rng.normal(0.0, 0.7, len(site))
+        shift, new = rng.normal(MEAN, tau, k), rng.normal(MEAN, tau)
+        y = (rng.random(len(site)) < expit(x + shift[site])).astype(float)
+        found = fit(Likelihoods(site, x, y, k))
+        missed += [not found.low <= MEAN <= found.high, not found.new_low <= new <= found.new_high]
+    return int(missed[0]), int(missed[1])
+
+
+@pytest.mark.parametrize("design", [{}, {"k": 12, "size": 20, "rate": 0.1, "tau": 0.0}])
+def test_mean_and_new_site_are_held_at_the_rate_that_the_page_tells(design):
+    mean, new = coverage(right, **design)
+    assert not refuted(mean, RUNS, 0.05)
+    assert not refuted(new, RUNS, 0.10)  # the prediction interval takes tau as known: see the page
+
+
+def no_tau(sites: Likelihoods) -> Fitted:
+    fit = right(sites)
+    half = float(t.isf(ALPHA / 2, sites.count - 2)) * fit.error
+    return replace(fit, new_low=fit.mean - half, new_high=fit.mean + half)
+
+
+def all_alike(sites: Likelihoods) -> Fitted:
+    """Truncate tau at zero, whatever it is."""
+    from calibrant.stats.units.one_stage import given
+
+    mean, error = given(sites, 0.0, 0.0).moments
+    half = float(norm.isf(ALPHA / 2)) * error
+    return replace(right(sites), low=mean - half, high=mean + half)
+
+
+def test_a_prediction_interval_without_tau_is_found():
+    assert refuted(coverage(no_tau)[1], RUNS, 0.10)
+
+
+def test_a_tau_that_is_always_zero_is_found():
+    assert refuted(coverage(all_alike)[0], RUNS, 0.05)

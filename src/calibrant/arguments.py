@@ -19,7 +19,7 @@ from typing import Literal, NoReturn, ParamSpec, TypedDict, TypeGuard, TypeVar, 
 from calibrant.errors import BadInput
 
 LARGEST_SEED = 2**63 - 1  # so that a seed fits the signed 64 bits of every kernel
-Missing = Literal["level", "drop", "refuse"]
+Missing = Literal["level", "drop", "keep", "refuse"]
 MISSING_WAYS: tuple[Missing, ...] = get_args(Missing)
 Unit = Literal["month", "quarter", "year", "decade"]
 UNITS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest first

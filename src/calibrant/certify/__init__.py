@@ -13,6 +13,7 @@ from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
 from calibrant.certify.groups import groups, worst_group
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
+from calibrant.certify.missing_labels import missing_labels
 from calibrant.certify.pockets import pockets
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
@@ -28,6 +29,7 @@ __all__ = [
     "jitter_bandwidth",
     "jitter_cost",
     "jittered",
+    "missing_labels",
     "pockets",
     "published_kernel",
     "published_lipschitz",

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import PYTHON, Asker, flag, text
+from calibrant.arguments import MISSING_WAYS, PYTHON, Asker, Missing, choice, flag, text
 from calibrant.data.arrays import column_of, matrix_of
 from calibrant.data.columns import Floats, are_absent
 from calibrant.data.given import Given, class_names, class_numbers, clusters_of, labels_of, scores_of, weights_of
 from calibrant.data.layouts import decoded
 from calibrant.data.specs.spec import Spec
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 from calibrant.visible import visible
 
 Kind = TypeVar("Kind")
@@ -117,9 +117,11 @@ class Faults:
             raise BadInput(self._line(WEIGHT_VALUE, spec.weights, what))
         beside = (UNIT_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
         for kind, column in (*beside, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
-            if self.counts[kind] and not spec.drops:
+            if self.counts[kind] and not (spec.drops or (spec.keeps and kind == LABEL_MISSING)):
                 how = self.asker.turns_on("drop_missing")
                 fix = f"fill them in, or pass {how} to leave those rows out and count them"
+                if kind == LABEL_MISSING and not (spec.cluster or spec.weights):
+                    fix += f", or {self.asker.name('missing')}=keep to say what they could change"
                 raise BadInput(self._line(kind, column, f"missing (null or NaN); {fix}"))
         for name, (count, part, row) in sorted(self.gaps.items()):
             fix = f"fill them in, or leave {self.asker.says('missing')} out to make them a level of their own"
@@ -150,6 +152,21 @@ def _line(column: str, count: int, first: tuple[str, int], example: str, what: s
 
 
 @dataclass(frozen=True, kw_only=True)
+class Unlabelled:
+    """Rows whose label is missing: their scores and covariates.
+
+    Parameters
+    ----------
+    p : float64 array of shape (m,), read-only
+    covariates : pyarrow.Table
+        Of as many rows, and of no column where none were given.
+    """
+
+    p: NDArray[np.float64]
+    covariates: pa.Table
+
+
+@dataclass(frozen=True, kw_only=True)
 class Predictions:
     """Rows of a binary classifier: make them with `calibrant.predictions` or `calibrant.read`.
 
@@ -169,6 +186,8 @@ class Predictions:
         Rows left out because score or label was missing.
     unit_ids : uint64 array of shape (n,) or None
         Of rows that a sketch held: the hashes by which it knows their units.
+    unlabelled : Unlabelled or None
+        Rows without a label that were kept apart, with ``missing="keep"``: `certify.missing_labels` reads them.
     """
 
     y: NDArray[np.int8]
@@ -179,6 +198,7 @@ class Predictions:
     name: str = "data"
     dropped: int = 0
     unit_ids: NDArray[np.uint64] | None = field(default=None, repr=False)
+    unlabelled: Unlabelled | None = None
     cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -196,7 +216,8 @@ class Predictions:
 
     def __repr__(self) -> str:
         extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
-        told = [f"{self.n:,} rows", f"{self.cases:,} cases", *_columns(self.covariates), *extras]
+        apart = [f"{len(self.unlabelled.p):,} rows without a label"] if self.unlabelled is not None else []
+        told = [f"{self.n:,} rows", f"{self.cases:,} cases", *apart, *_columns(self.covariates), *extras]
         return f"Predictions({visible(self.name)}: {', '.join(told)})"
 
 
@@ -267,6 +288,7 @@ def predictions(
     cluster: ArrayLike | None = None,
     positive: object = None,
     drop_missing: bool = False,
+    missing: str = "level",
     name: str = "data",
 ) -> Predictions:
     """Validate labels and probabilities of two classes once, and freeze them.
@@ -288,7 +310,11 @@ def predictions(
     positive : optional
         The label that counts as a case.
     drop_missing : bool
-        Leave out, and count, rows whose label, probability, unit or weight is missing.
+        Leave out, and count, rows whose label, probability, unit or weight is missing: short for ``missing="drop"``.
+    missing : {"level", "drop", "keep", "refuse"}
+        By default a missing label or probability is refused, and a missing covariate is a level of its own;
+        ``"refuse"`` refuses those too. ``"keep"`` keeps rows without a label apart, for `certify.missing_labels`;
+        everything else reads those that have one.
     name : str
         Name for reports.
 
@@ -308,12 +334,15 @@ def predictions(
     >>> cal.predictions([0, 1, 1], [0.2, 0.7, 0.9], {"age": [31, 52, 67]}).n
     3
     """
-    drop_missing, name = flag("drop_missing", drop_missing), text("name", name)
+    way, name = missing_way(drop_missing, missing), text("name", name)
+    drop_missing = way == "drop"
+    if way == "keep" and (weights is not None or cluster is not None):
+        raise NotComputable(APART)
     given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=cluster)
     y, p = given.ordered("y_true", labels_of(y_true, positive)), given.ordered("y_prob", scores_of(y_prob))
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
-    keep = _validated(y, p, drop_missing)
+    keep = _validated(y, p, way)
     beside: dict[str, NDArray[Any]] = {}
     for part, values, read in (("weights", weights, weights_of), ("cluster", cluster, clusters_of)):
         if values is not None:
@@ -322,17 +351,46 @@ def predictions(
             keep &= given.ordered(part, known)
     w, who, dropped = beside.get("weights"), beside.get("cluster"), int(np.count_nonzero(~keep))
     table = given.table(len(y))
+    if way == "refuse" and table is not None:
+        faults = Faults(arrays=True)
+        faults.note_gaps(table, Spec(label="y_true", score="y_prob", missing="refuse"), table.column_names, "", 0)
+        faults.check(Spec(label="y_true", score="y_prob", missing="refuse"))
     if not keep.any():
         raise BadInput("no rows are left after dropping missing values")
+    apart = None
+    if way == "keep":
+        apart = Unlabelled(p=p[~keep], covariates=pa.table({}) if table is None else table.filter(~keep))
     if dropped:
         y, p = y[keep], p[keep]
         w, who = None if w is None else w[keep], None if who is None else who[keep]
         table = None if table is None else table.filter(keep)
     y8 = y.astype(np.int8)
-    for column in (y8, p, w, who):
+    for column in (y8, p, w, who, None if apart is None else apart.p):
         if column is not None:
             column.flags.writeable = False
-    return Predictions(y=y8, p=p, covariates=table, weights=w, cluster=who, name=name, dropped=dropped)
+    return Predictions(
+        y=y8,
+        p=p,
+        covariates=table,
+        weights=w,
+        cluster=who,
+        name=name,
+        dropped=0 if apart else dropped,
+        unlabelled=apart,
+    )
+
+
+APART = "rows without a label are not kept apart with units or weights: leave these out, or pass drop_missing=True"
+
+
+def missing_way(drop_missing: bool, missing: str, asker: Asker = PYTHON) -> Missing:
+    """Return what is done about missing values, which two arguments may say."""
+    said: Missing = choice(asker.name("missing"), missing, MISSING_WAYS)
+    if not flag(asker.name("drop_missing"), drop_missing):
+        return said
+    if said in ("refuse", "keep"):
+        raise BadInput(f"{asker.turns_on('drop_missing')} and {asker.name('missing')}={said}: pass one of them")
+    return "drop"
 
 
 def multiclass_predictions(
@@ -428,11 +486,11 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     raise BadInput(f"{name} is a {type(data).__name__}: pass {way}")
 
 
-def _validated(y: Floats, p: Floats, drop_missing: bool) -> NDArray[np.bool_]:
+def _validated(y: Floats, p: Floats, missing: Missing) -> NDArray[np.bool_]:
     """Check every value; return the rows to keep."""
     faults = Faults(arrays=True)
     faults.note(p, y, digits=6)
-    faults.check(Spec(label="y_true", score="y_prob", missing="drop" if drop_missing else "level"))
+    faults.check(Spec(label="y_true", score="y_prob", missing=missing))
     if not len(y):
         raise BadInput("no rows to audit: y_true and y_prob are empty")
     return ~(np.isnan(p) | np.isnan(y))

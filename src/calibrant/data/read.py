@@ -79,9 +79,10 @@ def read(
         Probabilities are per cent, 0 to 100.
     drop_missing : bool
         Leave out, and count, rows whose label, probability, unit or weight is missing: short for ``missing="drop"``.
-    missing : {"level", "drop", "refuse"}
+    missing : {"level", "drop", "keep", "refuse"}
         By default a missing label or probability is refused, and any other missing value is a level "missing" of its
-        own; ``"refuse"`` refuses those too.
+        own; ``"refuse"`` refuses those too. ``"keep"`` keeps rows without a label apart, for
+        `certify.missing_labels`; everything else reads those that have one.
     encoding, delimiter, decimal : str
         Of files of text; by default they are found out.
     sheet : str
@@ -156,7 +157,7 @@ def in_memory(source: object, asked: Reading) -> Predictions:
         covariates,
         weights=beside.weights,
         cluster=table.column(asked.cluster) if asked.cluster else None,
-        drop_missing=spec.drops,
+        missing=spec.missing,
         name=opened.name,
     )
 
@@ -424,14 +425,17 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
     available = () if table is None else tuple(table.schema.names)
     require(by, available, "group")
     profiles = [Profile(name) for name in by]
+    apart = data.unlabelled
     for profile in profiles:
         profile.update(table.column(profile.name))
+        if apart is not None:
+            profile.update(apart.covariates.column(profile.name))
     levels = levels_of(profiles, asked.bins)
     spec = make_spec("y_true", "y_prob", levels, asked.intersections, seed=seed)
     cluster, weights = "cluster" * (data.cluster is not None), "weights" * (data.weights is not None)
     spec = replace(spec, cluster=cluster, weights=weights)
     spec = with_units(with_parts(spec, survey_rows(data, spec, asked.variables), asked.tests))
-    out = Sketch(replace(spec, missing="drop") if data.dropped else spec)
+    out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))
     codes = {v.name: v.codes(table.column(v.name)) for v in levels}
     units = None if data.cluster is None else row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
     beside = Beside(units, data.weights)
@@ -441,6 +445,9 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         part = {k: c[rows] for k, c in codes.items()}
         more = {c.name: table.column(c.name).slice(start, STEP) for c in spec.codings}
         out.update_arrays(data.p[rows], data.y[rows], codes=part, covariates=more, origin=origin)
+    if apart is not None:
+        there = {v.name: v.codes(apart.covariates.column(v.name)) for v in levels}
+        out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
     out.name = data.name
     data.cache[cached] = out.counted()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypedDict, Unpack, cast
 
 from calibrant.arguments import (
-    MISSING_WAYS,
     PYTHON,
     Asker,
     Missing,
@@ -19,10 +18,11 @@ from calibrant.arguments import (
     text,
 )
 from calibrant.data.columns import require, short
+from calibrant.data.predictions import missing_way
 from calibrant.data.sources.formats.known import FORMATS
 from calibrant.data.sources.source import FOUND_OUT, Form, Source
 from calibrant.data.specs.spec import Spec, roles
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 
 Columns = Iterable[str] | str | None
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
@@ -73,7 +73,7 @@ class Reading:
         Scores are per cent: they are divided by 100.
     drop_missing : bool
         Leave out, and count, rows whose label or score is missing: short for ``missing="drop"``.
-    missing : {"level", "drop", "refuse"}
+    missing : {"level", "drop", "keep", "refuse"}
         What is done about missing values: see `Spec`.
     form : Form
         How files of text, workbooks and standard input are to be taken.
@@ -252,12 +252,13 @@ def _form(asked: Asked, asker: Asker) -> Form:
 
 def _missing(asked: Asked, asker: Asker) -> Missing:
     """Return what is done about missing values, which two arguments may say."""
-    said = choice(asker.name("missing"), asked.get("missing", "level"), MISSING_WAYS)
-    if not asked.get("drop_missing"):
-        return said
-    if said == "refuse":
-        raise BadInput(f"{asker.turns_on('drop_missing')} and {asker.name('missing')}=refuse: pass one of them")
-    return "drop"
+    said = missing_way(asked.get("drop_missing", False), asked.get("missing", "level"), asker)
+    if said == "keep" and (beside := [name for name in ("cluster", "weights") if asked.get(name)]):
+        raise NotComputable(
+            f"rows without a label are not kept apart with {asker.says(*beside)}: leave it out, or pass "
+            f"{asker.turns_on('drop_missing')}"
+        )
+    return said
 
 
 def _one(asked: Asked, part: str, asker: Asker) -> str:

@@ -35,6 +35,7 @@ from calibrant.data.sketches.sample import (
     scores_of,
     source_order,
 )
+from calibrant.data.sketches.unlabelled import UnlabelledRows
 from calibrant.data.sketches.values import Values
 from calibrant.data.specs.coding import Coding, Encoded, Rows, by_kind, encode
 from calibrant.data.specs.local import LocalSums
@@ -73,6 +74,7 @@ class Parts(TypedDict, total=False):
     fine: Fine
     local: LocalSums
     sample: SampledRows
+    unlabelled: UnlabelledRows
     values: Values
 
 
@@ -81,6 +83,8 @@ def parts_of(spec: Spec) -> Parts:
     parts: Parts = {"contents": Contents(spec), "values": Values(spec)}
     if spec.codings:
         parts["fine"] = Fine(spec)
+    if spec.keeps:
+        parts["unlabelled"] = UnlabelledRows(spec)
     if spec.sample:
         parts["sample"] = SampledRows(spec)
     if spec.traits:

@@ -161,7 +161,12 @@ class Sketch:
     @property
     def dropped(self) -> int:
         """Rows left out because score or label was missing."""
-        return self.rows_read - self.n
+        return self.rows_read - self.n - self.unlabelled
+
+    @property
+    def unlabelled(self) -> int:
+        """Rows counted apart, whose label is missing and whose score is known."""
+        return self.parts["unlabelled"].n if "unlabelled" in self.parts else 0
 
     @property
     def fingerprint(self) -> str:
@@ -251,12 +256,8 @@ class Sketch:
 
         `covariates` are Arrow arrays of the columns that the spec codes.
         """
-        # (1) a group's number is the level of its variable, or of both: level of the first times levels of the second
-        stacked = np.empty((len(self.spec.groupings), len(p)), dtype=np.int32)
-        for i, names in enumerate(self.spec.groupings):
-            stacked[i] = codes[names[0]]
-            for name in names[1:]:
-                stacked[i] = stacked[i] * len(self.spec.by_name[name].labels) + codes[name]
+        # (1) the group of each row
+        stacked = self._stacked(codes, len(p))
         # (2) rows are dealt to blocks by identity, units as a whole, and counted in packed cells, emptied before they
         # run over
         faults = np.zeros(FAULTS, dtype=np.int64)
@@ -273,11 +274,27 @@ class Sketch:
         self.rows_read += len(p)
         if faults.any():
             self.faults.note(p, y, origin.part, origin.first_row)
-        # (3) the parts see the sound rows
+        # (3) the parts see the sound rows, and one of them those without a label
+        if "unlabelled" in self.parts and (alone := (labels == -1) & (p >= 0.0) & (p <= 1.0)).any():
+            self.parts["unlabelled"].count(p[alone], stacked[:, alone])
         sound = sound_rows(self.spec, p, labels, stacked, covariates, origin)
         if sound is not None:
             for part in self._parts():
                 part.update(sound)
+
+    def _stacked(self, codes: Mapping[str, Codes], rows: int) -> NDArray[np.int32]:
+        """Return each row's group, by grouping: of two variables the first's times the other's levels."""
+        stacked = np.empty((len(self.spec.groupings), rows), dtype=np.int32)
+        for i, names in enumerate(self.spec.groupings):
+            stacked[i] = codes[names[0]]
+            for name in names[1:]:
+                stacked[i] = stacked[i] * len(self.spec.by_name[name].labels) + codes[name]
+        return stacked
+
+    def count_unlabelled(self, p: Floats, codes: Mapping[str, Codes]) -> None:
+        """Count sound scores of rows without a label, given with the levels of their groups."""
+        self.parts["unlabelled"].count(p, self._stacked(codes, len(p)))
+        self.rows_read += len(p)
 
     def _parts(self) -> list[Part]:
         """Return the parts, in the order of their names."""
@@ -441,10 +458,12 @@ class Sketch:
         _check_everyone(at, held, levels)
         n, cases = self.n, self.cases
         steps = (int((held[..., :2].sum(axis=(0, 2)) * at).sum()) << REST) + int(held[..., 2:4].sum())
-        complete = self.rows_read >= n if self.spec.drops else self.rows_read == n
+        complete = self.rows_read >= n if self.spec.drops else self.rows_read == n + self.unlabelled
         need(complete, "the number of rows read", "is not that of the counts")
         if self.spec.groupings:
             self._check_groups(_folded(at, held, GROUP_REST), levels)
+        if "unlabelled" in self.parts:
+            self.parts["unlabelled"].check(MOST_ROWS)
         self.parts["contents"].check(n, cases)
         self.parts["values"].check(at, held.sum(axis=0), self.group_levels.sum(axis=(1, 2)))
         if "fine" in self.parts:

@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 Header = TypeVar("Header")
 
 MAGIC = b"calibrant sketch\n"
-FORMAT = 7
+FORMAT = 8
 CHECKSUM = hashlib.sha256().digest_size
 SIZES = struct.Struct("<QQ")  # bytes of the header and of the compressed numbers
 BEGIN = len(MAGIC) + CHECKSUM + SIZES.size

@@ -174,9 +174,10 @@ class Spec:
         The score and the covariates as boxes cut them, if their sums are kept.
     percent : bool
         Scores are per cent, divided by 100 as they are read.
-    missing : {"level", "drop", "refuse"}
+    missing : {"level", "drop", "keep", "refuse"}
         A missing group or covariate is a level of its own, and a missing label or score is refused; or rows with a
-        missing label or score are left out and counted; or anything missing is refused.
+        missing label or score are left out and counted; or rows with a missing label are counted apart, by score and
+        group; or anything missing is refused.
     cluster : str
         Column whose equal values are one unit: its rows may depend on one another. Empty where rows are independent.
     weights : str
@@ -271,13 +272,21 @@ class Spec:
 
     @property
     def as_read(self) -> Spec:
-        """The spec without the unit of the scores and what was done about missing values: two that agree here merge."""
-        return replace(self, percent=False, missing="level")
+        """The spec without the unit of the scores and what was done about missing values: two that agree here merge.
+
+        Whether rows without a label are counted stays: what one counts, the other must.
+        """
+        return replace(self, percent=False, missing="keep" if self.keeps else "level")
 
     @property
     def drops(self) -> bool:
         """Rows without a label or score are left out and counted."""
         return self.missing == "drop"
+
+    @property
+    def keeps(self) -> bool:
+        """Rows without a label are counted apart, by score and group."""
+        return self.missing == "keep"
 
     def salt(self, part: str) -> int:
         """Return the 64-bit number mixed into the identity of every row of a part."""

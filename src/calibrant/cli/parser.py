@@ -157,7 +157,8 @@ def _score(p: Command, required: bool = False) -> None:
         choices=MISSING_WAYS,
         default="level",
         help="a missing label or score is refused, other missing values are a level of their own (level, the default); "
-        "rows without label, score, unit or weight are left out and counted (drop); or nothing may be missing (refuse)",
+        "rows without label, score, unit or weight are left out and counted (drop); rows without a label are counted "
+        "apart (keep); or nothing may be missing (refuse)",
     )
     p.add_argument("--drop-missing", action="store_true", help="short for --missing drop")
 

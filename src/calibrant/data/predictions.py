@@ -351,15 +351,10 @@ def predictions(
             keep &= given.ordered(part, known)
     w, who, dropped = beside.get("weights"), beside.get("cluster"), int(np.count_nonzero(~keep))
     table = given.table(len(y))
-    if way == "refuse" and table is not None:
-        faults = Faults(arrays=True)
-        faults.note_gaps(table, Spec(label="y_true", score="y_prob", missing="refuse"), table.column_names, "", 0)
-        faults.check(Spec(label="y_true", score="y_prob", missing="refuse"))
+    _without_gaps(table, way)
     if not keep.any():
         raise BadInput("no rows are left after dropping missing values")
-    apart = None
-    if way == "keep":
-        apart = Unlabelled(p=p[~keep], covariates=pa.table({}) if table is None else table.filter(~keep))
+    apart = _apart(p, table, ~keep) if way == "keep" else None
     if dropped:
         y, p = y[keep], p[keep]
         w, who = None if w is None else w[keep], None if who is None else who[keep]
@@ -484,6 +479,19 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     else:
         way = "calibrant.predictions(y_true, y_prob) or calibrant.read(...), for rows are read"
     raise BadInput(f"{name} is a {type(data).__name__}: pass {way}")
+
+
+def _without_gaps(table: pa.Table | None, way: Missing) -> None:
+    """Refuse missing covariates, if nothing may be missing."""
+    if table is not None:
+        faults, spec = Faults(arrays=True), Spec(label="y_true", score="y_prob", missing=way)
+        faults.note_gaps(table, spec, table.column_names, "", 0)
+        faults.check(spec)
+
+
+def _apart(p: Floats, table: pa.Table | None, rows: NDArray[np.bool_]) -> Unlabelled:
+    """Return the rows without a label."""
+    return Unlabelled(p=p[rows], covariates=pa.table({}) if table is None else table.filter(rows))
 
 
 def _validated(y: Floats, p: Floats, missing: Missing) -> NDArray[np.bool_]:

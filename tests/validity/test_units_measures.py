@@ -22,6 +22,7 @@ TESTS = {
     "score_test": lambda d: D.score_test(d, draws=199).p_value,
     "hosmer_lemeshow_test": lambda d: D.hosmer_lemeshow_test(d, draws=199).p_value,
     "cumulative_test": lambda d: D.cumulative_test(d, draws=199).p_value,
+    "kernel_calibration_test": lambda d: D.kernel_calibration_test(d, draws=199).p_value,
     "reliability_curve": lambda d: cal.diagnose.reliability_curve(d, grid=41, draws=199).settings["p_value"],
     "vece": lambda d: M.vece(d, "x", draws=199).settings["p_value"],
 }

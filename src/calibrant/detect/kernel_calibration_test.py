@@ -46,7 +46,7 @@ def kernel_calibration_test(
     Parameters
     ----------
     data : Predictions
-        Weights raise `NotComputable`; clusters are taken into account.
+        Weights multiply residuals; clusters are taken into account.
     draws, seed : int
         Simulated outcomes, and their seed.
     null : {"auto", "simulated", "gaussian"}
@@ -67,17 +67,18 @@ def kernel_calibration_test(
     BadInput
         A setting out of range; a sketch.
     NotComputable
-        A single row; weights; the Gaussian null with too few expected cases, or with clusters.
+        A single row; the Gaussian null with too few expected cases, or with clusters.
 
     Notes
     -----
     **Assumes.** Independent rows; the width chosen without the labels.
     **Guarantee.** Simulated: level alpha at any number of rows. Gaussian: asymptotic. With clusters the signs of
-    whole clusters' residuals are drawn: asymptotic in their number.
+    whole clusters' residuals are drawn: asymptotic in their number. Weights may not rest on the outcomes.
     **Method.** The unbiased estimator ``1 / (n (n - 1)) sum_{i != j} e_i k_ij e_j`` (SKCE, for two classes half of the
     one with the identity matrix as kernel of the classes), the local statistic with a covariate kernel of one. The
     kernel is interpolated at Chebyshev points, to 1e-12. Equal scores are joined into cells, with Binomial draws, where
-    that halves the rows. Departure: the null. **Cost.** Linear in the rows: rows times points (a few dozen at the
+    that halves the rows, and where they weigh alike. With weights ``w_i e_i`` stands for ``e_i``, and ``(sum w)^2 - sum
+    w^2`` for ``n (n - 1)``. Departure: the null. **Cost.** Linear in the rows: rows times points (a few dozen at the
     default width) times draws. **Reads.** Rows.
 
     References
@@ -93,10 +94,13 @@ def kernel_calibration_test(
     >>> cal.detect.kernel_calibration_test(cal.predictions(rng.uniform(size=2000) < p**1.3, p)).p_value
     0.001
     """
-    checked = checked_rows(data)
+    checked = checked_rows(data, weighted=True)
     draws, seed = whole("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
     w = None if width is None else positive("width", width, hint="or None for the default")
-    rows = _joined(rows_of(checked, identities_of(checked.n, seed)))
+    rows, each = rows_of(checked, identities_of(checked.n, seed)), checked.weights
+    if each is None:
+        rows = _joined(rows)
+        each = np.ones(len(rows.rate))
     w = _usual(checked, seed) if w is None else w
     try:
         nodes = nodes_of(rows.rate, w)
@@ -105,10 +109,12 @@ def kernel_calibration_test(
     law = _law(rows, draws, choice("null", null, NULLS))
     with one_thread():
         if law == "gaussian":
-            found = _gaussian(nodes, rows, max(draws, GAUSSIAN), seed)
+            found = _gaussian(nodes, rows, each, max(draws, GAUSSIAN), seed)
         else:
-            found = _simulated(nodes, rows, draws, seed)
+            found = _simulated(nodes, rows, each, draws, seed)
     pairs = checked.n * (checked.n - 1.0)
+    if checked.weights is not None:
+        pairs = float(each.sum() ** 2 - (each**2).sum())
     return Outcome(
         method="detect.kernel_calibration_test",
         statistic=float(found[0] / pairs),
@@ -123,6 +129,7 @@ def kernel_calibration_test(
             "width": w,
             "n": checked.n,
             "nodes": len(nodes.at),
+            "weights": checked.weights is not None,
         },
         parts={"null_sd": float(found[1:].std() / pairs), "contradicted": rows.contradicted},
     )
@@ -163,23 +170,24 @@ def _usual(data: Predictions, seed: int) -> float:
     return max(NARROW * float(np.median(apart)), float(np.ptp(data.p)) / STEPS)
 
 
-def _simulated(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Floats:
-    """Return ``sum_{i != j} e_i k_ij e_j`` for the data (first) and for each draw.
+def _simulated(nodes: Nodes, rows: Rows, each: Floats, draws: int, seed: int) -> Floats:
+    """Return ``sum_{i != j} w_i e_i k_ij w_j e_j`` for the data (first) and for each draw; `each` is what rows weigh.
 
-    With ``k = L K L'`` through the nodes it is ``S' K S - sum e_i^2``, ``S = L' e``: linear in the rows.
+    With ``k = L K L'`` through the nodes it is ``S' K S - sum (w_i e_i)^2``, ``S = L' (w e)``: linear in the rows.
     """
     step = max(1, CHUNK // (draws + 1))
     sums, own = np.zeros((len(nodes.at), draws + 1)), np.zeros(draws + 1)
     for start in range(0, len(rows.rate), step):
         part = rows.part(slice(start, start + step))
         drawn, whole_part = part.with_data(part.drawn(0, draws, seed)), slice(None)
-        sums += nodes.weights(part.rate).T @ part.residuals(drawn, whole_part)
-        own += part.squares(drawn, whole_part, np.ones((1, len(part.rate))))[0]
+        weight = each[start : start + step]
+        sums += (nodes.weights(part.rate) * weight[:, None]).T @ part.residuals(drawn, whole_part)
+        own += part.squares(drawn, whole_part, weight[None] ** 2)[0]
     found: Floats = (sums * (nodes.kernel @ sums)).sum(axis=0) - own
     return found
 
 
-def _gaussian(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Floats:
+def _gaussian(nodes: Nodes, rows: Rows, each: Floats, draws: int, seed: int) -> Floats:
     """Return the same with Gaussian sums of the exact covariance.
 
     ``e^2 = p (1 - p) + (1 - 2 p) e`` is linear in the residual, so that its sum is one more column beside S.
@@ -188,11 +196,12 @@ def _gaussian(nodes: Nodes, rows: Rows, draws: int, seed: int) -> Floats:
     cover, data, fixed = np.zeros((size, size)), np.zeros(size), 0.0
     for start in range(0, len(rows.rate), CHUNK // size):
         part = rows.part(slice(start, start + CHUNK // size))
-        features = np.column_stack([nodes.weights(part.rate), 1.0 - 2.0 * part.rate])
+        weight = each[start : start + CHUNK // size]
+        features = np.column_stack([nodes.weights(part.rate), weight * (1.0 - 2.0 * part.rate)]) * weight[:, None]
         variance = part.rows * part.rate * (1.0 - part.rate)
         cover += features.T @ (variance[:, None] * features)
         data += features.T @ part.residual
-        fixed += float(variance.sum())
+        fixed += float(weight**2 @ variance)
     values, vectors = np.linalg.eigh(cover)
     noise = np.random.default_rng([STREAM, seed]).standard_normal((size, draws))
     sums = np.column_stack([data, vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * noise)])

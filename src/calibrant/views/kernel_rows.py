@@ -75,11 +75,14 @@ class Shape:
         return made, told | ({"degree": degree} if family == "polynomial" else {})
 
 
-def checked_rows(data: object) -> Predictions:
+def checked_rows(data: object, weighted: bool = False) -> Predictions:
     """Return rows of two classes, or refuse what is none and what no proof covers."""
     rows = checked_data(data, Predictions)
-    if rows.weights is not None:
-        raise NotComputable("the kernel test has no null for weighted rows: use strong_calibration_test, which has")
+    if rows.weights is not None and not weighted:
+        raise NotComputable(
+            "this kernel test has no form for weighted rows: use strong_calibration_test, or of the score alone "
+            "kernel_calibration_test"
+        )
     if rows.n < 2:
         raise NotComputable(SINGLE)
     return rows

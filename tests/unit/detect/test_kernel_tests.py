@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.detect.exact_local_test import exact_local_test
@@ -54,7 +55,9 @@ def test_score_statistic_is_the_local_one_with_a_covariate_kernel_of_one() -> No
     d = data(300)
     rows = rows_of(d, np.arange(300, dtype=np.uint64))
     kernel = Kernel(d.p[:, None] / 0.1, np.zeros((300, 0), np.int32), np.zeros(0))
-    assert _simulated(nodes_of(d.p, 0.1), rows, 30, 4) == pytest.approx(statistics(kernel, rows, 30, 4)[0], abs=1e-3)
+    assert _simulated(nodes_of(d.p, 0.1), rows, np.ones(len(rows.rate)), 30, 4) == pytest.approx(
+        statistics(kernel, rows, 30, 4)[0], abs=1e-3
+    )
 
 
 def test_results_round_trip_and_depend_on_the_seed_only() -> None:
@@ -138,7 +141,10 @@ def test_gaussian_and_simulated_nulls_agree() -> None:
     p = rng.beta(2, 5, 3000)
     rows = Rows(p, np.ones(3000), np.zeros(3000), np.arange(3000, dtype=np.uint64))
     nodes = nodes_of(p, 0.1)
-    a, b = _simulated(nodes, rows, 4000, 1), _gaussian(nodes, rows, 20_000, 1)
+    a, b = (
+        _simulated(nodes, rows, np.ones(len(rows.rate)), 4000, 1),
+        _gaussian(nodes, rows, np.ones(len(rows.rate)), 20_000, 1),
+    )
     assert a[0] == pytest.approx(b[0], rel=1e-9)
     for q in (0.5, 0.9, 0.95, 0.99):
         assert np.quantile(a[1:], q) == pytest.approx(np.quantile(b[1:], q), abs=0.12 * b[1:].std())
@@ -269,3 +275,52 @@ def test_classes_that_were_called_impossible_and_other_features() -> None:
 def test_kernels_and_bounds_that_cannot_be_used_are_refused(more: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         cal.detect.local_calibration_test(data(), variables=["x"], **more)
+
+
+# ---- Weights in the test of the score alone ----
+
+
+def weighted(seed=0, n=300, power=1.0, cluster=None):
+    rng = np.random.default_rng(seed)
+    p, w = rng.uniform(0.05, 0.95, n), rng.gamma(0.25, size=n) + 1e-3  # a coefficient of variation of 2
+    return cal.predictions(rng.uniform(size=n) < p**power, p, weights=w, cluster=cluster)
+
+
+@pytest.mark.parametrize("cluster", [None, np.arange(300) // 3])
+def test_the_weighted_statistic_is_the_sum_over_pairs(cluster):
+    d = weighted(cluster=cluster)
+    found = cal.detect.kernel_calibration_test(d, width=0.2, draws=19)
+    e, k = d.weights * (d.y - d.p), np.exp(-0.5 * ((d.p[:, None] - d.p) / 0.2) ** 2)
+    pairs = d.weights.sum() ** 2 - (d.weights**2).sum()
+    assert found.statistic == pytest.approx((e @ k @ e - (e**2).sum()) / pairs, rel=1e-9)
+
+
+def test_weights_all_alike_change_nothing():
+    d = weighted()
+    plain = cal.detect.kernel_calibration_test(cal.predictions(d.y, d.p), draws=99)
+    alike = cal.detect.kernel_calibration_test(cal.predictions(d.y, d.p, weights=np.full(d.n, 2.0)), draws=99)
+    assert alike.statistic == pytest.approx(plain.statistic, rel=1e-12)
+    assert alike.p_value == plain.p_value
+
+
+@pytest.mark.parametrize("null", ["simulated", "gaussian"])
+def test_both_weighted_nulls_keep_the_level_and_find_error(null):
+    test = cal.detect.kernel_calibration_test
+    p = [test(weighted(seed, 600), draws=99, null=null).p_value for seed in range(60)]
+    assert binom.sf(sum(v <= 0.05 for v in p) - 1, 60, 0.05) > 1e-6
+    assert 0.3 < np.mean(p) < 0.7
+    assert test(weighted(power=2.0, n=2000), draws=99, null=null).p_value <= 0.01
+
+
+def test_a_null_that_passes_over_the_weights_is_refuted():
+    """The saboteur: the weighted statistic among unweighted draws."""
+    found = 0
+    for seed in range(40):
+        d = weighted(seed)
+        e, k = d.y - d.p, np.exp(-0.5 * ((d.p[:, None] - d.p) / 0.2) ** 2)
+        y = np.random.default_rng([seed, 1]).uniform(size=(d.n, 99)) < d.p[:, None]
+        drawn = np.einsum("ib,ij,jb->b", y - d.p[:, None], k, y - d.p[:, None]) - ((y - d.p[:, None]) ** 2).sum(axis=0)
+        w = d.weights / d.weights.mean()
+        own = (w * e) @ k @ (w * e) - ((w * e) ** 2).sum()
+        found += (1 + (drawn >= own).sum()) / 100 <= 0.05
+    assert binom.sf(found - 1, 40, 0.05) < 1e-6

@@ -29,7 +29,7 @@ _WHERE = {
     "EngineFailed": "calibrant.errors",
     "NotComputable": "calibrant.errors",
 }
-_MODULES = ("certify", "detect", "diagnose", "measure", "repair")
+_MODULES = ("certify", "detect", "diagnose", "measure", "repair", "weights")
 __all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from calibrant import diagnose as diagnose
     from calibrant import measure as measure
     from calibrant import repair as repair
+    from calibrant import weights as weights
     from calibrant.audit.record import AuditRecord as AuditRecord
     from calibrant.audit.run import audit as audit
     from calibrant.data.predictions import MulticlassPredictions as MulticlassPredictions

@@ -26,6 +26,7 @@ TIERS = (  # each room may import those before it; rooms of one tier are strange
     ("kernels",),
     ("stats", "data"),
     ("views", "look"),
+    ("weights",),
     ("search",),
     ("published",),
     ("certify",),

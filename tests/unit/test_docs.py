@@ -162,7 +162,7 @@ def test_api_page_is_complete_and_true() -> None:
     public = [getattr(cal, n) for n in cal.__all__ if n != "__version__"]
     public += [
         getattr(module, n)
-        for module in (cal.certify, cal.detect, cal.diagnose, cal.measure, cal.repair)
+        for module in (cal.certify, cal.detect, cal.diagnose, cal.measure, cal.repair, cal.weights)
         for n in module.__all__
     ]
     for thing in public:

@@ -466,6 +466,28 @@ def _apply(p: Command) -> None:
     p.add_argument("--out", required=True, metavar="OUT", help=".parquet, .csv, .tsv, .arrow or .feather")
 
 
+def _weights(p: Command) -> None:
+    _files(p)
+    p.add_argument("--to", metavar="TARGET", help="rows of the population, in a file with the same columns")
+    p.add_argument("--margins", metavar="FILE", help="or its shares, or counts, by level: .toml or .json")
+    _listed(p, "--by", "of --to: the columns in which rows are to be like the population")
+    p.add_argument("--method", choices=("cells", "rake", "classifier"), help="of --to (default cells)")
+    p.add_argument("--to-weights", metavar="COLUMN", help="of --to: how many people each of its rows stands for")
+    p.add_argument("--weights", metavar="COLUMN", help="weights that the rows have already, which are multiplied")
+    p.add_argument("--cluster", metavar="COLUMN", help="units, which pilot rows and folds keep whole")
+    p.add_argument("--cap", metavar="X", help="largest weight in means, or none (default: 20 for the classifier)")
+    p.add_argument(
+        "--pool", metavar="COLUMN=A,B=C", action="append", default=[], help="count levels A and B of a column as C"
+    )
+    p.add_argument("--leave-out", action="store_true", help="leave out of the population, and name, who is like no row")
+    p.add_argument("--pilot", type=float, default=0.0, metavar="S", help="share of rows to learn from, which leave")
+    p.add_argument("--learner", choices=("logistic", "trees"), default="logistic", help="of --method classifier")
+    p.add_argument("--column", default="weight", metavar="NAME", help="of the weights in OUT (default weight)")
+    p.add_argument("--out", metavar="OUT", help="write the rows with their weights: .parquet, .csv, .tsv, .arrow")
+    p.add_argument("--json", action="store_true", help="print JSON, which holds every weight, instead of text")
+    _seed(p)
+
+
 COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options, exit status
     "look": ("look at a file before anything is computed", words.LOOK, _look, words.LOOK_STATUS),
     "audit": ("audit a file of labels, probabilities and covariates", words.AUDIT, _audit, words.STATUS),
@@ -494,5 +516,6 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "sketch": ("summarise a file into a small mergeable sketch", words.SKETCH, _sketch, words.STATUS),
     "merge": ("add sketches up into one", words.MERGE, _merge, words.STATUS),
     "repair": ("fit repairs, judge them on other rows, and write the best", words.REPAIR, _repair, words.REPAIR_STATUS),
+    "weights": ("weigh rows so that they look like a named population", words.WEIGHTS, _weights, words.APPLY_STATUS),
     "apply": ("stream files through the map of a repair", words.APPLY, _apply, words.APPLY_STATUS),
 }

@@ -21,6 +21,7 @@ ELSEWHERE = {
     "look": "looking",
     "repair": "repairing",
     "apply": "repairing",
+    "weights": "weighing",
     "report": "reporting",
     "measure": "methods",
     "detect": "methods",

@@ -130,6 +130,15 @@ examples:
   calibrant repair log.parquet --label y --score p --by sex,age --limit 0.02
   calibrant repair 2015.parquet --judge-on 2017.parquet --label y --score p --method platt,isotonic --map map.json
 """
+WEIGHTS = """\
+Makes the rows look like a named population, without reading a label, and prints what that costs. OUT holds every column
+and the weights; rows left out (pilot rows, rows unlike the population) have none: audit with --drop-missing then.
+
+examples:
+  calibrant weights log.parquet --margins census.toml --out weighted.parquet
+  calibrant weights 2015.parquet --to 2018.parquet --by sex,age --method rake --out weighted.parquet
+  calibrant audit weighted.parquet --label y --score p --weights weight
+"""
 APPLY = """\
 Streams files of any size; covariates that the map reads must be there. OUT holds every column and SCORE_repaired.
 

@@ -44,9 +44,9 @@ def rewrite(
 ) -> int:
     """Write every row with its columns and those added; the file appears when it is complete. Return the rows written.
 
-    `reads` are the columns that `added` looks at, the score first. Text becomes text again character for character,
-    but for quotes that nothing needs. If `added` raises, or `settle`, which is called after the last row, nothing is
-    left behind.
+    `reads` are the columns that `added` looks at, the score first; none if it counts rows only. Text becomes text again
+    character for character, but for quotes that nothing needs. If `added` raises, or `settle`, which is called after
+    the last row, nothing is left behind.
     """
     rows = 0
     with beside(path) as hidden:
@@ -60,7 +60,7 @@ def rewrite(
                         progress(kept.num_rows)
             settle()
             if not rows:
-                raise BadInput("no rows to repair: the data is empty")
+                raise BadInput("no rows to write: the data is empty")
             target.close()
         finally:
             with suppress(OSError):  # a full disk: said by `beside`
@@ -80,6 +80,13 @@ def _batches(
                 row += batch.num_rows
         return
     texts = source.as_text(source.columns)
+    if not reads:
+        for same in texts.parts:
+            row = same.first_row
+            for kept in same.read(source.columns, ()):
+                yield kept, kept, same.name, row
+                row += kept.num_rows
+        return
     for part, same in zip(source.parts, texts.parts, strict=True):
         row = part.first_row
         pairs = zip(same.read(source.columns, ()), part.read(list(dict.fromkeys(reads)), reads[:1]), strict=True)

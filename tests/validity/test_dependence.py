@@ -1,0 +1,78 @@
+"""The test for columns that join rows: its level where outcomes are independent, and broken copies that fail it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom, norm
+
+from calibrant.stats.units import alike as module
+from calibrant.stats.units.alike import alike
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Design = Callable[[np.random.Generator], tuple[Ints, Floats, Floats]]
+SETS, LEVEL, SURELY = 300, 0.05, 1e-6
+
+
+def few(g: np.random.Generator) -> tuple[Ints, Floats, Floats]:
+    """80 rows of 30 units."""
+    p = g.uniform(0.05, 0.95, 80)
+    return g.integers(0, 30, 80), p, (g.random(80) < p) * 1.0
+
+
+def rare(g: np.random.Generator) -> tuple[Ints, Floats, Floats]:
+    """1,000 rows, ten cases, one unit of many rows."""
+    p = g.uniform(0.0, 0.02, 1000)
+    return np.minimum(g.integers(0, 400, 1000), 300), p, (g.random(1000) < p) * 1.0
+
+
+def wrong(g: np.random.Generator) -> tuple[Ints, Floats, Floats]:
+    """Scores of units, a third too low: rows of one unit err to one side."""
+    unit = g.integers(0, 60, 600)
+    p = norm.cdf(-1.0 + 0.9 * g.normal(size=60)[unit] + 0.1 * g.normal(size=600))
+    return unit, p, (g.random(600) < np.minimum(1.5 * p, 1.0)) * 1.0
+
+
+def shared(g: np.random.Generator) -> tuple[Ints, Floats, Floats]:
+    """150 rows twice."""
+    p = np.repeat(g.uniform(size=150), 2)
+    return np.repeat(np.arange(150), 2), p, np.repeat((g.random(150) < p[::2]) * 1.0, 2)
+
+
+@cache
+def rejected(design: Design, sabotage: str = "") -> int:
+    """Return how many data sets are rejected, by the test or a broken copy."""
+    made = [design(np.random.default_rng([s, 0xA11CE])) for s in range(SETS)]
+    if not sabotage:
+        return sum(alike(*one, level=LEVEL, seed=s).p_value <= LEVEL for s, one in enumerate(made))
+    with patch.object(module, *SABOTEURS[sabotage]):
+        return sum(alike(*one, level=LEVEL, seed=s).p_value <= LEVEL for s, one in enumerate(made))
+
+
+SABOTEURS = {
+    "no mean of about the score is taken off": ("_cells", lambda p: np.zeros(len(p), dtype=np.int64)),
+    "what nobody shares is no residual": ("TINY", 1.0),  # every effect is 1: nothing is ever found
+}
+
+
+def too_many(found: int) -> bool:
+    return bool(binom.sf(found - 1, SETS, LEVEL) < SURELY)
+
+
+def test_the_level_holds_where_outcomes_are_independent() -> None:
+    for design in (few, rare, wrong):
+        assert not too_many(rejected(design)), design.__name__
+
+
+def test_copies_are_found() -> None:
+    assert rejected(shared) == SETS
+
+
+def test_broken_copies_are_rejected() -> None:
+    assert too_many(rejected(wrong, "no mean of about the score is taken off"))
+    assert rejected(shared, "what nobody shares is no residual") == 0

@@ -15,7 +15,7 @@ from calibrant.data.arrays import column_of, matrix_of, positions
 from calibrant.data.columns import Floats, are_absent, as_covariates, as_float, is_number, label_values
 from calibrant.data.layouts import decoded, is_text
 from calibrant.data.sources.frames import held_of
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 
 
 class Given:
@@ -111,6 +111,55 @@ def weights_of(weights: object, n: int, missing: bool) -> tuple[Floats, NDArray[
         row = int(np.argmin(sound))
         raise BadInput(f"weights must be positive and finite; row {row} has {out[row]:g}: leave such rows out")
     return out, known
+
+
+# ---- units on several levels ----
+
+
+def coarsest(columns: Mapping[str, object]) -> object:
+    """Return the column whose units hold those of every other column; columns of units are those of `cluster=`.
+
+    Raises
+    ------
+    BadInput
+        No column, columns of different lengths, or a missing value.
+    NotComputable
+        Two columns cross: a unit of either has rows in several units of the other.
+    """
+    if not columns:
+        raise BadInput("cluster= holds no column: pass one or more, or leave it out")
+    codes = {name: _unit_codes(name, column) for name, column in columns.items()}
+    first = next(iter(codes))
+    for name, code in codes.items():
+        if len(code) != len(codes[first]):
+            raise BadInput(f"cluster {name!r} has {len(code):,} rows and {first!r} {len(codes[first]):,}: pass alike")
+    name = min(codes, key=lambda n: int(codes[n].max(initial=0)))
+    for other, code in codes.items():
+        if split := _split(code, codes[name]):
+            raise NotComputable(
+                f"units {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter, and "
+                "neither are independent units; name one as cluster= to take rows that share only the other as "
+                "independent, or keep rows that share neither"
+            )
+    return columns[name]
+
+
+def _unit_codes(name: str, column: object) -> NDArray[np.intp]:
+    try:
+        n = len(column)  # type: ignore[arg-type]
+    except TypeError:
+        raise BadInput(f"cluster {name!r} is a {type(column).__name__}: pass one value for each row") from None
+    try:
+        found, _ = clusters_of(column, n, False)
+    except BadInput as e:
+        raise BadInput(f"cluster {name!r}: {e}") from None
+    return np.asarray(np.unique(found, return_inverse=True)[1].reshape(-1), dtype=np.intp)
+
+
+def _split(fine: NDArray[np.intp], coarse: NDArray[np.intp]) -> int:
+    """Return how many units of one column have rows in more than one unit of the other."""
+    pairs = np.unique(np.column_stack([fine, coarse]), axis=0)
+    return int((np.bincount(pairs[:, 0]) > 1).sum()) if len(pairs) else 0
 
 
 # ---- several classes ----

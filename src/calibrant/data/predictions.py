@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
@@ -13,7 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.arguments import MISSING_WAYS, PYTHON, Asker, Missing, choice, flag, text
 from calibrant.data.arrays import column_of, matrix_of
 from calibrant.data.columns import Floats, are_absent
-from calibrant.data.given import Given, class_names, class_numbers, clusters_of, labels_of, scores_of, weights_of
+from calibrant.data.given import (
+    Given,
+    class_names,
+    class_numbers,
+    clusters_of,
+    coarsest,
+    labels_of,
+    scores_of,
+    weights_of,
+)
 from calibrant.data.layouts import decoded
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
@@ -285,7 +294,7 @@ def predictions(
     covariates: object = None,
     *,
     weights: ArrayLike | None = None,
-    cluster: ArrayLike | None = None,
+    cluster: ArrayLike | Mapping[str, ArrayLike] | None = None,
     positive: object = None,
     drop_missing: bool = False,
     missing: str = "level",
@@ -305,8 +314,9 @@ def predictions(
         an index (pandas, xarray), rows are joined by it if its labels are the same and unique, else refused.
     weights : array-like of shape (n,), optional
         Positive numbers. Methods without a proof for weights raise `NotComputable`.
-    cluster : array-like of shape (n,), optional
-        Which rows belong together. Methods without a proof for clusters raise `NotComputable`.
+    cluster : array-like of shape (n,), or a dictionary of such, optional
+        Which rows belong together. Methods without a proof for clusters raise `NotComputable`. A dictionary of several
+        columns (patient, hospital): the coarsest is the unit, which must hold every unit of the others whole.
     positive : optional
         The label that counts as a case.
     drop_missing : bool
@@ -338,13 +348,14 @@ def predictions(
     drop_missing = way == "drop"
     if way == "keep" and (weights is not None or cluster is not None):
         raise NotComputable(APART)
-    given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=cluster)
+    units = coarsest(cluster) if isinstance(cluster, Mapping) else cluster
+    given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=units)
     y, p = given.ordered("y_true", labels_of(y_true, positive)), given.ordered("y_prob", scores_of(y_prob))
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
     keep = _validated(y, p, way)
     beside: dict[str, NDArray[Any]] = {}
-    for part, values, read in (("weights", weights, weights_of), ("cluster", cluster, clusters_of)):
+    for part, values, read in (("weights", weights, weights_of), ("cluster", units, clusters_of)):
         if values is not None:
             found, known = read(values, len(y), drop_missing)
             beside[part] = given.ordered(part, found)

@@ -143,6 +143,8 @@ class AuditRecord(Plain):
           traits of the worst the cells that have people enough, `diagnose.pocket_map`.
         - ``"dependence"``: columns that rows may share as those of one person do, where no `cluster` was named: column,
           units, rows, design_effect, p_adjusted, found (alike beyond chance, and by more than 1.2).
+        - ``"missing_labels"``: `certify.missing_labels` of everyone; only with ``missing="keep"``, and `mask` people or
+          more without a label.
         - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the cases when
           probabilities stand in for labels (`measure.inferred_mean`), with limits that hold together.
         - ``"repairs"``: the table of `repair.compare`, fitted on one half of the rows held and judged on the other; its

@@ -18,6 +18,7 @@ from calibrant.views.population import QUANTISATION
 from calibrant.views.unlabelled import Cells, kept
 
 EVERYONE = "everyone"
+ODDS = 2.0  # the stated bound, where nobody states one
 LABELLED, AT_RANDOM, BOUNDED, ANY = "labelled", "at random", "odds", "any"
 ASSUMES = "independent outcomes, given the scores and whose label is missing"
 COLUMNS = ("people", "assumption", "odds", "rows", "unlabelled", "low", "high", "verdict", "stands_to")
@@ -54,7 +55,7 @@ def missing_labels(
     intersections: bool = False,
     limit: float | None = None,
     judge: Judge = "error",
-    odds: float = 2.0,
+    odds: float = ODDS,
     levels: int = 100,
     alpha: float = 0.05,
     seed: int = 0,
@@ -140,6 +141,16 @@ def missing_labels(
     rows = list(lines(EVERYONE, Cells.of(whole), asked, alpha / 2.0))
     for name, index in groups:
         rows += lines(name, Cells.of(whole, index), asked, alpha / 2.0 / len(groups))
+    return table(rows, asked, alpha)
+
+
+def of_everyone(whole: Sketch, asked: Asked, alpha: float) -> Curve:
+    """Return the lines of everyone alone."""
+    return table(list(lines(EVERYONE, Cells.of(whole), asked, alpha / 2.0)), asked, alpha)
+
+
+def table(rows: list[Row], asked: Asked, alpha: float) -> Curve:
+    """Return lines as a curve."""
     settings = {"judge": asked.judge, "limit": asked.limit, "levels": asked.levels, "alpha": alpha, "assumes": ASSUMES}
     columns = dict(zip(COLUMNS, map(tuple, zip(*rows, strict=True)), strict=True))
     return Curve(method="certify.missing_labels", columns=columns, settings=settings)

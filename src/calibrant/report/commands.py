@@ -138,7 +138,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
     flags += [("--cluster", data.get("cluster")), ("--weights", data.get("weights"))]
     flags += [("--by", _list(_group_columns(record)))]
-    flags += [("--missing", "refuse" if data.get("missing") == "refuse" else None)]
+    flags += [("--missing", data["missing"] if data.get("missing") in ("refuse", "keep") else None)]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
     flags += [("--variables", None if tuple(asked) == (EVERY,) else _list(asked) or "none")]
     flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "tolerance", "seed")]

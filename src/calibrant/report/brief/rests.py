@@ -23,6 +23,7 @@ from calibrant.report.findings import (
     units_of,
 )
 from calibrant.report.spans import Text, code, link, say
+from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, notices
 from calibrant.report.wording.terms import capital, p_told
 from calibrant.report.wording.units import alike, in_units
@@ -56,6 +57,7 @@ def rests(record: AuditRecord) -> tuple[Text, ...]:
 
 
 def _lines(record: AuditRecord) -> Iterator[Text]:
+    yield from unknown(record)
     yield from in_units(record)
     if found := together(record):
         yield alike(*found)

@@ -1,0 +1,26 @@
+"""Certificates with weights that were learnt: each end misses as seldom as it says."""
+
+from __future__ import annotations
+
+import pytest
+from acceptance import refuted
+from weight_designs import Design, ends
+
+HURT = (0.2, 0.0, -0.1)
+DESIGNS = (
+    Design("margins", strong=True),
+    Design("cells", off=HURT),
+    Design("rake", strong=True, off=HURT),
+    Design("classifier", off=HURT),
+    Design("classifier", strong=True, off=HURT, cap=2.0),
+    Design("cells", strong=True, off=HURT, pilot=0.2),
+    Design("margins", rare=True, strong=True),
+)
+TIMES = 25
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+def test_each_end_misses_as_seldom_as_it_says(design: Design) -> None:
+    found = [ends(design, seed) for seed in range(TIMES)]
+    for side in (0, 1):
+        assert not refuted(sum(f[side] for f in found), TIMES, 0.025)

@@ -16,7 +16,7 @@ DESIGNS = (
     Design("cells", strong=True, off=HURT, pilot=0.2),
     Design("margins", rare=True, strong=True),
 )
-TIMES = 25
+TIMES = 15
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=str)

@@ -62,7 +62,10 @@ class Design:
 
     def truth(self, weights: NDArray[np.float64], x: NDArray[np.int64]) -> float:
         """The error of the population that the weights make: sum over values of what its bands are off by."""
-        share = np.bincount(x, weights, 3) / weights.sum()
+        share = np.bincount(x, weights, 3)
+        if self.pilot:  # weights are a function of the band: its mean there, times the rows' own law
+            share = self.shares()[0] * share / np.bincount(x, weights > 0, 3)
+        share = share / share.sum()
         off = np.array(self.off)[:, None] * (0.05 if self.rare else 1.0)
         rate = np.clip(self.values + off, 0, 1)
         return float(np.abs(share @ (self.errors() * (rate - self.values))).sum())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from calibrant.data.dates import is_date
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities, identities_of
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sketches.units import rows_of_units, which_units
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import dealt
@@ -21,6 +23,8 @@ from calibrant.kernels.strata import locate
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.cells import SCALE
 from calibrant.stats.strata import View, equal_mass_edges
+from calibrant.stats.units.along import Along
+from calibrant.stats.units.units import Units
 from calibrant.stats.variable import (
     NONE,
     ChordLedger,
@@ -43,6 +47,7 @@ from calibrant.views.along import (
     sketched_strata,
 )
 from calibrant.views.population import INDEPENDENT, QUANTISATION, shares
+from calibrant.views.units import alone, assumed, told, units_of
 
 Floats = NDArray[np.float64]
 Name = str | tuple[str, str]  # of one covariate, or of two that are crossed
@@ -50,6 +55,7 @@ Name = str | tuple[str, str]  # of one covariate, or of two that are crossed
 # ---- Rows dealt into blocks and cut along a variable, by edges that no label and no certified row has touched ----
 
 BLOCKS = 8
+MOST_OF_UNITS = 1024  # cells along which units are certified: of each pair it is asked how alike they are
 PILOT = 1000  # rows at most, and a tenth at most, that set a number's edges and then leave
 
 
@@ -73,6 +79,8 @@ class Cut:
     reads : str
     rounding : float
         By how much reading the scores to fixed precision can move the estimand.
+    smear : Smear or None
+        A jitter of the variable.
     """
 
     ledger: Ledger
@@ -83,12 +91,105 @@ class Cut:
     pilot: int
     reads: str = "rows"
     rounding: float = 0.0
+    smear: Smear | None = None
 
     def about(self, bandwidth: float | None) -> str:
         """Say in a phrase what the certificate is about."""
         if bandwidth is not None:
             return f"the raw score, along the variable's rank jittered by {bandwidth:g}"
         return f"the raw score, along {self.cells} cells of the variable"
+
+    @property
+    def n(self) -> int:
+        """Rows that certify."""
+        return int(self.ledger.sums[..., 0].sum())
+
+    @property
+    def assumes(self) -> str:
+        """What is taken for granted."""
+        return INDEPENDENT
+
+    @property
+    def told(self) -> dict[str, float]:
+        """What a result tells of units: nothing of independent rows."""
+        return {}
+
+    def limits(self, delta: float) -> tuple[float, float]:
+        """Return limits of the overall mean residual."""
+        return shift_limits(self.ledger, delta)
+
+    def upper(self, delta: float, shifts: tuple[float, ...] = NONE) -> float:
+        """Return the upper end, for the worst of the shifts."""
+        return min(upper_bound(self.ledger, delta, shifts, self.smear) + self.rounding, 1.0)
+
+    def lower(self, delta: float, seed: int, shifts: tuple[float, ...] = NONE) -> float:
+        """Return the lower end, for the worst of the shifts."""
+        return max(lower_bound(self.ledger, delta, seed, self.ordered, shifts, self.smear) - self.rounding, 0.0)
+
+    def debiased(self, beyond_shift: bool) -> float:
+        """Return the estimate."""
+        return debiased_error(self.ledger, beyond_shift, self.smear)
+
+
+@dataclass(frozen=True)
+class UnitCut:
+    """What certificates along one variable read of units, with the methods of `Cut`.
+
+    Parameters
+    ----------
+    along : Along
+    ordered, points, cells, edges_from
+        As of `Cut`; edges of numbers come from the rows of pilot units.
+    n, pilot : int
+        Rows, and those of pilot units.
+    whose : str
+        Which units these are, where a sketch does not hold all.
+    """
+
+    along: Along
+    ordered: bool
+    points: int
+    cells: int
+    edges_from: str
+    n: int
+    pilot: int
+    whose: str
+    reads: str = "rows"
+
+    def about(self, _: float | None) -> str:
+        """See `Cut`; of units nothing is jittered."""
+        return f"the raw score, along {self.cells} cells of the variable"
+
+    @property
+    def units(self) -> Units:
+        """The units."""
+        return self.along.tallies.units
+
+    @property
+    def assumes(self) -> str:
+        """See `Cut`."""
+        return f"{assumed(self.units)}; {self.whose}" if self.whose else assumed(self.units)
+
+    @property
+    def told(self) -> dict[str, float]:
+        """See `Cut`."""
+        return told(self.units)
+
+    def limits(self, delta: float) -> tuple[float, float]:
+        """See `Cut`."""
+        return self.along.limits(delta)
+
+    def upper(self, delta: float, shifts: tuple[float, ...] = NONE) -> float:
+        """See `Cut`."""
+        return self.along.upper(delta, shifts)
+
+    def lower(self, delta: float, seed: int, shifts: tuple[float, ...] = NONE) -> float:
+        """See `Cut`."""
+        return self.along.lower(delta, seed, shifts)
+
+    def debiased(self, beyond_shift: bool) -> float:
+        """See `Cut`."""
+        return self.along.debiased(beyond_shift)
 
 
 @dataclass(frozen=True)
@@ -103,6 +204,10 @@ class Dealt:
     block : uint8 array of shape (n,)
     pilot : int array
         Rows that set edges of numbers.
+    units : Units or None
+        Whose rows they are, where these are not independent or do not count alike.
+    whose : str
+        Which units these are, where a sketch does not hold all.
     """
 
     rows: Predictions
@@ -110,16 +215,20 @@ class Dealt:
     residual: Floats
     block: NDArray[np.int64]
     pilot: NDArray[np.intp]
+    units: Units | None = None
+    whose: str = ""
 
 
 def dealt_of(data: Predictions | Sketch, view: View, seed: int) -> Dealt:
-    """Return rows dealt by their identity; refuse what no proof covers."""
-    rows = checked_rows(data)
-    if rows.weights is not None:
-        raise NotComputable("no certificate here is proved for weights=: leave weights out")
+    """Return rows dealt by their identity, or by that of their units."""
+    units = units_of(data, seed)
+    rows = checked_rows(alone(rows_of_units(data)))
     residual = rows.y - rows.p
     if view == "confidence":
         residual = np.where(rows.p < 0.5, -residual, residual)
+    if units is not None:
+        pilots = np.flatnonzero(~units.certified[units.unit])
+        return Dealt(rows, view, residual, units.block[units.unit], pilots, units, which_units(data))
     block = dealt(identities_of(rows.n, seed), BLOCKS)
     chosen = identities(rows.n, 0, Spec(label="y", score="p", seed=seed).salt("pilot"))
     size = min(PILOT, rows.n // 10)
@@ -127,8 +236,10 @@ def dealt_of(data: Predictions | Sketch, view: View, seed: int) -> Dealt:
     return Dealt(rows, view, residual, block.astype(np.uint8), np.sort(pilot))
 
 
-def cut_of(dealt: Dealt, name: Name, bins: int, fine: bool) -> Cut:
+def cut_of(dealt: Dealt, name: Name, bins: int, fine: bool) -> Cut | UnitCut:
     """Cut rows along a variable or a pair; `fine` for a grid of ranks that is to be jittered."""
+    if fine and dealt.units is not None:
+        raise NotComputable("with cluster= or weights= no jitter of the variable is proved: leave bandwidth out")
     if isinstance(name, str):
         cell, points, cells, ordered = _cells(dealt, name, bins, fine)
     elif fine or len(name) != 2 or name[0] == name[1]:
@@ -141,6 +252,8 @@ def cut_of(dealt: Dealt, name: Name, bins: int, fine: bool) -> Cut:
             raise BadInput(f"variable={name!r} has {cells:,} cells: pass fewer bins")
         ordered = first[3] and second[3]
     leaves = _is_cut(dealt, name)
+    if dealt.units is not None:
+        return _of_units(dealt, cell, (points, cells, ordered), leaves)
     keep: slice | NDArray[np.intp] = slice(None)
     if leaves and len(dealt.pilot):
         mask = np.ones(dealt.rows.n, dtype=bool)
@@ -149,6 +262,19 @@ def cut_of(dealt: Dealt, name: Name, bins: int, fine: bool) -> Cut:
     rows = RowLedger(dealt.residual[keep], cell[keep], dealt.block[keep], cells, BLOCKS)
     left = len(dealt.pilot) if leaves else 0
     return Cut(ledger_of(rows), ordered, points, cells, "pilot rows" if leaves else "levels", left)
+
+
+def _of_units(dealt: Dealt, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool) -> UnitCut:
+    """Add up units along cells that are given."""
+    points, cells, ordered = cut
+    units, rows = cast(Units, dealt.units), dealt.rows.n
+    if cells > MOST_OF_UNITS:
+        raise NotComputable(
+            f"{cells:,} cells are too many with cluster= or weights= (at most {MOST_OF_UNITS:,}): pass fewer bins"
+        )
+    along = Along.of(units, cell.astype(np.int64), cells, dealt.residual, ordered)
+    edges = "pilot units" if leaves else "levels"
+    return UnitCut(along, ordered, points, cells, edges, rows, len(dealt.pilot), dealt.whose)
 
 
 def _is_cut(dealt: Dealt, name: Name) -> bool:
@@ -287,7 +413,7 @@ def variable(
     Parameters
     ----------
     data : Predictions or Sketch
-        A sketch brings its own bins and levels.
+        A sketch brings its own bins and levels. Where the data name clusters or weights, whole units certify.
     variable : str or pair of str
         Covariates. Missing values are a level.
     bins : int from 1 to 4096
@@ -316,23 +442,25 @@ def variable(
     BadInput
         No such variable, or a setting out of range.
     NotComputable
-        There are weights or clusters; a category is to be jittered; or the sketch did not count the variable.
+        A category is to be jittered, or a variable of units; the sketch did not count the variable; all rows are one
+        unit.
 
     Notes
     -----
-    **Assumes.** Independent rows from one distribution.
+    **Assumes.** Independent rows, or independent units, from one distribution; weights that no outcome changes.
     **Guarantee.** Finite-sample, for every classifier and every distribution. Unlike the lower end for a displayed or
     jittered *score*, this lower end is evidence against the model: binning or jittering the *variable* can only average
     its error away (Jensen), so the error given the variable itself is at least as large.
     **Method.** Upper end: Theorem U (theory 1.3, 1.4) in its linear form with the raw residuals as bets, four stakes.
     Lower end: Theorem L, signs learnt on earlier blocks, mixed with an average over all signs and, where no shift is
     taken out, with one sign for all. Bins of a number are cut at quantiles of at most 1,000 pilot rows, a tenth at
-    most, which then leave the certificate. With `beyond_shift` a
-    tenth of each end's alpha pays for limits of the mean residual, and the worst mean in them is taken; the bounds are
-    monotone towards the ends of the limits. Above 20,000 rows logarithms are replaced by their series to the fourth
-    power less a bound of the rest. **Cost.** Linear in the rows, then about 10 ms. **Reads.** Rows; or the cells of the
-    sketch's groups, if the variable is one of `by`, else its cells along the variable (whose lower end learns no
-    signs). Bins that a sketch fixed at its first look count as fixed.
+    most, which then leave the certificate. Units: Theorems CU and CL on the variable's cells, edges from the rows of
+    pilot units. With `beyond_shift` a tenth of each end's alpha pays for limits of the mean residual, and the worst
+    mean in them is taken; the bounds are monotone towards the ends of the limits. Above 20,000 rows logarithms are
+    replaced by their series to the fourth power less a bound of the rest.
+    **Cost.** Linear in the rows, then about 10 ms.
+    **Reads.** Rows; or the cells of the sketch's groups, if the variable is one of `by`, else its cells along the
+    variable (whose lower end learns no signs). Bins that a sketch fixed at its first look count as fixed.
 
     References
     ----------
@@ -387,7 +515,8 @@ def _family(data: Predictions | Sketch, names: tuple[Name, ...], asked: Asked, a
     if not names:
         raise BadInput("no variables: name at least one")
     spend = low_share / len(names), high_share / len(names)
-    if isinstance(data, Sketch):
+    cuts: dict[Name, Cut | UnitCut]
+    if isinstance(data, Sketch) and not data.by_units:
         cuts = {name: sketched_cut(data, name, asked.bins, asked.bandwidth, asked.view) for name in names}
     else:
         dealt, fine = dealt_of(data, asked.view, asked.seed), asked.bandwidth is not None
@@ -395,29 +524,27 @@ def _family(data: Predictions | Sketch, names: tuple[Name, ...], asked: Asked, a
     return {name: _certified(cut, name, asked, spend, alpha) for name, cut in cuts.items()}
 
 
-def _certified(cut: Cut, name: Name, asked: Asked, spend: tuple[float, float], alpha: float) -> Estimate:
-    smear = None if asked.bandwidth is None else Smear(cut.points, float(asked.bandwidth))
+def _certified(cut: Cut | UnitCut, name: Name, asked: Asked, spend: tuple[float, float], alpha: float) -> Estimate:
+    if asked.bandwidth is not None and isinstance(cut, Cut):
+        cut = replace(cut, smear=Smear(cut.points, float(asked.bandwidth)))
     shifts: tuple[float, ...] = NONE
     low_share, high_share = spend
     if asked.beyond_shift:
         pays = FOR_SHIFT * (low_share + high_share)
-        shifts = shift_limits(cut.ledger, pays)
+        shifts = cut.limits(pays)
         low_share, high_share = low_share * (1 - FOR_SHIFT), high_share * (1 - FOR_SHIFT)
-    high = upper_bound(cut.ledger, high_share, shifts, smear) + cut.rounding if high_share else 1.0
-    low = 0.0
-    if low_share:
-        low = max(lower_bound(cut.ledger, low_share, asked.seed, cut.ordered, shifts, smear) - cut.rounding, 0.0)
-    n = int(cut.ledger.sums[..., 0].sum())
-    if n == 0:
+    high = cut.upper(high_share, shifts) if high_share else 1.0
+    low = cut.lower(low_share, asked.seed, shifts) if low_share else 0.0
+    if cut.n == 0:
         raise NotComputable("there are no rows")
-    value = debiased_error(cut.ledger, asked.beyond_shift, smear)
+    value = cut.debiased(asked.beyond_shift)
     return Estimate(
         method="certify.variable",
         value=max(min(value, high), low),
         unit="probability",
-        n=n,
-        interval=Interval(low=low, high=min(high, 1.0), level=1.0 - alpha, guarantee="finite-sample"),
-        assumes=INDEPENDENT,
+        n=cut.n,
+        interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
+        assumes=cut.assumes,
         settings={
             "variable": name,
             "about": cut.about(asked.bandwidth),
@@ -430,5 +557,6 @@ def _certified(cut: Cut, name: Name, asked: Asked, spend: tuple[float, float], a
             "reads": cut.reads,
             "delta": spend,
             "seed": asked.seed,
+            **cut.told,
         },
     )

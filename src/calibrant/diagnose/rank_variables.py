@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.arguments import checked_alpha, checked_seed, one_source, whole
-from calibrant.certify.variable import FOR_SHIFT, Cut, Dealt, cut_of, dealt_of, sketched_cut
+from calibrant.certify.variable import FOR_SHIFT, Cut, Dealt, UnitCut, cut_of, dealt_of, sketched_cut
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.bands import affordable
@@ -15,7 +15,7 @@ from calibrant.diagnose.ranking import Line, in_units, lines_of, names_of, p_val
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.strata import View
-from calibrant.stats.variable import NONE, lower_bound, shift_limits, upper_bound
+from calibrant.stats.variable import NONE
 from calibrant.views.along import checked_rows, checked_view
 
 COLUMNS = (
@@ -64,7 +64,7 @@ def rank_variables(
     Parameters
     ----------
     data : Predictions or Sketch
-        Weights are used; where the data name clusters, p-values and sizes are by these units, and no range certified.
+        Weights are used; where the data name clusters, p-values, sizes and certified ranges are by these units.
     variables : str or sequence of str, optional
         Every covariate by default.
     view : {"probability", "confidence"}
@@ -250,7 +250,7 @@ def certified_ranges(
         out: dict[str, Ends] = {}
         shifts: dict[tuple[str, str, int], tuple[float, float]] = {}
         for name in names[:RANGES]:
-            cut = (
+            cut: Cut | UnitCut = (
                 sketched_cut(held, name, bins, None, view)
                 if isinstance(held, Sketch)
                 else cut_of(held, name, bins, False)
@@ -258,7 +258,7 @@ def certified_ranges(
             low, high = _ends(cut, delta, NONE, seed)
             alike = cut.edges_from, cut.reads, cut.pilot
             if alike not in shifts:
-                shifts[alike] = shift_limits(cut.ledger, 2.0 * FOR_SHIFT * delta)
+                shifts[alike] = cut.limits(2.0 * FOR_SHIFT * delta)
             beyond_low, beyond_high = _ends(cut, delta * (1.0 - FOR_SHIFT), shifts[alike], seed)
             out[name] = {"low": low, "high": high, "beyond_low": beyond_low, "beyond_high": beyond_high}
     except NotComputable as e:
@@ -266,6 +266,5 @@ def certified_ranges(
     return out, None
 
 
-def _ends(cut: Cut, delta: float, shifts: tuple[float, ...], seed: int) -> tuple[float, float]:
-    low = lower_bound(cut.ledger, delta, seed, cut.ordered, shifts) - cut.rounding
-    return max(low, 0.0), min(upper_bound(cut.ledger, delta, shifts) + cut.rounding, 1.0)
+def _ends(cut: Cut | UnitCut, delta: float, shifts: tuple[float, ...], seed: int) -> tuple[float, float]:
+    return cut.lower(delta, seed, shifts), cut.upper(delta, shifts)

@@ -1,5 +1,6 @@
 """The ranking: its key, its columns, what is left out, pairs, and refusals."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -76,9 +77,21 @@ def test_the_ranges_are_those_of_certify_variable() -> None:
         assert ends[name]["beyond_high"] == pytest.approx(beyond.high, abs=1e-9)
 
 
-def test_without_a_proof_there_is_no_range_and_the_reason_is_given() -> None:
-    rng = np.random.default_rng(5)
-    found = cal.diagnose.rank_variables(data(weights=rng.uniform(0.5, 2, N)), draws=99)
+def test_ranges_of_weighted_rows_are_those_of_the_certificate() -> None:
+    rows = data(weights=np.random.default_rng(5).uniform(0.5, 2, N))
+    found = cal.diagnose.rank_variables(rows, variables=["income", "region"], draws=99, alpha=0.1)
+    assert found.settings["not_certified"] is None
+    own = cal.certify.variable(rows, "income", alpha=0.1 / 4).interval
+    at = found.columns["variable"].index("income")
+    assert (found.columns["low"][at], found.columns["high"][at]) == pytest.approx((own.low, own.high), abs=1e-9)
+
+
+def test_without_a_proof_there_is_no_range_and_the_reason_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = data(weights=np.random.default_rng(5).uniform(0.5, 2, N))
+    monkeypatch.setattr(sys.modules["calibrant.certify.variable"], "MOST_OF_UNITS", 5)
+    with pytest.raises(NotComputable, match=r"11 cells are too many with cluster= or weights="):
+        cal.certify.variable(rows, "height")
+    found = cal.diagnose.rank_variables(rows, draws=99)
     assert set(found.columns["low"]) == {None}
     assert "weights" in found.settings["not_certified"]
 

@@ -110,8 +110,8 @@ def test_not_computable():
     plain = rows()
     for refused in (
         lambda: cal.measure.vece(rows(clusters=np.zeros(600)), "x"),
-        lambda: cal.certify.variable(rows(clusters=np.arange(600) // 2), "x"),
-        lambda: cal.certify.variable(rows(weights=np.ones(600)), "x"),
+        lambda: cal.certify.variable(rows(clusters=np.zeros(600)), "x"),
+        lambda: cal.certify.variable(rows(clusters=np.arange(600) // 2), "x", bandwidth=0.1),
         lambda: cal.certify.variable(plain, "level", bandwidth=0.1),
         lambda: cal.measure.vece(plain, "level", paper=True),
         lambda: cal.measure.vece(plain, "x", paper=True),

@@ -208,8 +208,12 @@ class Above:
 
     def at(self, x: float) -> float:
         """Return the log e-value."""
-        logs = [max(form.at(x) for form in forms) for forms in self.forms]
+        logs = self.by_bet(x)
         return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))
+
+    def by_bet(self, x: float) -> list[float]:
+        """Return the log e-value of each bet."""
+        return [max(form.at(x) for form in forms) for forms in self.forms]
 
     def limit(self, delta: float) -> float:
         """Return an error, in [0, 1], at which the e-value reaches ``1 / delta``: every larger one is refuted too."""

@@ -35,8 +35,11 @@ class Wager:
 
     Parameters
     ----------
-    gain, bet : float64 arrays of shape (u,)
-        ``sum w f (y - p)`` of each certified unit, and kappa.
+    gain : float64 array of shape (u,), or (k, u)
+        ``sum w f (y - p)`` of each certified unit; or of ``y - p - m``, for each of k shifts m, of which the worst
+        counts.
+    bet : float64 array of shape (u,)
+        kappa.
     share : float
     """
 
@@ -56,17 +59,20 @@ class Below:
         ``W_g``.
     largest : float
         M.
+    room : float
+        What no residual exceeds: 1, or more where a shift is taken off.
     """
 
     wagers: Sequence[Wager]
     size: Floats
     largest: float
+    room: float = 1.0
 
     def at(self, x: float) -> float:
         """Return the log e-value, which falls with x; a bet that could lose more than it has counts nothing."""
         logs = [
-            float(np.log1p(w.bet * (w.gain - x * self.size)).sum())
-            if float(w.bet.max(initial=0.0)) * self.largest * (1.0 + x) < 1.0
+            float(np.log1p(w.bet * (w.gain - x * self.size)).sum(axis=-1).min())
+            if float(w.bet.max(initial=0.0)) * self.largest * (self.room + x) < 1.0
             else -np.inf
             for w in self.wagers
         ]
@@ -112,10 +118,13 @@ class Gap:
         return refuted_up_to(lambda m: self.at(m, side) + float(np.log(delta)), -side, side)
 
 
-def gap_of(units: Units, delta: float) -> Gap:
-    """Bet on the gap of units, with bets that are the best at `delta`."""
+def gap_of(units: Units, delta: float, gain: Floats | None = None) -> Gap:
+    """Bet on the gap of units, with bets that are the best at `delta`.
+
+    `gain` has the units' sums, shape (m,): of ``w (y - p)`` by default.
+    """
     own = units.certified
-    gain = _alone(units).witnessed(np.ones(1))
+    gain = _alone(units).witnessed(np.ones(1)) if gain is None else gain
     order = np.arange(1, BLOCKS + 1)
     bets = np.array([_bets(units, gain, order, delta, stake)[own] for stake in STAKES])
     return Gap(gain[own], units.size[own], bets, units.largest)
@@ -139,18 +148,24 @@ def below_of(tallies: Tallies, delta: float, seed: int, few: bool) -> Below:
     """
     units, own = tallies.units, tallies.units.certified
     plain = tallies.witnessed(np.ones(tallies.cells))
-    orders = _orders(seed)
-    wagers = [
-        Wager(sign * plain[own], _bets(units, plain, orders[0], delta, stake)[own], 0.5 * SHIFT * share)
+    orders = orders_of(seed)
+    wagers = steady(units, plain, orders[0], delta)
+    bins = runs_of(tallies)
+    for i, order in enumerate(orders):
+        signs = signs_of(tallies, order, np.arange(tallies.cells) if few and i == 0 else bins)
+        gain, bet = learnt(tallies, order, signs, delta)
+        wagers.append(Wager(gain[own], bet[own], (1.0 - SHIFT) / DEALS))
+    return Below(wagers, units.size[own], units.largest)
+
+
+def steady(units: Units, plain: Floats, order: Ints, delta: float) -> list[Wager]:
+    """Bet on a plain shift, either way, with `SHIFT` of the evidence; `plain` has the units' sums, shape (m,)."""
+    own = units.certified
+    return [
+        Wager(sign * plain[own], _bets(units, plain, order, delta, stake)[own], 0.5 * SHIFT * share)
         for sign in (1.0, -1.0)
         for stake, share in zip(STAKES, SHARES, strict=True)
     ]
-    bins = _bins(tallies)
-    for i, order in enumerate(orders):
-        signs = _signs(tallies, order, np.arange(tallies.cells) if few and i == 0 else bins)
-        gain, bet = _learnt(tallies, order, signs, delta)
-        wagers.append(Wager(gain[own], bet[own], (1.0 - SHIFT) / DEALS))
-    return Below(wagers, units.size[own], units.largest)
 
 
 def _alone(units: Units) -> Tallies:
@@ -158,13 +173,13 @@ def _alone(units: Units) -> Tallies:
     return units.tallies(np.zeros(len(units.p), dtype=np.int64), 1, units.p)
 
 
-def _orders(seed: int) -> list[Ints]:
+def orders_of(seed: int) -> list[Ints]:
     """Return random orders of the blocks of certified units."""
     rng = np.random.default_rng([seed, ORDERS])
     return [1 + rng.permutation(BLOCKS) for _ in range(DEALS)]
 
 
-def _best(square: float, units: int, ahead: int, delta: float) -> float:
+def best_bet(square: float, units: int, ahead: int, delta: float) -> float:
     """Return the bet that is the best on so many units ahead, of the sum of squares that earlier units won.
 
     With winnings of mean mu and mean square v a unit, ``ahead (kappa mu - kappa^2 v / 2)`` reaches ``ln(1 / delta)``
@@ -187,13 +202,13 @@ def _bets(units: Units, gain: Floats, order: Ints, delta: float, stake: tuple[fl
         mean = g.sum() / max(size.sum(), 1e-300)
         soft = float(units.squares[past].mean()) if len(g) else units.largest**2
         square = float(((g - mean * size) ** 2).sum()) + SOFT * soft
-        best = _best(square, len(g) + 1, int(np.count_nonzero(left)), delta)
+        best = best_bet(square, len(g) + 1, int(np.count_nonzero(left)), delta)
         bets[here] = min(multiple * best, largest / units.largest)
         past = past | here
     return bets
 
 
-def _bins(tallies: Tallies) -> Ints:
+def runs_of(tallies: Tallies) -> Ints:
     """Return the bin of each cell: runs of cells of about equally many pairs of pilot units."""
     pilot = tallies.cell[~tallies.units.certified[tallies.unit]]
     rows = np.bincount(pilot, minlength=tallies.cells)
@@ -202,7 +217,7 @@ def _bins(tallies: Tallies) -> Ints:
     return np.minimum(np.maximum.accumulate(raw), BINS - 1)
 
 
-def _signs(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
+def signs_of(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
     """Return soft signs of cells learnt on the pilot units and the first blocks of an order, shape (blocks, cells).
 
     ``2 Phi(z) - 1`` of the residual over the root of the units' sum of squares, so that rows of one unit are one.
@@ -221,14 +236,14 @@ def _signs(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
     return signs[:, bins]
 
 
-def _learnt(tallies: Tallies, order: Ints, signs: Floats, delta: float) -> tuple[Floats, Floats]:
+def learnt(tallies: Tallies, order: Ints, signs: Floats, delta: float) -> tuple[Floats, Floats]:
     """Return what each unit wins by the signs of its block, and the bet on it, shape (m,) each."""
     units = tallies.units
     gain, bet, past = np.zeros(units.count), np.zeros(units.count), units.block == 0
     for block, f in zip(order, signs, strict=True):
         here, left = units.block == block, units.certified & ~past
         won = tallies.witnessed(f)
-        best = _best(float((won[past] ** 2).sum()), int(past.sum()), int(np.count_nonzero(left)), delta)
+        best = best_bet(float((won[past] ** 2).sum()), int(past.sum()), int(np.count_nonzero(left)), delta)
         gain[here], bet[here] = won[here], min(best, LARGEST / units.largest)
         past = past | here
     return gain, bet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -158,8 +158,12 @@ class Units:
 
     def tallies(self, cell: Ints, cells: int, said: Floats) -> Tallies:
         """Return each unit's weighted residuals ``sum w (y - said)`` by cell of its rows."""
+        return self.sums(cell, cells, self.y - said)
+
+    def sums(self, cell: Ints, cells: int, residual: Floats) -> Tallies:
+        """Return each unit's sums ``sum w r`` by cell of its rows, of residuals of size 1 at most."""
         where, pair = np.unique(self.unit * cells + cell, return_inverse=True)
-        value = summed(pair.reshape(-1), self.weight * (self.y - said), len(where))
+        value = summed(pair.reshape(-1), self.weight * residual, len(where))
         return Tallies(where // cells, where % cells, value, cells, self)
 
 
@@ -181,6 +185,10 @@ class Tallies:
     value: Floats
     cells: int
     units: Units
+
+    def less(self, mass: Tallies, shift: float) -> Tallies:
+        """Return the sums of residuals less a shift; `mass` has the sums of weights by unit and cell."""
+        return replace(self, value=self.value - shift * mass.value)
 
     def witnessed(self, f: Floats) -> Floats:
         """Return ``sum_c f_c t_gc``, shape (m,)."""

@@ -141,8 +141,8 @@ def test_beyond_the_shift_both_ends() -> None:
     unit, x = np.repeat(np.arange(400), 5), np.repeat(rng.uniform(size=400), 5)
     p = np.full(2000, 0.5)
     y = (rng.uniform(size=2000) < 0.5 + 0.2 * np.sign(0.5 - x)).astype(np.int8)
-    data = cal.predictions(y, p, {"x": x}, cluster=unit)
-    found = cal.certify.variable(data, "x", beyond_shift=True, bins=2)
+    data = cal.predictions(y, p, {"half": np.where(x < 0.5, "low", "high")}, cluster=unit)
+    found = cal.certify.variable(data, "half", beyond_shift=True)
     assert 0.1 < found.interval.low < 0.2 < found.interval.high
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.stats.units.above import Above, Pairs, Quadratic, Separable
-from calibrant.stats.units.below import _orders, below_of
+from calibrant.stats.units.below import below_of, orders_of
 from calibrant.stats.units.signs import bounded, root_bounds
 from calibrant.stats.units.units import Units
 from effort import examples
@@ -97,7 +97,7 @@ def test_what_units_add_up_to(seed, units, cells, whole):
 @given(seed=st.integers(0, 2**32 - 1), units=st.integers(4, 40), cells=st.integers(1, 6))
 def test_a_bet_knows_nothing_of_its_unit_or_later_ones(seed, units, cells):
     held = drawn(seed, units, cells, whole=False)
-    order = _orders(seed)[0]
+    order = orders_of(seed)[0]
     turn = np.argsort(np.concatenate([[0], order]))[held.block]  # when each unit is bet on, pilots first
     rng = np.random.default_rng(seed)
     now = int(rng.integers(1, 9))

@@ -421,6 +421,44 @@ def test_an_audit_on_a_cluster(session: Any, log: Path, monkeypatch: pytest.Monk
     assert plain[0] == plain[1]
 
 
+# ---- rows that belong together ----
+
+
+UNITS: dict[str, Any] = {"label": "y", "score": "p", "by": "site", "cluster": "id", "weights": "w"}
+
+
+@pytest.fixture(scope="module")
+def of_units(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log with weights; two rows share an id."""
+    rows = table().drop_columns(["flag", "price"])
+    weights = pa.array(1.0 + np.arange(len(rows)) % 7 / 4)
+    return write(tmp_path_factory.mktemp("units") / "log.parquet", rows.append_column("w", weights))
+
+
+@spark_tests
+@pytest.mark.parametrize("remote", [False, True])
+def test_units_on_spark(session: Any, request: pytest.FixtureRequest, of_units: Path, remote: bool) -> None:
+    on = request.getfixturevalue("connect") if remote else session
+    assert bits(cal.sketch(str(of_units), engine=on, **UNITS)) == bits(cal.sketch(str(of_units), **UNITS))
+    keyed = UNITS | {"key": ["at", "id"]}
+    there, here = cal.sketch(spark_frame(on, of_units, 5), **keyed), cal.sketch(str(of_units), **keyed)
+    assert bits(there) == bits(here)
+    assert there.parts["sample"].of_units == 6000
+    assert cal.certify.rounded(there) == cal.certify.rounded(here)
+
+
+@dask_tests
+def test_units_on_dask(client: Any, of_units: Path) -> None:
+    frames = pytest.importorskip("dask.dataframe", reason=NO_DASK)
+    assert bits(cal.sketch(str(of_units), engine=client, **UNITS)) == bits(cal.sketch(str(of_units), **UNITS))
+    keyed = UNITS | {"key": ["at", "id"]}
+    frame = frames.read_parquet(of_units, split_row_groups=True).repartition(npartitions=5)
+    there, here = cal.sketch(frame, **keyed), cal.sketch(str(of_units), **keyed)
+    assert bits(there) == bits(here)
+    assert there.parts["sample"].of_units == 6000
+    assert cal.certify.rounded(there) == cal.certify.rounded(here)
+
+
 # ---- what is refused, and how ----
 
 

@@ -2,7 +2,7 @@
 
 `sm.GLM(..., offset=).fit(cov_type="cluster", cov_kwds={"groups": unit, "use_correction": True})`: binomial with the
 log-odds as offset for the intercept and as covariate for the slope, Poisson with ``log p`` as offset for O/E; `sm.OLS`
-of squared differences on a constant for Brier's. statsmodels takes a normal quantile; here Student's, or inverted noise.
+of squared differences on a constant for Brier's. It takes a normal quantile; here Student's, or inverted noise.
 """
 
 from __future__ import annotations

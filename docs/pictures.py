@@ -525,7 +525,26 @@ def scan_test() -> Any:
     return (dots + rule(0.05, label="0.05", at=8.5)).properties(width=460, height=240)
 
 
+def accept() -> Any:
+    """Certified risk against the share accepted: at all thresholds at once, and at each by itself."""
+    rng = np.random.default_rng(3)
+    score = rng.beta(6, 1, 12_000)
+    data = cal.predictions(rng.uniform(size=12_000) < score, score)
+    curve = cal.diagnose.acceptance_curve(data, risk=0.05)
+    names = {"high": "all thresholds at once", "high_alone": "one fixed beforehand", "rate": "observed"}
+    rows = [
+        {"x": round(100 * share, 2), "y": points(y), "of": of}
+        for column, of in names.items()
+        for share, y in zip(curve.columns["share"], curve.columns[column], strict=True)
+    ]
+    x = alt.X("x:Q", title="accepted, % of the answers", scale=alt.Scale(domain=[0, 100]))
+    y = alt.Y("y:Q", title="wrong among them at most, %", scale=alt.Scale(domain=[0, 16], clamp=True))
+    lines = chart(rows).mark_line().encode(x=x, y=y, color=legend(list(names.values())))
+    return (lines + rule(5.0, label="the wish", at=4)).properties(width=460, height=240)
+
+
 PICTURES = (
+    accept,
     raw_lower,
     rounded,
     values,

@@ -176,7 +176,8 @@ def memory_speed(full: bool) -> list[str]:
 STREAM = """
 import json, resource, sys, time
 import calibrant as cal
-from calibrant.certify.groups import named_groups, certified_range
+from calibrant.certify.groups import certified_range
+    from calibrant.views.grouped import named_groups
 from calibrant.stats.bounds import distance_upper
 from calibrant.stats.jitter import jittered_upper
 from calibrant.views.population import group

@@ -8,10 +8,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from calibrant.certify.groups import certified_range, grouped_sketch, named_groups
+from calibrant.certify.groups import certified_range
 from calibrant.stats import bounds
 from calibrant.stats.betting import solve_upper
 from calibrant.stats.cells import Cells
+from calibrant.views.grouped import grouped_sketch, named_groups
 from calibrant.views.population import group, shares
 
 

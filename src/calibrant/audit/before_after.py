@@ -17,7 +17,6 @@ from calibrant.audit.pockets import few, parts_of
 from calibrant.audit.pooling import shown_groups
 from calibrant.audit.question import Case
 from calibrant.audit.rounding import Told
-from calibrant.certify.groups import keyed
 from calibrant.data.predictions import Predictions
 from calibrant.data.specs.coding import encode
 from calibrant.data.specs.spec import Variable
@@ -28,6 +27,7 @@ from calibrant.repair.judge.rows import Fits
 from calibrant.results import Curve
 from calibrant.stats.pockets.family import Family
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
+from calibrant.views.grouped import keyed
 from calibrant.views.rules import Condition, Rule
 
 Whole = NDArray[np.int64]

@@ -20,9 +20,11 @@ from calibrant.certify.rounded import rounded
 from calibrant.certify.rows_needed import rows_needed
 from calibrant.certify.values import values
 from calibrant.certify.variable import variable
+from calibrant.decisions.accept import accept, rows_to_accept
 from calibrant.published.certificates import published_kernel, published_lipschitz, published_total_variation
 
 __all__ = [
+    "accept",
     "bounded_variation",
     "distance",
     "groups",
@@ -37,6 +39,7 @@ __all__ = [
     "raw_lower",
     "rounded",
     "rows_needed",
+    "rows_to_accept",
     "values",
     "variable",
     "worst_group",

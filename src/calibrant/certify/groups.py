@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, get_args
@@ -18,9 +17,9 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import Population, counted, groups_of, shares
+from calibrant.views.grouped import grouped_sketch, keyed, named_groups
+from calibrant.views.population import Population, groups_of, shares
 
-Group = tuple[tuple[str, str], ...]
 GAP = "the raw score: happened minus said"
 CLEAR_SIZE = 0.05  # share of the rows of groups whose worst is told by itself, as of pockets
 
@@ -278,36 +277,6 @@ def _about(q: Population, levels: int) -> str:
 
 def _with(estimate: Estimate, more: dict[str, Any]) -> Estimate:
     return replace(estimate, settings={**estimate.settings, **more})
-
-
-def keyed(group: Group) -> str:
-    """Return the name of a group: ``sex=f, age=40–49``. No two groups have one name."""
-    return ", ".join("=".join(map(_quoted, pair)) for pair in group)
-
-
-def _quoted(text: str) -> str:
-    """Return a variable or a level; in quotes where it could be misread."""
-    return json.dumps(text, ensure_ascii=False) if any(c in text for c in '=",') else text
-
-
-def grouped_sketch(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
-    """Return a sketch that has groups, or say how to get one."""
-    if isinstance(data, Sketch) and intersections:
-        raise BadInput("this sketch brings its own groups: leave intersections out, or sketch again with it")
-    if isinstance(data, Sketch) and by and set(by) != {v.name for v in data.spec.variables}:
-        raise BadInput(
-            f"this sketch has the groups of {[v.name for v in data.spec.variables]}: leave by= out, or sketch again"
-        )
-    if isinstance(data, Predictions) and not by:
-        raise BadInput("name the group columns: by=['sex', 'age']")
-    return counted(data, seed, by, intersections)
-
-
-def named_groups(whole: Sketch) -> list[tuple[Group, int]]:
-    """Return name and index of every group of a sketch that has rows."""
-    names = [n for g in range(len(whole.spec.groupings)) for n in whole.spec.group_names(g)]
-    rows = whole.group_levels.sum(axis=(1, 2, 3)) if len(names) else np.zeros(0)
-    return [(name, i) for i, name in enumerate(names) if rows[i] > 0]
 
 
 def certified_range(

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from calibrant.arguments import checked_alpha, checked_levels, names, number, one_source
 from calibrant.certify.closed import Judge
-from calibrant.certify.groups import checked_judge, checked_limit, grouped_sketch, keyed
+from calibrant.certify.groups import checked_judge, checked_limit
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
 from calibrant.stats.unlabelled.lines import Counts
 from calibrant.stats.unlabelled.ranges import Range, stands_to
+from calibrant.views.grouped import grouped_sketch, keyed
 from calibrant.views.population import QUANTISATION
 from calibrant.views.unlabelled import Cells, kept
 

@@ -411,6 +411,34 @@ def _plan(p: Command) -> None:
     _columns(p)
 
 
+def _accept(p: Command) -> None:
+    _files(p, ", sketch")
+    _columns(p)
+    p.add_argument(
+        "--risk", type=float, default=0.01, metavar="R", help="largest share of wrong rows among those accepted (0.01)"
+    )
+    _listed(p, "--by", "group columns: a threshold for each group, and the risk holds in every one")
+    p.add_argument(
+        "--end",
+        choices=("high", "low"),
+        default="high",
+        help="accept the highest scores, of which label 0 is wrong (default), or the lowest, of which label 1 is",
+    )
+    p.add_argument(
+        "--target",
+        choices=("population", "rows"),
+        default="population",
+        help="about future rows like these (default), or about the rows at hand, given their scores",
+    )
+    p.add_argument("--alpha", type=float, default=0.05, help="error probability (default 0.05)")
+    _seed(p)
+    p.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    p.add_argument("--out", metavar="FILE", help="also write certified risk against share accepted: .json, .csv, .html")
+    p.add_argument("--error", type=float, metavar="E", help="plan, without data: the share of errors to expect")
+    p.add_argument("--share", type=float, metavar="S", help="of a plan: the share of rows to accept (default 1)")
+    p.add_argument("--power", type=float, metavar="P", help="of a plan: with which probability (default 0.8)")
+
+
 def _sketch(p: Command) -> None:
     _files(p)
     _columns(p)
@@ -512,6 +540,7 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
         _methods("diagnose"),
         words.ASKED_STATUS,
     ),
+    "accept": ("the share that may be accepted above a threshold", words.ACCEPT, _accept, words.ACCEPT_STATUS),
     "plan": ("rows that a certificate of a given tightness takes", words.PLAN, _plan, words.STATUS),
     "sketch": ("summarise a file into a small mergeable sketch", words.SKETCH, _sketch, words.STATUS),
     "merge": ("add sketches up into one", words.MERGE, _merge, words.STATUS),

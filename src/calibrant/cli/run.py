@@ -18,6 +18,7 @@ from calibrant.visible import visible
 
 BAD, UNEXPECTED, STOPPED = 2, 70, 130
 ELSEWHERE = {
+    "accept": "deciding",
     "look": "looking",
     "repair": "repairing",
     "apply": "repairing",

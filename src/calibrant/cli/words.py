@@ -17,6 +17,7 @@ start here:
   calibrant audit log.parquet --label y --score p --by sex,age --limit 0.02 --report audit.html
   calibrant repair log.parquet --label y --score p --out repaired.parquet --map map.json
   calibrant plan 0.02                        how many rows a certificate takes
+  calibrant accept answers.csv --label right --score confidence --risk 0.02     what may pass unseen
 
 one question by itself, with every setting that Python has:
   calibrant measure --help                   estimates, such as: calibrant measure ece log.parquet --label y --score p
@@ -36,6 +37,22 @@ against scores, so that a look spends no guarantee.
 examples:
   calibrant look scores.csv
   calibrant look 'log/*.parquet' --label readmitted --score risk --by sex,age
+"""
+ACCEPT = """\
+The largest share of rows that may pass unseen, best scores first, with at most so many of them wrong: certified for all
+thresholds at once, so that a threshold may be chosen after looking. Labels say whether an answer was right.
+
+examples:
+  calibrant accept answers.csv --label right --score confidence --risk 0.02
+  calibrant accept answers.csv --label right --score confidence --by topic --cluster question --out curve.html
+  calibrant accept patients.csv --label readmitted --score risk --end low --risk 0.005
+  calibrant accept --risk 0.01 --error 0.005 --share 0.6
+"""
+ACCEPT_STATUS = """exit status:
+  0   some may be accepted, or rows were planned
+  2   the data or a setting cannot be used; one line says why
+  3   nothing can be accepted, certified
+  70  an unexpected error: please report it
 """
 AUDIT = """\
 One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.

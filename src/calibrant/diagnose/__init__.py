@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from calibrant.faces import Face
 
 if TYPE_CHECKING:
+    from calibrant.decisions.acceptance_curve import acceptance_curve as acceptance_curve
     from calibrant.diagnose.control_chart import control_chart as control_chart
     from calibrant.diagnose.importance import importance as importance
     from calibrant.diagnose.local_bias import local_bias as local_bias
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from calibrant.published.calibration_function import calibration_function as calibration_function
 
 _WHERE = {
+    "acceptance_curve": "calibrant.decisions.acceptance_curve",
     "calibration_function": "calibrant.published.calibration_function",
     "control_chart": "calibrant.diagnose.control_chart",
     "heterogeneity": "calibrant.measure.heterogeneity",

@@ -11,14 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import names, one_source, shown
-from calibrant.certify.groups import Group, grouped_sketch, keyed, named_groups
-from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
-from calibrant.data.profile import Profile
-from calibrant.data.read import make_spec
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, CalibrantWarning, NotComputable
 from calibrant.results import Estimate
+from calibrant.views.grouped import Group, grouped_sketch, keyed, named_groups, rows_of_groups
 from calibrant.views.points import cell_points
 from calibrant.views.population import group
 
@@ -102,32 +99,11 @@ def by_group(
 def _parts(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool) -> Iterator[tuple[Group, Any]]:
     """Yield each group that has rows, and its data."""
     if isinstance(data, Predictions) and by:
-        yield from _rows(data, by, intersections)
+        yield from ((name, _subset(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
         return
     whole = grouped_sketch(data, by, intersections, seed=0)
     for name, index in named_groups(whole):
         yield name, cell_points(group(whole, index))
-
-
-def _rows(data: Predictions, by: tuple[str, ...], intersections: bool) -> Iterator[tuple[Group, Predictions]]:
-    table = data.covariates
-    require(by, () if table is None else tuple(table.schema.names), "group")
-    variables = []
-    for name in by:
-        profile = Profile(name)
-        profile.update(table.column(name))
-        variables.append(profile.variable())
-    spec = make_spec("y_true", "y_prob", tuple(variables), intersections)
-    codes = {v.name: v.codes(table.column(v.name)) for v in variables}
-    for index, grouping in enumerate(spec.groupings):
-        code = np.zeros(data.n, dtype=np.int64)
-        for name in grouping:
-            code = code * len(spec.by_name[name].labels) + codes[name]
-        order = np.argsort(code, kind="stable")
-        ends = np.searchsorted(code[order], np.arange(spec.sizes[index] + 1))
-        for g, group_name in enumerate(spec.group_names(index)):
-            if ends[g + 1] > ends[g]:
-                yield group_name, _subset(data, order[ends[g] : ends[g + 1]])
 
 
 def _subset(data: Predictions, rows: NDArray[np.intp]) -> Predictions:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.certify.groups import keyed
 from calibrant.data.profile import Profile, round_edges
 from calibrant.data.specs.spec import Spec, bin_labels
+from calibrant.views.grouped import keyed
 
 
 def levels(values: object, **options: object) -> dict[str, int]:

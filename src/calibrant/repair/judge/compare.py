@@ -9,7 +9,6 @@ from typing import get_args
 import numpy as np
 
 from calibrant.arguments import checked_alpha, checked_levels, choice, flag, names, one_source, share, whole
-from calibrant.certify.groups import keyed
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.reading import Reading
 from calibrant.data.specs.spec import Spec
@@ -48,6 +47,7 @@ from calibrant.repair.judge.verdict import (
     verdict_of,
 )
 from calibrant.results import Curve
+from calibrant.views.grouped import keyed
 from calibrant.views.population import are_few, values_of_scores
 
 EVERYONE = "everyone"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.certify.groups import Group
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.certify.rounded import rounded_of
 from calibrant.data.columns import require
@@ -36,6 +35,7 @@ from calibrant.stats.bounds import distance_upper
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_shift
 from calibrant.views.along import along_of
+from calibrant.views.grouped import Group
 from calibrant.views.population import Population, group, sketch_of
 
 # ---- Scores before and after ----

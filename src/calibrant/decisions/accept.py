@@ -1,0 +1,383 @@
+"""Accept above a threshold: the largest share that may pass while errors among it stay under a rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.arguments import checked_alpha, checked_seed, choice, names, number, one_source
+from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.errors import NotComputable
+from calibrant.results import Estimate, Interval
+from calibrant.stats.decisions import acceptance
+from calibrant.stats.decisions.acceptance import Ranking
+from calibrant.stats.decisions.unit_acceptance import UnitRanking
+from calibrant.stats.units.units import Units
+from calibrant.views.grouped import grouped_sketch, keyed, named_groups, rows_of_groups
+from calibrant.views.population import INDEPENDENT, sketch_of
+from calibrant.views.units import assumed, told, units_of
+
+End = Literal["high", "low"]
+Target = Literal["population", "rows"]
+POWER = 0.8
+MOST_ROWS = 10**9  # that numpy draws from without replacement
+EVERYONE = "everyone"
+
+
+@one_source
+def accept(
+    data: Predictions | Sketch,
+    *,
+    risk: float = 0.01,
+    by: Iterable[str] | str | None = None,
+    end: End = "high",
+    target: Target = "population",
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> Estimate:
+    r"""Certify the largest share that may be accepted with errors among it at most at a rate: `P(wrong | accepted)`.
+
+    Estimand: the largest share ``P(score >= t)`` over thresholds t with ``P(Y = 0 | score >= t) <= risk``; with
+    ``end="low"`` the largest ``P(score <= t)`` with ``P(Y = 1 | score <= t) <= risk``. With `by` a threshold for each
+    group, and the rate holds in every one.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        Labels say whether an answer was right (``end="high"``), or who was a case (``end="low"``: passed as none).
+    risk : float in (0, 1)
+        Largest acceptable share of wrong rows among those accepted.
+    by : str or sequence of str, optional
+        Covariates whose levels are the groups; several make groups of each. Numbers are binned at round numbers.
+    end : {"high", "low"}
+        Which scores are accepted: the highest, of which outcome 0 is wrong, or the lowest, of which outcome 1 is.
+    target : {"population", "rows"}
+        About future rows like these; or about the rows at hand, given their scores.
+    alpha : float in (0, 1)
+        Probability, at most, that the rate among what is accepted is above `risk`, in any group.
+    seed : int
+        Draws the rows that certify the population, and pilot units.
+
+    Returns
+    -------
+    Estimate
+        ``interval.low`` is the certified share, 0 if none; its other end is trivial. ``value`` is the largest share
+        whose observed rate is within, which is optimistic. Larger is better. ``settings["groups"]`` has for each group,
+        or for ``"everyone"``: ``rows``, ``threshold`` (accept from this score on; None for nobody), ``accepted``
+        rows, ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this; of independent rows at all
+        thresholds at once), and ``fewest``, the accepted rows that it would take without a single error.
+
+    Raises
+    ------
+    NotComputable
+        The rows at hand are asked for, and they have units or weights.
+
+    Notes
+    -----
+    **Assumes.** Independent rows from one distribution (`target="rows"`: outcomes independent given the scores); groups
+    named, and `risk` and `end` chosen, without looking at outcomes. Nothing about how errors follow the score.
+    **Guarantee.** Finite-sample, at all thresholds at once: the threshold may be chosen after looking, and any other
+    that `diagnose.acceptance_curve` shows within the risk may be taken in its place. With `by`, all groups together.
+    **Method.** Rows in the order of the score, ties together: ``E_k = sum_j pi_j (1 - theta_j)^(wrong among k)
+    (1 - theta_j risk)^(-k)``, accept down to the last k with ``E_k >= 1 / alpha``. For the population a Poisson number
+    of the rows certifies, some ``3 sqrt(n)`` fewer than there are (documentation: accept). Groups share alpha equally.
+    Data with ``cluster=`` or ``weights=``: thresholds chosen by pilot units and tested in a fixed sequence, a factor a
+    unit.
+    **Cost.** Sorting the rows; of units, fifty sums over them.
+    **Reads.** Rows; or a sketch, whose cells (``2^14`` for everyone, ``2^10`` for groups) are then the thresholds.
+
+    References
+    ----------
+    J. Ville (1939), for the inequality. W. Hoeffding (1956), doi:10.1214/aoms/1177728178. The theorems are proved in
+    the documentation; selective classification: Y. Geifman, R. El-Yaniv (2017), arXiv:1705.08500.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(0.5, 1.0, 20_000)
+    >>> right = rng.uniform(size=20_000) < confidence
+    >>> found = cal.certify.accept(cal.predictions(right, confidence), risk=0.1)
+    >>> 0.3 < found.low < 0.4, found.settings["groups"]["everyone"]["threshold"] < 0.85
+    (True, True)
+    """
+    asked = Asked(
+        number("risk", risk, above=0, below=1, hint="such as 0.01"),
+        choice("end", end, get_args(End)),
+        choice("target", target, get_args(Target)),
+        checked_alpha(alpha),
+        checked_seed(seed),
+    )
+    parts = list(parts_of(data, names("by", by), asked))
+    found = {p.name: p.accepted(asked, asked.alpha / len(parts)) for p in parts}
+    weight = {p.name: p.weight / sum(q.weight for q in parts) for p in parts}
+    low = sum(weight[name] * float(f["share"] or 0.0) for name, f in found.items())
+    value = sum(weight[p.name] * p.plausible(asked.risk) for p in parts)
+    return Estimate(
+        method="certify.accept",
+        value=max(value, low),
+        unit="probability",
+        n=sum(p.ranking.n for p in parts),
+        interval=Interval(low=low, high=1.0, level=1.0 - asked.alpha, guarantee="finite-sample"),
+        assumes=parts[0].assumes,
+        settings={
+            "about": _about(asked, len(parts)),
+            "risk": asked.risk,
+            "end": asked.end,
+            "target": asked.target,
+            "groups": found,
+            **(told(parts[0].units) if parts[0].units is not None and len(parts) == 1 else {}),
+            "delta": asked.alpha / len(parts),
+            "seed": asked.seed,
+        },
+    )
+
+
+def rows_to_accept(
+    *, risk: float = 0.01, error: float, share: float = 1.0, power: float = POWER, alpha: float = 0.05
+) -> Estimate:
+    """Plan how many rows it takes to certify that a share may be accepted.
+
+    Estimand: the least n at which `accept` certifies the best ``share`` of n rows with probability `power`, if `error`
+    is the rate of errors among them.
+
+    Parameters
+    ----------
+    risk : float in (0, 1)
+        As of `accept`.
+    error : float in [0, risk)
+        The rate of errors expected among the accepted.
+    share : float in (0, 1]
+        Of all rows, that is to be accepted.
+    power : float in (0, 1)
+    alpha : float in (0, 1)
+        Of several groups, the share of each: ``0.05 / 12`` for twelve.
+
+    Returns
+    -------
+    Estimate
+        ``value`` in rows; the interval runs from what fixing the threshold beforehand would take (Clopper-Pearson) to
+        ``value``. ``settings["accepted"]`` are the rows accepted among them.
+
+    Notes
+    -----
+    **Assumes.** Independent rows with one rate of errors.
+    **Guarantee.** A plan, exact for the event at that depth; thresholds before it only help. Rows that the target
+    "population" leaves out are counted in.
+    **Method.** Exact binomial tails of `E_k`, by bisection.
+    **Cost.** Milliseconds. **Reads.** Nothing.
+
+    References
+    ----------
+    As `accept`.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> plan = cal.certify.rows_to_accept(risk=0.02, error=0.01, share=0.6)
+    >>> 3000 < plan.value < 4000
+    True
+    """
+    risk, alpha = number("risk", risk, above=0, below=1, hint="such as 0.01"), checked_alpha(alpha)
+    power = number("power", power, above=0, below=1)
+    error = number("error", error, least=0.0, below=risk, what="the rate expected among the accepted")
+    part = number("share", share, above=0.0, most=1.0)
+    accepted = acceptance.rows_needed(risk, error, power, (1.0 - acceptance.LEFT_OVER) * alpha)
+    rows = acceptance.enough(int(np.ceil(accepted / part)), alpha)
+    fixed = int(np.ceil(acceptance.fixed_needed(risk, error, power, alpha) / part))
+    return Estimate(
+        method="certify.rows_to_accept",
+        value=float(rows),
+        unit="rows",
+        n=0,
+        interval=Interval(low=float(min(fixed, rows)), high=float(rows), level=power, guarantee="finite-sample"),
+        assumes="independent rows with one rate of errors among the accepted",
+        settings={
+            "risk": risk,
+            "error": error,
+            "share": part,
+            "power": power,
+            "alpha": alpha,
+            "accepted": int(np.ceil(rows * part)),
+            "threshold_fixed_beforehand": fixed,
+        },
+    )
+
+
+# ---- what is ranked: everyone, or each group ----
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `accept` was asked, checked."""
+
+    risk: float
+    end: End
+    target: Target
+    alpha: float
+    seed: int
+
+    @property
+    def highest(self) -> bool:
+        """The highest scores are accepted."""
+        return self.end == "high"
+
+
+class Passed(NamedTuple):
+    """What passes a threshold: rows, how many of them are wrong, and their share, weighted where rows are."""
+
+    rows: int
+    wrong: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that have a threshold of their own.
+
+    Parameters
+    ----------
+    name : str
+    ranking : Ranking
+        Of all rows, as counts.
+    weight : float
+        Of all rows.
+    units : Units or None
+        Where rows are not independent or do not count alike.
+    """
+
+    name: str
+    ranking: Ranking
+    weight: float
+    units: Units | None = None
+
+    @property
+    def assumes(self) -> str:
+        """What is taken for granted."""
+        return INDEPENDENT if self.units is None else assumed(self.units)
+
+    def ranked_units(self, highest: bool) -> UnitRanking | None:
+        """Return the thresholds of units; None of independent rows."""
+        u = self.units
+        return None if u is None else UnitRanking(u, (u.y == 0) if highest else (u.y == 1), highest)
+
+    def plausible(self, risk: float) -> float:
+        """Return the largest share whose observed rate is within."""
+        within = self.ranking.wrong <= risk * self.ranking.rows
+        at = int(np.nonzero(within)[0].max(initial=-1))
+        return float(self.ranking.rows[at]) / self.ranking.n if at >= 0 else 0.0
+
+    def accepted(self, asked: Asked, alpha: float) -> Mapping[str, float | int | None]:
+        """Return what is accepted at the certified threshold, for the settings of the result."""
+        by_units = self.ranked_units(asked.highest)
+        if by_units is None:
+            threshold, certified = self._by_rows(asked, alpha)
+        else:
+            at = by_units.deepest(asked.risk, alpha)
+            threshold = float(by_units.threshold[at]) if at >= 0 else None
+            certified = by_units.highest_rate(threshold, alpha) if threshold is not None else None
+        passed = self.down_to(threshold, asked.highest)
+        return {
+            "rows": self.ranking.n,
+            "threshold": threshold,
+            "accepted": passed.rows,
+            "share": passed.share,
+            "wrong": passed.wrong,
+            "rate": passed.wrong / passed.rows if passed.rows else None,
+            "certified_rate": certified,
+            "fewest": acceptance.fewest(asked.risk, alpha),
+        }
+
+    def _by_rows(self, asked: Asked, alpha: float) -> tuple[float | None, float | None]:
+        ranking, left = self.certifying(asked, alpha)
+        at = acceptance.deepest(ranking, asked.risk, left)
+        if at < 0:
+            return None, None
+        one = Ranking(ranking.threshold[[at]], ranking.rows[[at]], ranking.wrong[[at]])
+        return float(ranking.threshold[at]), float(acceptance.highest_rate(one, left)[0])
+
+    def certifying(self, asked: Asked, alpha: float) -> tuple[Ranking, float]:
+        """Return the rows that certify, and what is left of alpha."""
+        if asked.target == "rows":
+            return self.ranking, alpha
+        if self.ranking.n >= MOST_ROWS:
+            raise NotComputable(f"{self.ranking.n:,} rows are too many to draw from: pass target='rows'")
+        return self.ranking.thinned(alpha, asked.seed)
+
+    def down_to(self, threshold: float | None, highest: bool) -> Passed:
+        """Return what passes a threshold, of all rows; None is passed by nobody."""
+        if threshold is None:
+            return Passed(0, 0, 0.0)
+        past = self.ranking.threshold >= threshold if highest else self.ranking.threshold <= threshold
+        at = int(np.count_nonzero(past)) - 1
+        if at < 0:
+            return Passed(0, 0, 0.0)
+        rows, wrong, share = int(self.ranking.rows[at]), int(self.ranking.wrong[at]), 0.0
+        if self.units is None:
+            share = rows / self.ranking.n
+        else:
+            passed = self.units.p >= threshold if highest else self.units.p <= threshold
+            share = float(self.units.given[passed].sum() / self.units.given.sum())
+        return Passed(rows, wrong, share)
+
+
+def parts_of(data: Predictions | Sketch, by: tuple[str, ...], asked: Asked) -> Iterator[Part]:
+    """Yield everyone, or each group that has rows."""
+    given = checked_data(data, Predictions, Sketch)
+    if isinstance(given, Sketch) and given.by_units:
+        given = given.rows()
+    if isinstance(given, Sketch):
+        yield from _sketched(given, by, asked)
+        return
+    units = units_of(given, asked.seed)
+    if units is not None and asked.target == "rows":
+        raise NotComputable("target='rows' takes independent outcomes: with cluster= or weights= use the population")
+    everyone = [(EVERYONE, np.arange(given.n))]
+    for name, rows in ((keyed(g), r) for g, r in rows_of_groups(given, by)) if by else everyone:
+        yield _part(name, given, rows, units, asked)
+
+
+def _part(name: str, data: Predictions, rows: NDArray[np.intp], units: Units | None, asked: Asked) -> Part:
+    wrong = data.y[rows] == (0 if asked.highest else 1)
+    weight = float(len(rows)) if data.weights is None else float(data.weights[rows].sum())
+    of = None
+    if units is not None:
+        here = np.zeros(data.n, dtype=bool)
+        here[rows] = True
+        of = units if len(rows) == data.n else units.within(here)
+    return Part(name, Ranking.of(data.p[rows], wrong, asked.highest), weight, of)
+
+
+def _sketched(sketch: Sketch, by: tuple[str, ...], asked: Asked) -> Iterator[Part]:
+    """Yield the parts of a sketch, whose cells are ties; a cell is accepted as a whole."""
+    if not by:
+        yield _cells(EVERYONE, sketch_of(sketch, asked.seed).cells[..., :2].sum(axis=0), asked)
+        return
+    whole = grouped_sketch(sketch, by, False, asked.seed)
+    for group, index in named_groups(whole):
+        yield _cells(keyed(group), whole.group_cells[index][..., :2].sum(axis=0), asked)
+
+
+def _cells(name: str, counts: NDArray[np.int64], asked: Asked) -> Part:
+    """Rank cells: the threshold of a cell is its end that is passed last."""
+    cells = len(counts)
+    edge = np.arange(cells) / cells if asked.highest else np.nextafter(np.arange(1, cells + 1) / cells, 0.0)
+    edge = np.where(edge >= np.nextafter(1.0, 0.0), 1.0, edge)  # the last cell holds a score of 1
+    wrong = counts[:, 0] if asked.highest else counts[:, 1]
+    order = np.arange(cells)[::-1] if asked.highest else np.arange(cells)
+    ranking = Ranking.of_counts(edge[order], counts.sum(axis=1)[order], wrong[order])
+    return Part(name, ranking, float(ranking.n))
+
+
+def _about(asked: Asked, groups: int) -> str:
+    """Say what is accepted."""
+    which = "scores from the highest down" if asked.highest else "scores from the lowest up"
+    of = f", a threshold for each of {groups} groups" if groups > 1 else ""
+    whose = "future rows like these" if asked.target == "population" else "these rows, given their scores"
+    return f"{which}{of}; {whose}"

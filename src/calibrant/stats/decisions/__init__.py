@@ -1,0 +1,1 @@
+"""Statistics of decisions: errors among the accepted, of rows and of units."""

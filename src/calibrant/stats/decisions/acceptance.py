@@ -1,0 +1,197 @@
+r"""How far down a list, best first, errors stay under a rate: evidence at every depth at once.
+
+Rows stand best first; row i is wrong with probability ``e_i``, independently. ``S_k`` of the first k are wrong, and
+``mu_k`` is the mean of their ``e_i``. For one theta in (0, 1) ``(1 - theta)^{S_k} / prod (1 - theta e_i)`` is a
+martingale, and ``prod (1 - theta e_i) <= (1 - theta mu_k)^k`` (the mean of a concave function); so
+
+.. math:: E_k(x) = \sum_j \pi_j (1 - \theta_j)^{S_k} (1 - \theta_j x)^{-k}
+
+lies under a martingale that starts at 1 wherever ``x <= mu_k``, and reaches ``1 / alpha`` at any depth k with
+``mu_k >= x`` with probability at most alpha (Ville). It rises with x: what it refutes, it refutes from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Rates of betting: theta = (x - q) / (x - x q) is the best where the limit is x and the errors' rate q, whatever the
+# size of x: .5 for half the limit. The two smallest, for rates next to the limit in long lists, have little weight.
+THETAS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.95])
+WEIGHTS = np.array([0.025, 0.025, 0.19, 0.19, 0.19, 0.19, 0.19])
+HALVINGS = 60  # of an interval of rates, to the last bits of a double
+GRID = 50  # depths at which a sequence of tests stops
+LEFT_OVER = 0.02  # of alpha, for fewer rows than a Poisson number of them
+POISSON_STREAM = 0xACCE  # of random numbers, apart from those of other methods at the same seed
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Rows in order of their score, best first, cut after every run of ties.
+
+    Parameters
+    ----------
+    threshold : float64 array of shape (t,)
+        The score of each run.
+    rows, wrong : int64 arrays of shape (t,)
+        Down to the end of the run: how many, and how many of them are wrong.
+    """
+
+    threshold: Floats
+    rows: Ints
+    wrong: Ints
+
+    @classmethod
+    def of(cls, score: Floats, wrong: NDArray[np.bool_], highest: bool) -> Ranking:
+        """Rank rows: the highest score is the best, or the lowest."""
+        at, inverse = np.unique(-score if highest else score, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        rows, bad = (np.bincount(v, minlength=len(at)) for v in (inverse, inverse[wrong]))
+        return cls.of_counts(-at if highest else at, rows, bad)
+
+    @classmethod
+    def of_counts(cls, threshold: Floats, rows: Ints, wrong: Ints) -> Ranking:
+        """Rank runs of ties that stand best first, given how many rows are in each; empty ones are left out."""
+        held = rows > 0
+        return cls(threshold[held], np.cumsum(rows[held]), np.cumsum(wrong[held]))
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return int(self.rows[-1]) if len(self.rows) else 0
+
+    def thinned(self, alpha: float, seed: int) -> tuple[Ranking, float]:
+        """Return a Poisson number of the rows, drawn at random, and what is left of alpha: see `accept`.
+
+        The mean is so far under their number that it is exceeded with probability at most ``LEFT_OVER * alpha``.
+        """
+        rng = np.random.default_rng([seed, POISSON_STREAM])
+        kept = min(int(rng.poisson(_poisson_mean(self.n, alpha))), self.n)
+        right, wrong = (np.diff(v, prepend=0) for v in (self.rows - self.wrong, self.wrong))
+        drawn = rng.multivariate_hypergeometric(np.concatenate([right, wrong]), kept, method="marginals")
+        bad = drawn[len(right) :]
+        some = Ranking(self.threshold, np.cumsum(drawn[: len(right)] + bad), np.cumsum(bad))
+        return some, (1.0 - LEFT_OVER) * alpha
+
+
+def log_evidence(rows: Ints | Floats, wrong: Ints | Floats, risk: float | Floats) -> Floats:
+    """Return ``ln E_k`` against "the mean rate of these rows' errors is at least `risk`"."""
+    k, s, x = (np.asarray(v, dtype=np.float64)[..., None] for v in (rows, wrong, risk))
+    logs = np.log(WEIGHTS) + s * np.log1p(-THETAS) - k * np.log1p(-THETAS * x)
+    top = logs.max(axis=-1)
+    found: Floats = top + np.log(np.exp(logs - top[..., None]).sum(axis=-1))
+    return found
+
+
+def highest_rate(ranking: Ranking, alpha: float) -> Floats:
+    """Return at every depth the least rate that is refuted, all of them right together: 1 where none is."""
+    low, high = np.zeros(len(ranking.rows)), np.ones(len(ranking.rows))
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        refuted = log_evidence(ranking.rows, ranking.wrong, middle) >= -np.log(alpha)
+        low, high = np.where(refuted, low, middle), np.where(refuted, middle, high)
+    return high
+
+
+def deepest(ranking: Ranking, risk: float, alpha: float) -> int:
+    """Return the last run of ties down to which a mean rate of `risk` is refuted; -1 for none."""
+    refuted = log_evidence(ranking.rows, ranking.wrong, risk) >= -np.log(alpha)
+    return int(np.nonzero(refuted)[0].max(initial=-1))
+
+
+def clopper_pearson(rows: Ints, wrong: Ints, alpha: float) -> Floats:
+    """Return the exact upper bound at each depth taken by itself, as if it had been fixed beforehand."""
+    from scipy.special import betaincinv
+
+    some = wrong < rows
+    found: Floats = np.ones(len(rows))
+    found[some] = betaincinv(wrong[some] + 1.0, (rows - wrong)[some].astype(np.float64), 1.0 - alpha)
+    return found
+
+
+def first_depth(rows: Ints, risk: float, alpha: float) -> int:
+    """Return where a sequence of tests starts: the first depth at which errors of half of `risk` would be refuted.
+
+    From ``k KL(risk / 2, risk) >= ln(1 / alpha)``; the last depth where none is so deep.
+    """
+    half = 0.5 * risk
+    divergence = half * np.log(0.5) + (1.0 - half) * (np.log1p(-half) - np.log1p(-risk))
+    return min(int(np.searchsorted(rows, -np.log(alpha) / divergence)), len(rows) - 1)
+
+
+def sequence(ranking: Ranking, risk: float, alpha: float) -> int:
+    """Return the last run of ties that a fixed sequence of Clopper-Pearson tests accepts; -1 for none.
+
+    It starts where `first_depth` says and goes down by fiftieths of the rows until a test fails: depths that scores
+    alone choose, so that the first depth over the limit is tested once. Clopper-Pearson's bound holds for rows of
+    different rates (Hoeffding 1956).
+    """
+    start = first_depth(ranking.rows, risk, alpha)
+    depths = np.unique(np.searchsorted(ranking.rows, np.arange(1, GRID + 1) / GRID * ranking.n))
+    depths = np.concatenate([[start], depths[depths > start]])
+    fails = clopper_pearson(ranking.rows[depths], ranking.wrong[depths], alpha) > risk
+    passed = int(np.argmax(fails)) if fails.any() else len(depths)
+    return int(depths[passed - 1]) if passed else -1
+
+
+def rows_needed(risk: float, error: float, power: float, alpha: float) -> int:
+    """Return how many accepted rows refute a rate of `risk` with probability `power`, if errors have rate `error`."""
+
+    def refuted(k: int, wrong: int) -> bool:
+        return float(log_evidence(np.array(k), np.array(wrong), risk)) >= -np.log(alpha)
+
+    return _least(lambda k: _power(k, error, refuted) >= power)
+
+
+def fixed_needed(risk: float, error: float, power: float, alpha: float) -> int:
+    """Return the same for one threshold that was fixed beforehand, by Clopper-Pearson."""
+    from scipy.special import bdtr
+
+    def refuted(k: int, wrong: int) -> bool:
+        return float(bdtr(wrong, k, risk)) <= alpha
+
+    return _least(lambda k: _power(k, error, refuted) >= power)
+
+
+def fewest(risk: float, alpha: float) -> int:
+    """Return how many accepted rows refute a rate of `risk` without a single error."""
+    return _least(lambda k: float(log_evidence(np.array(k), np.array(0), risk)) >= -np.log(alpha))
+
+
+def enough(certifying: int, alpha: float) -> int:
+    """Return the least number of rows of which, after thinning for the population, so many are left in the mean."""
+    return _least(lambda n: _poisson_mean(n, alpha) >= certifying)
+
+
+def _poisson_mean(n: int, alpha: float) -> float:
+    from scipy.special import pdtri
+
+    return float(pdtri(n, 1.0 - LEFT_OVER * alpha))
+
+
+def _power(k: int, error: float, refuted: Callable[[int, int], bool]) -> float:
+    """Return the probability that so few of k rows are wrong that the rate is refuted."""
+    from scipy.special import bdtr
+
+    low, high = -1, k + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if refuted(k, middle) else (low, middle)
+    return float(bdtr(low, k, error)) if low >= 0 else 0.0
+
+
+def _least(holds: Callable[[int], bool]) -> int:
+    """Return the least number from which on something holds, found by bisection."""
+    low, high = 0, 1
+    while not holds(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

@@ -1,0 +1,73 @@
+"""Named groups: which there are, and which rows are in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.data.columns import require
+from calibrant.data.predictions import Predictions
+from calibrant.data.profile import Profile
+from calibrant.data.read import make_spec
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.errors import BadInput
+from calibrant.views.population import counted
+
+Group = tuple[tuple[str, str], ...]
+
+
+def keyed(group: Group) -> str:
+    """Return the name of a group: ``sex=f, age=40–49``. No two groups have one name."""
+    return ", ".join("=".join(map(_quoted, pair)) for pair in group)
+
+
+def _quoted(text: str) -> str:
+    """Return a variable or a level; in quotes where it could be misread."""
+    return json.dumps(text, ensure_ascii=False) if any(c in text for c in '=",') else text
+
+
+def rows_of_groups(
+    data: Predictions, by: tuple[str, ...], intersections: bool = False
+) -> Iterator[tuple[Group, NDArray[np.intp]]]:
+    """Yield each group that has rows, in the order of the levels, and its rows."""
+    table = data.covariates
+    require(by, () if table is None else tuple(table.schema.names), "group")
+    variables = []
+    for name in by:
+        profile = Profile(name)
+        profile.update(table.column(name))
+        variables.append(profile.variable())
+    spec = make_spec("y_true", "y_prob", tuple(variables), intersections)
+    codes = {v.name: v.codes(table.column(v.name)) for v in variables}
+    for index, grouping in enumerate(spec.groupings):
+        code = np.zeros(data.n, dtype=np.int64)
+        for name in grouping:
+            code = code * len(spec.by_name[name].labels) + codes[name]
+        order = np.argsort(code, kind="stable")
+        ends = np.searchsorted(code[order], np.arange(spec.sizes[index] + 1))
+        for g, group_name in enumerate(spec.group_names(index)):
+            if ends[g + 1] > ends[g]:
+                yield group_name, order[ends[g] : ends[g + 1]]
+
+
+def grouped_sketch(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
+    """Return a sketch that has groups, or say how to get one."""
+    if isinstance(data, Sketch) and intersections:
+        raise BadInput("this sketch brings its own groups: leave intersections out, or sketch again with it")
+    if isinstance(data, Sketch) and by and set(by) != {v.name for v in data.spec.variables}:
+        raise BadInput(
+            f"this sketch has the groups of {[v.name for v in data.spec.variables]}: leave by= out, or sketch again"
+        )
+    if isinstance(data, Predictions) and not by:
+        raise BadInput("name the group columns: by=['sex', 'age']")
+    return counted(data, seed, by, intersections)
+
+
+def named_groups(whole: Sketch) -> list[tuple[Group, int]]:
+    """Return name and index of every group of a sketch that has rows."""
+    names = [n for g in range(len(whole.spec.groupings)) for n in whole.spec.group_names(g)]
+    rows = whole.group_levels.sum(axis=(1, 2, 3)) if len(names) else np.zeros(0)
+    return [(name, i) for i, name in enumerate(names) if rows[i] > 0]

@@ -1,0 +1,233 @@
+"""The share that may be accepted: hand-computed cases, both ends, groups, units, sketches, refusals, the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.results import Estimate
+from calibrant.stats.decisions import acceptance
+from calibrant.stats.decisions.acceptance import LEFT_OVER, THETAS, WEIGHTS, Ranking, log_evidence
+
+
+@pytest.fixture(scope="module")
+def answers() -> cal.Predictions:
+    rng = np.random.default_rng(0)
+    n = 6000
+    confidence, topic = rng.uniform(0.5, 1.0, n).round(3), np.array(["law", "math"])[rng.integers(0, 2, n)]
+    right = rng.uniform(size=n) < np.where(topic == "law", confidence**2, confidence)
+    return cal.predictions(right, confidence, {"topic": topic})
+
+
+def of(found: Estimate, name: str = "everyone") -> dict[str, float]:
+    return found.settings["groups"][name]
+
+
+def test_evidence_is_the_mixture_by_hand() -> None:
+    by_hand = np.log(sum(w * (1 - t) ** 2 / (1 - t * 0.1) ** 30 for w, t in zip(WEIGHTS, THETAS, strict=True)))
+    assert float(log_evidence(np.array(30), np.array(2), 0.1)) == pytest.approx(by_hand)
+
+
+def test_evidence_of_very_long_lists_is_finite() -> None:
+    assert np.isfinite(log_evidence(np.array([10**12]), np.array([10**9]), 0.01)).all()
+
+
+def test_the_best_stand_first_and_ties_together() -> None:
+    ranking = Ranking.of(np.array([0.9, 0.5, 0.9, 0.7]), np.array([True, True, False, False]), True)
+    assert (list(ranking.threshold), list(ranking.rows), list(ranking.wrong)) == ([0.9, 0.7, 0.5], [2, 3, 4], [1, 1, 2])
+    lowest = Ranking.of(np.array([0.9, 0.5]), np.array([True, False]), False)
+    assert list(lowest.threshold) == [0.5, 0.9]
+
+
+def test_certified_rates_are_inverted_exactly() -> None:
+    ranking = Ranking(np.array([0.9, 0.8]), np.array([200, 500]), np.array([3, 20]))
+    for k, s, high in zip(ranking.rows, ranking.wrong, acceptance.highest_rate(ranking, 0.05), strict=True):
+        assert float(log_evidence(k, s, high)) == pytest.approx(np.log(20.0), abs=1e-6)
+
+
+def test_clopper_pearson_agrees_with_scipy() -> None:
+    from scipy.stats import binomtest
+
+    found = acceptance.clopper_pearson(np.array([50, 50]), np.array([3, 50]), 0.05)
+    assert found[0] == pytest.approx(binomtest(3, 50).proportion_ci(0.9, "exact").high)
+    assert found[1] == 1.0
+
+
+def test_accepts_down_to_the_last_depth_within(answers: cal.Predictions) -> None:
+    found = cal.certify.accept(answers, risk=0.2, target="rows")
+    told = of(found)
+    passed = answers.p >= told["threshold"]
+    assert told["accepted"] == passed.sum()
+    assert told["wrong"] == (answers.y[passed] == 0).sum()
+    assert found.low == told["share"] == passed.mean()
+    assert found.interval.high == 1.0
+    assert told["certified_rate"] <= 0.2
+    assert told["rate"] < told["certified_rate"]
+    deeper = np.sort(np.unique(answers.p[~passed]))[::-1]
+    for t in deeper[:50]:
+        more = answers.p >= t
+        assert float(log_evidence(more.sum(), (answers.y[more] == 0).sum(), 0.2)) < np.log(20.0)
+
+
+def test_the_population_takes_a_little_more_than_the_rows(answers: cal.Predictions) -> None:
+    rows, population = (cal.certify.accept(answers, risk=0.2, target=t).low for t in ("rows", "population"))
+    assert 0.8 * rows < population <= rows * 1.05
+
+
+def test_thinning_leaves_a_poisson_number_of_rows() -> None:
+    ranking = Ranking(np.arange(5.0), np.array([200, 400, 600, 800, 1000]), np.array([0, 0, 50, 60, 100]))
+    numbers = []
+    for seed in range(400):
+        some, alpha = ranking.thinned(0.05, seed)
+        assert alpha == pytest.approx(0.05 * (1 - LEFT_OVER))
+        assert (np.diff(some.rows, prepend=0) >= np.diff(some.wrong, prepend=0)).all()
+        numbers.append(some.n)
+    assert np.var(numbers) / np.mean(numbers) == pytest.approx(1.0, abs=0.3)
+    assert max(numbers) <= 1000
+
+
+def test_the_lowest_scores_pass_as_no_cases() -> None:
+    rng = np.random.default_rng(1)
+    risk = rng.uniform(size=8000) ** 2
+    found = cal.certify.accept(cal.predictions(rng.uniform(size=8000) < risk, risk), risk=0.05, end="low")
+    t = of(found)["threshold"]
+    assert 0.05 < t < 0.2
+    assert found.low == np.mean(risk <= t)
+
+
+def test_each_group_has_a_threshold_and_shares_alpha(answers: cal.Predictions) -> None:
+    found = cal.certify.accept(answers, risk=0.2, by="topic")
+    law, math = of(found, "topic=law"), of(found, "topic=math")
+    assert law["threshold"] > math["threshold"]
+    assert found.settings["delta"] == 0.025
+    assert law["rows"] + math["rows"] == answers.n == found.n
+    assert found.low == pytest.approx((law["accepted"] + math["accepted"]) / answers.n)
+
+
+def test_nobody_is_accepted_where_everyone_is_wrong() -> None:
+    found = cal.certify.accept(cal.predictions(np.zeros(500), np.linspace(0.5, 0.9, 500)), risk=0.1)
+    assert found.low == found.value == 0.0
+    assert of(found)["threshold"] is None
+    assert of(found)["certified_rate"] is None
+
+
+def test_fewest_is_the_first_number_without_an_error() -> None:
+    k = acceptance.fewest(0.02, 0.05)
+    assert float(log_evidence(np.array(k), np.array(0), 0.02)) >= np.log(20.0)
+    assert float(log_evidence(np.array(k - 1), np.array(0), 0.02)) < np.log(20.0)
+
+
+def test_units_that_repeat_rows_certify_less(answers: cal.Predictions) -> None:
+    five = np.repeat(np.arange(1200), 5)
+    p, y = answers.p[:1200][five], answers.y[:1200][five]
+    by_rows = cal.certify.accept(cal.predictions(y, p), risk=0.25)
+    by_units = cal.certify.accept(cal.predictions(y, p, cluster=five), risk=0.25)
+    assert by_units.low < by_rows.low
+    assert by_units.settings["units"] == 1200
+    with pytest.raises(cal.NotComputable, match="population"):
+        cal.certify.accept(cal.predictions(y, p, cluster=five), target="rows")
+
+
+def test_weighted_shares_are_of_the_weights(answers: cal.Predictions) -> None:
+    weights = np.where(answers.p > 0.8, 3.0, 1.0)
+    found = cal.certify.accept(cal.predictions(answers.y, answers.p, weights=weights), risk=0.3)
+    passed = answers.p >= of(found)["threshold"]
+    assert found.low == pytest.approx(weights[passed].sum() / weights.sum())
+
+
+def test_a_sketch_accepts_whole_cells(answers: cal.Predictions) -> None:
+    sketch = cal.sketch(
+        {"y": answers.y, "p": answers.p, "topic": answers.covariates["topic"]}, label="y", score="p", by="topic"
+    )
+    by_score, cells = cal.certify.accept(answers, risk=0.2), cal.certify.accept(sketch, risk=0.2)
+    assert cells.low == pytest.approx(by_score.low, abs=0.03)
+    assert set(cal.certify.accept(sketch, risk=0.2, by="topic").settings["groups"]) == {"topic=law", "topic=math"}
+
+
+def test_the_curve_agrees_with_what_is_accepted(answers: cal.Predictions) -> None:
+    curve = cal.diagnose.acceptance_curve(answers, risk=0.2, points=1000)
+    told = curve.settings["groups"]["everyone"]
+    within = [s for s, u in zip(curve.columns["share"], curve.columns["high"], strict=True) if u <= 0.2]
+    assert max(within) == pytest.approx(told["accepted"], abs=0.002)
+    assert told["accepted"] <= told["picked"]
+    assert all(a <= b for a, b in zip(curve.columns["high_alone"], curve.columns["high"], strict=True))
+
+
+def test_the_curve_of_units_has_the_pilots_thresholds(answers: cal.Predictions) -> None:
+    data = cal.predictions(answers.y, answers.p, cluster=np.arange(answers.n) // 3)
+    curve = cal.diagnose.acceptance_curve(data, risk=0.2)
+    assert 30 <= len(curve.columns["share"]) <= 50
+    assert all(a <= b for a, b in zip(curve.columns["high_alone"], curve.columns["high"], strict=True))
+
+
+def test_plans_reach_their_power() -> None:
+    """By simulation of the planned number of rows."""
+    plan = cal.certify.rows_to_accept(risk=0.05, error=0.02, power=0.8)
+    rng, n = np.random.default_rng(5), int(plan.value)
+    won = 0
+    for seed in range(200):
+        data = cal.predictions(rng.uniform(size=n) >= 0.02, np.full(n, 0.9))
+        won += cal.certify.accept(data, risk=0.05, seed=seed).low == 1.0
+    assert 0.68 < won / 200 < 0.92
+    assert plan.low == plan.settings["threshold_fixed_beforehand"] < plan.value
+
+
+def test_rows_needed_beside_clopper_pearson() -> None:
+    plan = cal.certify.rows_to_accept(risk=0.01, error=0.005)
+    assert plan.value / plan.settings["threshold_fixed_beforehand"] < 2.1
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"risk": 1.5}, "risk=1.5"),
+        ({"risk": True}, "risk=True"),
+        ({"end": "up"}, "end='up'"),
+        ({"target": "all"}, "target='all'"),
+        ({"by": "age"}, "age"),
+        ({"alpha": 0}, "alpha=0"),
+    ],
+)
+def test_refusals(answers: cal.Predictions, settings: dict[str, object], says: str) -> None:
+    with pytest.raises(cal.BadInput, match=says):
+        cal.certify.accept(answers, **settings)  # type: ignore[arg-type]
+
+
+def test_plans_refuse_an_error_over_the_risk() -> None:
+    with pytest.raises(cal.BadInput, match=r"error=0\.02"):
+        cal.certify.rows_to_accept(risk=0.01, error=0.02)
+
+
+@pytest.fixture
+def file(answers: cal.Predictions, tmp_path: Path) -> Path:
+    path = tmp_path / "answers.csv"
+    rows = zip(answers.y, answers.p, answers.covariates["topic"].to_pylist(), strict=True)
+    path.write_text("right,confidence,topic\n" + "".join(f"{y},{p},{t}\n" for y, p, t in rows))
+    return path
+
+
+def test_the_command_prints_and_writes(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = file.with_name("curve.csv")
+    named = ["--label", "right", "--score", "confidence", "--risk", "0.2"]
+    assert main(["accept", str(file), *named, "--by", "topic", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "in each group wrong, certified" in printed
+    assert "topic=law" in printed
+    assert out.read_text().startswith("group,share,threshold")
+    assert main(["accept", str(file), *named, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["method"] == "certify.accept"
+    assert main(["accept", str(file), *named[:-1], "0.0005"]) == 3
+    assert "Nothing can be accepted yet" in capsys.readouterr().out
+
+
+def test_the_command_plans_without_data(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["accept", "--risk", "0.02", "--error", "0.01", "--share", "0.6"]) == 0
+    assert "A plan, not a certificate." in capsys.readouterr().out
+    assert main(["accept", str(file), "--error", "0.01"]) == 2
+    assert main(["accept", str(file), "--share", "0.6", "--label", "right", "--score", "confidence"]) == 2
+    assert "--share" in capsys.readouterr().err

@@ -326,6 +326,23 @@ def drawn(of: AuditRecord, **curves: Curve) -> AuditRecord:
     return replace(of, curves={**of.curves, **curves})
 
 
+ASSUMPTIONS = ("labelled", "at random", "odds", "any")
+
+
+def unlabelled(of: AuditRecord, missing: int = 2_500, stands: float = 1.47) -> AuditRecord:
+    """Return a record with so many people whose outcome is not known."""
+    one, limit = of.everyone, of.settings["limit"]
+    low, high = one.lower.interval.low, one.upper.interval.high
+    ends = [(low * k, min(high / k, 1.0) if k else 1.0) for k in (1.0, 0.9, 0.6, 0.0)]
+    lines = [
+        ("everyone", name, odds, one.rows, missing, low, high, verdict(low, high, limit), stands)
+        for name, odds, (low, high) in zip(ASSUMPTIONS, (None, 1.0, 2.0, None), ends, strict=True)
+    ]
+    heads = ("people", "assumption", "odds", "rows", "unlabelled", "low", "high", "verdict", "stands_to")
+    columns = dict(zip(heads, zip(*lines, strict=True), strict=True))
+    return drawn(of, missing_labels=Curve(method="certify.missing_labels", columns=columns, settings={}))
+
+
 def variables(limit: float | None = 0.015) -> AuditRecord:
     """Return the record of the mock-up with a number, a date and a category that error follows, and one it does not."""
     days = [17_000 + 30.0 * i for i in range(41)]

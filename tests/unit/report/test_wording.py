@@ -113,6 +113,65 @@ def test_words_and_marks_of_the_parts_are_the_verdicts(everyone, groups, pockets
     assert ("gap" in plain(wording.pockets_told(record))) == (pockets != "absent")
 
 
+@pytest.mark.parametrize(("everyone", "groups", "pockets", "use"), ALL)
+def test_a_headline_says_of_whom_it_is_where_outcomes_are_not_known(everyone, groups, pockets, use):
+    record = mixed(everyone, groups, pockets, use)
+    said = wording.headline(factories.unlabelled(record))
+    assert words_of(said) <= 16
+    assert "use it" not in said.lower()  # by those of whom nothing is known too
+    assert "nown" in said or (said.startswith("Too few") and said == wording.headline(record))
+    if "broken" in record.verdicts.values():
+        assert "ver the limit" in said or "ver it for" in said
+    assert wording.headline(factories.unlabelled(record, 50)) == wording.headline(record)  # of 10 000: hardly anyone
+
+
+KNOWN = [
+    ("met", [], "absent", "Within the limit for everyone whose outcome is known. Groups and pockets were not checked."),
+    (
+        "met",
+        ["met"],
+        "met",
+        "Where the outcome is known: within the limit for everyone, every named group and unnamed pockets.",
+    ),
+    (
+        "met",
+        ["broken", "met"],
+        "met",
+        "Of those whose outcome is known: within the limit for everyone. Over it for region 0.",
+    ),
+    ("broken", [], "met", "Of those whose outcome is known: over the limit for everyone."),
+]
+
+
+@pytest.mark.parametrize(("everyone", "groups", "pockets", "said"), KNOWN)
+def test_headlines_of_those_whose_outcome_is_known(everyone, groups, pockets, said):
+    record = factories.unlabelled(mixed(everyone, groups, pockets))
+    assert wording.headline(record) == said
+    assert [p.who.endswith(", outcomes known") for p in parts(record)] == [True] * 3
+    for shown in (terminal(record), markdown(record), repr(record)):
+        assert said in " ".join(shown.split())
+        assert "Everyone, outcomes known" in shown
+    assert "Of those whose outcome is known: on average" in " ".join(markdown(record).split())
+
+
+def test_errors_that_cancel_are_told_of_the_known_too():
+    record = factories.unlabelled(factories.mixture("met", []))
+    high = replace(record.everyone.lower, interval=replace(record.everyone.lower.interval, low=0.021))
+    record = replace(record, everyone=replace(record.everyone, lower=high))
+    record = replace(record, settings={**record.settings, "judge": "gap"})
+    assert (
+        wording.headline(record)
+        == "Known outcomes: on balance within the limit; on average off by at least 2.1 points."
+    )
+
+
+def test_points_are_of_the_known_too():
+    record = factories.unlabelled(factories.employment(limit=None), 50_000)
+    assert wording.headline(record) == (
+        "Known outcomes: off by 0.6 to 1.2 points for everyone, by at least 1.6 for foreign born."
+    )
+
+
 EXACT = [
     ("met", ["broken", "met"], "absent", "use", "Use it for everyone together. Do not use it as it is for region 0."),
     ("met", ["broken", "met"], "absent", None, "Within the limit for everyone together. Over it for region 0."),

@@ -27,6 +27,7 @@ from calibrant.report.document import (
 from calibrant.report.findings import by_gap, limit_of, only_together, said_of, withheld
 from calibrant.report.spans import clipped, given, say
 from calibrant.report.wording.headline import headline, page_title
+from calibrant.report.wording.missing_labels import known_only
 from calibrant.report.wording.parts import everyone_told, groups_told, pockets_told, verdict_word
 from calibrant.report.wording.units import counted
 from calibrant.visible import visible
@@ -64,14 +65,14 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
 
 def parts(record: AuditRecord) -> tuple[Part, ...]:
     """Return everyone, the named groups and unnamed pockets: always all three."""
-    total = len(record.groups)
+    total, known = len(record.groups), known_only(record)
     named = f"{num.count(total)} named groups" if total > 1 else "The named group" if total else "Named groups"
     if total and only_together(record):
         named = f"{num.count(total)} groups shown" if total > 1 else "The group shown"
     return (
-        Part("Everyone", *verdict_word(record, "everyone"), everyone_told(record)),
-        Part(named, *verdict_word(record, "groups"), groups_told(record)),
-        Part("Unnamed pockets", *verdict_word(record, "pockets"), pockets_told(record)),
+        Part(f"Everyone{known}", *verdict_word(record, "everyone"), everyone_told(record)),
+        Part(f"{named}{known}", *verdict_word(record, "groups"), groups_told(record)),
+        Part(f"Unnamed pockets{known}", *verdict_word(record, "pockets"), pockets_told(record)),
     )
 
 

@@ -10,6 +10,7 @@ from calibrant.report.findings import by_gap, limit_of, only_together, ordered, 
 from calibrant.report.spans import label
 from calibrant.report.terminal import WIDTH, cells, clip, pad
 from calibrant.report.wording import VERDICTS, headline, judged_range, verdict_word
+from calibrant.report.wording.missing_labels import known_only
 from calibrant.visible import visible
 
 LEAD = 17  # cells of the words at the left
@@ -28,15 +29,16 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     yield f"Audit of {visible(record.name)}: {num.count(record.everyone.rows)} rows, {bound}"
     word = "" if limit is None else f"{VERDICTS[record.verdict].upper()}. "
     yield f"{word}{headline(record)}"
+    known = known_only(record)
     off = "a gap of" if by_gap(record) else "off by"
     everyone = VERDICTS[record.everyone.verdict] if limit is not None else "Not judged"
-    yield _part("Everyone", everyone, f"{off} {judged_range(record, record.everyone)} points")
+    yield _part(f"Everyone{known}", everyone, f"{off} {judged_range(record, record.everyone)} points")
     of = f"{num.count(total)} named groups" if total > 1 else "1 named group" if total else "Named groups"
     of = of.replace("named groups", "groups shown") if only_together(record) else of
-    yield _part(of, verdict_word(record, "groups")[1], "")
+    yield _part(f"{of}{known}", verdict_word(record, "groups")[1], "")
     for worst in ordered(record.groups)[:1]:
         yield _part("", "", f"worst, {label(worst)}: {off} {judged_range(record, worst)} points")
-    yield _part("Unnamed pockets", verdict_word(record, "pockets")[1], "")
+    yield _part(f"Unnamed pockets{known}", verdict_word(record, "pockets")[1], "")
     for pocket in pockets_off(record)[:1]:
         least = num.lower_bound(pocket.least, limit)
         yield _part("", "", f"worst, {visible(pocket.rule) or 'not shown'}: a gap of at least {least} points")

@@ -41,6 +41,7 @@ from calibrant.report.wording import (
     together,
     verdict_word,
 )
+from calibrant.report.wording.missing_labels import OF_KNOWN, partly
 from calibrant.results import Estimate
 from calibrant.visible import visible
 
@@ -55,7 +56,9 @@ Line = Mapping[str, Any]
 
 def pockets(record: AuditRecord) -> Iterator[Node]:
     """Return the answer, a few distinct pockets as a forest plot and in numbers, and the map of the worst."""
-    yield Paragraph(pockets_told(record), "quiet" if pockets_state(record) == "absent" else "answer")
+    absent = pockets_state(record) == "absent"
+    of = say(OF_KNOWN) if partly(record) and not absent else ()
+    yield Paragraph((*of, *pockets_told(record)), "quiet" if absent else "answer")
     e, found = record.estimates.get(POCKETS), told(record)
     if e is None or pockets_state(record) == "absent":
         return

@@ -19,6 +19,7 @@ from calibrant.report.findings import (
     with_verdict,
 )
 from calibrant.report.spans import Text, code, given, say, sentence, strong
+from calibrant.report.wording.missing_labels import of_known
 from calibrant.report.wording.terms import all_groups, capital, cardinal
 
 
@@ -104,7 +105,7 @@ def overall_answer(record: AuditRecord) -> Text:
         "high": "Mostly the model says too much: it",
         "unclear": "On balance it is not shown to be off: the model",
     }.get(shift_side(record) or "", "The model")
-    return say(f"{start} {mostly} promises {predicted} in 100, and {observed} in 100 happened.")
+    return say(f"{of_known(record, start)} {mostly} promises {predicted} in 100, and {observed} in 100 happened.")
 
 
 def unshown_reason(record: AuditRecord) -> str:
@@ -136,10 +137,12 @@ def groups_answer(record: AuditRecord) -> Text:
     if not broken and not undecided:
         small = only_together(record)
         of, more = (" shown", f"; {num.count(small)} small ones only together") if small else ("", "")
-        return say(f"{all_groups(total).capitalize()}{of} {'are' if total > 1 else 'is'} within the limit{more}.")
+        told = f"{all_groups(total).capitalize()}{of} {'are' if total > 1 else 'is'} within the limit{more}."
+        return say(of_known(record, told))
     first = f"{capital(cardinal(broken))} of {num.count(total)} groups {'is' if broken == 1 else 'are'} over the limit."
     if not broken:
         first = "No group is shown to be over the limit."
+    first = of_known(record, first)
     if not undecided:
         return say(f"{first} The largest certified errors come first.")
     few = (

@@ -24,6 +24,7 @@ from calibrant.report.findings import (
 )
 from calibrant.report.spans import shown, value_label
 from calibrant.report.wording.answers import crossed
+from calibrant.report.wording.missing_labels import partly, qualified
 from calibrant.report.wording.terms import cardinal
 from calibrant.visible import visible
 
@@ -38,8 +39,9 @@ ODD = re.compile(r"true|false|yes|no|y|n|other|missing|none|unknown|\W*", re.IGN
 def headline(record: AuditRecord) -> str:
     """Return the decision: for whom to use it, for whom not, or what is missing to say.
 
-    "Use it" stands only where a limit and an intended use were given; with a limit alone the same sentence speaks of
-    the limit, and without one of points.
+    "Use it" stands only where a limit and an intended use were given, and outcomes are known; with a limit alone the
+    same sentence speaks of the limit, and without one of points. Where outcomes are not known of all, it says of whom
+    it is.
 
     Parameters
     ----------
@@ -53,9 +55,9 @@ def headline(record: AuditRecord) -> str:
     if withheld(record):
         return COPIES
     if limit_of(record) is None:
-        return _first_that_fits(_in_points(record))
+        return _first_that_fits(record, _in_points(record))
     told = {"broken": _everyone_over, "undecided": _everyone_undecided}.get(record.verdicts["everyone"], _everyone_met)
-    return _first_that_fits(told(record))
+    return _first_that_fits(record, told(record))
 
 
 def for_use(record: AuditRecord) -> bool:
@@ -73,13 +75,18 @@ def words_of(text: str) -> int:
     return len(text.split(" "))
 
 
-def _first_that_fits(forms: Iterator[str]) -> str:
-    """Return the first form that is short enough, else the last, which always is."""
+def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
+    """Return the first form that is short enough, with of whom it is; else the last, which always is."""
     form = ""
-    for form in forms:
+    for form in (told for each in forms for told in qualified(record, each)):
         if words_of(form) <= MOST_WORDS and len(form) <= MOST_LETTERS:
             break
     return form
+
+
+def _by_use(record: AuditRecord) -> bool:
+    """Tell whether the headline decides about use: what is known of some is not known of those it is used for."""
+    return for_use(record) and not partly(record)
 
 
 # ---- who is over the limit, in a few words ----
@@ -155,7 +162,7 @@ def _everyone_over(record: AuditRecord) -> Iterator[str]:
         "Do not use it as it is",
         ("Do not use it as it is, least of all for", "Do not use it, least of all for"),
     )
-    if not for_use(record):
+    if not _by_use(record):
         start = "Over the limit for everyone together"
         forms = ("Over the limit for everyone together, most of all for", "Over the limit for everyone, most for")
     for whom in (*_whom(worse, "and"), off_named(worse[0])) if worse else ():
@@ -164,7 +171,7 @@ def _everyone_over(record: AuditRecord) -> Iterator[str]:
 
 
 def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
-    use, over, few = for_use(record), everyone_off(record), f"Too few {_short_noun(record)} to decide"
+    use, over, few = _by_use(record), everyone_off(record), f"Too few {_short_noun(record)} to decide"
     if over:
         for whom in _whom(over, "or" if use else "and"):
             if use:
@@ -184,10 +191,11 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
 
 
 def _everyone_met(record: AuditRecord) -> Iterator[str]:
-    use, over, hidden = for_use(record), everyone_off(record), cancels(record)
+    use, over, hidden = _by_use(record), everyone_off(record), cancels(record)
     if hidden and not over:
         least = num.lower_bound(record.everyone.lower.interval.low, limit_of(record))
         yield f"On balance within the limit for everyone together; on average off by at least {least} points."
+        yield f"On balance within the limit; on average off by at least {least} points."
         return
     use = use and not hidden
     start = "Use it for" if use else "On balance within the limit for" if hidden else "Within the limit for"

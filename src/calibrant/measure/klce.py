@@ -17,6 +17,8 @@ from calibrant.views.kernel_rows import SINGLE, Shape, checked_rows, checked_siz
 from calibrant.views.local_sums import kernel_bound, natural, squared_error, sums_of_rows
 
 CLUSTERED = "the interval is for independent rows: use local_calibration_test with cluster="
+OF_ROWS = "independent rows; covariates, family and widths chosen without the labels"
+OF_OUTCOMES = "independent outcomes, given the scores and covariates; covariates chosen without the labels"
 ROUNDED = 1e-4  # of a row's own square, at most, by the whole steps in which it is summed
 Kind = Literal["exact", "default"]
 KINDS: tuple[Kind, ...] = ("exact", "default")
@@ -75,7 +77,8 @@ def klce(
 
     Notes
     -----
-    **Assumes.** Independent rows; covariates, family and widths chosen without the labels.
+    **Assumes.** Independent rows; covariates, family and widths chosen without the labels. Of the default features no
+    more than independent outcomes, given scores and covariates: its interval is about those of these rows.
     **Guarantee.** Finite-sample, whatever the kernel, and wide: half the width is ``B sqrt(2 ln(2 / alpha) / floor(n /
     2))`` with B = 1 for two classes and 2 for several, 0.12 of two classes at 1,000 rows. Of the default features,
     given scores and covariates, B is half of ``settings["bound"]``, about 0.56. Whether it is zero is the question of
@@ -132,7 +135,7 @@ def klce(
         "bound": bound,
         "accepted": pair_radius(alpha, rows.n // 2, bound if several else bound / 2.0),
     }
-    return _estimate(value, (radius, bound), rows.n, alpha, settings)
+    return _estimate(value, (radius, bound), rows.n, alpha, settings, OF_ROWS)
 
 
 def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> LocalSums:
@@ -175,11 +178,11 @@ def _of_sums(sums: LocalSums, alpha: float) -> Estimate:
         "accepted": pair_radius(alpha, n // 2, bound / 2.0) + ROUNDED * bound / (n - 1.0),
         "seed": spec.seed,
     }
-    return _estimate(value, (radius, bound), n, alpha, settings)
+    return _estimate(value, (radius, bound), n, alpha, settings, OF_OUTCOMES)
 
 
 def _estimate(
-    value: float, reach: tuple[float, float], n: int, alpha: float, settings: Mapping[str, object]
+    value: float, reach: tuple[float, float], n: int, alpha: float, settings: Mapping[str, object], assumes: str
 ) -> Estimate:
     """Return the estimate: `reach` is half of the width, and the largest size of a pair's term."""
     radius, bound = reach
@@ -194,6 +197,6 @@ def _estimate(
             level=1.0 - alpha,
             guarantee="finite-sample",
         ),
-        assumes="independent rows; covariates, family and widths chosen without the labels",
+        assumes=assumes,
         settings={**settings, "alpha": alpha},
     )

@@ -49,6 +49,8 @@ def test_it_is_near_the_kernel_over_all_pairs() -> None:
     near, exact = cal.measure.klce(data, features="default"), cal.measure.klce(data)
     assert near.value == pytest.approx(exact.value, rel=0.2)
     assert near.high - near.value < 0.6 * (exact.high - exact.value)
+    assert near.assumes.startswith("independent outcomes, given the scores and covariates")
+    assert exact.assumes.startswith("independent rows")
 
 
 @pytest.mark.parametrize("landmarks", [2, 16, 128])

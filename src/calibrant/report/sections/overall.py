@@ -293,7 +293,8 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
             rows.append(Certified(f"Gap of the worst unnamed pocket, at {word}", shown, of, assumption(e)))
     if (e := record.estimates.get("klce")) is not None:
         shown = f"{e.interval:.4f}".replace("-", num.MINUS)
-        rows.append(Certified("Kernel local calibration error (KLCE²), no unit", shown, "the raw score", assumption(e)))
+        subject = f"the raw score, given the scores and traits of these {noun(record)}"
+        rows.append(Certified("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
     for name in sorted(record.certified.keys() - about.keys() - {POCKETS, "klce"}):
         e = record.certified[name]
         rows.append(Certified(visible(name), num.interval(e).removesuffix(" points"), "", assumption(e)))

@@ -13,11 +13,15 @@ from scipy.stats import binomtest, t
 
 LEVEL = 0.05
 COUNTS = ("data sets", "repeats", "replicates")  # what rows call the number of data sets that they rest on
+FIXED, ONE = "one data set, no chance in it", "one draw: no interval"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Whether a claim holds, the data sets that it rests on, and a number with its interval and bound, if it is one."""
+    """Whether a claim holds, the data sets that it rests on, and a number with its interval and bound, if it is one.
+
+    `fixed`: of one data set that is always the same, as the authors' own predictions in their own deal.
+    """
 
     holds: bool | None
     sets: int = 1
@@ -25,15 +29,18 @@ class Claim:
     low: float | None = None
     high: float | None = None
     bound: float | None = None
+    fixed: bool = False
 
     def __str__(self) -> str:
         return {True: "yes", False: "no", None: "cannot tell"}[self.holds]
 
     @property
     def evidence(self) -> str:
-        """The number, its interval, and what it is held against."""
-        if self.value is None:
-            return ""
+        """The number, its interval, and what it is held against; of one data set why there is none."""
+        if self.value is None or self.low is None:
+            told = "" if self.value is None else f"{self.value:.3g} against {self.bound:.3g}; "
+            one = FIXED if self.fixed else ONE if self.sets == 1 else ""
+            return f"{told}{one}"
         return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}] against {self.bound:.3g}"
 
     @property

@@ -17,14 +17,16 @@ outcome is "cannot tell" (`reproduce/claim.py`). In `claims(rows)` of a script:
     }
 
 A plain truth value rests on as many data sets as the row with the fewest says under "data sets", "repeats" or
-"replicates", and on one if no row does. Pages, the index and the run print outcome, data sets and interval.
+"replicates", and on one if no row does. Pages, the index and the run print outcome, data sets and interval; of one data
+set, that there is none, or that there is no chance in it (`fixed=True`). A claim changed, `run.py NAME --judge` judges
+the rows that are checked in, without another run.
 """
 
 import json
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
@@ -183,6 +185,12 @@ def carry_out(name: str, size: str = "quick", seed: int = 0) -> Result:
 def judged(experiment: Experiment, rows: list[Row]) -> dict[str, Claim]:
     """Return the claims of an experiment, each with its data sets."""
     return {words: claim.of(found, rows) for words, found in experiment.claims(rows).items()}
+
+
+def judged_anew(name: str) -> Result:
+    """Return the result that is checked in, with the claims of the script as it is now; nothing is run."""
+    known = Result.load(name)
+    return replace(known, claims=judged(find(name), known.rows))
 
 
 def plain(row: Row) -> Row:

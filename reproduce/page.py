@@ -28,20 +28,24 @@ python reproduce/page.py                         # these pages, from results
 
 `--quick`, two experiments at a time, each a process with one thread, took 15 CPU minutes when last timed whole: some
 eight minutes of two free cores. What `--full`, the paper's size, costs stands with each. Data come with packages of the
-Python index and are fetched on first use; nothing is copied into the repository. Where the data are private or cannot
-be fetched so, a public substitute stands in, by name. Claims are what the paper says of the item, and what is asked of
-this library beyond it; those that did not come out are written out on the paper's page, with every difference; here is
-the first of each, and what did not come out.
+Python index and are fetched on first use; nothing is copied into the repository. The authors' own predictions
+are read where they are at hand. Where data are private or in no package that we found, a public substitute stands in,
+by name: for the Yelp reviews, the readmission records and comments, and most texts and images of the bounds paper. A
+simulation that follows a paper's description is no substitute. Claims are what the paper says of the item, and what is
+asked of this library beyond it; those that did not come out are written out on the paper's page, with every difference;
+here is the first of each, and what did not come out.
 
 Linear algebra has one thread, so that identical runs on one machine give the same numbers, also of trained networks:
 three runs of the networks on Adult agreed to the last digit. Another processor changes the last bits of a network; with
 the instructions of two older ones, the ECE of a small network on Adult was the same to 0.001 points. Other versions of
 NumPy, scikit-learn or PyTorch may change more.
 
-Every claim stands with the data sets that it rests on: samples drawn, or random parts of one; 1 is one data set, which
-tells nothing of others. A claim about a rate or a comparison of rates has its number with a 95% interval (exact
-binomial; of a mean, Student's), and one whose interval straddles the bound is neither a yes nor a no: cannot tell. Of a
-claim about several numbers, the one that decides, or the closest to its bound, is shown.
+Every claim stands with the data sets that it rests on: samples drawn, networks trained, or random parts of one. A claim
+about a rate, a mean or a slope has its number with a 95% interval (exact binomial; of a mean, Student's; of a slope,
+least squares), and one whose interval straddles the bound is neither a yes nor a no: cannot tell. Of a claim about
+several numbers, the one that decides, or the closest to its bound, is shown. What rests on one split, network or audit
+has no interval, says so, and tells nothing of others; the authors' predictions in the authors' own deal are one data
+set with no chance in it, and what other deals of the same rows give stands below them.
 """
 BEYOND = "beyond the paper: "
 

@@ -4,6 +4,7 @@
     python reproduce/run.py all                         # --quick: everything, 15 CPU minutes on two cores
     python reproduce/run.py trustworthy/figure_3 --full --seed 1
     python reproduce/run.py strong                      # all of one paper
+    python reproduce/run.py all --judge                 # claims anew, from the rows that are checked in: nothing is run
 
 Each run writes its rows to reproduce/results and its chart to docs/img/reproduce; `python reproduce/page.py` then
 writes the pages of the documentation from them. Linear algebra has one thread (OpenMP, OpenBLAS, MKL, PyTorch), so that
@@ -68,11 +69,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="experiments at a time")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
+    parser.add_argument("--judge", action="store_true", help="claims anew from the rows that are checked in")
     parser.add_argument("--here", action="store_true", help="run in this process")
     a = parser.parse_args()
     found = chosen(a.name)
     if a.list:
         print("\n".join(f"{n}: {', '.join(experiment.find(n).items)}: {experiment.find(n).title}" for n in found))
+        return 0
+    if a.judge:
+        for n in found:
+            experiment.judged_anew(n).save()
         return 0
     if a.here:
         return max(one(n, a.size, a.seed) for n in found)

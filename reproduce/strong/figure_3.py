@@ -36,7 +36,7 @@ from reproduce.strong.compared import (
 from reproduce.strong.data import AUDITED, audited
 
 FULL, TOLERANCE = 10, 0.05
-NO_MORE = "Hosmer-Lemeshow and the score test, along the score, find no more than the strong test"
+NO_MORE = "Hosmer-Lemeshow and the score test, along the score, find less than the strong test, on average"
 SIDES: dict[Any, str] = {"greater": "risk under-estimated", "less": "risk over-estimated"}
 SPLIT: dict[str, Test] = {
     "strong, split": lambda d, t, r, a: cal.detect.strong_calibration_test(
@@ -85,9 +85,7 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
     f, strong = Found(rows, ("data", "rows", "side")), STRONG[1]
     first = {r["data"]: r["variable"] for r in reversed(rows) if r["what"] == "importance"}
     peaks = [r["peak_share"] for r in rows if r["what"] == "peak" and r["p_value"] <= ALPHA]
-    sets = next(r["replicates"] for r in rows if r["what"] == "power")
     rivals = [t for t in TESTS if t not in STRONG]
-    found = {k: v.count("1") for k, v in f.found.items()}
 
     def twice(data: str) -> Claim:
         sides = [f.average(strong, [c for c in f.settings(strong, kind=data) if c[2] == s]) for s in SIDES]
@@ -97,7 +95,7 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
     return {
         "the strong test has more power than every comparator in every setting": f.everywhere(strong, rivals),
         "the strong test has more power than every comparator on average over the settings": f.ahead(strong, rivals),
-        NO_MORE: Claim(all(found[t, *c] <= found[strong, *c] for t in ALONG_SCORE for c in f.settings()), sets),
+        NO_MORE: f.ahead(strong, ALONG_SCORE),
         "of each model one direction is found over twice as often as the other, over all numbers of people": (
             claim.every(map(twice, first))
         ),

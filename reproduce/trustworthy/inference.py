@@ -129,7 +129,8 @@ def unbiased(rows: list[Row], model: str) -> Claim:
     splits = splits_of(rows)
     if splits < 2:
         return Claim(None, splits)
-    return Claim(bool(abs(mean) < 2 * sd / np.sqrt(splits)), splits)
+    wide = float(f"{2 * sd / np.sqrt(splits):.6g}")
+    return Claim(bool(abs(mean) < wide), splits, mean, mean - wide, mean + wide, 0.0)
 
 
 def side_by_side(rows: list[Row]) -> list[Row]:

@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 import calibrant as cal
 from calibrant.repair import Groups, LocalBias, Multicalibrator, ProportionalMulticalibrator
+from reproduce.claim import Claim
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.trustworthy.data import housing
 
@@ -97,29 +98,28 @@ def by_cell(rows: list[Row]) -> dict[tuple[str, str, str], float]:
     return {(r["repair"], r["model"], k): r[k] for r in rows for k in ("KLCE²", "published p", "our p")}
 
 
-def claims(rows: list[Row]) -> dict[str, bool]:
-    """Return what the paper says of the table."""
+def claims(rows: list[Row]) -> dict[str, Claim]:
+    """Return what the paper says of the table: of one split, the greatest p-value against 0.05."""
     m = by_cell(rows)
-    return {
-        f"no model is locally calibrated before: {THEIRS}": all(
-            m["none", k, "published p"] <= 0.05 for k in PUBLISHED["none"]
-        ),
-        "beyond the paper: no model is before by this library's test either": all(
-            m["none", k, "our p"] <= 0.05 for k in PUBLISHED["none"]
-        ),
-        f"the constant and the regression are not after MC and PMC: {THEIRS}": all(
-            m[r, k, "published p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")
-        ),
-        "beyond the paper: the constant and the regression are not after MC and PMC by this library's test either": all(
-            m[r, k, "our p"] <= 0.05 for r in ("MC", "PMC") for k in ("constant", "logistic regression")
-        ),
-        f"the forest is not after MC and PMC: {THEIRS}": all(
-            m[r, "forest", "published p"] <= 0.05 for r in ("MC", "PMC")
-        ),
-        "beyond the paper: the forest is not after MC and PMC by this library's test either": all(
-            m[r, "forest", "our p"] <= 0.05 for r in ("MC", "PMC")
-        ),
+    few = ("constant", "logistic regression")
+    asked: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+        "no model is locally calibrated before": (("none",), tuple(PUBLISHED["none"])),
+        "the constant and the regression are not after MC and PMC": (("MC", "PMC"), few),
+        "the forest is not after MC and PMC": (("MC", "PMC"), ("forest",)),
     }
+    return {
+        words.format(told): rejected([m[r, k, p] for r in repairs for k in models])
+        for told, (repairs, models) in asked.items()
+        for words, p in (
+            (f"{{}}: {THEIRS}", "published p"),
+            ("beyond the paper: {} by this library's test either", "our p"),
+        )
+    }
+
+
+def rejected(p_values: list[float]) -> Claim:
+    """Return whether all p-values are at most 0.05."""
+    return Claim(max(p_values) <= 0.05, value=max(p_values), bound=0.05)
 
 
 def side_by_side(rows: list[Row]) -> list[Row]:

@@ -1,12 +1,12 @@
 """Tables 2 and 10: errors over scores (ECE) and along age (VECE) of a network on Adult, before and after repair.
 
 The authors trained a network with hidden layers of 100 and 75 on 32,561 rows of UCI Adult, recalibrated it on 2,500 and
-tested it on 13,781. Here their predictions are read where they are at hand, and three networks of our own are trained
+tested it on 13,781. Here their predictions are read where they are at hand, and six networks of our own are trained
 the same way on the public copy without missing values, its inputs as they are (age next to census weight: with
 standardised inputs it would be 85 % accurate and well calibrated, not 79 % and almost certain of everything, as theirs
 was). Every recalibration is fitted and measured twice: by the paper's procedure and by this library's defaults. Of the
 authors' rows a deal at random for every 1,000 of the size tells how much hangs on the deal. --full: as quick, about
-35 CPU seconds.
+50 CPU seconds.
 """
 
 from typing import Any
@@ -25,6 +25,7 @@ PRINTED = {
     AUGMENTED: (1.49, 1.87),
 }
 AUTHORS, OWN = "the authors' predictions", "our networks"
+NETWORKS = 6  # the fewest that can tell a share above one half
 DEPTH = 3  # of the authors' program; their text says 2
 IN_TEXT = "variable-based (tree of depth 2, as in the text)"
 SCORES = (BINNED, PLATT, BETA)
@@ -32,12 +33,13 @@ SCORES = (BINNED, PLATT, BETA)
 
 def run(size: int, seed: int) -> list[Row]:
     """Measure the authors' predictions, if they are here, and those of networks of our own on `size` rows."""
-    rows: list[Row] = []
-    for name, rounds in {AUTHORS: models.authors(), OWN: models.adult(size, seed)}.items():
+    rows, own = list[Row](), models.adult(size, seed, NETWORKS)
+    for name, rounds in {AUTHORS: models.authors(), OWN: own}.items():
         if rounds:
             rows += compared(name, rounds, "age", depth=DEPTH)
             text = compared(name, rounds, "age", depth=2, only=(TREE,))
             rows += [{**r, "method": IN_TEXT} for r in text if r["way"] == "as published"]
+    rows += deals.trained(own, lambda r: held(compared(OWN, r, "age", depth=DEPTH)))
     return rows + deals.counted(
         lambda deal: models.authors(deal=deal),
         size // 1_000,
@@ -91,9 +93,9 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
             for m, both in PRINTED.items()
             for e, p in zip(("ECE", "VECE"), both, strict=True)
         ]
-        out["The twelve printed numbers come out to 0.02 points"] = Claim(max(off) < 0.02)
+        out["The twelve printed numbers come out to 0.02 points"] = Claim(max(off) < 0.02, fixed=True)
         out["The tree of the paper's text, of depth 2, gives the printed VECE of 2.11 to 0.1 points"] = Claim(
-            abs(v[AUTHORS, "as published", IN_TEXT, "VECE"] - 2.11) < 0.1
+            abs(v[AUTHORS, "as published", IN_TEXT, "VECE"] - 2.11) < 0.1, fixed=True
         )
     return deals.joined(out, rows)
 
@@ -136,7 +138,7 @@ EXPERIMENT = Experiment(
         "noise is taken off, and the recipes are its own; so the ECE of beta calibration on the authors' predictions "
         "is about 3.5 %, not 1.65 % (on our own networks the two ways differ little). Platt scaling as published is "
         "scikit-learn's `LogisticRegression` of the score, and scaling-binning has log-odds that end at 1e-12. Our "
-        "own networks, three with a deal of the rows each (means are shown), are trained on 30,148 rows of the public"
+        "own networks, six with a deal of the rows each (means are shown), are trained on 30,148 rows of the public"
         " copy without missing values, for at most 20 passes, and keep the weights that are best on a tenth of them; "
         "the paper does not say how long, and from pass to pass the accuracy of such a network jumps. Keeping the "
         "best weights was chosen after other runs had been seen, as were inputs left as they are: both because "

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from reproduce import claim, experiment, page, sources  # noqa: E402
-from reproduce.variable import models  # noqa: E402
+from reproduce.variable import deals, models  # noqa: E402
 
 NAMES = experiment.names()
 PUBLIC = {
@@ -96,6 +96,36 @@ def test_a_claim_holds_fails_or_cannot_be_told() -> None:
 def test_a_plain_truth_value_rests_on_the_fewest_data_sets_of_any_row() -> None:
     assert claim.of(True) == claim.Claim(True, 1)
     assert claim.of(False, [{"repeats": 8}, {"data sets": 3}, {"n": 2}]) == claim.Claim(False, 3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_claim_tells_its_data_sets_and_its_interval_or_why_it_has_none(name: str) -> None:
+    for words, c in experiment.Result.load(name).claims.items():
+        assert c.sets >= 1, words
+        assert c.evidence, words
+        assert c.sets == 1 or "[" in c.evidence, words
+
+
+def test_of_one_data_set_it_is_told_whether_there_is_chance_in_it() -> None:
+    assert claim.Claim(True).evidence == claim.ONE
+    assert claim.Claim(True, fixed=True).evidence == claim.FIXED
+    assert claim.Claim(False, value=0.55, bound=0.05).evidence == f"0.55 against 0.05; {claim.ONE}"
+    assert claim.Claim(True, 7).evidence == ""
+
+
+def test_a_claim_on_networks_holds_in_their_means_and_in_most_of_them() -> None:
+    rows = deals.trained([3, 1, 4, 1, 5, 9], lambda r: {"over 0": r[0] > 0, "over 2": r[0] > 2, "over 9": r[0] > 9})
+    assert [r["hits"] for r in rows] == [6, 4, 0]
+    found = deals.joined({w: claim.Claim(True) for w in ("over 0", "over 2", "over 9")}, rows)
+    assert [c.holds for c in found.values()] == [True, None, None]
+    assert {c.sets for c in found.values()} == {6}
+
+
+def test_the_authors_own_deal_of_their_predictions_has_no_chance_in_it() -> None:
+    rows = deals.counted(lambda k: [k[1]], 8, 0, lambda r: {"even": r[0] % 2 == 0})
+    found = deals.joined({"even": claim.Claim(True), "other": claim.Claim(True)}, rows)
+    assert [c.fixed for c in found.values()] == [True, False, False]
+    assert list(found.values())[2].sets == 8
 
 
 @pytest.mark.parametrize("paper", experiment.PAPERS)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, get_type_hints
 
-from calibrant.results import Estimate, Side
+from calibrant.results import Curve, Estimate, Side
 
-Function = TypeVar("Function", bound=Callable[..., Estimate])
+Function = TypeVar("Function", bound=Callable[..., Estimate | Curve])
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Setting:
     ----------
     name : str
         The keyword of the function; the option is ``--name``, with ``-`` for ``_``.
-    default : int or float
-        Its type is the option's.
+    default : int, float or None
+        Its type is the option's; a number is None where there is none to start with.
     letter : str
         Stands for the value in the help.
     help : str
@@ -32,7 +32,7 @@ class Setting:
     """
 
     name: str
-    default: int | float
+    default: int | float | None
     letter: str
     help: str
 
@@ -44,7 +44,8 @@ class Certificate:
     Parameters
     ----------
     function : callable
-        ``function(data, *, alpha, side, seed)`` and its own settings by keyword, returning an `Estimate`.
+        ``function(data, *, alpha, side, seed)`` and its own settings by keyword, returning an `Estimate`; of a table
+        without `side`, returning a `Curve`.
     order : int
         Its place in the command's table.
     usual : bool
@@ -58,13 +59,18 @@ class Certificate:
         It is about the groups of a sketch that was made with them.
     """
 
-    function: Callable[..., Estimate]
+    function: Callable[..., Estimate | Curve]
     order: int
     usual: bool
     side: Side
     settings: tuple[Setting, ...]
     tests: bool
     grouped: bool
+
+    @property
+    def table(self) -> bool:
+        """It tells several ranges at once, as a curve does."""
+        return bool(get_type_hints(self.function)["return"] is Curve)
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from calibrant.arguments import checked_alpha, checked_levels, names, number, one_source
+from calibrant.certify.certificate import Setting, certificate
 from calibrant.certify.closed import Judge
 from calibrant.certify.groups import checked_judge, checked_limit
 from calibrant.data.predictions import Predictions
@@ -48,6 +49,14 @@ class Row(NamedTuple):
     stands_to: float
 
 
+OWN = (
+    Setting("limit", None, "L", "largest acceptable error, or gap, to judge by"),
+    Setting("odds", ODDS, "G", "how many times the odds may differ of those without a label"),
+    Setting("levels", 100, "K", "steps"),
+)
+
+
+@certificate(order=120, settings=OWN, grouped=True)
 @one_source
 def missing_labels(
     data: Predictions | Sketch,

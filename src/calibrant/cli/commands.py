@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.arguments import COMMAND
@@ -22,6 +22,7 @@ from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.query import Query
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
+from calibrant.results import Curve, Estimate
 from calibrant.visible import visible
 
 EVERY = ("*",)
@@ -103,7 +104,6 @@ def example(a: Namespace) -> int:
 def certify(a: Namespace) -> int:
     """Print the certificates named, each with its own settings; of those usual, the ones that can be had."""
     from calibrant.certify.certificate import certificates
-    from calibrant.report import terminal
 
     known = {c.name: c for c in certificates()}
     named = [name.replace("-", "_") for name in a.method or (c.name for c in known.values() if c.usual)]
@@ -118,20 +118,32 @@ def certify(a: Namespace) -> int:
         raise BadInput(f"--by goes with --method {','.join(c.name for c in known.values() if c.grouped)}")
     columns = {"tests": True} if tests else {"variables": ()}
     whole = summarised(source(given(a), a.allow_same), reading(a, **columns))
+    if a.side != "two-sided" and (tables := [c.name for c in chosen if c.table]):
+        raise BadInput(f"--method {tables[0]} tells both ends: leave --side out")
     found, missed = [], {}
     for c in chosen:
-        side = c.side if a.side == "two-sided" else a.side
+        side = {} if c.table else {"side": c.side if a.side == "two-sided" else a.side}
         own = {s.name: s.default if (v := getattr(a, s.name)) is None else v for s in c.settings}
         own |= {"judge": a.judge} if c.grouped else {}
         try:
-            found.append(c.function(whole, alpha=a.alpha, side=side, seed=whole.spec.seed, **own))
+            found.append(c.function(whole, alpha=a.alpha, seed=whole.spec.seed, **side, **own))
         except NotComputable as e:
             if a.method:
                 raise
             missed[c.name] = e.reason
     told = [e.to_dict() for e in found]
-    print(json.dumps(told, sort_keys=True, indent=1) if a.json else terminal.certificates(found, missed))
+    print(json.dumps(told, sort_keys=True, indent=1) if a.json else _certificates(found, missed))
     return 0
+
+
+def _certificates(found: Sequence[Estimate | Curve], missed: Mapping[str, str]) -> str:
+    """Return certificates for a terminal: those of one range together, then every table."""
+    from calibrant.report import terminal
+    from calibrant.report.outputs import results
+
+    ranges = [e for e in found if isinstance(e, Estimate)]
+    blocks = [terminal.certificates(ranges, missed)] if ranges else []
+    return "\n\n".join([*blocks, *(results.lines(c) for c in found if isinstance(c, Curve))])
 
 
 def plan(a: Namespace) -> int:

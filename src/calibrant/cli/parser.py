@@ -308,10 +308,13 @@ def _settings(p: Command, known: Sequence[Certificate]) -> None:
             shared.setdefault(own.name, {}).setdefault(own, []).append(c.name)
     for name, held in shared.items():
         first = next(iter(held))
-        lines = (f"of {', '.join(of)}: {own.help} (default {own.default:g})" for own, of in held.items())
-        p.add_argument(
-            f"--{name.replace('_', '-')}", type=type(first.default), metavar=first.letter, help="; ".join(lines)
-        )
+        lines = (f"of {', '.join(of)}: {own.help} (default {_of_setting(own)})" for own, of in held.items())
+        kind = float if first.default is None else type(first.default)
+        p.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=first.letter, help="; ".join(lines))
+
+
+def _of_setting(own: Setting) -> str:
+    return "none" if own.default is None else f"{own.default:g}"
 
 
 # ---- the functions of a face, each with its own settings ----

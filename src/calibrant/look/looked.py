@@ -10,6 +10,7 @@ from typing import Any, Literal
 from calibrant.results import Plain
 
 TOLD_BY = "calibrant.report.looked"  # loaded when a look is printed: words come last
+UNLABELLED = "label missing"  # why a row may be left out, or counted apart
 
 Role = Literal["", "label", "score", "group", "key", "cluster", "weights", "covariate", "left out"]
 
@@ -83,7 +84,7 @@ class Look(Plain):
     candidates : Mapping of str to tuple of str
         Columns that could be the label, score, groups (``"by"``), key and unit, best first, by name and content alone.
     dropped : Mapping of str to int
-        Rows that ``--missing drop`` would leave out, by reason.
+        Rows that ``--missing drop`` would leave out, by reason; ``--missing keep`` counts those without a label alone.
     repeats : int or None
         Rows that are in every column as an earlier one; None where that cannot be counted.
     warnings : tuple of str

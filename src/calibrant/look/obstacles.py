@@ -23,6 +23,7 @@ from calibrant.data.sources.source import Source
 from calibrant.data.specs.coding import codings
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
+from calibrant.look.looked import UNLABELLED
 from calibrant.look.sample import Sampled
 
 ONE_PERCENT = 0.01
@@ -160,7 +161,7 @@ def dropped_rows(table: pa.Table, asked: Reading) -> dict[str, int]:
         if name in table.column_names:
             gone[name] = absent(table.column(name), name)
     y, p = gone[asked.label], gone[asked.score]
-    found = {"label missing": y & ~p, "score missing": p & ~y, "label and score missing": y & p}
+    found = {UNLABELLED: y & ~p, "score missing": p & ~y, "label and score missing": y & p}
     return {why: int(rows.sum()) for why, rows in found.items() if rows.any()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import Coding
 from calibrant.data.specs.spec import Variable
-from calibrant.look.looked import Column, Look
+from calibrant.look.looked import UNLABELLED, Column, Look
 
 SHOWN = 12  # levels named
 
@@ -43,7 +43,7 @@ def looked_at_sketch(whole: Sketch, typed: str) -> Look:
         case=case,
         label_values=((case, whole.cases), ("others" if spec.positive is not None else "0", whole.n - whole.cases)),
         scale="probability",
-        dropped={"missing label or score": whole.dropped} if whole.dropped else {},
+        dropped=_gone(whole),
         warnings=("one-class",) if whole.cases in (0, whole.n) else (),
         command=typed,
         settings={
@@ -53,8 +53,15 @@ def looked_at_sketch(whole: Sketch, typed: str) -> Look:
             "tests": spec.sample > 0,
             "covariates": len(spec.codings),
             "fingerprint": whole.fingerprint,
+            "missing": spec.missing,
         },
     )
+
+
+def _gone(whole: Sketch) -> dict[str, int]:
+    """Return the rows without label or score, by reason."""
+    found = {"missing label or score": whole.dropped, UNLABELLED: whole.unlabelled}
+    return {why: rows for why, rows in found.items() if rows}
 
 
 def _group(of: Variable, rows: list[int]) -> Column:

@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from calibrant.look.looked import Column, Look
+from calibrant.look.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
 from calibrant.visible import visible
@@ -24,7 +24,7 @@ TELLS = {  # what is to know, by the code of its warning; the report says the sa
     "equal-rows": ("Equal rows", "Some rows equal an earlier one: by chance, or copied; the audit says which."),
     "likely-id": ("Identifiers", "Columns that look like identifiers are not ranked and not tested."),
     "several-rows-per-unit": ("Shared units", "Several rows share a unit; the ranges take rows to be independent."),
-    "missing-label": ("Missing labels", "Rows without a label are refused, or left out with --missing drop."),
+    "missing-label": ("Missing labels", "Rows without a label are refused, left out with --missing drop, or kept."),
     "missing-score": ("Missing scores", "Rows without a score are refused, or left out with --missing drop."),
     "scores-look-like-percent": ("Scores", "The scores run to 100: pass --percent."),
     "scores-look-like-logit": ("Scores", "The scores look like logits: apply 1/(1+exp(-x))."),
@@ -205,14 +205,28 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Label", _label(seen)
     if seen.score in held and seen.holds == "rows":
         yield "Score", _score(seen, held[seen.score])
-    if gone := sum(seen.dropped.values()):
-        why = ", ".join(f"{num.count(n)} {reason}" for reason, n in seen.dropped.items())
-        left = "were left out" if seen.holds == "sketch" else "would be left out with --missing drop"
-        yield "Dropped", f"{part_of(gone, rows)} rows {left}: {why}."
+    yield from _of_missing(seen)
     if seen.repeats:
         same = "Where columns take few values chance does that; copies would count twice, and the audit says which."
         yield "Repeated", f"{part_of(seen.repeats, rows)} rows equal an earlier one in every column. {same}"
     yield from _of_columns(seen)
+
+
+def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield how many rows lack label or score, and what can be done about them."""
+    rows, gone, keeps = seen.rows_read, dict(seen.dropped), seen.settings.get("missing") == "keep"
+    unlabelled = gone.pop(UNLABELLED, 0) if keeps else gone.get(UNLABELLED, 0)
+    if lost := sum(gone.values()):
+        why = ", ".join(f"{num.count(n)} {reason}" for reason, n in gone.items())
+        left = "were left out" if seen.holds == "sketch" else "would be left out with --missing drop"
+        yield "Dropped", f"{part_of(lost, rows)} rows {left}: {why}."
+    if keeps and unlabelled:
+        of = rows + unlabelled if seen.holds == "sketch" else rows
+        yield "Kept", f"{part_of(unlabelled, of)} rows have no label: counted apart; what they could change is told."
+    beside = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
+    if unlabelled and not keeps and not beside and not any("score" in why for why in gone):
+        keep = f"--missing keep, in place of drop, counts the {num.count(unlabelled)} rows without a label apart"
+        yield "Or keep", f"{keep} and tells what they could change."
 
 
 def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:

@@ -440,3 +440,23 @@ def test_an_audit_on_a_terminal_begins_with_a_look(messy: str, monkeypatch: pyte
     for part in ("In the way", "'sexx'", "--positive", "--percent", "--drop-missing"):
         assert part in said
     assert "Run" not in said
+
+
+def test_rows_without_a_label_may_be_kept() -> None:
+    y = [0, 1, None, 1] * 30
+    log: dict[str, list[object]] = {"y": list(y), "p": [0.2, 0.7, 0.6, 0.4] * 30, "patient": list(range(60)) * 2}
+    told = " ".join(str(cal.look(log, label="y", score="p")).split())
+    assert "30 (25.0%) rows would be left out with --missing drop: 30 label missing." in told
+    assert "--missing keep, in place of drop, counts the 30 rows without a label apart" in told
+    kept = cal.look(log, label="y", score="p", missing="keep")
+    assert kept.refusals == ()
+    told = " ".join(str(kept).split())
+    assert "30 (25.0%) rows have no label: counted apart" in told
+    assert "drop" not in told
+    assert "missing='keep'" in kept.command
+    assert "30 (25.0%) rows have no label" in " ".join(
+        str(cal.look(cal.sketch(log, label="y", score="p", missing="keep"))).split()
+    )
+    assert "--missing keep" not in str(cal.look(log, label="y", score="p", cluster="patient"))  # refused with units
+    log["p"] = [None, *log["p"][1:]]
+    assert "--missing keep" not in str(cal.look(log, label="y", score="p"))  # a score is missing: refused too

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import math
 import pkgutil
 import re
 import shlex
@@ -203,3 +204,29 @@ def test_pictures_are_small_and_are_all_drawn_by_the_script() -> None:
     for picture in pictures:
         assert picture.stat().st_size < 50_000
         assert f"def {picture.stem}() -> Any:" in script
+
+
+@pytest.mark.skipif(not (ROOT / "docs/certified-units.md").exists(), reason="a source distribution without docs")
+def test_the_price_of_certificates_by_units_is_that_of_its_table() -> None:
+    table = (ROOT / "docs/certified-units.md").read_text(encoding="utf-8").partition("<!-- table -->")[2]
+    even: list[tuple[float, float]] = []
+    hard: list[tuple[float, float]] = []
+    for line in table.partition("<!-- end -->")[0].splitlines():
+        told = re.match(r"\| (\d.*?) \| [\d.]+ \| ([\d., ]+) \| ([\d., ]+) \|", line)
+        if told is None:
+            continue
+        high, gap = ([float(v) for v in told[i].split(",")] for i in (2, 3))
+        (even if re.match(r"2,000 rows|200 units of 10,", told[1]) else hard).append(
+            (gap[0] / gap[2], high[0] / high[2])
+        )
+    assert (len(even), len(hard)) == (10, 9)
+    span = r"([\d.]+) to ([\d.]+)"
+    sentence = re.search(
+        rf"the gap is {span} times as wide.*? {span} times as high; .*?, {span} and {span} times", table
+    )
+    assert sentence is not None
+    ends = [float(v) for v in sentence.groups()]
+    for which, (low, high) in enumerate(zip(ends[::2], ends[1::2], strict=True)):
+        values = [pair[which % 2] for pair in (even, hard)[which // 2]]
+        assert low == math.floor(10 * min(values)) / 10
+        assert high == math.ceil(10 * max(values)) / 10

@@ -36,6 +36,7 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "by": tuple(tuple(g) for g in spec.groupings),
         "key": tuple(spec.key),
         "cluster": spec.cluster or None,
+        "nested": dict(whole.nested[1:]),
         "weights": spec.weights or None,
         "rows": whole.n,
         "cases": whole.cases,
@@ -83,7 +84,7 @@ def columns(whole: Sketch, mask: int) -> dict[str, dict[str, Any]]:
 
     Shares are rounded up to steps of at least `mask` people, so that no small group can be told from them.
     """
-    spec, absent = whole.spec, _absent(whole)
+    spec, absent, nested = whole.spec, _absent(whole), [name for name, _ in whole.nested[1:]]
     kinds = {c.name: str(c.kind) for c in spec.codings}
     kinds |= {v.name: "date" if v.kind not in ("category", "number") else v.kind for v in spec.variables}
     step = max(FINEST, mask / whole.n)
@@ -93,7 +94,7 @@ def columns(whole: Sketch, mask: int) -> dict[str, dict[str, Any]]:
     }
     for name in spec.key:
         found[name] = {"kind": "id", "used": "key", "missing": None}
-    for name, used in ((spec.cluster, "cluster"), (spec.weights, "weights")):
+    for name, used in (*((c, "cluster") for c in (spec.cluster, *nested)), (spec.weights, "weights")):
         if name:
             found.setdefault(name, {"kind": "number" if used == "weights" else "id", "used": used, "missing": None})
     for name, kind in kinds.items():

@@ -45,7 +45,7 @@ def audit(
     intersections: bool = False,
     bins: Mapping[str, Sequence[float]] | None = None,
     key: Iterable[str] | str | None = None,
-    cluster: str | None = None,
+    cluster: Iterable[str] | str | None = None,
     weights: str | None = None,
     positive: str | None = None,
     percent: bool = False,

@@ -171,7 +171,7 @@ class UnitCut:
         return f"{assumed(self.units)}; {self.whose}" if self.whose else assumed(self.units)
 
     @property
-    def told(self) -> dict[str, float]:
+    def told(self) -> dict[str, object]:
         """See `Cut`."""
         return told(self.units)
 

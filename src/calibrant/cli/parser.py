@@ -140,7 +140,9 @@ def _columns(p: Command) -> None:
     _label(p)
     _score(p)
     p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
-    p.add_argument("--cluster", metavar="COLUMN", help="rows of one value belong together: a patient, a household")
+    _listed(
+        p, "--cluster", "rows of one value belong together (a patient); of several columns the coarsest is the unit"
+    )
     p.add_argument("--weights", metavar="COLUMN", help="how much each row counts: positive numbers")
     _allow_same(p)
 
@@ -505,7 +507,7 @@ def _weights(p: Command) -> None:
     p.add_argument("--method", choices=("cells", "rake", "classifier"), help="of --to (default cells)")
     p.add_argument("--to-weights", metavar="COLUMN", help="of --to: how many people each of its rows stands for")
     p.add_argument("--weights", metavar="COLUMN", help="weights that the rows have already, which are multiplied")
-    p.add_argument("--cluster", metavar="COLUMN", help="units, which pilot rows and folds keep whole")
+    _listed(p, "--cluster", "units, which pilot rows and folds keep whole; of several columns the coarsest")
     p.add_argument("--cap", metavar="X", help="largest weight in means, or none (default: 20 for the classifier)")
     p.add_argument(
         "--pool", metavar="COLUMN=A,B=C", action="append", default=[], help="count levels A and B of a column as C"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from argparse import Namespace
 from collections import Counter
@@ -21,6 +22,7 @@ from calibrant.data.read import each_once
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
 from calibrant.data.sketches.choice import Chosen
+from calibrant.data.sketches.levels import on_levels, unit_batches
 from calibrant.data.sketches.repeats import in_both
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
@@ -47,6 +49,8 @@ def repair(a: Namespace) -> int:
     read = (*data, *([a.judge_on] if a.judge_on else ()))
     path = checked_targets({"--out": a.out, "--map": a.map}, read).get("--out")
     source = _opened(data, asked.form)
+    judged_on = unit_batches(_opened([a.judge_on], asked.form), asked) if a.judge_on else ()
+    asked, _ = on_levels(asked, itertools.chain(unit_batches(source, asked), judged_on))
     if path:
         checked_rows(path, source, (repaired_name(a.score), fitted_name(a.score)))
     with Progress() as progress:
@@ -138,7 +142,11 @@ def _covariates(asked: Reading, source: Source) -> tuple[str, ...]:
         raise BadInput(
             f"covariate {wrong[0]!r} is the label, the score or the key: leave it out of --by and --variables"
         )
-    every = tuple(c for c, n in Counter(source.columns).items() if n == 1 and c not in taken) if "*" in named else ()
+    every = (
+        tuple(c for c, n in Counter(asked.others(source.columns)).items() if n == 1 and c not in taken)
+        if "*" in named
+        else ()
+    )
     return tuple(dict.fromkeys((*every, *(c for c in named if c != "*"))))
 
 

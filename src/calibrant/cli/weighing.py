@@ -13,7 +13,7 @@ from calibrant.cli.commands import given, reading
 from calibrant.cli.parser import names
 from calibrant.cli.progress import Progress
 from calibrant.data.columns import require
-from calibrant.data.given import clusters_of, weights_of
+from calibrant.data.given import levels_of, unit_codes, weights_of
 from calibrant.data.progress import counted
 from calibrant.data.rewrite import checked_rows, rewrite
 from calibrant.data.sources.opened import open_source
@@ -66,13 +66,14 @@ def weights(a: Namespace) -> int:
 def _rows(a: Namespace, source: Source, columns: Sequence[str]) -> Covariates:
     """Return the columns that are made alike, and the weights and units that the rows have already."""
     require(columns, source.columns, "covariate")
-    beside = [c for c in (a.weights, a.cluster) if c]
+    beside = [c for c in (a.weights, *(a.cluster or ())) if c]
     require(beside, source.columns, "weight" if a.weights else "cluster")
     table = table_of_rows(source, tuple(dict.fromkeys((*columns, *beside))), "the data")
     n = table.num_rows
     base = weights_of(table.column(a.weights), n, False)[0] if a.weights else None
-    units = clusters_of(table.column(a.cluster), n, False)[0] if a.cluster else None
-    return Covariates(table.select(list(columns)), base, units)
+    units = unit_codes({name: table.column(name) for name in a.cluster or ()})
+    unit = units[levels_of(units)[0][0]] if units else None
+    return Covariates(table.select(list(columns)), base, unit)
 
 
 class _Column:

@@ -115,33 +115,60 @@ def weights_of(weights: object, n: int, missing: bool) -> tuple[Floats, NDArray[
 
 # ---- units on several levels ----
 
+Levels = tuple[tuple[str, int], ...]  # columns of units and how many there are, the coarsest first
 
-def coarsest(columns: Mapping[str, object]) -> object:
-    """Return the column whose units hold those of every other column; columns of units are those of `cluster=`.
 
-    Raises
-    ------
-    BadInput
-        No column, columns of different lengths, or a missing value.
-    NotComputable
-        Two columns cross: a unit of either has rows in several units of the other.
-    """
-    if not columns:
+def unit_columns(cluster: object) -> dict[str, object]:
+    """Return the columns of units by name: those of a dictionary, a frame or a list of arrays; none of one array."""
+    if isinstance(cluster, Mapping):
+        found = {str(name): column for name, column in cluster.items()}
+    elif isinstance(cluster, (list, tuple)) and cluster and all(_is_column(each) for each in cluster):
+        found = {str(getattr(each, "name", None) or f"column {i + 1}"): each for i, each in enumerate(cluster)}
+        if len(found) < len(cluster):
+            raise BadInput("cluster= holds two columns of one name: pass a dictionary that names each")
+    else:
+        names = getattr(cluster, "column_names", getattr(cluster, "columns", None))
+        if names is None or callable(names):
+            return {}
+        found = {str(name): cluster[name] for name in names}  # type: ignore[index]
+    if not found:
         raise BadInput("cluster= holds no column: pass one or more, or leave it out")
+    return found
+
+
+def _is_column(value: object) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, tuple, list))
+
+
+def unit_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
+    """Return the unit of each row as a number, by column; all are known."""
     codes = {name: _unit_codes(name, column) for name, column in columns.items()}
-    first = next(iter(codes))
+    first = next(iter(codes), "")
     for name, code in codes.items():
         if len(code) != len(codes[first]):
             raise BadInput(f"cluster {name!r} has {len(code):,} rows and {first!r} {len(codes[first]):,}: pass alike")
-    name = min(codes, key=lambda n: int(codes[n].max(initial=0)))
-    for other, code in codes.items():
-        if split := _split(code, codes[name]):
+    return codes
+
+
+def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
+    """Return columns of units, the coarsest first: each of its units holds whole units of every other column.
+
+    Raises
+    ------
+    NotComputable
+        Two columns cross: a unit of either has rows in several units of the other.
+    """
+    count = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
+    order = sorted(count, key=lambda name: count[name])
+    name = order[0]
+    for other in order[1:]:
+        if split := _split(codes[other], codes[name]):
             raise NotComputable(
                 f"units {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter, and "
                 "neither are independent units; name one as cluster= to take rows that share only the other as "
                 "independent, or keep rows that share neither"
             )
-    return columns[name]
+    return tuple((name, count[name]) for name in order)
 
 
 def _unit_codes(name: str, column: object) -> NDArray[np.intp]:

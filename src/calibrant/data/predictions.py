@@ -15,12 +15,15 @@ from calibrant.data.arrays import column_of, matrix_of
 from calibrant.data.columns import Floats, are_absent
 from calibrant.data.given import (
     Given,
+    Levels,
     class_names,
     class_numbers,
     clusters_of,
-    coarsest,
     labels_of,
+    levels_of,
     scores_of,
+    unit_codes,
+    unit_columns,
     weights_of,
 )
 from calibrant.data.layouts import decoded
@@ -195,6 +198,8 @@ class Predictions:
         Rows left out because score or label was missing.
     unit_ids : uint64 array of shape (n,) or None
         Of rows that a sketch held: the hashes by which it knows their units.
+    levels : tuple of (str, int)
+        Where several columns named units, each with its number of units, the coarsest first: `cluster` holds that one.
     unlabelled : Unlabelled or None
         Rows without a label that were kept apart, with ``missing="keep"``: `certify.missing_labels` reads them.
     """
@@ -207,6 +212,7 @@ class Predictions:
     name: str = "data"
     dropped: int = 0
     unit_ids: NDArray[np.uint64] | None = field(default=None, repr=False)
+    levels: Levels = ()
     unlabelled: Unlabelled | None = None
     cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -294,7 +300,7 @@ def predictions(
     covariates: object = None,
     *,
     weights: ArrayLike | None = None,
-    cluster: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    cluster: object = None,
     positive: object = None,
     drop_missing: bool = False,
     missing: str = "level",
@@ -314,9 +320,9 @@ def predictions(
         an index (pandas, xarray), rows are joined by it if its labels are the same and unique, else refused.
     weights : array-like of shape (n,), optional
         Positive numbers. Methods without a proof for weights raise `NotComputable`.
-    cluster : array-like of shape (n,), or a dictionary of such, optional
-        Which rows belong together. Methods without a proof for clusters raise `NotComputable`. A dictionary of several
-        columns (patient, hospital): the coarsest is the unit, which must hold every unit of the others whole.
+    cluster : array-like of shape (n,), or a dictionary, list or frame of such, optional
+        Which rows belong together. Methods without a proof for clusters raise `NotComputable`. Of several columns
+        (patient, hospital) the coarsest is the unit, which must hold every unit of the others whole.
     positive : optional
         The label that counts as a case.
     drop_missing : bool
@@ -348,7 +354,8 @@ def predictions(
     drop_missing = way == "drop"
     if way == "keep" and (weights is not None or cluster is not None):
         raise NotComputable(APART)
-    units = coarsest(cluster) if isinstance(cluster, Mapping) else cluster
+    columns = unit_columns(cluster)
+    levels, units = _levels(columns, y_true=y_true) if columns else ((), cluster)
     given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=units)
     y, p = given.ordered("y_true", labels_of(y_true, positive)), given.ordered("y_prob", scores_of(y_prob))
     if len(y) != len(p):
@@ -380,10 +387,18 @@ def predictions(
         covariates=table,
         weights=w,
         cluster=who,
+        levels=levels,
         name=name,
         dropped=0 if apart else dropped,
         unlabelled=apart,
     )
+
+
+def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, object]:
+    """Return the levels of units, each column in the order of the labels' rows, and the coarsest column as given."""
+    codes, given = unit_codes(columns), Given(y_true=y_true, **{f"cluster {k!r}": c for k, c in columns.items()})
+    levels = levels_of({name: given.ordered(f"cluster {name!r}", code) for name, code in codes.items()})
+    return levels, columns[levels[0][0]]
 
 
 APART = "rows without a label are not kept apart with units or weights: leave these out, or pass drop_missing=True"

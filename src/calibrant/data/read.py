@@ -26,6 +26,7 @@ from calibrant.data.reading import NO_NUMBERS, Reading, fits
 from calibrant.data.sketches.beside import Beside
 from calibrant.data.sketches.choice import Choice
 from calibrant.data.sketches.contents import Contents
+from calibrant.data.sketches.levels import on_levels, unit_batches
 from calibrant.data.sketches.repeats import same_files
 from calibrant.data.sketches.sample import Origin
 from calibrant.data.sketches.sketch import Sketch
@@ -47,7 +48,7 @@ def read(
     label: str,
     score: str,
     by: Iterable[str] | str | None = None,
-    cluster: str | None = None,
+    cluster: Iterable[str] | str | None = None,
     weights: str | None = None,
     positive: str | None = None,
     percent: bool = False,
@@ -69,8 +70,9 @@ def read(
         Columns of labels (0 and 1) and of probabilities.
     by : str or sequence of str, optional
         Columns to keep as covariates.
-    cluster : str, optional
-        Column whose equal values are one unit (a patient, a household): its rows may depend on one another.
+    cluster : str or sequence of str, optional
+        Column whose equal values are one unit (a patient, a household): its rows may depend on one another. Of several
+        (patient, hospital) the coarsest is the unit, which must hold every unit of the others whole.
     weights : str, optional
         Column of positive numbers: how much a row counts, whatever its label (survey, inverse probability, exposure).
     positive : str, optional
@@ -129,10 +131,11 @@ def in_memory(source: object, asked: Reading) -> Predictions:
     """
     opened = source_of(source, asked.columns, form=asked.form)
     fits(opened, asked.roles)
-    spec = asked.rows_spec()
     kept = _kept(opened, asked, (asked.score,))
-    parts = _parts(opened, (asked.label, asked.score, *kept, *asked.beside), (asked.score,))
+    parts = _parts(opened, (asked.label, asked.score, *kept, *asked.beside, *asked.levels), (asked.score,))
     table = _joined([b for _, batches in parts for b in batches])
+    asked, levels = on_levels(asked, table.to_batches())
+    spec = asked.rows_spec()
     labels = label_values(table.column(asked.label), asked.label, asked.positive)
     if asked.positive is not None and not np.nansum(labels):
         raise BadInput(f"positive={asked.positive!r} does not occur in column {asked.label!r}; check its spelling")
@@ -151,7 +154,7 @@ def in_memory(source: object, asked: Reading) -> Predictions:
                 seen.update(b, part=name)
         each_once(seen.contents, opened, asked)
     covariates = table.select(list(kept)) if kept else None
-    return predictions(
+    found = predictions(
         labels,
         scores,
         covariates,
@@ -160,6 +163,7 @@ def in_memory(source: object, asked: Reading) -> Predictions:
         missing=spec.missing,
         name=opened.name,
     )
+    return replace(found, levels=levels)
 
 
 def classes_in_memory(
@@ -183,7 +187,9 @@ def classes_in_memory(
 
 def _kept(opened: Source, asked: Reading, scores: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns to keep beside labels and scores."""
-    wanted = wanted_covariates(asked.variables, opened.columns, asked.rows_spec()) if asked.variables else ()
+    wanted = (
+        wanted_covariates(asked.variables, asked.others(opened.columns), asked.rows_spec()) if asked.variables else ()
+    )
     return tuple(dict.fromkeys((*asked.by, *(name for name in wanted if name not in scores))))
 
 
@@ -220,7 +226,7 @@ def sketch(
     intersections: bool = False,
     bins: Mapping[str, Sequence[float]] | None = None,
     key: Iterable[str] | str | None = None,
-    cluster: str | None = None,
+    cluster: Iterable[str] | str | None = None,
     weights: str | None = None,
     positive: str | None = None,
     percent: bool = False,
@@ -330,10 +336,12 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
     spec = asked.spec
     if spec is None:
         opened = readable_twice(source_of(source, asked.columns, engine, asked.form), asked.named(), progress)
+        asked, levels = on_levels(asked, unit_batches(opened, asked))
         spec, looked = fixed_spec(opened, asked, progress)
         spec = with_units(spec)
     else:
         asked.for_a_spec()
+        levels = ()
         spec = spec if asked.missing == "level" else replace(spec, missing=asked.missing)
         opened, looked = source_of(source, spec.columns, engine, asked.form, spec.texts), None
         fits(opened, spec.roles)
@@ -343,7 +351,7 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
             raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with {key}")
     rows = opened.rows if looked is None else looked.rows_read
     out = sketch_source(opened, spec, counted(progress, "reading", rows), looked, asked.asker)
-    out.name, out.files = opened.name, opened.files
+    out.name, out.files, out.nested = opened.name, opened.files, levels
     each_once(out.parts["contents"], opened, asked)
     return out
 
@@ -363,17 +371,17 @@ def each_once(contents: Contents, opened: Source, asked: Reading) -> None:
 def readable_twice(opened: Source, asked: Reading, progress: Progress | None) -> Source:
     """Hold the rows of a stream, if groups or covariates need a first look at them."""
     plain = asked.plain_spec(opened)
-    names = wanted_covariates(asked.variables, opened.columns, plain) if asked.variables else ()
-    if opened.again or opened.cluster is not None or not (asked.by or names):
+    names = wanted_covariates(asked.variables, asked.others(opened.columns), plain) if asked.variables else ()
+    if opened.again or opened.cluster is not None or not (asked.by or names or asked.levels):
         return opened
-    columns = [plain.label, plain.score, *asked.by, *names, *plain.key, *plain.beside]
+    columns = [plain.label, plain.score, *asked.by, *names, *plain.key, *plain.beside, *asked.levels]
     return held(opened, columns, counted(progress, "holding"))
 
 
 def fixed_spec(opened: Source, asked: Reading, progress: Progress | None = None) -> tuple[Spec, FirstLook | None]:
     """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
     plain, every = asked.plain_spec(opened), EVERY in asked.variables
-    names = wanted_covariates(asked.variables, opened.columns, plain) if asked.variables else ()
+    names = wanted_covariates(asked.variables, asked.others(opened.columns), plain) if asked.variables else ()
     if not asked.by and not names:
         if opened.rows == 0:
             raise BadInput("no rows to audit: the data is empty")
@@ -432,7 +440,8 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
             profile.update(apart.covariates.column(profile.name))
     levels = levels_of(profiles, asked.bins)
     spec = make_spec("y_true", "y_prob", levels, asked.intersections, seed=seed)
-    cluster, weights = "cluster" * (data.cluster is not None), "weights" * (data.weights is not None)
+    named = data.levels[0][0] if data.levels else "cluster"
+    cluster, weights = named * (data.cluster is not None), "weights" * (data.weights is not None)
     spec = replace(spec, cluster=cluster, weights=weights)
     spec = with_units(with_parts(spec, survey_rows(data, spec, asked.variables), asked.tests))
     out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))
@@ -449,6 +458,6 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         there = {v.name: v.codes(apart.covariates.column(v.name)) for v in levels}
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
-    out.name = data.name
+    out.name, out.nested = data.name, data.levels
     data.cache[cached] = out.counted()
     return out

@@ -46,7 +46,7 @@ class Asked(TypedDict, total=False):
     sheet: str
     format: str
     key: Columns
-    cluster: str | None
+    cluster: Columns
     weights: str | None
     by: Columns
     intersections: bool
@@ -81,6 +81,8 @@ class Reading:
         Columns that identify a row; empty for file and row number.
     cluster, weights : str
         Column of the unit that a row belongs to, and of how much it counts; empty for a unit, and a count, of its own.
+    levels : tuple of str
+        The columns that name units, where they are several: `cluster` is the first until the coarsest is known.
     by : tuple of str
         Columns whose levels are the groups.
     intersections : bool
@@ -110,6 +112,7 @@ class Reading:
     form: Form = FOUND_OUT
     key: tuple[str, ...] = ()
     cluster: str = ""
+    levels: tuple[str, ...] = ()
     weights: str = ""
     by: tuple[str, ...] = ()
     intersections: bool = False
@@ -126,6 +129,7 @@ class Reading:
         """Check what was asked for."""
         asker = asked.get("asker", PYTHON)
         groups = names(asker.name("by"), asked.get("by"))
+        units = names(asker.name("cluster"), asked.get("cluster") or None, distinct=True)
         edges = {
             name: tuple(finite(f"{asker.name('bins')} for {name!r}", v) for v in inner)
             for name, inner in (asked.get("bins") or {}).items()
@@ -142,7 +146,8 @@ class Reading:
             missing=_missing(asked, asker),
             form=_form(asked, asker),
             key=names(asker.name("key"), asked.get("key")),
-            cluster=_one(asked, "cluster", asker),
+            cluster=(*units, "")[0],
+            levels=units if len(units) > 1 else (),
             weights=_one(asked, "weights", asker),
             by=groups,
             intersections=flag(asker.name("intersections"), asked.get("intersections", False)),
@@ -199,7 +204,7 @@ class Reading:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that is named, once or more."""
-        return (self.label, self.score, *self.by, *self.key, *self.beside, *self.variables)
+        return (self.label, self.score, *self.by, *self.key, *self.beside, *self.levels, *self.variables)
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -209,7 +214,13 @@ class Reading:
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
         """Columns by the part they play, covariates left out."""
-        return roles(self, self.by)
+        own = roles(self, self.by)
+        return own | ({"cluster": self.levels} if self.levels else {})
+
+    def others(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns that do not name units beside `cluster`: what covariates may be."""
+        finer = {*self.levels} - {self.cluster}
+        return tuple(c for c in columns if c not in finer)
 
     def plain_spec(self, opened: Source) -> Spec:
         """Return the spec of columns, key, seed and blocks; rows that nothing tells apart are not dealt into blocks."""

@@ -35,7 +35,7 @@ def _options(asked: Reading) -> dict[str, object]:
         "missing": asked.missing if asked.missing != "level" else None,
         "by": asked.by or None,
         "key": asked.key or None,
-        "cluster": asked.cluster or None,
+        "cluster": asked.levels or asked.cluster or None,
         "weights": asked.weights or None,
         "variables": asked.variables if asked.variables != ("*",) else None,
         "bins": {k: tuple(v) for k, v in asked.bins.items()} or None,

@@ -66,7 +66,7 @@ def obstacles(source: Source, rows: Sampled, asked: Reading) -> tuple[str, ...]:
         found.note("no rows to audit: the data is empty")
     # (1) columns that are there and may play the part
     named = [(asked.label, "label"), (asked.score, "score"), *((b, "group") for b in asked.by)]
-    named += [(asked.cluster, "cluster"), (asked.weights, "weights")]
+    named += [*((c, "cluster") for c in asked.levels or (asked.cluster,)), (asked.weights, "weights")]
     named += [*((k, "key") for k in asked.key), *((v, "covariate") for v in asked.variables if v != EVERY)]
     there = {name for name, role in named if name and found.passes(require, [name], source.columns, role)}
     with found.met():

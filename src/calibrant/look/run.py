@@ -13,11 +13,12 @@ from calibrant.arguments import one_source
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.reading import Reading
+from calibrant.data.sketches.levels import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
 from calibrant.data.survey import EVERY
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 from calibrant.look import roles
 from calibrant.look.columns import seen
 from calibrant.look.command import command
@@ -40,7 +41,7 @@ def look(
     by: Iterable[str] | str | None = None,
     variables: Iterable[str] | str | None = EVERY,
     key: Iterable[str] | str | None = None,
-    cluster: str | None = None,
+    cluster: Iterable[str] | str | None = None,
     weights: str | None = None,
     positive: str | None = None,
     percent: bool = False,
@@ -160,6 +161,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
         rows = sampled(opened, asked.score)
     except BadInput as e:  # the score's column cannot be read as numbers
         rows, refused = sampled(opened), (str(e),)
+    asked, refused = _levels(rows.table, asked, refused)
     columns, unreadable = seen(rows, {name: taken.why for name, taken in opened.kinds.items()})
     columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.unread)
     held = {c.name: c for c in columns}
@@ -188,7 +190,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     refusals = (*obstacles(opened, rows, mended if unsaid else planned), *_unnamed(planned, labels, scores))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     repeats = repeated(rows.table, columns)
-    named = {asked.weights: "weights", asked.cluster: "cluster"}
+    named = {asked.weights: "weights", asked.cluster: "cluster"} | dict.fromkeys(asked.levels, "cluster")
     named |= {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
     return Look(
         name=opened.name,
@@ -214,8 +216,18 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
         warnings=tuple(_warnings(columns, held.get(label), scale, dropped, repeats)),
         refusals=refusals,
         command=command(files, mended, sql if asked.asker.command else ""),
-        settings={name: getattr(asked, name) for name in SETTINGS},
+        settings={name: getattr(asked, name) for name in SETTINGS} | {"cluster": asked.levels or asked.cluster},
     )
+
+
+def _levels(table: pa.Table, asked: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:
+    """Return what was asked with the coarsest column of units among the rows seen; or why there is none."""
+    if not {*asked.levels} <= {*table.column_names}:
+        return asked, refused
+    try:
+        return on_levels(asked, table.to_batches())[0], refused
+    except (BadInput, NotComputable) as e:
+        return asked, (*refused, str(e))
 
 
 def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str]) -> Iterator[str]:

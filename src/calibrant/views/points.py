@@ -16,6 +16,7 @@ from calibrant.results import Estimate, Interval
 from calibrant.stats.cells import SCALE
 from calibrant.stats.measures import Weighed, effective_units
 from calibrant.views.population import INDEPENDENT, Population, everyone
+from calibrant.views.units import named
 
 Floats = NDArray[np.float64]
 
@@ -60,6 +61,8 @@ class Points:
         For `settings`: ``"rows"``, or the cells of the sketch.
     unit : int array of shape (m,) or None
         Unit of each entry, whose rows may depend on one another; then entries are single rows.
+    columns : tuple of str
+        Where several columns named units: the coarsest, which is `unit`, and the others.
     """
 
     p: Floats
@@ -69,6 +72,7 @@ class Points:
     n: int
     reads: str
     unit: NDArray[np.intp] | None = None
+    columns: tuple[str, ...] = ()
 
     @cached_property
     def times(self) -> Floats:
@@ -130,11 +134,12 @@ class Points:
             settings=known,
         )
 
-    def _units(self) -> dict[str, float]:
+    def _units(self) -> dict[str, object]:
         """Return for `settings` how many units there are, and effectively."""
         if self.unit is None:
             return {}
-        return {"units": int(self.unit.max()) + 1, "effective_units": effective_units(self.mass, self.unit)}
+        count = int(self.unit.max()) + 1
+        return named(self.columns) | {"units": count, "effective_units": effective_units(self.mass, self.unit)}
 
 
 def points(data: Points | Predictions | Sketch) -> Points:
@@ -146,7 +151,8 @@ def points(data: Points | Predictions | Sketch) -> Points:
         return cell_points(everyone(given))
     if given.n == 0:
         raise NotComputable("there are no rows")
-    return Points(given.p, given.y, None, given.weights, given.n, ROWS, unit_codes(given))
+    columns = tuple(name for name, _ in given.levels)
+    return Points(given.p, given.y, None, given.weights, given.n, ROWS, unit_codes(given), columns)
 
 
 def cell_points(population: Population) -> Points:

@@ -189,7 +189,7 @@ class Population:
         return f"{assumed(self.units)}; {self.whose}" if self.whose else assumed(self.units)
 
     @property
-    def told(self) -> dict[str, float]:
+    def told(self) -> dict[str, object]:
         """What a result tells of units, for its settings; nothing of independent rows."""
         return {} if self.units is None else told(self.units)
 

@@ -45,7 +45,8 @@ def _dealt(data: Predictions, seed: int) -> Units | None:
         ids, unit = np.unique(ids, return_inverse=True)
     if len(ids) == data.n and (data.weights is None or bool((data.weights == data.weights[0]).all())):
         return None
-    return Units.dealt(unit.reshape(-1), data.p, data.y, data.weights, ids)
+    found = Units.dealt(unit.reshape(-1), data.p, data.y, data.weights, ids)
+    return replace(found, columns=tuple(name for name, _ in data.levels)) if data.levels else found
 
 
 def alone(data: Predictions) -> Predictions:
@@ -67,15 +68,20 @@ def assumed(units: Units) -> str:
     return ", ".join(parts)
 
 
-def told(units: Units) -> dict[str, float]:
+def told(units: Units) -> dict[str, object]:
     """Return what the settings of a result tell of units."""
-    return {
+    return named(units.columns) | {
         "units": units.count,
         "effective_units": units.effective,
         "pilot_units": units.pilots,
         "largest_unit": units.largest,
         "lightened_units": units.lightened,
     }
+
+
+def named(columns: Sequence[str]) -> dict[str, object]:
+    """Return what settings tell of columns that named units, the coarsest first; nothing unless they are several."""
+    return {"unit": columns[0], "nested": tuple(columns[1:])} if columns else {}
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
+from calibrant.cli.run import main
+from calibrant.data.sketches.sketch import Sketch
 
 HOSPITAL = np.repeat(["a", "b", "c"], 6)
 PATIENT = np.repeat(np.arange(9), 2)
@@ -45,3 +53,125 @@ def test_persons_and_questions_cross():
 def test_what_is_no_column_is_named(cluster, words):
     with pytest.raises(cal.BadInput, match=words):
         cal.predictions(Y, P, cluster=cluster)
+
+
+# ---- of columns that are nested ----
+
+VISITS = {
+    "y": Y,
+    "p": P,
+    "patient": PATIENT,
+    "hospital": HOSPITAL,
+    "age": np.tile([30.0, 50.0, 70.0], 6),
+    "id": np.arange(18),
+}
+NAMED = {"label": "y", "score": "p", "cluster": ["patient", "hospital"]}
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"patient": PATIENT, "hospital": HOSPITAL},
+        pd.DataFrame({"patient": PATIENT, "hospital": HOSPITAL}),
+        pa.table({"patient": PATIENT, "hospital": HOSPITAL}),
+        [pd.Series(PATIENT, name="patient"), pd.Series(HOSPITAL, name="hospital")],
+    ],
+)
+def test_levels_come_as_dictionary_frame_and_list(cluster):
+    found = cal.predictions(Y, P, cluster=cluster)
+    assert found.levels == (("hospital", 3), ("patient", 9))
+    assert found.cluster.tolist() == HOSPITAL.tolist()
+
+
+def test_arrays_of_a_list_have_a_number_for_a_name():
+    assert cal.predictions(Y, P, cluster=[PATIENT, HOSPITAL]).levels == (("column 2", 3), ("column 1", 9))
+
+
+def test_a_list_of_values_is_one_column():
+    assert cal.predictions(Y, P, cluster=PATIENT.tolist()).levels == ()
+    assert cal.predictions(Y, P, cluster=HOSPITAL.tolist()).levels == ()
+
+
+def test_levels_are_joined_by_their_labels_before_they_are_compared():
+    """In the order of rows as given each patient would be in two hospitals."""
+    rows, order = [f"row {i}" for i in range(18)], np.r_[1:18, 0]
+    labels, patient = pd.Series(Y, index=rows), pd.Series(PATIENT, index=rows)
+    moved = pd.Series(HOSPITAL, index=rows).iloc[order]
+    found = cal.predictions(labels, P, cluster={"patient": patient, "hospital": moved})
+    assert found.cluster.tolist() == HOSPITAL.tolist()
+
+
+@pytest.mark.parametrize("cluster", [["patient", "hospital"], ["hospital", "patient"]])
+def test_every_way_of_reading_takes_the_coarsest(cluster):
+    one = cal.audit(VISITS, label="y", score="p", cluster="hospital", variables=["age"], quick=True)
+    asked = {"label": "y", "score": "p", "cluster": cluster}
+    assert cal.read(VISITS, **asked).levels == (("hospital", 3), ("patient", 9))
+    whole = cal.sketch(VISITS, **asked)
+    assert (whole.spec.cluster, whole.nested) == ("hospital", (("hospital", 3), ("patient", 9)))
+    record = cal.audit(VISITS, **asked, variables=["age"], quick=True)
+    assert (record.data["cluster"], record.data["nested"]) == ("hospital", {"patient": 9})
+    assert record.everyone == one.everyone
+    assert one.data["nested"] == {}
+
+
+def test_what_was_read_says_its_levels():
+    for found in (cal.measure.brier(cal.read(VISITS, **NAMED)), cal.certify.raw_lower(cal.read(VISITS, **NAMED))):
+        assert (found.settings["unit"], found.settings["nested"]) == ("hospital", ("patient",))
+
+
+def test_the_finer_column_is_no_covariate_and_the_page_says_that_it_lies_in_the_coarser(tmp_path):
+    record = cal.audit(VISITS, **NAMED, quick=True)
+    assert record.data["covariates"] == ("age",)
+    assert record.data["columns"]["patient"]["used"] == "cluster"
+    record.save(tmp_path / "audit.md")
+    assert "3 units (`hospital`, in which all 9 of `patient` lie)" in (tmp_path / "audit.md").read_text()
+
+
+def test_merged_sketches_do_not_claim_that_levels_are_nested():
+    first = cal.sketch(VISITS, **NAMED, key="id", spec=None)
+    second = Sketch(first.spec)
+    assert first.copy().nested == first.nested
+    second.add(first)
+    assert second.nested == ()
+
+
+@pytest.mark.parametrize("reads", [cal.read, cal.sketch, cal.audit])
+def test_levels_that_cross_or_are_missing_are_refused_everywhere(reads):
+    with pytest.raises(cal.NotComputable, match="'q' and 'hospital' cross"):
+        reads(VISITS | {"q": np.arange(18) % 6}, label="y", score="p", cluster=["q", "hospital"])
+    gone = [None, *PATIENT[1:].tolist()]
+    with pytest.raises(cal.BadInput, match=r"'patient'.*missing"):
+        reads(VISITS | {"patient": gone}, **NAMED)
+
+
+def test_a_column_named_twice_is_refused():
+    with pytest.raises(cal.BadInput, match="names 'patient' twice"):
+        cal.read(VISITS, label="y", score="p", cluster=["patient", "patient"])
+
+
+def test_a_look_refuses_what_crosses_and_types_all_columns():
+    assert "cluster=['patient', 'hospital']" in cal.look(VISITS, **NAMED, by=["age"]).command
+    seen = cal.look(VISITS | {"q": np.arange(18) % 6}, label="y", score="p", cluster=["q", "hospital"])
+    assert any("cross" in refusal for refusal in seen.refusals)
+
+
+def test_commands_take_several_columns(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "visits.parquet"
+    pq.write_table(pa.table(VISITS), path)
+    asked = ["--label", "y", "--score", "p", "--cluster", "patient,hospital"]
+    assert main(["audit", str(path), *asked, "--quick"]) == 0
+    told = capsys.readouterr().out
+    assert "in which all 9 of patient lie" in told
+    assert "--cluster hospital,patient" in told
+    assert main(["measure", "brier", str(path), *asked]) == 0
+    capsys.readouterr()
+    text = pd.DataFrame(VISITS).to_csv(index=False)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["sketch", "-", *asked, "--out", str(tmp_path / "v.sketch")]) == 0
+    assert main(["audit", str(tmp_path / "v.sketch"), "--quick"]) == 0
+    assert "of 3 units (hospital)" in capsys.readouterr().out
+
+
+def test_three_units_are_audited_and_refute_nothing_from_above():
+    """Two of them certify, on whose number no bet is made."""
+    assert cal.audit(VISITS, **NAMED, quick=True).everyone.upper.interval.high == 1.0

@@ -94,7 +94,7 @@ def test_what_cannot_be_used_is_refused_in_one_line(reader: Any, column: str, va
         ({"cluster": "y"}, "'y' is named both as the label and as the cluster"),
         ({"weights": "p"}, "'p' is named both as the score and as the weights"),
         ({"weights": "who"}, "'who' is named both as the cluster and as the weights"),
-        ({"cluster": ["who"]}, "cluster=.*pass text"),
+        ({"cluster": [3]}, "cluster=.*pass the name of a column"),
     ],
 )
 def test_columns_that_cannot_play_the_part(more: dict[str, Any], told: str) -> None:

@@ -14,6 +14,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from calibrant.data.columns import Floats, binary_labels, label_values, require, score_values
+from calibrant.data.given import Levels
 from calibrant.data.predictions import Faults, Predictions
 from calibrant.data.sketches.beside import Beside
 from calibrant.data.sketches.contents import Contents
@@ -99,6 +100,7 @@ class Sketch:
 
     name: str
     files: tuple[str, ...]
+    nested: Levels  # of units, as the rows showed them: neither stored nor merged, since two sketches may cross
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -114,7 +116,7 @@ class Sketch:
             None  # of these lines; others are made by counting and merging
         )
         self.rows_read = 0
-        self.name, self.files = "data", ()
+        self.name, self.files, self.nested = "data", (), ()
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
         self.parts = parts_of(spec)
@@ -364,13 +366,15 @@ class Sketch:
         self.rows_read += other.rows_read
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
+        self.nested = ()
         return self
 
     def copy(self) -> Sketch:
         """Return a sketch of its own with the same counts."""
         out = Sketch(self.spec)
         out.name = self.name
-        return out.add(self)
+        out.add(self).nested = self.nested
+        return out
 
     def counted(self) -> Sketch:
         """Return the sketch without its scratch, which counting more rows makes anew."""

@@ -30,9 +30,16 @@ def counted(record: AuditRecord) -> Text:
     if not found:
         return ()
     rows = f"{num.count(record.everyone.rows)} {noun(record)}"
-    of = say(f" of {_units(record)} (", code(data["cluster"]), ")") if data.get("cluster") else ()
+    of = say(f" of {_units(record)} (", code(data["cluster"]), *_nested(record), ")") if data.get("cluster") else ()
     by = say(", weighted by ", code(data["weights"])) if data.get("weights") else ()
     return say(rows, *of, *by)
+
+
+def _nested(record: AuditRecord) -> Text:
+    """Return which finer units lie whole in these; nothing where one column names the units."""
+    held = [(f"all {num.count(n)} of ", code(name)) for name, n in (record.data.get("nested") or {}).items()]
+    parts = [piece for i, pair in enumerate(held) for piece in (*((" and ",) if i else ()), *pair)]
+    return say(", in which ", *parts, " lie") if parts else ()
 
 
 def in_units(record: AuditRecord) -> Iterator[Text]:

@@ -207,8 +207,10 @@ class Above:
         return cls([(s, form.relaxed(first)) for s, form in plain])
 
     def at(self, x: float) -> float:
-        """Return the log e-value."""
+        """Return the log e-value; of too few units to bet on it is that of no bet, which refutes nothing."""
         logs = self.by_bet(x)
+        if not logs:
+            return 0.0
         return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))
 
     def by_bet(self, x: float) -> list[float]:

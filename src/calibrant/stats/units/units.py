@@ -44,6 +44,8 @@ class Units:
         The random block of each unit, from 1 on; 0 for a pilot unit.
     most : float
         M is at most this: that of everyone, where these are a group's rows.
+    columns : tuple of str
+        What names the units, where several columns did: the coarsest, then those whose units lie whole in its own.
     """
 
     unit: Ints
@@ -52,6 +54,7 @@ class Units:
     given: Floats
     block: Ints
     most: float = np.inf
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def dealt(

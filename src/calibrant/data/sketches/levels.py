@@ -1,0 +1,60 @@
+"""Units on several levels of a source: which column is the coarsest, found by one look at these columns alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from calibrant.data.columns import are_absent, row_ids
+from calibrant.data.given import Levels, levels_of
+from calibrant.data.reading import Reading
+from calibrant.data.sources.source import Source
+from calibrant.errors import BadInput, NotComputable
+
+
+def on_levels(asked: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Reading, Levels]:
+    """Return what was asked with the coarsest column as the unit, and the columns with their numbers of units.
+
+    Nothing is read where one column names the units, or none. Only different combinations of units are kept.
+
+    Raises
+    ------
+    BadInput
+        A unit is missing: which units hold the others cannot be told.
+    NotComputable
+        Columns cross.
+    """
+    if not asked.levels:
+        return asked, ()
+    seen = np.empty((0, len(asked.levels)), dtype=np.uint64)
+    for batch in batches:
+        columns = [batch.column(name) for name in asked.levels]
+        for name, column in zip(asked.levels, columns, strict=True):
+            if count := int(np.count_nonzero(are_absent(column, name))):
+                noun = "value is" if count == 1 else "values are"
+                raise BadInput(
+                    f"column {name!r}: {count:,} {noun} missing, and which units hold the others cannot be told: "
+                    f"fill in, or name one column: {asked.asker.says('cluster')}"
+                )
+        found = [row_ids([c], 0, (n,), "cluster") for n, c in zip(asked.levels, columns, strict=True)]
+        seen = np.unique(np.vstack([seen, np.column_stack(found)]), axis=0)
+    codes = {name: np.unique(seen[:, i], return_inverse=True)[1].reshape(-1) for i, name in enumerate(asked.levels)}
+    levels = levels_of(codes)
+    return replace(asked, cluster=levels[0][0]), levels
+
+
+def unit_batches(opened: Source, asked: Reading) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of units of a source that is read here."""
+    if not asked.levels:
+        return
+    if opened.cluster is not None:
+        raise NotComputable(
+            "which units hold the others is found where rows are read here: of a Spark or Dask DataFrame name the "
+            f"coarsest column, {asked.asker.says('cluster')}"
+        )
+    with opened.one_pass():
+        for part in opened.parts:
+            yield from part.read(list(asked.levels), ())

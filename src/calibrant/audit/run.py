@@ -211,7 +211,7 @@ def audited(
     source: object, asked: Reading, judging: Judging, progress: Progress | None = None, engine: object = None
 ) -> AuditRecord:
     """Return the record of an audit: what `audit` and the command both run."""
-    asked = asked.with_tests(not judging.quick)
+    asked = asked.with_tests(not judging.quick).with_candidates()
     course = Course(progress, 2 if asked.by or asked.variables else 1, _ahead(asked, judging))
     whole = summarised(source, asked, None if progress is None else course.reading, engine)
     variables = _variables(whole) if isinstance(source, Sketch) else asked.variables

@@ -23,7 +23,7 @@ from calibrant.data.predictions import (
 from calibrant.data.profile import Profile
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, fits
-from calibrant.data.sketches.beside import Beside
+from calibrant.data.sketches.beside import Beside, joined
 from calibrant.data.sketches.choice import Choice
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.levels import on_levels, unit_batches
@@ -33,7 +33,18 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.held import held
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.spec import Spec, Variable
-from calibrant.data.survey import EVERY, KEPT, FirstLook, survey, survey_rows, with_parts, with_units
+from calibrant.data.survey import (
+    EVERY,
+    KEPT,
+    FirstLook,
+    candidates_of,
+    covariate_names,
+    look_at,
+    survey,
+    unnamed_units,
+    with_parts,
+    with_units,
+)
 from calibrant.data.survey import wanted as wanted_covariates
 from calibrant.errors import BadInput, NotComputable
 
@@ -372,9 +383,10 @@ def readable_twice(opened: Source, asked: Reading, progress: Progress | None) ->
     """Hold the rows of a stream, if groups or covariates need a first look at them."""
     plain = asked.plain_spec(opened)
     names = wanted_covariates(asked.variables, asked.others(opened.columns), plain) if asked.variables else ()
-    if opened.again or opened.cluster is not None or not (asked.by or names or asked.levels):
+    more = _may_join(opened, asked, plain, names)
+    if opened.again or opened.cluster is not None or not (asked.by or names or more or asked.levels):
         return opened
-    columns = [plain.label, plain.score, *asked.by, *names, *plain.key, *plain.beside, *asked.levels]
+    columns = [plain.label, plain.score, *asked.by, *names, *more, *plain.key, *plain.beside, *asked.levels]
     return held(opened, columns, counted(progress, "holding"))
 
 
@@ -382,14 +394,18 @@ def fixed_spec(opened: Source, asked: Reading, progress: Progress | None = None)
     """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
     plain, every = asked.plain_spec(opened), EVERY in asked.variables
     names = wanted_covariates(asked.variables, asked.others(opened.columns), plain) if asked.variables else ()
-    if not asked.by and not names:
+    more = _may_join(opened, asked, plain, names)
+    if not asked.by and not names and not more:
+        plain = replace(plain, candidates=() if asked.candidates else None)
         if opened.rows == 0:
             raise BadInput("no rows to audit: the data is empty")
         if every:  # there is no other column: nothing to look at, but rows may be kept
             return replace(plain, sample=KEPT if asked.tests else 0), None
         return with_parts(plain, None, asked.tests), None
-    looked = first_look(opened, plain, asked.by, names, counted(progress, "looking", opened.rows))
+    looked = first_look(opened, plain, asked.by, (*names, *more), counted(progress, "looking", opened.rows))
     spec = grouped(plain, levels_of(looked.profiles, asked.bins), asked.intersections)
+    if asked.candidates:
+        spec = replace(spec, candidates=candidates_of(looked.look, spec) if _known(opened, plain) else None)
     if every and not names:  # groups alone
         return replace(spec, sample=KEPT if asked.tests else 0), looked
     found = survey(looked.look, names, every) if asked.variables else None
@@ -397,6 +413,18 @@ def fixed_spec(opened: Source, asked: Reading, progress: Progress | None = None)
         partial = tuple((c, "only some of the files have it") for c in opened.partial)
         found = replace(found, left_out=(*found.left_out, *partial, *opened.unread))
     return with_parts(spec, found, asked.tests), looked
+
+
+def _known(opened: Source, plain: Spec) -> bool:
+    """Tell whether rows are told apart, so that those held of a unit have one order."""
+    return opened.numbered or bool(plain.key)
+
+
+def _may_join(opened: Source, asked: Reading, plain: Spec, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns to look at beside the covariates, for rows may belong together by them."""
+    if not asked.candidates or not _known(opened, plain):
+        return ()
+    return unnamed_units(names, [c for c in opened.columns if c not in opened.partial], asked.by, plain)
 
 
 def levels_of(profiles: Sequence[Profile], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:
@@ -426,11 +454,19 @@ def grouped(spec: Spec, variables: tuple[Variable, ...], intersections: bool) ->
 def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
     """Return the sketch of rows in memory, kept with them: callers must not change it."""
     by, seed = asked.by, asked.seed
-    cached = (by, asked.intersections, repr(sorted(asked.bins.items())), seed, asked.variables, asked.tests)
+    cached = (
+        by,
+        asked.intersections,
+        repr(sorted(asked.bins.items())),
+        seed,
+        asked.variables,
+        asked.tests,
+        asked.candidates,
+    )
     if cached in data.cache:
         return data.cache[cached]  # type: ignore[no-any-return]
     table = data.covariates
-    available = () if table is None else tuple(table.schema.names)
+    available = covariate_names(data)
     require(by, available, "group")
     profiles = [Profile(name) for name in by]
     apart = data.unlabelled
@@ -443,11 +479,17 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
     named = data.levels[0][0] if data.levels else "cluster"
     cluster, weights = named * (data.cluster is not None), "weights" * (data.weights is not None)
     spec = replace(spec, cluster=cluster, weights=weights)
-    spec = with_units(with_parts(spec, survey_rows(data, spec, asked.variables), asked.tests))
+    names = wanted_covariates(asked.variables, available, spec) if asked.variables else ()
+    others = unnamed_units(names, available, by, spec) if asked.candidates and not cluster else ()
+    look = look_at(data, spec, (*names, *others)) if asked.variables or others else None
+    found = survey(look, names, EVERY in asked.variables) if look is not None and asked.variables else None
+    spec = replace(spec, candidates=candidates_of(look, spec) if asked.candidates else None)
+    spec = with_units(with_parts(spec, found, asked.tests))
     out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))
     codes = {v.name: v.codes(table.column(v.name)) for v in levels}
     units = None if data.cluster is None else row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
-    beside = Beside(units, data.weights)
+    may_be = tuple(joined(table.column(name), name, seed) for name in spec.candidates or ())
+    beside = Beside(units, data.weights, candidates=may_be)
     for start in range(0, data.n, STEP):
         rows = slice(start, start + STEP)
         origin = Origin(first_row=start, beside=beside.part(rows))

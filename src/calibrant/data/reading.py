@@ -93,6 +93,8 @@ class Reading:
         Covariates; ``"*"`` for every other column that can be used.
     tests : bool
         Hold what tests need too.
+    candidates : bool
+        Hold whole units too of columns by which rows may belong together, though nobody said so.
     seed : int
         Deals the rows into blocks.
     spec : Spec or None
@@ -119,6 +121,7 @@ class Reading:
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     variables: tuple[str, ...] = ()
     tests: bool = False
+    candidates: bool = False
     seed: int = 0
     spec: Spec | None = None
     allow_same: bool = False
@@ -191,6 +194,10 @@ class Reading:
     def with_tests(self, wanted: bool) -> Reading:
         """Return this, holding what tests need if they are wanted and there are covariates to test."""
         return replace(self, tests=wanted and bool(self.variables))
+
+    def with_candidates(self) -> Reading:
+        """Return this, looking for columns by which rows may belong together, unless one is named."""
+        return replace(self, candidates=not self.cluster)
 
     # ---- sources of columns ----
 

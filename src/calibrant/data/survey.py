@@ -23,17 +23,30 @@ from calibrant.data.columns import (
     score_values,
     short,
 )
-from calibrant.data.kinds import kind_of_column
+from calibrant.data.kinds import ALMOST, kind_of_column
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import Profile
 from calibrant.data.sketches.parts import ends_of
-from calibrant.data.sketches.sample import BESIDE, COVARIATES, HERE, Batch, Origin, RawSample, scores_of
+from calibrant.data.sketches.sample import (
+    ABSENT,
+    BESIDE,
+    COVARIATES,
+    HERE,
+    NAN,
+    NUMBER,
+    TEXT,
+    Batch,
+    Origin,
+    RawSample,
+    scores_of,
+)
 from calibrant.data.specs.coding import codings
 from calibrant.data.specs.local import DRAWS, MOST, local_spec, simulates
 from calibrant.data.specs.sketch_file import packed, unpacked
 from calibrant.data.specs.spec import MOST_SAMPLED, Spec
 from calibrant.data.specs.traits import traits_of
+from calibrant.data.specs.unit_names import FEWEST, names_unit, numbered
 from calibrant.errors import BadInput
 from calibrant.kernels.tally import SCORE_BITS
 
@@ -223,18 +236,29 @@ def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...]) -> Survey
     """Sample the covariates of rows in memory; None if no covariates are named."""
     if not names:
         return None
-    table = pa.table({}) if data.covariates is None else data.covariates
-    look = Look(wanted(names, tuple(table.schema.names), spec))
-    look.see(HERE.identities(data.n, spec), data.p, table)
+    look = look_at(data, spec, wanted(names, covariate_names(data), spec))
     return survey(look, look.names, EVERY in names)
+
+
+def covariate_names(data: Predictions) -> tuple[str, ...]:
+    """Return the names of the covariates of rows in memory."""
+    return () if data.covariates is None else tuple(data.covariates.schema.names)
+
+
+def look_at(data: Predictions, spec: Spec, names: Sequence[str]) -> Look:
+    """Look at covariates of rows in memory."""
+    look = Look(names)
+    look.see(HERE.identities(data.n, spec), data.p, pa.table({}) if data.covariates is None else data.covariates)
+    return look
 
 
 def survey(look: Look, names: tuple[str, ...], every: bool) -> Survey:
     """Return what was seen; of "every column", leave out those that cannot be used."""
     if not look.rows:
         raise BadInput("no rows to audit: the data is empty")
-    if look.unread and not every:
-        raise BadInput(next(look.unread[name] for name in names if name in look.unread))
+    unread = [look.unread[name] for name in names if name in look.unread]
+    if unread and not every:
+        raise BadInput(unread[0])
     table = look.table()
     why = {name: look.unread.get(name) or _unusable(table.column(name), name) for name in names} if every else {}
     left = tuple(
@@ -306,3 +330,49 @@ def _unusable(column: pa.ChunkedArray, name: str) -> str:
         return "it is empty" if found.kind == "constant" and not found.distinct else ""
     why = excess(as_float(column, name, "covariate"))
     return f"it {why}" if why else ""
+
+
+# ---- columns by which rows may belong together, though nobody said so ----
+
+CANDIDATES = 6  # columns, at most: each holds rows of its own
+
+
+def unnamed_units(names: Sequence[str], available: Sequence[str], by: Sequence[str], spec: Spec) -> tuple[str, ...]:
+    """Return columns beside the covariates that may join rows: those called as units are, and parts of a key."""
+    taken = {spec.label, spec.score, *spec.beside, *by, *names}
+    parts = spec.key if len(spec.key) > 1 else ()
+    once = (name for name, n in Counter(available).items() if n == 1 and name not in taken and len(name) <= LONGEST)
+    return tuple(name for name in once if name in parts or names_unit(name))
+
+
+def candidates_of(look: Look | None, spec: Spec) -> tuple[str, ...]:
+    """Return the columns by which rows may belong together, those called as units are first; groups are none.
+
+    Identifiers, whole numbers and texts that are called as a unit is, and texts that are one word with a number each;
+    of at least 20 values, one of which occurs twice in the rows seen. No label and no score is read.
+    """
+    if look is None or not look.names or spec.cluster:
+        return ()
+    table, lines = look.table(), look.lines
+    found = []
+    for j, name in enumerate(look.names):
+        if name in spec.by_name or name in look.unread or look.types[j] not in (NUMBER, TEXT):
+            continue
+        values = lines[:, COVARIATES + j]
+        values = values[(values != NAN) & (values != ABSENT)] if look.types[j] == NUMBER else values[values != 0]
+        distinct = len(np.unique(values))
+        named, mostly = names_unit(name), distinct >= ALMOST * len(values)
+        likely = FEWEST <= distinct < len(values) and (named or mostly or look.types[j] == TEXT)
+        if likely and _may_join(table.column(name), name, named):
+            found.append((not named, j, name))
+    return tuple(name for _, _, name in sorted(found)[:CANDIDATES])
+
+
+def _may_join(column: pa.ChunkedArray, name: str, named: bool) -> bool:
+    """Tell whether a column's values may be the names of units."""
+    kind = kind_of_column(column, name)
+    if kind.kind == "number":
+        return named and "whole" in kind.why
+    if kind.kind in ("code", "category"):
+        return named or numbered([str(v) for v in decoded(column).drop_null().unique().to_pylist()])
+    return kind.kind == "id"

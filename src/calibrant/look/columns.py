@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from calibrant.data.columns import score_values
 from calibrant.data.kinds import Kind, kind_of_column
 from calibrant.data.layouts import decoded, plain
+from calibrant.data.specs.unit_names import UNITS
 from calibrant.errors import BadInput
 from calibrant.look.looked import Column
-from calibrant.look.roles import KEYS, UNITS, called
+from calibrant.look.roles import KEYS, called
 from calibrant.look.sample import Sampled
 
 SHOWN = 12  # most frequent values kept of a category, code or label

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
+from calibrant.data.specs.unit_names import UNITS, pieces
 from calibrant.look.looked import Column
 
 # ---- words that columns are called by, in whole pieces of a name: "y_prob" is "y" and "prob" ----
@@ -44,10 +45,6 @@ GROUPS += (
     "segment",
 )
 KEYS = {"id", "key", "uuid", "guid", "index", "number", "nr", "no", "unnamed", "row", "record", "case", "visit", "loan"}
-UNITS = {"patient", "person", "household", "customer", "client", "user", "subject", "account", "family", "member"}
-UNITS |= {"site", "hospital", "clinic", "school", "center", "centre", "doctor", "provider", "company", "store"}
-OWN = {"id", "ids", "mrn"}
-NUMBERS = {"no", "nr", "number", "key", "code", "uuid", "guid", "hash", "index"}
 NEGATIVE = {"0", "no", "n", "false", "negative", "neg", "none", "absent", "control", "healthy", "alive", "f", "-1"}
 AFFIRMATIVE = {"1", "yes", "y", "true", "positive", "pos", "case", "event", "present", "died", "dead", "t", "+1"}
 
@@ -58,12 +55,6 @@ ONE_HOT = 3  # yes/no columns of one beginning, from which on they are one categ
 LISTED, LABELS_LISTED = 6, 12  # candidates of one part; of the label, which stands last in many a table
 LABEL_VALUES = 2
 WHOLE = "its values are whole numbers"
-
-
-def pieces(name: str) -> list[str]:
-    """Return the words of a name: `readmittedWithin30_days` is readmitted, within, 30, days."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\D)(?=\d)|(?<=\d)(?=\D)", " ", name)
-    return [w for w in re.split(r"[\W_]+", spaced.lower()) if w]
 
 
 def called(name: str, words: AbstractSet[str]) -> bool:
@@ -185,15 +176,6 @@ def keys(columns: Sequence[Column]) -> tuple[str, ...]:
 def units(columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the columns by which rows belong together: a patient's, a household's."""
     return _best(columns, lambda c: (2.0 if called(c.name, UNITS) else 1.0) if c.kind == "unit" else 0.0)
-
-
-def names_unit(name: str) -> bool:
-    """Tell whether a column's name is that of a unit, or of its number: `patient`, `user_id`, `person no`.
-
-    Not one that is about a unit, such as `patient_age`.
-    """
-    words = pieces(name) or [""]
-    return words[-1] in UNITS | OWN or words[0] in OWN or (words[-1] in NUMBERS and not UNITS.isdisjoint(words))
 
 
 def sure(columns: Sequence[Column], found: Sequence[str], role: str) -> str:

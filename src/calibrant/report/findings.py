@@ -87,6 +87,17 @@ def together(record: AuditRecord) -> tuple[str, float] | None:
     return next(((str(name), float(effect)) for name, effect, found in of if found), None)
 
 
+def unit_effects(record: AuditRecord) -> Mapping[str, float]:
+    """Return the design effect of each column by which rows may belong together."""
+    c = record.curve(TOGETHER).columns
+    return dict(zip(map(str, c.get("column", ())), map(float, c.get("design_effect", ())), strict=True))
+
+
+def units_looked_for(record: AuditRecord) -> bool:
+    """Tell whether identifiers, which are no covariates, were tested too by the rows that share them."""
+    return bool(record.curve(TOGETHER).settings.get("identifiers"))
+
+
 def needed(record: AuditRecord) -> str:
     """Return what more is needed of, in the plural: units where rows belong together, else what the rows are called."""
     return f"units ({visible(record.data['cluster'])})" if record.data.get("cluster") else noun(record)

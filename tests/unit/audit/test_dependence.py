@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.dependence import numbered
 from calibrant.audit.record import AuditRecord
-from calibrant.look.roles import names_unit
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.unit_names import names_unit, numbered
 from calibrant.report import markdown, terminal
 from calibrant.stats.units.alike import alike
 
@@ -119,7 +123,8 @@ def test_a_column_whose_rows_are_alike_is_named_with_the_command(text: bool, tmp
 def test_independent_rows_are_left_in_peace() -> None:
     record = cal.audit(clinic(shared=0.0), **READ)
     assert found_in(record) == {"patient": False}
-    assert "more alike" not in terminal.render(record)
+    assert "hardly more alike" in " ".join(terminal.render(record).split())
+    assert "--cluster" not in terminal.render(record)
 
 
 def test_groups_and_a_named_unit_are_no_candidates() -> None:
@@ -132,12 +137,105 @@ def test_groups_and_a_named_unit_are_no_candidates() -> None:
 
 
 def test_it_says_where_it_was_not_run() -> None:
-    t = clinic(shared=1.3)
-    status = {c.code: c.status for c in cal.audit(t, quick=True, **READ).checks}
-    assert status["dependence"] == "not-run"
-    held = cal.sketch(t, label="y", score="p", variables="*")
+    held = cal.sketch(clinic(shared=1.3), label="y", score="p", variables="*")
     check = next(c for c in cal.audit(held, limit=0.02).checks if c.code == "dependence")
-    assert "--tests" in check.reason
+    assert (check.status, "--tests" in check.reason) == ("not-run", True)
+
+
+# ---- identifiers, which are no covariates ----
+
+
+def visits(shared: float = 1.5, patients: int = 1500) -> pa.Table:
+    """Return three visits of each patient, in no order: UUIDs and large numbers, and a visit's own number."""
+    rng = np.random.default_rng(8)
+    who = rng.permutation(np.repeat(np.arange(patients), 3))
+    x = rng.normal(size=len(who))
+    y = rng.uniform(size=len(who)) < 1 / (1 + np.exp(-x - shared * rng.normal(size=patients)[who]))
+    own = [str(UUID(int=int(k), version=4)) for k in rng.integers(1, 2**62, patients)]
+    log = {"y": y * 1, "p": 1 / (1 + np.exp(-x)), "ref": [own[k] for k in who], "visit_id": np.arange(len(who))}
+    return pa.table(log | {"customer": [None if k == 7 else f"c-{k * 7919 % 99991}" for k in who], "age": x.round(1)})
+
+
+@pytest.fixture(scope="module")
+def seen() -> AuditRecord:
+    return cal.audit(visits(), quick=True, **READ)
+
+
+def test_identifiers_that_rows_share_are_tested_under_quick_too(seen: AuditRecord) -> None:
+    c = seen.curves["dependence"].columns
+    assert found_in(seen) == {"ref": True, "customer": True}
+    assert dict(zip(c["column"], zip(c["units"], c["rows"], strict=True), strict=True)) == {
+        "ref": (1500, 4500),
+        "customer": (1499, 4497),  # a missing name is nobody's
+    }
+    assert all(abs(float(d) - 1.5) < 0.15 for d in c["design_effect"])
+    assert "design effect 1.5. Ranges and tests here take rows as independent" in " ".join(
+        terminal.render(seen).split()
+    )
+
+
+def test_identifiers_are_the_same_in_a_file_a_frame_and_in_parts(seen: AuditRecord, tmp_path: Any) -> None:
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    pq.write_table(visits(), tmp_path / "visits.parquet", row_group_size=4000)
+    pyarrow.csv.write_csv(visits(), tmp_path / "visits.csv")
+    told = seen.curves["dependence"].columns
+    for name in ("visits.parquet", "visits.csv"):
+        assert cal.audit(tmp_path / name, quick=True, **READ).curves["dependence"].columns == told
+    rows = visits()
+    p = cal.predictions(rows["y"], rows["p"], covariates=rows.drop_columns(["y", "p"]))
+    assert cal.audit(p, quick=True, limit=0.02).curves["dependence"].columns == told
+
+
+def test_columns_beside_the_variables_and_parts_of_a_key_are_tested(tmp_path: Any) -> None:
+    assert found_in(cal.audit(visits(), variables="age", quick=True, **READ)) == {"customer": True}
+    keyed = cal.audit(visits(), variables="age", key=["ref", "visit_id"], quick=True, **READ)
+    assert found_in(keyed) == {"ref": True, "customer": True}
+    assert found_in(cal.audit(iter(visits().to_batches()), variables=None, quick=True, **READ)) == {"customer": True}
+
+
+def test_of_identifiers_nothing_is_told_but_their_names(seen: AuditRecord) -> None:
+    rows = visits()
+    told = seen.to_json() + terminal.render(seen) + markdown.render(seen)
+    assert not [v for v in (*rows["ref"].to_pylist()[:50], *rows["customer"].to_pylist()[:50]) if v and v in told]
+    held = cal.sketch(rows, label="y", score="p", variables="*", tests=True)
+    assert "candidates" not in held.parts
+    assert found_in(cal.audit(held, limit=0.02, quick=True)) == {"customer": True}  # UUIDs are no covariate
+
+
+def test_independent_rows_of_identifiers_are_left_in_peace() -> None:
+    record = cal.audit(visits(0.0), quick=True, **READ)
+    assert found_in(record) == {"ref": False, "customer": False}
+    told = " ".join(terminal.render(record).split())
+    assert "those of one customer are hardly more alike than others" in told
+    assert "If one names a household" not in told
+
+
+def test_whole_units_are_held_however_the_rows_were_split() -> None:
+    n = 66_000
+    rng = np.random.default_rng(3)
+    rows = pa.table({"y": rng.integers(0, 2, n), "p": rng.uniform(size=n), "user_id": rng.integers(0, 10_000, n)})
+    spec = replace(Spec(label="y", score="p"), candidates=("user_id",))
+
+    def summed(cuts: list[int]) -> Sketch:
+        out = Sketch(spec)
+        for a, b in itertools.pairwise([0, *cuts, n]):
+            part = Sketch(spec)
+            part.update(rows.slice(a, b - a), first_row=a)
+            out.merge(Sketch.from_bytes(part.to_bytes(level=1)))
+        return out.checked()
+
+    whole, parts = summed([]), summed([40_001, 65_900])
+    assert whole.to_bytes(level=1) == parts.to_bytes(level=1)
+    held = whole.parts["candidates"]
+    units, p, _ = held.of("user_id")
+    assert 29_000 < len(units) <= 30_000
+    share = held.share("user_id")
+    assert abs(len(np.unique(units)) / share / 10_000 - 1) < 0.03
+    score, user = rows["p"].to_numpy(), rows["user_id"].to_numpy()
+    kept = np.isin(user, user[np.isin(score, p)])  # every row of a unit of which one is held
+    assert sorted(score[kept]) == sorted(p)
 
 
 def test_names_of_units_are_not_those_of_what_is_about_them() -> None:

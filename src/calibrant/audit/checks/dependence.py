@@ -2,99 +2,116 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.audit.question import NO_TESTS, QUICK, Answer, Case, Cost, NotRun, Question
+from calibrant.audit.question import NO_TESTS, Answer, Case, Cost, NotRun, Question
 from calibrant.audit.record import ALIKE, Check
+from calibrant.data.columns import Floats
+from calibrant.data.sketches.candidates import Candidates
 from calibrant.data.sketches.parts import SampledRows
 from calibrant.data.sketches.sample import COVARIATES, doubles_of, labels_of, scores_of
 from calibrant.data.specs.coding import Coding
-from calibrant.look.roles import names_unit
+from calibrant.data.specs.unit_names import FEWEST, names_unit, numbered
+from calibrant.data.survey import CANDIDATES
 from calibrant.results import Curve
 from calibrant.stats.units.alike import Alike, alike
 
 CODE, METHOD = "dependence", "audit.dependence"
 LEVEL = 0.01  # of all columns together
-FEWEST = 20  # units, under which nothing by units could be certified
 SHARED = 1.05  # rows a unit, on average, from which on rows share it
-MOST = 6  # columns
-COUNTED = re.compile(r"([^\W\d]+[\W_]*)[0-9]+")  # a value such as "P0012"
 
 
 class Candidate(NamedTuple):
-    """A column that may say which rows belong together, and the unit of each row held; negative where it has none."""
+    """A column that may say which rows belong together, and of the rows held that have a value their unit.
+
+    `share` is that of all rows which these are, a uniform sample; `units` that of all units which are held whole.
+    """
 
     name: str
     unit: NDArray[np.int64]
+    p: Floats
+    y: Floats
+    share: float = 1.0
+    units: float = 1.0
+
+    @property
+    def shared(self) -> bool:
+        """Tell whether units are enough to say anything, and rows share them."""
+        units = len(np.unique(self.unit))
+        return units >= FEWEST and len(self.unit) >= SHARED * units
 
 
 def dependence(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Test every column that rows may share as those of one person do, where nobody named the unit."""
     if case.whole.spec.cluster:
         return Answer()
-    if case.judging.quick:
-        raise NotRun(QUICK)
-    sample = case.whole.parts.get("sample")
-    if sample is None:
+    if case.whole.spec.candidates is None and "sample" not in case.whole.parts:
         raise NotRun(NO_TESTS)
-    found = tuple(_tested(case, sample))
+    found = tuple(_tested(candidates(case), case.seed))
     columns = {k: tuple(row[i] for row in found) for i, k in enumerate(NAMES)}
-    curve = Curve(method=METHOD, columns=columns, settings={"level": LEVEL, "simultaneous": "Bonferroni"})
+    seen = case.whole.spec.candidates is not None  # identifiers too, which are no covariates
+    settings = {"level": LEVEL, "simultaneous": "Bonferroni", "identifiers": seen}
+    curve = Curve(method=METHOD, columns=columns, settings=settings)
     return Answer(checks=(Check(code=CODE, status="measured"),), curves={CODE: curve})
 
 
 NAMES = ("column", "units", "rows", "design_effect", "p_adjusted", "found")
 
 
-def _tested(case: Case, sample: SampledRows) -> Iterator[tuple[str, int, int, float, float, bool]]:
+def _tested(named: list[Candidate], seed: int) -> Iterator[tuple[str, int, int, float, float, bool]]:
     """Yield each column with its design effect, the largest first."""
-    named = candidates(case, sample)
-    p, y = scores_of(sample.lines), labels_of(sample.lines).astype(np.float64)
-    share = min(len(p) / case.whole.n, 1.0)
-    told: list[tuple[str, Alike]] = []
-    for name, unit in named:
-        there = unit >= 0
-        at = alike(unit[there], p[there], y[there], share=share, level=LEVEL / len(named), seed=case.seed)
-        told.append((name, at))
-    for name, at in sorted(told, key=lambda one: -one[1].design_effect):
+    told: list[tuple[Candidate, Alike]] = []
+    for one in named:
+        at = alike(one.unit, one.p, one.y, share=one.share, level=LEVEL / len(named), seed=seed)
+        told.append((one, at))
+    for one, at in sorted(told, key=lambda pair: -pair[1].design_effect):
         adjusted = min(at.p_value * len(named), 1.0)
-        yield name, at.units, at.rows, at.design_effect, adjusted, adjusted <= LEVEL and at.design_effect > ALIKE
+        found = adjusted <= LEVEL and at.design_effect > ALIKE
+        yield one.name, round(at.units / one.units), round(at.rows / one.units), at.design_effect, adjusted, found
 
 
-def candidates(case: Case, sample: SampledRows) -> list[Candidate]:
-    """Return the columns that are called as a unit is, or whose values are names with a number each; groups are none.
+def candidates(case: Case) -> list[Candidate]:
+    """Return the columns that may say which rows belong together, with the rows held of them; groups are none.
+
+    Whole units where the sketch holds them, and else, or where its units have too many rows, the rows for tests.
+    """
+    kept, sample, named = case.whole.parts.get("candidates"), case.whole.parts.get("sample"), case.whole.spec.candidates
+    whole = {} if kept is None else {one.name: one for one in _of_units(kept) if one.shared}
+    rows = () if sample is None else _of_rows(case, sample, tuple(whole), named)
+    return [*whole.values(), *(one for one in rows if one.shared)][:CANDIDATES]
+
+
+def _of_units(kept: Candidates) -> Iterator[Candidate]:
+    for name in kept.held:
+        yield Candidate(name, *kept.of(name), units=kept.share(name))
+
+
+def _of_rows(
+    case: Case, sample: SampledRows, known: tuple[str, ...], named: tuple[str, ...] | None
+) -> Iterator[Candidate]:
+    """Yield columns of the rows for tests that are called as a unit is, or whose values are names with a number each.
 
     Of their values no label and no score is read.
     """
-    found = []
+    p, y = scores_of(sample.lines), labels_of(sample.lines).astype(np.float64)
     for j, coding in enumerate((*sample.numbers, *sample.categories), COVARIATES):
-        if coding.name in case.whole.spec.by_name or not _may_be(coding):
+        if coding.name in case.whole.spec.by_name or coding.name in known or not _may_be(coding):
             continue
-        unit = _unit(coding, sample.lines[:, j])
-        units, rows = len(np.unique(unit[unit >= 0])), int((unit >= 0).sum())
-        if units >= FEWEST and rows >= SHARED * units:
-            found.append(Candidate(coding.name, unit))
-    return found[:MOST]
+        if named is None or coding.name in named:
+            unit = _unit(coding, sample.lines[:, j])
+            there = unit >= 0
+            yield Candidate(coding.name, unit[there], p[there], y[there], min(len(p) / case.whole.n, 1.0))
 
 
 def _may_be(coding: Coding) -> bool:
     """Tell whether a covariate may be what rows belong to, by its name or by how its values are written."""
     if coding.kind == "number":
         return coding.whole and names_unit(coding.name)
-    if coding.kind != "category":
-        return False
-    return names_unit(coding.name) or numbered(coding.levels)
-
-
-def numbered(values: tuple[str, ...]) -> bool:
-    """Tell whether values are one word with a number each, such as P0012: names dealt out, not kinds of something."""
-    starts = {m[1] if (m := COUNTED.fullmatch(value)) else "" for value in values}
-    return len(values) >= FEWEST and len(starts) == 1 and starts != {""}
+    return coding.kind == "category" and (names_unit(coding.name) or numbered(coding.levels))
 
 
 def _unit(coding: Coding, held: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -112,7 +129,7 @@ DECLARED = (
         order=25,
         make=dependence,
         step="looking for rows that belong together",
-        cost=Cost(flat=0.05, held=0.002, tests=True),
+        cost=Cost(flat=0.05, held=0.002),
         asks="Rows that belong together",
         means="rows that share a column, such as a patient's, may be alike beyond what their scores explain",
     ),

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from calibrant.data.columns import Floats, Ids, are_absent, as_float, row_ids
 from calibrant.data.predictions import UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE, Faults
 from calibrant.data.specs.spec import Spec
+from calibrant.errors import BadInput
+from calibrant.kernels.draws import mix
+
+SALT = np.uint64(0x91C4E2A7D35B8F06)  # any number, so that nothing here is the hash of a key or a named unit
 
 
 @dataclass(frozen=True)
@@ -26,11 +30,14 @@ class Beside:
         Positive and finite but for rows that are `gone`, or refused; None where every row counts alike.
     gone : bool array of shape (n,) or None
         Rows without a unit, or without a weight; None if there are none.
+    candidates : tuple of uint64 arrays of shape (n,)
+        Hashes of columns that may be the unit, though nobody said so; 0 where a value is missing.
     """
 
     units: Ids | None = None
     weights: Floats | None = None
     gone: NDArray[np.bool_] | None = None
+    candidates: tuple[Ids, ...] = ()
 
     @classmethod
     def of(
@@ -50,16 +57,28 @@ class Beside:
             faults.note_rows(WEIGHT_MISSING, absent, part, first_row)
             faults.note_rows(WEIGHT_VALUE, strange, part, first_row, weights)
             gone = gone | absent | strange
-        return cls(units, weights, gone if gone.any() else None)
+        may_be = tuple(joined(batch.column(name), name, spec.seed) for name in spec.candidates or ())
+        return cls(units, weights, gone if gone.any() else None, may_be)
 
     def part(self, rows: slice) -> Beside:
         """Return units and weights of some rows."""
         units, weights = self.units, self.weights
-        return Beside(None if units is None else units[rows], None if weights is None else weights[rows])
+        may_be = tuple(column[rows] for column in self.candidates)
+        own = None if units is None else units[rows]
+        return Beside(own, None if weights is None else weights[rows], candidates=may_be)
 
     def labelled(self, y: NDArray[np.int8] | Floats) -> NDArray[np.int8] | Floats:
         """Return the labels, missing in rows that are gone: what is left out for one reason is left out once."""
         return y if self.gone is None else np.where(self.gone, np.nan, y)
+
+
+def joined(column: pa.Array | pa.ChunkedArray, name: str, seed: int) -> Ids:
+    """Return hashes of the values by which rows may belong together, 0 where one is missing; of no type, none."""
+    try:
+        found = mix(row_ids([column], seed, (name,), "covariate") ^ SALT)
+        return np.where(are_absent(column, name), np.uint64(0), found)
+    except BadInput:  # nobody asked for this column: what cannot be compared joins no rows
+        return np.zeros(len(column), dtype=np.uint64)
 
 
 NOTHING = Beside()  # of independent rows that count alike

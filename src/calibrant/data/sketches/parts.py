@@ -18,6 +18,7 @@ from calibrant.data.dates import DAY, as_days, is_date
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.boxes import Boxes
+from calibrant.data.sketches.candidates import Candidates
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.sample import (
     BESIDE,
@@ -70,6 +71,7 @@ class Parts(TypedDict, total=False):
     """The parts of a sketch."""
 
     boxes: Boxes
+    candidates: Candidates
     contents: Contents
     fine: Fine
     local: LocalSums
@@ -87,6 +89,8 @@ def parts_of(spec: Spec) -> Parts:
         parts["unlabelled"] = UnlabelledRows(spec)
     if spec.sample:
         parts["sample"] = SampledRows(spec)
+    if spec.candidates:
+        parts["candidates"] = Candidates(spec)
     if spec.traits:
         parts["boxes"] = Boxes(spec)
     if spec.local:
@@ -107,19 +111,24 @@ def sound_rows(
     `stacked` has a row for each grouping of the spec.
     """
     table = pa.table({c.name: columns[c.name] for c in spec.codings})
-    ids = origin.identities(len(p), spec) if spec.sample or spec.local else np.zeros(len(p), dtype=np.uint64)
+    ids = (
+        origin.identities(len(p), spec)
+        if spec.sample or spec.local or spec.candidates
+        else np.zeros(len(p), dtype=np.uint64)
+    )
     coded = {c.name for c in spec.codings}
     good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
     keys, units, weights = origin.keys, origin.units(spec), origin.beside.weights
+    may_be = origin.beside.candidates
     if not good.all():
         p, y, ids = p[good], y[good], ids[good]
         keys, units, weights = (None if column is None else column[good] for column in (keys, units, weights))
         table = table.filter(pa.array(good)) if table.num_columns else table
-        stacked = stacked[:, good]
+        stacked, may_be = stacked[:, good], tuple(column[good] for column in may_be)
     encoded = encode(table, spec.codings, len(p), spec.local is not None)
     of = dict(zip(spec.groupings, stacked, strict=True))
     groups = tuple(of[v.name,] for v in spec.variables if v.name not in coded)
-    return Rows(p, y, ids, encoded, groups, keys, origin.part, stacked, units, weights) if len(p) else None
+    return Rows(p, y, ids, encoded, groups, keys, origin.part, stacked, units, weights, may_be) if len(p) else None
 
 
 MOST_ROWS = 1 << 40  # so that no sum over all rows leaves 64 bits

@@ -236,6 +236,7 @@ class Sketch:
         require([c.name for c in spec.codings], there, "covariate")
         for role in ("key", "cluster", "weights"):
             require(spec.roles.get(role, ()), there, role)
+        require(spec.candidates or (), there, "covariate")
         p = score_values(batch.column(spec.score), spec.score, spec.percent)
         y = label_values(batch.column(spec.label), spec.label, spec.positive)
         codes = {v.name: v.codes(batch.column(v.name)) for v in spec.variables}
@@ -474,6 +475,8 @@ class Sketch:
             self.parts["fine"].check(_folded(at, held.sum(axis=0), SCORE_BITS - 1))
         if "boxes" in self.parts:
             self.parts["boxes"].check(n, cases, steps)
+        if "candidates" in self.parts:
+            self.parts["candidates"].check(n)
         if "sample" in self.parts:
             self.parts["sample"].check(n, cases)
         if "local" in self.parts:

@@ -158,6 +158,8 @@ class Rows:
         Hashes of the units that rows belong to, mixed with the seed; None where each is one of its own.
     weights : float64 array of shape (n,) or None
         How much each row counts.
+    candidates : tuple of uint64 arrays of shape (n,)
+        Hashes of each column by which rows may belong together; 0 where a row has no value.
     """
 
     p: Floats
@@ -170,6 +172,7 @@ class Rows:
     stacked: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
     units: Ids | None = None
     weights: Floats | None = None
+    candidates: tuple[Ids, ...] = ()
 
 
 # ---- from a sample of rows to codings ----

@@ -184,6 +184,8 @@ class Spec:
         Column of positive numbers: how much a row counts. Empty where every row counts alike.
     numbered : bool
         A row is known by key, or by file and number; where it is not, by its unit alone.
+    candidates : tuple of str or None
+        Columns by which rows may belong together, though nobody said so; None where these were not looked for.
     """
 
     label: str
@@ -204,6 +206,7 @@ class Spec:
     cluster: str = ""
     weights: str = ""
     numbered: bool = True
+    candidates: tuple[str, ...] | None = None
     version: int = SPEC_VERSION
 
     def __post_init__(self) -> None:
@@ -213,7 +216,7 @@ class Spec:
     def columns(self) -> tuple[str, ...]:
         """Columns to read: score, label, variables, covariates, key, cluster, weights; each once."""
         covariates = (c.name for c in self.codings)
-        named = [self.score, self.label, *self.by_name, *covariates, *self.key, *self.beside]
+        named = [self.score, self.label, *self.by_name, *covariates, *self.key, *self.beside, *(self.candidates or ())]
         return tuple(dict.fromkeys(named))
 
     @property
@@ -268,7 +271,7 @@ class Spec:
     @property
     def counted(self) -> Spec:
         """The spec without its parts: what the counts of scores and groups depend on."""
-        return replace(self.as_read, codings=(), left_out=(), sample=0, local=None, traits=())
+        return replace(self.as_read, codings=(), left_out=(), sample=0, local=None, traits=(), candidates=None)
 
     @property
     def as_read(self) -> Spec:

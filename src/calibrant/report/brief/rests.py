@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord
-from calibrant.look.roles import UNITS, called
+from calibrant.audit.record import ALIKE, AuditRecord
+from calibrant.data.specs.unit_names import UNITS
+from calibrant.look.roles import called
 from calibrant.report import numbers as num
 from calibrant.report.findings import (
     FEW,
@@ -20,6 +21,8 @@ from calibrant.report.findings import (
     ran,
     screened,
     together,
+    unit_effects,
+    units_looked_for,
     units_of,
 )
 from calibrant.report.spans import Text, code, link, say
@@ -80,8 +83,8 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
         yield say(f"Few {which}: {num.count(least)} expected. Under {FEW} no curve is drawn, and ranges are wide.")
     for lead, text in notices(record):
         if lead == NOTICES["likely-id"][0]:
-            known = say(". If one names a household or a site, its rows are not independent and ranges are too narrow.")
-            yield (*say(f"{lead}: "), *_names(text), *known)
+            unseen = ". If one names a household or a site, its rows are not independent and ranges are too narrow."
+            yield (*say(f"{lead}: "), *_names(text), *say("." if units_looked_for(record) else unseen))
     yield from _score(record)
     yield from _pockets(record)
     yield from _units(record)
@@ -93,7 +96,11 @@ def _units(record: AuditRecord) -> Iterator[Text]:
         return
     held = record.data.get("columns") or {}
     named = [name for name, c in held.items() if c.get("used") not in ("label", "score", "key") and called(name, UNITS)]
-    if named:
+    known = [effect for name, effect in unit_effects(record).items() if name in named]
+    if known and max(known) <= ALIKE:
+        alone = f" are hardly more alike than others: design effect {max(known):.1f}."
+        yield say("Rows count as independent; those of one ", code(named[0]), alone)
+    elif named:
         more = f" and {num.count(len(named) - 1)} more" if len(named) > 1 else ""
         yield say("Rows count as independent, yet ", code(named[0]), f"{more} may join them: ranges may be too narrow.")
     elif held:

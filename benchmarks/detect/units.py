@@ -30,8 +30,19 @@ DESIGNS = {
 DRAWS = 199
 TESTS = {
     "reliability_curve": lambda d: cal.diagnose.reliability_curve(d, draws=DRAWS).settings["p_value"],
+    "scan_test": lambda d: cal.detect.scan_test(d, draws=DRAWS).p_value,
     "its band": lambda d: _excludes(cal.diagnose.reliability_curve(d, draws=DRAWS)),
 }
+
+
+def _four(data: cal.Predictions) -> cal.Predictions:
+    """Return the rows with four traits: two alike within units, one the same within them, and one of rows."""
+    rng = np.random.default_rng(data.n + int(data.y.sum()))
+    unit = np.unique(data.cluster, return_inverse=True)[1]
+    shared = rng.normal(size=unit.max() + 1)[unit]
+    x = {"x": data.covariates.column("x"), "z": rng.normal(size=data.n) + 0.7 * shared, "unit's": shared}
+    x["g"] = rng.choice(list("abcd"), data.n)
+    return cal.predictions(data.y, data.p, x, cluster=data.cluster, weights=data.weights)
 
 
 def _excludes(curve: cal.Curve) -> float:
@@ -44,7 +55,7 @@ def share(name: str, design: Units, sets: int, by_rows: bool) -> float:
     """Return the share of data sets that a test rejects at 5 %; not a number where it refuses all."""
     rng, found, made = np.random.default_rng(9), 0, 0
     for _ in range(sets):
-        data = design.drawn(rng)
+        data = _four(design.drawn(rng))
         try:
             found += TESTS[name](alone(data) if by_rows else data) <= 0.05
             made += 1

@@ -74,11 +74,11 @@ def pocket_test(
     BadInput
         What either test refuses.
     NotComputable
-        What either cannot do: weights, clusters, under 20 rows, more than 100 covariates.
+        What either cannot do: under 20 rows, or effective units, more than 100 covariates.
 
     Notes
     -----
-    **Assumes.** Rows independent given scores and covariates.
+    **Assumes.** Rows, or units, independent given scores and covariates.
     **Guarantee.** Level alpha at any number of rows where both p-values have it; that of the scan always does, that of
     the models as ``law`` says. **Method.** Bonferroni's inequality with fixed weights. Ranking both statistics among
     shared draws would be exact and a little sharper only where every draw repeats all that was done to the data: models

@@ -12,6 +12,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.nulls import p_value
 from calibrant.stats.pockets.scan import EXTRA, Found, Scan, Subset, bound
+from calibrant.stats.pockets.unit_scan import LEAST_UNITS, UnitRows, UnitScan, rests_on_units
 from calibrant.views.boxes import (
     FEWEST,
     MIN_SIZE,
@@ -23,7 +24,9 @@ from calibrant.views.boxes import (
     fewest_rows,
     of_levels,
     tables_of,
+    unit_rows,
 )
+from calibrant.views.points import SIGNS
 from calibrant.views.rules import Rule, text_of
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -35,6 +38,7 @@ MOST = 300_000  # rows up to which `auto` simulates: as many as a sketch holds
 LAWS = {
     "simulated": "finite-sample: exact simulation of every row's outcome",
     "bound": "finite-sample: exact binomial tails, shared over the boxes",
+    "signs": SIGNS,
 }
 AT_EDGE = " at the edge of the tolerance"
 IMPOSSIBLE = "exact: outcomes of probability zero under every rate within the tolerance happened: {}"
@@ -71,6 +75,7 @@ def scan_test(
     ----------
     data : Predictions or Sketch
         A sketch made with ``tests=True`` brings its own covariates and seed, and gives the same answer as its rows.
+        Weights multiply residuals; where the data name clusters, spread and chance are by these units.
     variables : str or sequence of str, optional
         Covariates beside the score, up to 100; all that can be used by default.
     order : {1, 2, 3}
@@ -83,6 +88,7 @@ def scan_test(
         Least share of the rows that a box has; it has 20 rows in any case.
     null : {"auto", "simulated", "bound"}
         Simulate the outcomes; or bound the chance of any box being off so far. ``"auto"`` simulates up to 300,000 rows.
+        With clusters either of the first two draws signs of units; the bound is for independent rows of equal weight.
     draws : int
         Simulated outcomes, 19 or more.
     seed : int
@@ -104,20 +110,24 @@ def scan_test(
     BadInput
         No such covariate, or a setting that cannot be used; a sketch without the sums.
     NotComputable
-        Weights or clusters; no box with 20 rows; more than 100 covariates; ``"simulated"`` where the sketch does not
-        hold every row.
+        No box with 20 rows, or effective units; more than 100 covariates; ``"simulated"`` where the sketch does not
+        hold every row; ``"bound"`` with weights or clusters.
 
     Notes
     -----
-    **Assumes.** Rows independent given scores and covariates.
-    **Guarantee.** Level alpha at any number of rows, with either null. *simulated:* outcomes of every row are drawn at
-    the edge of the tolerance; one uniform number a row serves both sides, so that the simulated statistic is at least
-    as large as that of any rates within the tolerance (as Theorem 4 of Feng et al. 2024), and ``p = (1 + #{T* >= T}) /
-    (draws + 1)``. *bound:* the exact binomial tail of each box at the edge of the tolerance, which bounds that of
-    unequal rates (Hoeffding 1956), over the box's share of alpha; the smallest of them. **Method.** All boxes from
+    **Assumes.** Rows, or units, independent given scores and covariates.
+    **Guarantee.** Level alpha at any number of rows, with either null; by units asymptotically in their number.
+    *simulated:* outcomes of every row are drawn at the edge of the tolerance; one uniform number a row serves both
+    sides, so that the simulated statistic is at least as large as that of any rates within the tolerance (as Theorem 4
+    of Feng et al. 2024), and ``p = (1 + #{T* >= T}) / (draws + 1)``. *bound:* the exact binomial tail of each box at
+    the edge of the tolerance, which bounds that of unequal rates (Hoeffding 1956), over the box's share of alpha; the
+    smallest of them. *Weights:* every sum is of weighted outcomes, which are simulated; as exact. *Units:* a box rests
+    on at least 20 effective units, V is the sum of squares of the units' sums in it, or what rows as alike as those of
+    all units would have where that is larger, and chance gives every unit a random sign. **Method.** All boxes from
     cumulative sums of the tables of all combinations of traits. Two-sided, without a tolerance and with the simulated
     null, the best subset of a category's levels too, alone and within each run or level of every other trait
-    (linear-time subset scanning, Neill 2012): else its score need not rise with every case, as the argument asks.
+    (linear-time subset scanning, Neill 2012): else its score need not rise with every case, as the argument asks. Not
+    by units or weights.
     **Cost.** Bound: that of the tables, rows x tables additions. Simulated: rows x tables / 64 word operations a draw,
     and boxes x draws. **Reads.** Rows, or the sketch's tables and, for the simulated null, its rows.
 
@@ -145,15 +155,22 @@ def scan_test(
     count = whole("draws", draws, LEAST_DRAWS, hint="such as 999")
     seed = checked_seed(seed)
     # (1) Cells and boxes, without looking at labels.
-    tables = tables_of(data, variables, order, seed)
-    scan = scan_of(tables, least, allowed, looked)
-    used = _null(tables, asked)
+    tables = tables_of(data, variables, order, seed, by_units=True)
+    rows = unit_rows(data, tables, data.spec.seed if isinstance(data, Sketch) else seed)
+    scan: Scan | UnitScan
     # (2) The largest score, and how often chance does as well.
-    if used == "simulated" and tables.held is not None:
-        held, found = tables.held, scan.best()
-        level = p_value(found.margin, scan.simulated(held.cells, held.p, held.ids, count))
+    if rows is not None:
+        used = _null_of_units(rows, asked)
+        scan = scan_of_units(tables, rows, least, allowed, looked)
+        found = scan.best()
+        level = p_value(found.margin, scan.simulated(count))
     else:
-        level, found = bound(scan)
+        used, scan = _null(tables, asked), scan_of(tables, least, allowed, looked)
+        if used == "simulated" and tables.held is not None:
+            held, found = tables.held, scan.best()
+            level = p_value(found.margin, scan.simulated(held.cells, held.p, held.ids, count))
+        else:
+            level, found = bound(scan)
     impossible = _impossible(tables.held, allowed, scan.sides)
     return Outcome(
         method="detect.scan_test",
@@ -165,13 +182,13 @@ def scan_test(
         settings={
             "alternative": looked,
             "asked": asked,
-            "draws": count if used == "simulated" else 0,
+            "draws": 0 if used == "bound" else count,
             "extra": EXTRA,
             "min_size": least,
             "null": used,
             "order": max(map(len, tables.layout.combined)),
             "seed": data.spec.seed if isinstance(data, Sketch) else seed,
-            "smallest_box": int(scan.fewest),
+            "smallest_box": fewest_of(tables, least),
             "tolerance": allowed,
             "variables": tuple(t.name for t in tables.traits[1:]),
         },
@@ -185,11 +202,28 @@ def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: str)
         family=tables.family(min_size),
         tables=tables.tables,
         levels=tuple(_levels(tables, t) for t in range(len(tables.traits))),
-        fewest=max(fewest_rows(min_size, tables.n), FEWEST),
+        fewest=fewest_of(tables, min_size),
         tolerance=tolerance,
         sides=SIDES[alternative],
         subsets=alternative == "two-sided" and not tolerance,
     )
+
+
+def scan_of_units(tables: Tables, rows: UnitRows, min_size: float, tolerance: float, alternative: str) -> UnitScan:
+    """Return what is searched where rows come in units or are weighted."""
+    family = tables.family(min_size)
+    kept = rests_on_units(family, rows)
+    if not kept.any():
+        raise NotComputable(
+            f"{len(rows.ids):,} units (cluster=): no box rests on {LEAST_UNITS} of them, of which random signs would "
+            "say how far chance goes"
+        )
+    return UnitScan(family=family.kept(kept), rows=rows, tolerance=tolerance, sides=SIDES[alternative])
+
+
+def fewest_of(tables: Tables, min_size: float) -> int:
+    """Return the rows that a box has at least."""
+    return max(fewest_rows(min_size, tables.n), FEWEST)
 
 
 def _levels(tables: Tables, trait: int) -> tuple[int, ...]:
@@ -201,7 +235,7 @@ def _levels(tables: Tables, trait: int) -> tuple[int, ...]:
     return tuple(c for c in (*range(len(t.levels)), t.size - 1) if rows[c] >= FEWEST)
 
 
-def rule_of(tables: Tables, scan: Scan, box: int | Subset) -> Rule:
+def rule_of(tables: Tables, scan: Scan | UnitScan, box: int | Subset) -> Rule:
     """Return what selects the rows of a box."""
     if not isinstance(box, Subset):
         return tables.rule(scan.family, box)
@@ -220,6 +254,13 @@ def _null(tables: Tables, asked: str) -> str:
     if asked != "auto":
         return asked
     return "simulated" if tables.complete and tables.n <= MOST else "bound"
+
+
+def _null_of_units(rows: UnitRows, asked: str) -> str:
+    own = "simulated" if rows.unit is None else "signs"
+    if asked not in ("auto", "simulated"):
+        raise NotComputable(f"null={asked!r} is for independent rows of equal weight: leave null='auto'")
+    return own
 
 
 def _impossible(held: Held | None, tolerance: float, sides: tuple[int, ...]) -> int:
@@ -242,7 +283,7 @@ def _doubts(alternative: str, tolerance: float) -> str:
     return f"{gap[alternative]} <= {tolerance:g} for every row"
 
 
-def _parts(tables: Tables, scan: Scan, found: Found) -> dict[str, Any]:
+def _parts(tables: Tables, scan: Scan | UnitScan, found: Found) -> dict[str, Any]:
     """Return the box found, and what was searched."""
     rule = rule_of(tables, scan, found.box)
     return {
@@ -250,9 +291,9 @@ def _parts(tables: Tables, scan: Scan, found: Found) -> dict[str, Any]:
         "conditions": tuple(c.to_dict() for c in rule),
         "rows": int(found.rows),
         "share": found.rows / tables.n,
-        "predicted": found.expected / found.rows,
-        "observed": found.cases / found.rows,
-        "gap": (found.cases - found.expected) / found.rows,
+        "predicted": found.expected / found.mass,
+        "observed": found.cases / found.mass,
+        "gap": (found.cases - found.expected) / found.mass,
         "score": found.score,
         "needed": found.score - found.margin,
         "side": "too much" if found.side else "too little",

@@ -15,15 +15,18 @@ from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.boxes import Boxes, Layout
 from calibrant.data.sketches.sample import hashes_of, identities_of
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sketches.units import rows_of_units, unit_ids
 from calibrant.data.specs.coding import SCORE, Coding
 from calibrant.data.specs.local import INSTEAD
 from calibrant.data.specs.traits import Cells, Trait, cells_of, traits_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.boxes import SUMS
 from calibrant.stats.pockets.family import Family, Ints, family_of, runs, singles_and_pairs
+from calibrant.stats.pockets.unit_scan import UnitRows
 from calibrant.views.coded import chunks, first_look
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.rules import Condition, Rule
+from calibrant.views.units import units_of
 
 Floats = NDArray[np.float64]
 
@@ -173,24 +176,49 @@ def of_levels(t: Trait, cells: Iterable[int]) -> Condition:
 # ---- From rows or a sketch to tables ----
 
 
-def tables_of(data: object, variables: Iterable[str] | str | None, order: int, seed: int) -> Tables:
+def tables_of(
+    data: object, variables: Iterable[str] | str | None, order: int, seed: int, by_units: bool = False
+) -> Tables:
     """Return the tables of the score and the covariates.
+
+    Rows that come in units or are weighted are counted one each, and taken only where `by_units` says that what reads
+    the tables knows of them (`unit_rows`).
 
     Raises
     ------
     BadInput
         No such covariate, or an order that is not 1, 2 or 3; a sketch without the sums.
     NotComputable
-        Weights or clusters; over 100 covariates; three traits of a sketch that does not hold every row.
+        Weights or clusters, unless `by_units`; over 100 covariates; three traits of a sketch that does not hold every
+        row.
     """
     given = checked_data(data, Predictions, Sketch)
     order, seed = whole("order", order, 1, 3, hint="such as 2"), checked_seed(seed)
     if isinstance(given, Sketch):
-        return _of_sketch(given.checked(), variables, order)
+        if not (by_units and given.by_units):
+            return _of_sketch(given.checked(), variables, order)
+        given = rows_of_units(given)
     for what, value in (("weights", given.weights), ("cluster", given.cluster)):
-        if value is not None:
+        if value is not None and not by_units:
             raise NotComputable(UNSUPPORTED.format(f"{what}="))
     return _of_rows(given, variables, order, seed)
+
+
+def unit_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> UnitRows | None:
+    """Return the rows of tables with their units and weights; None where rows are independent and count alike."""
+    units = units_of(data, seed)
+    if units is None or tables.held is None:
+        return None
+    ids = unit_ids(rows_of_units(data), seed)
+    together = units.count < len(units.unit)
+    return UnitRows(
+        cells=tables.held.cells,
+        p=units.p,
+        y=units.y,
+        weight=units.given,
+        unit=units.unit if together else None,
+        ids=np.unique(ids) if together else ids,
+    )
 
 
 def checked_size(name: str, value: float) -> float:

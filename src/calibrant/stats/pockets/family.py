@@ -8,7 +8,7 @@ only, so that given the covariates and the scores it is fixed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -161,6 +161,11 @@ class Family:
         """Return the traits of a box, and its set of cells in each."""
         own = self.combined[int(self.table[box])]
         return tuple((t, self.sets[t][int(self.place[box, axis])]) for axis, t in enumerate(own))
+
+    def kept(self, some: Flags) -> Family:
+        """Return the family of some of the boxes, which share all of alpha."""
+        own = {k: getattr(self, k)[some] for k in ("table", "place", "rows", "cases", "expected", "variance", "weight")}
+        return replace(self, **own | {"weight": own["weight"] / own["weight"].sum()})
 
     def inside(self, box: int, cells: NDArray[np.uint8]) -> Flags:
         """Return which rows lie in a box, given their cells, shape (traits, n)."""

@@ -75,7 +75,8 @@ class Found:
         0: more cases than predicted; 1: fewer.
     box : int or Subset
         A box of the family, or a subset of levels.
-    rows, cases, expected : float
+    rows, mass, cases, expected : float
+        Rows, and sums of their weights, of weighted cases and of weighted scores.
     """
 
     score: float
@@ -83,6 +84,7 @@ class Found:
     side: int
     box: int | Subset
     rows: float
+    mass: float
     cases: float
     expected: float
 
@@ -120,7 +122,7 @@ class _Within:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Table:
+class Table:
     """One table of a family, of three axes, of which those of traits that are not there have one cell.
 
     Parameters
@@ -143,8 +145,8 @@ class _Table:
     sets: tuple[Ints, Ints, Ints]
     mean: Floats
     scale: Floats
-    needed: float
-    within: tuple[_Within, ...]
+    needed: float = 0.0
+    within: tuple[_Within, ...] = ()
 
     def peaks(self, cases: Counts) -> Floats:
         """Return the largest margins of the boxes in each draw, given the cells' cases, shape (a, b, c, draws)."""
@@ -162,6 +164,14 @@ def contracted(table: NDArray[Any], axis: int, own: Ints) -> NDArray[Any]:
     cells = [*range(first, last), *range(second, end)]
     found: NDArray[Any] = table.take(cells, axis).sum(axis=axis, dtype=table.dtype)
     return found
+
+
+def placed(sets: Sequence[Ints], place: Sequence[Ints], mean: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """Return the `mean` and `scale` of a table, given those of its boxes, and the place of each among the sets."""
+    sizes = [len(own) for own in sets]
+    means, scales = np.zeros((2, *sizes)), np.zeros(sizes)
+    means[:, place[0], place[1], place[2]], scales[place[0], place[1], place[2]] = mean, scale
+    return means, scales
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +262,7 @@ class Scan:
             side=side,
             box=box,
             rows=float(f.rows[box]),
+            mass=float(f.rows[box]),
             cases=float(f.cases[box]),
             expected=float(f.expected[box]),
         )
@@ -273,6 +284,7 @@ class Scan:
             side=side,
             box=Subset(category=w.subset.category, levels=levels, other=w.subset.other, within=w.subset.within),
             rows=float(sums[ROWS]),
+            mass=float(sums[ROWS]),
             cases=float(sums[CASES]),
             expected=float(sums[SCORES] / STEPS),
         )
@@ -342,20 +354,18 @@ class Scan:
         return self.tolerance if side == UP else -self.tolerance
 
     @cached_property
-    def _tables(self) -> list[_Table]:
+    def _tables(self) -> list[Table]:
         f = self.family
         first = np.searchsorted(f.table, np.arange(len(f.combined) + 1))
         out = []
         for t, traits in enumerate(f.combined):
             sets = [f.sets[own] for own in traits] + [ALL] * (3 - len(traits))
-            shape = [len(own) for own in sets]
             boxes = slice(first[t], first[t + 1])
-            place = tuple(np.maximum(f.place[boxes], 0).T)
-            mean, scale = np.zeros((2, *shape)), np.zeros(shape)
-            mean[:, *place], scale[place] = self._limits[:, boxes], 1.0 / self._spread[boxes]
+            place = np.maximum(f.place[boxes], 0).T
+            mean, scale = placed(sets, tuple(place), self._limits[:, boxes], 1.0 / self._spread[boxes])
             needed = self.needed[boxes] if first[t] < first[t + 1] else self.needed
             out.append(
-                _Table(
+                Table(
                     traits=traits,
                     shape=(*self.tables[t].shape[:-1], 1, 1)[:3],
                     sets=(sets[0], sets[1], sets[2]),

@@ -30,9 +30,21 @@ def pockets(case: Case, _: Mapping[str, Curve]) -> Answer:
     case.announce("certifying unnamed pockets")
     size = max(MIN_SIZE, case.mask / case.tested.n)
     curves = _distinct(case, size)
-    worst = _worst(case, size, max(curves[CODE].columns["floor"], default=0.0) if curves else 0.0)
+    try:
+        worst = _worst(case, size, max(curves[CODE].columns["floor"], default=0.0) if curves else 0.0)
+    except NotComputable:
+        return _tested(case)
     check = Check(code=CODE, status=_status(case, worst), estimate=worst, outcome=_searched(case))
     return Answer(checks=(check,), estimates={CODE: worst}, curves=curves)
+
+
+def _tested(case: Case) -> Answer:
+    """Return the test alone where no range of pockets is proved, as by units; what neither answers is refused."""
+    searched = _searched(case)
+    if searched is None:
+        raise NotComputable("neither ranges nor a test of pockets by units: boxes need 20 effective units")
+    status: Status = "measured" if case.judging.limit is None else "undecided"
+    return Answer(checks=(Check(code=CODE, status=status, outcome=searched),))
 
 
 def _worst(case: Case, size: float, floor: float) -> Estimate:

@@ -160,11 +160,11 @@ def _collect(record: AuditRecord) -> str:
 
 def _need(record: AuditRecord) -> Need | None:
     need = median_need(with_verdict(record, "undecided"))
-    return _pockets_need(record) if need is None and POCKETS in record.estimates else need
+    return _pockets_need(record) if need is None else need
 
 
 def _pockets_need(record: AuditRecord) -> Need | None:
-    told = record.estimates[POCKETS].settings
+    told = record.estimates[POCKETS].settings if POCKETS in record.estimates else {}
     return None if told.get("rows_needed") is None else (int(told["rows_needed"]), bool(told["rows_at_least"]))
 
 

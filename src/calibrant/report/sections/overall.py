@@ -54,6 +54,7 @@ from calibrant.report.wording import (
     together,
 )
 from calibrant.results import Estimate
+from calibrant.views.points import SIGNS
 from calibrant.visible import visible
 
 SAYS = svg.Mark("100%", "100%", 36, "end", "", "the model says")
@@ -102,6 +103,11 @@ def smooth(record: AuditRecord) -> bool:
     return bool(record.curve("reliability").columns.get("gap"))
 
 
+def _with_many_units(record: AuditRecord) -> str:
+    """Return what the band's promise takes where it rests on random signs of units."""
+    return ", if units are many" if record.curve("reliability").settings.get("null") == SIGNS else ""
+
+
 def figure(record: AuditRecord) -> Figure:
     """Return the pictures, the readouts and the numbers of the reliability figure."""
     limit, bins, along = limit_of(record), bins_of(record.curve("bins")), score(record)
@@ -114,7 +120,7 @@ def figure(record: AuditRecord) -> Figure:
     of_gaps = f"{GAP}, along the score. {finds}."
     held = f"Ranges: all {len(bins)} hold together, {together(record)}."
     if smooth(record):
-        held = f"Band: holds the whole curve, {together(record)}."
+        held = f"Band: holds the whole curve, {together(record)}{_with_many_units(record)}."
     cut = any(max(-p.low, p.high) * 100 > top for p in along.line)
     form = f"Where the model says {{0}}%, {{2}} in 100 happened: {{3}} points ({{4}}), {{side}}. {{5}} {noun(record)} "
     form += "from {6}."

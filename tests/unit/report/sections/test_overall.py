@@ -18,6 +18,7 @@ from calibrant.report.markdown import render as markdown
 from calibrant.report.sections import overall
 from calibrant.report.sections.reference import line
 from calibrant.report.spans import plain
+from calibrant.views.points import SIGNS
 from calibrant.views.population import everyone
 
 
@@ -117,3 +118,10 @@ def test_three_people_at_a_score_of_their_own_leave_no_trace_of_their_number():
     runs = scored(everyone(cal.predictions(rng.random(len(p)) < p, p)), Drawing(smallest=MASK)).runs
     assert runs.rows.min() >= MASK
     assert runs.rows.sum() == len(p)
+
+
+def test_the_band_of_units_is_said_to_need_many():
+    d = factories.record().to_dict()
+    assert "Band: holds the whole curve, 95 of 100 times." in render(AuditRecord.from_dict(d))
+    d["curves"]["reliability"]["settings"]["null"] = SIGNS
+    assert "Band: holds the whole curve, 95 of 100 times, if units are many." in render(AuditRecord.from_dict(d))

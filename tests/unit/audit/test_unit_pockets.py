@@ -1,0 +1,46 @@
+"""Pockets of data by units: where no range of them is certified, the test of all of them still speaks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import calibrant as cal
+from calibrant.audit.checks import pockets as check_file
+from calibrant.errors import NotComputable
+from calibrant.report.markdown import render
+
+
+def audited(monkeypatch: pytest.MonkeyPatch, off: float, units: int = 250) -> cal.AuditRecord:
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(units), 8)
+    n = len(unit)
+    x, z, p = rng.normal(size=n), rng.normal(size=n), rng.uniform(0.1, 0.5, n)
+    y = rng.random(n) < p + off * ((x > 0.5) & (z > 0.5))
+
+    def refused(*_: object) -> None:
+        raise NotComputable("no range by units")
+
+    monkeypatch.setattr(check_file, "_worst", refused)
+    table = pa.table({"y": y.astype(int), "p": p, "x": x, "z": z, "who": unit})
+    return cal.audit(table, label="y", score="p", cluster="who", limit=0.05)
+
+
+def test_error_that_a_test_finds_leaves_pockets_not_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = audited(monkeypatch, 0.4)
+    check = next(c for c in record.checks if c.code == "pockets")
+    assert (check.status, check.estimate, record.verdicts["pockets"]) == ("undecided", None, "not-cleared")
+    assert check.outcome is not None
+    assert check.outcome.p_value <= 0.05
+    assert check.outcome.settings["null"] == "signs"
+    text = render(record)
+    assert "A test of all pockets finds error (p = " in text
+    assert "how far off they are is not certified" in text
+
+
+def test_few_units_have_neither(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = audited(monkeypatch, 0.0, units=12)
+    check = next(c for c in record.checks if c.code == "pockets")
+    assert (check.status, record.verdicts["pockets"]) == ("not-applicable", "absent")
+    assert "boxes need 20 effective units" in check.reason

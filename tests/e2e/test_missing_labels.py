@@ -57,3 +57,19 @@ def test_what_it_cannot_be_asked(log: None, capsys: pytest.CaptureFixture[str]) 
     assert "leave --side out" in capsys.readouterr().err
     assert main([*asked, "--missing", "keep", "--odds", "0.5"]) == 2
     assert "odds" in capsys.readouterr().err
+
+
+def test_who_is_missing_is_asked_by_the_command(log: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", "missing-labels", "log.parquet", *COLUMNS, "--by", "site", "--json"]) == 0
+    told = Curve.from_dict(json.loads(capsys.readouterr().out))
+    assert told.columns == cal.diagnose.missing_labels(cal.read("log.parquet", **KEPT, by="site"), by="site").columns
+
+
+def test_an_audit_takes_the_odds_and_prints_the_command_again(log: None, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--by", "site", "--limit", "0.2", "--quick", "--missing-odds", "1.5"]
+    assert main(["audit", "log.parquet", *COLUMNS, *asked, "--json", "out.json"]) == 0
+    record = cal.AuditRecord.load("out.json")
+    assert {1.5, 1.0, None} == {*record.curve("missing_labels").columns["odds"]}
+    text = " ".join(capsys.readouterr().out.split())
+    assert "--missing keep" in text
+    assert "--missing-odds 1.5" in text

@@ -41,6 +41,7 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "rows": whole.n,
         "cases": whole.cases,
         "dropped": whole.dropped,
+        "unlabelled": None if 0 < whole.unlabelled < mask else whole.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),
         "columns": columns(whole, mask),

@@ -24,6 +24,7 @@ from calibrant.arguments import (
 from calibrant.audit.about import About, Given
 from calibrant.audit.pooling import FEWEST, MASK
 from calibrant.audit.record import Check, Finding, Verdict
+from calibrant.certify.missing_labels import ODDS, checked_odds
 from calibrant.errors import BadInput
 from calibrant.views.population import checked_bandwidth
 
@@ -31,6 +32,7 @@ LEVELS = arguments.LEVELS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
 Judge = Literal["error", "gap"]
 WORDS = ("noun", "model", "intended_use", "period", "population", "set_by")
+ASSUMING = ("missing-labels",)  # checks that rest on what nobody can check: the verdict of the audit is without them
 POINTS, DAY = "such as 0.02 for two points", "such as '2026-01-31'"
 
 
@@ -43,6 +45,7 @@ class Asked(TypedDict, total=False):
     bandwidth: float
     alpha: float
     tolerance: float
+    missing_odds: float
     fail_on: Iterable[str] | str | None
     quick: bool
     mask: int
@@ -77,6 +80,8 @@ class Judging:
         Error probability of each certificate about everyone, and of all groups together.
     tolerance : float in [0, 1)
         Of the strong calibration test.
+    missing_odds : float, at least 1
+        How many times the odds may differ of people without a label.
     fail_on : tuple of str
         Tests that count for the exit status.
     quick : bool
@@ -95,6 +100,7 @@ class Judging:
     bandwidth: float = 2**-6
     alpha: float = 0.05
     tolerance: float = 0.0
+    missing_odds: float = ODDS
     fail_on: tuple[str, ...] = ()
     quick: bool = False
     mask: int = MASK
@@ -124,6 +130,7 @@ class Judging:
             tolerance=number(
                 asker.name("tolerance"), asked.get("tolerance", kept.tolerance), least=0, below=1, hint=POINTS
             ),
+            missing_odds=checked_odds(asked.get("missing_odds", kept.missing_odds), asker.name("missing_odds")),
             fail_on=fail_on,
             quick=quick,
             mask=whole(asker.name("mask"), asked.get("mask", kept.mask), FEWEST, 10**6, hint=f"such as {MASK}"),

@@ -143,15 +143,16 @@ class AuditRecord(Plain):
           traits of the worst the cells that have people enough, `diagnose.pocket_map`.
         - ``"dependence"``: columns that rows may share as those of one person do, where no `cluster` was named: column,
           units, rows, design_effect, p_adjusted, found (alike beyond chance, and by more than 1.2).
-        - ``"missing_labels"``: `certify.missing_labels` of everyone; only with ``missing="keep"``, and `mask` people or
-          more without a label.
+        - ``"missing_labels"``: `certify.missing_labels` of everyone and the groups; ``"without_label"``:
+          `diagnose.missing_labels`. Only with ``missing="keep"``, and `mask` people or more without a label.
         - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the cases when
           probabilities stand in for labels (`measure.inferred_mean`), with limits that hold together.
         - ``"repairs"``: the table of `repair.compare`, fitted on one half of the rows held and judged on the other; its
           settings hold the verdicts and what is recommended.
         - ``"fixed"``: everyone, groups and pockets over the limit, now and after the repair recommended.
     data : Mapping
-        label, score, positive, key, by (the groupings), rows, cases, dropped, fingerprint, files (the first 20),
+        label, score, positive, key, by (the groupings), rows, cases, dropped, unlabelled (rows without a label counted
+        apart; None for fewer than `mask`), fingerprint, files (the first 20),
         file_count, variables (kind, edges, folded), columns (kind, what it was used as, share of missing values rounded
         up), cluster and weights (columns, or None), units (count, exact: counted and not estimated, held and rows_held:
         those certified, effective: ``(sum W)^2 / sum W^2``, pilots, lightened, design_effect, wider: the range of
@@ -160,7 +161,8 @@ class AuditRecord(Plain):
         decided), warnings (such as "one-class", "repeated-rows").
     settings : Mapping
         alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on,
-        tolerance, variables (as asked for: ``"*"`` is every column that can be used), allow_same (copies are meant).
+        tolerance, missing_odds, variables (as asked for: ``"*"`` is every column that can be used), allow_same
+        (copies are meant).
     versions : Mapping of str to str
     """
 

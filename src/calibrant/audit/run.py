@@ -11,11 +11,12 @@ from calibrant.arguments import one_source
 from calibrant.audit.about import Given
 from calibrant.audit.checks import gates, questions
 from calibrant.audit.inputs import arrival, inputs
-from calibrant.audit.judging import LEVELS, Judging, verdicts, withheld, worst
+from calibrant.audit.judging import ASSUMING, LEVELS, Judging, verdicts, withheld, worst
 from calibrant.audit.pooling import MASK
 from calibrant.audit.question import LITTLE, Case, NotRun, Size
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.audit.units import units
+from calibrant.certify.missing_labels import ODDS
 from calibrant.data.engines.freed import give_back
 from calibrant.data.progress import Course, Doing, Progress
 from calibrant.data.read import summarised
@@ -69,6 +70,7 @@ def audit(
     quick: bool = False,
     mask: int = MASK,
     tolerance: float = 0.0,
+    missing_odds: float = ODDS,
     fail_on: Iterable[str] | str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -118,6 +120,9 @@ def audit(
         People under whom a count is not shown: smaller groups are pooled, and never named.
     tolerance : float in [0, 1)
         Of the strong calibration test: how far off a probability may be for anyone, in probability units.
+    missing_odds : float, at least 1
+        With ``missing="keep"``: how many times the odds of the outcome of people without a label may differ from those
+        of people of the same score who have one.
     fail_on : str or sequence of str, optional
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``,
         ``"pockets"`` (which also counts while it is undecided).
@@ -162,6 +167,7 @@ def audit(
         bandwidth=bandwidth,
         alpha=alpha,
         tolerance=tolerance,
+        missing_odds=missing_odds,
         fail_on=fail_on,
         quick=quick,
         mask=mask,
@@ -265,7 +271,9 @@ def _record(case: Case, variables: tuple[str, ...], course: Course) -> AuditReco
     everyone, *groups = findings
     return AuditRecord(
         name=case.judging.name or case.whole.name,
-        verdict="broken" if any(c.status == "broken" for c in checks) else worst(f.verdict for f in findings),
+        verdict="broken"
+        if any(c.status == "broken" and c.code not in ASSUMING for c in checks)
+        else worst(f.verdict for f in findings),
         verdicts=verdicts(findings, checks, case.judging.alpha),
         everyone=everyone,
         groups=tuple(groups),
@@ -301,6 +309,7 @@ def _settings(case: Case, variables: tuple[str, ...]) -> dict[str, Any]:
         "mask": plan.mask,
         "fail_on": plan.fail_on,
         "tolerance": plan.tolerance,
+        "missing_odds": plan.missing_odds,
         "variables": variables,
         "allow_same": case.meant,
         "about": plan.about.to_dict(),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from calibrant.arguments import checked_alpha, checked_levels, names, number, one_source
 from calibrant.certify.certificate import Setting, certificate
-from calibrant.certify.closed import Judge
+from calibrant.certify.closed import Judge, Verdict
 from calibrant.certify.groups import checked_judge, checked_limit
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -19,6 +19,7 @@ from calibrant.views.grouped import grouped_sketch, keyed
 from calibrant.views.population import QUANTISATION
 from calibrant.views.unlabelled import Cells, kept
 
+Said: TypeAlias = Verdict | Literal["none"]  # "none" without a limit
 EVERYONE = "everyone"
 ODDS = 2.0  # the stated bound, where nobody states one
 LABELLED, AT_RANDOM, BOUNDED, ANY = "labelled", "at random", "odds", "any"
@@ -45,7 +46,7 @@ class Row(NamedTuple):
     unlabelled: int
     low: float
     high: float
-    verdict: str
+    verdict: Said
     stands_to: float
 
 
@@ -140,9 +141,7 @@ def missing_labels(
     >>> found.columns["verdict"]
     ('met', 'met', 'met', 'undecided')
     """
-    asked = Asked(
-        checked_judge(judge), checked_limit(limit), number("odds", odds, least=1.0, most=1e6), checked_levels(levels)
-    )
+    asked = Asked(checked_judge(judge), checked_limit(limit), checked_odds(odds), checked_levels(levels))
     alpha, named = checked_alpha(alpha), names("by", by)
     if named and not isinstance(data, Sketch):
         kept(data, seed)
@@ -154,14 +153,14 @@ def missing_labels(
     return table(rows, asked, alpha)
 
 
-def of_everyone(whole: Sketch, asked: Asked, alpha: float) -> Curve:
-    """Return the lines of everyone alone."""
-    return table(list(lines(EVERYONE, Cells.of(whole), asked, alpha / 2.0)), asked, alpha)
+def checked_odds(odds: object, name: str = "odds") -> float:
+    """Return a ratio of odds, or say what it must be."""
+    return number(name, odds, least=1.0, most=1e6)
 
 
 def table(rows: list[Row], asked: Asked, alpha: float) -> Curve:
     """Return lines as a curve."""
-    settings = {"judge": asked.judge, "limit": asked.limit, "levels": asked.levels, "alpha": alpha, "assumes": ASSUMES}
+    settings = {**asked._asdict(), "alpha": alpha, "assumes": ASSUMES}
     columns = dict(zip(COLUMNS, map(tuple, zip(*rows, strict=True)), strict=True))
     return Curve(method="certify.missing_labels", columns=columns, settings=settings)
 
@@ -174,8 +173,27 @@ def present(whole: Sketch) -> list[tuple[str, int]]:
     return [(keyed(name), i) for i, name in enumerate(named) if rows[i] > 0]
 
 
-def lines(people: str, cells: Cells, asked: Asked, delta: float) -> Iterable[Row]:
-    """Return one population's lines; each end of each is wrong with probability at most `delta`."""
+class Exact:
+    """Tells every end as it is; whoever may not tell it so exactly moves it outward."""
+
+    def end(self, value: float, _: int) -> float:
+        """Return an end from below (-1) or from above (1) as it is told, no tighter than it is."""
+        return value
+
+    def over(self, limit: float) -> float:
+        """Return the least that an end from below must be for the end as told to be over a limit."""
+        return limit
+
+    def within(self, limit: float) -> float:
+        """Return the most that an end from above may be for the end as told to be within a limit."""
+        return limit
+
+
+EXACT = Exact()
+
+
+def lines(people: str, cells: Cells, asked: Asked, delta: float, told: Exact = EXACT) -> Iterable[Row]:
+    """Return one population's lines, as they are told; each end of each is wrong with probability at most `delta`."""
     alone, every = cells.stepped(asked.levels, labelled_only=True), cells.stepped(asked.levels)
     found = {
         LABELLED: (alone, 1.0, None),
@@ -183,16 +201,21 @@ def lines(people: str, cells: Cells, asked: Asked, delta: float) -> Iterable[Row
         BOUNDED: (every, asked.odds, asked.odds),
         ANY: (every, math.inf, None),
     }
-    stands = _stands_to(every, asked, delta)
-    for assumption, (counts, odds, told) in found.items():
-        low, high = ends(counts, odds, asked.judge, delta)
+    stands = _stands_to(every, asked, delta, told)
+    for assumption, (counts, odds, stated) in found.items():
+        low, high = ends(counts, odds, asked.judge, delta, told)
         yield Row(
-            people, assumption, told, cells.rows, cells.missing, low, high, verdict(low, high, asked.limit), stands
+            people, assumption, stated, cells.rows, cells.missing, low, high, verdict(low, high, asked.limit), stands
         )
 
 
-def ends(counts: Counts, odds: float, judge: Judge, delta: float) -> tuple[float, float]:
-    """Return the certified ends of the error, or of the signed gap, of some people at these odds."""
+def ends(counts: Counts, odds: float, judge: Judge, delta: float, told: Exact = EXACT) -> tuple[float, float]:
+    """Return the certified ends of the error, or of the signed gap, of some people at these odds, as they are told."""
+    low, high = _ends(counts, odds, judge, delta)
+    return told.end(low, -1), told.end(high, 1)
+
+
+def _ends(counts: Counts, odds: float, judge: Judge, delta: float) -> tuple[float, float]:
     if not counts.n:
         return (0.0, 1.0) if judge == "error" else (-1.0, 1.0)
     q = Range(counts, odds)
@@ -202,7 +225,7 @@ def ends(counts: Counts, odds: float, judge: Judge, delta: float) -> tuple[float
     return max(q.error_below(delta) - QUANTISATION, 0.0), min(q.error_above(delta) + QUANTISATION, 1.0)
 
 
-def verdict(low: float, high: float, limit: float | None) -> str:
+def verdict(low: float, high: float, limit: float | None) -> Said:
     """Judge a range of the error, or of the signed gap."""
     if limit is None:
         return "none"
@@ -211,14 +234,14 @@ def verdict(low: float, high: float, limit: float | None) -> str:
     return "met" if -limit <= low and high <= limit else "undecided"
 
 
-def _stands_to(counts: Counts, asked: Asked, delta: float) -> float:
+def _stands_to(counts: Counts, asked: Asked, delta: float, told: Exact) -> float:
     """Return up to which odds the verdict at random stands, at every ratio asked up to there."""
-    first = verdict(*ends(counts, 1.0, asked.judge, delta), asked.limit)
+    first = verdict(*ends(counts, 1.0, asked.judge, delta, told), asked.limit)
     if first not in ("met", "broken"):
         return 0.0
     if asked.judge == "gap":
-        return stands_to(lambda odds: verdict(*ends(counts, odds, "gap", delta), asked.limit) == first)
+        return stands_to(lambda odds: verdict(*ends(counts, odds, "gap", delta, told), asked.limit) == first)
     enough, limit = -math.log(delta), asked.limit or 0.0
     if first == "met":
-        return stands_to(lambda odds: Range(counts, odds).refutes_less(limit - QUANTISATION) >= enough)
-    return stands_to(lambda odds: Range(counts, odds).refutes_more(limit + QUANTISATION) >= enough)
+        return stands_to(lambda odds: Range(counts, odds).refutes_less(told.within(limit) - QUANTISATION) >= enough)
+    return stands_to(lambda odds: Range(counts, odds).refutes_more(told.over(limit) + QUANTISATION) >= enough)

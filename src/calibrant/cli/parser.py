@@ -250,6 +250,13 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
         metavar="D",
         help="of the strong calibration test: how far off a probability may be for anyone (default 0)",
     )
+    p.add_argument(
+        "--missing-odds",
+        type=float,
+        default=2.0,
+        metavar="G",
+        help="with --missing keep: how many times the odds may differ of people without a label (default 2, least 1)",
+    )
     _listed(p, "--fail-on", "exit with 1 if one of these finds error, 3 if undecided: " + ", ".join(gates()), "TESTS")
     p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
     _about(p)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from calibrant.diagnose.subgroups import subgroups as subgroups
     from calibrant.diagnose.variable_curve import variable_curve as variable_curve
     from calibrant.measure.heterogeneity import heterogeneity as heterogeneity
+    from calibrant.measure.unlabelled import missing_labels as missing_labels
     from calibrant.published.calibration_function import calibration_function as calibration_function
 
 _WHERE = {
@@ -28,6 +29,7 @@ _WHERE = {
     "heterogeneity": "calibrant.measure.heterogeneity",
     "importance": "calibrant.diagnose.importance",
     "local_bias": "calibrant.diagnose.local_bias",
+    "missing_labels": "calibrant.measure.unlabelled",
     "pocket_map": "calibrant.diagnose.pocket_map",
     "pockets": "calibrant.diagnose.pockets",
     "rank_variables": "calibrant.diagnose.rank_variables",

@@ -13,7 +13,13 @@ from calibrant.visible import visible
 
 EVERY = "*"  # all columns that can be used
 WIDTH = 84  # characters of a line of a command
-DEFAULTS: Mapping[str, object] = {"--levels": LEVELS, "--alpha": 0.05, "--tolerance": 0.0, "--seed": 0}
+DEFAULTS: Mapping[str, object] = {
+    "--levels": LEVELS,
+    "--alpha": 0.05,
+    "--tolerance": 0.0,
+    "--seed": 0,
+    "--missing-odds": 2.0,
+}
 REPAIRING = (  # options that `repair` takes too
     *(
         "--label",
@@ -143,6 +149,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
     flags += [("--variables", None if tuple(asked) == (EVERY,) else _list(asked) or "none")]
     flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "tolerance", "seed")]
+    flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
     flags += [("--mask", s.get("mask") if s.get("mask") != MASK else None)]
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
     flags += [("--judge", s["judge"] if s["judge"] != "error" else None)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ NONE_KEPT = (
 
 @dataclass(frozen=True)
 class Cells:
-    """Counts by ``2^10`` cells of the score, of everyone or of one group.
+    """Counts by ``2^10`` cells of the score, of everyone or of some groups.
 
     Parameters
     ----------
@@ -38,17 +39,17 @@ class Cells:
     sums: NDArray[np.int64]
 
     @classmethod
-    def of(cls, whole: Sketch, group: int | None = None) -> Cells:
-        """Read everyone's, or those of one group by its number."""
-        if group is None:
+    def of(cls, whole: Sketch, *groups: int) -> Cells:
+        """Read everyone's, or those of a group, or of several together, by their numbers."""
+        if not groups:
             held = whole.cells.sum(axis=0).reshape(CELLS, -1, whole.cells.shape[-1])
             counts = held[..., :2].sum(axis=1)
             place = np.arange(held.shape[1]) << (REST - (CELL_BITS - GROUP_BITS))
             rest = (held[..., :2].sum(axis=-1) * place).sum(axis=1) + held[..., 2:4].sum(axis=(1, 2))
         else:
-            own = whole.group_cells[group].sum(axis=0)
+            own = whole.group_cells[list(groups)].sum(axis=(0, 1))
             counts, rest = own[:, :2], own[:, 2:4].sum(axis=1)
-        apart = whole.parts["unlabelled"].held[0 if group is None else 1 + group]
+        apart = whole.parts["unlabelled"].held[[1 + g for g in groups] or [0]].sum(axis=0)
         start = np.arange(CELLS, dtype=np.int64) << REST
         sums = np.stack([counts.sum(axis=1) * start + rest, apart[:, 0] * start + apart[:, 1]], axis=1)
         return cls(counts, apart[:, 0], sums)
@@ -62,6 +63,36 @@ class Cells:
     def missing(self) -> int:
         """People without."""
         return int(self.unlabelled.sum())
+
+    @property
+    def expected(self) -> tuple[float, float]:
+        """Sum of the scores of those with a label, and of those without."""
+        first, second = self.sums.sum(axis=0) / SCALE
+        return float(first), float(second)
+
+    def ranges(self, count: int, smallest: int = 1) -> list[tuple[int, int]]:
+        """Cut the cells into at most so many ranges that hold about as many people each.
+
+        In each are so many people or more, and so many with a label, or none. No label is read.
+        """
+        rows, every = (v.cumsum() for v in (self.labelled.sum(axis=1), self.labelled.sum(axis=1) + self.unlabelled))
+        cuts = np.searchsorted(every, np.arange(1, count) * every[-1] / count) + 1
+        ends = [0, *(int(c) for c in np.unique(cuts) if c < CELLS), CELLS]
+
+        def few(a: int, b: int) -> bool:
+            known, people = (int(v[b - 1] - (v[a - 1] if a else 0)) for v in (rows, every))
+            return people < smallest or 0 < known < smallest
+
+        while len(ends) > 2:
+            bad = next((i for i in range(len(ends) - 1) if few(ends[i], ends[i + 1])), None)
+            if bad is None:
+                break
+            del ends[bad if bad else 1]
+        return list(pairwise(ends))
+
+    def part(self, low: int, high: int) -> Cells:
+        """Return those of a range of cells."""
+        return Cells(self.labelled[low:high], self.unlabelled[low:high], self.sums[low:high])
 
     def stepped(self, levels: int, *, labelled_only: bool = False) -> Counts:
         """Return people by step of the score, of which there are so many to one: the middle of a cell is rounded."""

@@ -59,7 +59,12 @@ RECORDS: dict[str, Callable[[], Any]] = {
     "no cases": lambda: cal.audit(one_class(0)),
     "scores 0 and 1": lambda: cal.audit(cal.predictions([0, 1, 1, 0] * 30, [0.0, 1.0, 0.0, 1.0] * 30), limit=0.05),
     "labels missing": lambda: cal.audit(
-        {"y": [0, 1, None] * 100, "p": [0.2, 0.6, 0.5] * 100}, label="y", score="p", missing="keep", limit=0.9
+        {"y": [0, 1, None] * 100, "p": [0.2, 0.6, 0.5] * 100, "site": ["a", "b", "a", "b"] * 75},
+        label="y",
+        score="p",
+        by="site",
+        missing="keep",
+        limit=0.9,
     ),
     "a sketch with dropped rows": lambda: cal.audit(
         {"y": ["no", "yes", None] * 100, "p": [0.2, 0.6, 0.5] * 100, "id": list(range(300))},

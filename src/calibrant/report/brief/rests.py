@@ -44,6 +44,8 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     "repair": "repairs",
     TOGETHER: "rows that belong together",
     "inference": "use in place of labels",
+    "missing-labels": "missing labels",
+    "kernel-error": "the kernel local calibration error",
     "reliability": "the curve along the score",
     **dict.fromkeys(
         ("ece", "smooth-ece", "max-calibration-error", "brier", "log-loss", "auroc", "observed-expected"),

@@ -40,7 +40,9 @@ from calibrant.report.findings import (
 )
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import Window, digits_of
+from calibrant.report.sections import missing_labels
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
+from calibrant.report.sections.missing_labels import missing
 from calibrant.report.spans import Text, code, plain, say, sentence, strong
 from calibrant.report.wording import (
     DIRECTIONS,
@@ -85,6 +87,7 @@ def overall(record: AuditRecord) -> Iterator[Node]:
     yield Paragraph(overall_answer(record), "answer")
     yield figure(record) if carries_curve(record) else Paragraph(no_figure(record), "panel", PAGE)
     yield Details("What is certified, and about which score", (certified(record),), id="certified")
+    yield from missing(record)
     if record.measures:
         yield Details(f"Standard measures, not certified: {first_measure(record)}", (measures(record),), id="measures")
         yield Paragraph(say(measures_note(record)), where=MARKDOWN)
@@ -386,6 +389,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
     yield Entry("At least", made(AT_LEAST, one.lower))
     yield Entry("At most", made(AT_MOST.format(step=step), one.upper))
+    yield from missing_labels.methods(record)
     for name, (term, text) in FURTHER.items():
         if name in record.estimates:
             yield Entry(term, made(text.format(width=width), record.estimates[name]))
@@ -473,6 +477,7 @@ DECLARED = (
         methods=methods,
         checks={
             "error-everyone": _everyone,
+            "missing-labels": missing_labels.check,
             "shift": _shift,
             "distance": _bound("distance", "Distance from calibration", "how far the scores would have to move"),
             "jittered": _bound("jittered", "Average error with noise added", NOISE),

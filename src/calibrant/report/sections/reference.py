@@ -127,7 +127,7 @@ def about(record: AuditRecord) -> Iterator[Node]:
         Entry("Score", say(code(data.get("score", "")))),
         Entry("Population", told("population")),
         Entry("Period", told("period")),
-        Entry("Rows", say(f"{num.count(one.rows + dropped(data))} read, {num.count(dropped(data))} dropped")),
+        Entry("Rows", say(_read(record))),
         *((Entry("Units", counted(record)),) if counted(record) else ()),
         Entry("Limit", say(visible(bound.strip()))),
         Entry("Groups", _groups(record)),
@@ -141,6 +141,16 @@ def about(record: AuditRecord) -> Iterator[Node]:
     yield Entries(tuple(entries))
     if data.get("columns"):
         yield Details("How each column was read", (_columns(record),), id="columns")
+
+
+def _read(record: AuditRecord) -> str:
+    """Return how many rows were read, left out, and counted apart for want of an outcome."""
+    data = record.data
+    gone, apart = dropped(data), data.get("unlabelled", 0)
+    told = f"{num.count(record.everyone.rows + gone + (apart or 0))} read, {num.count(gone)} dropped"
+    if apart is None:
+        return f"{told}; fewer than {num.count(int(record.settings['mask']))} more have no label"
+    return f"{told}, {num.count(apart)} counted apart: they have no label" if apart else told
 
 
 def _tested(record: AuditRecord, chosen: Mapping[str, Any]) -> Text:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.findings import limit_of, noun
-from calibrant.report.spans import Text, say
+from calibrant.report.spans import Text, clipped, given, say
 
+LINES = 4  # of one population: those known alone, and three assumptions about the others
+NAMED, LARGE = 40, 10.0  # characters of a name; ratios from there on are whole
 LEAST = 0.01  # share of people without an outcome that the first screen tells
 OF_KNOWN = "Of those whose outcome is known: "
 SHORTER = ("Where the outcome is known: ", "Known outcomes: ")  # where a sentence must be short
@@ -18,13 +21,57 @@ UNDECIDED = "Too few "  # how a sentence starts that claims nothing
 FELL = {"met": "Within the limit", "broken": "Over the limit"}
 
 
+@dataclass(frozen=True, slots=True)
+class People:
+    """What is certified of everyone, or a group, whether their outcomes are known or not.
+
+    Parameters
+    ----------
+    name : str
+    everyone : bool
+    rows, missing : int
+        People whose outcome is known, and the others; of a group as told.
+    ranges, verdicts : tuple
+        At random, at the stated odds, and whatever they are.
+    stands : float
+        The ratio of odds up to which the verdict at random stands; 0 if it is undecided.
+    """
+
+    name: str
+    everyone: bool
+    rows: int
+    missing: int
+    ranges: tuple[tuple[float, float], ...]
+    verdicts: tuple[str, ...]
+    stands: float
+
+    @property
+    def unknown(self) -> str:
+        """The share whose outcome is not known, in per cent."""
+        return f"{num.nearest(self.missing / max(self.rows + self.missing, 1))}%"
+
+
+def people(record: AuditRecord) -> tuple[People, ...]:
+    """Return everyone and the groups; none where every outcome is known."""
+    c = record.curve("missing_labels").columns
+    out = []
+    for i in range(0, len(c.get("people", ())), LINES):
+        under = range(i + 1, i + LINES)  # the first line is of those whose outcome is known
+        ranges = tuple((float(c["low"][j]), float(c["high"][j])) for j in under)
+        rows, missing, stands = int(c["rows"][i]), int(c["unlabelled"][i]), float(c["stands_to"][i])
+        verdicts = tuple(str(c["verdict"][j]) for j in under)
+        out.append(People(str(c["people"][i]), i == 0, rows, missing, ranges, verdicts, stands))
+    return tuple(out)
+
+
+def ratio(odds: float) -> str:
+    """Write a ratio of odds, rounded down: up to it something stands."""
+    return f"{math.floor(odds * 10.0) / 10.0:.1f}" if odds < LARGE else f"{math.floor(odds)}"
+
+
 def partly(record: AuditRecord) -> bool:
     """Tell whether outcomes are known of some only, so that every verdict is of those."""
-    columns = record.curve("missing_labels").columns
-    if not columns:
-        return False
-    rows, missing = int(columns["rows"][0]), int(columns["unlabelled"][0])
-    return missing >= LEAST * (rows + missing)
+    return any(one.missing >= LEAST * (one.rows + one.missing) for one in people(record)[:1])
 
 
 def of_known(record: AuditRecord, text: str) -> str:
@@ -57,24 +104,28 @@ def unknown(record: AuditRecord) -> Iterator[Text]:
     """Yield of whom the verdict is, and how far it stands for the others; nothing where hardly anyone is missing."""
     if not partly(record):
         return
-    columns = record.curve("missing_labels").columns
-    rows, missing = int(columns["rows"][0]), int(columns["unlabelled"][0])
-    of = (
-        f"Outcomes are known of {num.count(rows)} of {num.count(rows + missing)} {noun(record)}: verdicts are of these."
-    )
-    yield say(f"{of} {_of_all(record)}")
+    one, *groups = people(record)
+    known, every = num.count(one.rows), num.count(one.rows + one.missing)
+    told = f"Outcomes are known of {known} of {every} {noun(record)}: verdicts are of these. {_of_all(record, one)}"
+    alike = (g for g in groups if g.rows and g.verdicts[0] == one.verdicts[0] and g.stands < one.stands)
+    first = min(alike, key=lambda g: g.stands, default=None)
+    least: Text = ()
+    if first is not None and limit_of(record) is not None:
+        least = say(" For ", given(clipped(first.name, NAMED)), f", up to {ratio(first.stands)} times.")
+    bare = [g for g in groups if not g.rows]
+    none: Text = say(" None is known of ", given(clipped(bare[0].name, NAMED)), ".") if bare else ()
+    yield (*say(told), *least, *none)
 
 
-def _of_all(record: AuditRecord) -> str:
+def _of_all(record: AuditRecord, one: People) -> str:
     """Return what is certified of all of them."""
-    columns, limit = record.curve("missing_labels").columns, limit_of(record)
-    at_random, stands = str(columns["verdict"][1]), float(columns["stands_to"][1])
-    if limit is None:
-        high = max(abs(float(columns[end][3])) for end in ("low", "high"))
+    at_random, stands = one.verdicts[0], one.stands
+    if limit_of(record) is None:
+        high = max(map(abs, one.ranges[-1]))
         return f"Of all, off by at most {num.upper_bound(high)} points whatever the others' outcomes."
     if at_random not in FELL:
         return "Of all it is undecided, even if outcomes are missing at random."
     if math.isinf(stands):
         return f"{FELL[at_random]} for all, whatever the others' outcomes."
-    odds = math.floor(stands * 10.0) / 10.0
-    return f"{FELL[at_random]} for all, unless the others' odds differ by more than {odds:.1f} times at one score."
+    odds = f"{ratio(stands)} times at one score"
+    return f"{FELL[at_random]} for all, unless the others' odds differ by more than {odds}."

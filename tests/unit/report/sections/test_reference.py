@@ -130,7 +130,11 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
     kept = {"command", "run", "seed", "levels", "alpha", "mask", "report", "markdown", "json", "pdf", "out", "open"}
     kept |= {"sql", "encoding", "delimiter", "decimal", "sheet", "format"}  # how files are read, which no record holds
     kept |= {"about"}  # its words are said one by one
-    kept |= {"missing", "allow_same"}  # the first is said by --drop-missing
+    kept |= {
+        "missing",
+        "allow_same",
+        "missing_odds",
+    }  # --drop-missing says the first; the last goes with --missing keep
     assert {k for k, v in vars(untouched).items() if typed[k] == v} <= kept
     assert typed["fail_on"] == ("strong-calibration",)
 

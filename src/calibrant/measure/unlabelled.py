@@ -1,0 +1,148 @@
+"""Who is without a label: the share by group and by range of the score, and how these people differ from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from calibrant.arguments import names, one_source, whole
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sketches.unlabelled import CELLS
+from calibrant.errors import NotComputable
+from calibrant.results import Curve
+from calibrant.stats.unlabelled.who import adjusted, independence, standardised_difference
+from calibrant.views.grouped import grouped_sketch
+from calibrant.views.unlabelled import Cells, kept
+
+METHOD = "diagnose.missing_labels"
+RANGES = 5  # of the score
+MOST = 100
+COLUMNS = ("about", "variable", "level", "rows", "unlabelled", "share", "difference", "p_value", "p_adjusted")
+
+
+class Part(NamedTuple):
+    """People with a label, and without, of one level or one range."""
+
+    level: str
+    rows: int
+    unlabelled: int
+
+
+class Family(NamedTuple):
+    """The levels of one variable, or the ranges of the score, which take in everyone."""
+
+    about: str
+    variable: str
+    parts: Sequence[Part]
+
+
+@one_source
+def missing_labels(
+    data: Predictions | Sketch,
+    *,
+    by: Iterable[str] | str | None = None,
+    intersections: bool = False,
+    ranges: int = RANGES,
+    seed: int = 0,
+) -> Curve:
+    r"""Tell who is without a label: by range of the score, and by group.
+
+    Estimand: the share of people without a label in each level, and the standardised difference of the level's share
+    among those without a label and among the others, ``(a - b) / sqrt((a (1 - a) + b (1 - b)) / 2)``.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        Made with ``missing="keep"``.
+    by : str or sequence of str, optional
+        Covariates whose levels are told; a sketch brings its own groups.
+    intersections : bool
+        Also every pair of them.
+    ranges : int from 2 to 100
+        Ranges of the score, with about as many people each; fewer where scores are tied.
+    seed : int
+        Of the sketch; nothing here is random.
+
+    Returns
+    -------
+    Curve
+        A line for each range and each level: ``about`` ("score" or "group"), ``variable``, ``level``, ``rows`` with a
+        label, ``unlabelled``, ``share`` of people without one, ``difference`` (standardised; None where all are in the
+        level on one side and nobody on the other), and of the whole variable ``p_value`` and ``p_adjusted`` (Holm).
+
+    Raises
+    ------
+    NotComputable
+        Rows without a label were not kept, or none lacks one.
+
+    Notes
+    -----
+    **Assumes.** For the test: people lack a label independently of each other. No label is read.
+    **Guarantee.** None for shares and differences, which are of these very people; p-values are asymptotic.
+    **Method.** Pearson's test that the share is the same at every level, left out where expected counts are too small
+    (Cochran's rule). Not found is not proof that labels are missing at random: that is about outcomes nobody has.
+    **Cost.** Milliseconds.
+    **Reads.** The sketch.
+
+    References
+    ----------
+    P. C. Austin (2009), Balance diagnostics, doi:10.1002/sim.3697. W. G. Cochran (1954), Strengthening the common
+    chi-square tests, doi:10.2307/3001616.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p, sex = rng.uniform(size=4000), rng.choice(["f", "m"], 4000)
+    >>> y = (rng.uniform(size=4000) < p).astype(float)
+    >>> y[rng.uniform(size=4000) < np.where(sex == "f", 0.3, 0.1)] = np.nan
+    >>> found = cal.diagnose.missing_labels(cal.predictions(y, p, {"sex": sex}, missing="keep"), by="sex")
+    >>> [round(share, 1) for share in found.columns["share"][-2:]]
+    [0.3, 0.1]
+    """
+    count, named = whole("ranges", ranges, 2, MOST), names("by", by)
+    if named and not isinstance(data, Sketch):
+        kept(data, seed)
+    held = kept(grouped_sketch(data, named, intersections, seed) if named else data, seed)
+    cells = Cells.of(held)
+    if not cells.missing:
+        raise NotComputable("no label is missing")
+    return compared((by_score(cells, held.spec.score, cells.ranges(count)), *_by_group(held)), cells)
+
+
+def by_score(cells: Cells, score: str, ranges: Sequence[tuple[int, int]]) -> Family:
+    """Return the people in each range of the score."""
+    return Family("score", score, [_part(cells.part(a, b), a, b) for a, b in ranges])
+
+
+def _part(there: Cells, low: int, high: int) -> Part:
+    return Part(f"{low / CELLS:.3g} to {high / CELLS:.3g}", there.rows, there.missing)
+
+
+def _by_group(held: Sketch) -> Iterable[Family]:
+    """Yield the levels of each grouping that have people."""
+    rows, first = held.group_levels.sum(axis=(1, 2, 3)), 0
+    apart = held.parts["unlabelled"].held[1:, :, 0].sum(axis=1)
+    for g, (variables, size) in enumerate(zip(held.spec.groupings, held.spec.sizes, strict=True)):
+        levels = [", ".join(level for _, level in name) for name in held.spec.group_names(g)]
+        parts = [Part(v, int(rows[first + i]), int(apart[first + i])) for i, v in enumerate(levels)]
+        yield Family("group", ", ".join(variables), [part for part in parts if part.rows + part.unlabelled])
+        first += size
+
+
+def compared(families: Sequence[Family], cells: Cells, told: Sequence[Sequence[Part]] = ()) -> Curve:
+    """Return families as a table; `told` are their parts as they may be told, where that is not exactly."""
+    p_values = [independence([s.rows for s in f.parts], [s.unlabelled for s in f.parts]) for f in families]
+    lines = []
+    for f, parts, p, together in zip(
+        families, told or [f.parts for f in families], p_values, adjusted(p_values), strict=True
+    ):
+        n, m = sum(s.rows for s in parts), sum(s.unlabelled for s in parts)
+        for s in parts:
+            share = s.unlabelled / max(s.rows + s.unlabelled, 1)
+            difference = standardised_difference(s.unlabelled, m, s.rows, n)
+            lines.append((f.about, f.variable, *s, share, difference, p, together))
+    columns = dict(zip(COLUMNS, map(tuple, zip(*lines, strict=True)), strict=True))
+    return Curve(method=METHOD, columns=columns, settings={"rows": cells.rows, "unlabelled": cells.missing})

@@ -1,0 +1,167 @@
+"""People whose outcome is not known: who they are, and what they could change about each range and its verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import numbers as num
+from calibrant.report.document import Cell, Column, Details, Entry, Node, Paragraph, Row, Table
+from calibrant.report.findings import by_gap, limit_of, noun
+from calibrant.report.outline import Asked
+from calibrant.report.spans import clipped, code, given, say, shown
+from calibrant.report.wording import VERDICTS, capital, error_at_most
+from calibrant.report.wording.missing_labels import People, people, ratio
+
+MOST = 60  # populations, and lines of those without an outcome; the others are in the JSON
+MATTERS = 0.1  # standardised difference from which on two parts are commonly held to differ
+READ = (
+    "Each column takes in those whose outcome is not known: as if missing at random among people of one score (and "
+    "group); with odds that differ by at most the stated ratio; whatever their outcomes. All are certified."
+)
+STANDS = " Stands to: the ratio of odds up to which the verdict at random stands."
+DIFFERS = (
+    "Standardised difference: of the share among those without an outcome from that among those with one; beyond 0.1, "
+    "either way, it is commonly held to matter. p: the share without is the same at every level, tested for all "
+    "columns together."
+)
+NO_PROOF = "That outcomes are missing at random given the score, no test of these data can show."
+
+
+def missing(record: AuditRecord) -> Iterator[Node]:
+    """Return both tables on demand; nothing where every outcome is known."""
+    held = people(record)
+    if not held:
+        return
+    nodes: list[Node] = [Paragraph(say(READ + (STANDS if limit_of(record) is not None else ""))), _ranges(record, held)]
+    if record.curve("without_label").columns:
+        nodes += [_who(record), Paragraph(say(NO_PROOF), "note")]
+    yield Details(heading(record, held[0]), tuple(nodes), id="missing-labels")
+
+
+def heading(record: AuditRecord, everyone: People) -> str:
+    """Return how many have no outcome, and how far everyone's verdict stands."""
+    told = f"Outcomes not known: {everyone.unknown} of {noun(record)}"
+    if limit_of(record) is None:
+        return told
+    word = VERDICTS[everyone.verdicts[0]].lower()
+    return f"{told}; everyone, at random: {word}{_standing(everyone)}"
+
+
+def stated(record: AuditRecord) -> float:
+    """Return the odds that were stated."""
+    return float(record.curve("missing_labels").columns["odds"][2])
+
+
+def _standing(one: People) -> str:
+    if not one.stands:
+        return ""
+    return ", whatever they are" if math.isinf(one.stands) else f", up to odds of {ratio(one.stands)}"
+
+
+# ---- what they could change ----
+
+
+def _ranges(record: AuditRecord, held: tuple[People, ...]) -> Table:
+    """Return a line for everyone and each group: its range and verdict under each assumption."""
+    judged, odds = limit_of(record) is not None, stated(record)
+    heads = ("Outcome not known", "At random", f"Odds up to {odds:g}", "Whatever they are")
+    columns = (Column(say("Who")), *(Column(say(h), "r") for h in (*heads, *(("Stands to",) if judged else ()))))
+    rows = []
+    for one in held[:MOST]:
+        who = say("Everyone") if one.everyone else say(given(clipped(shown(one.name))))
+        cells = [one.unknown, *(_range(record, one, i) for i in range(3))]
+        rows.append(Row((Cell(who), *(Cell(say(c)) for c in (*cells, *((_stood(one),) if judged else ()))))))
+    more = len(held) - MOST
+    rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
+    what = "gap" if by_gap(record) else "average error"
+    caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold by themselves, those of groups "
+    return Table(columns, tuple(rows), f"{caption}together.{rest}")
+
+
+def _range(record: AuditRecord, one: People, at: int) -> str:
+    """Return a range under one assumption, with its verdict where there is one."""
+    low, high = one.ranges[at]
+    if by_gap(record):
+        told = " to ".join(num.signed_range(low, high))
+    else:
+        told = f"{num.lower_bound(low, limit_of(record))} to {num.upper_bound(high, limit_of(record))}"
+    return told if limit_of(record) is None else f"{told} · {VERDICTS[one.verdicts[at]].lower()}"
+
+
+def _stood(one: People) -> str:
+    if math.isinf(one.stands):
+        return "any"
+    return ratio(one.stands) if one.stands else "–"
+
+
+# ---- who they are ----
+
+
+def _who(record: AuditRecord) -> Table:
+    """Return a line for each range of the score and each level: how many are without an outcome, and the difference."""
+    c = record.curve("without_label").columns
+    heads = (capital(noun(record)), "Outcome not known", "Standardised difference", "p")
+    columns = (Column(say("Who is without")), *(Column(say(h), "r") for h in heads))
+    rows, last = [], ""
+    keys = ("variable", "level", "rows", "unlabelled", "share", "difference", "p_adjusted")
+    for variable, level, known, without, share, difference, p in list(zip(*(c[k] for k in keys), strict=True))[:MOST]:
+        first, last = variable != last, str(variable)
+        told_p = (
+            ""
+            if not first
+            else "too few"
+            if p is None
+            else num.p_value(float(str(p))).removeprefix("p ").removeprefix("= ")
+        )
+        cells = (
+            num.count(int(str(known)) + int(str(without))),
+            _percent(float(str(share))),
+            "none there" if difference is None else _signed(float(str(difference))),
+            told_p,
+        )
+        who = (code(shown(variable)), ": ", given(clipped(shown(level))))
+        rows.append(Row((Cell(say(*who)), *(Cell(say(text)) for text in cells))))
+    more = len(c["level"]) - MOST
+    rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
+    return Table(columns, tuple(rows), DIFFERS + rest)
+
+
+def _p_told(p: object) -> str:
+    """Write an adjusted p-value by itself; where there are too few people for one, say so."""
+    return "too few" if p is None else num.p_value(float(str(p))).removeprefix("p ").removeprefix("= ")
+
+
+def _signed(x: float) -> str:
+    text = f"{abs(x):.2f}"
+    return text if text == "0.00" else f"{'+' if x > 0 else num.MINUS}{text}"
+
+
+def _percent(share: float) -> str:
+    return f"{num.nearest(share)}%"
+
+
+# ---- what the section of everyone adds to others ----
+
+
+def check(_: Check, record: AuditRecord) -> Asked:
+    """Return how to read the check: the worst verdict at the stated odds, and everyone's range."""
+    held, odds = people(record), stated(record)
+    question = f"All, outcomes known or not: {error_at_most(record)}"
+    numbers = f"everyone {_range(record, held[0], 1)}".replace(" ·", " points:") if held else ""
+    meaning = f"the worst of everyone and the groups, if odds differ by up to {odds:g}; no verdict counts it"
+    return Asked(question, numbers, meaning)
+
+
+HOW = (
+    "Whoever has an outcome stands for people of the same score who have none, as far as the assumption lets them: a "
+    "line above the largest probability that the odds allow, below the least, turns each into a bet; what the line "
+    "leaves over counts as the worst. True at this number of rows. Function "
+)
+
+
+def methods(record: AuditRecord) -> Iterator[Entry]:
+    """Return how ranges with missing outcomes were made."""
+    if people(record):
+        yield Entry("Outcomes not known", say(HOW, code("certify.missing_labels"), "."))

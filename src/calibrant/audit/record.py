@@ -143,6 +143,8 @@ class AuditRecord(Plain):
           traits of the worst the cells that have people enough, `diagnose.pocket_map`.
         - ``"dependence"``: columns that rows may share as those of one person do, where no `cluster` was named: column,
           units, rows, design_effect, p_adjusted, found (alike beyond chance, and by more than 1.2).
+        - ``"sites"``: `diagnose.heterogeneity` of the units named by `cluster`, where five or more have `mask` rows or
+          more: rank, estimate, low, high of at most 60 of them, without name and counts, in steps of a twentieth.
         - ``"missing_labels"``: `certify.missing_labels` of everyone and the groups; ``"without_label"``:
           `diagnose.missing_labels`. Only with ``missing="keep"``, and `mask` people or more without a label.
         - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the cases when
@@ -154,7 +156,8 @@ class AuditRecord(Plain):
         label, score, positive, key, by (the groupings), rows, cases, dropped, unlabelled (rows without a label counted
         apart; None for fewer than `mask`), fingerprint, files (the first 20),
         file_count, variables (kind, edges, folded), columns (kind, what it was used as, share of missing values rounded
-        up), cluster and weights (columns, or None), units (count, exact: counted and not estimated, held and rows_held:
+        up), cluster and weights (columns, or None), nested (finer columns of units, with their
+        numbers), units (count, exact: counted and not estimated, held and rows_held:
         those certified, effective: ``(sum W)^2 / sum W^2``, pilots, lightened, design_effect, wider: the range of
         everyone's gap against that of rows taken as independent and alike; None without both),
         repeats (rows, of, exact, by, copied, times: as `Repeats`), withheld (rows are copies, so that nothing is

@@ -44,7 +44,7 @@ class Declared:
     nav, heading : str
         Its words in the contents, and over it.
     nodes : callable
-        What it shows of a record.
+        What it shows of a record; a section that shows nothing is left out.
     verdict : callable
         The verdict that marks it in the contents; empty where its checks do.
     methods, words : callable
@@ -83,8 +83,9 @@ def document(record: AuditRecord) -> Document:
         title=page_title(record),
         facts=tuple(facts(record)),
         sections=tuple(
-            Section(d.id, d.nav, d.heading, tuple(d.nodes(record)), mark(d, record), d.closed(record))
+            Section(d.id, d.nav, d.heading, nodes, mark(d, record), d.closed(record))
             for d in declared()
+            if (nodes := tuple(d.nodes(record)))
         ),
     )
 

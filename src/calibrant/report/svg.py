@@ -135,6 +135,26 @@ def signed_track(low: float, at: float, high: float, top: float, limit: float | 
     return tag("svg", *parts, cls="t", aria_hidden="true")
 
 
+def caterpillar(
+    lines: Sequence[tuple[float, float, float]], strips: Sequence[tuple[float, float]], top: float, label: str
+) -> Svg:
+    """Return ranges under each other, (low, at, high), over the strips of a mean and of a new one; from -top to top."""
+    tall, parts = 9 * len(lines) + 8, []
+    for strip, cls in zip(strips, ("band", "okzone"), strict=True):
+        low, high = (max(-top, min(top, v)) for v in strip)
+        wide = percent((high - low) / (2.0 * top))
+        parts.append(tag("rect", cls=cls, x=place(low, top, -top), width=wide, height=tall))
+    parts.append(tag("line", cls="zero", x1="50%", x2="50%", y2=tall))
+    for i, line in enumerate(lines):
+        x1, x, x2 = (place(v, top, -top) for v in line)
+        parts.append(tag("line", cls="whisker", x1=x1, x2=x2, y1=9 * i + 8, y2=9 * i + 8))
+        parts.append(tag("circle", cls="dot", cx=x, cy=9 * i + 8, r=2.5))
+    for t in (-top, -top / 2, 0.0, top / 2, top):
+        words = f"{t:g}".replace("-", "\N{MINUS SIGN}")
+        parts.append(tag("text", words, x=place(t, top, -top), y=tall + 18, text_anchor=anchor(t + top, 2.0 * top)))
+    return tag("svg", *parts, cls="t", width="100%", height=tall + 24, role="img", aria_label=label)
+
+
 def ruler_axis(top: float, words: str) -> Svg:
     """Return the axis under a ruler, with its labels."""
     parts = []

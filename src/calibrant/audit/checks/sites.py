@@ -1,0 +1,54 @@
+"""Whether the probabilities hold at every site: how far units differ, and what a new one is to expect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from calibrant.audit.question import Answer, Case, Cost, Question
+from calibrant.audit.record import Check
+from calibrant.measure.heterogeneity import heterogeneity
+from calibrant.results import Curve
+
+CODE, METHOD = "sites", "audit.sites"
+FEWEST = 5  # units of as many rows as are shown, from which on they are taken for sites
+MOST = 60  # of them in a record: more would be no picture
+CLIP = 1e-6  # of scores of 0 and 1, whose logits are infinite
+STEP = 20  # of a logit: what is told of one site is in steps of a twentieth, ends outward
+
+
+def sites(case: Case, _: Mapping[str, Curve]) -> Answer:
+    """Compare the units where five or more of them have rows enough.
+
+    A unit may be one person with many rows, so that of a single one no name and no count is told: its place among the
+    others, its intercept and the limits, rounded.
+    """
+    rows = case.whole.rows() if case.whole.spec.cluster else None
+    if rows is None or rows.cluster is None:
+        return Answer()
+    count = np.unique(rows.cluster, return_counts=True)[1]
+    if int((count >= case.mask).sum()) < FEWEST:
+        return Answer()
+    clip = CLIP if bool(((rows.p == 0.0) | (rows.p == 1.0)).any()) else 0.0
+    found = heterogeneity(rows, clip=clip, alpha=case.judging.alpha)
+    return Answer(checks=(Check(code=CODE, status="measured"),), curves={CODE: _told(case, found)})
+
+
+def _told(case: Case, found: Curve) -> Curve:
+    """Return the mean and the spread as found, and each site that has rows enough without its name and its counts."""
+    c = found.columns
+    large = [i for i, n in enumerate(c["rows"]) if n >= case.mask]
+    every = math.ceil(len(large) / MOST)
+    columns = {
+        "rank": tuple(range(1, len(large) + 1))[::every],
+        "estimate": tuple(round(c["estimate"][i] * STEP) / STEP for i in large)[::every],
+        "low": tuple(math.floor(c["low"][i] * STEP) / STEP for i in large)[::every],
+        "high": tuple(math.ceil(c["high"][i] * STEP) / STEP for i in large)[::every],
+    }
+    settings = {**found.settings, "site": case.whole.spec.cluster, "unshown": found.settings["sites"] - len(large)}
+    return Curve(method=METHOD, columns=columns, settings=settings)
+
+
+DECLARED = (Question(code=CODE, order=26, make=sites, step="comparing sites", cost=Cost(flat=0.3, held=0.004)),)

@@ -1,0 +1,141 @@
+"""The section about sites: the mean over them, what a new one is to expect, and each with its range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import numbers as num
+from calibrant.report import places, svg
+from calibrant.report.document import Cell, Column, Entry, Figure, Node, Panel, Paragraph, Row, Table
+from calibrant.report.outline import Asked, Declared
+from calibrant.report.spans import Text, code, say, strong
+from calibrant.results import Curve
+
+CODE = "sites"
+LEVEL = 0.05  # of the test that all sites are alike
+
+
+def sites(record: AuditRecord) -> Iterator[Node]:
+    """Return the answer and one row for the mean, a new site and each site shown; nothing where no units are sites."""
+    curve = record.curve(CODE)
+    if not curve.settings:
+        return
+    yield Paragraph(_answer(curve), "answer")
+    yield _figure(record)
+    yield Paragraph(_note(record), "note")
+
+
+def _answer(curve: Curve) -> Text:
+    """Return in words how many cases there are for each that was expected, on average and at a new site."""
+    s = curve.settings
+    alike = "Sites differ beyond chance" if s["p_value"] <= LEVEL else "No difference between sites beyond chance shows"
+    return say(
+        f"{alike}. Averaged over {num.count(s['sites'])} units (",
+        code(s["site"]),
+        "), ",
+        strong(f"{_times(curve, 'ratio')} times as many cases happened as the model expects"),
+        f" ({_times(curve, 'ratio_low')} to {_times(curve, 'ratio_high')}). A new one is to expect ",
+        strong(f"{_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times as many"),
+        ".",
+    )
+
+
+def _times(curve: Curve, name: str) -> str:
+    return num.decimals(float(curve.settings[name]), 2)
+
+
+def _figure(record: AuditRecord) -> Figure:
+    """Return the caterpillar: intercepts in logits with their ranges, the lowest first, over the mean and a new one."""
+    c, s = record.curve(CODE).columns, record.curve(CODE).settings
+    inside = [s[k] for k in ("new_low", "new_high", "mean_low", "mean_high")] + list(c["estimate"])
+    top = places.end_of(max(abs(float(v)) for v in inside))
+    lines = [(float(a), float(b), float(h)) for a, b, h in zip(c["low"], c["estimate"], c["high"], strict=True)]
+    mean, new = ((float(s[f"{k}_low"]), float(s[f"{k}_high"])) for k in ("mean", "new"))
+    words = f"Calibration intercepts of {num.count(len(lines))} sites, from {num.decimals(lines[0][1], 2)} to "
+    picture = svg.caterpillar(lines, (mean, new), top, f"{words}{num.decimals(lines[-1][1], 2)}.")
+    panel = Panel("Each site with its range", picture, axis="calibration intercept, logits; above 0: too low")
+    return Figure(panels=(panel,), key=(), caption=say(_caption(record.curve(CODE))), numbers=(_numbers(record),))
+
+
+def _numbers(record: AuditRecord) -> Table:
+    """Return the picture as a table."""
+    c, s = record.curve(CODE).columns, record.curve(CODE).settings
+    columns = Column(say("Site")), Column(say("Intercept, logits"), "r"), Column(say("Range"), "r")
+    pooled = (
+        ("Mean of all sites", s["mean"], s["mean_low"], s["mean_high"]),
+        ("A new site", s["mean"], s["new_low"], s["new_high"]),
+    )
+    each = ((f"number {rank}", *rest) for rank, *rest in zip(*c.values(), strict=True))
+    rows = (
+        Row(
+            tuple(
+                Cell(say(t)) for t in (name, num.decimals(at, 2), f"{num.decimals(low, 2)} to {num.decimals(high, 2)}")
+            )
+        )
+        for name, at, low, high in (*pooled, *each)
+    )
+    return Table(columns, tuple(rows), "The lowest first, without names.")
+
+
+def _caption(curve: Curve) -> str:
+    s, shown = curve.settings, len(curve.columns["rank"])
+    unshown, all_of = int(s["unshown"]), int(s["sites"]) - int(s["unshown"])
+    parts = ["The lowest first, without names: a unit may be one person. Narrow strip: the mean; wide: a new site."]
+    if shown < all_of:
+        parts.append(f"{num.count(shown)} of {num.count(all_of)} are drawn, evenly spaced.")
+    if unshown:
+        parts.append(f"{num.count(unshown)} with few rows count and are not drawn.")
+    return " ".join(parts)
+
+
+def _note(record: AuditRecord) -> Text:
+    """Return the same in logits, the spread between sites, and what the ranges rest on."""
+    s, nested = record.curve(CODE).settings, list(record.data.get("nested") or {})
+    level = f"{100.0 * (1.0 - s['alpha']):g}%"
+    mean, low, high, new_low, new_high, tau, most = (
+        num.decimals(float(s[k]), 2)
+        for k in ("mean", "mean_low", "mean_high", "new_low", "new_high", "tau", "tau_high")
+    )
+    also = " count as independent here, so sites may seem to differ more than they do."
+    held = (" Rows of one ", code(nested[-1]), also) if nested else ()
+    return say(
+        f"Calibration intercept, in logits (0: right; above 0: too low): mean {mean} ({low} to {high}), a new "
+        f"site {new_low} to {new_high}; standard deviation between sites {tau}, at most {most}. Ranges of {level} "
+        "each hold for many sites, not for few: no certificate.",
+        *held,
+    )
+
+
+def _check(_: Check, record: AuditRecord) -> Asked:
+    curve = record.curve(CODE)
+    means = "how far calibration differs between units, and what a new one is to expect"
+    if not curve.settings:
+        return Asked("Sites", "", means)
+    told = f"a new site: {_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times the cases expected"
+    return Asked("Does it hold at every site?", told, means)
+
+
+def methods(record: AuditRecord) -> tuple[Entry, ...]:
+    """Return how sites are compared."""
+    if not record.curve(CODE).settings:
+        return ()
+    text = (
+        "Each site's binomial likelihood of its own intercept, integrated over a normal distribution of sites (one "
+        "stage, REML); Student's law for the mean and for a new site (Higgins, Thompson, Spiegelhalter). Assumed: "
+        "sites independent, rows of one site independent given it. A site's own range is Firth's."
+    )
+    return (Entry("Sites", say(text)),)
+
+
+DECLARED = (
+    Declared(
+        id="sites",
+        order=32,
+        nav="At every site?",
+        heading="Does it hold at every site?",
+        nodes=sites,
+        methods=methods,
+        checks={CODE: _check},
+    ),
+)

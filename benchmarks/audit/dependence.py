@@ -112,6 +112,8 @@ DESIGNS: dict[str, Callable[[Rng], Log]] = {
     "150 rows five times, whole per cents": copies(150, 1.0, 5, 2),
     "1,000 rows, half of them once more": copies(1000, 0.5, 2),
     "1,000 rows, half of them once more, whole per cents": copies(1000, 0.5, 2, 2),
+    "5,000 rows, half of them once more, whole per cents": copies(5000, 0.5, 2, 2),
+    "20,000 rows, half of them once more, whole per cents": copies(20_000, 0.5, 2, 2),
 }
 
 

@@ -23,7 +23,7 @@ from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
 from calibrant.data.sketches.choice import Chosen
 from calibrant.data.sketches.levels import on_levels, unit_batches
-from calibrant.data.sketches.repeats import in_both
+from calibrant.data.sketches.repeats import UNKNOWN, in_both
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, Source
@@ -100,7 +100,7 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
     if a.judge_on:
         texts = [name for name, taken in source.kinds.items() if taken.kind == "text"]
         other = sampled(_opened([a.judge_on], asked.form).knowing(texts))
-        if why := in_both(mine.contents, other.contents, (), alike=1.0):
+        if why := in_both(mine.contents, other.contents, (), alike=UNKNOWN):
             raise BadInput(
                 f"the files and --judge-on {a.judge_on} {why}: judge a map on rows that it was not fitted on"
             )

@@ -46,17 +46,39 @@ def equal_scores(n: int, seed: int) -> pa.Table:
     return t.set_column(0, "y", pa.array(y)).set_column(1, "p", pa.array(np.full(n, 0.3)))
 
 
+def measured(n: int) -> pa.Table:
+    """Return rows in whole per cents, with a number that hardly two people share."""
+    return rows(n, 8, 2).append_column("size", pa.array(np.random.default_rng(8).normal(size=n)))
+
+
+def leaking(n: int, seed: int) -> pa.Table:
+    """Return rounded scores, six traits that follow them, and a column that is the label: equal rows never differ."""
+    t = rows(n, seed, 2)
+    z = np.random.default_rng(seed)
+    traits = {f"trait{j}": np.digitize(t["p"].to_numpy() + 0.3 * z.normal(size=n), [0.25, 0.5, 0.75]) for j in range(6)}
+    return pa.table(dict(zip(t.column_names, t.columns, strict=True)) | traits | {"code": t["y"]})
+
+
 @pytest.mark.parametrize(
     ("table", "count"),
     [
         (times(rows(150, 1), 5), 600),
         (times(rows(150, 2, 2), 5), None),
+        (pa.concat_tables([measured(1000), measured(1000).slice(0, 500)]), 500),
         (times(rows(20, 3), 2), 20),
         (times(scorecard(500, 4, -2.0), 2), None),
         (pa.concat_tables([rows(100_000, 5), rows(100_000, 5).slice(700, 1000)]), 1000),
         (pa.concat_tables([rows(20_000, 6, a=0.1, b=100.0), rows(20_000, 6, a=0.1, b=100.0).slice(0, 200)]), 200),
     ],
-    ids=["five times", "rounded, five times", "few, twice", "scorecard, twice", "one per cent", "rare, one per cent"],
+    ids=[
+        "five times",
+        "rounded, five times",
+        "rounded, with a number",
+        "few, twice",
+        "scorecard, twice",
+        "one per cent",
+        "rare, one per cent",
+    ],
 )
 def test_copies_are_warned_about(table: pa.Table, count: int | None) -> None:
     found = cal.sketch(table, **READ, variables="*").repeats
@@ -76,11 +98,23 @@ def test_copies_are_warned_about(table: pa.Table, count: int | None) -> None:
         lambda seed: rows(3000, seed, 4),
         lambda seed: rows(300, seed, 3),
         lambda seed: rows(3000, seed, 4, a=0.3, b=100.0).select(["y", "p"]),
+        lambda seed: leaking(3000, seed),
         lambda seed: equal_scores(3000, seed),
         lambda seed: scorecard(3000, seed, -2.0),
         lambda seed: scorecard(300, seed, -6.0),
     ],
-    ids=["full", "per cent", "alone", "4 decimals", "3 decimals", "rare", "equal", "scorecard", "rare scorecard"],
+    ids=[
+        "full",
+        "per cent",
+        "alone",
+        "4 decimals",
+        "3 decimals",
+        "rare",
+        "leaking",
+        "equal",
+        "scorecard",
+        "rare scorecard",
+    ],
 )
 def test_chance_is_not_warned_about(make: Callable[[int], pa.Table]) -> None:
     warned = [cal.sketch(make(seed), **READ, variables="*").repeats.copied for seed in range(10)]

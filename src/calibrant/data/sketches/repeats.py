@@ -12,7 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ SHARED = 10  # other contents with one score: more than chance leaves of scores 
 BIN = 20  # contents whose labels give a rate, at least
 BINS = 50
 SPEAKING = 3.0  # expected contradictions of labels from which on their absence says something: exp(-3) = 0.05
+FINE = 0.005  # share of pairs alike in a column, up to which it is practically continuous: whole years of age are not
+RARE = 5.0  # equal rows for each that such a column would leave, were it independent of the score
+MANY = 10.0  # contradictions expected then, of which a quarter or fewer is no chance: one in 370 for Poisson counts
 ALIKE = 0.05, 5.0  # equal rows for each pair that is alike in all columns, by which scores may follow from the columns
 SURELY = 20  # different rows that all occur g times, or 2 g, 3 g, ...: chance has it in one of 2^20
 CHANCE = 1e-6  # that two files of independent rows are equal
@@ -67,6 +70,16 @@ class Repeats:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
+class Chance(NamedTuple):
+    """Share of the pairs of rows that are alike: in every column, were these independent, and in the finest one."""
+
+    every: float
+    finest: float
+
+
+UNKNOWN = Chance(1.0, 1.0)  # of rows whose columns are not compared
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Twins:
     """Contents that occur more than once.
@@ -81,8 +94,8 @@ class _Twins:
         Pairs of rows with this content, and the share of them whose labels differ.
     of : float
         Pairs of rows in all.
-    alike : float
-        Share of them that would be alike in every column but score and label, were the columns independent.
+    alike : Chance
+        Share of them that are alike by chance in columns but score and label.
     """
 
     lines: Integers
@@ -90,10 +103,10 @@ class _Twins:
     pairs: Floats
     differ: Floats
     of: float
-    alike: float
+    alike: Chance
 
 
-def repeats_of(contents: Contents, alike: float) -> Repeats:
+def repeats_of(contents: Contents, alike: Chance) -> Repeats:
     """Return the rows that occur more than once, by key if there is one; `alike` as `_Twins` has it."""
     keyed = contents.keyed
     held = contents.keys if keyed else contents.rows
@@ -111,7 +124,7 @@ def _times(contents: Contents) -> float:
     return float((counts**2).sum() / counts.sum()) if len(counts) else 1.0
 
 
-def _copied(contents: Contents, alike: float) -> bool:
+def _copied(contents: Contents, alike: Chance) -> bool:
     """Tell whether the rows that repeat others are copies, most of them."""
     lines = contents.rows.lines
     counts = lines[:, ZEROS:]
@@ -126,26 +139,35 @@ def _copied(contents: Contents, alike: float) -> bool:
 
 def _more_than_chance(t: _Twins) -> bool:
     """Tell whether contents occur more than once because rows were copied."""
-    # (1) only contents whose score is not evidently that of many others
     _, same, sizes = np.unique(t.lines[:, TAG], return_inverse=True, return_counts=True)
-    others = sizes[same.reshape(-1)] - 1
+    same = same.reshape(-1)
+    equal = float(t.pairs.sum()) / t.share
+    of_score = np.bincount(same, t.lines[:, ZEROS:].sum(axis=1))
+    by_chance = t.alike.finest * float((of_score**2).sum()) / 2.0 / t.share**2  # equal rows
+    rate = _rates(t.lines)
+    differing = 2.0 * rate * (1.0 - rate)  # of two people with about that score, whose labels are not the same
+    # (0) rounded scores are shared by many, but rows that are equal in a continuous column too are not
+    expected = float(differing[t.pairs > 0].sum())
+    rare = t.alike.finest <= FINE and equal >= RARE * by_chance
+    if rare and expected >= MANY and float(t.differ.sum()) <= expected / 4.0:
+        return True
+    # (1) only contents whose score is not evidently that of many others
+    others = sizes[same] - 1
     alone = (t.pairs > 0) & (others < SHARED)
     if not alone.any() or others[alone].mean() / t.share > 1.0:
         return False
     # (2) two people would differ in their labels as often as others of about their score
-    rate = _rates(t.lines)
-    expected = float((2.0 * rate * (1.0 - rate))[alone].sum())
+    expected = float(differing[alone].sum())
     if float(t.differ[alone].sum()) > max(expected / 2.0 - 1.0, 0.0):
         return False
     if expected >= SPEAKING:
         return True
     # (3) where labels say nothing: pairs with one score but different columns are what chance makes of rounded scores,
     # and about as many equal rows as rows with the same columns what it makes of scores that follow from the columns
-    equal = float(t.pairs.sum()) / t.share
     at_odds = float((sizes * (sizes - 1.0)).sum()) / 2.0 / t.share**2
     low, high = ALIKE
-    follows = low * equal <= t.alike * t.of <= high * equal
-    return at_odds < min(0.1 * (1.0 / t.alike - 1.0), 1.0) * equal and not follows
+    follows = low * equal <= t.alike.every * t.of <= high * equal
+    return at_odds < min(0.1 * (1.0 / t.alike.every - 1.0), 1.0) * equal and not follows
 
 
 def _rates(lines: Integers) -> Floats:
@@ -163,7 +185,7 @@ def _rates(lines: Integers) -> Floats:
 # ---- two sketches ----
 
 
-def in_both(a: Contents, b: Contents, names: Iterable[str], alike: float) -> str:
+def in_both(a: Contents, b: Contents, names: Iterable[str], alike: Chance) -> str:
     """Return what two sketches both hold, in words; empty if nothing, or no more than chance explains.
 
     `names` are of the files that they were made of; `alike` as `_Twins` has it.
@@ -179,7 +201,7 @@ def in_both(a: Contents, b: Contents, names: Iterable[str], alike: float) -> str
     return f"have {'' if a.rows.whole and b.rows.whole else 'about '}{common:,} rows in common" if common else ""
 
 
-def _shared(a: Contents, b: Contents, alike: float) -> int:
+def _shared(a: Contents, b: Contents, alike: Chance) -> int:
     """Return how many rows two sketches have in common; 0 if it is a small share, or not more than chance."""
     limit = min(a.rows.limit, b.rows.limit)
     mine, theirs = (c.rows.lines[c.rows.lines[:, WORD].view(np.uint64) <= np.uint64(limit)] for c in (a, b))

@@ -19,7 +19,7 @@ from calibrant.data.predictions import Faults, Predictions
 from calibrant.data.sketches.beside import Beside
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
-from calibrant.data.sketches.repeats import Repeats, in_both, repeats_of
+from calibrant.data.sketches.repeats import Chance, Repeats, in_both, repeats_of
 from calibrant.data.sketches.sample import HERE, Batch, Origin
 from calibrant.data.specs.coding import Codes
 from calibrant.data.specs.sketch_file import (
@@ -311,14 +311,15 @@ class Sketch:
         """Rows that occur more than once: how many, of how many, and whether chance explains them."""
         return repeats_of(self.parts["contents"], self._alike())
 
-    def _alike(self) -> float:
-        """Return the share of pairs of rows that would be alike in every column, were the columns independent."""
+    def _alike(self) -> Chance:
+        """Return the share of pairs of rows that are alike by chance in the columns beside score and label."""
         first = dict(zip(self.spec.groupings, np.cumsum([0, *self.spec.sizes]).tolist(), strict=False))
         levels = {v.name: self.group_levels[first[v.name,] :][: len(v.labels)] for v in self.spec.variables}
         fine = self.parts["fine"].held if "fine" in self.parts else {}
         rows = {name: held.sum(axis=(1, 2, 3)) for name, held in levels.items()}
         rows |= {name: held[..., 0].sum(axis=(1, 2)) for name, held in fine.items()}
-        return math.prod(float(((n / max(self.n, 1)) ** 2).sum()) for n in rows.values())
+        shares = [float(((n / max(self.n, 1)) ** 2).sum()) for n in rows.values()]
+        return Chance(every=math.prod(shares), finest=min(shares, default=1.0))
 
     def merge(self, other: Sketch, *, allow_same: bool = False) -> Sketch:
         """Add another sketch's counts to this one, and return it. Specs must be equal.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from calibrant.arguments import one_source
@@ -12,9 +14,11 @@ from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import Scored, along_logit, efficient_scores, simulated_sums, unit_terms, unit_variance
 from calibrant.stats.cusum import Alternative
-from calibrant.stats.logistic import compressed, recalibrations
+from calibrant.stats.logistic import compressed, recalibrate, recalibrations
 from calibrant.stats.nulls import p_value
 
+SANDWICH = "asymptotic: Wald test by the sandwich of units or weighted rows, adjusted for their number"
+FEWEST = 20  # units, or weighted rows: a sandwich of fewer is too narrow
 SPEAKS_FOR = "the intercept is not 0 or the slope is not 1 in logits"
 
 
@@ -27,11 +31,11 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     Parameters
     ----------
     data : Predictions or Sketch
-        Weights and clusters are refused.
+        With weights or clusters the test is Wald's, with the sandwich of weighted rows or of units.
     draws : int from 19
         Simulated data sets.
     null : {"simulated", "asymptotic"}
-        ``"asymptotic"`` is chi-square with 2 degrees of freedom, 1 for each part.
+        ``"asymptotic"`` is chi-square with 2 degrees of freedom, 1 for each part; with weights or clusters it is F.
     seed : int
 
     Returns
@@ -40,30 +44,32 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
         Parts: ``intercept`` with the slope kept at 1 (above 0 the scores are too low), its ``intercept_error`` and
         ``intercept_p``; ``slope`` (below 1 the scores are too extreme), ``slope_error``, ``slope_p`` given a free
         intercept, and ``slope_intercept`` beside it; ``left_out``, rows whose score is exactly 0 or 1. The two
-        statistics add up to the whole.
+        statistics add up to the whole, but for Wald's.
 
     Raises
     ------
     NotComputable
         Every outcome is the same, or the scores separate the outcomes: the fit is infinite, use `score_test`. Scores
-        do not differ; weights; clusters.
+        do not differ; under 20 units or weighted rows.
 
     Notes
     -----
-    **Assumes.** Independent rows; the scores were made without their outcomes.
-    **Guarantee.** Simulated: level alpha at every number of rows. Asymptotic: with many expected cases and non-cases.
-    **Method.** Cox (1958); likelihood ratios in the order of Miller et al. (1991). Estimates are by Newton's method
-    over all rows, standard errors from the information there. A likelihood ratio depends on the outcomes through ``sum
-    Y`` and ``sum Y logit p`` alone, so that simulated data sets are refitted all at once, with the sum over rows taken
-    on at most 128 nodes; the observed sums are treated alike, which keeps the p-value exact. Rows with scores of
-    exactly 0 or
-    1 say nothing of a and b and are left out; one that has the other outcome refutes calibration: p-value 0.
-    **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less
-    with ties). **Reads.** Rows, or the sketch's cells at their mean score.
+    **Assumes.** Independent rows; the scores were made without their outcomes. **Guarantee.** Simulated: level alpha at
+    every number of rows. Asymptotic: with many expected cases and non-cases. With clusters or weights: asymptotic in
+    units, or rows. **Method.** Cox (1958); likelihood ratios in the order of Miller et al. (1991). Estimates are by
+    Newton's method over all rows, standard errors from the information there. A likelihood ratio depends on the
+    outcomes through ``sum Y`` and ``sum Y logit p`` alone, so that simulated data sets are refitted all at once, with
+    the sum over rows taken on at most 128 nodes; the observed sums are treated alike, which keeps the p-value exact.
+    Rows with scores of exactly 0 or 1 say nothing of a and b and are left out; one that has the other outcome refutes
+    calibration: p-value 0. With weights or clusters ``W = (a, b - 1) C^{-1} (a, b - 1)'``, C the sandwich (Liang and
+    Zeger 1986), and ``W (d - 1) / (2 d)`` is held against F with 2 and ``d - 1`` degrees, d being units less one (Korn
+    and Graubard 1990). **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded
+    memory; far less with ties). **Reads.** Rows, or the sketch's cells at their mean score.
 
     References
     ----------
-    Cox (1958), doi:10.1093/biomet/45.3-4.562. Miller, Hui, Tierney (1991), doi:10.1002/sim.4780100805.
+    Cox (1958), doi:10.1093/biomet/45.3-4.562. Miller, Hui, Tierney (1991), doi:10.1002/sim.4780100805. Liang, Zeger
+    (1986), doi:10.1093/biomet/73.1.13. Korn, Graubard (1990), doi:10.1080/00031305.1990.10475737.
 
     Examples
     --------
@@ -75,9 +81,14 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     >>> found.p_value, found.parts["slope"] < 0.5, found.parts["intercept_p"] > 0.05
     (0.001, True, True)
     """
-    whole = tested(data, Asked(draws, null, seed), "Cox's test", weighted=False, in_units=False)
+    asked = Asked(draws, null, seed).checked()
+    if isinstance(data, Predictions) and data.cluster is not None:
+        asked = replace(asked, null="simulated")  # of units there is one null, whichever is asked for
+    whole = tested(data, asked, "Cox's test", weighted=True, in_units=True)
     t, x = _informative(whole, "Cox's test")
     _refuse_infinite(t.q, x)
+    if t.q.unit is not None or t.q.weight is not None:
+        return _by_sandwich(whole, t.q, x)
     # (1) Fit a and b, and a alone with b = 1; their gains over a = 0, b = 1 are the parts of the statistic.
     observed = np.array([[t.q.residual.sum(), t.q.residual @ x]])
     free, shift = (recalibrations(observed, x, t.q.times, slope) for slope in (True, False))
@@ -105,6 +116,46 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
             "left_out": whole.q.n - t.q.n,
         },
     )
+
+
+def _by_sandwich(whole: Tested, q: Scored, x: Floats) -> Outcome:
+    """Return adjusted Wald tests with the sandwich of units, or of weighted rows."""
+    from scipy.special import fdtrc
+
+    # (1) Points of one outcome each; rows of units are points already.
+    unit, counts = q.unit, (q.cases, q.times - q.cases)
+    if unit is None:
+        many = np.concatenate(counts)
+        seen, y = many > 0, np.repeat([1.0, 0.0], len(x))
+        points = np.tile(x, 2)[seen], y[seen], many[seen], np.tile(q.each_weighs, 2)[seen]
+    else:
+        points = x, q.cases, q.times, q.each_weighs
+        unit = np.unique(unit, return_inverse=True)[1]
+    count = q.n if unit is None else int(unit.max()) + 1
+    free, shift = (recalibrate(*points, slope, unit) for slope in (True, False))
+    if not (free.converged and shift.converged) or count < FEWEST:
+        why = f"{count} units are under {FEWEST}" if count < FEWEST else "the fit has no finite solution"
+        raise NotComputable(f"Cox's test by its sandwich: {why}; use score_test, with cluster= and weights= too")
+    # (2) W of k parameters: W (d - k + 1) / (k d) is as F with k and d - k + 1 degrees, d = units - 1.
+    d = count - 1.0
+    away = free.coefficients - [0.0, 1.0]
+    wald = float(away @ np.linalg.solve(free.sandwich, away))
+    own = float(shift.coefficients[0] ** 2 / shift.sandwich[0, 0]), float(away[1] ** 2 / free.sandwich[1, 1])
+    parts = {
+        "intercept": float(shift.coefficients[0]),
+        "intercept_error": float(shift.sandwich[0, 0] ** 0.5),
+        "intercept_statistic": own[0],
+        "intercept_p": float(fdtrc(1.0, d, own[0])),
+        "slope": float(free.coefficients[1]),
+        "slope_error": float(free.sandwich[1, 1] ** 0.5),
+        "slope_statistic": own[1],
+        "slope_p": float(fdtrc(1.0, d, own[1])),
+        "slope_intercept": float(free.coefficients[0]),
+        "left_out": whole.q.n - q.n,
+    }
+    finding = Finding(wald, float(fdtrc(2.0, d - 1.0, wald * (d - 1.0) / (2.0 * d))), SPEAKS_FOR)
+    told = replace(whole, null="asymptotic").outcome("cox_test", finding, {"degrees": 2}, parts)
+    return told if told.parts["impossible"] else replace(told, law=SANDWICH)
 
 
 def _refuse_infinite(q: Scored, x: Floats) -> None:

@@ -316,11 +316,12 @@ def compressed(x: Floats, mass: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Recalibration:
-    """Coefficients of ``logit P(Y = 1) = a + b logit p``, or a alone, and their robust standard errors."""
+    """Coefficients of ``logit P(Y = 1) = a + b logit p``, or a alone, robust errors, and the sandwich."""
 
     coefficients: Floats
     errors: Floats
     converged: bool
+    sandwich: Floats
 
 
 def recalibrate(
@@ -353,4 +354,4 @@ def recalibrate(
     inverse = np.linalg.pinv(fit.information[0, :kept, :kept])
     robust, model = inverse @ meat @ inverse, inverse * float((mass * weight).sum() / mass.sum())
     errors = np.sqrt(np.maximum(np.diag(robust), np.diag(model)))
-    return Recalibration(np.array([a, b])[:kept], errors, bool(fit.settled[0]))
+    return Recalibration(np.array([a, b])[:kept], errors, bool(fit.settled[0]), robust)

@@ -325,3 +325,23 @@ def test_what_repair_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ):
         assert main(["repair", good, *args]) == 2
         assert says in capsys.readouterr().err
+
+
+def test_units_stay_whole_and_are_no_covariate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(3)
+    patient = np.repeat(np.arange(400), rng.integers(1, 9, 400))
+    true = rng.uniform(0.05, 0.95, len(patient))
+    log, out = tmp_path / "log.parquet", tmp_path / "out.parquet"
+    columns = {"patient": patient, "weight": 1.0 + patient % 3, "sex": np.array(["f", "m"])[patient % 2], "p": true**3}
+    pq.write_table(pa.table({**columns, "y": (rng.uniform(size=len(true)) < true).astype(int)}), log)
+    asked = ["--label", "y", "--score", "p", "--cluster", "patient", "--weights", "weight", "--method", "platt"]
+    assert main(["repair", str(log), *asked, "--quick", "--out", str(out)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "other units. " in told
+    assert "error along sex" in told
+    written = pq.read_table(out)
+    fitted = written["p_fitted_on"].to_numpy()
+    sides = {int(i): set(fitted[patient == i].tolist()) for i in range(400)}
+    assert all(len(side) == 1 for side in sides.values())
+    units = sum(side == {True} for side in sides.values())
+    assert f"rows of {units} units, judged on" in told

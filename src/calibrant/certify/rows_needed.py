@@ -115,6 +115,7 @@ Method = Literal["rounded", "jittered"]
 PLAN_GRID = 1024
 MOST_DRAWN = 20_000  # units drawn for a plan; from there on bounds shrink as the root of their number
 UNITS_GIVEN = "units as given: of their sizes, with rows as much alike"
+WEIGHTED = "scores and weights distributed as given"
 
 
 @one_source
@@ -185,14 +186,16 @@ def rows_needed(
     else:
         mass = _masses(population)
         above, below = _upper_gap(mass, method, levels, bandwidth, high_share), _lower_gap(mass, low_share)
+    alone = units is None or len(units.unit) == units.count
+    planned = "scores distributed as given" if units is None else WEIGHTED if alone else UNITS_GIVEN
     needed = [least_rows(each, gap) for each, asked in ((above, high_share), (below, low_share)) if asked]
     return Estimate(
         method="certify.rows_needed",
         value=float(np.ceil(max(needed) + (0.0 if units is None else min(max(needed) / (SHARE - 1), PILOT)))),
-        unit="rows" if units is None else "units",
+        unit="rows" if alone else "units",
         n=0 if data is None else int(data.n),
         interval=Interval(low=0.0, high=float("inf"), level=1.0 - alpha, guarantee="asymptotic"),
-        assumes="uniform scores" if data is None else "scores distributed as given" if units is None else UNITS_GIVEN,
+        assumes="uniform scores" if data is None else planned,
         settings={"gap": gap, "method": method, "levels": levels, "bandwidth": bandwidth, "side": side},
     )
 

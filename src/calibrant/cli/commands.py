@@ -132,17 +132,17 @@ def certify(a: Namespace) -> int:
                 raise
             missed[c.name] = e.reason
     told = [e.to_dict() for e in found]
-    print(json.dumps(told, sort_keys=True, indent=1) if a.json else _certificates(found, missed))
+    print(json.dumps(told, sort_keys=True, indent=1) if a.json else _certificates(found, missed, whole.spec.cluster))
     return 0
 
 
-def _certificates(found: Sequence[Estimate | Curve], missed: Mapping[str, str]) -> str:
+def _certificates(found: Sequence[Estimate | Curve], missed: Mapping[str, str], cluster: str) -> str:
     """Return certificates for a terminal: those of one range together, then every table."""
     from calibrant.report import terminal
     from calibrant.report.outputs import results
 
     ranges = [e for e in found if isinstance(e, Estimate)]
-    blocks = [terminal.certificates(ranges, missed)] if ranges else []
+    blocks = [terminal.certificates(ranges, missed, cluster)] if ranges else []
     return "\n\n".join([*blocks, *(results.lines(c) for c in found if isinstance(c, Curve))])
 
 

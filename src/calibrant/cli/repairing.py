@@ -142,11 +142,9 @@ def _covariates(asked: Reading, source: Source) -> tuple[str, ...]:
         raise BadInput(
             f"covariate {wrong[0]!r} is the label, the score or the key: leave it out of --by and --variables"
         )
-    every = (
-        tuple(c for c, n in Counter(asked.others(source.columns)).items() if n == 1 and c not in taken)
-        if "*" in named
-        else ()
-    )
+    unread = {*taken, *asked.beside}  # units and weights are covariates where they are named only
+    others = Counter(asked.others(source.columns)) if "*" in named else {}
+    every = tuple(c for c, n in others.items() if n == 1 and c not in unread)
     return tuple(dict.fromkeys((*every, *(c for c in named if c != "*"))))
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from calibrant.data.specs.unit_names import UNITS, pieces
+from calibrant.data.specs.unit_names import UNITS, names_unit, pieces
 from calibrant.look.looked import Column
 
 # ---- words that columns are called by, in whole pieces of a name: "y_prob" is "y" and "prob" ----
@@ -45,6 +45,7 @@ GROUPS += (
     "segment",
 )
 KEYS = {"id", "key", "uuid", "guid", "index", "number", "nr", "no", "unnamed", "row", "record", "case", "visit", "loan"}
+MANY = 20  # values from which on a category that is called like a unit may be one
 NEGATIVE = {"0", "no", "n", "false", "negative", "neg", "none", "absent", "control", "healthy", "alive", "f", "-1"}
 AFFIRMATIVE = {"1", "yes", "y", "true", "positive", "pos", "case", "event", "present", "died", "dead", "t", "+1"}
 
@@ -174,8 +175,18 @@ def keys(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def units(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the columns by which rows belong together: a patient's, a household's."""
-    return _best(columns, lambda c: (2.0 if called(c.name, UNITS) else 1.0) if c.kind == "unit" else 0.0)
+    """Return the columns by which rows belong together: a patient's, a household's.
+
+    Those that hold identifiers, and categories or whole numbers of many values whose name is that of a unit.
+    """
+    return _best(columns, _like_a_unit)
+
+
+def _like_a_unit(c: Column) -> float:
+    if c.kind == "unit":
+        return 2.0 if called(c.name, UNITS) else 1.0
+    many = c.kind in ("category", "code") and c.distinct is not None and c.distinct > MANY
+    return 0.5 if many and c.role in ("", "covariate") and names_unit(c.name) else 0.0
 
 
 def sure(columns: Sequence[Column], found: Sequence[str], role: str) -> str:

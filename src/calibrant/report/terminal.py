@@ -176,12 +176,14 @@ def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
 # ---- certificates and plans ----
 
 
-def certificates(found: Sequence[Estimate], missed: Mapping[str, str]) -> str:
+def certificates(found: Sequence[Estimate], missed: Mapping[str, str], cluster: str = "") -> str:
     """Return two lines a certificate: bounds in points, rounded outward, and what they are about.
 
-    `missed` are those that cannot be had, with the reason.
+    `missed` are those that cannot be had, with the reason; `cluster` is the column of units, if there is one.
     """
-    lines = [f"{num.count(found[0].n)} rows. 1 point = 1 person in 100; bounds are rounded outward."]
+    units = next((e.settings["units"] for e in found if "units" in e.settings), 0) if cluster else 0
+    of = f" of {num.count(int(units))} units ({visible(cluster)})" if units else ""
+    lines = [f"{num.count(found[0].n)} rows{of}. 1 point = 1 person in 100; bounds are rounded outward."]
     for e in found:
         low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
         span = f"{low} to {high}"
@@ -214,10 +216,22 @@ def plan(found: Estimate) -> str:
 # ---- repairs compared ----
 
 HOW = {
-    "halves": "Fitted on {fit} rows, judged on {judged} others.",
-    "fit_on": "Fitted on {fit} other rows, judged on {judged}.",
-    "folds": "Cross-fitted in {folds} folds: each of {judged} rows is judged with a map fitted on the other folds.",
-    "fitted": "Fitted before; judged on {judged} rows.",
+    "halves": "Fitted on {rows_fit} rows, judged on {rows_judged} others.",
+    "fit_on": "Fitted on {rows_fit} other rows, judged on {rows_judged}.",
+    "folds": (
+        "Cross-fitted in {folds} folds: each of {rows_judged} rows is judged with a map fitted on the other folds."
+    ),
+    "fitted": "Fitted before; judged on {rows_judged} rows.",
+}
+FITTED, JUDGED = "{rows_fit} rows of {units_fit}", "{rows_judged} rows of {units_judged}"
+OF_UNITS = {
+    "halves": f"Fitted on {FITTED} units, judged on {JUDGED} other units.",
+    "fit_on": f"Fitted on {FITTED} other units, judged on {JUDGED} units.",
+    "folds": (
+        f"Cross-fitted in {{folds}} folds of whole units: each of {JUDGED} units is judged with a map fitted on the "
+        "other folds."
+    ),
+    "fitted": f"Fitted before; judged on {JUDGED} units.",
 }
 HEAD = ("", "error", "Brier", "log loss", "AUROC", "accuracy", "local p", "groups +/-")
 
@@ -258,7 +272,9 @@ def weighting(found: Weighting) -> str:
 def comparison(found: Comparison) -> str:
     """Return the before-and-after table, a line for each repair, and the recommendation."""
     s = found.settings
-    lines = [HOW[s["how"]].format(fit=num.count(s["rows_fit"]), judged=num.count(s["rows_judged"]), folds=s["folds"])]
+    how = (OF_UNITS if s.get("units_judged") else HOW)[s["how"]]
+    told = {name: num.count(s.get(name) or 0) for name in ("rows_fit", "units_fit", "rows_judged", "units_judged")}
+    lines = wrap(how.format(folds=s["folds"], **told))
     rows = [HEAD, *(_compared(found.row(name)) for name in found.table.columns["probability"])]
     wide = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
     kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]

@@ -62,9 +62,9 @@ def assumed(units: Units) -> str:
     """Say what certificates of units take for granted."""
     parts = ["independent rows"]
     if len(units.unit) > units.count:
-        parts = ["independent units (cluster)", "rows of one unit as dependent as they like"]
+        parts = ["independent units", "rows of one unit as dependent as they like"]
     if bool((units.given != units.given[0]).any()):
-        parts.append("weighted by weights")
+        parts.append("weights that do not depend on outcomes")
     return ", ".join(parts)
 
 

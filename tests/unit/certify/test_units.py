@@ -24,7 +24,7 @@ def test_settings_tell_units():
     assert told == {"units": 60, "pilot_units": 6, "largest_unit": 5.0, "lightened_units": 0}
     assert found.settings["effective_units"] == pytest.approx(54)
     assert found.n == 300
-    assert found.assumes == "independent units (cluster), rows of one unit as dependent as they like"
+    assert found.assumes == "independent units, rows of one unit as dependent as they like"
 
 
 def test_weights_scale_is_nothing():
@@ -67,6 +67,12 @@ def test_plan_in_units():
     assert found[1].value > 2 * found[0].value > 20
     with pytest.raises(NotComputable, match="rounded"):
         cal.certify.rows_needed(0.1, known, method="jittered")
+
+
+def test_a_plan_of_weighted_rows_is_in_rows():
+    weight = np.where(np.arange(300) % 3, 1.0, 3.0)
+    found = cal.certify.rows_needed(0.1, data(weights=weight), levels=10)
+    assert (found.unit, found.assumes) == ("rows", "scores and weights distributed as given")
 
 
 def test_how_many_times_as_many_units_decide():

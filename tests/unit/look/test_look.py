@@ -460,3 +460,18 @@ def test_rows_without_a_label_may_be_kept() -> None:
     assert "--missing keep" not in str(cal.look(log, label="y", score="p", cluster="patient"))  # refused with units
     log["p"] = [None, *log["p"][1:]]
     assert "--missing keep" not in str(cal.look(log, label="y", score="p"))  # a score is missing: refused too
+
+
+def test_a_category_that_is_called_like_a_unit_is_offered_as_one(tmp_path: Path) -> None:
+    n = 600
+    log: dict[str, list[object]] = {
+        "y": [i % 3 == 0 for i in range(n)],
+        "p": [i % 19 / 20 + 0.02 for i in range(n)],
+        "patient": [f"P{i // 6}" for i in range(n)],
+        "site": ["abc"[i // 6 % 3] for i in range(n)],
+        "zone": [f"Z{i // 6}" for i in range(n)],
+    }
+    found = cal.look(log, label="y", score="p")
+    assert found.candidates["unit"] == ("patient",)
+    assert "Rows share patient: without --cluster ranges take rows to be independent." in " ".join(str(found).split())
+    assert "Rows share" not in str(cal.look(log, label="y", score="p", cluster="patient"))

@@ -15,6 +15,8 @@ from calibrant.repair.judge.rows import dealt
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, recommended, simplicity
 from calibrant.repair.maps.curves import Logistic, scale_of
 from calibrant.repair.regression import taken
+from calibrant.report import numbers as num
+from calibrant.report import terminal
 
 Platt, compare = cal.repair.Platt, cal.repair.compare
 
@@ -118,8 +120,36 @@ def test_clusters_are_kept_together() -> None:
     assert found.row("Platt")["error_low"] is None
     assert "not for cluster=" in dict(found.settings["not_applicable"])["certificates"]
     assert {"brier", "log_loss"} <= set(found.verdicts["Platt"]["better"])
-    with pytest.raises(cal.NotComputable, match="1 clusters cannot be dealt into 2 parts"):
+    with pytest.raises(cal.NotComputable, match="1 unit cannot be dealt into 2 parts"):
         compare(replace(data, cluster=np.zeros(4000), cache={}), repairs=[Platt()])
+
+
+def test_units_are_counted_on_both_sides_and_told() -> None:
+    data = replace(rows(4000, bend=2.0), cluster=np.random.default_rng(3).integers(0, 300, 4000), cache={})
+    units = len(np.unique(data.cluster))
+    found = compare(data, repairs=[Platt()], tests=())
+    told = found.settings
+    assert told["units_fit"] + told["units_judged"] == units
+    line = terminal.comparison(found).partition("\n")[0]
+    judged = f"judged on {num.count(told['rows_judged'])} rows of {told['units_judged']} other units."
+    assert line.startswith(f"Fitted on {num.count(told['rows_fit'])} rows of {told['units_fit']} units, {judged}")
+    folded = compare(data, repairs=[Platt()], folds=3, tests=())
+    assert "folds of whole units" in terminal.comparison(folded)
+    alone = compare(replace(data, cluster=None, cache={}), repairs=[Platt()], tests=())
+    assert (alone.settings["units_fit"], alone.settings["units_judged"]) == (0, 0)
+    assert "unit" not in terminal.comparison(alone).splitlines()[0]
+
+
+def test_rows_of_a_unit_are_not_fitted_on_and_judged() -> None:
+    patient = np.random.default_rng(3).integers(0, 300, 4000)
+    fit = replace(rows(4000, bend=2.0, seed=1), cluster=patient, cache={})
+    data = replace(rows(4000, bend=2.0, seed=2), cluster=patient + 290, cache={})
+    with pytest.raises(cal.BadInput, match="10 of 300 units to judge on have rows to fit on too"):
+        compare(data, repairs=[Platt()], fit_on=fit, tests=())
+    others = replace(data, cluster=patient + 300, cache={})
+    found = compare(others, repairs=[Platt()], fit_on=fit, tests=())
+    assert (found.settings["units_fit"], found.settings["units_judged"]) == (300, 300)
+    assert "rows of 300 other units, judged on" in terminal.comparison(found)
 
 
 def test_weights_change_the_scores_and_leave_no_certificate() -> None:

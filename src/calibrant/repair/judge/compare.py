@@ -32,7 +32,7 @@ from calibrant.repair.judge.evidence import (
     variable_changes,
 )
 from calibrant.repair.judge.fixed import Against, Fixed, Measure, People
-from calibrant.repair.judge.rows import Fits, LeftOut, Repair, checked_folds, fits_of, named
+from calibrant.repair.judge.rows import Fits, LeftOut, Repair, checked_folds, fits_of, named, units_in
 from calibrant.repair.judge.verdict import (
     AS_AUDITED,
     METHOD,
@@ -318,6 +318,8 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
             "how": fits.how,
             "rows_fit": fits.rows_fit,
             "rows_judged": judged.data.n,
+            "units_fit": fits.units_fit,
+            "units_judged": units_in(judged.data),
             "cases_judged": judged.data.cases,
             "folds": judged.folds,
             "levels": how.levels,

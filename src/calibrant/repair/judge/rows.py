@@ -28,9 +28,10 @@ SALT = np.uint64(0x7B1D4C9A52E6F083)  # so that the halves are independent of bl
 def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> Whole:
     """Return the part of each row, 0 to `parts` - 1: equally many rows each, or as nearly as whole clusters allow."""
     unit = clusters_of(data)
-    what, size = ("rows", np.ones(data.n, dtype=np.int64)) if unit is None else ("clusters", np.bincount(unit))
+    what, size = ("rows", np.ones(data.n, dtype=np.int64)) if unit is None else ("units", np.bincount(unit))
     if len(size) < parts:
-        raise NotComputable(f"{len(size)} {what} cannot be dealt into {parts} parts: pass fit_on=, or more {what}")
+        here = f"{len(size)} {what if len(size) > 1 else what[:-1]}"
+        raise NotComputable(f"{here} cannot be dealt into {parts} parts: pass fit_on=, or more {what}")
     # Units in the order of their hashes; each goes where its middle falls, so that parts are as even as can be.
     order = np.argsort(mix(identities_of(len(size), seed) ^ salt), kind="stable")
     before = np.cumsum(size[order]) - 0.5 * size[order]
@@ -38,8 +39,13 @@ def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> W
     part[order] = np.minimum((before * parts / data.n).astype(np.int64), parts - 1)
     out = part if unit is None else part[unit]
     if len(np.unique(out)) < parts:
-        raise NotComputable("one cluster holds most of the rows: pass fit_on= with other clusters")
+        raise NotComputable("one unit holds most of the rows: pass fit_on= with other units")
     return out
+
+
+def units_in(data: Predictions) -> int:
+    """Return how many units rows belong to; 0 where rows are independent."""
+    return 0 if data.cluster is None else len(np.unique(data.cluster))
 
 
 def sampled(data: Predictions, most: int, seed: int) -> Whole:
@@ -181,6 +187,8 @@ class Fits:
         In folds: fitted on all rows, after the folds' own maps were judged.
     how : {"halves", "fit_on", "folds", "fitted"}
     rows_fit : int
+    units_fit : int
+        Of independent rows 0.
     left_out : tuple of (str, str)
     at : int array
         Which rows of the data the judged ones are.
@@ -190,6 +198,7 @@ class Fits:
     maps: Mapping[str, FittedMap]
     how: str
     rows_fit: int
+    units_fit: int
     left_out: LeftOut
     at: Whole
 
@@ -240,7 +249,8 @@ def fits_of(
     maps = {name: both[name] for name in repairs if name in both}
     scores = {AS_AUDITED: judge.p, **{k: m(judge).p for k, m in maps.items()}}
     judged = Judged(judge, scores, np.zeros(judge.n, dtype=np.int64))
-    return Fits(judged, maps, how, 0 if fit is None else fit.n, left_out, at)
+    n, units = (0, 0) if fit is None else (fit.n, units_in(fit))
+    return Fits(judged, maps, how, n, units, left_out, at)
 
 
 def _fitted(recipes: Mapping[str, Recipe], rows: Predictions) -> tuple[dict[str, FittedMap], LeftOut]:
@@ -280,7 +290,9 @@ def _cross_fitted(data: Predictions, repairs: Mapping[str, Repair], folds: int, 
     if not kept:
         raise NotComputable(f"no repair could be fitted: {next(iter(gone.values()))}")
     judged = Judged(data, {AS_AUDITED: data.p, **{k: scores[k] for k in kept}}, part)
-    return Fits(judged, {k: maps[k] for k in kept}, "folds", data.n, tuple(gone.items()), np.arange(data.n))
+    return Fits(
+        judged, {k: maps[k] for k in kept}, "folds", data.n, units_in(data), tuple(gone.items()), np.arange(data.n)
+    )
 
 
 def refuse_own_rows(name: str, one: FittedMap, rows: Predictions) -> None:
@@ -295,3 +307,16 @@ def refuse_overlap(fit_on: Predictions, rows: Predictions) -> None:
     if found := overlap(fitted_on(fit_on), rows):
         what = found.replace("it was fitted on", "of fit_on")
         raise BadInput(f"data holds {what}: pass other rows, or leave fit_on out to split data in halves")
+    refuse_shared_units(fit_on, rows)
+
+
+def refuse_shared_units(fit_on: Predictions, rows: Predictions) -> None:
+    """Refuse rows to fit on of units that are judged too: their rows are not independent of what is judged."""
+    if fit_on.cluster is None or rows.cluster is None:
+        return
+    fitted, judged = (set(np.unique(data.cluster).tolist()) for data in (fit_on, rows))
+    if shared := len(fitted & judged):
+        raise BadInput(
+            f"{shared:,} of {len(judged):,} units to judge on have rows to fit on too: leave these units out of one of "
+            "the two, or do without the rows to fit on, and whole units are dealt into halves"
+        )

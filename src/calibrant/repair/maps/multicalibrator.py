@@ -289,10 +289,10 @@ class Multicalibrator:
 def _boosted(rows: Predictions, x: Binned, learner: Trees, seed: int) -> BoostedTrees:
     problem = Problem(x.columns, log_odds(rows.p), rows.y, even_weights(rows))
     clusters = clusters_of(rows)
-    what, units = ("rows", rows.n) if clusters is None else ("clusters", int(clusters.max()) + 1)
+    what, units = ("rows", rows.n) if clusters is None else ("units", int(clusters.max()) + 1)
     folds = learner.parts(rows.n)
     if units < folds:
-        raise NotComputable(f"{NAME} needs a row for each of its {folds} folds and there are {units} {what}")
+        raise NotComputable(f"{NAME} needs a {what[:-1]} for each of its {folds} folds and there are {units} {what}")
     fold = dealt(rows.n, folds, seed, clusters)
     choice = choose(problem, learner, fold, rows, clusters, seed)
     return BoostedTrees(

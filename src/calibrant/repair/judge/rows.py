@@ -314,7 +314,7 @@ def refuse_shared_units(fit_on: Predictions, rows: Predictions) -> None:
     """Refuse rows to fit on of units that are judged too: their rows are not independent of what is judged."""
     if fit_on.cluster is None or rows.cluster is None:
         return
-    fitted, judged = (set(np.unique(data.cluster).tolist()) for data in (fit_on, rows))
+    fitted, judged = (set(np.unique(names).tolist()) for names in (fit_on.cluster, rows.cluster))
     if shared := len(fitted & judged):
         raise BadInput(
             f"{shared:,} of {len(judged):,} units to judge on have rows to fit on too: leave these units out of one of "

@@ -9,6 +9,7 @@ from calibrant.faces import Face
 
 if TYPE_CHECKING:
     from calibrant.decisions.acceptance_curve import acceptance_curve as acceptance_curve
+    from calibrant.decisions.net_benefit import decision_curve as decision_curve
     from calibrant.diagnose.control_chart import control_chart as control_chart
     from calibrant.diagnose.importance import importance as importance
     from calibrant.diagnose.local_bias import local_bias as local_bias
@@ -26,6 +27,7 @@ _WHERE = {
     "acceptance_curve": "calibrant.decisions.acceptance_curve",
     "calibration_function": "calibrant.published.calibration_function",
     "control_chart": "calibrant.diagnose.control_chart",
+    "decision_curve": "calibrant.decisions.net_benefit",
     "heterogeneity": "calibrant.measure.heterogeneity",
     "importance": "calibrant.diagnose.importance",
     "local_bias": "calibrant.diagnose.local_bias",

@@ -6,6 +6,7 @@ same name, whichever is imported first.
 
 from __future__ import annotations
 
+from calibrant.decisions.net_benefit import net_benefit
 from calibrant.measure.by_group import by_group
 from calibrant.measure.ece import ece, max_calibration_error, smooth_ece
 from calibrant.measure.inferred import inferred_gap, inferred_mean
@@ -25,6 +26,7 @@ __all__ = [
     "klce",
     "log_loss",
     "max_calibration_error",
+    "net_benefit",
     "observed_expected",
     "smooth_ece",
     "vece",

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from calibrant.arguments import names, one_source, shown
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, CalibrantWarning, NotComputable
 from calibrant.results import Estimate
-from calibrant.views.grouped import Group, grouped_sketch, keyed, named_groups, rows_of_groups
+from calibrant.views.grouped import Group, grouped_sketch, keyed, named_groups, rows_of_groups, some_rows
 from calibrant.views.points import cell_points
 from calibrant.views.population import group
 
@@ -99,23 +95,8 @@ def by_group(
 def _parts(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool) -> Iterator[tuple[Group, Any]]:
     """Yield each group that has rows, and its data."""
     if isinstance(data, Predictions) and by:
-        yield from ((name, _subset(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
+        yield from ((name, some_rows(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
         return
     whole = grouped_sketch(data, by, intersections, seed=0)
     for name, index in named_groups(whole):
         yield name, cell_points(group(whole, index))
-
-
-def _subset(data: Predictions, rows: NDArray[np.intp]) -> Predictions:
-    def some(v: Any) -> Any:
-        return None if v is None else v[rows]
-
-    return replace(
-        data,
-        y=data.y[rows],
-        p=data.p[rows],
-        covariates=None,
-        weights=some(data.weights),
-        cluster=some(data.cluster),
-        cache={},
-    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,3 +73,20 @@ def named_groups(whole: Sketch) -> list[tuple[Group, int]]:
     names = [n for g in range(len(whole.spec.groupings)) for n in whole.spec.group_names(g)]
     rows = whole.group_levels.sum(axis=(1, 2, 3)) if len(names) else np.zeros(0)
     return [(name, i) for i, name in enumerate(names) if rows[i] > 0]
+
+
+def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:
+    """Return some rows of predictions, without their covariates."""
+
+    def some(v: Any) -> Any:
+        return None if v is None else v[rows]
+
+    return replace(
+        data,
+        y=data.y[rows],
+        p=data.p[rows],
+        covariates=None,
+        weights=some(data.weights),
+        cluster=some(data.cluster),
+        cache={},
+    )

@@ -165,8 +165,8 @@ def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
         if split := _split(codes[other], codes[name]):
             raise NotComputable(
                 f"units {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter, and "
-                "neither are independent units; name one as cluster= to take rows that share only the other as "
-                "independent, or keep rows that share neither"
+                "neither are independent units; ask by each in turn and take the worse end, which holds where rows "
+                "depend through one of the two alone, or keep rows that share neither"
             )
     return tuple((name, count[name]) for name in order)
 

@@ -48,9 +48,8 @@ def line(design: tuple[float, float], runs: int) -> str:
 
 
 if __name__ == "__main__":
-    print(
-        "| person | question | O/E by person | by question | worse end | `raw_lower` by person | by question | worse end |"
-    )
+    heads = "O/E by person", "by question", "worse end", "`raw_lower` by person", "by question", "worse end"
+    print(f"| person | question | {' | '.join(heads)} |")
     print("|---|---|---|---|---|---|---|---|")
     for one in DESIGNS:
         print(line(one, 1000 if "--full" in sys.argv else 200), flush=True)

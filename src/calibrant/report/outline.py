@@ -44,7 +44,7 @@ class Declared:
     nav, heading : str
         Its words in the contents, and over it.
     nodes : callable
-        What it shows of a record; a section that shows nothing is left out.
+        What it shows of a record.
     verdict : callable
         The verdict that marks it in the contents; empty where its checks do.
     methods, words : callable
@@ -53,6 +53,8 @@ class Declared:
         How to read the checks that it shows, by their codes.
     closed : callable
         What is in it, in a few words, where the page opens it on demand; empty for what is always seen.
+    there : callable
+        Whether a record has it at all.
     """
 
     id: str
@@ -65,6 +67,7 @@ class Declared:
     words: Callable[[AuditRecord], Iterable[Entry]] = lambda _: ()
     checks: Mapping[str, Callable[[Check, AuditRecord], Asked]] = field(default_factory=dict)
     closed: Callable[[AuditRecord], str] = lambda _: ""
+    there: Callable[[AuditRecord], bool] = lambda _: True
 
 
 @cache
@@ -76,6 +79,11 @@ def declared() -> tuple[Declared, ...]:
     return tuple(sorted(found, key=lambda d: d.order))
 
 
+def shown(record: AuditRecord) -> tuple[Declared, ...]:
+    """Return the sections that a record has, in order."""
+    return tuple(d for d in declared() if d.there(record))
+
+
 def document(record: AuditRecord) -> Document:
     """Return the report of a record as one tree."""
     return Document(
@@ -83,9 +91,8 @@ def document(record: AuditRecord) -> Document:
         title=page_title(record),
         facts=tuple(facts(record)),
         sections=tuple(
-            Section(d.id, d.nav, d.heading, nodes, mark(d, record), d.closed(record))
-            for d in declared()
-            if (nodes := tuple(d.nodes(record)))
+            Section(d.id, d.nav, d.heading, tuple(d.nodes(record)), mark(d, record), d.closed(record))
+            for d in shown(record)
         ),
     )
 

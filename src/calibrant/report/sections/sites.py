@@ -137,5 +137,6 @@ DECLARED = (
         nodes=sites,
         methods=methods,
         checks={CODE: _check},
+        there=lambda record: bool(record.curve(CODE).settings),
     ),
 )

@@ -20,11 +20,13 @@ _WHERE = {
     "sql": "calibrant.data.sources.query",
     "look": "calibrant.look.run",
     "audit": "calibrant.audit.run",
+    "compare": "calibrant.audit.compare",
     "Predictions": "calibrant.data.predictions",
     "MulticlassPredictions": "calibrant.data.predictions",
     "Sketch": "calibrant.data.sketches.sketch",
     "Look": "calibrant.look.looked",
     "AuditRecord": "calibrant.audit.record",
+    "ModelComparison": "calibrant.decisions.comparison",
     "BadInput": "calibrant.errors",
     "EngineFailed": "calibrant.errors",
     "NotComputable": "calibrant.errors",
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from calibrant import measure as measure
     from calibrant import repair as repair
     from calibrant import weights as weights
+    from calibrant.audit.compare import compare as compare
     from calibrant.audit.record import AuditRecord as AuditRecord
     from calibrant.audit.run import audit as audit
     from calibrant.data.predictions import MulticlassPredictions as MulticlassPredictions
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from calibrant.data.read import sketch as sketch
     from calibrant.data.sketches.sketch import Sketch as Sketch
     from calibrant.data.sources.query import sql as sql
+    from calibrant.decisions.comparison import ModelComparison as ModelComparison
     from calibrant.errors import BadInput as BadInput
     from calibrant.errors import EngineFailed as EngineFailed
     from calibrant.errors import NotComputable as NotComputable

@@ -14,7 +14,7 @@ from calibrant.cli import build_parser
 from calibrant.errors import BadInput
 
 BY_PLACE = {  # what may be given by its place: the data, and what is asked about them
-    *("source", "data", "pilot", "y_true", "y_prob", "covariates"),
+    *("source", "data", "pilot", "models", "y_true", "y_prob", "covariates"),
     *("variable", "variables", "first", "second", "level", "gap", "function"),
     *("target", "features", "member"),  # of weights
     "text",  # of a query

@@ -1,22 +1,29 @@
-"""The commands about decisions: accept."""
+"""The commands about decisions: accept and compare."""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
+from pathlib import Path
 
-from calibrant.arguments import COMMAND
+from calibrant.arguments import COMMAND, names, number
+from calibrant.audit.compare import Asked, compared
+from calibrant.audit.record import AuditRecord
+from calibrant.audit.two_audits import audits_compared
 from calibrant.certify import accept as certified
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import given, source
-from calibrant.data.predictions import Predictions
+from calibrant.data.columns import score_values
+from calibrant.data.predictions import Faults, Predictions
 from calibrant.data.read import in_memory, summarised
 from calibrant.data.reading import FORM, OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.spec import Spec
 from calibrant.data.targets import checked_targets, written
+from calibrant.decisions.comparison import ModelComparison
 from calibrant.diagnose import acceptance_curve
 from calibrant.errors import BadInput
-from calibrant.report.outputs import acceptance, results
+from calibrant.report.outputs import acceptance, comparison, results
 
 PLAN = ("share", "error", "power")
 NONE, WITHIN = 3, 0  # exit status
@@ -55,3 +62,60 @@ def _read(a: Namespace) -> Predictions | Sketch:
     if isinstance(data, Sketch):
         return summarised(data, Reading.of(asker=COMMAND, **how))
     return in_memory(data, Reading.of(asker=COMMAND, by=a.by, variables=(), **how).named())
+
+
+# ---- compare ----
+
+OF_VERDICTS = ("measure", "margin", "target", "clip", "alpha", "seed")
+OF_MODELS = ("by", "cluster", "weights", "positive", "percent", "allow_same")
+
+
+def compare(a: Namespace) -> int:
+    """Print how models, or audits, compare."""
+    files = given(a)
+    if a.out is not None:
+        checked_targets({"--out": results.checked(a.out, True)}, files)
+    found = _audits(a) if _are_audits(a) else _models(a)
+    if a.out is not None:
+        written(a.out, results.content(found.table, a.out))
+    print(json.dumps(found.to_dict(), sort_keys=True, indent=1) if a.json else comparison.lines(found))
+    return found.exit_status
+
+
+def _are_audits(a: Namespace) -> bool:
+    """Tell audits that were kept from rows: they are JSON, and no column is named."""
+    return bool(a.files) and all(f.endswith(".json") for f in a.files) and a.label is None and not a.score
+
+
+def _audits(a: Namespace) -> ModelComparison:
+    if beside := [name for name in (*OF_MODELS, "reference") if getattr(a, name)]:
+        raise BadInput(f"audits bring their own rows: leave {COMMAND.says(*beside)} out; the first is the reference")
+    if len(a.files) < 2 or len(set(a.files)) < len(a.files):
+        raise BadInput("name two different audits, the earlier first: calibrant compare january.json february.json")
+    margin = number("--margin", a.margin, least=0.0, hint="such as 0.005")
+    stems = [Path(f).stem for f in a.files]
+    known = stems if len(set(stems)) == len(stems) else a.files
+    return audits_compared({name: AuditRecord.load(f) for name, f in zip(known, a.files, strict=True)}, margin)
+
+
+def _models(a: Namespace) -> ModelComparison:
+    models = names("--score", a.score, distinct=True)
+    if len(models) < 2:
+        raise BadInput("name two models or more, the reference first: --score old,new")
+    if a.reference is not None and a.reference not in models:
+        raise BadInput(f"--reference {a.reference}: pass one of --score, {', '.join(models)}")
+    first = a.reference or models[0]
+    others = tuple(m for m in models if m != first)
+    asked = Asked.of(asker=COMMAND, **{k: getattr(a, k) for k in OF_VERDICTS})
+    data = source(given(a), a.allow_same)
+    if isinstance(data, Sketch):
+        raise BadInput("a sketch holds one model's scores: pass the rows")
+    how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *FORM)} | {"score": first, "variables": ()}
+    rows = in_memory(data, Reading.of(asker=COMMAND, **how).named(), others)
+    scores = {first: rows.p}
+    for model in others:
+        scores[model] = score_values(rows.covariates.column(model), model, a.percent)
+        faults = Faults(asker=COMMAND)
+        faults.note(scores[model])
+        faults.check(Spec(label=a.label, score=model, percent=a.percent))
+    return compared(rows, scores, names("--by", a.by), asked)

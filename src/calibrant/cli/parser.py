@@ -451,6 +451,43 @@ def _accept(p: Command) -> None:
     p.add_argument("--power", type=float, metavar="P", help="of a plan: with which probability (default 0.8)")
 
 
+def _compare(p: Command) -> None:
+    _files(p, "; or two audits that were kept as JSON")
+    _label(p)
+    _listed(p, "--score", "probabilities of each model, 0 to 1, separated by commas; the first is the reference")
+    p.add_argument("--percent", action="store_true", help="they are per cent, 0 to 100")
+    p.add_argument("--reference", metavar="COLUMN", help="another model than the first")
+    p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
+    p.add_argument("--cluster", metavar="COLUMN", help="rows of one value belong together: a patient, a household")
+    p.add_argument("--weights", metavar="COLUMN", help="how much each row counts: positive numbers")
+    _allow_same(p)
+    _listed(p, "--by", "group columns: the verdict holds for everyone and in every group")
+    p.add_argument(
+        "--measure",
+        choices=("brier", "log_loss", "error", "calibration_error", "auroc"),
+        default="brier",
+        help="what a model loses (default brier); error: called wrongly at a score of 0.5; auroc is asymptotic",
+    )
+    p.add_argument(
+        "--margin",
+        type=float,
+        default=0.005,
+        metavar="M",
+        help="by how much more a model may lose and be no worse, fixed before looking (default 0.005)",
+    )
+    p.add_argument("--clip", type=float, default=0.001, metavar="C", help="of log_loss: scores are kept in [C, 1 - C]")
+    p.add_argument(
+        "--target",
+        choices=("population", "rows"),
+        default="population",
+        help="about future rows like these (default), or about the rows at hand, given their scores",
+    )
+    p.add_argument("--alpha", type=float, default=0.05, help="error probability of all verdicts (default 0.05)")
+    p.add_argument("--seed", type=int, default=0, help="puts the rows in a random order (default 0)")
+    p.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    p.add_argument("--out", metavar="FILE", help="also write the table: .json, .csv, .html")
+
+
 def _sketch(p: Command) -> None:
     _files(p)
     _columns(p)
@@ -553,6 +590,7 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
         words.ASKED_STATUS,
     ),
     "accept": ("the share that may be accepted above a threshold", words.ACCEPT, _accept, words.ACCEPT_STATUS),
+    "compare": ("whether a model is better or no worse than another", words.COMPARE, _compare, words.COMPARE_STATUS),
     "plan": ("rows that a certificate of a given tightness takes", words.PLAN, _plan, words.STATUS),
     "sketch": ("summarise a file into a small mergeable sketch", words.SKETCH, _sketch, words.STATUS),
     "merge": ("add sketches up into one", words.MERGE, _merge, words.STATUS),

@@ -19,6 +19,7 @@ from calibrant.visible import visible
 BAD, UNEXPECTED, STOPPED = 2, 70, 130
 ELSEWHERE = {
     "accept": "deciding",
+    "compare": "deciding",
     "look": "looking",
     "repair": "repairing",
     "apply": "repairing",

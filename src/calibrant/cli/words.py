@@ -18,6 +18,7 @@ start here:
   calibrant repair log.parquet --label y --score p --out repaired.parquet --map map.json
   calibrant plan 0.02                        how many rows a certificate takes
   calibrant accept answers.csv --label right --score confidence --risk 0.02     what may pass unseen
+  calibrant compare log.parquet --label y --score old,new --by sex              is the new one no worse?
 
 one question by itself, with every setting that Python has:
   calibrant measure --help                   estimates, such as: calibrant measure ece log.parquet --label y --score p
@@ -52,6 +53,22 @@ ACCEPT_STATUS = """exit status:
   0   some may be accepted, or rows were planned
   2   the data or a setting cannot be used; one line says why
   3   nothing can be accepted, certified
+  70  an unexpected error: please report it
+"""
+COMPARE = """\
+Models on the same rows, for everyone and every group: what the new one loses more than the old, certified; "no worse"
+by a margin that was fixed beforehand. Or audits of different rows, such as two months', that were kept as JSON.
+
+examples:
+  calibrant compare log.parquet --label y --score old,new --margin 0.005 --by sex,age
+  calibrant compare log.parquet --label y --score old,new,newer --measure log_loss --cluster patient
+  calibrant compare january.json february.json --margin 0.02
+"""
+COMPARE_STATUS = """exit status:
+  0   better, or no worse for anyone
+  1   worse for everyone together, or for a group
+  2   the data or a setting cannot be used; one line says why
+  3   undecided
   70  an unexpected error: please report it
 """
 AUDIT = """\

@@ -135,15 +135,18 @@ def read(
     return in_memory(source, asked)
 
 
-def in_memory(source: object, asked: Reading) -> Predictions:
+def in_memory(source: object, asked: Reading, others: tuple[str, ...] = ()) -> Predictions:
     """Return the rows of a source with the group columns and covariates asked for; of "every one", those not left out.
 
-    Two files of the same rows are refused unless that is meant.
+    Two files of the same rows are refused unless that is meant. `others` are scores of other models, kept as they are
+    among the covariates.
     """
-    opened = source_of(source, asked.columns, form=asked.form)
-    fits(opened, asked.roles)
-    kept = _kept(opened, asked, (asked.score,))
-    parts = _parts(opened, (asked.label, asked.score, *kept, *asked.beside, *asked.levels), (asked.score,))
+    opened = source_of(source, (*asked.columns, *others), form=asked.form)
+    columns = (asked.score, *others)
+    for score in columns:
+        fits(opened, replace(asked, score=score).roles)
+    kept = tuple(dict.fromkeys((*_kept(opened, asked, columns), *others)))
+    parts = _parts(opened, (asked.label, asked.score, *kept, *asked.beside, *asked.levels), columns)
     table = _joined([b for _, batches in parts for b in batches])
     asked, levels = on_levels(asked, table.to_batches())
     spec = asked.rows_spec()

@@ -215,6 +215,24 @@ class Ranking:
     others: float
 
 
+def placements(p: Floats, case: NDArray[np.bool_], weight: Floats) -> tuple[float, Floats]:
+    """Return the area under the ROC curve, and each row's placement value.
+
+    That of a case is the share of non-cases it outscores, that of a non-case the share of cases that outscore it.
+    """
+    score, at = np.unique(p, return_inverse=True)
+    area, below, above = _midranks(*(summed(at, np.where(rows, weight, 0.0), len(score)) for rows in (case, ~case)))
+    return area, np.where(case, below[at], above[at])
+
+
+def _midranks(case: Floats, other: Floats) -> tuple[float, Floats, Floats]:
+    """Return the area, and at each score the share of non-cases below and of cases above, ties half."""
+    m, n = case.sum(), other.sum()
+    below = (np.cumsum(other) - 0.5 * other) / n
+    above = (m - np.cumsum(case) + 0.5 * case) / m
+    return float(case @ below / m), below, above
+
+
 def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, unit: NDArray[np.intp] | None = None) -> Ranking:
     """Return the chance that a case outscores a non-case, ties half (DeLong, DeLong & Clarke-Pearson 1988).
 
@@ -229,9 +247,7 @@ def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, unit: NDArray[n
     mass = f * w
     case, other = (np.add.reduceat(np.where(k, mass, 0.0), first) for k in (label, ~label))
     m, n = case.sum(), other.sum()
-    below = (np.cumsum(other) - 0.5 * other) / n  # of a case: share of non-cases it outscores
-    above = (m - np.cumsum(case) + 0.5 * case) / m  # of a non-case: share of cases that outscore it
-    area = float(case @ below / m)
+    area, below, above = _midranks(case, other)
     variance, rows = 0.0, []
     for mask, value, total in ((label, below, m), (~label, above, n)):
         size = float(f[mask].sum())

@@ -1,0 +1,415 @@
+"""Models held against each other on the same rows, for everyone and every group; or audits of different rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, TypedDict, Unpack, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.arguments import MASK, PYTHON, Asker, checked_alpha, checked_seed, choice, names, number, refuse
+from calibrant.audit.record import AuditRecord
+from calibrant.audit.two_audits import audits_compared
+from calibrant.certify.raw_lower import raw_lower
+from calibrant.certify.rounded import rounded
+from calibrant.data.predictions import Predictions, predictions
+from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, overall
+from calibrant.errors import BadInput, NotComputable
+from calibrant.repair.regression import clusters_of, taken, weights_of
+from calibrant.results import Guarantee, Interval
+from calibrant.stats import betting
+from calibrant.stats.cells import summed
+from calibrant.stats.decisions.paired import PairedUnits, area_change
+from calibrant.stats.units.units import Units
+from calibrant.views.grouped import keyed, rows_of_groups
+from calibrant.views.population import INDEPENDENT
+from calibrant.views.units import assumed, told, units_of
+
+Measure = Literal["brier", "log_loss", "error", "calibration_error", "auroc"]
+Target = Literal["population", "rows"]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Limits = Callable[[float], tuple[float, float]]  # error probability -> ends, each missed with half of it
+SHUFFLE = 0xC0A1  # stream of random numbers, apart from those of other methods at the same seed
+CUT = 0.5  # from this score on a row is called a case, for "error"
+GROUPED = {"everyone": 0.5, "groups": 0.25, "worst": 0.25}  # of alpha, where there are groups
+
+
+def compare(
+    models: Mapping[str, ArrayLike] | Mapping[str, AuditRecord],
+    y_true: ArrayLike | None = None,
+    covariates: object = None,
+    *,
+    by: Iterable[str] | str | None = None,
+    weights: ArrayLike | None = None,
+    cluster: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    positive: object = None,
+    measure: Measure = "brier",
+    margin: float = 0.005,
+    reference: str | None = None,
+    target: Target = "population",
+    clip: float = 0.001,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> ModelComparison:
+    r"""Certify whether a model is better, no worse or worse than another on the same rows, for everyone and each group.
+
+    Estimand: ``E[loss(new) - loss(old)]``, of everyone and within each group.
+
+    Parameters
+    ----------
+    models : mapping of str to array-like of shape (n,)
+        Probabilities of each model by its name, on the same rows in the same order; the first is the reference. Or two
+        or more `AuditRecord`, of different rows: then everything below but `margin` and `reference` is in them.
+    y_true : array-like of shape (n,)
+        Outcomes.
+    covariates, weights, cluster, positive
+        As `calibrant.predictions`.
+    by : str or sequence of str, optional
+        Covariates whose levels are the groups; numbers are binned at round numbers. Groups of fewer than 20 people are
+        left out.
+    measure : {"brier", "log_loss", "error", "calibration_error", "auroc"}
+        What is lost. "error" is the share called wrongly at a score of 0.5; "auroc" is lost where it is smaller.
+    margin : float from 0
+        By how much more a model may lose and still be no worse; fixed before looking at outcomes.
+    reference : str, optional
+        Another than the first model.
+    target : {"population", "rows"}
+        About future rows like these; or about the rows at hand, given their scores.
+    clip : float in (0, 0.5)
+        For "log_loss" scores are kept within ``[clip, 1 - clip]``.
+    alpha : float in (0, 1)
+        Probability, at most, that any verdict here is wrong.
+    seed : int
+        Orders the rows of a population; pilot units.
+
+    Returns
+    -------
+    ModelComparison
+        ``verdict``, ``verdicts`` by model, ``differences`` (``.to_frame()``): below 0 the model is better than the
+        reference. ``worst``: in no group is it worse by more.
+
+    Raises
+    ------
+    BadInput
+        Fewer than two models, rows that differ, a score that is missing or no probability, a margin below 0.
+    NotComputable
+        The AUROC of rows with one outcome; an AUROC or a calibration error with ``target="rows"``.
+
+    Notes
+    -----
+    **Assumes.** Independent rows, or units, from one distribution (`target="rows"`: outcomes independent given scores);
+    models, groups, measure and margin fixed without looking at these outcomes.
+    **Guarantee.** Finite-sample for "brier", "log_loss", "error" and "calibration_error"; asymptotic for "auroc". All
+    verdicts on all models and groups together.
+    **Method.** Better: the high end is below 0; no worse: at most the margin; worse: the low end is above the margin.
+    Intervals of paired differences by betting (documentation: compare). "calibration_error": the raw score's
+    certified low end of one against the certified high end, as shown in whole per cent, of the other. "auroc": DeLong.
+    With groups, half of alpha is everyone's, a quarter is shared by the groups, and a quarter, unshared, bounds the
+    worst of them.
+    **Cost.** Some fifty passes over the rows for each population.
+    **Reads.** Rows.
+
+    References
+    ----------
+    I. Waudby-Smith, A. Ramdas (2024), doi:10.1093/jrsssb/qkad009. E. DeLong et al. (1988), doi:10.2307/2531595.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> eta = rng.uniform(size=20_000)
+    >>> y = rng.uniform(size=20_000) < eta
+    >>> found = cal.compare({"old": np.clip(eta + 0.1, 0, 1), "new": eta}, y, margin=0.005)
+    >>> found.verdict
+    'better'
+    """
+    margin = number("margin", margin, least=0.0, hint="such as 0.005")
+    named = _named(models, reference)
+    records = {k: v for k, v in named.items() if isinstance(v, AuditRecord)}
+    given = {k: v for k, v in named.items() if not isinstance(v, AuditRecord)}
+    if records:
+        if given or y_true is not None:
+            raise BadInput("audits bring their own rows: pass audit records alone, without y_true or probabilities")
+        return audits_compared(records, margin)
+    if y_true is None:
+        raise BadInput("name the outcomes: compare({'old': p1, 'new': p2}, y_true)")
+    scored = {}
+    for name, p in given.items():
+        try:
+            scored[name] = predictions(y_true, p, covariates, weights=weights, cluster=cluster, positive=positive)
+        except BadInput as e:
+            raise BadInput(f"model {name!r}: {e}") from None
+    asked = Asked.of(measure=measure, margin=margin, target=target, clip=clip, alpha=alpha, seed=seed)
+    first, *_ = scored.values()
+    return compared(first, {name: d.p for name, d in scored.items()}, names("by", by), asked)
+
+
+def _named(
+    models: Mapping[str, ArrayLike] | Mapping[str, AuditRecord], reference: str | None
+) -> dict[str, ArrayLike | AuditRecord]:
+    """Return the models with the reference first."""
+    if not isinstance(models, Mapping) or len(models) < 2 or not all(isinstance(k, str) for k in models):
+        raise BadInput("pass two models or more by name: {'old': p1, 'new': p2}")
+    if reference is None:
+        return dict(models)
+    if reference not in models:
+        refuse("reference", reference, f"the name of a model: {', '.join(models)}")
+    return {reference: models[reference], **models}
+
+
+class Given(TypedDict):
+    """The settings of a comparison, unchecked."""
+
+    measure: str
+    margin: float
+    target: str
+    clip: float
+    alpha: float
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What `compare` was asked, checked."""
+
+    measure: Measure
+    margin: float
+    target: Target
+    clip: float
+    alpha: float
+    seed: int
+
+    @classmethod
+    def of(cls, *, asker: Asker = PYTHON, **given: Unpack[Given]) -> Asked:
+        """Check it."""
+        name = asker.name
+        what = choice(name("measure"), given["measure"], get_args(Measure))
+        about = choice(name("target"), given["target"], get_args(Target))
+        if about == "rows" and what in ("calibration_error", "auroc"):
+            raise NotComputable(f"{what} is about a population: leave {asker.says('target')} out, or take brier")
+        return cls(
+            measure=what,
+            margin=number(name("margin"), given["margin"], least=0.0, hint="such as 0.005"),
+            target=about,
+            clip=number(name("clip"), given["clip"], above=0, below=0.5, hint="such as 0.001"),
+            alpha=checked_alpha(given["alpha"], name("alpha")),
+            seed=checked_seed(given["seed"], name("seed")),
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the error probability rests on."""
+        return "asymptotic" if self.measure == "auroc" else "finite-sample"
+
+    @property
+    def reach(self) -> float:
+        """The largest difference that two losses can have."""
+        return float(np.log((1.0 - self.clip) / self.clip)) if self.measure == "log_loss" else 1.0
+
+
+def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...], asked: Asked) -> ModelComparison:
+    """Compare scores on the rows of `data`; the first is the reference."""
+    groups = list(_groups(data, by)) if by else []
+    if by and not groups:
+        raise NotComputable(f"no group has {MASK} people: leave by= out")
+    reference, *others = scores
+    differences: list[Difference] = []
+    worst: dict[str, float] = {}
+    verdicts: dict[str, Decision] = {}
+    for model in others:
+        pair = Pair(data, model, scores[reference], scores[model], asked, asked.alpha / len(others))
+        everyone, of_groups, bound = pair.differences(groups)
+        differences += [everyone, *of_groups]
+        verdicts[model] = overall(everyone.verdict, [d.verdict for d in of_groups])
+        if groups:
+            worst[model] = bound
+    units = units_of(data, asked.seed)
+    return ModelComparison(
+        reference=reference,
+        measure=asked.measure,
+        margin=asked.margin,
+        differences=tuple(differences),
+        worst=worst,
+        verdicts=verdicts,
+        settings={
+            "rows": data.n,
+            "groups": len(groups),
+            "target": asked.target,
+            "guarantee": asked.guarantee,
+            "assumes": INDEPENDENT if units is None else assumed(units),
+            "alpha": asked.alpha,
+            "shares": GROUPED if groups else {"everyone": 1.0},
+            **({"clip": asked.clip} if asked.measure == "log_loss" else {}),
+            **(told(units) if units is not None else {}),
+            "seed": asked.seed,
+        },
+    )
+
+
+def _groups(data: Predictions, by: tuple[str, ...]) -> Iterable[tuple[str, Rows]]:
+    """Yield the groups of enough people."""
+    for group, rows in rows_of_groups(data, by):
+        people = len(rows) if data.cluster is None else len(np.unique(data.cluster[rows]))
+        if people >= MASK:
+            yield keyed(group), np.sort(rows)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is measured of both models in one population, how much worse the second is, and the limits of that."""
+
+    old: float
+    new: float
+    worse: float
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A model against the reference.
+
+    Parameters
+    ----------
+    data : Predictions
+    model : str
+    old, new : float64 arrays of shape (n,)
+        Scores of the reference and of the model.
+    asked : Asked
+    alpha : float
+        The share of this pair.
+    """
+
+    data: Predictions
+    model: str
+    old: Floats
+    new: Floats
+    asked: Asked
+    alpha: float
+
+    def differences(self, groups: list[tuple[str, Rows]]) -> tuple[Difference, list[Difference], float]:
+        """Return the difference for everyone, those of the groups, and at most what the worst group's is."""
+        share = GROUPED if groups else {"everyone": 1.0}
+        whole = self.seen(np.arange(self.data.n))
+        everyone = self._told(EVERYONE, self.data.n, whole, *whole.limits(self.alpha * share["everyone"]))
+        found = [(name, len(rows), self.seen(rows)) for name, rows in groups]
+        if not found:
+            return everyone, [], np.inf
+        # (1) Both ends of every group together: alpha shared. (2) The worst group from above: whichever is the worst is
+        #     one fixed group, so that its own high end, at the whole of alpha, is below the largest of them all.
+        ends = [s.limits(self.alpha * share["groups"] / len(found)) for _, _, s in found]
+        bound = max(s.limits(2.0 * self.alpha * share["worst"])[1] for _, _, s in found)
+        of_groups = [
+            self._told(name, 5 * round(rows / 5), s, low, min(high, max(bound, s.worse)))
+            for (name, rows, s), (low, high) in zip(found, ends, strict=True)
+        ]
+        return everyone, of_groups, bound
+
+    def _told(self, name: str, rows: int, s: Seen, low: float, high: float) -> Difference:
+        return Difference(
+            model=self.model,
+            population=name,
+            rows=rows,
+            reference=s.old,
+            value=s.new,
+            difference=s.worse,
+            interval=Interval(low=low, high=high, level=1.0 - self.asked.alpha, guarantee=self.asked.guarantee),
+            verdict=decided(low, high, self.asked.margin),
+        )
+
+    def seen(self, rows: Rows) -> Seen:
+        """Measure one population."""
+        if self.asked.measure == "auroc":
+            return self._areas(rows)
+        if self.asked.measure == "calibration_error":
+            return self._calibration(rows)
+        return self._losses(rows)
+
+    def _losses(self, rows: Rows) -> Seen:
+        y, w = self.data.y[rows], weights_of(self.data)[rows]
+        ends = [losses(p[rows], self.asked) for p in (self.old, self.new)]
+        old, new = (float(np.average(np.where(y == 1, one, zero), weights=w)) for zero, one in ends)
+        limits = self._of_rows(rows, ends) if self.asked.target == "rows" else self._of_population(rows, ends)
+        return Seen(old, new, new - old, limits)
+
+    def _of_rows(self, rows: Rows, ends: list[tuple[Floats, Floats]]) -> Limits:
+        """Return limits of the mean over these rows, given their scores: a row adds one of two known numbers."""
+        (zero, one), (new_zero, new_one) = ends
+        rate = 0.5 * (self.old + self.new)[rows]
+        weight = None if self.data.weights is None else self.data.weights[rows]
+        cluster = clusters_of(self.data, rows)
+        if cluster is not None:
+            cluster = np.unique(cluster, return_inverse=True)[1].reshape(-1)
+        units = betting.Units.of_values(self.data.y[rows], rate, (new_zero - zero, new_one - one), weight, cluster)
+        return partial(betting.mean_limits, units)
+
+    def _of_population(self, rows: Rows, ends: list[tuple[Floats, Floats]]) -> Limits:
+        """Return limits of the population's mean, by units in a random order."""
+        y = self.data.y[rows]
+        (zero, one), (new_zero, new_one) = ends
+        d = np.where(y == 1, new_one - one, new_zero - zero)
+        units = units_of(self.data, self.asked.seed)
+        if units is None:
+            value, size, most = d, np.ones(len(d)), 1.0
+        else:
+            value, size, most = _added(units, rows, d)
+        order = np.random.default_rng([self.asked.seed, SHUFFLE]).permutation(len(value))
+        return PairedUnits(value[order], size[order], self.asked.reach, most).limits
+
+    def _areas(self, rows: Rows) -> Seen:
+        y = self.data.y[rows]
+        if not 0 < int(y.sum()) < len(y):
+            raise NotComputable("a population has one outcome only, and no AUROC: name fewer groups, or take 'brier'")
+        unit = clusters_of(self.data, rows)
+        if unit is not None:
+            unit = np.unique(unit, return_inverse=True)[1].reshape(-1)
+        found = area_change((self.old[rows], self.new[rows]), y, weights_of(self.data)[rows], unit)
+        return Seen(found.old, found.new, found.old - found.new, found.limits)
+
+    def _calibration(self, rows: Rows) -> Seen:
+        some = taken(replace(self.data, covariates=None), rows)
+        old, new = (replace(some, p=np.array(p[rows]), cache={}) for p in (self.old, self.new))
+        seed = self.asked.seed
+        at = [rounded(d, seed=seed).value for d in (old, new)]
+
+        def limits(delta: float) -> tuple[float, float]:
+            # Two ends make each end of the difference: four, each with a quarter.
+            low, high = zip(
+                *(
+                    (
+                        raw_lower(d, alpha=delta / 4, seed=seed).low,
+                        rounded(d, alpha=delta / 4, side="upper", seed=seed).high,
+                    )
+                    for d in (old, new)
+                ),
+                strict=True,
+            )
+            return low[1] - high[0], high[1] - low[0]
+
+        return Seen(at[0], at[1], at[1] - at[0], limits)
+
+
+def losses(p: Floats, asked: Asked) -> tuple[Floats, Floats]:
+    """Return what each row loses if the outcome is 0, and if it is 1."""
+    if asked.measure == "brier":
+        return p**2, (1.0 - p) ** 2
+    if asked.measure == "error":
+        called = (p >= CUT).astype(np.float64)
+        return called, 1.0 - called
+    kept = np.clip(p, asked.clip, 1.0 - asked.clip)
+    return -np.log1p(-kept), -np.log(kept)
+
+
+def _added(units: Units, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
+    """Return sums and sizes of the certified units that have some of the rows, and the largest size."""
+    here = np.zeros(len(units.p), dtype=bool)
+    here[rows] = True
+    own = units if len(rows) == len(here) else units.within(here)  # rows ascend, so that those of `d` are its own
+    value = summed(own.unit, own.weight * d, own.count)[own.certified]
+    if not len(value):
+        raise NotComputable("a group has pilot units only: name fewer groups")
+    return value, own.size[own.certified], own.largest

@@ -1,0 +1,68 @@
+"""Audits of different rows held against each other: the difference of their certified ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from calibrant.audit.record import AuditRecord, Finding
+from calibrant.decisions.comparison import EVERYONE, Difference, ModelComparison, decided, overall
+from calibrant.results import Interval
+from calibrant.views.grouped import keyed
+
+
+def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelComparison:
+    """Compare the calibration errors that audits certified; the first is the reference.
+
+    Each range of an audit fails with probability at most its alpha, and that of everyone's and of all groups' together;
+    so a difference of two ranges fails with probability at most the sum (union bound), whether or not rows are shared.
+    """
+    reference, *others = records
+    old = records[reference]
+    differences: list[Difference] = []
+    verdicts, unmatched = {}, {}
+    for model in others:
+        new = records[model]
+        level = max(1.0 - sum(float(r.settings["alpha"]) for r in (old, *map(records.__getitem__, others))), 0.0)
+        everyone = _difference(model, EVERYONE, (old.everyone, new.everyone), level, margin)
+        before, now = _groups(old), _groups(new)
+        both = [name for name in now if name in before]
+        groups = [_difference(model, name, (before[name], now[name]), level, margin) for name in both]
+        unmatched[model] = tuple(sorted(before.keys() ^ now.keys()))
+        differences += [everyone, *groups]
+        verdicts[model] = overall(everyone.verdict, [d.verdict for d in groups])
+    return ModelComparison(
+        reference=reference,
+        measure="calibration_error",
+        margin=margin,
+        differences=tuple(differences),
+        verdicts=verdicts,
+        settings={
+            "audits": {name: r.name for name, r in records.items()},
+            "rows": {name: r.everyone.rows for name, r in records.items()},
+            "alphas": {name: r.settings["alpha"] for name, r in records.items()},
+            "guarantee": "finite-sample",
+            "assumes": "what each audit assumes, of its own rows",
+            "unmatched": unmatched,
+        },
+    )
+
+
+def _groups(record: AuditRecord) -> dict[str, Finding]:
+    """Return the groups by name; pooled values are not the same people in two audits."""
+    return {keyed(f.variables): f for f in record.groups if not f.pooled}
+
+
+def _difference(model: str, name: str, pair: tuple[Finding, Finding], level: float, margin: float) -> Difference:
+    old, new = pair
+    low = new.lower.interval.low - old.upper.interval.high
+    high = new.upper.interval.high - old.lower.interval.low
+    return Difference(
+        model=model,
+        population=name,
+        rows=new.rows,
+        reference=old.error,
+        value=new.error,
+        difference=new.error - old.error,
+        interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
+        verdict=decided(low, high, margin),
+    )

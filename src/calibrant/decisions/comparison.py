@@ -1,0 +1,140 @@
+"""Whether a model is better, no worse or worse than another: the differences, and what they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from calibrant.results import Curve, Interval, Plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Decision = Literal["better", "no worse", "worse", "undecided"]
+EVERYONE = "everyone"
+STATUS: Mapping[str, int] = {"better": 0, "no worse": 0, "worse": 1, "undecided": 3}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Difference(Plain):
+    """One model against the reference, of one population.
+
+    Parameters
+    ----------
+    model : str
+    population : str
+        ``"everyone"``, or a group such as ``"sex=f"``.
+    rows : int
+        Of a group in multiples of five.
+    reference, value : float
+        What is measured, of the reference and of the model.
+    difference : float
+        How much worse the model is than the reference: of a loss ``value - reference``, of the AUROC the reverse.
+    interval : Interval
+        Of the difference; all groups' hold together.
+    verdict : {"better", "no worse", "worse", "undecided"}
+        `decided` of the interval and the margin.
+    """
+
+    model: str
+    population: str
+    rows: int
+    reference: float
+    value: float
+    difference: float
+    interval: Interval
+    verdict: Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModelComparison(Plain):
+    """What `calibrant.compare` found.
+
+    Parameters
+    ----------
+    reference : str
+        The model that the others are held against.
+    measure : str
+    margin : float
+        By how much more a model may lose and still be no worse.
+    differences : tuple of Difference
+        Of every other model, everyone first.
+    worst : Mapping of str to float
+        By model: in no group is it worse than the reference by more than this. Empty without groups.
+    verdicts : Mapping of str to str
+        By model: ``"worse"`` if it is so for everyone together or for a group; ``"better"`` if it is so for everyone
+        together and no worse in every group; ``"no worse"`` if so for both; else ``"undecided"``.
+    settings : Mapping
+    """
+
+    reference: str
+    measure: str
+    margin: float
+    differences: tuple[Difference, ...]
+    worst: Mapping[str, float] = field(default_factory=dict)
+    verdicts: Mapping[str, Decision] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Decision:
+        """The least of the verdicts: in this order "worse", "undecided", "no worse", "better"."""
+        return least(self.verdicts.values())
+
+    @property
+    def exit_status(self) -> int:
+        """0 better or no worse, 1 worse for anyone, 3 undecided."""
+        return STATUS[self.verdict]
+
+    @property
+    def table(self) -> Curve:
+        """The differences as columns."""
+        rows = [
+            {
+                "model": d.model,
+                "population": d.population,
+                "rows": d.rows,
+                "reference": d.reference,
+                "value": d.value,
+                "difference": d.difference,
+                "low": d.interval.low,
+                "high": d.interval.high,
+                "verdict": d.verdict,
+            }
+            for d in self.differences
+        ]
+        columns = {name: tuple(row[name] for row in rows) for name in rows[0]}
+        told = {"reference": self.reference, "measure": self.measure, "margin": self.margin}
+        return Curve(method="compare", columns=columns, settings=told)
+
+    def to_frame(self) -> pa.Table:
+        """Return the differences as a `pyarrow.Table`."""
+        return self.table.to_frame()
+
+
+def decided(low: float, high: float, margin: float) -> Decision:
+    """Return what an interval of "how much worse" decides against a margin fixed beforehand.
+
+    Better: the high end is below 0. No worse: it is at most the margin. Worse: the low end is above the margin.
+    """
+    if high < 0.0:
+        return "better"
+    if high <= margin:
+        return "no worse"
+    return "worse" if low > margin else "undecided"
+
+
+def least(verdicts: Iterable[Decision]) -> Decision:
+    """Return the verdict that stands for several."""
+    found = set(verdicts)
+    order: tuple[Decision, ...] = ("worse", "undecided", "no worse", "better")
+    return next(v for v in order if v in found)
+
+
+def overall(everyone: Decision, groups: Iterable[Decision]) -> Decision:
+    """Return the verdict on a model from that of everyone together and those of the groups.
+
+    Better takes everyone together to be better, and no group to be worse.
+    """
+    rest = least((*groups, "better"))
+    return everyone if rest in ("better", "no worse") else least((everyone, rest))

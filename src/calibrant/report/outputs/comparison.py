@@ -1,0 +1,106 @@
+"""What a terminal shows of models, or audits, held against each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from calibrant.decisions.comparison import Difference, ModelComparison
+from calibrant.report import numbers as num
+from calibrant.report.terminal import cells, clip, pad
+from calibrant.visible import visible
+
+NAME = 40  # cells of a name
+MEASURES = {
+    "brier": "Brier score",
+    "log_loss": "log loss",
+    "error": "share called wrongly at 0.5",
+    "calibration_error": "calibration error",
+    "auroc": "AUROC",
+}
+SENTENCES = {
+    "better": "{new} is better than {old}: it loses less",
+    "no worse": "{new} is no worse than {old}: it loses at most {margin} more",
+    "worse": "{new} is worse than {old} for {whom}: it loses over {margin} more",
+    "undecided": "Undecided whether {new} is no worse than {old}",
+}
+
+
+def lines(found: ModelComparison) -> str:
+    """Return a verdict on each model, the table of differences, and what they rest on."""
+    other = next(iter(found.verdicts)) if len(found.verdicts) == 1 else "other"
+    head = ("", "rows", _name(found.reference), _name(other), "worse by", "certified", "verdict")
+    return "\n".join((*_said(found), "", *_table(found, head), "", *_rests(found)))
+
+
+def _said(found: ModelComparison) -> Iterator[str]:
+    for model, verdict in found.verdicts.items():
+        own = [d for d in found.differences if d.model == model]
+        hurt = [d.population for d in own if d.verdict == "worse"]
+        text = SENTENCES[verdict].format(
+            new=_name(model),
+            old=_name(found.reference),
+            margin=f"{found.margin:g}",
+            whom=clip(", ".join(map(visible, hurt)), 2 * NAME),
+        )
+        each = ", and no worse in any group" if verdict == "better" and len(own) > 1 else ""
+        each = ", in no group either" if verdict == "no worse" and len(own) > 1 else each
+        yield f"{text}{each} ({MEASURES[found.measure]})."
+        if model in found.worst:
+            yield _bound(found.worst[model])
+
+
+def _table(found: ModelComparison, head: tuple[str, ...]) -> Iterator[str]:
+    several = len(found.verdicts) > 1
+    rows = [head]
+    for d in found.differences:
+        rows.append(_row(d, several))
+    wide = [max(cells(r[i]) for r in rows) for i in range(len(head))]
+    for who, *numbers, verdict in rows:
+        right = (" " * (w - cells(v)) + v for v, w in zip(numbers, wide[1:], strict=False))
+        yield "  ".join((pad(who, wide[0]), *right, verdict)).rstrip()
+
+
+def _row(d: Difference, several: bool) -> tuple[str, ...]:
+    who = f"{d.model}: {d.population}" if several else d.population
+    return (
+        clip(visible(who), NAME),
+        num.count(d.rows),
+        f"{d.reference:.4f}",
+        f"{d.value:.4f}",
+        f"{d.difference:+.4f}",
+        f"{d.interval:+.4f}",
+        d.verdict,
+    )
+
+
+def _rests(found: ModelComparison) -> Iterator[str]:
+    s, first = found.settings, found.differences[0].interval
+    held = "Every verdict at once" if len(found.differences) > 1 else "The verdict"
+    if "audits" in s:
+        held = "Everyone's ranges, and all groups' together,"
+        yield "Each end from two audits: raw score from below, as shown from above. Rows of the audits may differ."
+        for model, names in cast("Mapping[str, tuple[str, ...]]", s["unmatched"]).items():
+            if names:
+                yield clip(f"Not in both audits: {', '.join(map(visible, names))} ({visible(model)}).", 3 * NAME)
+    wrong = "asymptotic, by DeLong" if s["guarantee"] == "asymptotic" else "finite-sample"
+    yield f"{held} at level {first.level:g}, {wrong}; margin {found.margin:g}, to be fixed beforehand."
+    if found.measure == "auroc":
+        yield "Worse by: how much smaller the AUROC is."
+    if "clip" in s:
+        kept = cast("float", s["clip"])
+        yield f"Scores are kept within {kept:g} and {1.0 - kept:g}."
+    yield f"Assumes {s['assumes']}."
+
+
+def _name(model: str) -> str:
+    return clip(visible(model), NAME)
+
+
+def _bound(most: float) -> str:
+    """Say of the worst group what its bound says, rounded up."""
+    high = math.ceil(1e4 * most - 1e-9) / 1e4
+    if high < 0.0:
+        return f"In every group it is better by at least {-high:.4f}."
+    return f"In no group is it worse by more than {high:.4f}."

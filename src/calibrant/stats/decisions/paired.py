@@ -1,0 +1,113 @@
+r"""Limits for the mean of paired differences in a population: bets on independent units, one after another.
+
+A unit adds ``Z = sum w d`` over its rows, with ``|d| <= B``, and has size ``W = sum w <= M``. If ``E Z / E W >= m``,
+and the bet ``k_u >= 0`` is fixed by the units before u alone, ``prod_u [1 - k_u (Z_u - m W_u)]`` has mean at most one;
+it is positive as ``k_u M (B - m) < 1``. It rises with m: where it reaches ``1 / delta``, every larger mean is refuted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.stats.betting import Stakes, log_mean_exp, refuted_up_to
+from calibrant.stats.cells import summed
+from calibrant.stats.measures import normal_quantile, placements
+
+Floats = NDArray[np.float64]
+BETS = Stakes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the units before
+FIRST = 16.0  # the noise expected before a unit was seen: a variance of (B M)^2 / 16, which counts as one unit
+SMALLEST = 1e-12  # of ``B - m``, so that a bet is finite at the largest mean there can be
+
+
+@dataclass(frozen=True)
+class PairedUnits:
+    """Differences of independent units from one population, in an order that nothing of them has chosen.
+
+    Parameters
+    ----------
+    value, size : float64 arrays of shape (m,)
+        Sums of weighted differences, and of weights.
+    reach : float
+        B: no difference is larger, whatever the scores and the outcome.
+    most : float
+        M: no size is larger; fixed without the units here.
+    """
+
+    value: Floats
+    size: Floats
+    reach: float
+    most: float
+
+    @property
+    def mean(self) -> float:
+        """The mean difference seen."""
+        return float(self.value.sum() / self.size.sum())
+
+    @cached_property
+    def noise(self) -> Floats:
+        """Root of the variance to expect of each unit, by the units before it."""
+        total, size = np.cumsum(self.value), np.cumsum(self.size)
+        # (1) The mean of the units before, 0 before the first; (2) the squares about it, each by its own past
+        before = np.append(0.0, total[:-1] / size[:-1])
+        squares = np.cumsum((self.value - before * self.size) ** 2)
+        first = (self.reach * self.most) ** 2 / FIRST
+        return np.sqrt((first + np.append(0.0, squares[:-1])) / np.arange(1.0, len(squares) + 1.0))
+
+    def limits(self, delta: float) -> tuple[float, float]:
+        """Return limits that hold the population's mean, each missing it with probability at most ``delta / 2``."""
+        low, high = -self._upper(-1.0, 0.5 * delta), self._upper(1.0, 0.5 * delta)
+        return min(low, self.mean), max(high, self.mean)
+
+    def evidence(self, sign: float, mean: float, delta: float) -> float:
+        """Return the log e-value against "the mean of ``sign * d`` is at least `mean`", with bets for `delta`."""
+        z = sign * self.value
+        wished = np.array(BETS.multiples)[:, None] * (math.sqrt(-2.0 * math.log(delta) / len(z)) / self.noise)
+        largest = BETS.largest / (self.most * max(self.reach - mean, SMALLEST))
+        gain = np.log1p(-np.minimum(wished, largest) * (z - mean * self.size)).sum(axis=1)
+        return log_mean_exp(gain, BETS.shares)
+
+    def _upper(self, sign: float, delta: float) -> float:
+        """Return the least mean of ``sign * d`` that is refuted."""
+        return refuted_up_to(lambda m: self.evidence(sign, m, delta) + math.log(delta), self.reach, -self.reach)
+
+
+@dataclass(frozen=True)
+class AreaChange:
+    """How much smaller one area under the ROC curve is than another on the same rows, and its standard error."""
+
+    old: float
+    new: float
+    error: float
+
+    def limits(self, delta: float) -> tuple[float, float]:
+        """Return the ends of a Wald interval, in the direction of a loss: ``old - new``."""
+        reach = normal_quantile(delta) * self.error
+        return max(self.old - self.new - reach, -1.0), min(self.old - self.new + reach, 1.0)
+
+
+def area_change(
+    scores: tuple[Floats, Floats], y: NDArray[np.int8], weight: Floats, unit: NDArray[np.intp] | None = None
+) -> AreaChange:
+    """Compare two scores' areas by their placement values (DeLong, DeLong & Clarke-Pearson 1988).
+
+    With weights, squared influences carry squared weights; rows of one unit are added up before they are squared
+    (Obuchowski 1997). The variance is that of cases and others, each less one degree of freedom, or that by units.
+    """
+    case = y == 1
+    (old, one), (new, two) = (placements(p, case, weight) for p in scores)
+    moved = (two - new) - (one - old)
+    influence = np.empty(len(y))
+    variance = 0.0
+    for rows in (case, ~case):
+        influence[rows] = weight[rows] * moved[rows] / weight[rows].sum()
+        count = int(np.count_nonzero(rows))
+        variance += float((influence[rows] ** 2).sum()) * count / max(count - 1.0, 1.0)
+    if unit is not None:
+        sums = summed(unit, influence)
+        variance = float(sums @ sums) * len(sums) / (len(sums) - 1.0)
+    return AreaChange(old, new, math.sqrt(variance))

@@ -1,0 +1,295 @@
+"""Models held against each other: cases by hand, verdicts, groups, units, audits, refusals, the command."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+import calibrant as cal
+from calibrant.audit.compare import Asked, losses
+from calibrant.cli import main
+from calibrant.decisions.comparison import decided, least, overall
+from calibrant.stats.decisions.paired import BETS, PairedUnits, area_change
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    n = 6000
+    eta = rng.beta(1, 3, n)
+    return {
+        "y": (rng.uniform(size=n) < eta).astype(int),
+        "old": np.clip(eta + 0.1, 0.0, 1.0),
+        "new": eta,
+        "sex": rng.choice(["f", "m"], n),
+        "who": np.arange(n) // 3,
+    }
+
+
+@pytest.fixture(scope="module")
+def log(rows: dict[str, np.ndarray], tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("compare") / "log.parquet"
+    pq.write_table(pa.table(rows), out)
+    return str(out)
+
+
+def both(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: rows[name] for name in ("old", "new")}
+
+
+# ---- verdicts ----
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (-0.2, -1e-9, "better"),
+        (-0.2, 0.0, "no worse"),
+        (-0.2, 0.01, "no worse"),
+        (-0.2, 0.011, "undecided"),
+        (0.01, 0.2, "undecided"),
+        (0.0101, 0.2, "worse"),
+    ],
+)
+def test_an_interval_decides_against_the_margin(low: float, high: float, verdict: str) -> None:
+    assert decided(low, high, 0.01) == verdict
+
+
+def test_better_for_everyone_needs_no_worse_for_every_group() -> None:
+    assert overall("better", []) == overall("better", ["no worse", "better"]) == "better"
+    assert overall("no worse", ["better"]) == "no worse"
+    assert overall("better", ["no worse", "undecided"]) == "undecided"
+    assert overall("better", ["worse", "undecided"]) == overall("worse", ["better"]) == "worse"
+    assert least(["better", "no worse"]) == "no worse"
+
+
+# ---- numbers by hand ----
+
+
+def test_what_is_lost_by_hand() -> None:
+    p = np.array([0.0, 0.2, 0.9])
+    how = {"margin": 0.0, "target": "population", "clip": 0.01, "alpha": 0.05, "seed": 0}
+    by_hand = {
+        "brier": ([0.0, 0.04, 0.81], [1.0, 0.64, 0.01]),
+        "log_loss": (-np.log([0.99, 0.8, 0.1]), -np.log([0.01, 0.2, 0.9])),
+        "error": ([0.0, 0.0, 1.0], [1.0, 1.0, 0.0]),
+    }
+    for measure, ends in by_hand.items():
+        for found, expected in zip(losses(p, Asked.of(measure=measure, **how)), ends, strict=True):
+            assert found == pytest.approx(np.array(expected))
+
+
+def test_the_limit_is_where_evidence_by_hand_refutes() -> None:
+    rng = np.random.default_rng(1)
+    d, w = rng.uniform(-0.3, 0.4, 60), rng.uniform(0.5, 1.0, 60)
+    units = PairedUnits(d * w, w, 1.0, 1.0)
+    _, high = units.limits(0.1)
+    target, wealth = math.log(20.0), np.zeros(3)
+    squares, total, size = 1.0 / 16.0, 0.0, 0.0
+    for u, (z, s) in enumerate(zip(d * w, w, strict=True)):  # one unit after another
+        mean = total / size if size else 0.0
+        bets = np.minimum(
+            np.array(BETS.multiples) * math.sqrt(2 * target / 60 / (squares / (u + 1))), 0.95 / (1 - high)
+        )
+        wealth += np.log(1.0 - bets * (z - high * s))
+        squares, total, size = squares + (z - mean * s) ** 2, total + z, size + s
+    assert math.log(np.exp(wealth) @ np.array(BETS.weights)) == pytest.approx(target, abs=1e-6)
+
+
+def test_differences_are_the_measures_differences(rows: dict[str, np.ndarray]) -> None:
+    for measure, of in (("brier", cal.measure.brier), ("auroc", cal.measure.auroc)):
+        sign = -1.0 if measure == "auroc" else 1.0
+        found = cal.compare(both(rows), rows["y"], measure=measure).differences[0]
+        old, new = (of(cal.predictions(rows["y"], rows[m])).value for m in ("old", "new"))
+        assert (found.reference, found.value) == pytest.approx((old, new))
+        assert found.difference == pytest.approx(sign * (new - old))
+
+
+def test_delong_agrees_with_its_formula_by_pairs() -> None:
+    """DeLong, DeLong & Clarke-Pearson 1988, from the matrix of pairs, covariances by NumPy."""
+    rng = np.random.default_rng(2)
+    y = (rng.uniform(size=90) < 0.3).astype(np.int8)
+    scores = tuple(np.clip(0.3 * y + rng.uniform(size=90), 0, 1.3).round(1) for _ in range(2))
+    kernel = [(p[y == 1][:, None] > p[y == 0]) + 0.5 * (p[y == 1][:, None] == p[y == 0]) for p in scores]
+    over_cases, over_others = (np.cov(np.array([k.mean(axis=a) for k in kernel])) for a in (1, 0))
+    s = over_cases / (y == 1).sum() + over_others / (y == 0).sum()
+    found = area_change(scores, y, np.ones(90))
+    assert (found.old, found.new) == pytest.approx(tuple(k.mean() for k in kernel))
+    assert found.error**2 == pytest.approx(s[0, 0] + s[1, 1] - 2 * s[0, 1])
+    low, high = found.limits(0.05)
+    assert high - low == pytest.approx(2 * stats.norm.ppf(0.975) * found.error)
+
+
+def test_identical_models_differ_by_nothing_about_these_rows(rows: dict[str, np.ndarray]) -> None:
+    same = {"a": rows["new"], "b": rows["new"]}
+    found = cal.compare(same, rows["y"], target="rows").differences[0]
+    assert (found.interval.low, found.interval.high, found.verdict) == (0.0, 0.0, "no worse")
+    assert cal.compare(same, rows["y"]).verdict == "no worse"
+    assert cal.compare(same, rows["y"], margin=0.0).verdict == "undecided"
+
+
+# ---- groups, units, order, round trip ----
+
+
+def test_swapping_models_swaps_the_ends(rows: dict[str, np.ndarray]) -> None:
+    one = cal.compare(both(rows), rows["y"]).differences[0].interval
+    other = cal.compare(both(rows), rows["y"], reference="new").differences[0].interval
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
+
+
+@pytest.mark.parametrize("measure", ["brier", "log_loss", "error", "calibration_error", "auroc"])
+def test_groups_share_and_the_worst_bounds_all(rows: dict[str, np.ndarray], measure: str) -> None:
+    found = cal.compare(both(rows), rows["y"], {"sex": rows["sex"]}, by="sex", measure=measure)
+    everyone, *groups = found.differences
+    assert [everyone.population, *(g.population for g in groups)] == ["everyone", "sex=f", "sex=m"]
+    assert all(g.interval.high <= max(found.worst["new"], g.difference) for g in groups)
+    assert all(g.rows % 5 == 0 for g in groups)
+    alone = cal.compare(both(rows), rows["y"], measure=measure).differences[0].interval
+    assert alone.low >= everyone.interval.low
+    assert alone.high <= everyone.interval.high
+
+
+def test_groups_of_few_people_are_left_out(rows: dict[str, np.ndarray]) -> None:
+    site = np.where(np.arange(6000) < 19, "few", "many")
+    found = cal.compare(both(rows), rows["y"], {"site": site}, by="site")
+    assert [d.population for d in found.differences] == ["everyone", "site=many"]
+    with pytest.raises(cal.NotComputable, match="no group has 20 people"):
+        cal.compare({k: v[:19] for k, v in both(rows).items()}, rows["y"][:19], {"s": site[:19]}, by="s")
+
+
+def test_rows_of_one_unit_widen(rows: dict[str, np.ndarray]) -> None:
+    thrice = {k: np.repeat(v[:2000], 3) for k, v in rows.items()}
+    for target in ("population", "rows"):
+        plain = cal.compare(both(thrice), thrice["y"], target=target).differences[0].interval
+        by_units = cal.compare(both(thrice), thrice["y"], cluster=rows["who"], target=target)
+        wide = by_units.differences[0].interval
+        assert wide.high - wide.low > 1.3 * (plain.high - plain.low)
+    assert cal.compare(both(thrice), thrice["y"], cluster=rows["who"]).settings["units"] == 2000
+
+
+def test_weights_weigh(rows: dict[str, np.ndarray]) -> None:
+    w = np.where(rows["sex"] == "f", 2.0, 1.0)
+    found = cal.compare(both(rows), rows["y"], weights=w).differences[0]
+    gain = (rows["new"] - rows["y"]) ** 2 - (rows["old"] - rows["y"]) ** 2
+    assert found.difference == pytest.approx(np.average(gain, weights=w))
+    assert found.interval.low < found.difference < found.interval.high
+
+
+def test_it_round_trips_and_is_a_table(rows: dict[str, np.ndarray]) -> None:
+    found = cal.compare(both(rows) | {"third": rows["new"]}, rows["y"], {"sex": rows["sex"]}, by="sex")
+    assert cal.ModelComparison.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert found.to_frame().num_rows == 6
+    assert found == cal.compare(both(rows) | {"third": rows["new"]}, rows["y"], {"sex": rows["sex"]}, by="sex")
+    assert found.verdicts.keys() == {"new", "third"}
+
+
+# ---- audits of different rows ----
+
+
+def test_audits_differ_by_their_certified_ranges(rows: dict[str, np.ndarray]) -> None:
+    covariates = {"sex": rows["sex"]}
+    old, new = (
+        cal.audit(cal.predictions(rows["y"], rows[m], covariates), by="sex", quick=True) for m in ("old", "new")
+    )
+    found = cal.compare({"jan": old, "feb": new}, margin=0.02)
+    everyone, *groups = found.differences
+    assert everyone.interval.low == new.everyone.lower.interval.low - old.everyone.upper.interval.high
+    assert everyone.interval.high == new.everyone.upper.interval.high - old.everyone.lower.interval.low
+    assert everyone.interval.level == pytest.approx(0.9)
+    assert [g.population for g in groups] == ["sex=f", "sex=m"]
+    assert found.verdict == "better"
+    assert cal.compare({"feb": new, "jan": old}, margin=0.02).verdict == "worse"
+    with pytest.raises(cal.BadInput, match="audits bring their own rows"):
+        cal.compare({"jan": old, "feb": new}, rows["y"])
+
+
+# ---- refusals ----
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"models": {"old": [0.5] * 4}}, "pass two models or more by name"),
+        ({"models": {"old": [0.5] * 4, "new": [0.5] * 3}}, "model 'new'.*4 rows"),
+        ({"models": {"old": [0.5] * 4, "new": [0.5, math.nan, 0.5, 0.5]}}, "model 'new'.*missing"),
+        ({"models": {"old": [0.5] * 4, "new": [0.5, 1.5, 0.5, 0.5]}}, "model 'new'.*outside"),
+        ({"margin": -0.1}, "margin=-0.1"),
+        ({"measure": "ece"}, "measure='ece'"),
+        ({"target": "all"}, "target='all'"),
+        ({"clip": 0.5}, "clip=0.5"),
+        ({"reference": "x"}, "reference='x'.*old, new"),
+        ({"by": "sex"}, "sex"),
+        ({"y_true": None}, "name the outcomes"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(change: dict[str, object], why: str) -> None:
+    usual = {"models": {"old": [0.5] * 4, "new": [0.4] * 4}, "y_true": [0, 1, 0, 1]}
+    with pytest.raises(cal.BadInput, match=why) as told:
+        cal.compare(**(usual | change))
+    assert "\n" not in str(told.value)
+
+
+def test_what_cannot_be_computed_says_so(rows: dict[str, np.ndarray]) -> None:
+    for measure in ("auroc", "calibration_error"):
+        with pytest.raises(cal.NotComputable, match="about a population"):
+            cal.compare(both(rows), rows["y"], measure=measure, target="rows")
+    with pytest.raises(cal.NotComputable, match="one outcome only"):
+        cal.compare({"a": [0.1, 0.2], "b": [0.2, 0.3]}, [0, 0], measure="auroc")
+
+
+# ---- the command ----
+
+
+def test_the_command_prints_what_python_returns(
+    log: str, rows: dict[str, np.ndarray], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    common = ["compare", log, "--label", "y", "--score", "old,new", "--by", "sex"]
+    assert main([*common, "--json", "--out", str(tmp_path / "t.csv")]) == 0
+    found = cal.ModelComparison.from_dict(json.loads(capsys.readouterr().out))
+    assert found == cal.compare(both(rows), rows["y"], {"sex": rows["sex"]}, by="sex")
+    assert (tmp_path / "t.csv").read_text().count("\n") == 4
+    assert main(common) == 0
+    out = capsys.readouterr().out
+    assert "new is better than old: it loses less, and no worse in any group (Brier score)." in out
+    assert "In every group it is better by at least" in out
+    assert main([*common, "--reference", "new"]) == 1
+    assert "old is worse than new for everyone, sex=f" in capsys.readouterr().out
+    assert main([*common, "--measure", "error", "--margin", "0"]) == 3
+
+
+def test_the_command_compares_audits(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    kept = [str(tmp_path / f"{m}.json") for m in ("old", "new")]
+    for out, score in zip(kept, ("old", "new"), strict=True):
+        main(["audit", log, "--label", "y", "--score", score, "--by", "sex", "--quick", "--json", out])
+    capsys.readouterr()
+    assert main(["compare", *kept]) == 0
+    assert "new is better than old" in capsys.readouterr().out
+    assert main(["compare", *kept[::-1]]) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (["--label", "y", "--score", "old"], "name two models or more"),
+        (["--label", "y", "--score", "old,old"], "'old' twice"),
+        (["--label", "y", "--score", "old,nw"], "'nw' is not in the data; did you mean 'new'?"),
+        (["--label", "y", "--score", "old,who"], "column 'who'"),
+        (["--label", "y", "--score", "old,new", "--margin", "-1"], "--margin=-1"),
+        (["--score", "old,new"], "name the columns"),
+        (["--label", "y", "--score", "old,new", "--reference", "x"], "--reference x"),
+    ],
+)
+def test_the_command_refuses_in_one_line(
+    log: str, more: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", log, *more]) == 2
+    err = capsys.readouterr().err
+    assert why in err
+    assert err.count("\n") == 1

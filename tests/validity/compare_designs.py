@@ -1,0 +1,108 @@
+"""Two models whose difference in Brier score is a formula, for `calibrant.compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import calibrant as cal
+from calibrant.decisions.comparison import ModelComparison
+
+FINE = (np.arange(100_000) + 0.5) / 100_000
+MARGIN = 0.005
+
+
+@dataclass(frozen=True)
+class Design:
+    """Rows with rate `eta(u)` for uniform u; the reference says it, the other says it moved by `moved(u)`.
+
+    Moved by h, the Brier score of a calibrated score rises by the mean of h^2.
+
+    Parameters
+    ----------
+    n : int
+    eta, moved : callables
+    groups : int
+    size : int
+        Rows of a unit, which are copies of its first.
+    weighted : bool
+        Weights from 0.5 to 1.5.
+    swapped : bool
+        The moved model is the reference, so that the other is better.
+    """
+
+    n: int
+    eta: Callable[[np.ndarray], np.ndarray]
+    moved: Callable[[np.ndarray], np.ndarray]
+    groups: int = 1
+    size: int = 1
+    weighted: bool = False
+    swapped: bool = False
+
+    @property
+    def truth(self) -> float:
+        """How much worse the other is than the reference, in every group."""
+        gap = float((self.moved(FINE) ** 2).mean())
+        return -gap if self.swapped else gap
+
+    def drawn(self, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, np.ndarray]]:
+        """Return models, outcomes, and what else `compare` takes."""
+        rng = np.random.default_rng([seed, 11])
+        m = self.n // self.size
+        u = rng.uniform(size=m)
+        y = rng.uniform(size=m) < self.eta(u)
+        group, weight = rng.integers(0, self.groups, m), rng.uniform(0.5, 1.5, m)
+        u, y, group, unit, weight = (np.repeat(v, self.size) for v in (u, y, group, np.arange(m), weight))
+        calm, off = self.eta(u), self.eta(u) + self.moved(u)
+        models = {"old": off, "new": calm} if self.swapped else {"old": calm, "new": off}
+        more: dict[str, np.ndarray] = {}
+        if self.size > 1:
+            more["cluster"] = unit
+        if self.weighted:
+            more["weights"] = weight
+        if self.groups > 1:
+            more |= {"covariates": {"g": np.char.add("g", group.astype(str))}, "by": "g"}
+        return models, y.astype(int), more
+
+    def found(self, seed: int, margin: float, **how: object) -> ModelComparison:
+        """Compare on one data set."""
+        models, y, more = self.drawn(seed)
+        return cal.compare(models, y, margin=margin, seed=seed, **more, **how)
+
+    def wrong(self, seed: int, margin: float, **how: object) -> bool:
+        """Tell whether any verdict on one data set is wrong, or an interval misses."""
+        found, truth = self.found(seed, margin, **how), self.truth
+        return any(
+            not d.interval.low <= truth <= d.interval.high
+            or (d.verdict == "better" and truth >= 0.0)
+            or (d.verdict == "no worse" and truth > margin)
+            or (d.verdict == "worse" and truth <= margin)
+            for d in found.differences
+        ) or any(bound < truth for bound in found.worst.values())
+
+
+def skewed(u: np.ndarray) -> np.ndarray:
+    return 0.1 + 0.6 * u**2
+
+
+def flat(v: float) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda u: np.full_like(u, v)
+
+
+EDGE = float(np.sqrt(MARGIN))
+JUST_OVER = float(np.sqrt(MARGIN * (1.0 + 1e-9)))
+DESIGNS = {
+    "identical": Design(1000, skewed, flat(0.0)),
+    "worse by just over the margin": Design(1000, skewed, flat(JUST_OVER)),
+    "the same, few rows": Design(60, skewed, flat(JUST_OVER)),
+    "the same, many rows": Design(20_000, skewed, flat(JUST_OVER)),
+    "better by a little": Design(2000, skewed, flat(EDGE), swapped=True),
+    "rare events": Design(3000, flat(0.004), flat(JUST_OVER)),
+    "one row in two hundred is far off": Design(400, flat(0.02), lambda u: np.where(u < 0.005, 0.98, 0.0)),
+    "thirty groups": Design(6000, skewed, flat(JUST_OVER), groups=30),
+    "units of five alike": Design(3000, skewed, flat(JUST_OVER), size=5),
+    "units in groups": Design(4000, skewed, flat(JUST_OVER), size=4, groups=4),
+    "weights": Design(1500, skewed, flat(JUST_OVER), weighted=True),
+}

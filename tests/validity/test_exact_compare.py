@@ -1,0 +1,108 @@
+"""The evidence of paired bets has mean one at the true mean, by enumeration; broken bets do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from calibrant.stats.decisions import paired
+from calibrant.stats.decisions.paired import PairedUnits
+
+UNITS = 9
+Evidence = Callable[[PairedUnits, float, float], float]
+
+
+@dataclass(frozen=True)
+class Law:
+    """What one unit adds, its size, and how probable that is."""
+
+    value: tuple[float, ...]
+    size: tuple[float, ...]
+    chance: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return float(np.dot(self.value, self.chance) / np.dot(self.size, self.chance))
+
+
+LAWS = {
+    "coins": Law((-0.2, 0.2), (1.0, 1.0), (0.5, 0.5)),
+    "rare and far": Law((-0.02, 1.0), (1.0, 1.0), (0.95, 0.05)),
+    "rare and better": Law((0.02, -1.0), (1.0, 1.0), (0.95, 0.05)),
+    "at the ends": Law((-1.0, 1.0), (1.0, 1.0), (0.3, 0.7)),
+    "large units lose more": Law((-0.02, 1.5), (0.5, 2.0), (0.6, 0.4)),
+    "hardly any noise": Law((0.1, 0.101), (1.0, 1.0), (0.5, 0.5)),
+}
+
+
+def expected(law: Law, shift: float, sign: float, evidence: Evidence) -> float:
+    """Return the mean of the e-value against a mean `shift` below the true one, over all data sets."""
+    total = 0.0
+    for drawn in product(range(len(law.value)), repeat=UNITS):
+        at = list(drawn)
+        units = PairedUnits(np.array(law.value)[at], np.array(law.size)[at], 1.0, 2.0)
+        total += float(np.prod(np.array(law.chance)[at])) * np.exp(evidence(units, sign, sign * law.mean - shift))
+    return total
+
+
+def real(units: PairedUnits, sign: float, mean: float) -> float:
+    return units.evidence(sign, mean, 0.025)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("name", LAWS)
+def test_evidence_has_mean_one_at_the_true_mean_and_less_below(name: str, sign: float) -> None:
+    assert expected(LAWS[name], 0.0, sign, real) == pytest.approx(1.0, abs=1e-9)
+    assert expected(LAWS[name], 0.05, sign, real) < 1.0
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_evidence_rises_with_the_mean(name: str) -> None:
+    at = np.arange(UNITS) % 2
+    units = PairedUnits(np.array(LAWS[name].value)[at], np.array(LAWS[name].size)[at], 1.0, 2.0)
+    found = [units.evidence(1.0, m, 0.025) for m in np.linspace(-1.0, 1.0, 101)]
+    assert (np.diff(found) >= -1e-12).all()
+    _, high = units.limits(0.05)
+    assert units.evidence(1.0, high, 0.025) <= -np.log(0.025) + 1e-6 or high == units.mean
+
+
+# ---- saboteurs: their mean is above one ----
+
+
+def knows_the_unit(units: PairedUnits, sign: float, mean: float) -> float:
+    """The noise of a unit counts its own square too."""
+    squares = units.noise**2 * np.arange(1.0, UNITS + 1.0)
+    ahead = np.append(squares[1:], (squares[-1] + units.value[-1] ** 2)) / np.arange(1.0, UNITS + 1.0)
+    seen = replace(units)
+    object.__setattr__(seen, "__dict__", {**seen.__dict__, "noise": np.sqrt(ahead)})
+    return seen.evidence(sign, mean, 0.025)
+
+
+def best_bet(units: PairedUnits, sign: float, mean: float) -> float:
+    """The best of the bets in place of their average."""
+    found = []
+    for multiple in paired.BETS.multiples:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(paired, "BETS", paired.Stakes((multiple,), (1.0,), paired.BETS.largest))
+            found.append(units.evidence(sign, mean, 0.025))
+    return max(found)
+
+
+def mean_per_unit(units: PairedUnits, sign: float, mean: float) -> float:
+    """Units count alike, whatever their size."""
+    return replace(units, value=units.value / units.size, size=np.ones(UNITS)).evidence(sign, mean, 0.025)
+
+
+def ordered(units: PairedUnits, sign: float, mean: float) -> float:
+    """Units stand in the order of what they add, so that the noise of the first is told small."""
+    order = np.argsort(np.abs(units.value))
+    return replace(units, value=units.value[order], size=units.size[order]).evidence(sign, mean, 0.025)
+
+
+@pytest.mark.parametrize("broken", [knows_the_unit, best_bet, mean_per_unit, ordered], ids=lambda f: f.__name__)
+def test_a_saboteur_has_mean_above_one(broken: Evidence) -> None:
+    assert max(expected(law, 0.0, sign, broken) for law in LAWS.values() for sign in (1.0, -1.0)) > 1.0 + 1e-6

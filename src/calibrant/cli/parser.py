@@ -139,6 +139,10 @@ def _source(p: Command) -> None:
 def _columns(p: Command) -> None:
     _label(p)
     _score(p)
+    _beside(p)
+
+
+def _beside(p: Command) -> None:
     p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
     _listed(
         p, "--cluster", "rows of one value belong together (a patient); of several columns the coarsest is the unit"
@@ -457,10 +461,7 @@ def _compare(p: Command) -> None:
     _listed(p, "--score", "probabilities of each model, 0 to 1, separated by commas; the first is the reference")
     p.add_argument("--percent", action="store_true", help="they are per cent, 0 to 100")
     p.add_argument("--reference", metavar="COLUMN", help="another model than the first")
-    p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
-    p.add_argument("--cluster", metavar="COLUMN", help="rows of one value belong together: a patient, a household")
-    p.add_argument("--weights", metavar="COLUMN", help="how much each row counts: positive numbers")
-    _allow_same(p)
+    _beside(p)
     _listed(p, "--by", "group columns: the verdict holds for everyone and in every group")
     p.add_argument(
         "--measure",

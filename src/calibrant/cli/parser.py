@@ -427,6 +427,15 @@ def _plan(p: Command) -> None:
     _columns(p)
 
 
+def _target(p: Command) -> None:
+    p.add_argument(
+        "--target",
+        choices=("population", "rows"),
+        default="population",
+        help="about future rows like these (default), or about the rows at hand, given their scores",
+    )
+
+
 def _accept(p: Command) -> None:
     _files(p, ", sketch")
     _columns(p)
@@ -440,12 +449,7 @@ def _accept(p: Command) -> None:
         default="high",
         help="accept the highest scores, of which label 0 is wrong (default), or the lowest, of which label 1 is",
     )
-    p.add_argument(
-        "--target",
-        choices=("population", "rows"),
-        default="population",
-        help="about future rows like these (default), or about the rows at hand, given their scores",
-    )
+    _target(p)
     p.add_argument("--alpha", type=float, default=0.05, help="error probability (default 0.05)")
     _seed(p)
     p.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -477,12 +481,7 @@ def _compare(p: Command) -> None:
         help="by how much more a model may lose and be no worse, fixed before looking (default 0.005)",
     )
     p.add_argument("--clip", type=float, default=0.001, metavar="C", help="of log_loss: scores are kept in [C, 1 - C]")
-    p.add_argument(
-        "--target",
-        choices=("population", "rows"),
-        default="population",
-        help="about future rows like these (default), or about the rows at hand, given their scores",
-    )
+    _target(p)
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of all verdicts (default 0.05)")
     p.add_argument("--seed", type=int, default=0, help="puts the rows in a random order (default 0)")
     p.add_argument("--json", action="store_true", help="print JSON instead of a table")

@@ -22,7 +22,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_an_audit_and_its_record_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{i % 2},{(i * 37 % 100) / 100},{'ab'[i % 3 == 0]}\n" for i in range(600))
+    rows = "".join(f"{i % 2},{(i * 37 % 601) / 601:.4f},{'ab'[i % 3 == 0]}\n" for i in range(600))
     Path("log.csv").write_text(f"y,p,g\n{rows}")
     said = ["--label", "y", "--score", "p", "--by", "g", "--quick", "--limit", "0.05"]
     assert main(["audit", "log.csv", *said, "--report", "a.html", "--markdown", "a.md", "--json", "a.json"]) == 1

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import calibrant as cal
 from calibrant.data.read import sketch
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.sketch_file import FORMAT
 from effort import examples
 
 
@@ -115,7 +116,7 @@ def test_damaged_sketches_are_refused(damage: str) -> None:
         "cut": raw[:-10],
         "flip": raw[:-5] + bytes([raw[-5] ^ 1]) + raw[-4:],
         "foreign": b"PK" + raw,
-        "newer": raw.replace(b'"format":7', b'"format":9'),
+        "newer": raw.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1)),
     }[damage]
     with pytest.raises(cal.BadInput, match="sketch"):
         Sketch.from_bytes(broken)

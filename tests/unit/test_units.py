@@ -18,19 +18,23 @@ TAKES_MORE: dict[str, dict[str, Any]] = {
     "kernel_tuning": {"along": "x"},
     "by_group": {"function": cal.measure.brier, "by": "g"},
     "groups": {"by": "g"},
+    "accept": {"risk": 0.45},
     "heterogeneity": {"site": "g"},
+    "net_benefit": {"threshold": 0.4},
     "worst_group": {"by": "g"},
     "rows_needed": {"gap": 0.1},
 }
 ROWS, SIZE = 400, 5
 FEWER_DRAWS = {"draws": 99, "jitters": 9}
+REFUSED = {"missing_labels"}  # units and weights are, where unlabelled rows are kept
 READS = ("value", "interval", "p_value", "statistic", "columns")
 NEITHER = {"Rounding", "Jitter", "Dirichlet"}  # maps that read no outcome; and of several classes, without weights
 
 
 def functions() -> dict[str, Callable[..., Any]]:
     found = {f"{m.__name__.split('.')[-1]}.{n}": getattr(m, n) for m in FACES for n in m.__all__}
-    return {n: f for n, f in found.items() if inspect.isfunction(f) and "data" in inspect.signature(f).parameters}
+    asked = {n: f for n, f in found.items() if f.__name__ not in REFUSED and inspect.isfunction(f)}
+    return {n: f for n, f in asked.items() if "data" in inspect.signature(f).parameters}
 
 
 def data(off: float = 0.0, **more: Any) -> cal.Predictions:
@@ -74,6 +78,12 @@ def test_every_function_reads_units_and_weights_or_names_what_does(name: str) ->
                 differs = True
             differs = differs or found != plain
         assert differs, f"{name} passes over {', '.join(more)}"
+
+
+@pytest.mark.parametrize("more", [{"cluster": np.arange(4) // 2}, {"weights": np.arange(1.0, 5.0)}])
+def test_unlabelled_rows_are_not_kept_beside_units_and_weights(more: dict[str, Any]) -> None:
+    with pytest.raises(cal.NotComputable, match="cluster|weights"):
+        cal.predictions([1, 0, None, 1], [0.5, 0.4, 0.3, 0.2], missing="keep", **more)
 
 
 @pytest.mark.all

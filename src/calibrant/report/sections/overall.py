@@ -56,7 +56,6 @@ from calibrant.report.wording import (
     together,
 )
 from calibrant.results import Estimate
-from calibrant.views.points import SIGNS
 from calibrant.visible import visible
 
 SAYS = svg.Mark("100%", "100%", 36, "end", "", "the model says")
@@ -108,7 +107,7 @@ def smooth(record: AuditRecord) -> bool:
 
 def _with_many_units(record: AuditRecord) -> str:
     """Return what the band's promise takes where it rests on random signs of units."""
-    return ", if units are many" if record.curve("reliability").settings.get("null") == SIGNS else ""
+    return ", if units are many" if "units" in record.curve("reliability").settings else ""
 
 
 def figure(record: AuditRecord) -> Figure:

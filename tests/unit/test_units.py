@@ -82,7 +82,7 @@ def test_every_function_reads_units_and_weights_or_names_what_does(name: str) ->
 
 @pytest.mark.parametrize("more", [{"cluster": np.arange(4) // 2}, {"weights": np.arange(1.0, 5.0)}])
 def test_unlabelled_rows_are_not_kept_beside_units_and_weights(more: dict[str, Any]) -> None:
-    with pytest.raises(cal.NotComputable, match="cluster|weights"):
+    with pytest.raises(cal.NotComputable, match=r"cluster|weights"):
         cal.predictions([1, 0, None, 1], [0.5, 0.4, 0.3, 0.2], missing="keep", **more)
 
 

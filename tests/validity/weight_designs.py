@@ -60,11 +60,14 @@ class Design:
             data, people, columns=["band", "sex"], method=self.method, leave_out=self.method == "cells", **more
         )
 
-    def truth(self, weights: NDArray[np.float64], x: NDArray[np.int64]) -> float:
+    def truth(self, weights: NDArray[np.float64], x: NDArray[np.int64], sex: NDArray[np.int64]) -> float:
         """The error of the population that the weights make: sum over values of what its bands are off by."""
         share = np.bincount(x, weights, 3)
-        if self.pilot:  # weights are a function of the band: its mean there, times the rows' own law
-            share = self.shares()[0] * share / np.bincount(x, weights > 0, 3)
+        if self.pilot:  # weights are a function of band and sex: times the rows' own law, in which sexes are alike
+            cell, kept = 2 * x + sex, np.flatnonzero(weights > 0)
+            rows = np.bincount(cell[kept], minlength=6)
+            each = np.bincount(cell[kept], weights[kept], 6) / np.maximum(rows, 1)
+            share = self.shares()[0] * each.reshape(3, 2).mean(axis=1)
         share = share / share.sum()
         off = np.array(self.off)[:, None] * (0.05 if self.rare else 1.0)
         rate = np.clip(self.values + off, 0, 1)
@@ -77,5 +80,5 @@ def ends(design: Design, seed: int) -> tuple[bool, bool, float, float]:
     data, x = design.draw(rng)
     w = design.weigh(data, rng)
     found = cal.certify.values(w.of(data), seed=seed).interval
-    true = design.truth(w.weights, x)
+    true = design.truth(w.weights, x, np.array(data.covariates["sex"].to_pylist()) == "m")
     return found.low > true + 1e-12, found.high < true - 1e-12, found.high, w.effective / data.n

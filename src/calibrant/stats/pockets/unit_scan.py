@@ -169,7 +169,7 @@ def _pairs(sets: Ints, cells: int) -> Floats:
     cell = np.arange(cells)
     first, last, second, end = (own[:, None] for own in sets.T)
     inside = ((first <= cell) & (cell < last)) | ((second <= cell) & (cell < end))
-    return np.asarray((inside[:, :, None] & inside[:, None, :]).reshape(len(sets), -1), dtype=np.float64)
+    return np.asarray((inside[:, :, None] & inside[:, None, :]).reshape(len(sets), cells**2), dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)

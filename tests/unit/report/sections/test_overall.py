@@ -18,7 +18,6 @@ from calibrant.report.markdown import render as markdown
 from calibrant.report.sections import overall
 from calibrant.report.sections.reference import line
 from calibrant.report.spans import plain
-from calibrant.views.points import SIGNS
 from calibrant.views.population import everyone
 
 
@@ -123,5 +122,5 @@ def test_three_people_at_a_score_of_their_own_leave_no_trace_of_their_number():
 def test_the_band_of_units_is_said_to_need_many():
     d = factories.record().to_dict()
     assert "Band: holds the whole curve, 95 of 100 times." in render(AuditRecord.from_dict(d))
-    d["curves"]["reliability"]["settings"]["null"] = SIGNS
+    d["curves"]["reliability"]["settings"]["units"] = 40
     assert "Band: holds the whole curve, 95 of 100 times, if units are many." in render(AuditRecord.from_dict(d))

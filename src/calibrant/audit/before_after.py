@@ -130,7 +130,7 @@ class Populations:
         if not chosen:
             return
         whole = self.case.tested
-        tables = tables_of(whole, None, ORDER, self.case.seed)
+        tables = tables_of(whole, None, ORDER, self.case.seed, by_units=True)
         family = tables.family(max(MIN_SIZE, self.case.mask / whole.n))
         cells = self._cells(tables, at)
         for number, i in enumerate(chosen, 1):

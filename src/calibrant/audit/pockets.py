@@ -32,7 +32,8 @@ def few(rows: float, of: float, mask: int) -> bool:
 def told_pockets(curve: Curve, people: int, mask: int) -> Curve:
     """Return the pockets of people enough as they are told; what is over the limit is judged by the range as told."""
     c, s = curve.columns, curve.settings
-    kept = _apart(c, people, mask)
+    own = s.get("people", ((np.inf, np.inf),) * len(c["rows"]))  # of units, those inside and those outside
+    kept = [i for i in _apart(c, people, mask) if min(own[i]) >= mask]
     lines = {k: tuple(v[i] for i in kept) for k, v in c.items()}
     told = told_sets(Curve(method=curve.method, columns=lines, settings={}), people).columns
     limit = s.get("limit")
@@ -96,7 +97,7 @@ def _besides(found: Iterable[Sequence[Any]], rows: int, people: int, mask: int) 
 ABOUT = ("about", "traits", "order", "boxes", "min_size", "clear_size", "seed")
 
 
-def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, log: int) -> Estimate:
+def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, times: float) -> Estimate:
     """Return both ends of the worst pocket as one estimate, each as it is told; a box that leaves few is not named.
 
     Parameters
@@ -106,13 +107,14 @@ def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, log: 
     tables : Tables
         Of what was certified.
     mask : int
-    log : int
-        Rows there are: more than were tested where a screen dealt some of them to the choice.
+    times : float
+        How many times the rows, or units, that were tested there are: a screen deals some of them to the choice.
     """
     (low, below), (high, above) = _told_end(least, "low", tables, mask), _told_end(most, "high", tables, mask)
     value = _told_worst_value(least, max(least.value, most.value), tables)
-    end = least if least.settings["rows_needed"] else most
-    needed = end.settings["rows_needed"]
+    noun = "units" if "units_needed" in least.settings else "rows"
+    end = least if least.settings[f"{noun}_needed"] else most
+    needed = end.settings[f"{noun}_needed"]
     return replace(
         least,
         value=min(max(value, low), max(low, high)),
@@ -121,8 +123,8 @@ def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, log: 
             **{k: least.settings[k] for k in ABOUT},
             **below,
             **above,
-            "rows_needed": None if needed is None else int(two_digits(needed * log / least.n)),
-            "rows_at_least": end.settings["rows_at_least"],
+            f"{noun}_needed": None if needed is None else int(two_digits(needed * times)),
+            f"{noun}_at_least": end.settings[f"{noun}_at_least"],
         },
     )
 
@@ -142,7 +144,7 @@ def _told_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[float,
     if not rule:
         return value, out
     told = people_in(tables, rule)
-    if not few(told.exact[0], tables.n, mask):
+    if not few(told.exact[0], tables.n, mask) and min(s.get(f"units_{end}") or (np.inf,)) >= mask:
         out |= {f"box_{end}": s[f"box_{end}"], f"conditions_{end}": s[f"conditions_{end}"]}
         out |= {f"rows_{end}": told.rows, f"share_{end}": min(told.rows / tables.n, 1.0)}
     if end == "high":

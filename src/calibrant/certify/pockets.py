@@ -12,16 +12,19 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import SCORE
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
-from calibrant.stats.pockets.family import Family
-from calibrant.stats.pockets.ranges import ceiling, floor, over, rows_needed, shrunken
+from calibrant.stats.pockets.ranges import Ranges, rows_needed, shrunken
+from calibrant.stats.pockets.unit_ranges import UnitRanges
 from calibrant.views.boxes import FEWEST, MIN_SIZE, ORDER, Tables, checked_size, fewest_rows, tables_of
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.population import shares
 from calibrant.views.rules import text_of
+from calibrant.views.unit_boxes import ranges_of, told_of_units
+from calibrant.views.units import assumed, units_of
 
 KINDS = ("one trait", "one or two traits", "one to three traits")
 CLEAR_SIZE = 0.05  # smallest share of the rows of the pockets that are cleared, by default
-ASSUMES = "independent outcomes; the pockets are of the people in the data"
+PEOPLE = "the pockets are of the people in the data"
+ASSUMES = f"independent outcomes; {PEOPLE}"
 
 
 @certificate(
@@ -78,21 +81,23 @@ def pockets(
         those with `clear_size`, if only the upper end is asked for); smaller is better. ``settings`` tell the pockets
         behind the two ends, ``box_low`` and ``box_high``, as text and as data; how many are certified ``over`` the
         limit (Holm); the ``verdict``, "met", "broken", "undecided" or, without a limit, "none"; and, if undecided,
-        about how many rows would decide, ``rows_needed``, or with ``rows_at_least`` how many at least.
+        about how many rows would decide, ``rows_needed``, or with ``rows_at_least`` how many at least; of units or
+        weighted rows ``units_needed`` and ``units_at_least``.
 
     Raises
     ------
     NotComputable
-        Weights or clusters; over 100 covariates; no pocket is large enough.
+        Over 100 covariates; no pocket is large enough, or has 20 units inside and outside.
 
     Notes
     -----
-    **Assumes.** Outcomes independent given scores and covariates. Nothing about the event rates, which may differ from
-    row to row.
+    **Assumes.** Outcomes independent given scores and covariates, or those of units (``cluster=``), and weights that do
+    not depend on outcomes. Nothing about the event rates, which may differ from row to row.
     **Guarantee.** Finite-sample, at every number of rows. Which pockets there are is fixed before any outcome is read.
     **Method.** Clopper and Pearson's limits of the mean event rate, less the mean score; they hold for unequal rates
     (Hoeffding 1956). Low end: the ranges of all pockets together, alpha shared by weights. High end: the largest
-    one-sided limit of any pocket, nothing shared, for the truly worst pocket is one. The two ends are about pockets of
+    one-sided limit of any pocket, nothing shared, for the truly worst pocket is one. With units or weights the gap is
+    weighted, and limits are by bets on units (Theorem CB of the documentation). The two ends are about pockets of
     different sizes, so the low one can lie above the high one.
     **Cost.** One pass, then some 0.1 s with eight covariates and 0.3 s with twenty.
     **Reads.** Rows, or the sums of boxes of a sketch: the same bits.
@@ -123,27 +128,29 @@ def pockets(
     limit = None if limit is None else share("limit", limit, hint="such as 0.02 for two points")
     if clear_size < min_size:
         raise BadInput(f"clear_size={clear_size:g} is below min_size={min_size:g}: pockets so small are not looked at")
-    tables = tables_of(data, variables, order, seed)
-    family = tables.family(min_size)
+    seed = data.spec.seed if isinstance(data, Sketch) else seed
+    tables = tables_of(data, variables, order, seed, by_units=True)
+    ranges, units = ranges_of(data, tables, min_size, seed), units_of(data, seed)
+    family = ranges.family
     clear_rows = max(fewest_rows(clear_size, family.n), FEWEST)
-    low, low_box = floor(family, spend[0]) if spend[0] else (0.0, None)
-    high, high_box = ceiling(family, spend[1], clear_rows) if spend[1] else (1.0, None)
+    low, low_box = ranges.floor(spend[0]) if spend[0] else (0.0, None)
+    high, high_box = ranges.ceiling(spend[1], clear_rows) if spend[1] else (1.0, None)
     if high_box == -1:
         raise NotComputable(f"no pocket has clear_size={clear_size:g} of the rows")
     most = max(map(len, family.combined))
-    estimate = shrunken(family, alpha)
+    estimate = shrunken(ranges, alpha)
     size = abs(estimate)
     value = float(size.max()) if spend[0] else min(float(size[family.rows >= clear_rows].max()), high)
     verdict = _verdict(low, high, limit)
     undecided = limit if verdict == "undecided" else None
-    need = None if undecided is None else rows_needed(family, estimate, undecided, spend, clear_rows)
+    need = None if undecided is None else rows_needed(ranges, estimate, undecided, spend, clear_rows)
     return Estimate(
         method="certify.pockets",
         value=max(value, low),
         unit="probability",
         n=family.n,
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
-        assumes=ASSUMES,
+        assumes=ASSUMES if units is None else f"{assumed(units)}; {PEOPLE}",
         settings={
             "about": f"the worst of {family.size:,} pockets of {KINDS[most - 1]}: from below, of those with at least "
             f"{100 * min_size:g} % of the people; from above, with at least {100 * clear_size:g} %",
@@ -156,15 +163,16 @@ def pockets(
             "smallest_box": int(family.rows.min()),
             "clear_rows": clear_rows,
             "clear_boxes": int((family.rows >= clear_rows).sum()),
-            **_box("low", tables, family, low_box if low > 0.0 else None),
-            **_box("high", tables, family, high_box),
+            **_box("low", tables, ranges, low_box if low > 0.0 else None),
+            **_box("high", tables, ranges, high_box),
             "delta": spend,
-            "seed": data.spec.seed if isinstance(data, Sketch) else seed,
+            "seed": seed,
             "limit": limit,
-            "over": None if limit is None or not spend[0] else int(over(family, limit, spend[0]).sum()),
-            "rows_needed": None if need is None else need[0],
-            "rows_at_least": need is not None and need[1],
+            "over": None if limit is None or not spend[0] else int(ranges.over(limit, spend[0]).sum()),
+            "rows_needed" if units is None else "units_needed": None if need is None else need[0],
+            "rows_at_least" if units is None else "units_at_least": need is not None and need[1],
             "verdict": verdict,
+            **({} if units is None else told_of_units(units)),
         },
     )
 
@@ -175,12 +183,14 @@ def _verdict(low: float, high: float, limit: float | None) -> str:
     return "broken" if low > limit else "met" if high <= limit else "undecided"
 
 
-def _box(end: str, tables: Tables, family: Family, box: int | None) -> dict[str, Any]:
+def _box(end: str, tables: Tables, ranges: Ranges, box: int | None) -> dict[str, Any]:
     """Return the pocket behind an end: as text, as data, its rows and the gap seen in it."""
+    family = ranges.family
     rule = () if box is None else tables.rule(family, box)
     return {
         f"box_{end}": None if box is None else text_of(rule),
         f"conditions_{end}": tuple(c.to_dict() for c in rule),
         f"rows_{end}": None if box is None else int(family.rows[box]),
-        f"gap_{end}": None if box is None else float(family.gap[box]),
+        f"gap_{end}": None if box is None else float(ranges.gap[box]),
+        **({} if box is None or not isinstance(ranges, UnitRanges) else {f"units_{end}": ranges.people(box)}),
     }

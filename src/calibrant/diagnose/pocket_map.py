@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from calibrant.arguments import checked_seed, one_source, shown, text
@@ -17,6 +18,8 @@ from calibrant.stats.pockets.family import CASES, ROWS, SCORES, STEPS, Ints
 from calibrant.views.boxes import Tables, condition, tables_of
 from calibrant.views.features import SCORE
 from calibrant.views.rules import Condition, number_words
+from calibrant.views.unit_boxes import weighed_table
+from calibrant.views.units import units_of
 
 Runs = tuple[int, ...]  # cells from the first to below the second; of two runs, two more
 
@@ -53,7 +56,7 @@ def pocket_map(
     BadInput
         One trait twice, no such covariate, or something else than pockets to outline; a sketch without the sums.
     NotComputable
-        Weights or clusters; a covariate that cannot be used.
+        A covariate that cannot be used.
 
     Notes
     -----
@@ -78,15 +81,19 @@ def pocket_map(
     if first == second:
         raise BadInput(f"second={shown(second)}: name two traits")
     covariates = [v for v in names if v != SCORE]
-    tables = tables_of(data, covariates, 2, seed)
+    tables = tables_of(data, covariates, 2, seed, by_units=True)
+    units = units_of(data, data.spec.seed if isinstance(data, Sketch) else seed)
+    weigh = None if units is None else partial(weighed_table, units)
     found = search(data, variables=covariates, seed=seed) if pockets is None else _checked(pockets)
     # (1) The table of the pair, the first trait first
     pair = tuple(_number(tables, v) for v in names)
     table = tables.layout.of(tables.sums, tables.layout.combined.index(tuple(sorted(pair))))
     table = table if pair[0] < pair[1] else table.swapaxes(0, 1)
-    # (2) Its cells
-    cells = [(i, j, table[i, j]) for i, j in zip(*table[..., ROWS].nonzero(), strict=True)]
-    rows = [int(c[ROWS]) for *_, c in cells]
+    # (2) Its cells, of weighted rows by their weights
+    own = table if weigh is None else weigh(tables, tables.layout.combined.index(tuple(sorted(pair))))
+    own = own if weigh is None or pair[0] < pair[1] else own.swapaxes(0, 1)
+    cells = [(i, j, own[i, j]) for i, j in zip(*table[..., ROWS].nonzero(), strict=True)]
+    rows = [int(table[i, j, ROWS]) for i, j, _ in cells]
     predicted = [float(c[SCORES] / STEPS / c[ROWS]) for *_, c in cells]
     observed = [float(c[CASES] / c[ROWS]) for *_, c in cells]
     # (3) The pockets that lie in it

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,11 @@ from calibrant.kernels.draws import mix
 from calibrant.results import Curve
 from calibrant.stats.pockets.family import CASES, ROWS, SCORES, STEPS, Family, Ints
 from calibrant.stats.pockets.peeling import Left, both, nearly_best, sums_in
-from calibrant.stats.pockets.ranges import floor, floors, over, together
+from calibrant.stats.pockets.ranges import Ranges, floors
 from calibrant.views.boxes import FEWEST, MIN_SIZE, ORDER, Held, Tables, checked_size, condition, tables_of
 from calibrant.views.rules import Rule, quoted, text_of
+from calibrant.views.unit_boxes import Weighed, ranges_of, told_of_units, weighed
+from calibrant.views.units import units_of
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -46,6 +49,7 @@ COLUMNS = (
 MOST = 20  # pockets told
 SPLITS = 5  # of the rows into two halves, for stability
 SALT = np.uint64(0x9F7E11EDC0DEB0B5)  # any number, so that halves have nothing to do with samples and outcomes
+FIRST = 50  # boxes whose ranges by units are solved for, to tell the worst
 TRAITS = 3  # beside the rule, of a pocket
 DISTINCT = 0.1  # difference of shares inside and outside from which a trait distinguishes a pocket's people
 ERRORS = 4.0  # and standard errors of the share inside
@@ -112,11 +116,11 @@ def pockets(
     BadInput
         No such covariate, or a setting that cannot be used; a sketch without the sums.
     NotComputable
-        Weights or clusters; no box with 20 rows; more than 100 covariates; a sketch that holds no rows at all.
+        No box with 20 rows, or 20 units inside and outside; more than 100 covariates; a sketch that holds no rows at all.
 
     Notes
     -----
-    **Assumes.** Rows independent given scores and covariates.
+    **Assumes.** Rows independent given scores and covariates, or units (``cluster=``); weights are used.
     **Guarantee.** Finite-sample: the family is fixed before labels are read, and the limits hold for all its boxes at
     once (exact binomial tails at shares of alpha; Hoeffding 1956), so also for those told, however they were chosen. Of
     a calibrated model a floor is above 0 with probability at most alpha. Which pockets are told, ``gap_left``,
@@ -153,24 +157,26 @@ def pockets(
     least, most = checked_size("min_size", min_size), whole("rules", rules, 1, MOST)
     if limit is not None:
         limit = number("limit", limit, above=0, below=1, what="a probability", hint="such as 0.05")
-    search = Search(tables=tables_of(data, variables, order, seed), least=least, alpha=level)
+    tables, units = tables_of(data, variables, order, seed, by_units=True), units_of(data, seed)
+    ranges = ranges_of(data, tables, least, seed)
+    search = Search(tables=tables, ranges=ranges, alpha=level, weighed=weighed(tables, ranges, units))
     told = list(search.told(most))
     family, boxes = search.family, np.array([t.box for t in told])
-    low, high = together(family, level, boxes)
+    low, high = ranges.together(level, boxes)
     size = floors(low, high)
-    beyond = over(family, limit, level)[boxes] if limit is not None else np.zeros(len(boxes), dtype=bool)
+    beyond = ranges.over(limit, level)[boxes] if limit is not None else np.zeros(len(boxes), dtype=bool)
     stable = search.stability(told, seed)
     lines = []
     for i, (t, box) in enumerate(zip(told, boxes, strict=True)):
-        n, predicted = family.rows[box], float(family.expected[box] / family.rows[box])
+        n, predicted, gap = family.rows[box], float(ranges.predicted[box]), float(ranges.gap[box])
         lines.append(
             {
                 "rule": text_of(search.rule(box)),
                 "rows": int(n),
                 "share": float(n / family.n),
                 "predicted": predicted,
-                "observed": float(family.cases[box] / n),
-                "gap": float(family.gap[box]),
+                "observed": float(family.cases[box] / n) if units is None else predicted + gap,
+                "gap": gap,
                 "low": float(low[i]),
                 "high": float(high[i]),
                 "floor": float(size[i]),
@@ -199,6 +205,7 @@ def pockets(
             "rows_held": len(search.held.p),
             "seed": seed,
             "shift": search.shift,
+            **({} if units is None else {**told_of_units(units), "people": search.people(told)}),
         },
     )
 
@@ -231,19 +238,27 @@ class Search:
     Parameters
     ----------
     tables : Tables
-    least : float
-        Share of the rows that a box has at least.
+    ranges : Ranges
+        Of all boxes.
     alpha : float
+    weighed : Weighed or None
+        What rows count, where they come in units or are weighted.
     """
 
     tables: Tables
-    least: float
+    ranges: Ranges
     alpha: float
+    weighed: Weighed | None = None
 
-    @cached_property
+    @property
     def family(self) -> Family:
         """All boxes."""
-        return self.tables.family(self.least)
+        return self.ranges.family
+
+    def people(self, told: Iterable[Told]) -> tuple[tuple[int, int], ...]:
+        """Return how many units have rows in each pocket, and how many outside."""
+        w = self.weighed
+        return () if w is None else tuple((w.units(t.inside), w.units(~t.inside)) for t in told)
 
     @property
     def held(self) -> Held:
@@ -255,11 +270,19 @@ class Search:
     @cached_property
     def everyone(self) -> Left:
         """All rows in every box."""
-        return Left.of(self.family, sums_in(self.family, self.tables.tables))
+        every = np.ones(len(self.held.p), dtype=bool)
+        return self._left(sums_in(self.family, self.tables.tables) if self.weighed is None else self._sums(every))
+
+    def _left(self, sums: Ints | Floats) -> Left:
+        """Return what some rows hold of the boxes; of units, with what their rows have in common as noise."""
+        left = Left.of(self.family, sums)
+        return left if self.weighed is None else left.noisier(self.weighed.times)
 
     @property
     def shift(self) -> float:
         """What happened minus what the model says, of everyone."""
+        if self.weighed is not None:
+            return self.weighed.shift
         everyone = self.tables.layout.of(self.tables.sums, 0).sum(axis=0)
         return float((everyone[CASES] - everyone[SCORES] / STEPS) / everyone[ROWS])
 
@@ -283,21 +306,25 @@ class Search:
             found = self._best(score, left.beyond_chance(self.alpha, among))
             if found is None:
                 return
+            if self.weighed is not None and not self._floors(np.array([found]))[0]:
+                return  # tails are those of rows: of units, what is told next is off by its range, too
             inside = self.family.inside(found, self.held.cells)
-            now = left if taken[ROWS, found] >= FEWEST else self.everyone
-            yield Told(box=found, inside=inside, gap_left=now.gap(found), rows_left=round(now.rows[found]))
+            apart = taken[ROWS, found] < FEWEST
+            now = self.everyone if apart else left
+            rows = now.rows[found] if self.weighed is None else np.count_nonzero(inside if apart else inside & ~out)
+            yield Told(box=found, inside=inside, gap_left=now.gap(found), rows_left=round(rows))
             out = out | inside
 
     def _first(self) -> int:
         """Return the worst box as it is best told."""
         family, everyone = self.family, self.everyone
-        least, worst = floor(family, self.alpha)
+        least, worst = self.ranges.floor(self.alpha)
         if least <= 0.0:
             return self._best(everyone.score, np.ones(family.size, dtype=bool)) or 0
         inside = self._sums(family.inside(worst, self.held.cells))[ROWS]
         among = (2 * inside >= inside[worst]) & (everyone.residual * everyone.residual[worst] > 0.0)
         boxes = np.flatnonzero(among)
-        among[boxes] = floors(*together(family, self.alpha, boxes)) >= least / 2.0
+        among[boxes] = self._floors(boxes) >= least / 2.0
         return self._best(everyone.score, among) or 0
 
     def _best(self, score: Floats, among: Flags) -> int | None:
@@ -312,12 +339,22 @@ class Search:
                 return int(box)
         return int(near[-1])
 
-    def _sums(self, rows: Flags) -> Ints:
+    def _floors(self, boxes: Ints) -> Floats:
+        """Return the floors of boxes; of units, those of the boxes with the most evidence, and 0 of the others."""
+        if self.weighed is None:
+            return floors(*self.ranges.together(self.alpha, boxes))
+        out, first = np.zeros(len(boxes)), np.argsort(-self.everyone.score[boxes], kind="stable")[:FIRST]
+        out[first] = floors(*self.ranges.together(self.alpha, boxes[first]))
+        return out
+
+    def _sums(self, rows: Flags) -> Any:
         """Return the sums of some of the rows at hand in every box."""
         return sums_in(self.family, self._tables(np.flatnonzero(rows)))
 
-    def _tables(self, rows: NDArray[np.intp]) -> list[Ints]:
+    def _tables(self, rows: NDArray[np.intp]) -> list[Any]:
         layout, held = self.tables.layout, self.held
+        if self.weighed is not None:
+            return self.weighed.tables(rows)
         out = np.zeros((layout.cells, SUMS), dtype=np.int64)
         layout.summed(held.cells[:, rows], held.p[rows], held.y[rows], out)
         return [layout.of(out, t) for t in range(len(layout.combined))]
@@ -333,7 +370,7 @@ class Search:
             half = (ids >> np.uint64(split)) & np.uint64(1) == 1
             sums = self._sums(half)
             for rows, own in ((half, sums), (~half, everyone - sums)):
-                found = list(self._peeled(Left.of(self.family, own), rows, len(told)))
+                found = list(self._peeled(self._left(own), rows, len(told)))
                 again += [any(_in_common(t.inside, other) for other in found) for t in told]
         return tuple(float(v) for v in again / (2 * SPLITS))
 

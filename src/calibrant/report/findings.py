@@ -292,6 +292,14 @@ def need_of(finding: Finding) -> tuple[int, bool] | None:
     return None if found is None else (found, finding.rows_at_least)
 
 
+def pockets_need(worst: Estimate) -> tuple[int, bool] | None:
+    """Return the same of unnamed pockets: how many rows, or units, would decide on the worst of them."""
+    told = worst.settings
+    noun = "rows" if told.get("units_needed") is None else "units"
+    need = told.get(f"{noun}_needed")
+    return None if need is None else (int(need), bool(told[f"{noun}_at_least"]))
+
+
 def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:
     """Return rows that would decide at least half of these groups, and whether that is a least; None if not known."""
     needs = sorted(need for f in groups if (need := need_of(f)) is not None)

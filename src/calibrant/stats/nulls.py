@@ -226,10 +226,19 @@ class UnitSums:
         return np.concatenate(parts)
 
     def gap_noise(self, draws: int, rng: np.random.Generator) -> Floats:
-        """Simulate the noise of ``residual / total weight``, shape (draws, cells): a normal number for each unit."""
+        """Simulate the noise of ``residual / total weight``, shape (draws, cells): a normal number for each unit.
+
+        Of fewer cells than units the sums are drawn at once: they are normal, and what they have in common is known.
+        """
         each = self.weight.sum(axis=0)
         total = float(each.sum())
         gap = self.residual.sum(axis=1) / total
+        if len(gap) < self.units:
+            with_weight = np.outer(self.residual @ each, gap)
+            products = (self.residual @ self.residual.T).toarray() - with_weight - with_weight.T
+            spread, axes = np.linalg.eigh(products + (each @ each) * np.outer(gap, gap))
+            scale = np.sqrt(np.maximum(spread, 0.0) * self.units / (self.units - 1.0)) / total
+            return np.asarray((rng.standard_normal((draws, len(gap))) * scale) @ axes.T)
         parts = [((self.residual @ z).T - np.outer(each @ z, gap)) / total for z in self._shocks(draws, rng)]
         return np.concatenate(parts)
 

@@ -16,7 +16,7 @@ from calibrant.stats.units.units import Units
 
 UNPROVED = (
     "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "
-    "raw_lower, groups, worst_group or variable"
+    "raw_lower, groups, worst_group, variable or pockets"
 )
 ALONE = "rows alone"
 

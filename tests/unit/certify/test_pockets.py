@@ -162,11 +162,22 @@ def test_settings_that_make_no_sense(settings: Any, said: str) -> None:
         certified(two_sites(), **settings)
 
 
-def test_what_no_proof_covers_is_refused() -> None:
+def test_units_make_it_wider_and_are_told() -> None:
     data = two_sites()
-    for more in ({"weights": np.ones(300)}, {"cluster": np.arange(300) // 2}):
-        with pytest.raises(cal.NotComputable, match=next(iter(more))):
-            certified(cal.predictions(data.y, data.p, {"x": np.arange(300) % 7}, **more))
+    traits = {"site": np.repeat(["a", "b"], [200, 100])}
+    plain = certified(data, limit=0.1)
+    for more in ({"weights": np.arange(300) % 3 + 1.0}, {"cluster": np.arange(300) // 3}):
+        found = certified(cal.predictions(data.y, data.p, traits, **more), limit=0.1)
+        assert found.interval.high > plain.interval.high
+        assert found.settings["units"] == (300 if "weights" in more else 100)
+        assert found.settings["units_low"] is None if found.settings["box_low"] is None else True
+        assert min(found.settings["units_high"]) >= 33
+        assert "rows_needed" not in found.settings
+    assert found.settings["largest_unit"] == 3.0
+
+
+def test_what_cannot_be_certified_is_refused() -> None:
+    data = two_sites()
     with pytest.raises(cal.NotComputable, match="clear_size"):
         certified(data, clear_size=0.9)
     with pytest.raises(cal.BadInput, match="tests=True"):

@@ -17,6 +17,7 @@ from calibrant.diagnose.pockets import Search
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.pockets.peeling import Left, sums_in
+from calibrant.stats.pockets.ranges import RowRanges
 from calibrant.views.boxes import tables_of
 
 N = 16_000
@@ -315,16 +316,31 @@ def test_settings_that_cannot_be_used_are_refused(settings: dict[str, Any], says
         cal.diagnose.pockets(rows(table(corner, n=500)), **settings)
 
 
-def test_weights_have_no_proof() -> None:
-    data = cal.predictions([0, 1] * 50, np.linspace(0.1, 0.9, 100), {"x": range(100)}, weights=np.ones(100))
-    with pytest.raises(NotComputable, match="weights="):
-        cal.diagnose.pockets(data)
+def test_weights_and_units_are_those_of_the_pocket() -> None:
+    rng = np.random.default_rng(8)
+    unit, weight = np.repeat(np.arange(500), 4), rng.choice([1.0, 2.0], 2000)
+    p, site = rng.uniform(0.2, 0.6, 2000), rng.choice(["a", "b", "c"], 2000)
+    y = rng.random(2000) < np.where(site == "b", p + 0.3, p)
+    found = cal.diagnose.pockets(cal.predictions(y, p, {"site": site}, cluster=unit, weights=weight))
+    own, c = site == "b", found.columns
+    assert c["rule"] == ("site = b",)
+    assert c["gap"][0] == pytest.approx(np.average((y - p)[own], weights=weight[own]))
+    assert c["predicted"][0] == pytest.approx(np.average(p[own], weights=weight[own]))
+    assert c["rows"] == (int(own.sum()),)
+    assert found.settings["people"] == ((len(set(unit[own])), len(set(unit[~own]))),)
+    assert 0.1 < c["floor"][0] < c["gap"][0] < c["high"][0]
+    drawn = cal.diagnose.pocket_map(
+        cal.predictions(y, p, {"site": site}, cluster=unit, weights=weight), "site", "the score", pockets=found
+    )
+    level = drawn.settings["axes"][0]["labels"].index("b")
+    cells = [i for i, first in enumerate(drawn.columns["first"]) if first == level]
+    assert sum(drawn.columns["rows"][i] for i in cells) == own.sum()
 
 
 def test_tables_without_rows_cannot_be_peeled() -> None:
     tables = replace(tables_of(rows(table(corner, n=500)), None, 2, 0), held=None)
     with pytest.raises(NotComputable, match="this sketch holds no rows"):
-        list(Search(tables=tables, least=0.01, alpha=0.05).told(5))
+        list(Search(tables=tables, ranges=RowRanges(tables.family(0.01)), alpha=0.05).told(5))
 
 
 def test_few_rows_have_no_pocket() -> None:

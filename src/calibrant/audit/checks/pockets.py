@@ -64,9 +64,18 @@ def _worst(case: Case, size: float, floor: float) -> Estimate:
         )
         for side in ("lower", "upper")
     )
-    told = told_worst(least, most, tables_of(case.tested, None, ORDER, case.seed), case.mask, case.whole.n)
+    tables = tables_of(case.tested, None, ORDER, case.seed, by_units=True)
+    told = told_worst(least, most, tables, case.mask, _times(case, least))
     low = max(told.interval.low, floor)
     return replace(told, value=max(told.value, low), interval=replace(told.interval, low=low))
+
+
+def _times(case: Case, found: Estimate) -> float:
+    """Return how many times as much there is as was tested: rows, or units where they belong together."""
+    units = found.settings.get("units")
+    if units is None or not case.whole.spec.cluster:
+        return case.whole.n / found.n
+    return float(case.whole.parts["sample"].of_units) / float(units)
 
 
 def _status(case: Case, worst: Estimate) -> Status:
@@ -123,8 +132,14 @@ def _searched(case: Case) -> Outcome | None:
 
 
 def _map(case: Case, found: Curve) -> dict[str, Curve]:
-    """Return the map of the two traits of the first pocket that has two and is shown to be off."""
+    """Return the map of the two traits of the first pocket that has two and is shown to be off.
+
+    None of units: a cell of many rows may be of few people, and who is in several cells is in none alone.
+    """
     from calibrant.diagnose.pocket_map import pocket_map
+
+    if case.whole.spec.cluster:
+        return {}
 
     for conditions, floor in zip(found.settings["conditions"], found.columns["floor"], strict=True):
         names = [Condition.from_dict(c).variable for c in conditions]

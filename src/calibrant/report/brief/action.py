@@ -17,6 +17,7 @@ from calibrant.report.findings import (
     needed,
     noun,
     pockets_known,
+    pockets_need,
     said_of,
     together,
     units_of,
@@ -164,8 +165,7 @@ def _need(record: AuditRecord) -> Need | None:
 
 
 def _pockets_need(record: AuditRecord) -> Need | None:
-    told = record.estimates[POCKETS].settings if POCKETS in record.estimates else {}
-    return None if told.get("rows_needed") is None else (int(told["rows_needed"]), bool(told["rows_at_least"]))
+    return pockets_need(record.estimates[POCKETS]) if POCKETS in record.estimates else None
 
 
 def rows_that_would_decide(record: AuditRecord) -> Text:

@@ -24,6 +24,7 @@ from calibrant.report.findings import (
     noun,
     only_together,
     pockets_known,
+    pockets_need,
     pockets_off,
     screened,
     with_verdict,
@@ -209,12 +210,12 @@ def pockets_told(record: AuditRecord) -> Text:
         end = "; no pocket is certified over the limit" if state == "not-cleared" else ""
         told.insert(0, say(f"A test finds error ({p_told(check.outcome)}){end}."))
     told.append(_no_pocket(record, e))
-    need = e.settings.get("rows_needed")
+    need = pockets_need(e)
     if state == "undecided" and need is not None:
-        at_least = bool(e.settings["rows_at_least"])
-        n = num.amount(int(need), at_least)
+        number, at_least = need
+        n = num.amount(number, at_least)
         start, end = ("To clear them takes ", "") if at_least else ("", " would decide")
-        told.append(say(f"{start}{n if at_least else n.capitalize()} {noun(record)}{end}."))
+        told.append(say(f"{start}{n if at_least else n.capitalize()} {needed(record)}{end}."))
     return _joined(told)
 
 

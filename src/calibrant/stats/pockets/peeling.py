@@ -7,7 +7,7 @@ and what is told next is what the people left still show.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +27,7 @@ FAR = 3.0  # squared, in null standard deviations: nearer, even no case at all h
 
 def sums_in(family: Family, tables: Sequence[Ints]) -> Ints:
     """Return the sums of every box of a family, from tables of some rows, shape (4, boxes)."""
-    out = np.empty((4, family.size), dtype=np.int64)
+    out = np.empty((4, family.size), dtype=tables[0].dtype)
     for alike in family.alike:
         found = sums_of(np.stack([tables[t] for t in alike.tables]), alike.sets, 1)
         out[:, alike.boxes] = found.reshape(-1, 4)[alike.at].T
@@ -58,7 +58,7 @@ class Left:
     noise: Floats
 
     @classmethod
-    def of(cls, family: Family, sums: Ints) -> Left:
+    def of(cls, family: Family, sums: Ints | Floats) -> Left:
         """Return what some rows hold of the boxes of a family, given their sums in each, shape (4, boxes)."""
         return cls(
             weight=family.weight,
@@ -92,8 +92,12 @@ class Left:
             cases=np.maximum(self.cases - taken[CASES] * times, 0.0),
             expected=np.maximum(self.expected - taken[SCORES] * (times / STEPS), 0.0),
             variance=np.maximum(self.variance - variance, 0.0),
-            noise=self.noise + (times - 1.0) * variance,
+            noise=np.maximum(self.noise + (times - 1.0) * variance, 0.0),
         )
+
+    def noisier(self, times: Floats) -> Left:
+        """Return the same with so many times the null variance, at least once: of units, whose rows are alike."""
+        return replace(self, noise=self.noise + (np.maximum(times, 1.0) - 1.0) * self.variance)
 
     @cached_property
     def residual(self) -> Floats:

@@ -10,7 +10,8 @@ side from below holds for the other from above.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -212,14 +213,14 @@ def over(family: Family, limit: float, alpha: float) -> Flags:
     # (1) With p-values that are too small, too many are found; the others are not found with the p-values either.
     sides = _sides(family, 1.0)
     low = _doubled(np.exp(_log_tail_least(sides, sides.score + limit + STEP) - ROUNDING))
-    some = np.flatnonzero(_holm(low, family.weight, alpha))
+    some = np.flatnonzero(holm(low, family.weight, alpha))
     # (2) The others exactly
     level = np.ones(family.size)
     level[some] = p_values(family, limit, some)
-    return _holm(level, family.weight, alpha)
+    return holm(level, family.weight, alpha)
 
 
-def _holm(level: Floats, weight: Floats, alpha: float) -> Flags:
+def holm(level: Floats, weight: Floats, alpha: float) -> Flags:
     """Return what is found: p-values of at most alpha times the box's part of the weight that is not found yet."""
     found = np.zeros(len(level), dtype=bool)
     while True:
@@ -230,10 +231,99 @@ def _holm(level: Floats, weight: Floats, alpha: float) -> Flags:
         found |= more
 
 
+# ---- One face of the ranges of rows, and of units ----
+
+
+class Ranges(Protocol):
+    """Ranges of the gaps of a family of boxes."""
+
+    @property
+    def family(self) -> Family:
+        """The boxes."""
+
+    @property
+    def count(self) -> int:
+        """Rows, or units."""
+
+    @property
+    def gap(self) -> Floats:
+        """Of each box, as seen."""
+
+    @property
+    def predicted(self) -> Floats:
+        """Mean score of each box."""
+
+    @property
+    def error(self) -> Floats:
+        """Standard errors of the gaps."""
+
+    def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
+        """Return one-sided limits."""
+
+    def together(self, alpha: float, boxes: Ints | None = None) -> tuple[Floats, Floats]:
+        """Return ranges that hold together."""
+
+    def floor(self, alpha: float) -> tuple[float, int]:
+        """Return the largest floor, and its box."""
+
+    def ceiling(self, alpha: float, least_rows: float) -> tuple[float, int]:
+        """Return what no gap exceeds, and the box with the largest limit."""
+
+    def over(self, limit: float, alpha: float) -> Flags:
+        """Return which gaps are larger than a limit."""
+
+
+@dataclass(frozen=True)
+class RowRanges:
+    """Those of independent rows that count alike."""
+
+    family: Family
+
+    @property
+    def count(self) -> int:
+        """Rows."""
+        return self.family.n
+
+    @property
+    def gap(self) -> Floats:
+        """Of each box, as seen."""
+        return self.family.gap
+
+    @property
+    def predicted(self) -> Floats:
+        """Mean score of each box."""
+        return self.family.expected / self.family.rows
+
+    @property
+    def error(self) -> Floats:
+        """Standard errors of the gaps."""
+        return errors(self.family.cases, self.family.rows)
+
+    def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
+        """Return one-sided limits."""
+        return ends(self.family, low, high, boxes)
+
+    def together(self, alpha: float, boxes: Ints | None = None) -> tuple[Floats, Floats]:
+        """Return ranges that hold together."""
+        return together(self.family, alpha, boxes)
+
+    def floor(self, alpha: float) -> tuple[float, int]:
+        """Return the largest floor, and its box."""
+        return floor(self.family, alpha)
+
+    def ceiling(self, alpha: float, least_rows: float) -> tuple[float, int]:
+        """Return what no gap exceeds, and the box with the largest limit."""
+        return ceiling(self.family, alpha, least_rows)
+
+    def over(self, limit: float, alpha: float) -> Flags:
+        """Return which gaps are larger than a limit."""
+        return over(self.family, limit, alpha)
+
+
 # ---- Estimates, for planning only: what is behind the gaps seen, and how many rows would decide ----
 
 
-def shrunken(family: Family, alpha: float) -> Floats:
+def shrunken(of: Ranges, alpha: float) -> Floats:
     """Return estimates of all gaps: what was seen, less the luck that the search has found.
 
     A gap inside its range is taken for nothing; of one w times as wide as the half range, ``1 - w^-4`` is kept. Between
@@ -241,20 +331,20 @@ def shrunken(family: Family, alpha: float) -> Floats:
     """
     from scipy.special import ndtri
 
-    gap = family.gap
-    half = -ndtri(alpha / 2.0 * family.weight) * errors(family.cases, family.rows)
+    gap = of.gap
+    half = -ndtri(alpha / 2.0 * of.family.weight) * of.error
     out: Floats = gap * (1.0 - (half / np.maximum(np.abs(gap), half)) ** 4)
     return out
 
 
 def rows_needed(
-    family: Family, estimate: Floats, limit: float, spend: tuple[float, float], least_rows: float
+    of: Ranges, estimate: Floats, limit: float, spend: tuple[float, float], least_rows: float
 ) -> tuple[int, bool] | None:
-    """Return how many rows, of people like these, would decide whether the worst gap is over a limit.
+    """Return how many rows, of people like these, or units, would decide whether the worst gap is over a limit.
 
     Parameters
     ----------
-    family : Family
+    of : Ranges
     estimate : float array of shape (boxes,)
         Of the gaps.
     limit : float
@@ -272,7 +362,7 @@ def rows_needed(
     """
     from scipy.special import ndtri
 
-    size, error = np.abs(estimate), errors(family.cases, family.rows)
+    family, gap, size, error = of.family, of.gap, np.abs(estimate), of.error
     large = family.rows >= least_rows
     clear = np.abs(size - limit) > CLEAR * error
     at_least = False
@@ -283,20 +373,20 @@ def rows_needed(
         if not spend[0]:
             return None
         some, each = np.flatnonzero(off), spend[0] / 2.0 * family.weight
-        left = (size + np.abs(family.gap)) / 2.0 - limit
+        left = (size + np.abs(gap)) / 2.0 - limit
         some = some[_largest(left[some] / (-ndtri(each[some]) * error[some]))]
-        below, above = ends(family, each[some], each[some], some)
-        width = np.abs(family.gap[some]) - np.maximum(below, -above)
+        below, above = of.ends(each[some], each[some], some)
+        width = np.abs(gap[some]) - np.maximum(below, -above)
         times = float((width / left[some]).min()) ** 2
     elif not spend[1]:
         return None
     elif size.max() <= limit and clear[large].all():
         room = limit - size
         some = np.flatnonzero(large)
-        some = some[_largest((np.abs(family.gap) - ndtri(spend[1]) * error - limit)[some] / room[some])]
-        below, above = ends(family, spend[1], spend[1], some)
+        some = some[_largest((np.abs(gap) - ndtri(spend[1]) * error - limit)[some] / room[some])]
+        below, above = of.ends(spend[1], spend[1], some)
         times = float(((np.maximum(above, -below) - size[some]) / room[some]).max()) ** 2
     else:
         times, at_least = float((-ndtri(spend[1]) * error[large] / limit).max(initial=0.0)) ** 2, True
-    found = np.ceil(family.n * times)
-    return (int(found), at_least) if family.n < found <= MOST_ROWS else None
+    found = np.ceil(of.count * times)
+    return (int(found), at_least) if of.count < found <= MOST_ROWS else None

@@ -116,7 +116,7 @@ def pockets(
     BadInput
         No such covariate, or a setting that cannot be used; a sketch without the sums.
     NotComputable
-        No box with 20 rows, or 20 units inside and outside; more than 100 covariates; a sketch that holds no rows at all.
+        No box with 20 rows, or 20 units inside and outside; more than 100 covariates; a sketch without rows.
 
     Notes
     -----

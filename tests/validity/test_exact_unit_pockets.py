@@ -13,8 +13,7 @@ import calibrant as cal
 from calibrant.stats.pockets import unit_ranges
 from calibrant.stats.pockets.family import Family
 from calibrant.stats.pockets.unit_ranges import UnitRanges, unit_rows
-from calibrant.views.boxes import tables_of
-from calibrant.views.unit_boxes import ranges_of
+from calibrant.views.boxes import ranges_of, tables_of
 from validity.acceptance import refuted
 
 ALPHA = 0.1

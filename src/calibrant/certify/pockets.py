@@ -14,11 +14,20 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.pockets.ranges import Ranges, rows_needed, shrunken
 from calibrant.stats.pockets.unit_ranges import UnitRanges
-from calibrant.views.boxes import FEWEST, MIN_SIZE, ORDER, Tables, checked_size, fewest_rows, tables_of
+from calibrant.views.boxes import (
+    FEWEST,
+    MIN_SIZE,
+    ORDER,
+    Tables,
+    checked_size,
+    fewest_rows,
+    ranges_of,
+    tables_of,
+    told_of_units,
+)
 from calibrant.views.features import SCORE as SCORE_NAME
 from calibrant.views.population import shares
 from calibrant.views.rules import text_of
-from calibrant.views.unit_boxes import ranges_of, told_of_units
 from calibrant.views.units import assumed, units_of
 
 KINDS = ("one trait", "one or two traits", "one to three traits")

@@ -15,10 +15,9 @@ from calibrant.diagnose.pockets import pockets as search
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.pockets.family import CASES, ROWS, SCORES, STEPS, Ints
-from calibrant.views.boxes import Tables, condition, tables_of
+from calibrant.views.boxes import Tables, condition, tables_of, weighed_table
 from calibrant.views.features import SCORE
 from calibrant.views.rules import Condition, number_words
-from calibrant.views.unit_boxes import weighed_table
 from calibrant.views.units import units_of
 
 Runs = tuple[int, ...]  # cells from the first to below the second; of two runs, two more

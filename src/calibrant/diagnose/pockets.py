@@ -20,9 +20,21 @@ from calibrant.results import Curve
 from calibrant.stats.pockets.family import CASES, ROWS, SCORES, STEPS, Family, Ints
 from calibrant.stats.pockets.peeling import Left, both, nearly_best, sums_in
 from calibrant.stats.pockets.ranges import Ranges, floors
-from calibrant.views.boxes import FEWEST, MIN_SIZE, ORDER, Held, Tables, checked_size, condition, tables_of
+from calibrant.views.boxes import (
+    FEWEST,
+    MIN_SIZE,
+    ORDER,
+    Held,
+    Tables,
+    Weighed,
+    checked_size,
+    condition,
+    ranges_of,
+    tables_of,
+    told_of_units,
+    weighed,
+)
 from calibrant.views.rules import Rule, quoted, text_of
-from calibrant.views.unit_boxes import Weighed, ranges_of, told_of_units, weighed
 from calibrant.views.units import units_of
 
 Flags = NDArray[np.bool_]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.kernels import unit_boxes as kernels
+from calibrant.kernels import boxes as kernels
 from calibrant.stats.pockets.family import runs, singles_and_pairs
 from calibrant.stats.pockets.unit_ranges import _pair
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.unit_boxes import BOX_PARTS, CROSS, INSIDE, LARGEST, MOST_P, MOST_Q, SPREAD, SQUARE, UNITS
-from calibrant.kernels.unit_boxes import unit_boxes as boxes_of
+from calibrant.kernels.boxes import BOX_PARTS, CROSS, INSIDE, LARGEST, MOST_P, MOST_Q, SPREAD, SQUARE, UNITS
+from calibrant.kernels.boxes import unit_boxes as boxes_of
 from calibrant.stats.betting import log_mean_exp
 from calibrant.stats.cells import summed
 from calibrant.stats.pockets.family import Family, sums_of

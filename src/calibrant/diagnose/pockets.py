@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -285,7 +284,7 @@ class Search:
         every = np.ones(len(self.held.p), dtype=bool)
         return self._left(sums_in(self.family, self.tables.tables) if self.weighed is None else self._sums(every))
 
-    def _left(self, sums: Ints | Floats) -> Left:
+    def _left(self, sums: Ints) -> Left:
         """Return what some rows hold of the boxes; of units, with what their rows have in common as noise."""
         left = Left.of(self.family, sums)
         return left if self.weighed is None else left.noisier(self.weighed.times)
@@ -359,14 +358,14 @@ class Search:
         out[first] = floors(*self.ranges.together(self.alpha, boxes[first]))
         return out
 
-    def _sums(self, rows: Flags) -> Any:
+    def _sums(self, rows: Flags) -> Ints:
         """Return the sums of some of the rows at hand in every box."""
         return sums_in(self.family, self._tables(np.flatnonzero(rows)))
 
-    def _tables(self, rows: NDArray[np.intp]) -> list[Any]:
+    def _tables(self, rows: NDArray[np.intp]) -> Sequence[Ints]:
         layout, held = self.tables.layout, self.held
         if self.weighed is not None:
-            return self.weighed.tables(rows)
+            return self.weighed.tables(rows)  # type: ignore[return-value]
         out = np.zeros((layout.cells, SUMS), dtype=np.int64)
         layout.summed(held.cells[:, rows], held.p[rows], held.y[rows], out)
         return [layout.of(out, t) for t in range(len(layout.combined))]

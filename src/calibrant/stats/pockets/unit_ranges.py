@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -440,7 +439,7 @@ def _most(table: Floats, sets: Ints, axis: int) -> Floats:
     return np.stack(parts, axis=axis)
 
 
-def unit_rows(cells: NDArray[np.uint8], unit: Ints, p: Floats, y: Any, weight: Floats) -> UnitRows:
+def unit_rows(cells: NDArray[np.uint8], unit: Ints, p: Floats, y: NDArray[np.int8], weight: Floats) -> UnitRows:
     """Return rows in the order of their units."""
     order = np.argsort(unit, kind="stable")
     return UnitRows(cells=cells[:, order], unit=unit[order], p=p[order], y=y[order], weight=weight[order])

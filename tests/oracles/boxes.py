@@ -58,3 +58,17 @@ def subset_peaks(cases: Array, levels: Array, extra: float, fewest: float, peaks
             s, v, n = (np.cumsum(column[own])[:-1] for column in (residual, variance, rows))
             z = sign * s / np.sqrt(v + extra)
             peaks[side, d] = max([peaks[side, d], *z[n >= fewest]])
+
+
+def unit_boxes(cells: Array, starts: Array, parts: Array, first: Array, second: Array) -> Array:
+    """Each box and each unit by itself."""
+    out = np.zeros((len(first), len(second), 8))
+    for k, own in enumerate(first):
+        for m, other in enumerate(second):
+            for a, b in pairwise(starts):
+                rows = np.isin(cells[0, a:b], _cells(own)) & np.isin(cells[1, a:b], _cells(other))
+                if rows.any():
+                    _, w, t, p = parts[a:b][rows].sum(axis=0)
+                    out[k, m, :5] += 1.0, rows.all(), t * t, t * w, w * w
+                    out[k, m, 5:] = np.maximum(out[k, m, 5:], (w, p, w - p))
+    return out

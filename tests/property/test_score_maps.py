@@ -102,6 +102,7 @@ def test_a_weight_is_so_many_copies(recipe, rows, data):
     weighted = fitted(recipe, frame(rows, count.astype(float)))
     copied = fitted(recipe, frame([r for r, k in zip(rows, count, strict=True) for _ in range(k)]))
     assume(weighted is not None and copied is not None)
+    assume(len({r[0] for r in rows}) > 2 or getattr(recipe, "parameters", "") != "abm")  # three numbers of two scores
     at = np.linspace(0.003, 0.997, 101)
     # 1e-4: where scores separate the classes a fit ends in the flat of its loss, where rounding moves it
     assert np.allclose(weighted.scores(at), copied.scores(at), atol=1e-4)

@@ -6,20 +6,7 @@ import pytest
 from calibrant.kernels import boxes as kernels
 from calibrant.stats.pockets.family import runs, singles_and_pairs
 from calibrant.stats.pockets.unit_ranges import _pair
-
-
-def one_by_one(cells, starts, parts, first, second):
-    out = np.zeros((len(first), len(second), 8))
-    for k, (s, e, s2, e2) in enumerate(first.tolist()):
-        for m, (x, y, x2, y2) in enumerate(second.tolist()):
-            for g in range(len(starts) - 1):
-                a, b = cells[:, starts[g] : starts[g + 1]]
-                own = (((a >= s) & (a < e)) | ((a >= s2) & (a < e2))) & (((b >= x) & (b < y)) | ((b >= x2) & (b < y2)))
-                if own.any():
-                    _, w, t, p = parts[starts[g] : starts[g + 1]][own].sum(axis=0)
-                    out[k, m, :5] += 1.0, own.all(), t * t, t * w, w * w
-                    out[k, m, 5:] = np.maximum(out[k, m, 5:], (w, p, w - p))
-    return out
+from oracles.boxes import unit_boxes
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -32,6 +19,6 @@ def test_against_one_box_at_a_time(monkeypatch, compiled):
     w, p = rng.uniform(0.5, 2.0, starts[-1]), rng.random(starts[-1])
     parts = np.stack([np.ones(starts[-1]), w, w * (rng.integers(0, 2, starts[-1]) - p), w * p], axis=1)
     first, second = runs(0, 4), singles_and_pairs([0, 1, 2])  # the last cell of each is in no set
-    wanted = one_by_one(cells, starts, parts, first, second)
+    wanted = unit_boxes(cells, starts, parts, first, second)
     assert kernels.unit_boxes(cells, starts, parts, first, second) == pytest.approx(wanted, abs=1e-9)
     assert _pair(cells, starts, parts, [first, second]) == pytest.approx(wanted, abs=1e-9)

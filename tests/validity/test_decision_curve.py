@@ -28,10 +28,12 @@ DESIGNS = {  # rows, power of the score that is the rate, rows of a unit
     "units": (3000, 1.0, 10),
 }
 
+LARGE = {"large units": (3000, 1.0, 30)}  # where bands by rows are plainly wrong
+
 
 def missed(name: str, seed: int, over: bool, by_units: bool = True) -> bool:
     """Tell whether a band misses anywhere: that of the net benefit, or of what it is over treating all."""
-    n, power, size = DESIGNS[name]
+    n, power, size = (DESIGNS | LARGE)[name]
     rng = np.random.default_rng([seed, len(name)])
     p, fate, unit = rng.uniform(size=n), rng.uniform(size=n), None
     if size:
@@ -53,4 +55,4 @@ def test_bands_hold_at_all_thresholds(name: str, over: bool) -> None:
 
 
 def test_bands_by_rows_of_units_are_found_out() -> None:
-    assert refuted(count(lambda seed: missed("units", seed, False, by_units=False), 100), 100, ALLOWED)
+    assert refuted(count(lambda seed: missed("large units", seed, False, by_units=False), 80), 80, ALLOWED)

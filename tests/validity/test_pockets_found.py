@@ -18,7 +18,7 @@ from validity.pocket_designs import DESIGNS, FINEST, calibrated, drawn, planted
 from validity.pocket_saboteurs import unshared
 
 ALPHA = 0.05
-FOUND = sys.modules[cal.diagnose.pockets.__module__]
+RANGES = sys.modules[ends.__module__]
 
 
 def missed(data: Any, eta: Any, curve: Any) -> bool:
@@ -65,7 +65,7 @@ def test_saboteurs_are_rejected(broken: Any) -> None:
         data, eta = drawn(calibrated, 1500, replicate)
         return missed(data, eta, cal.diagnose.pockets(data))
 
-    with patch.object(FOUND, "together", broken):
+    with patch.object(RANGES, "together", broken):
         assert refuted(count(wrong, 120), 120, ALPHA)
 
 

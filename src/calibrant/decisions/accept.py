@@ -107,13 +107,7 @@ def accept(
     >>> 0.3 < found.low < 0.4, found.settings["groups"]["everyone"]["threshold"] < 0.85
     (True, True)
     """
-    asked = Asked(
-        number("risk", risk, above=0, below=1, hint="such as 0.01"),
-        choice("end", end, get_args(End)),
-        choice("target", target, get_args(Target)),
-        checked_alpha(alpha),
-        checked_seed(seed),
-    )
+    asked = Asked.of(risk, end, target, alpha, seed)
     parts = list(parts_of(data, names("by", by), asked))
     found = {p.name: p.accepted(asked, asked.alpha / len(parts)) for p in parts}
     weight = {p.name: p.weight / sum(q.weight for q in parts) for p in parts}
@@ -222,6 +216,17 @@ class Asked:
     target: Target
     alpha: float
     seed: int
+
+    @classmethod
+    def of(cls, risk: float, end: End, target: Target, alpha: float, seed: int) -> Asked:
+        """Check what was asked."""
+        return cls(
+            number("risk", risk, above=0, below=1, hint="such as 0.01"),
+            choice("end", end, get_args(End)),
+            choice("target", target, get_args(Target)),
+            checked_alpha(alpha),
+            checked_seed(seed),
+        )
 
     @property
     def highest(self) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import get_args
 
 import numpy as np
 
-from calibrant.arguments import checked_alpha, checked_seed, choice, names, number, one_source, whole
+from calibrant.arguments import names, one_source, whole
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.decisions.accept import Asked, End, Part, Target, parts_of
@@ -80,13 +79,7 @@ def acceptance_curve(
     >>> 0.3 < max(within) < 0.4
     True
     """
-    asked = Asked(
-        number("risk", risk, above=0, below=1, hint="such as 0.01"),
-        choice("end", end, get_args(End)),
-        choice("target", target, get_args(Target)),
-        checked_alpha(alpha),
-        checked_seed(seed),
-    )
+    asked = Asked.of(risk, end, target, alpha, seed)
     steps = whole("points", points, 2, 1000)
     parts = list(parts_of(data, names("by", by), asked))
     each = asked.alpha / len(parts)

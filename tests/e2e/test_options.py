@@ -12,7 +12,8 @@ import pytest
 import calibrant as cal
 from calibrant import Sketch
 from calibrant.cli import main
-from calibrant.cli.parser import build_parser, names
+from calibrant.cli.options import names
+from calibrant.cli.parser import build_parser
 
 COLUMNS = ["--label", "y", "--score", "p"]
 

@@ -12,7 +12,7 @@ from calibrant.audit.checks import gates
 from calibrant.audit.judging import Asked as AskedToJudge
 from calibrant.audit.judging import Judging
 from calibrant.audit.run import audited
-from calibrant.cli.parser import bin_edges
+from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, told_first
 from calibrant.cli.reporting import check_outputs, deliver
 from calibrant.data.read import summarised

@@ -3,57 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from calibrant import __version__
-from calibrant.arguments import MISSING_WAYS
+from calibrant.cli import options as take
 from calibrant.cli import words
-from calibrant.data.sources.formats.known import FORMATS, READ
-from calibrant.errors import BadInput
-from calibrant.visible import visible
+from calibrant.cli.options import Command, Listed, Options, names
 
 if TYPE_CHECKING:
     from calibrant.certify.certificate import Certificate, Setting
     from calibrant.cli.signature import Method
     from calibrant.cli.signature import Setting as Own
-
-Options = Callable[["Command"], None]
-
-# ---- the parser ----
-
-
-class Command(argparse.ArgumentParser):
-    """A command; its options are added when it is first used, so that other commands need not load what names them."""
-
-    options: Options | None = None
-    spelt: Mapping[str, str] = MappingProxyType({})  # other ways to write the first word
-
-    def _filled(self) -> None:
-        if (options := self.options) is not None:
-            self.options = None
-            options(self)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse with every option."""
-        self._filled()
-        args = [self.spelt.get(args[0], args[0]), *args[1:]] if self.spelt and args else args
-        found, more = super().parse_known_args(args, namespace)
-        if getattr(found, "files", None) is not None and not any(word.startswith("-") for word in more):
-            found.files, more = [*found.files, *more], []  # files may stand among the options
-        return found, more
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the arguments, which come from anywhere."""
-        super().error(visible(message))
-
-    def format_help(self) -> str:
-        """Describe every option."""
-        self._filled()
-        return super().format_help()
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -68,165 +30,30 @@ def build_parser() -> argparse.ArgumentParser:
     return top
 
 
-# ---- options that several commands take ----
-
-
-NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",][^,]*|))\s*(?:,|$)')  # in quotes as CSV has them, or plain
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Split a list at its commas; a name that holds one is in double quotes: ``"a,b",c``."""
-    out, at = [], 0
-    while at < len(text):
-        found = NAME.match(text, at)
-        if found is None:
-            raise argparse.ArgumentTypeError(f"{text!r}: close the quotes and put a comma after them")
-        quoted, plain = found.groups()
-        if quoted is not None or plain.strip():
-            out.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
-        at = found.end()
-    if not out:  # as an unset variable of a shell leaves it
-        raise argparse.ArgumentTypeError(f"{text!r} names nothing: leave the option out, or name something")
-    return tuple(out)
-
-
-class Listed(argparse.Action):
-    """Names that add up where an option is given more than once."""
-
-    def __call__(self, _: Any, namespace: Any, values: Any, __: Any = None) -> None:
-        """Add names to those before them."""
-        setattr(namespace, self.dest, (*(getattr(namespace, self.dest) or ()), *values))
-
-
-def _listed(p: Command, option: str, line: str, metavar: str = "COLUMNS") -> None:
-    """Add an option that takes names, once or more."""
-    p.add_argument(option, metavar=metavar, type=names, action=Listed, help=line)
-
-
-def bin_edges(items: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Return bin edges by column."""
-    out = {}
-    for item in items:
-        name, _, edges = item.rpartition("=")
-        try:
-            out[name] = tuple(float(e) for e in edges.split(","))
-        except ValueError:
-            name = ""
-        if not name:
-            raise BadInput(f"--bins {item!r}: write COLUMN=EDGE,EDGE,… such as age=18,40,65")
-    return out
-
-
-def _files(p: Command, more: str = "") -> None:
-    p.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help=f"{READ}{more}; a quoted glob or a directory works too, and - for standard input",
-    )
-    _source(p)
-
-
-def _source(p: Command) -> None:
-    p.add_argument("--sql", metavar="SELECT", help="one SELECT in DuckDB's SQL in place of files, which is only read")
-    p.add_argument("--encoding", metavar="NAME", help="of files of text, such as cp1252 (default: found out)")
-    p.add_argument("--delimiter", metavar="CHAR", help="between their columns (default: found out)")
-    p.add_argument("--decimal", choices=(".", ","), help="mark of their fractions (default: found out)")
-    p.add_argument("--sheet", metavar="NAME", help="of an Excel file that has several")
-    p.add_argument("--format", choices=FORMATS, help="of standard input, where its first bytes do not tell")
-
-
-def _columns(p: Command) -> None:
-    _label(p)
-    _score(p)
-    _beside(p)
-
-
-def _beside(p: Command) -> None:
-    p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
-    _listed(
-        p, "--cluster", "rows of one value belong together (a patient); of several columns the coarsest is the unit"
-    )
-    p.add_argument("--weights", metavar="COLUMN", help="how much each row counts: positive numbers")
-    _allow_same(p)
-
-
-def _label(p: Command) -> None:
-    p.add_argument("--label", metavar="COLUMN", help="outcomes: 0 and 1, or any values with --positive")
-
-
-def _score(p: Command, required: bool = False) -> None:
-    p.add_argument("--score", required=required, metavar="COLUMN", help="predicted probabilities, 0 to 1")
-    p.add_argument("--percent", action="store_true", help="they are per cent, 0 to 100")
-    p.add_argument(
-        "--missing",
-        choices=MISSING_WAYS,
-        default="level",
-        help="a missing label or score is refused, other missing values are a level of their own (level, the default); "
-        "rows without label, score, unit or weight are left out and counted (drop); rows without a label are counted "
-        "apart (keep); or nothing may be missing (refuse)",
-    )
-    p.add_argument("--drop-missing", action="store_true", help="short for --missing drop")
-
-
-def _allow_same(p: Command) -> None:
-    p.add_argument("--allow-same", action="store_true", help="let rows that two files hold count twice")
-
-
-def _identity(p: Command) -> None:
-    _listed(p, "--key", "columns that identify a row (default: file and row number)")
-    _seed(p)
-
-
-def _seed(p: Command) -> None:
-    p.add_argument("--seed", type=int, default=0, help="deals the rows into random blocks (default 0)")
-
-
-def _groups(p: Command, purpose: str) -> None:
-    _listed(p, "--by", "group columns, separated by commas; quote a name that holds one: '\"a,b\",c'")
-    more = "every other column that can be used; 'none' for none"
-    _listed(p, "--variables", f"covariates to {purpose} (default: {more})")
-    p.add_argument(
-        "--bins",
-        metavar="COLUMN=A,B,…",
-        action="append",
-        default=[],
-        help="bin edges of a numeric group column, such as age=18,40,65",
-    )
-
-
-def _intersections(p: Command) -> None:
-    p.add_argument("--intersections", action="store_true", help="also every pair of the group columns")
-
-
-def _levels(p: Command, what: str) -> None:
-    p.add_argument("--levels", type=int, default=100, metavar="K", help=f"{what} (default 100: whole per cent)")
-
-
 # ---- the options of each command ----
 
 
 def _audit(p: Command) -> None:
-    _files(p, ", sketch")
-    _columns(p)
-    _identity(p)
-    _groups(p, "rank and test")
-    _intersections(p)
+    take.files(p, ", sketch")
+    take.columns(p)
+    take.identity(p)
+    take.groups(p, "rank and test")
+    take.intersections(p)
     _judging(p)
 
 
 def _look(p: Command) -> None:
-    _files(p, ", sketch")
-    _columns(p)
-    _identity(p)
-    _groups(p, "rank and test")
-    _intersections(p)
+    take.files(p, ", sketch")
+    take.columns(p)
+    take.identity(p)
+    take.groups(p, "rank and test")
+    take.intersections(p)
     p.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
 def _example(p: Command) -> None:
     _judging(p, limit=0.014, outcome="employed", report="calibrant-example.html")
-    _seed(p)
+    take.seed(p)
 
 
 def _judging(p: Command, limit: float | None = None, outcome: str | None = None, report: str | None = None) -> None:
@@ -241,7 +68,7 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
         default="error",
         help="what the limit is about: the average error (default), or the gap between what happened and what was said",
     )
-    _levels(p, "steps in which scores of many values are shown; of few, they are judged as they are")
+    take.levels(p, "steps in which scores of many values are shown; of few, they are judged as they are")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
     p.add_argument(
@@ -261,7 +88,9 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
         metavar="G",
         help="with --missing keep: how many times the odds may differ of people without a label (default 2, least 1)",
     )
-    _listed(p, "--fail-on", "exit with 1 if one of these finds error, 3 if undecided: " + ", ".join(gates()), "TESTS")
+    take.listed(
+        p, "--fail-on", "exit with 1 if one of these finds error, 3 if undecided: " + ", ".join(gates()), "TESTS"
+    )
     p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
     _about(p)
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
@@ -298,14 +127,14 @@ def _certify(p: Command) -> None:
 
     known = certificates()
     usual = tuple(c.name for c in known if c.usual)
-    _files(p, ", sketch")
-    _columns(p)
-    _identity(p)
-    _listed(p, "--method", f"{', '.join(c.name for c in known)} (default: {','.join(usual)})", "NAMES")
+    take.files(p, ", sketch")
+    take.columns(p)
+    take.identity(p)
+    take.listed(p, "--method", f"{', '.join(c.name for c in known)} (default: {','.join(usual)})", "NAMES")
     of = ", ".join(c.name for c in known if c.tests)
-    _listed(p, "--variables", f"of {of}: covariates (default: every other column that can be used)")
+    take.listed(p, "--variables", f"of {of}: covariates (default: every other column that can be used)")
     of = ", ".join(c.name for c in known if c.grouped)
-    _listed(p, "--by", f"of {of}: group columns, separated by commas (a sketch brings its own)")
+    take.listed(p, "--by", f"of {of}: group columns, separated by commas (a sketch brings its own)")
     p.add_argument("--judge", choices=("error", "gap"), default="error", help=f"of {of}: what is certified")
     p.add_argument("--side", choices=("two-sided", "lower", "upper"), default="two-sided")
     _settings(p, known)
@@ -361,14 +190,16 @@ def _method(m: Method, p: Command) -> None:
     """Add what a function can be asked with; what the reading of the data has already is told there."""
     from calibrant.data.reading import OF_ROWS
 
-    _files(p, ", sketch")
-    _columns(p)
+    take.files(p, ", sketch")
+    take.columns(p)
     if m.several:
-        _listed(p, "--scores", "of several classes: a column of probabilities each, in place of --score")
-        _listed(p, "--classes", "what the labels call them, in that order (default: by column, or 0, 1, 2, …)", "NAMES")
+        take.listed(p, "--scores", "of several classes: a column of probabilities each, in place of --score")
+        take.listed(
+            p, "--classes", "what the labels call them, in that order (default: by column, or 0, 1, 2, …)", "NAMES"
+        )
     if m.grouped:
-        _listed(p, "--by", "group columns: each group by itself, not simultaneous")
-        _intersections(p)
+        take.listed(p, "--by", "group columns: each group by itself, not simultaneous")
+        take.intersections(p)
     for own in m.settings:
         if own.name not in OF_ROWS:
             _own(p, own)
@@ -418,40 +249,31 @@ def _shown(default: object) -> str:
 def _plan(p: Command) -> None:
     p.add_argument("gap", type=float, help="how close the bound should come to the truth; 0.02 is two points")
     p.add_argument("--method", choices=("rounded", "jittered"), default="rounded")
-    _levels(p, "of rounded: steps")
+    take.levels(p, "of rounded: steps")
     p.add_argument("--bandwidth", type=float, default=2**-6, metavar="H", help="of jittered (default 2^-6)")
     p.add_argument("--alpha", type=float, default=0.05)
     p.add_argument("--side", choices=("upper", "lower", "two-sided"), default="upper")
     p.add_argument("--data", metavar="FILE", help="rows whose scores to plan for (needs --label and --score)")
-    _source(p)
-    _columns(p)
-
-
-def _target(p: Command) -> None:
-    p.add_argument(
-        "--target",
-        choices=("population", "rows"),
-        default="population",
-        help="about future rows like these (default), or about the rows at hand, given their scores",
-    )
+    take.source(p)
+    take.columns(p)
 
 
 def _accept(p: Command) -> None:
-    _files(p, ", sketch")
-    _columns(p)
+    take.files(p, ", sketch")
+    take.columns(p)
     p.add_argument(
         "--risk", type=float, default=0.01, metavar="R", help="largest share of wrong rows among those accepted (0.01)"
     )
-    _listed(p, "--by", "group columns: a threshold for each group, and the risk holds in every one")
+    take.listed(p, "--by", "group columns: a threshold for each group, and the risk holds in every one")
     p.add_argument(
         "--end",
         choices=("high", "low"),
         default="high",
         help="accept the highest scores, of which label 0 is wrong (default), or the lowest, of which label 1 is",
     )
-    _target(p)
+    take.target(p)
     p.add_argument("--alpha", type=float, default=0.05, help="error probability (default 0.05)")
-    _seed(p)
+    take.seed(p)
     p.add_argument("--json", action="store_true", help="print JSON instead of a table")
     p.add_argument("--out", metavar="FILE", help="also write certified risk against share accepted: .json, .csv, .html")
     p.add_argument("--error", type=float, metavar="E", help="plan, without data: the share of errors to expect")
@@ -460,13 +282,13 @@ def _accept(p: Command) -> None:
 
 
 def _compare(p: Command) -> None:
-    _files(p, "; or two audits that were kept as JSON")
-    _label(p)
-    _listed(p, "--score", "probabilities of each model, 0 to 1, separated by commas; the first is the reference")
+    take.files(p, "; or two audits that were kept as JSON")
+    take.label(p)
+    take.listed(p, "--score", "probabilities of each model, 0 to 1, separated by commas; the first is the reference")
     p.add_argument("--percent", action="store_true", help="they are per cent, 0 to 100")
     p.add_argument("--reference", metavar="COLUMN", help="another model than the first")
-    _beside(p)
-    _listed(p, "--by", "group columns: the verdict holds for everyone and in every group")
+    take.beside(p)
+    take.listed(p, "--by", "group columns: the verdict holds for everyone and in every group")
     p.add_argument(
         "--measure",
         choices=("brier", "log_loss", "error", "calibration_error", "auroc"),
@@ -481,7 +303,7 @@ def _compare(p: Command) -> None:
         help="by how much more a model may lose and be no worse, fixed before looking (default 0.005)",
     )
     p.add_argument("--clip", type=float, default=0.001, metavar="C", help="of log_loss: scores are kept in [C, 1 - C]")
-    _target(p)
+    take.target(p)
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of all verdicts (default 0.05)")
     p.add_argument("--seed", type=int, default=0, help="puts the rows in a random order (default 0)")
     p.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -489,11 +311,11 @@ def _compare(p: Command) -> None:
 
 
 def _sketch(p: Command) -> None:
-    _files(p)
-    _columns(p)
-    _identity(p)
-    _groups(p, "rank and test")
-    _intersections(p)
+    take.files(p)
+    take.columns(p)
+    take.identity(p)
+    take.groups(p, "rank and test")
+    take.intersections(p)
     p.add_argument("--like", metavar="SKETCH", help="use the columns and groups of this sketch, so that the two merge")
     p.add_argument(
         "--tests", action="store_true", help="also hold what tests need, whole rows among it: guard it like the data"
@@ -503,7 +325,7 @@ def _sketch(p: Command) -> None:
 
 def _merge(p: Command) -> None:
     p.add_argument("sketches", nargs="+", metavar="SKETCH")
-    _allow_same(p)
+    take.allow_same(p)
     p.add_argument("--out", required=True, metavar="FILE", help="where to write the sum")
 
 
@@ -514,12 +336,12 @@ def _repair(p: Command) -> None:
     tried = [e for e in offered if e.tried != "when named"]
     score = ", ".join(e.command for e in tried if not e.covariates)
     more = " and ".join(e.command for e in tried if e.covariates)
-    _files(p)
-    _columns(p)
-    _identity(p)
-    _groups(p, "audit and repair by")
+    take.files(p)
+    take.columns(p)
+    take.identity(p)
+    take.groups(p, "audit and repair by")
     some = ", ".join(e.command for e in offered)
-    _listed(p, "--method", f"auto: {score} and, with covariates, {more}; or some of: {some}", "NAMES")
+    take.listed(p, "--method", f"auto: {score} and, with covariates, {more}; or some of: {some}", "NAMES")
     p.add_argument("--judge-on", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
     p.add_argument("--limit", type=float, metavar="E", help="who is over it before and after: 0.02 is two points")
     p.add_argument(
@@ -528,7 +350,7 @@ def _repair(p: Command) -> None:
         default="error",
         help="what the limit is about: the average error (default), or the gap between what happened and what was said",
     )
-    _levels(p, "steps of the certified error")
+    take.levels(p, "steps of the certified error")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of the verdicts (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests, and multicalibration from auto")
     p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
@@ -538,20 +360,20 @@ def _repair(p: Command) -> None:
 
 def _apply(p: Command) -> None:
     p.add_argument("map", metavar="MAP.json", help="a map that `calibrant repair --map` or `to_json` wrote")
-    _files(p)
-    _score(p, required=True)
+    take.files(p)
+    take.score(p, required=True)
     p.add_argument("--out", required=True, metavar="OUT", help=".parquet, .csv, .tsv, .arrow or .feather")
 
 
 def _weights(p: Command) -> None:
-    _files(p)
+    take.files(p)
     p.add_argument("--to", metavar="TARGET", help="rows of the population, in a file with the same columns")
     p.add_argument("--margins", metavar="FILE", help="or its shares, or counts, by level: .toml or .json")
-    _listed(p, "--by", "of --to: the columns in which rows are to be like the population")
+    take.listed(p, "--by", "of --to: the columns in which rows are to be like the population")
     p.add_argument("--method", choices=("cells", "rake", "classifier"), help="of --to (default cells)")
     p.add_argument("--to-weights", metavar="COLUMN", help="of --to: how many people each of its rows stands for")
     p.add_argument("--weights", metavar="COLUMN", help="weights that the rows have already, which are multiplied")
-    _listed(p, "--cluster", "units, which pilot rows and folds keep whole; of several columns the coarsest")
+    take.listed(p, "--cluster", "units, which pilot rows and folds keep whole; of several columns the coarsest")
     p.add_argument("--cap", metavar="X", help="largest weight in means, or none (default: 20 for the classifier)")
     p.add_argument(
         "--pool", metavar="COLUMN=A,B=C", action="append", default=[], help="count levels A and B of a column as C"
@@ -562,7 +384,7 @@ def _weights(p: Command) -> None:
     p.add_argument("--column", default="weight", metavar="NAME", help="of the weights in OUT (default weight)")
     p.add_argument("--out", metavar="OUT", help="write the rows with their weights: .parquet, .csv, .tsv, .arrow")
     p.add_argument("--json", action="store_true", help="print JSON, which holds every weight, instead of text")
-    _seed(p)
+    take.seed(p)
 
 
 COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options, exit status

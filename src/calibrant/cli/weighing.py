@@ -10,7 +10,7 @@ from typing import Literal
 import pyarrow as pa
 
 from calibrant.cli.commands import given, reading
-from calibrant.cli.parser import names
+from calibrant.cli.options import names
 from calibrant.cli.progress import Progress
 from calibrant.data.columns import require
 from calibrant.data.given import levels_of, unit_codes, weights_of

@@ -16,6 +16,7 @@ from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
 SCHEMA = "calibrant/3"
 SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
 SAVED_BY = "calibrant.report.outputs.files"  # and this when it is saved
+LISTED_BY = "calibrant.report.outputs.checklist.tripod"  # and this when a checklist is asked for
 ALIKE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
 NO_CURVE = Curve(method="", columns={})
 Verdict = Literal["met", "undecided", "broken", "none"]
@@ -238,6 +239,19 @@ class AuditRecord(Plain):
         """
         path: Path = import_module(SAVED_BY).save(self, target)
         return path
+
+    def tripod(self) -> Curve:
+        """Return the items of TRIPOD+AI with what this record answers of each, a line an item.
+
+        Returns
+        -------
+        Curve
+            Columns ``item``, ``section``, ``applies`` (to development, evaluation or both), ``topic``, ``state``
+            (``"answered"``, ``"in part"``, ``"not given"``, ``"for the authors"``), ``answer`` and ``authors``: what is
+            left for them. `calibrant report RECORD --tripod OUT.md` writes it.
+        """
+        made: Curve = import_module(LISTED_BY).table(self)
+        return made
 
     def __repr__(self) -> str:
         text: str = import_module(SHOWN_BY).brief_text(self)

@@ -113,7 +113,10 @@ def _written(p: Command, report: str | None = None) -> None:
     p.add_argument("--markdown", metavar="OUT.md", help="write the report as Markdown (- for standard output)")
     p.add_argument("--json", metavar="OUT.json", help="write the record as JSON (- for standard output)")
     p.add_argument("--pdf", metavar="OUT.pdf", help="print the report with a Chromium, Chrome or Edge found here")
-    p.add_argument("--out", metavar="DIR", help="write page, record, Markdown and tables as CSV into a directory")
+    p.add_argument(
+        "--tripod", metavar="OUT.md|.csv", help="write the TRIPOD+AI items that an audit answers (- for Markdown here)"
+    )
+    p.add_argument("--out", metavar="DIR", help="write page, record, Markdown, checklist and tables into a directory")
     p.add_argument("--open", action="store_true", help="then show the report in a browser")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from calibrant.data.sources.query import Query
 
 STDOUT = "-"
-TEXTS = ("json", "report", "markdown")  # options whose file may be standard output
+TEXTS = ("json", "report", "markdown", "tripod")  # options whose file may be standard output
 
 
 def report(a: Namespace) -> int:
@@ -39,6 +39,10 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
     if a.open and not a.out and a.report in (None, STDOUT):
         raise BadInput("--open shows a page: name one with --report OUT.html, or a directory with --out DIR")
     checked_targets({option: out for option, out in outs.items() if out != STDOUT}, files)
+    if a.tripod:
+        from calibrant.report.outputs.checklist.tripod import ending
+
+        ending(a.tripod)
     if a.pdf:
         from calibrant.report.outputs.printing import browser
 
@@ -67,12 +71,18 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
         write(a.json, record.to_json() + "\n")
     if a.markdown:
         write(a.markdown, markdown.written(document))
+    if a.tripod:
+        from calibrant.report.outputs.checklist import tripod
+
+        write(a.tripod, tripod.FORMATS[tripod.ending(a.tripod)](record))
+        if a.tripod != STDOUT:
+            _say("checklist", a.tripod)
     if a.out:
         from calibrant.report.outputs import files
 
         files.write_all(record, document, Path(a.out))
         _say("written to", a.out)
-    if STDOUT not in (a.report, a.json, a.markdown):
+    if STDOUT not in (a.report, a.json, a.markdown, a.tripod):
         print(terminal.render(_as_typed(record, getattr(a, "files", ()))))
     if a.open:
         from calibrant.report.outputs.files import PAGE

@@ -17,6 +17,7 @@ from calibrant.errors import BadInput
 from calibrant.report.document import Document
 from calibrant.report.outline import document
 from calibrant.report.outputs import printing, tables
+from calibrant.report.outputs.checklist import tripod
 
 if TYPE_CHECKING:
     from calibrant.data.sources.query import Query
@@ -25,7 +26,8 @@ Record = TypeVar("Record", bound=AuditRecord)
 LARGEST = 1 << 28  # bytes of a record that is read
 ISLAND = re.compile(r'<script type="application/(json|gzip)" id="calibrant-result"[^>]*>(.*?)</script>', re.DOTALL)
 PAGE = "report.html"
-KEPT = PAGE, "record.json", "brief.md"  # of a folder, beside its tables
+CHECKLIST = "tripod.md"
+KEPT = PAGE, "record.json", "brief.md"  # of a folder, beside its checklist and its tables
 TABLES = "tables"
 
 
@@ -96,17 +98,18 @@ def checked_folder(out: str, read: Iterable[str | Query]) -> Path:
         raise BadInput(
             f"cannot write into {out!r}: name a directory that may be written; it is made if it is not there"
         )
-    inside = {*(folder / name for name in KEPT), *folder.glob(f"{TABLES}/*.csv")}
+    inside = {*(folder / name for name in (*KEPT, CHECKLIST)), *folder.glob(f"{TABLES}/*.csv")}
     checked_targets({str(p): str(p) for p in inside if p.exists()}, read)
     return folder
 
 
 def write_all(record: AuditRecord, of: Document, folder: Path) -> None:
-    """Write the page, the record, the Markdown and every table of a record into a folder."""
+    """Write the page, the record, the Markdown, the checklist and every table of a record into a folder."""
     (folder / TABLES).mkdir(parents=True, exist_ok=True)
     for name in KEPT:
         write(record, of, folder / name)
-    for name, text in tables.tables(record):
+    written(str(folder / CHECKLIST), tripod.markdown(record).encode())
+    for name, text in (*tables.tables(record), ("tripod.csv", tripod.as_csv(record))):
         written(str(folder / TABLES / name), text.encode())
 
 

@@ -1,38 +1,76 @@
-"""Power of `calibrant.compare` beside the paired t-test: ``python benchmarks/decisions/compare.py [SETS]``."""
+"""Power of `calibrant.compare` beside the paired t-test and DeLong: ``python benchmarks/decisions/compare.py 200``."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
-from scipy.stats import ttest_1samp
+from scipy.special import expit
+from scipy.stats import norm, ttest_1samp
 
 import calibrant as cal
+from calibrant.stats.measures import placements
 
 MARGIN, ALPHA = 0.005, 0.05
 WAYS = ("population", "rows", "paired t")
+AREA_MARGIN = 0.01
+Made = tuple[dict[str, np.ndarray], np.ndarray]
 
 
-def one(n: int, moved: float, seed: int) -> tuple[bool, ...]:
-    """Tell whether each way calls a model that is right no worse than one that is `moved` too high."""
+def moved(n: int, by: float, seed: int) -> Made:
+    """Return a model that says too much, one that is right, and outcomes."""
     rng = np.random.default_rng([seed, 21])
     eta = 0.1 + 0.6 * rng.uniform(size=n) ** 2
-    y = (rng.uniform(size=n) < eta).astype(int)
-    models = {"old": eta + moved, "new": eta}
-    found = [cal.compare(models, y, margin=MARGIN, target=t, seed=seed) for t in WAYS[:2]]
+    return {"old": eta + by, "new": eta}, (rng.uniform(size=n) < eta).astype(int)
+
+
+def noisy(n: int, shift: float, seed: int) -> Made:
+    """Return a model with noise in its score, one with a third of it, and outcomes that are rarer by `shift`."""
+    rng = np.random.default_rng([seed, 22])
+    x = 1.2 * rng.normal(size=n) - shift
+    old, new = (expit(x + s * rng.normal(size=n)) for s in (0.3, 0.1))
+    return {"old": old, "new": new}, (rng.uniform(size=n) < expit(x)).astype(int)
+
+
+def called(made: Made, target: str, measure: str, margin: float, seed: int) -> bool:
+    """Tell whether the new model is certified better or no worse."""
+    found = cal.compare(*made, measure=measure, margin=margin, target=target, seed=seed)
+    return found.verdict in ("better", "no worse")
+
+
+def of_losses(made: Made, seed: int) -> tuple[bool, ...]:
+    """Tell it by each way, of the Brier score."""
+    models, y = made
     d = (models["new"] - y) ** 2 - (models["old"] - y) ** 2
     high = float(ttest_1samp(d, 0.0).confidence_interval(1.0 - ALPHA).high)
-    return (*(f.verdict in ("better", "no worse") for f in found), high <= MARGIN)
+    return (*(called(made, t, "brier", MARGIN, seed) for t in WAYS[:2]), high <= MARGIN)
+
+
+def of_areas(made: Made, seed: int) -> tuple[bool, ...]:
+    """Tell it of the AUROC, and by DeLong's interval."""
+    models, y = made
+    (old, one), (new, two) = (placements(p, y == 1, np.ones(len(y))) for p in models.values())
+    error = np.sqrt(sum(np.var((two - one)[rows], ddof=1) / rows.sum() for rows in (y == 1, y == 0)))
+    high = old - new + float(norm.ppf(1.0 - ALPHA / 2)) * error
+    return called(made, "population", "auroc", AREA_MARGIN, seed), bool(high <= AREA_MARGIN)
+
+
+def share(found: Callable[[int], tuple[bool, ...]], sets: int) -> str:
+    """Return in what share of data sets each way succeeds, as cells of a table."""
+    return " | ".join(f"{v:.2f}" for v in np.mean([found(seed) for seed in range(sets)], axis=0))
 
 
 def main(sets: int) -> None:
-    """Print the table."""
-    print(f"{sets} data sets; share called better or no worse by {MARGIN:g}\n")
+    """Print both tables."""
+    print(f"{sets} data sets; share called better or no worse by {MARGIN:g} (Brier) and by {AREA_MARGIN:g} (AUROC)\n")
     print(f"| rows | old too high by | {' | '.join(WAYS)} |\n|--:|--:|--:|--:|--:|")
-    for n in (500, 1000, 2000, 5000):
-        for moved in (0.01, 0.05, 0.1):
-            shares = np.mean([one(n, moved, seed) for seed in range(sets)], axis=0)
-            print(f"| {n:,} | {moved:g} | {' | '.join(f'{v:.2f}' for v in shares)} |", flush=True)
+    for n, by in product((500, 1000, 2000, 5000), (0.01, 0.05, 0.1)):
+        print(f"| {n:,} | {by:g} | {share(lambda s, n=n, by=by: of_losses(moved(n, by, s), s), sets)} |", flush=True)
+    print("\n| rows | cases | certified | DeLong |\n|--:|--:|--:|--:|")
+    for n, (cases, rarer) in product((500, 2000, 5000, 10_000, 20_000), (("6 %", 3.5), ("27 %", 1.3), ("50 %", 0.0))):
+        print(f"| {n:,} | {cases} | {share(lambda s, n=n, a=rarer: of_areas(noisy(n, a, s), s), sets)} |", flush=True)
 
 
 if __name__ == "__main__":

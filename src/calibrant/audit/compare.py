@@ -22,7 +22,9 @@ from calibrant.repair.regression import clusters_of, taken, weights_of
 from calibrant.results import Guarantee, Interval
 from calibrant.stats import betting
 from calibrant.stats.cells import summed
-from calibrant.stats.decisions.paired import PairedUnits, area_change
+from calibrant.stats.decisions.areas import row_areas, unit_areas
+from calibrant.stats.decisions.paired import PairedUnits
+from calibrant.stats.measures import placements
 from calibrant.stats.units.units import Units
 from calibrant.views.grouped import keyed, rows_of_groups
 from calibrant.views.population import INDEPENDENT
@@ -33,6 +35,7 @@ Target = Literal["population", "rows"]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Limits = Callable[[float], tuple[float, float]]  # error probability -> ends, each missed with half of it
+GUARANTEE: Guarantee = "finite-sample"  # of every measure
 SHUFFLE = 0xC0A1  # stream of random numbers, apart from those of other methods at the same seed
 CUT = 0.5  # from this score on a row is called a case, for "error"
 GROUPED = {"everyone": 0.5, "groups": 0.25, "worst": 0.25}  # of alpha, where there are groups
@@ -103,11 +106,13 @@ def compare(
     -----
     **Assumes.** Independent rows, or units, from one distribution (`target="rows"`: outcomes independent given scores);
     models, groups, measure and margin fixed without looking at these outcomes.
-    **Guarantee.** Finite-sample for "brier", "log_loss", "error" and "calibration_error"; asymptotic for "auroc". All
-    verdicts on all models and groups together.
+    **Guarantee.** Finite-sample, of every measure; all verdicts on all models and groups together.
     **Method.** Better: the high end is below 0; no worse: at most the margin; worse: the low end is above the margin.
     Intervals of paired differences by betting (documentation: compare). "calibration_error": the raw score's
-    certified low end of one against the certified high end, as shown in whole per cent, of the other. "auroc": DeLong.
+    certified low end of one against the certified high end, as shown in whole per cent, of the other. "auroc": bets on
+    random blocks of cases and others that share no row, or no unit. DeLong's interval is shorter, and is not used: of
+    1,000 data sets with few cases, a rare reversal, or scores that separate, it called up to 757 wrongly "no worse".
+    By units its pairs are rows of different units.
     With groups, half of alpha is everyone's, a quarter is shared by the groups, and a quarter, unshared, bounds the
     worst of them.
     **Cost.** Some fifty passes over the rows for each population.
@@ -115,7 +120,8 @@ def compare(
 
     References
     ----------
-    I. Waudby-Smith, A. Ramdas (2024), doi:10.1093/jrsssb/qkad009. E. DeLong et al. (1988), doi:10.2307/2531595.
+    I. Waudby-Smith, A. Ramdas (2024), doi:10.1093/jrsssb/qkad009. E. DeLong et al. (1988), doi:10.2307/2531595,
+    for what is not used.
 
     Examples
     --------
@@ -202,11 +208,6 @@ class Asked:
         )
 
     @property
-    def guarantee(self) -> Guarantee:
-        """What the error probability rests on."""
-        return "asymptotic" if self.measure == "auroc" else "finite-sample"
-
-    @property
     def reach(self) -> float:
         """The largest difference that two losses can have."""
         return float(np.log((1.0 - self.clip) / self.clip)) if self.measure == "log_loss" else 1.0
@@ -240,7 +241,7 @@ def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...
             "rows": data.n,
             "groups": len(groups),
             "target": asked.target,
-            "guarantee": asked.guarantee,
+            "guarantee": GUARANTEE,
             "assumes": INDEPENDENT if units is None else assumed(units),
             "alpha": asked.alpha,
             "shares": GROUPED if groups else {"everyone": 1.0},
@@ -317,7 +318,7 @@ class Pair:
             reference=s.old,
             value=s.new,
             difference=s.worse,
-            interval=Interval(low=low, high=high, level=1.0 - self.asked.alpha, guarantee=self.asked.guarantee),
+            interval=Interval(low=low, high=high, level=1.0 - self.asked.alpha, guarantee=GUARANTEE),
             verdict=decided(low, high, self.asked.margin),
         )
 
@@ -364,11 +365,14 @@ class Pair:
         y = self.data.y[rows]
         if not 0 < int(y.sum()) < len(y):
             raise NotComputable("a population has one outcome only, and no AUROC: name fewer groups, or take 'brier'")
-        unit = clusters_of(self.data, rows)
-        if unit is not None:
-            unit = np.unique(unit, return_inverse=True)[1].reshape(-1)
-        found = area_change((self.old[rows], self.new[rows]), y, weights_of(self.data)[rows], unit)
-        return Seen(found.old, found.new, found.old - found.new, found.limits)
+        scores, case, weight = (self.old[rows], self.new[rows]), y == 1, weights_of(self.data)[rows]
+        old, new = (placements(p, case, weight)[0] for p in scores)
+        units = units_of(self.data, self.asked.seed)
+        rng = np.random.default_rng([self.asked.seed, SHUFFLE])
+        found = (
+            row_areas(scores, case, rng) if units is None else _areas_of_units(within(units, rows), scores, case, rng)
+        )
+        return Seen(old, new, old - new, found.limits)
 
     def _calibration(self, rows: Rows) -> Seen:
         some = taken(replace(self.data, covariates=None), rows)
@@ -404,11 +408,29 @@ def losses(p: Floats, asked: Asked) -> tuple[Floats, Floats]:
     return -np.log1p(-kept), -np.log(kept)
 
 
-def _added(units: Units, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
-    """Return sums and sizes of the certified units that have some of the rows, and the largest size."""
+def _areas_of_units(
+    own: Units, scores: tuple[Floats, Floats], case: NDArray[np.bool_], rng: np.random.Generator
+) -> PairedUnits:
+    """Return the blocks of the certified units; pilot units have fixed M."""
+    some = own.certified[own.unit]
+    if some.any():
+        unit = np.unique(own.unit[some], return_inverse=True)[1].reshape(-1)
+        kept = scores[0][some], scores[1][some]
+        if (found := unit_areas(kept, case[some], own.weight[some], unit, own.largest, rng)).size.any():
+            return found
+    raise NotComputable("no two units have a case and another between them: name fewer groups, or take 'brier'")
+
+
+def within(units: Units, rows: Rows) -> Units:
+    """Return the units of some of the rows."""
     here = np.zeros(len(units.p), dtype=bool)
     here[rows] = True
-    own = units if len(rows) == len(here) else units.within(here)  # rows ascend, so that those of `d` are its own
+    return units if len(rows) == len(here) else units.within(here)
+
+
+def _added(units: Units, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
+    """Return sums and sizes of the certified units that have some of the rows, and the largest size."""
+    own = within(units, rows)  # rows ascend, so that those of `d` are its own
     value = summed(own.unit, own.weight * d, own.count)[own.certified]
     if not len(value):
         raise NotComputable("a group has pilot units only: name fewer groups")

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy import stats
 
 import calibrant as cal
 from calibrant.audit.compare import Asked, losses
 from calibrant.cli import main
 from calibrant.decisions.comparison import decided, least, overall
-from calibrant.stats.decisions.paired import BETS, PairedUnits, area_change
+from calibrant.stats.decisions.areas import row_areas, side, unit_areas
+from calibrant.stats.decisions.paired import BETS, PairedUnits
 
 
 @pytest.fixture(scope="module")
@@ -112,19 +112,46 @@ def test_differences_are_the_measures_differences(rows: dict[str, np.ndarray]) -
         assert found.difference == pytest.approx(sign * (new - old))
 
 
-def test_delong_agrees_with_its_formula_by_pairs() -> None:
-    """DeLong, DeLong & Clarke-Pearson 1988, from the matrix of pairs, covariances by NumPy."""
+def by_pairs(scores: tuple[np.ndarray, np.ndarray], case: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return what each pair of a case and another adds to the old area less the new."""
+    old, new = ((p[case][:, None] > p[other]) + 0.5 * (p[case][:, None] == p[other]) for p in scores)
+    return old - new
+
+
+def test_areas_of_blocks_by_hand() -> None:
+    """Blocks share no row, use all, and each is the mean over its own pairs."""
     rng = np.random.default_rng(2)
-    y = (rng.uniform(size=90) < 0.3).astype(np.int8)
-    scores = tuple(np.clip(0.3 * y + rng.uniform(size=90), 0, 1.3).round(1) for _ in range(2))
-    kernel = [(p[y == 1][:, None] > p[y == 0]) + 0.5 * (p[y == 1][:, None] == p[y == 0]) for p in scores]
-    over_cases, over_others = (np.cov(np.array([k.mean(axis=a) for k in kernel])) for a in (1, 0))
-    s = over_cases / (y == 1).sum() + over_others / (y == 0).sum()
-    found = area_change(scores, y, np.ones(90))
-    assert (found.old, found.new) == pytest.approx(tuple(k.mean() for k in kernel))
-    assert found.error**2 == pytest.approx(s[0, 0] + s[1, 1] - 2 * s[0, 1])
-    low, high = found.limits(0.05)
-    assert high - low == pytest.approx(2 * stats.norm.ppf(0.975) * found.error)
+    y = rng.uniform(size=1500) < 0.4
+    scores = (rng.uniform(size=1500).round(1), np.clip(0.3 * y + rng.uniform(size=1500), 0, 1).round(2))
+    found = row_areas(scores, y, np.random.default_rng(5))
+    again = np.random.default_rng(5)
+    few = min(y.sum(), (~y).sum())
+    count = few // side(few)
+    assert side(few) == 1 == side(999) == side(1)
+    assert side(1000) == 2
+    case, other = (again.permutation(np.flatnonzero(rows)) for rows in (y, ~y))
+    hand = [by_pairs(scores, case[k::count], other[k::count]).mean() for k in range(count)]
+    assert found.value == pytest.approx(hand)
+    assert set(found.size) == {1.0}
+
+
+def test_areas_of_units_by_hand() -> None:
+    """Sums over pairs of rows of different units, by weight; no size is above what is bet on."""
+    rng = np.random.default_rng(3)
+    unit = np.repeat(np.arange(7), 3)
+    y, w = rng.uniform(size=21) < 0.4, rng.uniform(0.2, 1.0, 21)
+    scores = (rng.uniform(size=21).round(1), rng.uniform(size=21).round(1))
+    found = unit_areas(scores, y, w, unit, 3.0, np.random.default_rng(5))
+    dealt = np.empty(7, dtype=int)
+    dealt[np.random.default_rng(5).permutation(7)] = np.arange(7) % 3
+    for k in range(3):
+        pairs = [(i, j) for i in np.flatnonzero(y) for j in np.flatnonzero(~y)]
+        pairs = [(i, j) for i, j in pairs if unit[i] != unit[j] and dealt[unit[i]] == dealt[unit[j]] == k]
+        own = [by_pairs(scores, np.array([i]), np.array([j])).item() * w[i] * w[j] for i, j in pairs]
+        assert found.value[k] == pytest.approx(sum(own), abs=1e-12)
+        assert found.size[k] == pytest.approx(sum(w[i] * w[j] for i, j in pairs), abs=1e-12)
+    assert found.most == 2 * 9.0  # blocks of three units: one is all cases, the others all others
+    assert found.size.max() <= found.most
 
 
 def test_identical_models_differ_by_nothing_about_these_rows(rows: dict[str, np.ndarray]) -> None:

@@ -84,8 +84,7 @@ def _rests(found: ModelComparison) -> Iterator[str]:
         for model, names in cast("Mapping[str, tuple[str, ...]]", s["unmatched"]).items():
             if names:
                 yield clip(f"Not in both audits: {', '.join(map(visible, names))} ({visible(model)}).", 3 * NAME)
-    wrong = "asymptotic, by DeLong" if s["guarantee"] == "asymptotic" else "finite-sample"
-    yield f"{held} at level {first.level:g}, {wrong}; margin {found.margin:g}, to be fixed beforehand."
+    yield f"{held} at level {first.level:g}, {s['guarantee']}; margin {found.margin:g}, to be fixed beforehand."
     if found.measure == "auroc":
         yield "Worse by: how much smaller the AUROC is."
     if "clip" in s:

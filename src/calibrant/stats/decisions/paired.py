@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.stats.betting import Stakes, log_mean_exp, refuted_up_to
-from calibrant.stats.cells import summed
-from calibrant.stats.measures import normal_quantile, placements
 
 Floats = NDArray[np.float64]
 BETS = Stakes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the units before
@@ -52,8 +50,9 @@ class PairedUnits:
     def noise(self) -> Floats:
         """Root of the variance to expect of each unit, by the units before it."""
         total, size = np.cumsum(self.value), np.cumsum(self.size)
-        # (1) The mean of the units before, 0 before the first; (2) the squares about it, each by its own past
-        before = np.append(0.0, total[:-1] / size[:-1])
+        # (1) The mean of the units before, 0 until one has a size; (2) the squares about it, each by its own past
+        known = np.divide(total, size, out=np.zeros_like(total), where=size > 0.0)
+        before = np.append(0.0, known[:-1])
         squares = np.cumsum((self.value - before * self.size) ** 2)
         first = (self.reach * self.most) ** 2 / FIRST
         return np.sqrt((first + np.append(0.0, squares[:-1])) / np.arange(1.0, len(squares) + 1.0))
@@ -74,40 +73,3 @@ class PairedUnits:
     def _upper(self, sign: float, delta: float) -> float:
         """Return the least mean of ``sign * d`` that is refuted."""
         return refuted_up_to(lambda m: self.evidence(sign, m, delta) + math.log(delta), self.reach, -self.reach)
-
-
-@dataclass(frozen=True)
-class AreaChange:
-    """How much smaller one area under the ROC curve is than another on the same rows, and its standard error."""
-
-    old: float
-    new: float
-    error: float
-
-    def limits(self, delta: float) -> tuple[float, float]:
-        """Return the ends of a Wald interval, in the direction of a loss: ``old - new``."""
-        reach = normal_quantile(delta) * self.error
-        return max(self.old - self.new - reach, -1.0), min(self.old - self.new + reach, 1.0)
-
-
-def area_change(
-    scores: tuple[Floats, Floats], y: NDArray[np.int8], weight: Floats, unit: NDArray[np.intp] | None = None
-) -> AreaChange:
-    """Compare two scores' areas by their placement values (DeLong, DeLong & Clarke-Pearson 1988).
-
-    With weights, squared influences carry squared weights; rows of one unit are added up before they are squared
-    (Obuchowski 1997). The variance is that of cases and others, each less one degree of freedom, or that by units.
-    """
-    case = y == 1
-    (old, one), (new, two) = (placements(p, case, weight) for p in scores)
-    moved = (two - new) - (one - old)
-    influence = np.empty(len(y))
-    variance = 0.0
-    for rows in (case, ~case):
-        influence[rows] = weight[rows] * moved[rows] / weight[rows].sum()
-        count = int(np.count_nonzero(rows))
-        variance += float((influence[rows] ** 2).sum()) * count / max(count - 1.0, 1.0)
-    if unit is not None:
-        sums = summed(unit, influence)
-        variance = float(sums @ sums) * len(sums) / (len(sums) - 1.0)
-    return AreaChange(old, new, math.sqrt(variance))

@@ -43,7 +43,7 @@ def blocks(text: str) -> Iterator[tuple[str, str, int]]:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the ids of the headings of a page, as MkDocs makes them, and those written out."""
+    """Return the ids of the headings of a page, as `docs/_ext/pages.py` makes them, and those written out."""
     out = set(re.findall(r'<a id="([^"]+)"></a>', text))
     for line in FENCE.sub("", text).splitlines():
         if line.startswith("#"):
@@ -82,6 +82,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_info_strings_are_known() -> None:
     known = {"python", "python no-run", "bash", "console", "text", "yaml", "json", "toml", ""}
+    known |= {"{toctree}", "{eval-rst}"}
     for page in LINKED:
         for info, _, line in blocks(page.read_text(encoding="utf-8")):
             assert info in known, f"{name_of(page)}:{line}: {info!r} would not be run"
@@ -190,11 +191,24 @@ def test_the_guide_tells_what_the_example_says(example: Any) -> None:
     assert f"limit {limit[1]} points" in printed
 
 
-def test_every_page_is_in_the_navigation() -> None:
-    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
-    listed = re.findall(r"\S+\.md", nav)
-    pages = [p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")]
-    assert sorted(listed) == sorted(pages)
+def test_every_page_is_in_the_navigation_once() -> None:
+    docs = ROOT / "docs"
+    pages = sorted(p for p in docs.rglob("*.md") if "_" not in p.relative_to(docs).parts[0][:1])
+    listed = [docs / "index.md"]
+    for page in pages:
+        for info, body, _ in blocks(page.read_text(encoding="utf-8")):
+            if info == "{toctree}":
+                names = [n for n in body.splitlines() if n and not n.startswith(":") and n != "gallery/index"]
+                listed += [(page.parent / f"{n}.md").resolve() for n in names]
+    assert sorted(listed) == pages
+
+
+@pytest.mark.parametrize("face", ["certify", "detect", "diagnose", "measure", "repair", "weights"])
+def test_the_reference_has_a_page_of_every_public_name(face: str) -> None:
+    if not (ROOT / "docs/reference").exists():
+        pytest.skip("a source distribution without docs")
+    page = (ROOT / f"docs/reference/{face}.md").read_text(encoding="utf-8")
+    assert re.findall(r"^   (\w+)$", page, re.M) == getattr(cal, face).__all__
 
 
 def test_pictures_are_small_and_are_all_drawn_by_the_script() -> None:

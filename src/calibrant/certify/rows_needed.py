@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_levels, checked_seed, choice, one_source, share
 from calibrant.certify.closed import Judge
+from calibrant.data.given import ALL_AS_ONE, UnitsCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
@@ -178,6 +179,8 @@ def rows_needed(
     choice("method", method, get_args(Method))
     low_share, high_share = shares(alpha, side)
     population = None if data is None else everyone(data, seed)
+    if population is not None and population.crossed:
+        raise UnitsCross(ALL_AS_ONE.format(*population.crossed[0].columns))
     units = None if population is None else population.units
     if population is not None and units is not None:
         above, below = _unit_gaps(

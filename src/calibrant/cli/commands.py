@@ -15,7 +15,9 @@ from calibrant.audit.run import audited
 from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, told_first
 from calibrant.cli.reporting import check_outputs, deliver
-from calibrant.data.read import summarised
+from calibrant.data.given import UnitsCross
+from calibrant.data.predictions import Predictions
+from calibrant.data.read import in_memory, summarised
 from calibrant.data.reading import Asked, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.stored import merged
@@ -117,23 +119,37 @@ def certify(a: Namespace) -> int:
     if a.by is not None and not any(c.grouped for c in chosen):
         raise BadInput(f"--by goes with --method {','.join(c.name for c in known.values() if c.grouped)}")
     columns = {"tests": True} if tests else {"variables": ()}
-    whole = summarised(source(given(a), a.allow_same), reading(a, **columns))
+    files, asked = source(given(a), a.allow_same), reading(a, **columns)
+    whole, groups, units = _certified_data(files, asked)
     if a.side != "two-sided" and (tables := [c.name for c in chosen if c.table]):
         raise BadInput(f"--method {tables[0]} tells both ends: leave --side out")
     found, missed = [], {}
+    seed = whole.spec.seed if isinstance(whole, Sketch) else asked.seed
     for c in chosen:
         side = {} if c.table else {"side": c.side if a.side == "two-sided" else a.side}
         own = {s.name: s.default if (v := getattr(a, s.name)) is None else v for s in c.settings}
-        own |= {"judge": a.judge} if c.grouped else {}
+        own |= {"judge": a.judge, **groups} if c.grouped else {}
         try:
-            found.append(c.function(whole, alpha=a.alpha, seed=whole.spec.seed, **side, **own))
+            found.append(c.function(whole, alpha=a.alpha, seed=seed, **side, **own))
         except NotComputable as e:
             if a.method:
                 raise
             missed[c.name] = e.reason
     told = [e.to_dict() for e in found]
-    print(json.dumps(told, sort_keys=True, indent=1) if a.json else _certificates(found, missed, whole.spec.cluster))
+    print(json.dumps(told, sort_keys=True, indent=1) if a.json else _certificates(found, missed, units))
     return 0
+
+
+def _certified_data(
+    files: Sketch | Query | list[str] | str, asked: Reading
+) -> tuple[Sketch | Predictions, dict[str, object], str]:
+    """Return the sketch of files, or their rows where units cross; how to name groups then; and the column of units."""
+    try:
+        whole = summarised(files, asked)
+    except UnitsCross:
+        rows = in_memory(files, asked.named())
+        return rows, {"by": asked.by, "intersections": asked.intersections}, ""
+    return whole, {}, whole.spec.cluster
 
 
 def _certificates(found: Sequence[Estimate | Curve], missed: Mapping[str, str], cluster: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -150,12 +151,48 @@ def unit_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
     return codes
 
 
+@dataclass(frozen=True)
+class Crossing:
+    """Two columns of units of which neither holds the other: rows that share neither unit are independent.
+
+    Parameters
+    ----------
+    names : (str, str)
+        That of more units first.
+    codes : int array of shape (2, n)
+        The unit of each row by column, by number.
+    """
+
+    names: tuple[str, str]
+    codes: NDArray[np.intp]
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """Units of each column."""
+        return int(self.codes[0].max()) + 1, int(self.codes[1].max()) + 1
+
+    def part(self, rows: NDArray[Any]) -> Crossing:
+        """Return some of the rows."""
+        codes = [np.unique(code[rows], return_inverse=True)[1].reshape(-1) for code in self.codes]
+        return Crossing(self.names, np.array(codes))
+
+
+ALL_AS_ONE = (
+    "units {0!r} and {1!r} cross: this needs one column of independent units, so name one of them; certificates of "
+    "both are raw_lower, values, rounded, groups and worst_group"
+)
+
+
+class UnitsCross(NotComputable):
+    """Columns of units cross where one is needed that holds the others."""
+
+
 def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
     """Return columns of units, the coarsest first: each of its units holds whole units of every other column.
 
     Raises
     ------
-    NotComputable
+    UnitsCross
         Two columns cross: a unit of either has rows in several units of the other.
     """
     count = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
@@ -163,12 +200,31 @@ def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
     name = order[0]
     for other in order[1:]:
         if split := _split(codes[other], codes[name]):
-            raise NotComputable(
-                f"units {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter, and "
-                "neither are independent units; ask by each in turn and take the worse end, which holds where rows "
-                "depend through one of the two alone, or keep rows that share neither"
+            raise UnitsCross(
+                f"units {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter. "
+                f"Name one: by {other!r} alone results are about these units of {name!r}, and the other way round. "
+                "About both drawn anew, certify raw_lower, values, rounded and worst_group can be had"
             )
     return tuple((name, count[name]) for name in order)
+
+
+def crossing_of(codes: Mapping[str, NDArray[np.intp]]) -> Crossing:
+    """Return the two columns that cross, of columns that `levels_of` refuses; finer ones that lie whole in them go.
+
+    Raises
+    ------
+    NotComputable
+        Three columns or more cross.
+    """
+    count = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
+    kept: list[str] = []
+    for name in sorted(count, key=lambda name: (count[name], name)):  # what holds a column has fewer units, or as many
+        if all(_split(codes[name], codes[other]) for other in kept):
+            kept.append(name)
+    if len(kept) > 2:
+        raise NotComputable(f"units {', '.join(map(repr, kept))} cross: two columns may, so name two of them")
+    first, second = reversed(kept)
+    return Crossing((first, second), np.array([codes[first], codes[second]]))
 
 
 def _unit_codes(name: str, column: object) -> NDArray[np.intp]:

@@ -14,11 +14,14 @@ from calibrant.arguments import MISSING_WAYS, PYTHON, Asker, Missing, choice, fl
 from calibrant.data.arrays import column_of, matrix_of
 from calibrant.data.columns import Floats, are_absent
 from calibrant.data.given import (
+    Crossing,
     Given,
     Levels,
+    UnitsCross,
     class_names,
     class_numbers,
     clusters_of,
+    crossing_of,
     labels_of,
     levels_of,
     scores_of,
@@ -200,6 +203,9 @@ class Predictions:
         Of rows that a sketch held: the hashes by which it knows their units.
     levels : tuple of (str, int)
         Where several columns named units, each with its number of units, the coarsest first: `cluster` holds that one.
+    crossing : Crossing or None
+        Two columns of units that cross; `cluster` then holds one unit, so that nothing takes rows as independent that
+        does not know better.
     unlabelled : Unlabelled or None
         Rows without a label that were kept apart, with ``missing="keep"``: `certify.missing_labels` reads them.
     """
@@ -213,6 +219,7 @@ class Predictions:
     dropped: int = 0
     unit_ids: NDArray[np.uint64] | None = field(default=None, repr=False)
     levels: Levels = ()
+    crossing: Crossing | None = field(default=None, repr=False)
     unlabelled: Unlabelled | None = None
     cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -322,7 +329,8 @@ def predictions(
         Positive numbers. Methods without a proof for weights raise `NotComputable`.
     cluster : array-like of shape (n,), or a dictionary, list or frame of such, optional
         Which rows belong together. Methods without a proof for clusters raise `NotComputable`. Of several columns
-        (patient, hospital) the coarsest is the unit, which must hold every unit of the others whole.
+        (patient, hospital) the coarsest is the unit, which must hold every unit of the others whole; of two that cross
+        (person, question) `certify.raw_lower`, `values`, `rounded`, `groups` and `worst_group` take both.
     positive : optional
         The label that counts as a case.
     drop_missing : bool
@@ -355,7 +363,7 @@ def predictions(
     if way == "keep" and (weights is not None or cluster is not None):
         raise NotComputable(APART)
     columns = unit_columns(cluster)
-    levels, units = _levels(columns, y_true=y_true) if columns else ((), cluster)
+    levels, crossing, units = _levels(columns, y_true=y_true) if columns else ((), None, cluster)
     given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=units)
     y, p = given.ordered("y_true", labels_of(y_true, positive)), given.ordered("y_prob", scores_of(y_prob))
     if len(y) != len(p):
@@ -377,6 +385,7 @@ def predictions(
         y, p = y[keep], p[keep]
         w, who = None if w is None else w[keep], None if who is None else who[keep]
         table = None if table is None else table.filter(keep)
+        crossing = None if crossing is None else crossing.part(keep)
     y8 = y.astype(np.int8)
     for column in (y8, p, w, who, None if apart is None else apart.p):
         if column is not None:
@@ -388,17 +397,25 @@ def predictions(
         weights=w,
         cluster=who,
         levels=levels,
+        crossing=crossing,
         name=name,
         dropped=0 if apart else dropped,
         unlabelled=apart,
     )
 
 
-def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, object]:
-    """Return the levels of units, each column in the order of the labels' rows, and the coarsest column as given."""
+def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Crossing | None, object]:
+    """Return the levels of units, in the order of the labels' rows, or what crosses; and the coarsest column as given.
+
+    Of columns that cross it is one unit.
+    """
     codes, given = unit_codes(columns), Given(y_true=y_true, **{f"cluster {k!r}": c for k, c in columns.items()})
-    levels = levels_of({name: given.ordered(f"cluster {name!r}", code) for name, code in codes.items()})
-    return levels, columns[levels[0][0]]
+    ordered = {name: given.ordered(f"cluster {name!r}", code) for name, code in codes.items()}
+    try:
+        levels = levels_of(ordered)
+    except UnitsCross:
+        return (), crossing_of(ordered), np.zeros(len(next(iter(ordered.values()))), dtype=np.int64)
+    return levels, None, columns[levels[0][0]]
 
 
 APART = "rows without a label are not kept apart with units or weights: leave these out, or pass drop_missing=True"

@@ -12,6 +12,7 @@ import pyarrow as pa
 from calibrant.arguments import checked_seed, one_source
 from calibrant.data.columns import label_values, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, not_per_cent, sketch_source, source_of
+from calibrant.data.given import ALL_AS_ONE, Levels, UnitsCross
 from calibrant.data.predictions import (
     SEVERAL,
     Faults,
@@ -148,7 +149,12 @@ def in_memory(source: object, asked: Reading, others: tuple[str, ...] = ()) -> P
     kept = tuple(dict.fromkeys((*_kept(opened, asked, columns), *others)))
     parts = _parts(opened, (asked.label, asked.score, *kept, *asked.beside, *asked.levels), columns)
     table = _joined([b for _, batches in parts for b in batches])
-    asked, levels = on_levels(asked, table.to_batches())
+    levels: Levels = ()
+    crossed: dict[str, object] | None = None
+    try:
+        asked, levels = on_levels(asked, table.to_batches())
+    except UnitsCross:
+        asked, crossed = replace(asked, cluster=""), {name: table.column(name) for name in asked.levels}
     spec = asked.rows_spec()
     labels = label_values(table.column(asked.label), asked.label, asked.positive)
     if asked.positive is not None and not np.nansum(labels):
@@ -173,7 +179,7 @@ def in_memory(source: object, asked: Reading, others: tuple[str, ...] = ()) -> P
         scores,
         covariates,
         weights=beside.weights,
-        cluster=table.column(asked.cluster) if asked.cluster else None,
+        cluster=table.column(asked.cluster) if asked.cluster else crossed,
         missing=spec.missing,
         name=opened.name,
     )
@@ -466,6 +472,8 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         asked.tests,
         asked.candidates,
     )
+    if data.crossing is not None:
+        raise UnitsCross(ALL_AS_ONE.format(*data.crossing.names))
     if cached in data.cache:
         return data.cache[cached]  # type: ignore[no-any-return]
     table = data.covariates

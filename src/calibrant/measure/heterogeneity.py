@@ -165,8 +165,8 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
         raise BadInput(f"clip={clip!r}: pass a number from 0 and below 0.5, such as 1e-6")
     names, code = _named(rows, site)
     if site is not None and rows.cluster is not None:
-        pairs = np.unique(np.column_stack([code, np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)]), axis=0)
-        if len(pairs) > len(names):
+        unit = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+        if len(np.unique(np.column_stack([code, unit]), axis=0)) > min(len(names), int(unit.max()) + 1):
             raise NotComputable(
                 f"rows of one site are taken as independent, and those of one unit (cluster=) are not: sites are to be "
                 f"the units, cluster={site!r}, with one row of each former unit"

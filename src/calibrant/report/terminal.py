@@ -183,6 +183,8 @@ def certificates(found: Sequence[Estimate], missed: Mapping[str, str], cluster: 
     """
     units = next((e.settings["units"] for e in found if "units" in e.settings), 0) if cluster else 0
     of = f" of {num.count(int(units))} units ({visible(cluster)})" if units else ""
+    if crossed := next((e.settings["crossed"] for e in found if "crossed" in e.settings), ()):
+        of = f"; units ({' and '.join(map(visible, crossed))}) cross"
     lines = [f"{num.count(found[0].n)} rows{of}. 1 point = 1 person in 100; bounds are rounded outward."]
     for e in found:
         low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)

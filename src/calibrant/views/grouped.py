@@ -88,5 +88,6 @@ def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:
         covariates=None,
         weights=some(data.weights),
         cluster=some(data.cluster),
+        crossing=None if data.crossing is None else data.crossing.part(rows),
         cache={},
     )

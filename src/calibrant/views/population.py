@@ -27,8 +27,19 @@ from calibrant.stats.bounds import GapEvidence, debiased_error, lower_evidence, 
 from calibrant.stats.cells import FINE_GRID, SCALE, Cells, thin_starts
 from calibrant.stats.units.above import Above
 from calibrant.stats.units.below import below_of, gap_of
+from calibrant.stats.units.crossed import MeanAbove, MeanBelow, MeanGap, Shifted, debiased
 from calibrant.stats.units.units import Tallies, Units
-from calibrant.views.units import UNPROVED, Members, alone, assumed, told, units_of
+from calibrant.views.units import (
+    UNPROVED,
+    Members,
+    alone,
+    assumed,
+    assumed_of_crossed,
+    crossed_of,
+    told,
+    told_of_crossed,
+    units_of,
+)
 
 FINE = 200  # levels a sketch keeps
 EXACT_LEVELS = (10, 20, 50, 100)
@@ -65,12 +76,15 @@ class Shown:
         ``{"values": m}`` for the score itself, which takes m values, or ``{"levels": K}`` for a display in K steps.
     tallies : Tallies or None
         The units' sums by value, where rows are not independent or do not count alike.
+    crossed : tuple of Tallies
+        Those of every shift, where columns of units cross.
     """
 
     cells: Cells
     about: str
     display: dict[str, int]
     tallies: Tallies | None = None
+    crossed: tuple[Tallies, ...] = ()
 
     @property
     def above(self) -> Evidence:
@@ -78,18 +92,23 @@ class Shown:
         if self.tallies is None:
             return shown_evidence(self.cells)
         if ("units",) not in self.cells.cache:
-            self.cells.cache["units",] = Above.of(self.tallies)
-        return cast(Above, self.cells.cache["units",])
+            of = [Above.of(t) for t in self.crossed or (self.tallies,)]
+            self.cells.cache["units",] = MeanAbove(of) if self.crossed else of[0]
+        return cast(Evidence, self.cells.cache["units",])
 
     def below(self, delta: float, seed: int) -> Evidence:
         """Return evidence that this score's error is larger, with the stakes that are the best at `delta`."""
         if self.tallies is None:
             return lower_evidence(self.cells, delta, seed)
+        if self.crossed:
+            return MeanBelow([below_of(t, delta, seed, few=False) for t in self.crossed])
         return below_of(self.tallies, delta, seed, few=False)
 
     @property
     def debiased(self) -> float:
         """The error as estimated, less what noise adds."""
+        if self.crossed:
+            return debiased(self.crossed)
         if self.tallies is not None:
             return self.tallies.debiased
         return debiased_error(self.cells.low, self.cells.totals.sum(axis=1), self.cells.totals[:, 1])
@@ -120,6 +139,8 @@ class Population:
         Whose rows are certified, where these are not independent or do not count alike.
     whose : str
         Which units these are, where a sketch does not hold all; empty where they are all.
+    crossed : tuple of Units
+        The blocks of every shift, where columns of units cross; `units` are then those of the first.
     """
 
     raw: NDArray[np.int64]
@@ -129,6 +150,7 @@ class Population:
     shown: dict[int, Shown] = field(default_factory=dict, repr=False, compare=False, kw_only=True)
     units: Units | None = field(default=None, compare=False, kw_only=True)
     whose: str = field(default="", kw_only=True)
+    crossed: tuple[Units, ...] = field(default=(), compare=False, kw_only=True)
 
     @property
     def cells(self) -> Cells:
@@ -186,11 +208,15 @@ class Population:
         """What certificates of these rows take for granted."""
         if self.units is None:
             return INDEPENDENT
+        if self.crossed:
+            return assumed_of_crossed(self.crossed)
         return f"{assumed(self.units)}; {self.whose}" if self.whose else assumed(self.units)
 
     @property
     def told(self) -> dict[str, object]:
         """What a result tells of units, for its settings; nothing of independent rows."""
+        if self.crossed:
+            return told_of_crossed(self.crossed)
         return {} if self.units is None else told(self.units)
 
     def below(self, delta: float, seed: int) -> Evidence:
@@ -200,20 +226,27 @@ class Population:
         """
         if self.units is None:
             return lower_evidence(self.cells, delta, seed)
-        u = self.units
+        found = [below_of(self._signed(u), delta, seed, few=self.exact) for u in self.crossed or (self.units,)]
+        return MeanBelow(found) if self.crossed else found[0]
+
+    def _signed(self, u: Units) -> Tallies:
+        """Return the units' residuals by cell of the raw score, of which signs are learnt."""
         if self.exact:
-            cell = np.searchsorted(self.scores, fixed_scores(u.p))
-            return below_of(u.tallies(cell, len(self.scores), u.p), delta, seed, few=True)
-        cell = np.minimum((u.p * SIGNED).astype(np.int64), SIGNED - 1)
-        return below_of(u.tallies(cell, SIGNED, u.p), delta, seed, few=False)
+            return u.tallies(np.searchsorted(self.scores, fixed_scores(u.p)), len(self.scores), u.p)
+        return u.tallies(np.minimum((u.p * SIGNED).astype(np.int64), SIGNED - 1), SIGNED, u.p)
 
     def gap(self, delta: float) -> Gap:
         """Return evidence about the mean residual, with the stakes that are the best at `delta`."""
+        if self.crossed:
+            return MeanGap([gap_of(u, delta) for u in self.crossed])
         return GapEvidence.of(self.cells, delta) if self.units is None else gap_of(self.units, delta)
 
     @property
     def off(self) -> float:
         """The mean residual as estimated."""
+        if self.crossed:
+            total = [u.total for u in self.crossed]
+            return float(np.average([u.mean for u in self.crossed], weights=total)) if sum(total) else 0.0
         return (self.cases - self.expected) / self.n if self.units is None else self.units.mean
 
     def levels(self, steps: int) -> Cells:
@@ -248,22 +281,32 @@ class Population:
             )
         values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
         about = "the score as it is, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
-        tallies = None
-        if (u := self.units) is not None:
+        tallies = []
+        for u in self._shifts:
             cell = np.searchsorted(self.scores, fixed_scores(u.p))
-            tallies = u.tallies(cell, len(values), values[cell])
-        self.shown[0] = Shown(Cells.levels(self.by_score[None], values), about, {"values": len(values)}, tallies)
+            tallies.append(u.tallies(cell, len(values), values[cell]))
+        self.shown[0] = self._shown(Cells.levels(self.by_score[None], values), about, {"values": len(values)}, tallies)
         return self.shown[0]
+
+    @property
+    def _shifts(self) -> tuple[Units, ...]:
+        """The units of every shift, or those that there are; none of independent rows."""
+        return self.crossed or (() if self.units is None else (self.units,))
+
+    def _shown(self, cells: Cells, about: str, display: dict[str, int], tallies: Sequence[Tallies]) -> Shown:
+        """Return a score shown, with the units' sums of every shift."""
+        first = tallies[0] if tallies else None
+        return Shown(cells, about, display, first, tuple(tallies) if self.crossed else ())
 
     def as_shown(self, steps: int) -> Shown:
         """Return the score as it is shown in so many steps; made once."""
         if steps not in self.shown:
             about = WHOLE if steps == 100 else IN_STEPS.format(steps)
-            tallies = None
-            if (u := self.units) is not None:
+            tallies = []
+            for u in self._shifts:
                 level = (2 * steps * fixed_scores(u.p) + round(SCALE)) >> 31  # halves up, exactly
-                tallies = u.tallies(level, steps + 1, level / steps)
-            self.shown[steps] = Shown(self.levels(steps), about, {"levels": steps}, tallies)
+                tallies.append(u.tallies(level, steps + 1, level / steps))
+            self.shown[steps] = self._shown(self.levels(steps), about, {"levels": steps}, tallies)
         return self.shown[steps]
 
     def judged(self, steps: int) -> Shown:
@@ -321,24 +364,41 @@ def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), inter
 def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
     """Return the population of all rows; of a sketch with units, counts are of all rows, and units those it holds."""
     whole = counted(data, checked_seed(seed))
-    units = units_of(data, seed)
+    crossed = tuple(s.units for s in crossed_of(data, seed))
+    units = crossed[0] if crossed else units_of(data, seed)
     if whole.n == 0:
         raise NotComputable("there are no rows")
-    return Population(whole.cells, whole.levels, *_by_score(whole, None), units=units, whose=which_units(data))
+    of = _by_score(whole, None)
+    return Population(whole.cells, whole.levels, *of, units=units, whose=which_units(data), crossed=crossed)
 
 
 def groups_of(
     data: Predictions | Sketch, whole: Sketch, groups: Sequence[Sequence[int]], seed: int
 ) -> list[Population]:
     """Return populations of one group each, or of several pooled, of the sketch that was made of the data."""
-    units = units_of(data, seed)
     found = [group(whole, each[0]) if len(each) == 1 else pooled(whole, each) for each in groups]
+    if shifts := crossed_of(data, seed):
+        return _crossed_groups(Members.of(data, whole), shifts, found, groups)
+    units = units_of(data, seed)
     if units is None:
         return found
     members, whose = Members.of(data, whole), which_units(data)
     return [
         replace(q, units=units.within(members.rows(each)), whose=whose) for q, each in zip(found, groups, strict=True)
     ]
+
+
+def _crossed_groups(
+    members: Members, shifts: Sequence[Shifted], found: Sequence[Population], groups: Sequence[Sequence[int]]
+) -> list[Population]:
+    """Return groups with the blocks of their rows, of the shifts that have any."""
+    out = []
+    for q, each in zip(found, groups, strict=True):
+        rows = members.rows(each)
+        parts = [s.within(rows).units for s in shifts]
+        held = tuple(u for u in parts if u.count) or (parts[0],)
+        out.append(replace(q, units=held[0], crossed=tuple(replace(u, columns=shifts[0].units.columns) for u in held)))
+    return out
 
 
 def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Population:

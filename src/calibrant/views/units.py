@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.data.given import ALL_AS_ONE, UnitsCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.units import rows_of_units, unit_ids
+from calibrant.stats.units.crossed import Design, Shifted
 from calibrant.stats.units.units import Units
 
 UNPROVED = (
@@ -26,15 +28,35 @@ def units_of(given: Predictions | Sketch, seed: int) -> Units | None:
 
     Whether a unit is a pilot, and its block, hashes of the values of `cluster` decide (`unit_ids`), whatever the order
     of rows and the same from rows and from a sketch; without `cluster` a row is a unit, known by its number.
+
+    Raises
+    ------
+    UnitsCross
+        Columns of units cross: see `crossed_of`.
     """
     if isinstance(given, Sketch) and not given.by_units:
         return None
     data = rows_of_units(given)
+    if data.crossing is not None:
+        raise UnitsCross(ALL_AS_ONE.format(*data.crossing.names))
     if data.weights is None and data.cluster is None:
         return None
     if ("units", seed) not in data.cache:
         data.cache["units", seed] = _dealt(data, seed)
     return data.cache["units", seed]  # type: ignore[no-any-return]
+
+
+def crossed_of(given: Predictions | Sketch, seed: int) -> tuple[Shifted, ...]:
+    """Return the blocks of each shift where columns of units cross; nothing where they do not."""
+    if isinstance(given, Sketch) or given.crossing is None:
+        return ()
+    if ("crossed", seed) not in given.cache:
+        codes = given.crossing.codes.astype(np.int64)
+        given.cache["crossed", seed] = tuple(
+            replace(each, units=replace(each.units, columns=given.crossing.names))
+            for each in Design(codes, seed).shifted(given.p, given.y, given.weights)
+        )
+    return given.cache["crossed", seed]  # type: ignore[no-any-return]
 
 
 def _dealt(data: Predictions, seed: int) -> Units | None:
@@ -54,7 +76,7 @@ def alone(data: Predictions) -> Predictions:
     if data.weights is None and data.cluster is None:
         return data
     if ALONE not in data.cache:
-        data.cache[ALONE] = replace(data, weights=None, cluster=None, unit_ids=None, cache={})
+        data.cache[ALONE] = replace(data, weights=None, cluster=None, unit_ids=None, crossing=None, cache={})
     return data.cache[ALONE]  # type: ignore[no-any-return]
 
 
@@ -66,6 +88,26 @@ def assumed(units: Units) -> str:
     if bool((units.given != units.given[0]).any()):
         parts.append("weights that do not depend on outcomes")
     return ", ".join(parts)
+
+
+def assumed_of_crossed(shifts: Sequence[Units]) -> str:
+    """Say what certificates of units that cross take for granted."""
+    first, second = shifts[0].columns
+    return (
+        f"independent units of {first} and of {second}: rows that share neither are independent; which rows there are, "
+        "and what they weigh, does not depend on scores and outcomes"
+    )
+
+
+def told_of_crossed(shifts: Sequence[Units]) -> dict[str, object]:
+    """Return what the settings of a result tell of units that cross: blocks are of the mean shift."""
+    return {
+        "crossed": shifts[0].columns,
+        "shifts": len(shifts),
+        "blocks": round(sum(u.count for u in shifts) / len(shifts)),
+        "effective_blocks": sum(u.effective for u in shifts) / len(shifts),
+        "largest_block": max(u.largest for u in shifts),
+    }
 
 
 def told(units: Units) -> dict[str, object]:

@@ -32,13 +32,31 @@ def test_a_patient_of_two_hospitals_is_counted_and_refused():
     moved = HOSPITAL.copy()
     moved[[0, 7]] = "c"
     with pytest.raises(cal.NotComputable, match="'patient' and 'hospital' cross: 2 of the former"):
-        cal.predictions(Y, P, cluster={"patient": PATIENT, "hospital": moved})
+        cal.sketch(VISITS | {"hospital": moved}, **NAMED)
 
 
 def test_persons_and_questions_cross():
     person, question = np.divmod(np.arange(18), 6)
-    with pytest.raises(cal.NotComputable, match="cross"):
-        cal.predictions(Y, P, cluster={"person": person, "question": question})
+    found = cal.predictions(Y, P, cluster={"question": question, "person": person})
+    assert (found.crossing.names, found.crossing.units) == (("question", "person"), (6, 3))
+    assert found.crossing.codes.tolist() == [question.tolist(), person.tolist()]
+    assert len(np.unique(found.cluster)) == 1  # what knows nothing of crossing takes no two rows as independent
+
+
+def test_a_finer_column_goes_and_three_that_cross_are_refused():
+    person, question = np.divmod(np.arange(18), 6)
+    columns = {"person": person, "question": question, "row": np.arange(18), "school": person // 2}
+    assert cal.predictions(Y, P, cluster=columns).crossing.names == ("question", "school")
+    rater = (person + question) % 2
+    with pytest.raises(cal.NotComputable, match="two columns may"):
+        cal.predictions(Y, P, cluster={"person": person, "question": question, "rater": rater})
+
+
+def test_rows_without_a_label_leave_their_units():
+    person, question = np.divmod(np.arange(18), 6)
+    y = [None if q == 5 else 1 for q in question]
+    found = cal.predictions(y, P, cluster={"person": person, "question": question}, drop_missing=True)
+    assert (found.n, found.crossing.units) == (15, (5, 3))
 
 
 @pytest.mark.parametrize(
@@ -135,10 +153,16 @@ def test_merged_sketches_do_not_claim_that_levels_are_nested():
     assert second.nested == ()
 
 
+def test_rows_in_memory_may_have_units_that_cross():
+    found = cal.read(VISITS | {"q": np.arange(18) % 6}, label="y", score="p", cluster=["q", "hospital"])
+    assert found.crossing.names == ("q", "hospital")
+
+
 @pytest.mark.parametrize("reads", [cal.read, cal.sketch, cal.audit])
-def test_levels_that_cross_or_are_missing_are_refused_everywhere(reads):
-    with pytest.raises(cal.NotComputable, match="'q' and 'hospital' cross"):
-        reads(VISITS | {"q": np.arange(18) % 6}, label="y", score="p", cluster=["q", "hospital"])
+def test_levels_that_cross_or_are_missing_are_refused_where_there_is_no_way_with_them(reads):
+    if reads is not cal.read:
+        with pytest.raises(cal.NotComputable, match="'q' and 'hospital' cross"):
+            reads(VISITS | {"q": np.arange(18) % 6}, label="y", score="p", cluster=["q", "hospital"])
     gone = [None, *PATIENT[1:].tolist()]
     with pytest.raises(cal.BadInput, match=r"'patient'.*missing"):
         reads(VISITS | {"patient": gone}, **NAMED)

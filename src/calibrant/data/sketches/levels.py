@@ -24,7 +24,7 @@ def on_levels(asked: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Readin
     ------
     BadInput
         A unit is missing: which units hold the others cannot be told.
-    NotComputable
+    UnitsCross
         Columns cross.
     """
     if not asked.levels:

@@ -46,6 +46,8 @@ class Units:
         M is at most this: that of everyone, where these are a group's rows.
     columns : tuple of str
         What names the units, where several columns did: the coarsest, then those whose units lie whole in its own.
+    designed : bool
+        Sizes are part of the design, known before any outcome: M is the size of the largest, and none is made lighter.
     """
 
     unit: Ints
@@ -55,6 +57,7 @@ class Units:
     block: Ints
     most: float = np.inf
     columns: tuple[str, ...] = ()
+    designed: bool = False
 
     @classmethod
     def dealt(
@@ -85,7 +88,9 @@ class Units:
         it is everyone's.
         """
         own, unit = np.unique(self.unit[rows], return_inverse=True)
-        return Units(unit, self.p[rows], self.y[rows], self.given[rows], self.block[own], self.largest)
+        most = np.inf if self.designed else self.largest
+        part = Units(unit, self.p[rows], self.y[rows], self.given[rows], self.block[own], most)
+        return replace(part, designed=self.designed)
 
     @cached_property
     def count(self) -> int:
@@ -110,6 +115,8 @@ class Units:
     @cached_property
     def largest(self) -> float:
         """M, the size that no certified unit exceeds."""
+        if self.designed:
+            return float(self.given_size.max(initial=0.0)) or 1.0
         pilots = self.given_size[~self.certified]
         known = len(pilots) >= FEWEST or (len(pilots) > 0 and not np.isfinite(self.most))
         return min(float(pilots.max()), self.most) if known else self.most
@@ -214,10 +221,12 @@ class Tallies:
         return 2.0 * float(np.sqrt(self.by_block(square=True)[1:].sum())) / max(self.units.total, 1e-300)
 
     @cached_property
-    def debiased(self) -> float:
-        """The weighted error less what noise between units adds: ``sum_c sqrt(max(0, t_c^2 - sum_g t_gc^2)) / sum W``.
-
-        ``t_c^2 - sum_g t_gc^2`` is a sum over pairs of different units, with mean ``m (m - 1) (E t_gc)^2``.
-        """
+    def between(self) -> Floats:
+        """By cell ``t_c^2 - sum_g t_gc^2``, over pairs of different units: its mean is ``m (m - 1) (E t_gc)^2``."""
         total, square = (self.by_block(v)[1:].sum(axis=0) for v in (False, True))
-        return float(np.sqrt(np.maximum(total**2 - square, 0.0)).sum()) / max(self.units.total, 1e-300)
+        return np.asarray(total**2 - square)
+
+    @cached_property
+    def debiased(self) -> float:
+        """The weighted error less what noise between units adds: the roots of `between`, where positive, over sum W."""
+        return float(np.sqrt(np.maximum(self.between, 0.0)).sum()) / max(self.units.total, 1e-300)

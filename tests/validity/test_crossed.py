@@ -1,0 +1,84 @@
+"""Ends of units that cross hold where rows depend through both columns, and copies that forget one are seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.stats.units.below import gap_of
+from calibrant.stats.units.crossed import Design, MeanGap
+from calibrant.stats.units.units import Units
+from validity.acceptance import refuted
+from validity.crossed_designs import DESIGNS, drawn
+
+ALPHA = 0.05
+
+
+def missed(name, run):
+    """Return whether the low and the high end of the error, and of the gap, are wrong."""
+    codes, p, y = drawn(name, np.random.default_rng([7, run]))
+    off = DESIGNS[name][-1]
+    data = cal.predictions(
+        y, p, {"all": np.zeros(len(p), dtype=int)}, cluster={"person": codes[0], "question": codes[1]}
+    )
+    low = cal.certify.raw_lower(data, alpha=ALPHA).interval.low
+    high = cal.certify.values(data, alpha=ALPHA, side="upper").interval.high
+    (gap,) = cal.certify.groups(data, by="all", judge="gap", alpha=2 * ALPHA).values()
+    return low > off, high < off, gap.interval.low > off, gap.interval.high < off
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_end_holds(name):
+    runs = 40
+    misses = np.sum([missed(name, run) for run in range(runs)], axis=0)
+    assert not any(refuted(int(m), runs, ALPHA) for m in misses), misses
+
+
+def e_values(make, name, runs=200):
+    """Count how often an e-value of the true gap is 1 / alpha or more."""
+    count = 0
+    for run in range(runs):
+        codes, p, y = drawn(name, np.random.default_rng([8, run]))
+        count += make(codes, p, y).at(0.0, 1.0) >= -np.log(ALPHA)
+    return count, runs
+
+
+def mean_of_shifts(codes, p, y):
+    return MeanGap([gap_of(s.units, ALPHA) for s in Design(codes, 0).shifted(p, y, None)])
+
+
+def persons_alone(codes, p, y):
+    """The saboteur that forgets the questions."""
+    names = np.random.default_rng(0).integers(0, 2**63, codes[0].max() + 1).astype(np.uint64)
+    return gap_of(Units.dealt(codes[0], p, y, None, names), ALPHA)
+
+
+class Product(MeanGap):
+    """The saboteur that takes shifts as independent: evidence adds up."""
+
+    def at(self, mean, side):
+        return sum(part.at(mean, side) for part in self.parts)
+
+
+def product_of_shifts(codes, p, y):
+    return Product(mean_of_shifts(codes, p, y).parts)
+
+
+def all_blocks_at_once(codes, p, y):
+    """The saboteur that has every block of every shift as a unit."""
+    design = Design(codes, 0)
+    cell = design.group(0) * design.groups + design.group(1)
+    block, unit = np.unique(cell, return_inverse=True)
+    names = np.random.default_rng(0).integers(0, 2**63, len(block)).astype(np.uint64)
+    return gap_of(Units.dealt(unit.reshape(-1), p, y, None, names), ALPHA)
+
+
+@pytest.mark.parametrize("name", ["both effects", "few questions, one fate each way"])
+def test_the_mean_of_shifts_is_an_e_value(name):
+    assert not refuted(*e_values(mean_of_shifts, name), ALPHA)
+
+
+@pytest.mark.parametrize("saboteur", [persons_alone, product_of_shifts, all_blocks_at_once])
+def test_copies_that_forget_what_rows_share_are_seen(saboteur):
+    assert refuted(*e_values(saboteur, "few questions, one fate each way"), ALPHA)

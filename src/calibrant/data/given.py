@@ -171,7 +171,7 @@ class Crossing:
         """Units of each column."""
         return int(self.codes[0].max()) + 1, int(self.codes[1].max()) + 1
 
-    def part(self, rows: NDArray[Any]) -> Crossing:
+    def part(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Crossing:
         """Return some of the rows."""
         codes = [np.unique(code[rows], return_inverse=True)[1].reshape(-1) for code in self.codes]
         return Crossing(self.names, np.array(codes))

@@ -21,6 +21,7 @@ TAKES_MORE: dict[str, dict[str, Any]] = {
     "accept": {"risk": 0.45},
     "heterogeneity": {"site": "g"},
     "net_benefit": {"threshold": 0.4},
+    "regret": {"threshold": 0.4},
     "worst_group": {"by": "g"},
     "rows_needed": {"gap": 0.1},
 }

@@ -7,6 +7,7 @@ same name, whichever is imported first.
 from __future__ import annotations
 
 from calibrant.decisions.net_benefit import net_benefit
+from calibrant.decisions.regret import regret
 from calibrant.measure.by_group import by_group
 from calibrant.measure.ece import ece, max_calibration_error, smooth_ece
 from calibrant.measure.inferred import inferred_gap, inferred_mean
@@ -28,6 +29,7 @@ __all__ = [
     "max_calibration_error",
     "net_benefit",
     "observed_expected",
+    "regret",
     "smooth_ece",
     "vece",
 ]

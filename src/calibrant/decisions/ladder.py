@@ -1,0 +1,163 @@
+"""Scores in steps, cut where a decision cuts them: the rows of each step by outcome, or the units' sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.stats.cells import SCALE
+from calibrant.stats.decisions.regret import Lots
+from calibrant.stats.units.units import Units
+from calibrant.views.points import Points
+from calibrant.views.population import FINE, QUANTISATION, Dealing, Population, everyone, fixed_scores
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+STEPS = 100  # in which a score of many values is put to its best use
+COARSE = 1024  # cells of a group: thresholds that no finer count knows move up to the next of their edges
+FEW, WHOLE = "the values that the score takes", "whole per cents of the score"
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """What a decision at a threshold reads of some people.
+
+    Parameters
+    ----------
+    threshold : float
+    acts_from : float
+        The score from which on people are acted on: the threshold, or the next score that counts can tell apart.
+    low : float64 array of shape (steps,)
+        Where each step begins.
+    cut : int
+        The first step that is acted on.
+    counts : int64 array of shape (blocks, steps, 2)
+        Rows by outcome; of units too, for what is told.
+    exact : bool
+        The steps are the values that the score takes.
+    units : Units or None
+    """
+
+    threshold: float
+    acts_from: float
+    low: Floats
+    cut: int
+    counts: Ints
+    exact: bool
+    units: Units | None = None
+
+    @classmethod
+    def of(cls, q: Population, threshold: float, rows: Predictions | None = None, seed: int = 0) -> Ladder:
+        """Cut the score of a population; of independent rows at hand at the threshold itself.
+
+        Counts know the values of a score that takes few, and multiples of 0.005; else it is cut at the next of 1,024
+        edges, the same for everyone and for groups.
+        """
+        if q.units is not None:
+            return cls._of_units(q, q.units, threshold)
+        if q.exact:
+            low, cut = q.scores / SCALE, _at(q.scores / SCALE, threshold)
+            return cls(threshold, threshold, low, cut, _in_blocks(q), True)
+        halves = threshold * FINE
+        if abs(halves - round(halves)) < 1e-9:
+            return cls._joined(threshold, threshold, np.arange(FINE) / FINE, q.fine)
+        if rows is not None:
+            return cls._of_rows(rows, threshold, seed)
+        edge = np.ceil(threshold * COARSE) / COARSE
+        counts = q.raw[..., :2]
+        fine = counts.reshape(len(counts), COARSE, -1, 2).sum(axis=2)
+        return cls._joined(threshold, float(edge), np.arange(COARSE) / COARSE, fine)
+
+    @classmethod
+    def _joined(cls, threshold: float, acts_from: float, low: Floats, counts: Ints) -> Ladder:
+        """Join fine steps to whole per cents, cut where it acts."""
+        step = np.floor(low * STEPS + 1e-9).astype(np.int64) * 2 + (low >= acts_from - 1e-12)
+        starts = np.flatnonzero(np.diff(step, prepend=-1))
+        joined = np.add.reduceat(counts, starts, axis=1)
+        cut = int(np.searchsorted(low[starts], acts_from - 1e-12))
+        return cls(threshold, acts_from, low[starts], cut, joined, False)
+
+    @classmethod
+    def _of_rows(cls, rows: Predictions, threshold: float, seed: int) -> Ladder:
+        """Cut rows at hand anywhere."""
+        low = np.unique(np.append(np.arange(STEPS) / STEPS, threshold))
+        dealing = Dealing.of(rows.n, seed)
+        cell = np.searchsorted(low, rows.p, side="right") - 1
+        at = (dealing.block[: rows.n] * len(low) + cell) * 2 + rows.y
+        counts = np.bincount(at, minlength=dealing.blocks * len(low) * 2).reshape(dealing.blocks, len(low), 2)
+        return cls(threshold, threshold, low, _at(low, threshold), counts, False)
+
+    @classmethod
+    def _of_units(cls, q: Population, units: Units, threshold: float) -> Ladder:
+        low = q.scores / SCALE if q.exact else np.unique(np.append(np.arange(STEPS) / STEPS, threshold))
+        cell = _cell(units, low, q.exact)
+        counts = np.bincount(2 * cell + units.y, minlength=2 * len(low)).reshape(1, len(low), 2)
+        return cls(threshold, threshold, low, _at(low, threshold), counts, q.exact, units)
+
+    @property
+    def about(self) -> str:
+        """What the best use is of."""
+        return FEW if self.exact else WHOLE
+
+    @cached_property
+    def lots(self) -> Lots:
+        """What units, or rows, add in each step."""
+        if self.units is None:
+            return Lots.of_counts(self.counts, self.low, self.cut, self.threshold)
+        u, t = self.units, self.threshold
+        sums = u.sums(_cell(u, self.low, self.exact), len(self.low), u.y.astype(np.float64) - t)
+        ones, block = np.ones(u.count), u.block - 1
+        return Lots(sums.unit, sums.cell, sums.value, u.size, ones, block, u.largest, self.low, self.cut, t)
+
+    @property
+    def acted(self) -> tuple[int, int]:
+        """Rows that are acted on, and cases among them."""
+        return self._counted(slice(self.cut, None))
+
+    @property
+    def left(self) -> tuple[int, int]:
+        """Rows that are not, and cases among them."""
+        return self._counted(slice(None, self.cut))
+
+    def _counted(self, steps: slice) -> tuple[int, int]:
+        rows = self.counts[:, steps].sum(axis=(0, 1))
+        return int(rows.sum()), int(rows[1])
+
+
+def _at(low: Floats, threshold: float) -> int:
+    """Return the first step at or above a threshold; scores are read to `QUANTISATION`, rounded down."""
+    return int(np.searchsorted(low, threshold - QUANTISATION))
+
+
+def _cell(units: Units, low: Floats, exact: bool) -> Ints:
+    if exact:
+        found: Ints = np.searchsorted(low * SCALE, fixed_scores(units.p)).astype(np.int64)
+        return found
+    return (np.searchsorted(low, units.p, side="right") - 1).astype(np.int64)
+
+
+def _in_blocks(q: Population) -> Ints:
+    """Return the rows of each value by outcome: in blocks, where no two values share a cell."""
+    cell = (q.scores * q.grid) >> 30
+    return q.by_score[None] if (np.diff(cell) == 0).any() else q.raw[:, cell, :2]
+
+
+def ladder(data: Points | Predictions | Sketch, threshold: float, seed: int = 0) -> tuple[Ladder, Population | Points]:
+    """Return the ladder of what a public function was given, and what it was read as."""
+    if isinstance(data, Points):
+        return _of_points(data, threshold), data
+    q = everyone(data, seed)
+    return Ladder.of(q, threshold, data if isinstance(data, Predictions) else None, seed), q
+
+
+def _of_points(q: Points, threshold: float) -> Ladder:
+    """Cut cells of a sketch's group at their mean score."""
+    low = np.unique(np.append(np.arange(STEPS) / STEPS, threshold))
+    cell = np.searchsorted(low, q.p, side="right") - 1
+    counts = np.bincount(2 * cell + q.y, q.times, 2 * len(low)).astype(np.int64).reshape(1, len(low), 2)
+    return Ladder(threshold, threshold, low, _at(low, threshold), counts, False)

@@ -1,0 +1,152 @@
+"""Coverage and width along a variable and in pockets, where rows come in units or carry weights.
+
+    python benchmarks/certify/unit_traits.py [SETS | --full]       # one line of JSON a design
+    python benchmarks/certify/unit_traits.py table < FILE          # what was printed, as a table
+
+Every end is asked for at 95 %, one-sided. The variable is the site of each unit; pockets are boxes of one or two of
+site, score and a trait that differs within units, with a tenth of the rows or more. Truths are formulas: along the
+site with the weights that the certificate took, in pockets about the people in the data. Beside the certificates stand
+the same rows taken as independent and of equal weight, and the percentiles of 200 bootstraps of whole units: of one
+data set in two, since the certificates of pockets cost as much.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import binom
+
+import calibrant as cal
+from calibrant.views.boxes import Tables, ranges_of, tables_of
+from calibrant.views.units import alone
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from validity.site_designs import HARD, OFF, Sites, inside, worst
+
+SETS, FULL = 20, 1000
+SOME = 2  # of so many data sets one is given to the other methods
+BOOTSTRAPS = 200
+KINDS = ("units", "rows", "bootstrap")
+ENDS = 0.1  # two-sided, so that each end is wrong with probability at most half of it
+LARGE = 0.1  # of the rows, that a pocket has at least
+
+Ends = tuple[float, float]
+
+
+class Drawn:
+    """One data set, its boxes and what is true of them."""
+
+    def __init__(self, design: Sites, seed: int) -> None:
+        rng = np.random.default_rng([26, seed])
+        self.data, self.eta = design.drawn(rng)
+        self.times = rng
+        self.unit = np.arange(self.data.n) if self.data.cluster is None else np.asarray(self.data.cluster)
+        self.weight = np.ones(self.data.n) if self.data.weights is None else np.asarray(self.data.weights)
+
+    def boxes(self, data: cal.Predictions) -> np.ndarray:
+        """Return which rows lie in each pocket that is looked at, given units or not."""
+        tables: Tables = tables_of(data, None, 2, 0, by_units=True)
+        family = ranges_of(data, tables, LARGE, 0).family
+        assert tables.held is not None
+        return inside(family, tables.held.cells)
+
+    def resampled(self, sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """Return sums over sums of weights, of bootstraps of units, given those of each unit."""
+        count = len(sums)
+        times = self.times.multinomial(count, np.full(count, 1.0 / count), BOOTSTRAPS)
+        return (times @ sums) / np.maximum(times @ mass, 1e-9)
+
+    def by_unit(self, values: np.ndarray) -> np.ndarray:
+        """Return sums over the rows of each unit, which lie together."""
+        return np.add.reduceat(values, np.flatnonzero(np.diff(self.unit, prepend=-1)), axis=0)
+
+
+def variable(d: Drawn, design: Sites, others: bool) -> dict[str, tuple[Ends, float]]:
+    """Return the ends of the error along the site by each method, and the truth."""
+    found = cal.certify.variable(d.data, "site", alpha=ENDS)
+    out = {"units": ((found.interval.low, found.interval.high), design.along(float(found.settings["largest_unit"])))}
+    if others:
+        rows = cal.certify.variable(alone(d.data), "site", alpha=ENDS).interval
+        site = np.unique(d.data.covariates.column("site"), return_inverse=True)[1]
+        cells = (site[:, None] == np.arange(site.max() + 1)) * d.weight[:, None]
+        sums = d.by_unit(cells * (d.data.y - d.data.p)[:, None])
+        drawn = np.abs(d.resampled(sums, d.by_unit(d.weight)[:, None])).sum(axis=1)
+        low, high = np.quantile(drawn, [ENDS / 2, 1 - ENDS / 2])
+        out |= {"rows": ((rows.low, rows.high), design.along()), "bootstrap": ((low, high), design.along())}
+    return out
+
+
+def pockets(d: Drawn, _: Sites, others: bool) -> dict[str, tuple[Ends, float]]:
+    """Return the ends of the worst gap of any pocket by each method, and the truth."""
+    boxes = d.boxes(d.data)
+    truth = float(worst(boxes, d.weight, d.eta - d.data.p))
+    out = {"units": (_worst(d.data), truth)}
+    if others:
+        same = alone(d.data)
+        out["rows"] = _worst(same), float(worst(d.boxes(same), d.weight, d.eta - d.data.p))
+        of = boxes.T * d.weight[:, None]
+        drawn = d.resampled(d.by_unit(of * (d.data.y - d.data.p)[:, None]), d.by_unit(of))
+        low, high = np.quantile(np.abs(drawn).max(axis=1), [ENDS / 2, 1 - ENDS / 2])
+        out["bootstrap"] = (float(low), float(high)), truth
+    return out
+
+
+def _worst(data: cal.Predictions) -> Ends:
+    ends = cal.certify.pockets(data, min_size=LARGE, clear_size=LARGE, alpha=ENDS).interval
+    return ends.low, ends.high
+
+
+CERTIFIED = {"variable": variable, "pockets": pockets}
+
+
+def measured(design: Sites, sets: int) -> Iterator[dict[str, object]]:
+    """Yield misses and mean ends of each certificate."""
+    wrong = {c: {k: np.zeros(2, dtype=int) for k in KINDS} for c in CERTIFIED}
+    at = {c: {k: np.zeros(3) for k in KINDS} for c in CERTIFIED}
+    for seed in range(sets):
+        d, others = Drawn(design, seed), seed % SOME == 0
+        for name, certificate in CERTIFIED.items():
+            for kind, ((low, high), true) in certificate(d, design, others).items():
+                wrong[name][kind] += [low > true + 1e-8, high < true - 1e-8]
+                at[name][kind] += np.array([low, high, true])
+    for name in CERTIFIED:
+        of = {k: sets if k == "units" else -(-sets // SOME) for k in KINDS}
+        yield {
+            "certificate": name,
+            "sets": of,
+            "truth": round(float(at[name]["units"][2] / sets), 5),
+            "misses": {k: v.tolist() for k, v in wrong[name].items()},
+            "ends": {k: [round(float(x), 5) for x in at[name][k][:2] / of[k]] for k in KINDS},
+            "accepted": all(binom.sf(w - 1, sets, ENDS / 2) >= 1e-6 for w in wrong[name]["units"]),
+        }
+
+
+def table(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a Markdown table of what was printed: of each certificate, one design after the other."""
+    every = [json.loads(text) for text in lines]
+    for name in CERTIFIED:
+        yield f"| {name}: design | truth | ends: {' | '.join(KINDS)} | wrong ends: {' | '.join(KINDS)} |"
+        yield "|---|---|---|---|---|---|---|---|"
+        for d in (e for e in every if e["certificate"] == name):
+            ends = ("{:.1f} to {:.1f}".format(*(100 * x for x in d["ends"][k])) for k in KINDS)
+            wrong = (", ".join(f"{w / d['sets'][k]:.3f}" for w in d["misses"][k]) for k in KINDS)
+            off = ", off" if d["off"] else ""
+            yield f"| {d['design']}{off} | {100 * d['truth']:.1f} | {' | '.join(ends)} | {' | '.join(wrong)} |"
+        yield ""
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["table"]:
+        print("\n".join(table(iter(sys.stdin))))
+        sys.exit()
+    sets = FULL if "--full" in sys.argv else int(sys.argv[1]) if len(sys.argv) > 1 else SETS
+    for off in (0.0, OFF):
+        for label, design in HARD.items():
+            for line in measured(replace(design, off=off), sets):
+                print(json.dumps({"design": label, "off": off > 0.0} | line), flush=True)
